@@ -44,7 +44,7 @@ fn run(order: usize, chunk_rows: usize) -> Result<(usize, f64)> {
     let chunks = a.row_chunks();
     for col in 0..chunks.count() {
         for row in col..chunks.count() {
-            a.insert(row, col, &generated.block(chunks, row, col)?)?;
+            a.insert(row, col, generated.block(chunks, row, col)?)?;
         }
     }
     let exact = session.random(order, 1, 2)?;

@@ -51,7 +51,7 @@ fn generated(session: &Session, matrix: GrowingDiagonal) -> Result<SparseMatrix>
     let chunks = a.row_chunks();
     for col in 0..chunks.count() {
         for row in col..chunks.count() {
-            a.insert(row, col, &matrix.block(chunks, row, col)?)?;
+            a.insert(row, col, matrix.block(chunks, row, col)?)?;
         }
     }
     Ok(a)

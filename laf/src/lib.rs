@@ -10,7 +10,7 @@
 //! let chunks = a.row_chunks();
 //! for col in 0..chunks.count() {
 //!     for row in col..chunks.count() {
-//!         a.insert(row, col, &matrix.block(chunks, row, col)?)?;
+//!         a.insert(row, col, matrix.block(chunks, row, col)?)?;
 //!     }
 //! }
 //! let found = lobpcg(&a, &LobpcgOptions { count: 4, ..LobpcgOptions::default() }, |_| true)?;

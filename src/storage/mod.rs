@@ -2,8 +2,8 @@
 //!
 //! Objects are published in groups, each a file that appears whole or not at all: it is written under a temporary
 //! name, synced, renamed, and the directory synced, before the publication is acknowledged. What was acknowledged is
-//! there after a power cut, and every object carries a checksum that each read compares. A directory belongs to one
-//! [`Identity`] and, at a time, to one process.
+//! there after a power cut, and every object carries a checksum that each read compares. Objects of one run alone need
+//! no sync ([`Durability::Scratch`]). A directory belongs to one [`Identity`] and, at a time, to one process.
 //!
 //! ```
 //! use sunzi::advanced::storage::{GroupName, Identity, NewObject, ObjectName, PublishRequest, ReadRequest, Storage};
@@ -58,7 +58,7 @@ pub use identity::Identity;
 pub use name::{GroupName, ObjectName};
 pub use queue::Priority;
 pub use rates::DiskRates;
-pub use request::{Caching, Calls, Completion, DeleteRequest, Deliver, FetchRequest, NewObject, Source};
+pub use request::{Caching, Calls, Completion, DeleteRequest, Deliver, Durability, FetchRequest, NewObject, Source};
 pub use request::{PublishRequest, ReadRequest, StorageOptions, StorageReport};
 pub use statistics::StorageStatistics;
 
@@ -121,7 +121,7 @@ impl Storage {
     ) -> Result<Storage> {
         let directory = open::open(folder, identity, &options)?;
         let open::Directory { folder, identity, catalog, report, lock } = directory;
-        let transfer = Transfer { folder, caching: report.caching };
+        let transfer = Transfer { folder, caching: report.caching, durability: options.durability };
         let service = Service::start(transfer, catalog, &options, deliver)?;
         Ok(Storage { service, report, identity, _lock: lock })
     }

@@ -90,7 +90,8 @@ pub struct FetchRequest {
 pub struct Completion {
     /// That of the request.
     pub tag: u64,
-    /// Whether it was carried out. A group that was published, or is gone, is so after a power cut as well.
+    /// Whether it was carried out. A group that was published, or is gone, is so after a power cut as well, where the
+    /// directory is durable.
     pub result: Result<()>,
     /// The buffer of a [`ReadRequest`]; after an error its contents mean nothing. The buffers of a [`PublishRequest`]
     /// are no longer shared by the storage when this value is delivered.
@@ -124,6 +125,17 @@ pub enum Calls {
     Ring,
 }
 
+/// What a publication survives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Durability {
+    /// A power cut: files and the directory are synced before the answer.
+    #[default]
+    PowerCut,
+    /// Nothing but the end of the process: no sync is waited for. For objects that nobody reads in a later run. What a
+    /// power cut leaves of them may be missing or damaged, and is told as that.
+    Scratch,
+}
+
 /// How a directory is used.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageOptions {
@@ -131,6 +143,8 @@ pub struct StorageOptions {
     pub caching: Caching,
     /// By which calls bytes are moved.
     pub calls: Calls,
+    /// What publications survive.
+    pub durability: Durability,
     /// Threads that read and write.
     pub threads: usize,
     /// Most requests under way at a time.
@@ -140,10 +154,10 @@ pub struct StorageOptions {
 }
 
 impl Default for StorageOptions {
-    /// Past the cache, 8 threads, 50 requests, any number of bytes.
+    /// Past the cache, durable, 8 threads, 50 requests, any number of bytes.
     fn default() -> Self {
-        let (caching, calls) = (Caching::Direct, Calls::Ordinary);
-        StorageOptions { caching, calls, threads: 8, requests_in_flight: 50, bytes_in_flight: u64::MAX }
+        let (caching, calls, durability) = (Caching::Direct, Calls::Ordinary, Durability::PowerCut);
+        StorageOptions { caching, calls, durability, threads: 8, requests_in_flight: 50, bytes_in_flight: u64::MAX }
     }
 }
 

@@ -7,7 +7,7 @@ use super::folder::{Access, File, Folder, ReadPiece, WritePiece};
 use super::format::{Header, padded_bytes};
 use super::name::{GroupName, ObjectName};
 use super::open::{group_file, not_written, refused, temporary_group_file};
-use super::request::{Caching, NewObject};
+use super::request::{Caching, Durability, NewObject};
 use crate::error::{Error, Result};
 use crate::store::IoBuffer;
 use std::io;
@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub struct Transfer {
     pub folder: Arc<dyn Folder>,
     pub caching: Caching,
+    pub durability: Durability,
 }
 
 /// An object of a run.
@@ -78,6 +79,14 @@ impl Transfer {
         if self.caching == Caching::Direct { Access::Direct } else { Access::Cached }
     }
 
+    /// Makes the list of names survive a power cut, where it has to.
+    fn sync_folder(&self) -> io::Result<()> {
+        match self.durability {
+            Durability::PowerCut => self.folder.sync(),
+            Durability::Scratch => Ok(()),
+        }
+    }
+
     /// Lets the system forget these bytes of a file, where that was asked for.
     fn drop_behind(&self, file: &dyn File, offset: u64, bytes: u64) {
         if self.caching == Caching::DropBehind {
@@ -110,8 +119,8 @@ impl Transfer {
         Ok(total)
     }
 
-    /// Writes a group such that it is there as a whole from the moment of its last step on, and after a power cut;
-    /// returns its header with all checksums.
+    /// Writes a group such that it is there as a whole from the moment of its last step on, and after a power cut where
+    /// the directory is durable; returns its header with all checksums.
     ///
     /// # Errors
     /// [`Error::DiskFull`], [`Error::Io`], [`Error::OutOfMemory`]. Nothing is left of the group then.
@@ -132,14 +141,14 @@ impl Transfer {
             not_written(folder, &name, header.file_bytes())(source)
         })?;
         // Until its name is durable the group may be lost, which is as if it had not been written.
-        folder.sync().map_err(|source| {
+        self.sync_folder().map_err(|source| {
             let _ = folder.remove(&name);
             refused(folder, &name, "sync the folder of")(source)
         })?;
         Ok(header)
     }
 
-    /// Writes a file and syncs it.
+    /// Writes a file, and syncs it where it has to survive a power cut.
     fn write(&self, name: &str, header: &Header, block: &IoBuffer, objects: &[NewObject]) -> io::Result<()> {
         // Nobody else writes here: what is there of that name was left where it could not be removed.
         let file = match self.folder.create(name, self.access()) {
@@ -157,18 +166,20 @@ impl Transfer {
             WritePiece { bytes: &bytes[..padded_bytes(object.bytes) as usize], offset: entry.offset }
         }));
         file.write_pieces(&pieces)?;
-        file.sync()?;
+        if self.durability == Durability::PowerCut {
+            file.sync()?;
+        }
         self.drop_behind(&*file, 0, header.file_bytes());
         Ok(())
     }
 
-    /// Removes a group, also as a power cut sees it.
+    /// Removes a group, also as a power cut sees it where the directory is durable.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn delete(&self, group: &GroupName) -> Result<()> {
         let (folder, name) = (&*self.folder, group_file(group));
         folder.remove(&name).map_err(refused(folder, &name, "remove"))?;
-        folder.sync().map_err(refused(folder, &name, "sync the folder of"))
+        self.sync_folder().map_err(refused(folder, &name, "sync the folder of"))
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use sunzi::Result;
 use sunzi::advanced::runtime::graph::ObjectId;
 use sunzi::advanced::storage::{
-    Completion, DeleteRequest, GroupName, Identity, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
-    Storage, StorageStatistics,
+    Completion, DeleteRequest, Durability, GroupName, Identity, NewObject, ObjectName, Priority, PublishRequest,
+    ReadRequest, Storage, StorageOptions, StorageStatistics,
 };
 use sunzi::advanced::store::IoBuffer;
 
@@ -36,7 +36,7 @@ impl Disk {
     /// Those of [`Storage::open`].
     pub fn open(path: &Path, deliver: impl Fn(Completion) + Send + Sync + 'static) -> Result<Disk> {
         let identity = Identity::new("objects of a linear-algebra front end");
-        let storage = Storage::open(path, &identity, Default::default(), Box::new(deliver))?;
+        let storage = Storage::open(path, &identity, options(), Box::new(deliver))?;
         Ok(Disk { storage, versions: FxHashMap::default(), purposes: FxHashMap::default(), next: 0 })
     }
 
@@ -49,6 +49,11 @@ impl Disk {
     /// What an answer is about.
     pub fn purpose(&mut self, tag: u64) -> Option<Purpose> {
         self.purposes.remove(&tag)
+    }
+
+    /// Requests that are not answered.
+    pub fn requests(&self) -> usize {
+        self.purposes.len()
     }
 
     /// Reads an object into a buffer.
@@ -92,6 +97,11 @@ impl Disk {
     pub fn statistics(&self) -> StorageStatistics {
         self.storage.statistics()
     }
+}
+
+/// Nobody reads the objects once the engine is gone: they need not survive a power cut.
+fn options() -> StorageOptions {
+    StorageOptions { durability: Durability::Scratch, ..StorageOptions::default() }
 }
 
 fn object_name(object: ObjectId, version: u64) -> Result<ObjectName> {

@@ -47,6 +47,18 @@ pub struct Sample {
     pub node: usize,
     /// Its tasks and memory.
     pub state: NodeState,
+    /// Tasks that its threads have been given and have not ended: as many threads compute, or all of them.
+    pub running_tasks: usize,
+    /// Requests to its disk, its own and others', that are not answered: it is busy with at least one of them.
+    pub disk_requests: usize,
+}
+
+impl Sample {
+    /// Whether the node stands as it did in an earlier sample.
+    fn is_like(&self, before: &Sample) -> bool {
+        let figures = |one: &Sample| (one.state, one.running_tasks, one.disk_requests);
+        figures(self) == figures(before)
+    }
 }
 
 /// Nodes at work.
@@ -58,11 +70,14 @@ pub struct Engine {
     words: FxHashMap<ObjectId, usize>,
     memory: Vec<FxHashMap<ObjectId, Held>>,
     workers: Vec<Workers>,
-    running: usize,
+    /// Tasks at work on each node.
+    running: Vec<usize>,
     disks: Vec<Disk>,
     events: Receiver<Event>,
     traffic: Vec<NodeTraffic>,
     trace: Vec<Sample>,
+    /// The newest sample of each node.
+    last: Vec<Option<Sample>>,
     start: Instant,
     /// Set where an evaluation failed: objects may be missing from then on.
     failed: Option<String>,
@@ -96,7 +111,8 @@ impl Engine {
             words: FxHashMap::default(),
             memory: (0..options.nodes).map(|_| FxHashMap::default()).collect(),
             workers: workers.collect::<Result<_>>()?,
-            running: 0,
+            running: vec![0; options.nodes],
+            last: vec![None; options.nodes],
             disks,
             events,
             traffic: vec![NodeTraffic::default(); options.nodes],
@@ -173,7 +189,7 @@ impl Engine {
     fn take_in(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Task(Ended { node, ticket, task, writes, result, seconds }) => {
-                self.running -= 1;
+                self.running[node] -= 1;
                 result?;
                 self.traffic[node].task_seconds += seconds;
                 self.traffic[node].tasks += 1;
@@ -219,7 +235,7 @@ impl Engine {
                 Action::Run { node, ticket, task } => {
                     let (reads, writes) = self.operands(node, task)?;
                     let kernel = self.kernels.remove(&task).expect("a task has a kernel and runs once");
-                    self.running += 1;
+                    self.running[node] += 1;
                     self.workers[node].run(Job { node, ticket, task, kernel, reads, writes });
                 }
             }
@@ -277,10 +293,14 @@ impl Engine {
             let state = self.machine.node_state(node);
             let peak = &mut self.traffic[node].peak_bytes;
             *peak = state.used_bytes.max(*peak);
-            let is_new =
-                self.trace.iter().rev().take(self.options.nodes).all(|one| one.node != node || one.state != state);
-            if self.options.trace && is_new {
-                self.trace.push(Sample { seconds: self.start.elapsed().as_secs_f64(), node, state });
+            if self.options.trace {
+                let (seconds, running_tasks) = (self.start.elapsed().as_secs_f64(), self.running[node]);
+                let disk_requests = self.disks.get(node).map_or(0, Disk::requests);
+                let sample = Sample { seconds, node, state, running_tasks, disk_requests };
+                if self.last[node].is_none_or(|before| !sample.is_like(&before)) {
+                    self.last[node] = Some(sample);
+                    self.trace.push(sample);
+                }
             }
         }
     }
@@ -308,9 +328,9 @@ impl Engine {
 impl Drop for Engine {
     /// Waits for the tasks that run.
     fn drop(&mut self) {
-        while self.running > 0 {
+        while self.running.iter().any(|&count| count > 0) {
             match self.events.recv() {
-                Ok(Event::Task(_)) => self.running -= 1,
+                Ok(Event::Task(ended)) => self.running[ended.node] -= 1,
                 Ok(Event::Disk { .. }) => {}
                 Err(_) => return,
             }

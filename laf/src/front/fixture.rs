@@ -12,7 +12,7 @@ pub fn matrix(session: &Session, matrix: GrowingDiagonal) -> SparseMatrix {
     let chunks = a.row_chunks();
     for col in 0..chunks.count() {
         for row in col..chunks.count() {
-            a.insert(row, col, &matrix.block(chunks, row, col).unwrap()).unwrap();
+            a.insert(row, col, matrix.block(chunks, row, col).unwrap()).unwrap();
         }
     }
     a

@@ -36,7 +36,7 @@ impl Session {
                 Some(matrix) => matrix,
                 None => matrix.insert(empty(header)?),
             };
-            matrix.insert(placed.row_chunk, placed.col_chunk, &placed.bytes)
+            matrix.insert(placed.row_chunk, placed.col_chunk, placed.bytes)
         })?;
         matrix.map_or_else(|| empty(&header), Ok)
     }

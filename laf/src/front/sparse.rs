@@ -83,8 +83,8 @@ impl SparseMatrix {
     /// # Errors
     /// [`Error::InvalidArgument`] for damaged bytes, a place that is taken, or one above the diagonal of a symmetric
     /// matrix; [`Error::ShapeMismatch`]; those of an evaluation.
-    pub fn insert(&mut self, row_chunk: usize, col_chunk: usize, bytes: &[u8]) -> Result<()> {
-        let block = SparseBlock::parse(bytes)?;
+    pub fn insert(&mut self, row_chunk: usize, col_chunk: usize, bytes: Vec<u8>) -> Result<()> {
+        let block = SparseBlock::parse(&bytes)?;
         block.check()?;
         let (shape, wanted) = (block.shape(), [self.rows.len(row_chunk), self.cols.len(col_chunk)]);
         let is_lower = self.symmetry == Symmetry::Lower && row_chunk == col_chunk;
@@ -101,19 +101,19 @@ impl SparseMatrix {
         if block.entries() == 0 {
             return Ok(());
         }
-        let handle = self.session.declare(bytes.len().div_ceil(8));
+        let count = bytes.len();
+        let handle = self.session.declare(count.div_ceil(8));
         let node = self.node(row_chunk, col_chunk);
-        let copy = bytes.to_vec();
         self.session.add(
             NewTask { creates: &[&handle], node, ..NewTask::default() },
             Box::new(move |mut operands| {
-                bytemuck::cast_slice_mut::<u64, u8>(operands.writes[0])[..copy.len()].copy_from_slice(&copy);
+                bytemuck::cast_slice_mut::<u64, u8>(operands.writes[0])[..count].copy_from_slice(&bytes);
                 Ok(())
             }),
         );
         self.session.evaluate(&handle)?;
-        self.bytes += bytes.len() as u64;
-        self.blocks.insert((col_chunk, row_chunk), Block { handle, bytes: bytes.len() });
+        self.bytes += count as u64;
+        self.blocks.insert((col_chunk, row_chunk), Block { handle, bytes: count });
         Ok(())
     }
 

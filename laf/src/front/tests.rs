@@ -50,14 +50,14 @@ fn general_matrices_need_not_be_square() {
             let value = value(row, col);
             Entry { row: (row - 4 * i) as u32, col: (col - 4 * j) as u32, value }
         };
-        a.insert(i, j, &pack(shape, &places.map(entry).collect::<Vec<_>>()).unwrap()).unwrap();
+        a.insert(i, j, pack(shape, &places.map(entry).collect::<Vec<_>>()).unwrap()).unwrap();
     }
     let x = (0..7).map(f64::from).collect::<Vec<_>>();
     let found = a.times(&session.tall_from(1, &x).unwrap()).unwrap().numbers().unwrap();
     let wanted = (0..10).map(|row| (0..7).map(|col| value(row, col) * x[col]).sum::<f64>());
     assert!(found.into_iter().eq(wanted));
     let bytes = pack(BlockShape { rows: 4, cols: 4, lower: false }, &[]).unwrap();
-    assert!(a.insert(0, 1, &bytes).is_err(), "a wrong shape");
+    assert!(a.insert(0, 1, bytes).is_err(), "a wrong shape");
     assert!(matches!(a.times(&session.random(9, 1, 1).unwrap()), Err(Error::ShapeMismatch { .. })));
     assert!(matches!(a.diagonal(), Err(Error::NotSquare { .. })));
     assert!(matches!(session.sparse(3, 4, Symmetry::Lower), Err(Error::NotSquare { .. })));

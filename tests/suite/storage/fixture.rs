@@ -81,8 +81,11 @@ impl Opened {
     }
 
     pub fn simulated_with(folder: &SimulatedFolder, threads: usize) -> Result<Opened> {
+        Opened::simulated_as(folder, StorageOptions { threads, ..StorageOptions::default() })
+    }
+
+    pub fn simulated_as(folder: &SimulatedFolder, options: StorageOptions) -> Result<Opened> {
         let folder: Arc<dyn Folder> = Arc::new(folder.clone());
-        let options = StorageOptions { threads, ..StorageOptions::default() };
         Opened::new(|deliver| Storage::open_in(folder, &identity(), options, deliver))
     }
 

@@ -3,8 +3,8 @@
 use super::fixture::Opened;
 use crate::common::{Rng, seeds};
 use std::collections::BTreeMap;
-use sunzi::Result;
-use sunzi::advanced::storage::{SimulatedFaults, SimulatedFolder};
+use sunzi::advanced::storage::{Durability, SimulatedFaults, SimulatedFolder, StorageOptions};
+use sunzi::{Error, Result};
 
 /// What is known of a group after the calls so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +123,47 @@ fn what_several_threads_publish_at_a_time_outlasts_power_cuts_as_well() {
         }
     }
     assert!(parts > 20, "{parts} runs published some of the groups and not all");
+}
+
+/// Calls of a publication and of a deletion.
+fn calls_of(folder: &SimulatedFolder, opened: &Opened) -> [u64; 2] {
+    folder.set_faults(SimulatedFaults::default());
+    opened.publish("counted", &[("counted", 5000)]).unwrap();
+    let published = folder.calls();
+    opened.check(&["counted"]).unwrap();
+    folder.set_faults(SimulatedFaults::default());
+    opened.delete("counted").unwrap();
+    [published, folder.calls()].map(|calls| calls as u64)
+}
+
+#[test]
+fn scratch_objects_wait_for_no_sync_and_are_never_wrong_after_a_power_cut() {
+    let (mut lost, mut told, mut right) = (0, 0, 0);
+    for seed in seeds(60) {
+        let durable = SimulatedFolder::new();
+        let [publish, delete] = calls_of(&durable, &Opened::simulated(&durable).unwrap());
+        let folder = SimulatedFolder::new();
+        let options = StorageOptions { durability: Durability::Scratch, threads: 1, ..StorageOptions::default() };
+        let opened = Opened::simulated_as(&folder, options).unwrap();
+        assert_eq!(calls_of(&folder, &opened), [publish - 2, delete - 1], "a sync of the file, two of the folder");
+        let wanted = objects(7);
+        opened.publish("g7", &borrowed(&wanted)).unwrap();
+        wanted.iter().for_each(|(name, _)| opened.check(&[name]).unwrap());
+        drop(opened);
+        let opened = Opened::simulated(&folder.after_power_cut(seed)).unwrap();
+        for (name, _) in &wanted {
+            match opened.storage.objects().iter().any(|object| object.name.as_str() == name) {
+                true => match opened.check(&[name]) {
+                    Ok(()) => right += 1,
+                    Err(Error::Damaged { .. } | Error::Truncated { .. }) => told += 1,
+                    Err(other) => panic!("seed {seed}: {other}"),
+                },
+                false if opened.storage.damaged().is_empty() => lost += 1,
+                false => told += 1,
+            }
+        }
+    }
+    assert!(lost > 0 && told > 0 && right > 0, "{lost} lost, {told} told, {right} right");
 }
 
 /// What the checks above have to find: the simulation must punish each step that is left out.
