@@ -3,3 +3,5 @@
 
 mod cholesky;
 mod products;
+mod solve;
+mod verify;

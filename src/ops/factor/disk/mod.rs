@@ -26,7 +26,6 @@ use crate::runtime::{CholeskyGraph, level_options};
 use crate::storage::{AnsweredStorage, Caching, Identity};
 use crate::tile::TileMap;
 use plan::{DiskNeeds, tiling};
-use problem::check_symmetric;
 use rug::Float;
 use rug::float::Special;
 use serde::Serialize;
@@ -131,7 +130,7 @@ pub fn cholesky(
     planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
     let (problem, checksum) = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
     if !options.lower {
-        check_symmetric(&file, &tiling)?;
+        file.check_symmetric(tiling.tile_size)?;
     }
     let scan_seconds = clock.now();
     let tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
