@@ -10,7 +10,7 @@ use crate::runtime::CholeskyGraph;
 use crate::runtime::local::{LocalScheduler, Planned, Ticket};
 use crate::runtime::policy::BlockShape;
 use crate::runtime::protocol::TileRun;
-use crate::runtime::residency::{Access, CacheCounters, Eviction, Lease, Limits, Move, Owner, TileUse};
+use crate::runtime::residency::{Access, Eviction, Lease, Limits, Move, Owner, TileUse};
 use crate::tile::{OwnTiles, TileId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -232,11 +232,6 @@ impl TileLevel {
         }
     }
 
-    /// Whether a tile is here or on its way.
-    pub fn has(&self, tile: TileId) -> bool {
-        self.scheduler.has(tile)
-    }
-
     /// Gives all runs up that were not handed out: nothing comes of them.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         let pending = std::mem::take(&mut self.pending).into_values();
@@ -246,10 +241,5 @@ impl TileLevel {
     /// Fetches and writes that have begun and not ended.
     pub fn in_flight(&self) -> usize {
         self.scheduler.in_flight()
-    }
-
-    /// Tiles moved so far, one byte each.
-    pub fn counters(&self) -> CacheCounters {
-        self.scheduler.counters()
     }
 }

@@ -168,7 +168,7 @@ pub struct StorageChoices {
     /// from them. Both files are binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, requires = "path",
         conflicts_with_all = ["upper", "log_det", "condition", "certified", "all_digits", "digits", "grid",
-            "broadcast", "policy", "termination", "remote_tiles", "plot", "hex", "trace"])]
+            "broadcast", "policy", "termination", "remote_tiles", "plot", "hex", "trace", "input_bits"])]
     pub directory: Option<PathBuf>,
     /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
     #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",

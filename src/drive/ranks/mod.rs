@@ -127,11 +127,11 @@ pub trait DiskTiles<L>: Sync {
     /// As [`RankTiles::run`].
     fn place(&self, local: &mut L, tile: TileId, read: IoBuffer) -> Result<()>;
 
-    /// The bytes of the tiles of a run that finished them, ready to be written. May wait for a buffer.
+    /// The bytes of the tiles that the worker's last run has finished, ready to be written. May wait for a buffer.
     ///
     /// # Errors
     /// As [`RankTiles::run`].
-    fn encode(&self, local: &mut L, run: &TileRun) -> Result<IoBuffer>;
+    fn encode(&self, local: &mut L) -> Result<IoBuffer>;
 
     /// Begins to write them.
     ///

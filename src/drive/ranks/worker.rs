@@ -93,7 +93,7 @@ impl<W: RankTiles> SharedState<'_, W> {
             log.add(SpanKind::Pack, tile, start);
         }
         let disk = self.tiles.disk().filter(|_| run.finish);
-        let bytes = disk.map(|disk| disk.encode(local, run)).transpose()?;
+        let bytes = disk.map(|disk| disk.encode(local)).transpose()?;
         self.tiles.advanced(run)?;
         Ok((packed, bytes))
     }

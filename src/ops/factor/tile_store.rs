@@ -151,17 +151,29 @@ impl<'a, 'w> TileStore<'a, 'w> {
             rest = others;
         }
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
+        let remote = RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() };
+        TileStore { entries, remote, ..TileStore::of_words((work, own), words, weights, Meter::new(ctx, total)) }
+    }
+
+    /// Own tiles in these words.
+    fn of_words(
+        (work, own): (TileWork<'a>, OwnTiles),
+        words: Vec<RwLock<&'w mut [u64]>>,
+        weights: &[RowWeight],
+        meter: Meter<'a>,
+    ) -> TileStore<'a, 'w> {
+        let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         TileStore {
-            entries,
+            entries: &|_| unreachable!("no entries were given"),
             devices: RankGrid::for_ranks(work.engine.device_count()),
             words,
             slots: None,
             home: None,
             diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
             weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
-            remote: RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() },
+            remote: RemoteTiles::default(),
             failed: OnceLock::new(),
-            meter: Meter::new(ctx, total),
+            meter,
             own,
             work,
         }
@@ -181,20 +193,9 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let slots = words.chunks_exact_mut(slot_words.max(1)).map(RwLock::new).collect::<Vec<_>>();
         let left = own.in_columns(0..tiles).filter(|&tile| !home.was_finished(tile));
         let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
-        TileStore {
-            entries: &|_| unreachable!("entries come from the disk"),
-            devices: RankGrid::for_ranks(work.engine.device_count()),
-            slots: Some(Slots::new(own.count(), slots.len())),
-            words: slots,
-            home: Some(home),
-            diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
-            weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
-            remote: RemoteTiles::default(),
-            failed: OnceLock::new(),
-            meter: Meter::new(ctx, total),
-            own,
-            work,
-        }
+        let places = Slots::new(own.count(), slots.len());
+        let store = TileStore::of_words((work, own), slots, weights, Meter::new(ctx, total));
+        TileStore { slots: Some(places), home: Some(home), ..store }
     }
 
     /// Where the tiles lie that have no room here.

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::storage::Caching;
 use sunzi::io::{self, Symmetry, WriteOptions};
 use sunzi::out_of_core::{self, OutOfCoreOptions};
 use sunzi::rug::Float;
-use sunzi::{Context, Error, Matrix};
+use sunzi::{Context, Device, Error, Matrix};
 
 /// A matrix in a file, its factor of one call in memory in another one, and a place for a storage directory.
 struct Case {
@@ -87,6 +88,41 @@ fn the_file_is_that_of_memory_for_all_shapes_limits_threads_and_kernels() {
             let refused = case.run(&ctx.with_memory_bytes(Some(least - 1)), &options).unwrap_err();
             assert!(matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == least));
         }
+    }
+}
+
+#[test]
+fn a_file_with_both_triangles_must_be_symmetric_unless_one_counts() {
+    let mut case = Case::new(integer_gram(45, 40, 100, 1), 100);
+    let plain = |matrix: &Matrix| io::write(case.path("a.bin"), matrix, &WriteOptions::default()).unwrap();
+    let (ctx, options) = (Context::builder().threads(2).build().unwrap(), options().tile_rows(8));
+    plain(&case.matrix);
+    case.run(&ctx, &options).unwrap();
+    case.check("both triangles");
+    let mut other = case.matrix.clone();
+    other.set_f64(3, 29, 0.5).unwrap();
+    plain(&other);
+    case.matrix = other;
+    case.forget_tiles();
+    match case.run(&ctx, &options).unwrap_err() {
+        Error::NotSymmetric { row, column } => assert_eq!((row, column), (29, 3)),
+        other => panic!("{other:?}"),
+    }
+    case.run(&ctx, &options.lower(true)).unwrap();
+    case.check("the lower triangle counts");
+}
+
+#[test]
+fn a_device_gives_the_same_file() {
+    let case = Case::new(integer_gram(95, 90, 150, 1), 150);
+    let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions::default()));
+    let ctx = Context::builder().threads(2).devices(vec![device]).kernel("cuda-i8").build().unwrap();
+    let options = options().tile_rows(16);
+    let least = case.least_limit(&ctx, &options);
+    for limit in [least, least + least / 40] {
+        case.run(&ctx.with_memory_bytes(Some(limit)), &options).unwrap();
+        case.check("on a device");
+        case.forget_tiles();
     }
 }
 

@@ -77,13 +77,14 @@ pub struct OutOfCoreReport {
     pub tiles_found: usize,
     /// Groups of tiles that were damaged and made again.
     pub groups_repaired: usize,
-    /// What the disk did.
+    /// Bytes read by the factorisation and for the factor: entries of the matrix and finished tiles. The pass over the
+    /// matrix before them is not counted.
     pub read_bytes: u64,
-    /// What the disk did.
+    /// Bytes of finished tiles written to the directory.
     pub written_bytes: u64,
     /// Seconds during which the disk was at work.
     pub disk_seconds: f64,
-    /// Caching that was used.
+    /// Whether tiles were read and written past the system's cache.
     pub direct_io: bool,
     /// What the directory could not give.
     pub remarks: Vec<String>,
@@ -137,22 +138,24 @@ pub fn cholesky(
         return Err(Error::NotSquare { operation: SQUARE, rows: file.rows(), cols: file.cols() });
     }
     // Refused before the file is read.
-    let tiling = tiling(file.rows(), options.tile_rows);
-    planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    let mut tiling = tiling(file.rows(), options.tile_rows);
+    let mut plan = planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
     let (problem, checksum) = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
     if !options.lower {
         check_symmetric(&file, &tiling)?;
     }
     let scan_seconds = clock.now();
-    let tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
-    let plan = planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    if !problem.is_whole() {
+        tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
+        plan = planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    }
     let identity = Identity::new("cholesky")
         .with("order", problem.order)
         .with("precision_bits", precision_bits)
         .with("matrix_precision_bits", file.precision_bits())
         .with("matrix_checksum", format!("{checksum:016x}"))
         .with("tile_rows", tiling.tile_size);
-    let call = DiskFactoring { ctx, file, problem, engine: &*engine, tiling, plan, identity, options, storage };
+    let call = DiskFactoring { ctx, file, problem, engine: engine.clone(), tiling, plan, identity, options, storage };
     let made = call.factor(factor, &mut clock)?;
     Ok(OutOfCoreReport {
         operation: "cholesky",
@@ -217,7 +220,7 @@ struct DiskFactoring<'a> {
     ctx: &'a Context,
     file: Arc<MatrixFile>,
     problem: Problem,
-    engine: &'a dyn TileEngine,
+    engine: Arc<dyn TileEngine>,
     tiling: TileMap,
     plan: OutOfCorePlan,
     identity: Identity,
@@ -269,7 +272,7 @@ impl DiskFactoring<'_> {
             storage.delete(DeleteRequest { group: group.group.clone(), tag: tag as u64 })?;
             completions.wait_for(tag as u64).result?;
         }
-        let engine = self.ctx.tile_engine(self.ctx.kernel(), self.problem.working_bits)?;
+        let engine = self.engine.clone();
         let (tiling, bits) = (self.tiling, self.problem.working_bits);
         let payload_words = move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
         let home = Home::new((storage, completions), self.file.clone(), &self.plan.home, payload_words)?;
@@ -309,7 +312,8 @@ impl DiskFactoring<'_> {
 
     /// Runs until all tiles are finished or something fails; the inner error is one of the run.
     fn run(&self, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
-        let DiskFactoring { ctx, ref problem, engine, ref tiling, .. } = *self;
+        let DiskFactoring { ctx, ref problem, ref tiling, .. } = *self;
+        let engine = &*self.engine;
         let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
         let shape = home.shape;
         let needs = DiskNeeds {

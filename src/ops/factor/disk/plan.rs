@@ -45,6 +45,10 @@ const CALL_BYTES: u64 = 6 << 20;
 /// Bytes of a worker beside its scratch: lists and locks of a run.
 const WORKER_BYTES: u64 = 64 << 10;
 
+/// Blocks of one tile, and room for one task.
+const SINGLE_TILES: LevelShape =
+    LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
+
 /// The plan of a factorisation above a disk.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -155,7 +159,9 @@ impl DiskNeeds<'_> {
         let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
         let buffer = IoBuffer::memory_bytes;
         let least_reads = self.threads.max(2);
-        let least = fixed + 3 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
+        let least_room = SINGLE_TILES.least_room(1);
+        let least =
+            fixed + least_room as u64 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
         let limit = ctx.memory().limit_bytes().unwrap_or(u64::MAX);
         if limit < least {
             return Err(Error::MemoryLimit { limit_bytes: limit, minimum_bytes: least });
@@ -170,7 +176,7 @@ impl DiskNeeds<'_> {
             if buffer(strip as u64 * write_bytes) * 2 <= spare / BUFFER_SHARE + buffer(write_bytes) { 2 } else { 1 };
         let write_all = writes as u64 * buffer(strip as u64 * write_bytes);
         let spare = spare.saturating_sub(write_all.saturating_sub(buffer(write_bytes)));
-        let room = 3 + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
+        let room = least_room + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
         let shape = self.best_shape(graph, room, strip);
         let home = HomePlan {
             tiling: *self.tiling(),
@@ -216,9 +222,7 @@ impl DiskNeeds<'_> {
                 break;
             }
         }
-        let single = BlockShape { rows: 1, cols: 1 };
-        let least = LevelShape { room_tiles, blocks: single, strip_tiles: 1, most_updates: 1 };
-        best.map_or(least, |(_, shape)| shape)
+        best.map_or(LevelShape { room_tiles, ..SINGLE_TILES }, |(_, shape)| shape)
     }
 }
 

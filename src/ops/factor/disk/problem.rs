@@ -3,7 +3,7 @@
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
-use crate::math::float::{FloatRef, limbs_for};
+use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
@@ -23,7 +23,8 @@ impl Problem {
         progress: Option<Arc<ProgressCallback>>,
     ) -> Result<(Problem, u64)> {
         let mut problem = Problem::unscaled((file.rows(), file.cols()), precision_bits, working_bits)?;
-        problem.exponents = file.diagonal_heads()?.into_iter().map_while(row_exponent).collect();
+        let diagonal = file.diagonal_heads()?;
+        problem.exponents = diagonal.iter().copied().map_while(row_exponent).collect();
         let exponents = &problem.exponents;
         let mut order = exponents.len();
         let checksum = file.check(progress, |row, col, head| {
@@ -46,15 +47,14 @@ impl Problem {
             failed.map_or(Ok(()), Err)
         })?;
         problem.cut(order);
-        problem.weigh(file)?;
+        problem.weigh(file, &diagonal)?;
         Ok((problem, checksum))
     }
 
-    /// The first weights of all rows.
-    fn weigh(&mut self, file: &MatrixFile) -> Result<()> {
+    /// The first weights of all rows, whose diagonal entries have these heads.
+    fn weigh(&mut self, file: &MatrixFile, diagonal: &[Head]) -> Result<()> {
         let mut scaled = vec![0; limbs_for(2 * self.working_bits + 1)];
-        let heads = file.diagonal_heads()?;
-        for (row, head) in heads.into_iter().enumerate().take(self.order) {
+        for (row, &head) in diagonal.iter().enumerate().take(self.order) {
             let limbs = file.entry_limbs(row, row)?;
             let entry = FloatRef { head, limbs: &limbs };
             scaled_limbs(entry, 2 * self.exponents[row], self.working_bits, &mut scaled);

@@ -26,7 +26,7 @@ struct Local {
 pub(super) fn write_factor(ctx: &Context, path: &Path, call: &DiskFactoring<'_>, home: &Home) -> Result<()> {
     let (order, precision_bits) = (call.problem.order, call.problem.precision_bits);
     let shape = MatrixFileShape { rows: order, cols: order, precision_bits, symmetric: false };
-    let work = TileWork::new(call.engine, &call.tiling, call.problem.working_bits, &call.problem.exponents);
+    let work = TileWork::new(&*call.engine, &call.tiling, call.problem.working_bits, &call.problem.exponents);
     let most = call.tiling.most_entries();
     let local = || Local {
         buffer: home.take_read_buffer(),

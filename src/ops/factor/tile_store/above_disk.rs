@@ -86,7 +86,7 @@ impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
         home.give_back(read)
     }
 
-    fn encode(&self, local: &mut Local<'w>, _run: &TileRun) -> Result<IoBuffer> {
+    fn encode(&self, local: &mut Local<'w>) -> Result<IoBuffer> {
         Ok(local.encoded.take().expect("the run has finished tiles").0)
     }
 
