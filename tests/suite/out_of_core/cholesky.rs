@@ -14,14 +14,14 @@ use sunzi::rug::Float;
 use sunzi::{Context, Device, Error, Matrix};
 
 /// A matrix in a file, its factor of one call in memory in another one, and a place for a storage directory.
-struct Case {
+pub(super) struct Case {
     folder: tempfile::TempDir,
     matrix: Matrix,
-    precision_bits: u32,
+    pub precision_bits: u32,
 }
 
 impl Case {
-    fn new(matrix: Matrix, precision_bits: u32) -> Case {
+    pub fn new(matrix: Matrix, precision_bits: u32) -> Case {
         let folder = tempfile::tempdir().unwrap();
         let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
         io::write(folder.path().join("a.bin"), &matrix, &options).unwrap();
@@ -32,7 +32,7 @@ impl Case {
         Case { folder, matrix, precision_bits }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -42,12 +42,12 @@ impl Case {
     }
 
     /// The factor is that of memory, byte for byte.
-    fn check(&self, what: &str) {
+    pub fn check(&self, what: &str) {
         assert!(same(&self.path("l.bin"), &self.path("in_memory.bin")), "{what}: another factor");
         fs::remove_file(self.path("l.bin")).unwrap();
     }
 
-    fn forget_tiles(&self) {
+    pub fn forget_tiles(&self) {
         fs::remove_dir_all(self.path("tiles")).unwrap();
     }
 
@@ -65,7 +65,7 @@ fn same(one: &Path, other: &Path) -> bool {
     fs::read(one).unwrap() == fs::read(other).unwrap()
 }
 
-fn options() -> OutOfCoreOptions {
+pub(super) fn options() -> OutOfCoreOptions {
     // The cache spares the tests' disk; what goes past it is tested with the storage.
     OutOfCoreOptions::new().caching(Caching::Cached)
 }

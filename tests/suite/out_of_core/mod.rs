@@ -2,3 +2,4 @@
 //! were ended.
 
 mod cholesky;
+mod ranks;

@@ -1,5 +1,6 @@
 //! What is to be factored, from the file of the matrix: every entry is looked at once, none is kept.
 
+use crate::comm::{Transport, agreed};
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
@@ -10,6 +11,9 @@ use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
 use crate::tile::TileMap;
 use std::cell::OnceCell;
 use std::sync::Arc;
+
+/// The rank that reads all of a file, and writes the other.
+pub(super) const ROOT: usize = 0;
 
 impl Problem {
     /// The problem of a file that stores a lower triangle, and the checksum of its entries, which are all checked. The
@@ -48,6 +52,33 @@ impl Problem {
         })?;
         problem.cut(order);
         problem.weigh(file, &diagonal)?;
+        Ok((problem, checksum))
+    }
+
+    /// What rank 0 has `read`, on all ranks, with the checksum of the file, a matrix of so many rows. Collective.
+    ///
+    /// # Errors
+    /// Those of `read`; [`Error::Transport`].
+    pub(super) fn shared(
+        world: &dyn Transport,
+        rows: usize,
+        (precision_bits, working_bits): (u32, u32),
+        read: impl FnOnce() -> Result<(Problem, u64)>,
+    ) -> Result<(Problem, u64)> {
+        let read = agreed(world, (world.rank() == ROOT).then(read).transpose())?;
+        let mut facts = read.as_ref().map_or([0; 2], |(problem, checksum)| [problem.order as u64, *checksum]);
+        world.broadcast(ROOT, &mut facts)?;
+        let [order, checksum] = facts;
+        let mut words = read.as_ref().map_or(vec![0; 2 * order as usize], |(problem, _)| {
+            let limits = problem.weights.iter().map(|weight| weight.limit);
+            problem.exponents.iter().map(|&exponent| exponent as u64).chain(limits).collect()
+        });
+        world.broadcast(ROOT, &mut words)?;
+        let (exponents, limits) = words.split_at(order as usize);
+        let mut problem = Problem::unscaled((rows, rows), precision_bits, working_bits)?;
+        problem.exponents = exponents.iter().map(|&word| word as i64).collect();
+        problem.weights = limits.iter().map(|&limit| RowWeight { sum: 0, limit }).collect();
+        problem.cut(order as usize);
         Ok((problem, checksum))
     }
 
