@@ -48,7 +48,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Info { files } if files.is_empty() => info::run(session),
         Command::Info { files } => file_info::run(session, &files),
         Command::Gen(args) => gen_matrix::run(session, &args),
-        Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args),
+        Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args, together),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
         Command::Solve(args) => factor::run(session, &args.into(), together),
         Command::Inverse(args) => factor::run(session, &args.into(), together),
@@ -80,7 +80,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
 fn is_shared(command: &Command) -> bool {
     match command {
         Command::Syrk(_) | Command::Gemm(_) => true,
-        Command::Cholesky(args) => args.storage.directory.is_none() && is_factored_together(&args.factor),
+        Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
             args.refine_from.is_none() && !args.factor.log_det && is_factored_together(&args.factor)
         }

@@ -65,7 +65,7 @@ fn the_file_is_that_of_memory_for_all_grids_and_limits() {
 fn ranks_that_were_ended_go_on_also_in_other_numbers() {
     let case = Case::new(integer_gram(120 + 5, 120, 120, 1), 120);
     let options = options().tile_rows(16);
-    let base = Context::builder().threads(1).build().unwrap();
+    let base = Context::builder().threads(2).build().unwrap();
     let mut found = Vec::new();
     for round in 0..40 {
         let calls = Arc::new(AtomicU64::new(0));

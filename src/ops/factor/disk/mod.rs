@@ -164,6 +164,12 @@ pub fn cholesky_over_ranks(
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
     let grid = options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+    let fits = (1..=team.size()).contains(&grid.size());
+    let refusal = || {
+        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
+        Err(Error::InvalidArgument(message))
+    };
+    agree(team.world(), if fits { Ok(()) } else { refusal() })?;
     let place = RankPlace { world: team.world(), ranks_here: team.ranks_here(), grid };
     factor_file((ctx, place), (matrix, factor), storage, precision_bits, options)
 }
