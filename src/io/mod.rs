@@ -20,6 +20,7 @@
 mod atomic;
 mod binary;
 mod binary_header;
+mod block_stream;
 mod blocks;
 mod bytes;
 mod compare;
@@ -56,6 +57,7 @@ use crate::matrix::{MatrixView, Symmetric};
 use crate::options::setters;
 use atomic::Sink;
 pub use atomic::{is_device, write_atomically};
+pub use block_stream::{BlockStream, BlockStreamOptions, BlockStreamStatistics, FileBlock, StreamedBlock};
 pub use blocks::{Block, MatrixFile, MatrixFileShape, MatrixFileWriter, write_blocks};
 pub use compare::{Comparison, Difference, Tolerance, compare, compare_within};
 use compress::Packer;

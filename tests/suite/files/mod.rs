@@ -2,6 +2,7 @@
 
 mod arrays;
 mod bad_files;
+mod block_stream;
 mod blocks;
 mod corpora;
 mod formats;

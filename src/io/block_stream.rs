@@ -1,0 +1,317 @@
+//! Blocks of matrix files, read ahead in a given order by a thread of its own.
+//!
+//! Promise: blocks come in order, each exactly once, and an error in place of the first block that cannot be read; no
+//! more is held than the buffers made at the start; dropping the stream ends its thread. Does not know: what the blocks
+//! are for.
+
+use crate::error::{Error, Result};
+use crate::io::{Block, MatrixFile};
+use crate::matrix::MatrixView;
+use crate::store::IoBuffer;
+use std::collections::VecDeque;
+use std::panic::resume_unwind;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// What the thread takes beside the buffers: the touched part of its stack, and lists.
+const THREAD_BYTES: u64 = 64 << 10;
+
+/// A block of a file.
+#[derive(Clone, Debug)]
+pub struct FileBlock {
+    /// The file.
+    pub file: Arc<MatrixFile>,
+    /// The block.
+    pub block: Block,
+}
+
+/// How blocks are read.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockStreamOptions {
+    /// Buffers: at least 1; with 2 the next block is read while one is in use.
+    pub buffers: usize,
+    /// Words of each, see [`MatrixFile::block_words`].
+    pub buffer_words: usize,
+    /// Whether the system is asked to forget what was read.
+    pub forget: bool,
+}
+
+/// What a stream has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BlockStreamStatistics {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Seconds during which the thread was reading.
+    pub read_seconds: f64,
+    /// Seconds during which [`BlockStream::next_block`] waited.
+    pub wait_seconds: f64,
+}
+
+/// Blocks in order, read ahead.
+///
+/// ```
+/// use std::sync::Arc;
+/// use sunzi::io::{self, Block, BlockStream, BlockStreamOptions, FileBlock, MatrixFile};
+/// use sunzi::Matrix;
+///
+/// # fn main() -> sunzi::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let path = folder.path().join("A.bin");
+/// io::write(&path, &Matrix::zeros(6, 4, 100)?, &Default::default())?;
+/// let file = Arc::new(MatrixFile::open(&path)?);
+/// let blocks = [0..3, 3..6].map(|rows| FileBlock { file: file.clone(), block: Block { rows, cols: 1..4 } });
+/// let options = BlockStreamOptions { buffers: 2, buffer_words: 3 * 3 * (1 + file.limbs()), forget: true };
+/// let stream = BlockStream::new(options, blocks.into_iter())?;
+/// while let Some(block) = stream.next_block() {
+///     assert!(block?.view()?.get(2, 2).head.is_zero());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct BlockStream {
+    shared: Arc<Shared>,
+    reader: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A block that was read. Its buffer goes back to the stream when it is dropped.
+pub struct StreamedBlock {
+    place: FileBlock,
+    buffer: IoBuffer,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    free: Vec<IoBuffer>,
+    ready: VecDeque<Result<(FileBlock, IoBuffer)>>,
+    /// Nobody wants more.
+    closed: bool,
+    /// Nothing more comes.
+    ended: bool,
+    read_bytes: u64,
+    reading: Duration,
+    waiting: Duration,
+}
+
+impl Shared {
+    /// What the lock guards is whole also where its holder panicked.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer to read into; `None` once the stream is dropped.
+    fn free_buffer(&self) -> Option<IoBuffer> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(buffer) = state.free.pop() {
+                return Some(buffer);
+            }
+            state = self.wait(state);
+        }
+    }
+}
+
+/// Says that nothing more comes, also where the thread panics.
+struct End(Arc<Shared>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl BlockStream {
+    /// Begins to read `order`, one block after the other.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Threads`].
+    pub fn new(
+        options: BlockStreamOptions,
+        order: impl Iterator<Item = FileBlock> + Send + 'static,
+    ) -> Result<BlockStream> {
+        let shared = Arc::new(Shared::default());
+        for _ in 0..options.buffers.max(1) {
+            shared.lock().free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
+        }
+        let end = End(shared.clone());
+        let read = move || read_all(&end.0, order, options.forget);
+        let reader = Builder::new().name("sunzi read-ahead".into()).spawn(read);
+        let reader = reader.map_err(|error| Error::Threads { threads: 1, reason: error.to_string() })?;
+        Ok(BlockStream { shared, reader: Mutex::new(Some(reader)) })
+    }
+
+    /// Bytes of memory that a stream takes; `widest` are the columns of the widest block of a symmetric file.
+    pub fn memory_bytes(options: &BlockStreamOptions, widest: usize, limbs: usize) -> u64 {
+        let buffer = IoBuffer::memory_bytes(8 * options.buffer_words as u64);
+        options.buffers.max(1) as u64 * buffer + line_bytes(widest, limbs) + THREAD_BYTES
+    }
+
+    /// Waits for the next block in order; `None` after the last one, and after an error.
+    ///
+    /// # Errors
+    /// Those of [`MatrixFile::read_block`]; [`Error::InvalidArgument`] for a block that is larger than a buffer.
+    /// Where the caller holds as many blocks as there are buffers, it waits for itself.
+    pub fn next_block(&self) -> Option<Result<StreamedBlock>> {
+        let start = Instant::now();
+        let mut state = self.shared.lock();
+        while state.ready.is_empty() && !state.ended {
+            state = self.shared.wait(state);
+        }
+        state.waiting += start.elapsed();
+        let next = state.ready.pop_front();
+        drop(state);
+        match next {
+            Some(read) => {
+                Some(read.map(|(place, buffer)| StreamedBlock { place, buffer, shared: self.shared.clone() }))
+            }
+            None => {
+                self.join();
+                None
+            }
+        }
+    }
+
+    /// What it has done so far.
+    pub fn statistics(&self) -> BlockStreamStatistics {
+        let state = self.shared.lock();
+        BlockStreamStatistics {
+            read_bytes: state.read_bytes,
+            read_seconds: state.reading.as_secs_f64(),
+            wait_seconds: state.waiting.as_secs_f64(),
+        }
+    }
+
+    /// Waits for the thread, which has ended or is about to, and panics as it did.
+    fn join(&self) {
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Err(panic)) = reader.map(JoinHandle::join) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for BlockStream {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+        let reader = self.reader.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // A panic of the thread was the caller's to hear of; this may be a way out from another one.
+        reader.map(JoinHandle::join);
+    }
+}
+
+impl std::fmt::Debug for BlockStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BlockStream({:?})", self.statistics())
+    }
+}
+
+impl StreamedBlock {
+    /// Where it lies.
+    pub fn place(&self) -> &FileBlock {
+        &self.place
+    }
+
+    /// Its entries. Of a symmetric file those above the diagonal are those of the mirror image.
+    ///
+    /// # Errors
+    /// Those of [`MatrixView::from_parts`].
+    pub fn view(&self) -> Result<MatrixView<'_>> {
+        let FileBlock { file, block } = &self.place;
+        let (rows, cols) = (block.rows.len(), block.cols.len());
+        let (heads, rest) = self.buffer.words().split_at(rows * cols);
+        let limbs = &rest[..rows * cols * file.limbs()];
+        MatrixView::from_parts((heads, limbs), (rows, cols), rows, file.precision_bits())
+    }
+}
+
+impl Drop for StreamedBlock {
+    fn drop(&mut self) {
+        self.shared.lock().free.push(std::mem::take(&mut self.buffer));
+        self.shared.changed.notify_all();
+    }
+}
+
+/// The work of the thread.
+fn read_all(shared: &Shared, order: impl Iterator<Item = FileBlock>, forget: bool) {
+    let mut line = Vec::new();
+    for place in order {
+        let Some(mut buffer) = shared.free_buffer() else { return };
+        let start = Instant::now();
+        let read = read_one(&place, &mut buffer, &mut line, forget);
+        let failed = read.is_err();
+        let mut state = shared.lock();
+        state.reading += start.elapsed();
+        state.read_bytes += read.as_ref().unwrap_or(&0);
+        state.ready.push_back(read.map(|_| (place, buffer)));
+        shared.changed.notify_all();
+        if failed {
+            return;
+        }
+    }
+}
+
+fn read_one(place: &FileBlock, buffer: &mut IoBuffer, line: &mut Vec<u64>, forget: bool) -> Result<u64> {
+    let FileBlock { file, block } = place;
+    let (words, room) = (file.block_words(block), buffer.words().len());
+    if words > room {
+        return Err(Error::InvalidArgument(format!("a block of {words} words does not fit a buffer of {room}")));
+    }
+    let words = &mut buffer.words_mut()[..words];
+    let stored = file.read_block(block, words)?;
+    if forget {
+        file.forget_block(block);
+    }
+    Ok(stored + read_mirrored(file, block, words, (line, forget))?)
+}
+
+/// Bytes of the longest line that [`read_mirrored`] reads.
+fn line_bytes(cols: usize, limbs: usize) -> u64 {
+    8 * (cols * (1 + limbs)) as u64
+}
+
+/// Fills the entries of a block that a symmetric file does not store, row by row from the columns that it stores.
+fn read_mirrored(
+    file: &MatrixFile,
+    block: &Block,
+    words: &mut [u64],
+    (line, forget): (&mut Vec<u64>, bool),
+) -> Result<u64> {
+    let (limbs, height) = (file.limbs(), block.rows.len());
+    let (heads, rest) = words.split_at_mut(height * block.cols.len());
+    let mut total = 0;
+    for row in block.rows.clone().filter(|_| file.is_symmetric()) {
+        let cols = block.cols.start.max(row + 1)..block.cols.end;
+        if cols.is_empty() {
+            break;
+        }
+        let stored = Block { rows: cols.clone(), cols: row..row + 1 };
+        line.resize(file.block_words(&stored), 0);
+        total += file.read_block(&stored, line)?;
+        if forget {
+            file.forget_block(&stored);
+        }
+        let (line_heads, line_limbs) = line.split_at(cols.len());
+        for (at, col) in cols.enumerate() {
+            let entry = (col - block.cols.start) * height + row - block.rows.start;
+            heads[entry] = line_heads[at];
+            rest[entry * limbs..][..limbs].copy_from_slice(&line_limbs[at * limbs..][..limbs]);
+        }
+    }
+    Ok(total)
+}
