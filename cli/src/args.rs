@@ -20,7 +20,7 @@ pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem
 pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
-pub use product::{Gemm, ProductArgs, Syrk};
+pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
 pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::io::atomic::write_atomically;
 use crate::io::binary::check_number;
 use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
+use crate::io::head_visitor::{FirstWalk, HeadVisitor};
 use crate::io::progress::Reporter;
 use crate::io::{FileInfo, Symmetry};
 use crate::math::float::{FloatRef, Head};
@@ -250,8 +251,16 @@ impl MatrixFile {
     pub fn check(
         &self,
         progress: Option<Arc<ProgressCallback>>,
-        mut visit: impl FnMut(usize, usize, Head) -> Result<()>,
+        visit: impl FnMut(usize, usize, Head) -> Result<()>,
     ) -> Result<u64> {
+        self.check_heads(progress, &mut FirstWalk(visit))
+    }
+
+    /// [`MatrixFile::check`] for one who has to see the heads twice.
+    ///
+    /// # Errors
+    /// As [`MatrixFile::check`]; those of the visitor.
+    pub fn check_heads(&self, progress: Option<Arc<ProgressCallback>>, visitor: &mut impl HeadVisitor) -> Result<u64> {
         let (entries, limbs) = (self.header.entries(), self.limbs());
         let bytes = 8 * entries * (2 + limbs as u64);
         let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter: Reporter::new(progress, "read", bytes) };
@@ -259,7 +268,7 @@ impl MatrixFile {
         pass.words(self.header.head_at(0), entries, true, |heads| {
             for &head in heads {
                 let (row, col) = places.next().expect("a place for each entry");
-                visit(row, col, Head(head))?;
+                visitor.first(row, col, Head(head))?;
             }
             Ok(())
         })?;
@@ -286,6 +295,7 @@ impl MatrixFile {
                         let (row, col) = places.next().expect("a place for each entry");
                         let head = Head(*numbers.next().expect("a head for each entry"));
                         self.check_entry((row, col), head, &number)?;
+                        visitor.second(row, col, head)?;
                         number.clear();
                     }
                 }

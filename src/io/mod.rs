@@ -28,6 +28,7 @@ mod compress;
 mod digits;
 mod elements;
 mod format;
+mod head_visitor;
 mod input;
 mod intake;
 mod json;
@@ -62,6 +63,7 @@ pub use blocks::{Block, MatrixFile, MatrixFileShape, MatrixFileWriter, write_blo
 pub use compare::{Comparison, Difference, Tolerance, compare, compare_within};
 use compress::Packer;
 pub use format::{Compression, FileFormat, Location};
+pub use head_visitor::HeadVisitor;
 use input::Plain;
 use json::Json;
 use lists::Mathematica;

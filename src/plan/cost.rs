@@ -14,8 +14,11 @@ const RESIDUE_NANOSECONDS_PER_LIMB: f64 = 0.27;
 /// Reading and writing a word of a product plane once more, for each chunk of rows after the first.
 const PASS_NANOSECONDS: f64 = 3.5;
 
+/// Reading a byte from a disk, which all workers share.
+const READ_NANOSECONDS_PER_BYTE: f64 = 1.0;
+
 impl PlanInput<'_> {
-    /// Nanoseconds of conversions and of passes over product planes under `cut`.
+    /// Nanoseconds of conversions, of passes over product planes and of reading operands from a disk under `cut`.
     pub fn cost(&self, cut: &Cut) -> f64 {
         let (batches, chunks) = (self.batches(cut) as f64, self.chunks(cut) as f64);
         let limbs = self.operand_limbs as f64;
@@ -23,7 +26,11 @@ impl PlanInput<'_> {
         let entries = self.converted_panels(cut) * (BLOCK * self.contracted) as f64;
         let blocks = self.left_panels as f64 * self.right_panels as f64 / if self.triangle { 2.0 } else { 1.0 };
         let words = blocks * (BLOCK_WORDS * self.primes) as f64;
-        entries * entry + (chunks - 1.0) * words * PASS_NANOSECONDS
+        let read = self
+            .disk
+            .as_ref()
+            .map_or(0.0, |disk| batches * disk.entry_bytes as f64 * self.workers as f64 * READ_NANOSECONDS_PER_BYTE);
+        entries * (entry + read) + (chunks - 1.0) * words * PASS_NANOSECONDS
     }
 
     /// Panels that are converted for each prime and row: a band that stays in its slot from one pair of bands to the

@@ -15,8 +15,17 @@ use serde::Serialize;
 /// Rows of the smallest chunk: below this a product plane is read and written more often than it pays.
 pub const LEAST_CHUNK_ROWS: usize = 256;
 
+/// The same where pieces of the operands are read from a disk: bands of more columns read less, which pays for passes.
+const LEAST_READ_ROWS: usize = 64;
+
+/// Most rows of a chunk that is read from a disk: passes over product planes are few then, and reads long.
+const MOST_READ_ROWS: usize = 2048;
+
 /// Several chunks have a multiple of this many rows each, but for the last.
 const CHUNK_STEP_ROWS: usize = 64;
+
+/// The same where they are read from a disk, as memory is what there is little of.
+const READ_STEP_ROWS: usize = 8;
 
 /// Bytes of the queues, lists and slices of one call that do not grow with it.
 const CALL_BYTES: u64 = 16 << 10;
@@ -87,6 +96,20 @@ pub struct PlanInput<'a> {
     pub window_bytes: &'a dyn Fn(usize) -> u64,
     /// Bytes that so many words of scratch take.
     pub scratch_bytes: &'a dyn Fn(usize) -> u64,
+    /// Where operands and result are on a disk.
+    pub disk: Option<DiskInput<'a>>,
+}
+
+/// Operands that are read piece by piece, and a result that is written tile by tile.
+pub struct DiskInput<'a> {
+    /// Bytes of memory for the pieces of a band of so many panels and a chunk of so many rows.
+    pub piece_bytes: &'a dyn Fn(usize, usize) -> u64,
+    /// Bytes of an entry on the disk.
+    pub entry_bytes: u64,
+    /// Panels of a tile of the result; bands are whole tiles.
+    pub tile_panels: usize,
+    /// Bytes that do not depend on the cut.
+    pub fixed_bytes: u64,
 }
 
 /// Bytes of every part of a call, exactly as allocated.
@@ -106,19 +129,27 @@ pub struct PlanBytes {
     pub tables: u64,
     /// Scale exponents, job lists and queues.
     pub lists: u64,
+    /// Pieces of operands that are read from a disk.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pieces: u64,
+}
+
+/// Whether there are no pieces.
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 impl PlanBytes {
     /// What the context keeps of it for later calls, until that is in the way.
     pub(crate) fn windows(&self) -> u64 {
-        [self.operand_window, self.product_window, self.scratch, self.integers].iter().sum()
+        let parts = [self.operand_window, self.product_window, self.scratch, self.integers];
+        parts.iter().fold(0, |sum, &part| sum.saturating_add(part))
     }
 
     /// Sum of all parts.
     pub fn total(&self) -> u64 {
-        [self.result, self.operand_window, self.product_window, self.scratch, self.integers, self.tables, self.lists]
-            .iter()
-            .fold(0, |sum, &part| sum.saturating_add(part))
+        let PlanBytes { result, tables, lists, pieces, .. } = *self;
+        [self.windows(), result, tables, lists, pieces].iter().fold(0, |sum, &part| sum.saturating_add(part))
     }
 }
 
@@ -228,6 +259,7 @@ impl PlanInput<'_> {
     pub fn bytes(&self, cut: &Cut) -> PlanBytes {
         let words = self.window_words(cut);
         let workers = self.workers as u64;
+        let fixed = self.disk.as_ref().map_or(0, |disk| disk.fixed_bytes);
         let per_prime = PRIME_BYTES * (cut.batch_primes as u64 + workers) + 16 * cut.batch_primes as u64 * workers;
         PlanBytes {
             result: self.result_bytes,
@@ -236,7 +268,11 @@ impl PlanInput<'_> {
             scratch: workers * ((self.scratch_bytes)(words.scratch) + words.call_bytes),
             integers: workers * self.integer_bytes,
             tables: self.table_bytes,
-            lists: self.list_bytes.saturating_add(CALL_BYTES + WORKER_BYTES * workers + per_prime),
+            lists: self.list_bytes.saturating_add(fixed + CALL_BYTES + WORKER_BYTES * workers + per_prime),
+            pieces: self.disk.as_ref().map_or(0, |disk| {
+                let panels = cut.band_panels.min(self.left_panels.max(self.right_panels));
+                (disk.piece_bytes)(panels, cut.chunk_rows)
+            }),
         }
     }
 
@@ -246,11 +282,15 @@ impl PlanInput<'_> {
     /// The bytes of the finest cut, where even that exceeds the limit; with that limit the call succeeds.
     pub fn choose(&self, limit_bytes: u64) -> Result<Cut, u64> {
         let fits = |cut: &Cut| self.bytes(cut).total() <= limit_bytes;
-        let least_chunk = LEAST_CHUNK_ROWS.min(self.contracted);
+        let least_chunk = if self.disk.is_some() { LEAST_READ_ROWS } else { LEAST_CHUNK_ROWS }.min(self.contracted);
         let mut minimum_bytes = u64::MAX;
         let mut best: Option<(f64, Cut)> = None;
-        let mut band_panels = self.left_panels.max(self.right_panels);
+        // Bands are whole tiles, which are single panels where the result is in memory.
+        let tile = self.disk.as_ref().map_or(1, |disk| disk.tile_panels);
+        let (left, right) = (self.left_panels.div_ceil(tile), self.right_panels.div_ceil(tile));
+        let mut band_tiles = left.max(right);
         loop {
+            let band_panels = band_tiles * tile;
             let uncut = Cut { batch_primes: self.primes, band_panels, chunk_rows: self.contracted };
             if best.is_some_and(|(cost, _)| cost <= self.cost(&uncut)) {
                 break; // narrower bands cost more still
@@ -260,12 +300,12 @@ impl PlanInput<'_> {
             if fits(&finest) {
                 best = self.cheapest_in_bands(&finest, fits, best);
             }
-            if band_panels == 1 {
+            if band_tiles == 1 {
                 break;
             }
             // The next size that gives more bands in some direction.
-            let next = |panels: usize| panels.div_ceil(panels.div_ceil(band_panels) + 1).min(band_panels - 1);
-            band_panels = next(self.left_panels).max(next(self.right_panels));
+            let next = |tiles: usize| tiles.div_ceil(tiles.div_ceil(band_tiles) + 1).min(band_tiles - 1);
+            band_tiles = next(left).max(next(right));
         }
         best.map(|(_, cut)| cut).ok_or(minimum_bytes)
     }
@@ -290,7 +330,7 @@ impl PlanInput<'_> {
                 if best.is_none_or(|(least, _)| cost < least) {
                     best = Some((cost, cut));
                 }
-                if self.chunks(&cut) == 1 {
+                if cut.chunk_rows == self.most_chunk_rows() {
                     break; // more batches only cost more
                 }
             }
@@ -300,11 +340,17 @@ impl PlanInput<'_> {
         best
     }
 
+    /// Most rows of a chunk.
+    fn most_chunk_rows(&self) -> usize {
+        if self.disk.is_some() { self.contracted.min(MOST_READ_ROWS) } else { self.contracted }
+    }
+
     /// `finest`, which fits, with the fewest chunks that fit.
     fn fewest_chunks(&self, finest: Cut, fits: impl Fn(&Cut) -> bool) -> Cut {
+        let step = if self.disk.is_some() { READ_STEP_ROWS } else { CHUNK_STEP_ROWS };
         let with = |count: usize| {
-            let height = self.contracted.div_ceil(count).next_multiple_of(CHUNK_STEP_ROWS);
-            Cut { chunk_rows: height.clamp(finest.chunk_rows, self.contracted), ..finest }
+            let height = self.contracted.div_ceil(count).next_multiple_of(step);
+            Cut { chunk_rows: height.clamp(finest.chunk_rows, self.most_chunk_rows()), ..finest }
         };
         // The bytes grow with the height, so the counts that fit are those from some count on.
         let (mut low, mut high) = (0, self.contracted.div_ceil(finest.chunk_rows));
@@ -345,6 +391,7 @@ mod tests {
             call_bytes: &|rows, _| rows as u64,
             window_bytes: &window_bytes,
             scratch_bytes: &window_bytes,
+            disk: None,
         });
     }
 

@@ -35,6 +35,7 @@
 //!
 //! Knows: files, threads, bytes. Does not know: what the objects are, which ones are wanted next.
 
+mod answered;
 mod catalog;
 mod folder;
 mod format;
@@ -48,6 +49,7 @@ mod service;
 mod statistics;
 mod transfer;
 
+pub use answered::{AnsweredStorage, Completions};
 pub use catalog::{DamagedGroup, ObjectInfo, StorageContents};
 pub use folder::{Access, DirectIo, File, Folder, Lock, ReadPiece, WritePiece};
 pub use folder::{SimulatedFaults, SimulatedFolder, SystemFolder};

@@ -1,9 +1,10 @@
 //! Options of `syrk` and `gemm`.
 
-use super::values::{accuracy, uplo, window};
+use super::values::{accuracy, caching, uplo, window};
 use super::{EngineArgs, Output, Precision};
-use clap::Args;
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
+use sunzi::advanced::storage::Caching;
 use sunzi::comm::window::WindowKind;
 use sunzi::{Accuracy, Uplo};
 
@@ -44,9 +45,25 @@ pub struct ProductArgs {
     pub engine: EngineArgs,
 }
 
+/// A product larger than memory: finished tiles of the result go to a directory.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Larger than memory")]
+pub struct ProductStorage {
+    /// Work from file to file within --memory, with finished tiles of the result in this directory; a run that was
+    /// ended goes on from them. All files are binary.
+    #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["freivalds",
+        "exact_integers", "alpha", "beta", "accumulate", "trace", "window", "hex"])]
+    pub directory: Option<PathBuf>,
+    /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
+    #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",
+        value_parser = caching())]
+    pub caching: Caching,
+}
+
 /// `sunzi syrk`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi syrk P.mtx -o Q.mtx --precision 512 --self-check --memory 2G\n  \
+                        sunzi syrk P.bin -o Q.bin --storage tiles --memory 2G\n  \
                         mpirun -n 4 sunzi syrk P.bin -o Q.bin --threads 1")]
 pub struct Syrk {
     /// The matrix P.
@@ -64,11 +81,14 @@ pub struct Syrk {
     pub choices: ProductArgs,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub storage: ProductStorage,
 }
 
 /// `sunzi gemm`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi gemm A.mtx B.mtx -o C.mtx --transpose-a --alpha -2.5")]
+#[command(after_help = "Examples:\n  sunzi gemm A.mtx B.mtx -o C.mtx --transpose-a --alpha -2.5\n  \
+                        sunzi gemm A.bin B.bin -o C.bin --storage tiles --memory 2G")]
 pub struct Gemm {
     /// The matrix A.
     pub a: PathBuf,
@@ -84,4 +104,6 @@ pub struct Gemm {
     pub choices: ProductArgs,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub storage: ProductStorage,
 }

@@ -1,5 +1,6 @@
 //! One file for each command; those of the laboratory are called as they are.
 
+mod above_disk;
 mod bench;
 mod compare;
 mod convert;
@@ -79,7 +80,8 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
 /// Whether all ranks work on a command together.
 fn is_shared(command: &Command) -> bool {
     match command {
-        Command::Syrk(_) | Command::Gemm(_) => true,
+        Command::Syrk(args) => args.storage.directory.is_none(),
+        Command::Gemm(args) => args.storage.directory.is_none(),
         Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
             args.refine_from.is_none() && !args.factor.log_det && is_factored_together(&args.factor)
@@ -107,7 +109,7 @@ fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {
 
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Cholesky, Demo, GpuCheck, Inverse, Solve, Trsm, Verify};
+    use Command::{Bench, Cholesky, Demo, Gemm, GpuCheck, Inverse, Solve, Syrk, Trsm, Verify};
     let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_));
-    factors || matches!(command, Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
+    factors || matches!(command, Syrk(_) | Gemm(_) | Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
 }

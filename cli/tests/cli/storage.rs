@@ -1,5 +1,5 @@
-//! Factorisations with their tiles in a directory: killed, begun again, damaged, refused. `SUNZI_TEST_EFFORT` says how
-//! many hundreds of kills there are.
+//! Factorisations and products with their tiles in a directory: killed, begun again, damaged, refused.
+//! `SUNZI_TEST_EFFORT` says how many hundreds of kills there are.
 
 use super::sandbox::{Sandbox, named_minimum};
 use std::process::Child;
@@ -18,10 +18,25 @@ fn factored(order: usize, bits: u32) -> Sandbox {
     sandbox
 }
 
-fn check(sandbox: &Sandbox) {
-    assert!(sandbox.bytes("X.bin") == sandbox.bytes("L.bin"), "another factor");
+/// The result in `X.bin` is that of memory in `expected`.
+fn check(sandbox: &Sandbox, expected: &str) {
+    assert!(sandbox.bytes("X.bin") == sandbox.bytes(expected), "another result than {expected}");
     std::fs::remove_file(sandbox.path("X.bin")).unwrap();
 }
+
+/// Two operands, and in `S.bin` and `G.bin` their products of calls in memory.
+fn multiplied() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 700 --cols 300 --precision 400 -o P.bin");
+    sandbox.run("gen random --rows 280 --cols 700 --precision 400 --seed 5 -o A.bin");
+    sandbox.run("syrk P.bin -o S.bin");
+    sandbox.run("gemm A.bin P.bin -o G.bin");
+    sandbox
+}
+
+const SYRK: &str = "syrk P.bin -o X.bin --storage tiles --memory 44M --threads 2";
+
+const GEMM: &str = "gemm A.bin P.bin -o X.bin --storage tiles --memory 46M --threads 2";
 
 const LINE: &str = "cholesky Q.bin -o X.bin --storage tiles --tile 24 --memory 46M --threads 2";
 
@@ -32,18 +47,17 @@ fn wait_for_tiles(sandbox: &Sandbox, child: &mut Child) {
     }
 }
 
-#[test]
-fn a_killed_run_goes_on_and_ends_with_the_same_file() {
-    let sandbox = factored(400, 400);
+/// Kills a command at all times of its run, and lets it end now and then.
+fn kill_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
     let start = Instant::now();
-    sandbox.run(LINE);
+    sandbox.run(line);
     let whole = start.elapsed();
-    check(&sandbox);
+    check(sandbox, expected);
     std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
     let (mut kills, mut resumes) = (0, 0);
     let wanted = if effort() > 1 { 100 * effort() } else { 8 };
     while kills < wanted {
-        let mut child = sandbox.start(LINE);
+        let mut child = sandbox.start(line);
         // From the start of the program to its end, in steps that do not repeat.
         std::thread::sleep(whole.mul_f64(f64::from(kills * 37 % 100) / 100.0) + Duration::from_millis(2));
         if child.try_wait().unwrap().is_none() {
@@ -53,9 +67,9 @@ fn a_killed_run_goes_on_and_ends_with_the_same_file() {
         sandbox.finish(child);
         assert!(sandbox.names().iter().all(|name| !name.contains("tmp")), "{:?}", sandbox.names());
         if sandbox.path("X.bin").exists() || kills % 4 == 0 {
-            sandbox.run(&format!("{LINE} --report r.json"));
+            sandbox.run(&format!("{line} --report r.json"));
             resumes += usize::from(sandbox.json("r.json")["tiles_found"].as_u64().unwrap() > 0);
-            check(&sandbox);
+            check(sandbox, expected);
             std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
         }
     }
@@ -63,21 +77,48 @@ fn a_killed_run_goes_on_and_ends_with_the_same_file() {
 }
 
 #[test]
-fn a_signal_leaves_tiles_and_says_how_to_go_on() {
-    let sandbox = factored(400, 400);
+fn a_killed_run_goes_on_and_ends_with_the_same_file() {
+    kill_and_go_on(&factored(400, 400), LINE, "L.bin");
+}
+
+#[test]
+fn a_killed_product_goes_on_and_ends_with_the_same_file() {
+    let sandbox = multiplied();
+    kill_and_go_on(&sandbox, SYRK, "S.bin");
+    kill_and_go_on(&sandbox, GEMM, "G.bin");
+}
+
+fn interrupt_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
     for name in ["INT", "TERM"] {
-        let mut child = sandbox.start(LINE);
-        wait_for_tiles(&sandbox, &mut child);
+        let mut child = sandbox.start(line);
+        wait_for_tiles(sandbox, &mut child);
         sandbox.signal(&child, name);
         let output = sandbox.finish(child);
         if output.code != 0 {
             assert!(!sandbox.path("X.bin").exists());
             assert!(output.stderr.contains("the same command goes on from them"), "{}", output.stderr);
         }
-        sandbox.run(LINE);
-        check(&sandbox);
+        sandbox.run(line);
+        check(sandbox, expected);
         std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
     }
+}
+
+#[test]
+fn a_signal_leaves_tiles_and_says_how_to_go_on() {
+    interrupt_and_go_on(&factored(400, 400), LINE, "L.bin");
+    interrupt_and_go_on(&multiplied(), SYRK, "S.bin");
+}
+
+/// The least limit named for a command with `--storage` is enough, for the memory of the process as well.
+fn run_within_least(sandbox: &Sandbox, line: &str, expected: &str) {
+    let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1M"), 4));
+    let error = sandbox.fail(&format!("{line} --memory {}", least - 1), 4);
+    assert!(error.contains("at least"), "{error}");
+    sandbox.run(&format!("{line} --memory {least} --report r.json"));
+    let peak = sandbox.json("r.json")["peak_resident_bytes"].as_u64().unwrap();
+    assert!(peak <= least, "{line}: {peak} bytes, limit {least}");
+    check(sandbox, expected);
 }
 
 #[test]
@@ -95,13 +136,34 @@ fn what_cannot_work_is_refused_in_one_line() {
     refused("cholesky Q.bin -o X.bin --storage no/tiles", 3, "no/tiles");
     refused("cholesky P.bin -o X.bin --storage tiles", 3, "square");
     assert_eq!(sandbox.names(), files);
-    let least = named_minimum(&sandbox.fail("cholesky Q.bin -o X.bin --storage tiles --memory 1M", 4));
-    refused(&format!("cholesky Q.bin -o X.bin --storage tiles --memory {}", least - 1), 4, "at least");
-    sandbox.run(&format!("cholesky Q.bin -o X.bin --storage tiles --memory {least} --report r.json"));
-    let peak = sandbox.json("r.json")["peak_resident_bytes"].as_u64().unwrap();
-    assert!(peak <= least, "{peak} bytes, limit {least}");
-    check(&sandbox);
+    run_within_least(&sandbox, "cholesky Q.bin -o X.bin --storage tiles", "L.bin");
     refused("cholesky Q.bin -o X.bin --storage tiles --precision 100", 3, "precision_bits");
+}
+
+#[test]
+fn products_that_cannot_work_are_refused_in_one_line() {
+    let sandbox = multiplied();
+    sandbox.run("convert A.bin A.mtx");
+    let files = sandbox.names();
+    let refused = |line: &str, code: i32, words: &str| {
+        let error = sandbox.fail(line, code);
+        assert!(error.contains(words), "{line}: {error}");
+    };
+    refused("syrk A.mtx -o X.bin --storage tiles", 2, "sunzi convert makes one");
+    refused("gemm A.bin P.bin -o X.mtx --storage tiles", 2, "sunzi convert makes one");
+    refused("syrk P.bin -o X.bin --storage tiles --accuracy entrywise", 2, "accurate by norms");
+    for option in ["--freivalds", "--exact-integers", "--alpha 2", "--accumulate S.bin", "--trace t.json", "--hex"] {
+        refused(&format!("syrk P.bin -o X.bin --storage tiles {option}"), 2, "cannot be used with");
+    }
+    refused("syrk P.bin -o X.bin --storage no/tiles", 3, "no/tiles");
+    refused("gemm P.bin A.bin -o X.bin --storage tiles --transpose-a", 3, "700");
+    assert_eq!(sandbox.names(), files);
+    run_within_least(&sandbox, "syrk P.bin -o X.bin --storage tiles", "S.bin");
+    refused("syrk P.bin -o X.bin --storage tiles --precision 300", 3, "precision_bits");
+    refused("syrk P.bin -o X.bin --storage tiles --transpose", 3, "tiles");
+    refused("gemm A.bin P.bin -o X.bin --storage tiles", 3, "gemm");
+    std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
+    run_within_least(&sandbox, "gemm A.bin P.bin -o X.bin --storage tiles --self-check", "G.bin");
 }
 
 #[test]
@@ -114,5 +176,5 @@ fn two_runs_on_one_directory_do_not_meet() {
     assert_eq!(first.code, 0, "{}", first.stderr);
     // The second one came too late where the first was quicker.
     assert!(second.code == 0 || second.stderr.contains("tiles"), "{}", second.stderr);
-    check(&sandbox);
+    check(&sandbox, "L.bin");
 }

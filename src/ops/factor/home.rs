@@ -11,60 +11,14 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::runtime::LevelShape;
 use crate::storage::{
-    Completion, DeleteRequest, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
-    Source, Storage, padded_bytes,
+    AnsweredStorage, Completion, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
+    Source, padded_bytes,
 };
 use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-/// Answers of a storage, in the order in which they came.
-#[derive(Default)]
-pub(crate) struct Completions {
-    state: Mutex<CompletionState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct CompletionState {
-    answers: VecDeque<Completion>,
-    closed: bool,
-}
-
-impl Completions {
-    /// Takes an answer in.
-    pub fn push(&self, answer: Completion) {
-        lock(&self.state).answers.push_back(answer);
-        self.changed.notify_all();
-    }
-
-    /// Waits for the next answer; `None` once they are closed.
-    fn next(&self) -> Option<Completion> {
-        let mut state = lock(&self.state);
-        loop {
-            if state.closed {
-                return None;
-            }
-            if let Some(answer) = state.answers.pop_front() {
-                return Some(answer);
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Waits for the answer with a tag, where several wait for theirs.
-    pub fn wait_for(&self, tag: u64) -> Completion {
-        let mut state = lock(&self.state);
-        loop {
-            if let Some(at) = state.answers.iter().position(|answer| answer.tag == tag) {
-                return state.answers.remove(at).expect("it is there");
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
 
 /// What a lock guards is whole also where its holder panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -118,8 +72,7 @@ pub(crate) struct HomePlan {
 
 /// The disk below the tiles.
 pub(crate) struct Home {
-    pub storage: Storage,
-    pub completions: Arc<Completions>,
+    pub objects: AnsweredStorage,
     pub shape: LevelShape,
     file: Arc<MatrixFile>,
     tiling: TileMap,
@@ -188,20 +141,20 @@ impl Home {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn new(
-        (storage, completions): (Storage, Arc<Completions>),
+        objects: AnsweredStorage,
         file: Arc<MatrixFile>,
         plan: &HomePlan,
         payload_words: impl Fn(TileId) -> usize + Send + Sync + 'static,
     ) -> Result<Home> {
-        let before = storage.objects().iter().filter_map(|object| tile_of(&object.name)).collect::<FxHashSet<_>>();
+        let before =
+            objects.storage.objects().iter().filter_map(|object| tile_of(&object.name)).collect::<FxHashSet<_>>();
         let buffers = |(count, bytes): (usize, u64)| {
             (0..count).map(|_| IoBuffer::new(bytes as usize)).collect::<Result<Vec<_>>>()
         };
         let reads = Reads { free: buffers(plan.read_buffers)?, waiting: VecDeque::new() };
         let writes = Writes { free: buffers(plan.write_buffers)?, ..Writes::default() };
         Ok(Home {
-            storage,
-            completions,
+            objects,
             shape: plan.shape,
             file,
             tiling: plan.tiling,
@@ -222,17 +175,6 @@ impl Home {
     /// Tiles that were finished before this run.
     pub fn found(&self) -> usize {
         self.before.len()
-    }
-
-    /// Deletes the group of a damaged object: its tiles are to be made again.
-    ///
-    /// # Errors
-    /// Those of the storage.
-    pub fn discard(&self, object: &str) -> Result<()> {
-        let damaged = self.storage.objects().into_iter().find(|known| known.name.as_str() == object);
-        let Some(damaged) = damaged else { return Ok(()) };
-        self.storage.delete(DeleteRequest { group: damaged.group, tag: u64::MAX })?;
-        self.completions.wait_for(u64::MAX).result
     }
 
     /// Whether a tile was finished before this run.
@@ -263,10 +205,10 @@ impl Home {
     fn begin_read(&self, tile: TileId, buffer: IoBuffer) -> Result<()> {
         let (tag, priority) = (tag(tile, Work::Read), Priority::default());
         if self.is_published(tile) {
-            return self.storage.read(ReadRequest { objects: vec![object_name(tile)], buffer, tag, priority });
+            return self.objects.storage.read(ReadRequest { objects: vec![object_name(tile)], buffer, tag, priority });
         }
         let source = Arc::new(TileEntries { file: self.file.clone(), block: self.block(tile) });
-        self.storage.fetch(FetchRequest { source, buffer, tag, priority })
+        self.objects.storage.fetch(FetchRequest { source, buffer, tag, priority })
     }
 
     fn block(&self, tile: TileId) -> Block {
@@ -339,7 +281,7 @@ impl Home {
     pub fn fetch_to_send(&self, tile: TileId) -> Result<()> {
         let buffer = lock(&self.sends).pop().expect("no more are read than there are buffers");
         let (objects, tag, priority) = (vec![object_name(tile)], tag(tile, Work::ReadToSend), Priority::default());
-        self.storage.read(ReadRequest { objects, buffer, tag, priority })
+        self.objects.storage.read(ReadRequest { objects, buffer, tag, priority })
     }
 
     fn begin_write(&self, tiles: Vec<TileId>, buffer: IoBuffer, work: Work) -> Result<()> {
@@ -353,12 +295,12 @@ impl Home {
         let group = GroupName::new(&format!("tiles-{}-{}", first.col, first.row)).expect("a short name");
         let tag = tag(first, work);
         lock(&self.writes).under_way.insert(tag, (tiles, buffer));
-        self.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
+        self.objects.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
     /// Waits for what the disk has done next; `None` once nobody wants to know.
     pub fn next_event(&self) -> Option<DiskEvent> {
-        let Completion { tag, result, buffer, .. } = self.completions.next()?;
+        let Completion { tag, result, buffer, .. } = self.objects.answers.wait()?;
         let (tile, work) = of_tag(tag);
         if matches!(work, Work::Write | Work::Keep) {
             let tiles = self.has_written(tag, work, result.is_ok());
@@ -418,17 +360,13 @@ impl Home {
     /// # Errors
     /// Those of the storage.
     pub fn read_now(&self, tile: TileId, buffer: IoBuffer) -> Result<IoBuffer> {
-        let tag = tag(tile, Work::Read);
-        let (objects, priority) = (vec![object_name(tile)], Priority::default());
-        self.storage.read(ReadRequest { objects, buffer, tag, priority })?;
-        let Completion { result, buffer, .. } = self.completions.wait_for(tag);
-        result.inspect_err(|error| self.note(error)).map(|()| buffer.expect("a read has a buffer"))
+        let read = self.objects.read_now(object_name(tile), buffer, tag(tile, Work::Read));
+        read.inspect_err(|error| self.note(error))
     }
 
     /// Nobody wants events any more.
     pub fn close(&self) {
-        lock(&self.completions.state).closed = true;
-        self.completions.changed.notify_all();
+        self.objects.answers.close();
         lock(&self.writes).closed = true;
         self.written.notify_all();
     }

@@ -97,7 +97,7 @@ fn fill_planes(
     (workspace, clock): (&mut Workspace, &mut PhaseClock),
     result: &mut MatrixViewMut<'_>,
 ) -> Result<RecoveryTime> {
-    let PlannedRun { engine, cutting, words, plan } = planned;
+    let PlannedRun { engine, cutting, schedule, words, plan } = planned;
     workspace.reserve_workers(plan.threads);
     let Workspace { operands, products, workers, left_shifts, right_shifts, .. } = workspace;
     let spaces = worker_spaces(&mut workers[..plan.threads], engine.magnitude_limbs(), words.scratch)?;
@@ -109,8 +109,10 @@ fn fill_planes(
         shape: &shape,
         engine: &**engine,
         cutting: *cutting,
+        schedule: schedule.clone(),
         left: OperandRows { blocks: &blocks[0], shifts: left_shifts },
         right: problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: right_shifts }),
+        streamed: None,
         uplo: problem.uplo,
         bits,
         combination: problem.combination,

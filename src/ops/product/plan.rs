@@ -9,9 +9,9 @@ use crate::matrix::Matrix;
 use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Accuracy, Bits};
-use crate::ops::product::run::Cutting;
+use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::{BlockShape, ProductSize};
-use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanBytes, PlanInput, WindowWords};
+use crate::plan::{BLOCK, BLOCK_WORDS, Cut, DiskInput, PlanBytes, PlanInput, WindowWords};
 use crate::store::{Buffer, available_bytes};
 use serde::Serialize;
 use std::sync::Arc;
@@ -152,12 +152,27 @@ impl PlanRequest {
 pub(crate) struct PlannedRun {
     pub engine: Arc<dyn PlaneEngine>,
     pub cutting: Cutting,
+    pub schedule: Schedule,
     pub words: WindowWords,
     pub plan: Plan,
 }
 
 /// Plans a product on planes; `held_bytes` are those that the context's windows hold already.
 pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, held_bytes: u64) -> Result<PlannedRun> {
+    plan_with(ctx, request, (workers, held_bytes), None)
+}
+
+/// Plans a product of operands on a disk.
+pub(crate) fn plan_above_disk(ctx: &Context, request: &PlanRequest, disk: DiskInput<'_>) -> Result<PlannedRun> {
+    plan_with(ctx, request, (ctx.threads(), 0), Some(disk))
+}
+
+fn plan_with(
+    ctx: &Context,
+    request: &PlanRequest,
+    (workers, held_bytes): (usize, u64),
+    disk: Option<DiskInput<'_>>,
+) -> Result<PlannedRun> {
     let engine = ctx.engine(ctx.kernel(), request.bits.spec(ctx.self_check()))?;
     let size = &request.size;
     let check_bytes =
@@ -181,6 +196,7 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
         call_bytes: &|rows, grid| engine.call_bytes(rows, grid),
         window_bytes: &Buffer::bytes_for,
         scratch_bytes: &Buffer::bytes_for,
+        disk,
     };
     let cut = match request.cut {
         Some(cut) => cut.within(&input.whole()),
@@ -189,7 +205,9 @@ pub(crate) fn plan_planes(ctx: &Context, request: &PlanRequest, workers: usize, 
     let plan = describe(ctx, request.operation, (size, &request.bits), &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
-    Ok(PlannedRun { cutting, plan, words, engine })
+    let panels = (input.left_panels, input.right_panels);
+    let schedule = Schedule::new(&cutting, panels, size.triangle, input.primes);
+    Ok(PlannedRun { cutting, schedule, plan, words, engine })
 }
 
 /// The cut for the context's limit, or for the machine's memory where the whole might not fit it.

@@ -25,24 +25,15 @@ use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::multiply::{Multiplication, Task};
 use crate::ops::product::problem::{Bits, FaultHook, OperandRows};
 use crate::ops::product::recover::{RECOVER_UNITS, Recovery, RecoveryTime};
-use crate::ops::product::segments::{Region, ResultEntries};
+use crate::ops::product::schedule::{Cutting, Held, Load, Schedule, Side, Step};
+use crate::ops::product::segments::{Region, ResultEntries, SegmentIter};
 use crate::ops::product::space::Space;
+use crate::ops::product::streamed::StreamedOperands;
 use crate::plan::rank_chunk;
-use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, Cut, JobList, NodeShape, band_pairs, pieces, plan_jobs};
+use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, JobList, NodeShape, plan_jobs};
 use crate::tile::TileMap;
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// How a product is cut, the same on all ranks.
-#[derive(Clone, Copy)]
-pub(crate) struct Cutting {
-    /// Batches and bands.
-    pub cut: Cut,
-    /// Chunks of rows, of which every rank cuts its own.
-    pub chunks: usize,
-    /// Panels that the operand window has room for, of the left and of the right operand.
-    pub slot_panels: (usize, usize),
-}
 
 /// One rank's part of a product, ready to run.
 pub(crate) struct ProductRun<'a> {
@@ -52,9 +43,13 @@ pub(crate) struct ProductRun<'a> {
     pub shape: &'a NodeShape,
     pub engine: &'a dyn PlaneEngine,
     pub cutting: Cutting,
+    /// The order of the work.
+    pub schedule: Schedule,
     pub left: OperandRows<'a>,
     /// `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
+    /// The entries of both, where they come from files; the blocks of rows are then empty.
+    pub streamed: Option<&'a StreamedOperands>,
     pub uplo: Uplo,
     pub bits: Bits,
     pub combination: Combination<'a>,
@@ -70,16 +65,6 @@ pub(crate) struct RunState<'s> {
     pub spaces: Vec<Space<'s>>,
     pub clock: &'s mut PhaseClock,
 }
-
-/// One batch of primes and one chunk of rows.
-#[derive(Clone, PartialEq, Eq)]
-struct Step {
-    primes: Range<usize>,
-    chunk: usize,
-}
-
-/// What a slot of the operand window holds: its panels and the step they were made for.
-type Held = Option<(Range<usize>, Step)>;
 
 /// Panels of one operand, and the panel of the operand window where the first of them goes.
 struct Slot<'a> {
@@ -109,12 +94,11 @@ impl<'a> ProductRun<'a> {
         let check = (self.ctx.freivalds()).then(|| InnerCheck::new(self.ctx, self.ranks.world, self.left, self.right));
         let check = check.transpose()?;
         let meter = Meter::new(self.ctx, self.total_units());
-        let (mut left_held, mut right_held) = (None, None);
-        let mut time = RecoveryTime::default();
-        for pair in self.band_pairs() {
-            let done = self.products(&pair, (&mut left_held, &mut right_held), state, &meter);
+        let (mut held, mut time) = (Held::default(), RecoveryTime::default());
+        for pair in self.schedule.pairs() {
+            let done = self.products(pair, &mut held, state, &meter);
             self.meet(done, state)?;
-            let done = self.results(&pair, state, (result, &mut time), &meter, check.as_ref());
+            let done = self.results(pair, state, (result, &mut time), &meter, check.as_ref());
             self.meet(done, state)?;
         }
         check.map_or(Ok(()), |check| check.finish(self.ranks.world))?;
@@ -126,18 +110,6 @@ impl<'a> ProductRun<'a> {
         state.clock.wait(|| agree(self.ranks.world, self.ranks.in_world(outcome)))
     }
 
-    fn band_pairs(&self) -> impl Iterator<Item = BandPair> + use<> {
-        let [left, right] = [self.left, self.right()].map(|operand| operand.shifts.len().div_ceil(BLOCK));
-        band_pairs((left, right), self.right.is_none(), self.cutting.cut.band_panels)
-    }
-
-    /// All batches of primes, and within each all chunks of rows.
-    fn steps(&self) -> impl Iterator<Item = Step> + use<> {
-        let (primes, batch, chunks) = (self.engine.moduli().len(), self.cutting.cut.batch_primes, self.cutting.chunks);
-        pieces(primes, batch)
-            .flat_map(move |primes| (0..chunks).map(move |chunk| Step { primes: primes.clone(), chunk }))
-    }
-
     /// Runs `work` on this rank's workers.
     fn on_workers<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         if self.shape.threads[self.rank()] == 1 { work() } else { self.ctx.install(work) }
@@ -146,27 +118,11 @@ impl<'a> ProductRun<'a> {
     /// The planes of one pair of bands, from the rows of this node.
     ///
     /// An error between two fences travels with the next one, so that all ranks of the node leave together.
-    fn products(
-        &self,
-        pair: &BandPair,
-        (left_held, right_held): (&mut Held, &mut Held),
-        state: &mut RunState<'_>,
-        meter: &Meter<'_>,
-    ) -> Result<()> {
+    fn products(&self, pair: &BandPair, held: &mut Held, state: &mut RunState<'_>, meter: &Meter<'_>) -> Result<()> {
         let mut outcome = Ok(());
-        for step in self.steps() {
-            let wanted = Some((pair.left.clone(), step.clone()));
-            if *left_held != wanted {
-                let slot = Slot { operand: self.left, panels: pair.left.clone(), first: 0 };
-                outcome = self.convert(slot, &step, state, (meter, outcome))?;
-                *left_held = wanted;
-            }
-            let wanted = Some((pair.right.clone(), step.clone()));
-            if !pair.grid.triangle && *right_held != wanted {
-                let first = self.cutting.slot_panels.0;
-                let slot = Slot { operand: self.right(), panels: pair.right.clone(), first };
-                outcome = self.convert(slot, &step, state, (meter, outcome))?;
-                *right_held = wanted;
+        for step in self.schedule.steps() {
+            for load in held.loads(pair, &step) {
+                outcome = self.convert(&load, state, (meter, outcome))?;
             }
             outcome = self.multiply(pair, &step, state, (meter, outcome))?;
         }
@@ -223,15 +179,33 @@ impl<'a> ProductRun<'a> {
         Partition::new(ranks, panels, planes, runs).at(slot.first * panel_words)
     }
 
+    /// The place of a band in the operand window.
+    fn slot(&self, load: &Load) -> Slot<'a> {
+        let (operand, first) = match load.side {
+            Side::Left => (self.left, 0),
+            Side::Right => (self.right(), self.cutting.slot_panels.0),
+        };
+        Slot { operand, panels: load.panels.clone(), first }
+    }
+
     /// Writes the residues of this rank's rows. The outer error is the node's, the inner one this rank's own.
     fn convert(
         &self,
-        slot: Slot<'_>,
-        step: &Step,
+        load: &Load,
         state: &mut RunState<'_>,
         (meter, outcome): (&Meter<'_>, Result<()>),
     ) -> Result<Result<()>> {
-        let parts = chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.cutting.chunks, step.chunk);
+        let (slot, step) = (self.slot(load), &load.step);
+        let read = self.streamed.map(|streamed| state.clock.wait(|| streamed.next(load.side))).transpose();
+        let piece = match read {
+            Ok(piece) => piece,
+            Err(error) => return Ok(outcome.and(Err(error))),
+        };
+        // What comes from a file is the band alone.
+        let (parts, first_panel) = match &piece {
+            Some(piece) => (vec![piece.part()?], slot.panels.start),
+            None => (chunk_parts(&slot.operand, self.shape.rows[self.rank()], self.cutting.chunks, step.chunk), 0),
+        };
         let partition = self.operand_partition(&slot, step, &parts);
         let RunState { operands, spaces, clock, .. } = state;
         let shares = clock.wait(|| operands.write(&self.fence(), outcome, &partition))?;
@@ -241,8 +215,8 @@ impl<'a> ProductRun<'a> {
         let conversion = Conversion {
             engine: self.engine,
             parts: &parts,
-            shifts: slot.operand.shifts,
-            panels: slot.panels,
+            shifts: &slot.operand.shifts[first_panel * BLOCK..],
+            panels: slot.panels.start - first_panel..slot.panels.end - first_panel,
             primes: step.primes.clone(),
             runs: partition.positions(self.rank()).len(),
         };
@@ -340,36 +314,28 @@ impl<'a> ProductRun<'a> {
             precision_bits: self.bits.result,
             check,
         };
-        let run = || recovery.run(result.segments(region), spaces, meter);
-        let found = clock.time(RankPhase::Reconstruct, || self.on_workers(run))?;
-        time.add(found);
-        Ok(())
+        let mut fill = |segments: SegmentIter<'_>| {
+            let run = || recovery.run(segments, spaces, meter);
+            time.add(self.on_workers(run)?);
+            Ok(())
+        };
+        clock.time(RankPhase::Reconstruct, || result.fill(region, &mut fill))
     }
 
     /// Units of work of this rank: its own rows to convert, its share of the node's jobs and of the result.
     fn total_units(&self) -> u64 {
-        let (own_rows, node_rows) = (self.shape.rows[self.rank()] as u64, self.shape.total_rows() as u64);
+        let (own_rows, node_rows) = (self.shape.rows[self.rank()], self.shape.total_rows() as u64);
         let (primes, threads) = (self.engine.moduli().len() as u64, self.shape.threads[self.rank()] as u64);
         let (workers, ranks) = (self.shape.workers().max(1) as u64, self.ranks.world.size() as u64);
-        let single_step = self.steps().nth(1).is_none();
-        let (mut left, mut right) = (None, None);
-        let mut units = 0;
-        for pair in self.band_pairs() {
-            let mut panels = 0;
-            if !(single_step && left.as_ref() == Some(&pair.left)) {
-                panels += pair.left.len() as u64;
-            }
-            if !(pair.grid.triangle || single_step && right.as_ref() == Some(&pair.right)) {
-                panels += pair.right.len() as u64;
-                right = Some(pair.right.clone());
-            }
-            left = Some(pair.left.clone());
+        let load_units = |Load { panels, step, .. }: Load| {
+            let rows = rank_chunk(own_rows, self.cutting.chunks, step.chunk).len();
+            CONVERT_UNITS * (panels.len() * rows * step.primes.len()) as u64
+        };
+        let pair_units = |pair: &BandPair| {
             let blocks = pair.grid.len() as u64;
-            units += CONVERT_UNITS * panels * own_rows * primes;
-            units += blocks * primes * node_rows * threads / workers;
-            units += blocks * primes * RECOVER_UNITS * primes / ranks;
-        }
-        units
+            blocks * primes * (node_rows * threads / workers) + blocks * primes * RECOVER_UNITS * primes / ranks
+        };
+        self.schedule.loads().map(load_units).sum::<u64>() + self.schedule.pairs().iter().map(pair_units).sum::<u64>()
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A segment is up to 8 neighbouring columns of the result and some blocks of rows of them.
 
+use crate::error::Result;
 use crate::matrix::{MatrixViewMut, Uplo};
 use crate::plan::{BLOCK, BlockGrid};
 use std::ops::Range;
@@ -94,16 +95,52 @@ pub(crate) struct Segment<'w> {
     pub columns: [ColumnPiece<'w>; BLOCK],
 }
 
+/// Segments of a part of a result.
+pub(crate) type SegmentIter<'w> = Box<dyn Iterator<Item = Segment<'w>> + Send + 'w>;
+
 /// A matrix, or one rank's part of one, that a product fills.
 pub(crate) trait ResultEntries: Send {
-    /// What is held here of `region`, as segments in places of the whole matrix.
-    fn segments<'w>(&'w mut self, region: Region) -> impl Iterator<Item = Segment<'w>> + Send;
+    /// Shows what is held here of `region` to `fill`, as segments in places of the whole matrix: all at once, or part
+    /// by part.
+    ///
+    /// # Errors
+    /// Those of `fill`, and of making room for a part.
+    fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()>;
 }
 
 impl ResultEntries for MatrixViewMut<'_> {
-    fn segments<'w>(&'w mut self, region: Region) -> impl Iterator<Item = Segment<'w>> + Send {
-        Segments::new(region, self.reborrow())
+    fn fill(&mut self, region: Region, fill: &mut dyn FnMut(SegmentIter<'_>) -> Result<()>) -> Result<()> {
+        fill(Box::new(Segments::new(region, self.reborrow())))
     }
+}
+
+/// The segments of `region` in a tile of so many rows whose first entry is that of block `first` of the result.
+pub(crate) fn tile_segments<'w>(
+    region: Region,
+    first: (usize, usize),
+    rows: usize,
+    (heads, limbs): (&'w mut [u64], &'w mut [u64]),
+) -> impl Iterator<Item = Segment<'w>> + Send {
+    let width = limbs.len() / heads.len().max(1);
+    let columns = heads.chunks_mut(BLOCK * rows.max(1)).zip(limbs.chunks_mut((BLOCK * rows * width).max(1)));
+    columns.enumerate().filter_map(move |(index, (heads, limbs))| {
+        let (region_first, region_cols) = region.columns();
+        let col = first.1 + index;
+        let within = col.checked_sub(region_first).filter(|&within| within < region_cols)?;
+        let wanted = region.rows(within);
+        let blocks = wanted.start.max(first.0)..wanted.end.min(first.0 + rows.div_ceil(BLOCK));
+        if blocks.is_empty() {
+            return None;
+        }
+        let elements = (blocks.start - first.0) * BLOCK..((blocks.end - first.0) * BLOCK).min(rows);
+        let mut columns: [ColumnPiece<'w>; BLOCK] = Default::default();
+        let pieces = heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width));
+        for (column, (heads, limbs)) in columns.iter_mut().zip(pieces) {
+            column.heads = &mut heads[elements.clone()];
+            column.limbs = &mut limbs[elements.start * width..elements.end * width];
+        }
+        Some(Segment { col, rows: blocks, columns })
+    })
 }
 
 /// All segments of a region, column by column.

@@ -137,7 +137,7 @@ fn what_is_read_is_what_was_counted() {
     let plan = &report.plan;
     assert!(plan.traffic.read_bytes() as f64 <= 1.2 * plan.least_read_bytes as f64, "{plan:?}");
     // Rounding reads every tile once more. A disk that answers late changes a little.
-    let read = (report.read_bytes - plan.traffic.written_bytes) as f64;
+    let read = (report.disk.read_bytes - plan.traffic.written_bytes) as f64;
     let counted = plan.traffic.read_bytes() as f64;
     assert!(read <= 1.2 * plan.least_read_bytes as f64, "{read}: {plan:?}");
     assert!(read >= 0.8 * counted, "{read} of {counted}: {plan:?}");
@@ -166,7 +166,7 @@ fn a_run_that_is_begun_again_goes_on_and_ends_with_the_same_bytes() {
                 .unwrap();
             match case.run(&ctx, &options) {
                 Ok(report) => {
-                    found.push(report.tiles_found);
+                    found.push(report.disk.tiles_found);
                     break;
                 }
                 Err(Error::Cancelled) => assert!(!case.path("l.bin").exists()),
@@ -177,7 +177,7 @@ fn a_run_that_is_begun_again_goes_on_and_ends_with_the_same_bytes() {
         assert!(found.first().is_some_and(|&tiles| tiles > 0), "the last run found nothing: {found:?}");
         // Another run finds everything.
         let report = case.run(&base, &options).unwrap();
-        assert_eq!(report.tiles_found, 8 * 9 / 2);
+        assert_eq!(report.disk.tiles_found, 8 * 9 / 2);
         case.check("found whole");
     }
 }
@@ -207,7 +207,7 @@ fn damaged_tiles_are_made_again() {
         fs::remove_file(&groups[(seed as usize * 3 + 1) % groups.len()]).ok();
         let report = case.run(&ctx, &options).unwrap();
         case.check("repaired");
-        assert!(report.groups_repaired <= 1, "{report:?}");
+        assert!(report.disk.groups_repaired <= 1, "{report:?}");
     }
 }
 

@@ -2,4 +2,5 @@
 //! were ended.
 
 mod cholesky;
+mod products;
 mod ranks;

@@ -1,11 +1,12 @@
 //! `sunzi syrk` and `sunzi gemm`: files in, product out, within the memory limit of the process; on several ranks the
 //! root reads, shares out, gathers and writes.
 
+mod above_disk;
 mod alone;
 mod ranks;
 mod rows;
 
-use crate::args::{Gemm, Output, ProductArgs, Syrk};
+use crate::args::{Gemm, Output, ProductArgs, ProductStorage, Syrk};
 use crate::files::product_precision;
 use crate::input::Reader;
 use crate::number::parse_scalar;
@@ -67,21 +68,29 @@ pub struct Product {
     pub choices: ProductArgs,
     /// Where the result goes.
     pub output: Output,
+    /// Where what is finished goes of a product larger than memory.
+    pub storage: ProductStorage,
 }
 
 impl From<Syrk> for Product {
     fn from(args: Syrk) -> Product {
-        let Syrk { p, transpose, upper, accumulate_triangle, choices, output } = args;
+        let Syrk { p, transpose, upper, accumulate_triangle, choices, output, storage } = args;
         let uplo = if upper { Uplo::Upper } else { Uplo::Lower };
-        Product { operands: Operands::Syrk { p, op: op(transpose), uplo }, accumulate_triangle, choices, output }
+        Product {
+            operands: Operands::Syrk { p, op: op(transpose), uplo },
+            accumulate_triangle,
+            choices,
+            output,
+            storage,
+        }
     }
 }
 
 impl From<Gemm> for Product {
     fn from(args: Gemm) -> Product {
-        let Gemm { a, b, transpose_a, transpose_b, choices, output } = args;
+        let Gemm { a, b, transpose_a, transpose_b, choices, output, storage } = args;
         let operands = Operands::Gemm { a, b, op_a: op(transpose_a), op_b: op(transpose_b) };
-        Product { operands, accumulate_triangle: None, choices, output }
+        Product { operands, accumulate_triangle: None, choices, output, storage }
     }
 }
 
@@ -121,6 +130,9 @@ struct Computed {
 
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transport>) -> Result<()> {
+    if let Some(directory) = &config.storage.directory {
+        return above_disk::run(session, config, directory);
+    }
     let (choices, world) = (&config.choices, together.unwrap_or(local::alone()));
     if together.is_none() && choices.window == WindowKind::Mpi {
         return Err(Error::InvalidArgument("--window mpi needs several ranks: start them with mpirun".into()));

@@ -11,13 +11,14 @@ mod store;
 pub use plan::OutOfCorePlan;
 
 use crate::comm::{Reduction, Transport, agree, agreed};
-use crate::context::{Context, Progress, ProgressCallback};
+use crate::context::Context;
 use crate::drive::{self, RankPlan, RankReport};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::TileEngine;
+use crate::ops::disk_use::{DiskUse, progress_of};
 use crate::ops::distribution::team::Team;
-use crate::ops::factor::home::{Completions, Home};
+use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
 use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::spans::{Clock, Span, TaskLog, TaskTimes};
@@ -26,7 +27,7 @@ use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::options::setters;
 use crate::runtime::protocol::ProtocolOptions;
 use crate::runtime::{CholeskyGraph, level_options};
-use crate::storage::{Caching, DeleteRequest, Identity, Storage, StorageOptions};
+use crate::storage::{AnsweredStorage, Caching, Identity};
 use crate::tile::{RankGrid, TileMap};
 use plan::{DiskNeeds, RankPlace, tiling};
 use problem::check_symmetric;
@@ -82,21 +83,9 @@ pub struct OutOfCoreReport {
     pub threads: usize,
     /// Tiles, memory and bytes as planned; of one rank.
     pub plan: OutOfCorePlan,
-    /// Tiles that an earlier run had finished.
-    pub tiles_found: usize,
-    /// Groups of tiles that were damaged and made again.
-    pub groups_repaired: usize,
-    /// Bytes read by the factorisation and for the factor: entries of the matrix and finished tiles. The pass over the
-    /// matrix before them is not counted.
-    pub read_bytes: u64,
-    /// Bytes of finished tiles written to the directory.
-    pub written_bytes: u64,
-    /// Seconds during which the disk was at work.
-    pub disk_seconds: f64,
-    /// Whether tiles were read and written past the system's cache.
-    pub direct_io: bool,
-    /// What the directory could not give.
-    pub remarks: Vec<String>,
+    /// What was found there, read and written.
+    #[serde(flatten)]
+    pub disk: DiskUse,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
     /// Seconds of the pass over the matrix.
@@ -222,13 +211,7 @@ fn factor_file(
         threads: made.threads,
         ranks,
         plan: call.plan,
-        tiles_found: made.tiles_found,
-        groups_repaired: made.groups_repaired,
-        read_bytes: made.read_bytes,
-        written_bytes: made.written_bytes,
-        disk_seconds: made.disk_seconds,
-        direct_io: made.direct_io,
-        remarks: made.remarks,
+        disk: made.disk,
         seconds: clock.now(),
         scan_seconds,
         factor_seconds: made.factor_seconds,
@@ -268,11 +251,6 @@ fn planned(
     DiskNeeds { engine, work: &work, file, precision_bits, threads: ctx.threads(), place }.plan(ctx)
 }
 
-fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
-    let ctx = ctx.clone();
-    Some(Arc::new(move |progress: Progress| ctx.report_progress(progress).is_ok()))
-}
-
 /// A factorisation under way.
 struct DiskFactoring<'a> {
     ctx: &'a Context,
@@ -292,35 +270,19 @@ struct DiskFactoring<'a> {
 struct Made {
     rank: RankReport,
     threads: usize,
-    tiles_found: usize,
-    groups_repaired: usize,
-    read_bytes: u64,
-    written_bytes: u64,
-    disk_seconds: f64,
-    direct_io: bool,
-    remarks: Vec<String>,
+    disk: DiskUse,
     factor_seconds: f64,
     store_seconds: f64,
 }
 
 impl Made {
-    /// Adds what a storage did since it was opened.
-    fn take_in(&mut self, home: &Home) {
-        let statistics = home.storage.statistics();
-        self.read_bytes += statistics.read_bytes;
-        self.written_bytes += statistics.written_bytes;
-        self.disk_seconds += statistics.busy_seconds;
-        self.direct_io = home.storage.report().caching == Caching::Direct;
-        self.remarks.clone_from(&home.storage.report().remarks);
-    }
-
     /// What all ranks did together, and each of them. Collective.
-    fn over_ranks(self, call: &DiskFactoring<'_>) -> Result<(Made, Option<RanksReport>)> {
+    fn over_ranks(mut self, call: &DiskFactoring<'_>) -> Result<(Made, Option<RanksReport>)> {
         let world = call.place.world;
-        let Made { tiles_found, groups_repaired, read_bytes, written_bytes, .. } = self;
-        let mut sums = [call.threads() as u64, tiles_found as u64, groups_repaired as u64, read_bytes, written_bytes];
-        world.all_reduce(Reduction::Sum, &mut sums)?;
-        let [threads, tiles_found, groups_repaired, read_bytes, written_bytes] = sums;
+        let mut threads = [call.threads() as u64];
+        world.all_reduce(Reduction::Sum, &mut threads)?;
+        self.threads = threads[0] as usize;
+        self.disk.sum(world)?;
         let protocol = call.protocol();
         let ranks = RanksReport {
             grid: call.place.grid,
@@ -331,15 +293,7 @@ impl Made {
             slots: protocol.slots,
             per_rank: RankSummary::gather(world, &self.rank)?,
         };
-        let made = Made {
-            threads: threads as usize,
-            tiles_found: tiles_found as usize,
-            groups_repaired: groups_repaired as usize,
-            read_bytes,
-            written_bytes,
-            ..self
-        };
-        Ok((made, (world.size() > 1).then_some(ranks)))
+        Ok((self, (world.size() > 1).then_some(ranks)))
     }
 }
 
@@ -350,21 +304,12 @@ impl DiskFactoring<'_> {
 
     /// The tiles' home, without groups that are damaged; and how many these were.
     fn open(&self) -> Result<(Home, usize)> {
-        let completions = Arc::new(Completions::default());
-        let answers = completions.clone();
-        let deliver = Box::new(move |answer| answers.push(answer));
-        let options = StorageOptions { caching: self.options.caching, ..StorageOptions::default() };
-        let storage = Storage::open(&self.directory()?, &self.identity, options, deliver)?;
-        let damaged = storage.damaged();
-        for (tag, group) in damaged.iter().enumerate() {
-            storage.delete(DeleteRequest { group: group.group.clone(), tag: tag as u64 })?;
-            completions.wait_for(tag as u64).result?;
-        }
+        let (objects, damaged) = AnsweredStorage::open(&self.directory()?, &self.identity, self.options.caching)?;
         let engine = self.engine.clone();
         let (tiling, bits) = (self.tiling, self.problem.working_bits);
         let payload_words = move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
-        let home = Home::new((storage, completions), self.file.clone(), &self.plan.home, payload_words)?;
-        Ok((home, damaged.len()))
+        let home = Home::new(objects, self.file.clone(), &self.plan.home, payload_words)?;
+        Ok((home, damaged))
     }
 
     /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again.
@@ -372,8 +317,8 @@ impl DiskFactoring<'_> {
         let (mut made, world) = (Made::default(), self.place.world);
         loop {
             let (home, damaged) = agreed(world, self.open())?;
-            made.groups_repaired += damaged;
-            made.tiles_found = made.tiles_found.max(home.found());
+            made.disk.groups_repaired += damaged;
+            made.disk.tiles_found = made.disk.tiles_found.max(home.found());
             let start = clock.now();
             let (home, outcome) = self.run(home, clock)?;
             let factored = clock.now();
@@ -386,7 +331,7 @@ impl DiskFactoring<'_> {
                 }
             });
             made.store_seconds += clock.now() - factored;
-            made.take_in(&home);
+            made.disk.add(&home.objects.storage);
             let damaged = home.damaged();
             let mut any_damaged = [u64::from(damaged.is_some())];
             world.all_reduce(Reduction::Max, &mut any_damaged)?;
@@ -394,8 +339,8 @@ impl DiskFactoring<'_> {
                 Ok(()) => return Ok(made),
                 Err(error) if any_damaged[0] == 0 => return Err(error),
                 Err(_) => {
-                    made.groups_repaired += usize::from(damaged.is_some());
-                    agree(world, damaged.map_or(Ok(()), |object| home.discard(&object)))?;
+                    made.disk.groups_repaired += usize::from(damaged.is_some());
+                    agree(world, damaged.map_or(Ok(()), |object| home.objects.discard(&object)))?;
                 }
             }
         }

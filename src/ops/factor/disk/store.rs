@@ -10,6 +10,7 @@ use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::io::{Block, MatrixFileShape, MatrixFileWriter, write_blocks};
 use crate::math::float::limbs_for;
+use crate::ops::disk_use::progress_of;
 use crate::ops::factor::home::Home;
 use crate::ops::factor::tile_work::TileWork;
 use crate::store::IoBuffer;
@@ -43,7 +44,7 @@ pub(super) fn write_factor(ctx: &Context, path: &Path, call: &DiskFactoring<'_>,
     let local = || Local { buffer: home.take_read_buffer(), words: vec![0; words] };
     if world.size() == 1 {
         let locals = (0..call.threads()).map(|_| local()).filter(|local| local.buffer.is_some()).collect();
-        return write_blocks(path, shape, super::progress_of(ctx), |writer| rounding.write_all(ctx, writer, locals));
+        return write_blocks(path, shape, progress_of(ctx), |writer| rounding.write_all(ctx, writer, locals));
     }
     if world.rank() != ROOT {
         agree(world, Ok(()))?;
@@ -51,7 +52,7 @@ pub(super) fn write_factor(ctx: &Context, path: &Path, call: &DiskFactoring<'_>,
     }
     // Whether all ranks have come through the tiles, once they have begun.
     let mut through = None;
-    let written = write_blocks(path, shape, super::progress_of(ctx), |writer| {
+    let written = write_blocks(path, shape, progress_of(ctx), |writer| {
         agree(world, Ok(()))?;
         let outcome = agree(world, rounding.over_ranks(world, Some(writer), local()));
         through = Some(outcome.is_ok());

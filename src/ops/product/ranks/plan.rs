@@ -14,7 +14,7 @@ use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
 use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Accuracy, Bits, check_precision};
-use crate::ops::product::run::Cutting;
+use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::ProductSize;
 use crate::plan::default_tile_size;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
@@ -95,7 +95,10 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     plan.threads = request.nodes.iter().map(NodeShape::workers).sum();
     plan.team = Some(team);
     let words = words.expect("every node has a shape");
-    Ok(PlannedRun { engine, cutting: Cutting { cut, chunks, slot_panels }, words, plan })
+    let cutting = Cutting { cut, chunks, slot_panels };
+    let ProductSize { rows, cols, triangle, .. } = request.size;
+    let schedule = Schedule::new(&cutting, (rows.div_ceil(BLOCK), cols.div_ceil(BLOCK)), triangle, plan.primes);
+    Ok(PlannedRun { engine, cutting, schedule, words, plan })
 }
 
 /// Nodes that are alike.
@@ -200,6 +203,7 @@ fn with_input<R>(
         call_bytes: &|rows, grid| engine.call_bytes(rows_of(rows), grid),
         window_bytes: &SharedWindow::bytes_for,
         scratch_bytes: &Buffer::bytes_for,
+        disk: None,
     };
     use_input(&input)
 }

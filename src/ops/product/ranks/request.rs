@@ -267,8 +267,10 @@ impl Part<'_> {
             shape: self.shape,
             engine: &*self.planned.engine,
             cutting: self.planned.cutting,
+            schedule: self.planned.schedule.clone(),
             left: self.left,
             right: self.right,
+            streamed: None,
             // A general product has no triangle to transpose.
             uplo: if self.right.is_some() { Uplo::Lower } else { self.problem.options.uplo },
             bits: self.bits,

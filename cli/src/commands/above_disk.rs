@@ -1,0 +1,82 @@
+//! What commands with `--storage` share: files that must be binary, a call within the memory limit, how to go on.
+//!
+//! What ends a run early leaves what is finished in the directory, and the error says how to go on.
+
+use crate::session::Session;
+use crate::signals::{Mode, complete, in_mode};
+use serde::Serialize;
+use std::path::Path;
+use sunzi::out_of_core::DiskUse;
+use sunzi::{Context, ContextBuilder, Error, Result};
+use sunzi_lab::engine::limited;
+use sunzi_lab::memory::{Budget, peak_resident_bytes};
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::{counted, format_bytes};
+
+/// The report.
+#[derive(Serialize)]
+struct StorageReport<'a, R> {
+    #[serde(flatten)]
+    operation: &'a R,
+    /// The most memory that the process occupied.
+    peak_resident_bytes: u64,
+}
+
+/// Refuses files that are not binary, or are compressed: blocks of them cannot be read where they lie.
+pub fn check_binary(paths: &[&Path]) -> Result<()> {
+    let is_binary = |path: &Path| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("bin"));
+    let Some(other) = paths.iter().find(|path| !is_binary(path)) else { return Ok(()) };
+    let path = other.display();
+    Err(Error::InvalidArgument(format!(
+        "{path}: --storage works on blocks of binary files (.bin, not compressed); sunzi convert makes one"
+    )))
+}
+
+/// Runs `call` within the memory limit of the command; says how to go on where it ends early.
+pub fn run<R>(
+    session: &Session,
+    builder: ContextBuilder,
+    (budget, directory): (Option<Budget>, &Path),
+    call: impl FnOnce(&Context) -> Result<R>,
+) -> Result<R> {
+    let (builder, restate) = limited(builder, budget);
+    let ctx = builder.build()?;
+    let made = in_mode(Mode::Computing, || call(&ctx).inspect(|_| complete()));
+    made.map_err(restate).inspect_err(|error| explain(session, directory, error))
+}
+
+/// Says how to go on where what is finished is of use.
+fn explain(session: &Session, directory: &Path, error: &Error) {
+    let can_go_on = matches!(
+        error,
+        Error::Cancelled
+            | Error::DiskFull { .. }
+            | Error::Io { .. }
+            | Error::OutOfMemory { .. }
+            | Error::SelfCheck { .. }
+    );
+    if can_go_on && directory.is_dir() {
+        let directory = directory.display();
+        session.note(&format!("finished tiles stay in {directory}: the same command goes on from them"));
+    }
+}
+
+/// Writes the report and says what was done: `line`, and what the disk did for `what` in `directory`.
+pub fn finish(
+    session: &mut Session,
+    report: &impl Serialize,
+    (line, what): (&str, &str),
+    (directory, disk): (&Path, &DiskUse),
+) -> Result<()> {
+    session.finish_report(&StorageReport { operation: report, peak_resident_bytes: peak_resident_bytes() })?;
+    disk.remarks.iter().for_each(|remark| session.note(remark));
+    let found = match disk.tiles_found {
+        0 => String::new(),
+        tiles => format!(", {} found there", counted(tiles, "tile")),
+    };
+    let (read, written) = (format_bytes(disk.read_bytes), format_bytes(disk.written_bytes));
+    let directory = directory.display();
+    session.say(&format!(
+        "{line}\n{directory}: {read} read, {written} written{found}; remove it once the {what} is all you need"
+    ))
+}

@@ -1,0 +1,32 @@
+//! Who looks at the heads of a matrix file while it is checked. Does not know: files.
+
+use crate::error::Result;
+use crate::math::float::Head;
+
+/// Sees the heads of all stored entries, in two walks of the same order.
+pub trait HeadVisitor {
+    /// The first walk, in which a head may be malformed.
+    ///
+    /// # Errors
+    /// What ends the walk.
+    fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
+
+    /// The second walk: the entry is a valid number.
+    ///
+    /// # Errors
+    /// What ends the walk.
+    fn second(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
+}
+
+/// One who wants the first walk alone.
+pub(super) struct FirstWalk<F>(pub F);
+
+impl<F: FnMut(usize, usize, Head) -> Result<()>> HeadVisitor for FirstWalk<F> {
+    fn first(&mut self, row: usize, col: usize, head: Head) -> Result<()> {
+        (self.0)(row, col, head)
+    }
+
+    fn second(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! What an operation above a disk did there.
+
+use crate::comm::{Reduction, Transport};
+use crate::context::{Context, Progress, ProgressCallback};
+use crate::error::Result;
+use crate::storage::{Caching, Storage};
+use serde::Serialize;
+use std::sync::Arc;
+
+/// The progress of a context for passes over files.
+pub(crate) fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
+    let ctx = ctx.clone();
+    Some(Arc::new(move |progress: Progress| ctx.report_progress(progress).is_ok()))
+}
+
+/// What was found in a storage directory, read from the disk and written to it.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct DiskUse {
+    /// Tiles that an earlier run had finished.
+    pub tiles_found: usize,
+    /// Groups of tiles that were damaged and made again.
+    pub groups_repaired: usize,
+    /// Bytes read while the work was under way, passes over the input before it not counted.
+    pub read_bytes: u64,
+    /// Bytes written to the directory.
+    pub written_bytes: u64,
+    /// Seconds during which the disk was at work.
+    pub disk_seconds: f64,
+    /// Whether the system's cache was passed by.
+    pub direct_io: bool,
+    /// What the directory could not give.
+    pub remarks: Vec<String>,
+}
+
+impl DiskUse {
+    /// Adds what a storage did since it was opened.
+    pub(crate) fn add(&mut self, storage: &Storage) {
+        let statistics = storage.statistics();
+        self.read_bytes += statistics.read_bytes;
+        self.written_bytes += statistics.written_bytes;
+        self.disk_seconds += statistics.busy_seconds;
+        self.direct_io = storage.report().caching == Caching::Direct;
+        self.remarks.clone_from(&storage.report().remarks);
+    }
+
+    /// Becomes what all ranks did together; what the directory could not give is that of this rank's. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub(crate) fn sum(&mut self, world: &dyn Transport) -> Result<()> {
+        let DiskUse { tiles_found, groups_repaired, read_bytes, written_bytes, .. } = self;
+        let mut sums = [*tiles_found as u64, *groups_repaired as u64, *read_bytes, *written_bytes];
+        world.all_reduce(Reduction::Sum, &mut sums)?;
+        (*tiles_found, *groups_repaired) = (sums[0] as usize, sums[1] as usize);
+        (*read_bytes, *written_bytes) = (sums[2], sums[3]);
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! The order of a product: pairs of bands, in each all batches of primes, in each all chunks of rows; and which bands
+//! are converted for which of these steps.
+//!
+//! Promise: the runner, the count of its work and what reads operands ahead go by one order. Does not know: operands.
+
+use crate::plan::{BandPair, Cut, band_pairs, pieces};
+use std::ops::Range;
+
+/// How a product is cut, the same on all ranks.
+#[derive(Clone, Copy)]
+pub(crate) struct Cutting {
+    /// Batches and bands.
+    pub cut: Cut,
+    /// Chunks of rows, of which every rank cuts its own.
+    pub chunks: usize,
+    /// Panels that the operand window has room for, of the left and of the right operand.
+    pub slot_panels: (usize, usize),
+}
+
+/// One batch of primes and one chunk of rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Step {
+    pub primes: Range<usize>,
+    pub chunk: usize,
+}
+
+/// Which operand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// That of the result's rows.
+    Left,
+    /// That of its columns.
+    Right,
+}
+
+/// A band to be converted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Load {
+    pub side: Side,
+    pub panels: Range<usize>,
+    pub step: Step,
+}
+
+/// What the two slots of the operand window hold: a band, and the step it was converted for.
+#[derive(Default)]
+pub(crate) struct Held([Option<(Range<usize>, Step)>; 2]);
+
+impl Held {
+    /// What is to be converted before a step on a pair of bands. Held from then on.
+    pub fn loads(&mut self, pair: &BandPair, step: &Step) -> impl Iterator<Item = Load> + use<> {
+        let right = (!pair.grid.triangle).then(|| (Side::Right, pair.right.clone()));
+        let wanted = [Some((Side::Left, pair.left.clone())), right];
+        let mut loads = [None, None];
+        for ((held, wanted), load) in self.0.iter_mut().zip(wanted).zip(&mut loads) {
+            let Some((side, panels)) = wanted else { continue };
+            let wanted = Some((panels.clone(), step.clone()));
+            if *held != wanted {
+                *held = wanted;
+                *load = Some(Load { side, panels, step: step.clone() });
+            }
+        }
+        loads.into_iter().flatten()
+    }
+}
+
+/// The order of a product.
+#[derive(Clone)]
+pub(crate) struct Schedule {
+    pairs: Vec<BandPair>,
+    primes: usize,
+    batch_primes: usize,
+    chunks: usize,
+}
+
+impl Schedule {
+    /// All of a product of operands of so many panels, or of one with itself, modulo so many primes.
+    pub fn new(cutting: &Cutting, panels: (usize, usize), is_triangle: bool, primes: usize) -> Schedule {
+        let Cutting { cut, chunks, .. } = *cutting;
+        let pairs = band_pairs(panels, is_triangle, cut.band_panels).collect();
+        Schedule { pairs, primes, batch_primes: cut.batch_primes, chunks }
+    }
+
+    /// The same without the pairs that are not wanted.
+    pub fn of_pairs(mut self, is_wanted: impl Fn(&BandPair) -> bool) -> Schedule {
+        self.pairs.retain(is_wanted);
+        self
+    }
+
+    /// The same with all primes at a time.
+    pub fn in_one_batch(self) -> Schedule {
+        Schedule { batch_primes: self.primes, ..self }
+    }
+
+    /// The pairs of bands in order.
+    pub fn pairs(&self) -> &[BandPair] {
+        &self.pairs
+    }
+
+    /// The steps of each pair: all batches of primes, and within each all chunks of rows.
+    pub fn steps(&self) -> impl Iterator<Item = Step> + use<> {
+        let chunks = self.chunks;
+        pieces(self.primes, self.batch_primes)
+            .flat_map(move |primes| (0..chunks).map(move |chunk| Step { primes: primes.clone(), chunk }))
+    }
+
+    /// All that is converted, in order.
+    pub fn loads(&self) -> impl Iterator<Item = Load> + Send + use<> {
+        let (schedule, mut held) = (self.clone(), Held::default());
+        let pairs = self.pairs.clone().into_iter();
+        let steps = pairs.flat_map(move |pair| schedule.steps().map(move |step| (pair.clone(), step)));
+        steps.flat_map(move |(pair, step)| held.loads(&pair, &step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(panels: (usize, usize), is_triangle: bool, cut: Cut, chunks: usize) -> Schedule {
+        Schedule::new(&Cutting { cut, chunks, slot_panels: (0, 0) }, panels, is_triangle, 5)
+    }
+
+    #[test]
+    fn every_step_finds_its_bands_converted() {
+        for (panels, is_triangle) in [((7, 7), true), ((7, 4), false), ((1, 9), false)] {
+            for (band_panels, batch_primes, chunks) in [(3, 2, 1), (3, 5, 1), (2, 5, 3), (9, 5, 1), (1, 1, 2)] {
+                let cut = Cut { batch_primes, band_panels, chunk_rows: 1 };
+                let schedule = schedule(panels, is_triangle, cut, chunks);
+                let (mut loads, mut slots) = (schedule.loads(), [None, None]);
+                let (mut count, mut held) = (0, Held::default());
+                for pair in schedule.pairs() {
+                    for step in schedule.steps() {
+                        for load in held.loads(pair, &step) {
+                            assert_eq!(loads.next(), Some(load.clone()));
+                            slots[load.side as usize] = Some((load.panels, load.step));
+                            count += 1;
+                        }
+                        assert_eq!(slots[0], Some((pair.left.clone(), step.clone())));
+                        assert!(pair.grid.triangle || slots[1] == Some((pair.right.clone(), step)));
+                    }
+                }
+                assert_eq!(loads.next(), None);
+                let most = 2 * schedule.pairs().len() * schedule.steps().count();
+                assert!(count <= most, "{count} of {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_band_that_stays_is_converted_once() {
+        let cut = Cut { batch_primes: 5, band_panels: 2, chunk_rows: 1 };
+        // Three bands: each row of pairs loads its left band once, and turns round at the right one.
+        let loads = schedule((6, 6), true, cut, 1).loads().collect::<Vec<_>>();
+        let of = |side| loads.iter().filter(|load| load.side == side).count();
+        assert_eq!((of(Side::Left), of(Side::Right)), (3, 3));
+        let wanted = schedule((6, 6), true, cut, 1).of_pairs(|pair| pair.grid.triangle);
+        assert_eq!((wanted.pairs().len(), wanted.loads().count()), (3, 3));
+    }
+}

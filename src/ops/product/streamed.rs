@@ -1,0 +1,102 @@
+//! Operands of a product that come from files: pieces of bands, read ahead in the order of the schedule.
+
+use crate::error::Result;
+use crate::io::{Block, BlockStream, BlockStreamOptions, BlockStreamStatistics, FileBlock, MatrixFile, StreamedBlock};
+use crate::matrix::Op;
+use crate::ops::product::convert::Part;
+use crate::ops::product::schedule::{Schedule, Side};
+use crate::plan::{BLOCK, rank_chunk};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// An operand in a file: its columns are contracted with those of the other.
+#[derive(Clone, Debug)]
+pub(crate) struct FileOperand {
+    pub file: Arc<MatrixFile>,
+    /// Whether the operand is the transpose of what the file holds.
+    pub transposed: bool,
+}
+
+impl FileOperand {
+    /// `op` of the matrix in a file.
+    pub fn new(file: Arc<MatrixFile>, op: Op) -> FileOperand {
+        FileOperand { file, transposed: op == Op::Transpose }
+    }
+
+    /// Rows contracted.
+    pub fn rows(&self) -> usize {
+        if self.transposed { self.file.cols() } else { self.file.rows() }
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        if self.transposed { self.file.rows() } else { self.file.cols() }
+    }
+
+    /// The part of the file that holds some rows of some panels.
+    fn piece(&self, panels: &Range<usize>, rows: Range<usize>) -> FileBlock {
+        let cols = panels.start * BLOCK..(panels.end * BLOCK).min(self.cols());
+        let (rows, cols) = if self.transposed { (cols, rows) } else { (rows, cols) };
+        FileBlock { file: self.file.clone(), block: Block { rows, cols } }
+    }
+}
+
+/// Both operands, of which the right one may be the left one.
+pub(crate) struct StreamedOperands {
+    stream: BlockStream,
+    /// Whether each is the transpose of its file.
+    transposed: [bool; 2],
+}
+
+/// A piece of an operand. Its buffer is free again when it is dropped.
+pub(crate) struct OperandPiece {
+    block: StreamedBlock,
+    transposed: bool,
+}
+
+impl OperandPiece {
+    /// Its rows, all of them.
+    ///
+    /// # Errors
+    /// Those of [`StreamedBlock::view`].
+    pub fn part(&self) -> Result<Part<'_>> {
+        let view = self.block.view()?;
+        let view = if self.transposed { view.transposed() } else { view };
+        Ok(Part { view, rows: 0..view.rows() })
+    }
+}
+
+impl StreamedOperands {
+    /// Begins to read what `schedule` converts, in chunks of so many.
+    ///
+    /// # Errors
+    /// Those of [`BlockStream::new`].
+    pub fn new(
+        (left, right): (&FileOperand, &FileOperand),
+        schedule: &Schedule,
+        chunks: usize,
+        options: BlockStreamOptions,
+    ) -> Result<StreamedOperands> {
+        let transposed = [left.transposed, right.transposed];
+        let operands = [left.clone(), right.clone()];
+        let order = schedule.loads().map(move |load| {
+            let operand = &operands[load.side as usize];
+            operand.piece(&load.panels, rank_chunk(operand.rows(), chunks, load.step.chunk))
+        });
+        Ok(StreamedOperands { stream: BlockStream::new(options, order)?, transposed })
+    }
+
+    /// Waits for the next piece of the schedule, which is one of the operand on this `side`.
+    ///
+    /// # Errors
+    /// Those of the read.
+    pub fn next(&self, side: Side) -> Result<OperandPiece> {
+        let block = self.stream.next_block().expect("a piece for each band that is converted")?;
+        Ok(OperandPiece { block, transposed: self.transposed[side as usize] })
+    }
+
+    /// What was read so far.
+    pub fn statistics(&self) -> BlockStreamStatistics {
+        self.stream.statistics()
+    }
+}

@@ -1,0 +1,122 @@
+//! A directory of objects with its answers: waited for one by one, or by their tags.
+//!
+//! Does not know: what the objects are.
+
+use super::{
+    Caching, Completion, DeleteRequest, GroupName, Identity, ObjectName, Priority, ReadRequest, Storage, StorageOptions,
+};
+use crate::error::Result;
+use crate::store::IoBuffer;
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The tag of deletions, which nobody else uses.
+const DELETION: u64 = u64::MAX;
+
+/// Answers of a storage, in the order in which they came.
+#[derive(Default)]
+pub struct Completions {
+    state: Mutex<CompletionState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct CompletionState {
+    answers: VecDeque<Completion>,
+    closed: bool,
+}
+
+impl Completions {
+    /// What the lock guards is whole also where its holder panicked.
+    fn lock(&self) -> MutexGuard<'_, CompletionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an answer in.
+    pub fn push(&self, answer: Completion) {
+        self.lock().answers.push_back(answer);
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next answer; `None` once they are closed.
+    pub fn wait(&self) -> Option<Completion> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(answer) = state.answers.pop_front() {
+                return Some(answer);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits for the answer with a tag, where several wait for theirs.
+    pub fn wait_for(&self, tag: u64) -> Completion {
+        let mut state = self.lock();
+        loop {
+            if let Some(at) = state.answers.iter().position(|answer| answer.tag == tag) {
+                return state.answers.remove(at).expect("it is there");
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Nobody waits any more.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// An open directory and its answers.
+pub struct AnsweredStorage {
+    /// The directory.
+    pub storage: Storage,
+    /// What it answers.
+    pub answers: Arc<Completions>,
+}
+
+impl AnsweredStorage {
+    /// Opens the directory and deletes the groups in it that are damaged; how many they were.
+    ///
+    /// # Errors
+    /// Those of [`Storage::open`] and of deletions.
+    pub fn open(path: &Path, identity: &Identity, caching: Caching) -> Result<(AnsweredStorage, usize)> {
+        let answers = Arc::new(Completions::default());
+        let told = answers.clone();
+        let options = StorageOptions { caching, ..StorageOptions::default() };
+        let storage = Storage::open(path, identity, options, Box::new(move |answer| told.push(answer)))?;
+        let opened = AnsweredStorage { storage, answers };
+        let damaged = opened.storage.damaged();
+        damaged.iter().try_for_each(|group| opened.delete(&group.group))?;
+        Ok((opened, damaged.len()))
+    }
+
+    fn delete(&self, group: &GroupName) -> Result<()> {
+        self.storage.delete(DeleteRequest { group: group.clone(), tag: DELETION })?;
+        self.answers.wait_for(DELETION).result
+    }
+
+    /// Deletes the group of an object that turned out to be damaged.
+    ///
+    /// # Errors
+    /// Those of the deletion.
+    pub fn discard(&self, object: &str) -> Result<()> {
+        let known = self.storage.objects().into_iter().find(|known| known.name.as_str() == object);
+        known.map_or(Ok(()), |damaged| self.delete(&damaged.group))
+    }
+
+    /// Reads an object, and waits for it. Several may, with a tag each.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn read_now(&self, object: ObjectName, buffer: IoBuffer, tag: u64) -> Result<IoBuffer> {
+        let priority = Priority::default();
+        self.storage.read(ReadRequest { objects: vec![object], buffer, tag, priority })?;
+        let Completion { result, buffer, .. } = self.answers.wait_for(tag);
+        result.map(|()| buffer.expect("a read has a buffer"))
+    }
+}

@@ -1,0 +1,350 @@
+//! Products from file to file, against those in memory.
+
+use crate::common::{Kind, forced, kernel_names, matrix, seeds};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::advanced::storage::Caching;
+use sunzi::io::{self, Symmetry, WriteOptions};
+use sunzi::out_of_core::{
+    self, OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths,
+};
+use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions};
+
+/// What a product works on, by the names of files in a folder.
+#[derive(Clone, Copy, Debug)]
+struct Product {
+    a: Op,
+    /// `None` for SYRK.
+    b: Option<Op>,
+    precision_bits: u32,
+}
+
+/// Operands in files, the product of one call in memory in another one, and a place for a storage directory.
+struct Case {
+    folder: tempfile::TempDir,
+    product: Product,
+}
+
+fn write(path: &Path, matrix: &Matrix, symmetry: Symmetry) {
+    io::write(path, matrix, &WriteOptions::new().symmetry(symmetry)).unwrap();
+}
+
+/// Rows and columns of an operand in its file.
+fn stored(op: Op, (rows, cols): (usize, usize)) -> (usize, usize) {
+    if op == Op::Transpose { (cols, rows) } else { (rows, cols) }
+}
+
+impl Case {
+    /// A product of random operands that contracts so many rows.
+    fn new(product: Product, contracted: usize, (rows, cols): (usize, usize), kind: Kind) -> Case {
+        let bits = product.precision_bits;
+        let a = match product.b {
+            None => stored(product.a, (contracted, rows)),
+            Some(_) => stored(product.a, (rows, contracted)),
+        };
+        let a = matrix(kind, a.0, a.1, bits, 1);
+        let b =
+            product.b.map(|op| stored(op, (contracted, cols))).map(|(rows, cols)| matrix(kind, rows, cols, bits, 2));
+        Case::of(product, &[Some(a), b].into_iter().flatten().collect::<Vec<_>>(), Symmetry::General)
+    }
+
+    fn of(product: Product, operands: &[Matrix], symmetry: Symmetry) -> Case {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let Product { a, b, precision_bits: bits } = product;
+        write(&path("a.bin"), &operands[0], symmetry);
+        match b {
+            None => {
+                let made = sunzi::syrk_with(&ctx, &operands[0], bits, &SyrkOptions::new().op(a)).unwrap();
+                write(&path("in_memory.bin"), &made.result.into_matrix(), Symmetry::SymmetricLower);
+            }
+            Some(b) => {
+                write(&path("b.bin"), &operands[1], Symmetry::General);
+                let options = GemmOptions::new().op_a(a).op_b(b);
+                let made = sunzi::gemm_with(&ctx, &operands[0], &operands[1], bits, &options).unwrap();
+                write(&path("in_memory.bin"), &made.result, Symmetry::General);
+            }
+        }
+        Case { folder, product }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> sunzi::Result<OutOfCoreProductReport> {
+        let (a, b, result, storage) = (self.path("a.bin"), self.path("b.bin"), self.path("c.bin"), self.path("tiles"));
+        let (a, paths) = (OperandFile::new(&a).op(self.product.a), ProductPaths { result: &result, storage: &storage });
+        match self.product.b {
+            None => out_of_core::syrk(ctx, a, paths, self.product.precision_bits, options),
+            Some(op) => {
+                let operands = (a, OperandFile::new(&b).op(op));
+                out_of_core::gemm(ctx, operands, paths, self.product.precision_bits, options)
+            }
+        }
+    }
+
+    fn plan(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> sunzi::Result<OutOfCoreProductPlan> {
+        let (a, b) = (self.path("a.bin"), self.path("b.bin"));
+        let a = OperandFile::new(&a).op(self.product.a);
+        match self.product.b {
+            None => out_of_core::plan_syrk(ctx, a, self.product.precision_bits, options),
+            Some(op) => {
+                let operands = (a, OperandFile::new(&b).op(op));
+                out_of_core::plan_gemm(ctx, operands, self.product.precision_bits, options)
+            }
+        }
+    }
+
+    /// The result is that of memory, byte for byte.
+    fn check(&self, what: &str) {
+        assert!(same(&self.path("c.bin"), &self.path("in_memory.bin")), "{what}: another product");
+        fs::remove_file(self.path("c.bin")).unwrap();
+    }
+
+    fn forget_tiles(&self) {
+        fs::remove_dir_all(self.path("tiles")).unwrap();
+    }
+
+    /// The least limit under which the call runs, and the most that it can use.
+    fn limits(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> (u64, u64) {
+        let most = self.plan(&ctx.with_memory_bytes(None), options).unwrap().product.planned_bytes;
+        match self.plan(&ctx.with_memory_bytes(Some(1)), options) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => (minimum_bytes, most),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    fs::read(one).unwrap() == fs::read(other).unwrap()
+}
+
+fn options(tile_size: usize) -> OutOfCoreProductOptions {
+    // The cache spares the tests' disk; what goes past it is tested with the storage.
+    OutOfCoreProductOptions::new().caching(Caching::Cached).tile_size(tile_size)
+}
+
+const PLAIN: Op = Op::NoTranspose;
+const TURNED: Op = Op::Transpose;
+
+/// Runs a case from its least limit to none, and with one byte less than the least.
+fn run_within_all_limits(case: &Case, ctx: &Context, options: &OutOfCoreProductOptions) {
+    let (least, most) = case.limits(ctx, options);
+    let between = |part: u64| Some(least + (most - least) / part);
+    for limit in [Some(least), between(20), between(5), between(2), None] {
+        let report = case.run(&ctx.with_memory_bytes(limit), options).unwrap();
+        let what = format!("{:?}, limit {limit:?}, {:?}", case.product, report.plan);
+        case.check(&what);
+        assert!(report.plan.product.planned_bytes <= limit.unwrap_or(u64::MAX), "{what}");
+        case.forget_tiles();
+    }
+    let refused = case.run(&ctx.with_memory_bytes(Some(least - 1)), options).unwrap_err();
+    assert!(matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == least), "{refused}");
+    assert!(!case.path("tiles").exists());
+}
+
+#[test]
+fn the_file_is_that_of_memory_for_all_shapes_limits_threads_and_kernels() {
+    for kernel in kernel_names() {
+        let shapes = [(0, 3, 4), (1, 1, 1), (5, 8, 9), (64, 9, 8), (70, 17, 1), (131, 40, 23)];
+        for (at, (contracted, rows, cols)) in shapes.into_iter().enumerate() {
+            let ops = [(PLAIN, PLAIN), (TURNED, PLAIN), (PLAIN, TURNED), (TURNED, TURNED)];
+            let (a, b) = ops[at % 4];
+            for b in [None, Some(b)] {
+                let product = Product { a, b, precision_bits: 150 };
+                let case = Case::new(product, contracted, (rows, cols), Kind::Graded);
+                let ctx = forced(kernel, 1 + at % 2).self_check(at % 3 == 0).build().unwrap();
+                run_within_all_limits(&case, &ctx, &options(8 + 8 * (at % 2)));
+            }
+        }
+    }
+}
+
+#[test]
+fn operands_without_entries_and_without_columns_give_what_memory_gives() {
+    let ctx = Context::builder().threads(2).build().unwrap();
+    for (contracted, rows, cols) in [(0, 0, 0), (3, 0, 5), (3, 5, 0), (0, 2, 2)] {
+        for b in [None, Some(PLAIN)] {
+            let case = Case::new(Product { a: PLAIN, b, precision_bits: 70 }, contracted, (rows, cols), Kind::Graded);
+            case.run(&ctx, &options(8)).unwrap();
+            case.check("empty");
+        }
+    }
+}
+
+/// A size at which products in memory run on planes, with tiles of the size that the shape asks for.
+#[test]
+fn larger_products_are_those_of_memory() {
+    let ctx = Context::builder().threads(2).build().unwrap();
+    for (product, contracted, shape) in [
+        (Product { a: PLAIN, b: None, precision_bits: 400 }, 700, (210, 210)),
+        (Product { a: TURNED, b: None, precision_bits: 200 }, 300, (181, 181)),
+        (Product { a: PLAIN, b: Some(TURNED), precision_bits: 300 }, 450, (150, 203)),
+    ] {
+        let case = Case::new(product, contracted, shape, Kind::Graded);
+        let options = OutOfCoreProductOptions::new().caching(Caching::Cached);
+        run_within_all_limits(&case, &ctx, &options);
+    }
+}
+
+/// A file that stores one triangle is the whole matrix, as it is in memory.
+#[test]
+fn symmetric_operands_are_whole() {
+    let order = 45;
+    let mut a = matrix(Kind::Graded, order, order, 130, 5);
+    for (row, col) in (0..order).flat_map(|row| (0..row).map(move |col| (row, col))) {
+        let value = a.float(row, col);
+        a.set_float(col, row, &value).unwrap();
+    }
+    let b = matrix(Kind::Graded, order, 12, 130, 6);
+    let ctx = Context::builder().threads(2).build().unwrap();
+    for product in [
+        Product { a: PLAIN, b: None, precision_bits: 130 },
+        Product { a: TURNED, b: None, precision_bits: 100 },
+        Product { a: PLAIN, b: Some(PLAIN), precision_bits: 130 },
+        Product { a: TURNED, b: Some(PLAIN), precision_bits: 130 },
+    ] {
+        let case = Case::of(product, &[a.clone(), b.clone()], Symmetry::SymmetricLower);
+        run_within_all_limits(&case, &ctx, &options(8));
+    }
+}
+
+#[test]
+fn what_is_read_is_what_was_counted() {
+    let case = Case::new(Product { a: PLAIN, b: None, precision_bits: 100 }, 900, (120, 120), Kind::Graded);
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let (least, most) = case.limits(&ctx, &options(16));
+    for limit in [least, least + (most - least) / 3, most] {
+        let report = case.run(&ctx.with_memory_bytes(Some(limit)), &options(16)).unwrap();
+        let (plan, disk) = (&report.plan, &report.disk);
+        // The rest is what was read of tiles to write the result.
+        let tiles = disk.written_bytes;
+        assert!((plan.read_bytes..=plan.read_bytes + tiles).contains(&disk.read_bytes), "{report:?}");
+        assert!(plan.product.batches > 1 || plan.read_bytes == plan.least_read_bytes, "{plan:?}");
+        assert!(plan.read_bytes == plan.least_read_bytes * plan.product.batches as u64 || plan.product.chunks == 1);
+        case.forget_tiles();
+    }
+}
+
+/// Ends calls after more and more work, and begins each again under other limits and threads.
+#[test]
+fn a_run_that_is_begun_again_goes_on_and_ends_with_the_same_bytes() {
+    for seed in seeds(4) {
+        let b = (seed % 2 == 1).then_some(PLAIN);
+        let case = Case::new(Product { a: PLAIN, b, precision_bits: 120 }, 90, (100, 100), Kind::Graded);
+        let base = Context::builder().threads(1).build().unwrap();
+        let (least, most) = case.limits(&base, &options(16));
+        let mut found = Vec::new();
+        for round in 0..60 {
+            let calls = Arc::new(AtomicU64::new(0));
+            let (last, seen) = (20 + (seed * 7 + round * 5) % 60, calls.clone());
+            let ctx = Context::builder()
+                .threads(1 + (round % 3) as usize)
+                .memory_bytes(least + (most - least) * (round % 4) / 8 + 40_000)
+                .progress(move |progress| {
+                    let stop = progress.phase == "reconstruct" && seen.fetch_add(1, Ordering::Relaxed) >= last;
+                    !stop || round > 50
+                })
+                .build()
+                .unwrap();
+            match case.run(&ctx, &options(16)) {
+                Ok(report) => {
+                    found.push(report.disk.tiles_found);
+                    break;
+                }
+                Err(Error::Cancelled) => assert!(!case.path("c.bin").exists()),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        case.check("resumed");
+        assert!(found.first().is_some_and(|&tiles| tiles > 0), "the last run found nothing: {found:?}");
+        // Another run finds everything, and reads no operand after the pass over it.
+        let report = case.run(&base, &options(16)).unwrap();
+        assert_eq!(report.disk.tiles_found, if b.is_none() { 7 * 8 / 2 } else { 49 });
+        assert_eq!(report.operand_seconds, 0.0);
+        case.check("found whole");
+    }
+}
+
+#[test]
+fn damaged_tiles_are_made_again() {
+    for seed in seeds(8) {
+        let case = Case::new(Product { a: PLAIN, b: None, precision_bits: 100 }, 30, (100, 100), Kind::Graded);
+        let ctx = Context::builder().threads(2).build().unwrap();
+        case.run(&ctx, &options(16)).unwrap();
+        case.check("whole");
+        let mut groups = fs::read_dir(case.path("tiles"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.to_string_lossy().contains("tile-"))
+            .collect::<Vec<_>>();
+        groups.sort();
+        let group = &groups[(seed as usize * 5) % groups.len()];
+        let mut bytes = fs::read(group).unwrap();
+        match seed % 3 {
+            0 => bytes.truncate(bytes.len() / 2),
+            1 => bytes[100] ^= 1,
+            _ => bytes[4096 + 17] ^= 4,
+        }
+        fs::write(group, bytes).unwrap();
+        let report = case.run(&ctx, &options(16)).unwrap();
+        case.check("repaired");
+        assert_eq!(report.disk.groups_repaired, 1, "{report:?}");
+    }
+}
+
+#[test]
+fn a_directory_of_something_else_is_refused() {
+    let product = Product { a: PLAIN, b: None, precision_bits: 100 };
+    let case = Case::new(product, 20, (24, 24), Kind::Graded);
+    let ctx = Context::builder().threads(1).build().unwrap();
+    case.run(&ctx, &options(8)).unwrap();
+    case.check("whole");
+    let refused = |product: Product, tile_size: usize, words: &str| {
+        let Case { folder, .. } = &case;
+        let other = Case { folder: tempfile::tempdir().unwrap(), product };
+        fs::copy(folder.path().join("a.bin"), other.path("a.bin")).unwrap();
+        fs::copy(folder.path().join("a.bin"), other.path("b.bin")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("tiles"), other.path("tiles")).unwrap();
+        let error = other.run(&ctx, &options(tile_size)).unwrap_err();
+        assert!(matches!(error, Error::StorageMismatch { .. }), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(!other.path("c.bin").exists());
+    };
+    refused(Product { precision_bits: 90, ..product }, 8, "precision_bits");
+    refused(product, 16, "tile_size");
+    refused(Product { b: Some(TURNED), ..product }, 8, "syrk");
+    // Another matrix of the same shape.
+    let path = case.path("a.bin");
+    write(&path, &matrix(Kind::Graded, 20, 24, 100, 9), Symmetry::General);
+    let error = case.run(&ctx, &options(8)).unwrap_err();
+    assert!(error.to_string().contains("checksum"), "{error}");
+}
+
+#[test]
+fn what_cannot_work_is_refused_before_anything_is_written() {
+    let case = Case::new(Product { a: PLAIN, b: Some(PLAIN), precision_bits: 80 }, 10, (7, 9), Kind::Graded);
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let turned = Case { folder: case.folder, product: Product { b: Some(TURNED), ..case.product } };
+    assert!(matches!(turned.run(&ctx, &options(8)), Err(Error::ShapeMismatch { operation: "gemm", .. })));
+    let case = Case { folder: turned.folder, product: Product { b: Some(PLAIN), ..turned.product } };
+    let tested = Context::builder().threads(1).freivalds(true).build().unwrap();
+    let error = case.run(&tested, &options(8)).unwrap_err();
+    assert!(matches!(&error, Error::InvalidArgument(text) if text.contains("self-check")), "{error}");
+    let mut wide = case.product;
+    wide.precision_bits = 1 << 20;
+    let case = Case { folder: case.folder, product: wide };
+    assert!(matches!(case.run(&ctx, &options(8)), Err(Error::Precision { .. })));
+    // A number that is none.
+    let case = Case { folder: case.folder, product: Product { precision_bits: 80, ..wide } };
+    let mut bytes = fs::read(case.path("a.bin")).unwrap();
+    let at = bytes.len() - 20;
+    bytes[at] ^= 0xff;
+    fs::write(case.path("a.bin"), bytes).unwrap();
+    assert!(matches!(case.run(&ctx, &options(8)), Err(Error::Format { .. })));
+    assert!(!case.path("tiles").exists() && !case.path("c.bin").exists());
+}
