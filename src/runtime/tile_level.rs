@@ -122,8 +122,7 @@ impl TileLevel {
         let mut uses = run.tiles().map(|tile| one(tile, Access::Update)).collect::<Vec<_>>();
         let col = run.tile.col;
         for k in run.updates.clone() {
-            let left = run.tiles().filter(|tile| tile.row != col).map(|tile| tile.row);
-            uses.extend(left.chain([col]).map(|row| one(TileId { row, col: k }, Access::Read)));
+            uses.extend(run.operand_rows().map(|row| one(TileId { row, col: k }, Access::Read)));
         }
         if run.finish && run.tile.row > col {
             uses.push(one(TileId { row: col, col }, Access::Read));

@@ -4,6 +4,7 @@
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
 //! who wants to write waits for one, a read waits in line. Does not know: what tiles are made of.
 
+use crate::context::DiskProgress;
 use crate::drive::DiskEvent;
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
@@ -12,17 +13,23 @@ use crate::matrix::MatrixView;
 use crate::runtime::LevelShape;
 use crate::storage::{
     AnsweredStorage, Completion, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
-    Source, padded_bytes,
+    Source, StorageStatistics, padded_bytes,
 };
 use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a lock guards is whole also where its holder panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was used and not read.
+fn reused([used, read]: &[AtomicU64; 2]) -> u64 {
+    used.load(Ordering::Relaxed).saturating_sub(read.load(Ordering::Relaxed))
 }
 
 /// Buffers that tiles are read into, and the tiles that wait for one.
@@ -90,6 +97,8 @@ pub(crate) struct Home {
     /// Buffers for tiles that came, and for those that others get.
     keeps: Mutex<Vec<IoBuffer>>,
     sends: Mutex<Vec<IoBuffer>>,
+    /// Bytes of finished tiles that tasks have read, and of those that were read from the disk for them.
+    used: Arc<[AtomicU64; 2]>,
     /// An object that was found damaged.
     damaged: Mutex<Option<String>>,
     /// Running sums that tiles in memory have left, where they came from the storage.
@@ -167,6 +176,7 @@ impl Home {
             transfers: plan.rank_buffers.0,
             keeps: Mutex::new(buffers(plan.rank_buffers)?),
             sends: Mutex::new(buffers(plan.rank_buffers)?),
+            used: Arc::default(),
             damaged: Mutex::new(None),
             weights: Mutex::new(FxHashMap::default()),
         })
@@ -205,6 +215,7 @@ impl Home {
     fn begin_read(&self, tile: TileId, buffer: IoBuffer) -> Result<()> {
         let (tag, priority) = (tag(tile, Work::Read), Priority::default());
         if self.is_published(tile) {
+            self.used[1].fetch_add(8 * (self.payload_words)(tile) as u64, Ordering::Relaxed);
             return self.objects.storage.read(ReadRequest { objects: vec![object_name(tile)], buffer, tag, priority });
         }
         let source = Arc::new(TileEntries { file: self.file.clone(), block: self.block(tile) });
@@ -213,6 +224,28 @@ impl Home {
 
     fn block(&self, tile: TileId) -> Block {
         Block { rows: self.tiling.row_range(tile.row), cols: self.tiling.row_range(tile.col) }
+    }
+
+    /// Counts finished tiles that a task reads.
+    pub fn count_use(&self, tiles: impl Iterator<Item = TileId>) {
+        let bytes = tiles.map(|tile| 8 * (self.payload_words)(tile) as u64).sum::<u64>();
+        self.used[0].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of finished tiles that tasks have read and that were in memory still.
+    pub fn reused_bytes(&self) -> u64 {
+        reused(&self.used)
+    }
+
+    /// What the disk has done by the time of the call, as long as this lives.
+    pub fn progress(&self) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<> {
+        let (storage, used) = (Arc::downgrade(&self.objects.storage), self.used.clone());
+        move || {
+            let storage = storage.upgrade()?;
+            let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
+            let (reused_bytes, waiting) = (reused(&used), storage.oldest_request());
+            Some(DiskProgress { read_bytes, written_bytes, reused_bytes, waiting })
+        }
     }
 
     /// The entries of a tile that were read.
@@ -299,8 +332,12 @@ impl Home {
     }
 
     /// Waits for what the disk has done next; `None` once nobody wants to know.
-    pub fn next_event(&self) -> Option<DiskEvent> {
-        let Completion { tag, result, buffer, .. } = self.objects.answers.wait()?;
+    /// While nothing happens, `quiet` is called every second; its error is an event.
+    pub fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
+        let Completion { tag, result, buffer, .. } = match self.objects.answers.wait(quiet) {
+            Ok(answer) => answer?,
+            Err(error) => return Some(DiskEvent::Failed(error)),
+        };
         let (tile, work) = of_tag(tag);
         if matches!(work, Work::Write | Work::Keep) {
             let tiles = self.has_written(tag, work, result.is_ok());

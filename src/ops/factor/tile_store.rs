@@ -369,6 +369,11 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             self.load(local, run, &mut own)?;
         }
         if !run.updates.is_empty() {
+            if let Some(home) = &self.home {
+                home.count_use(
+                    run.updates.clone().flat_map(|col| run.operand_rows().map(move |row| TileId { row, col })),
+                );
+            }
             self.update(local, run, &mut own)?;
         }
         for (tile, mut words) in run.tiles().zip(own) {

@@ -4,14 +4,14 @@ use crate::common::definite::{integer_gram, set_both};
 use crate::common::{forced, kernel_names, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::storage::Caching;
 use sunzi::io::{self, Symmetry, WriteOptions};
 use sunzi::out_of_core::{self, OutOfCoreOptions};
 use sunzi::rug::Float;
-use sunzi::{Context, Device, Error, Matrix};
+use sunzi::{Context, Device, DiskProgress, Error, Matrix, Progress};
 
 /// A matrix in a file, its factor of one call in memory in another one, and a place for a storage directory.
 pub(super) struct Case {
@@ -130,10 +130,25 @@ fn a_device_gives_the_same_file() {
 fn what_is_read_is_what_was_counted() {
     let case = Case::new(integer_gram(200 + 5, 200, 100, 1), 100);
     let options = options().tile_rows(8);
-    let ctx = Context::builder().threads(1).build().unwrap();
+    let (last, seen) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+    let (told, phases) = (last.clone(), seen.clone());
+    let ctx = Context::builder().threads(1).progress(move |progress: Progress| {
+        if progress.phase == "factor" {
+            *told.lock().unwrap() = progress.disk;
+        } else if progress.phase == "read" {
+            *phases.lock().unwrap() = Some(progress.disk.is_none());
+        }
+        true
+    });
+    let ctx = ctx.build().unwrap();
     let least = case.least_limit(&ctx, &options);
     let report = case.run(&ctx.with_memory_bytes(Some(least + (1 << 17))), &options).unwrap();
     case.check("counted");
+    let told: DiskProgress = last.lock().unwrap().expect("the disk is told of");
+    assert!(told.read_bytes > 0 && told.read_bytes <= report.disk.read_bytes, "{told:?}");
+    assert!(told.written_bytes <= report.disk.written_bytes && told.reused_bytes <= report.disk.reused_bytes);
+    assert!(report.disk.reused_bytes > 0, "a step of a block reads tiles that the last one has read");
+    assert_eq!(*seen.lock().unwrap(), Some(true), "the pass over the file is no work of the directory");
     let plan = &report.plan;
     assert!(plan.traffic.read_bytes() as f64 <= 1.2 * plan.least_read_bytes as f64, "{plan:?}");
     // Rounding reads every tile once more. A disk that answers late changes a little.

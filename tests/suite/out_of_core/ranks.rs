@@ -82,7 +82,7 @@ fn ranks_that_were_ended_go_on_also_in_other_numbers() {
             .unwrap();
         let outcomes = run(&case, ranks, &ctx, &options);
         if outcomes.iter().all(Result::is_ok) {
-            found.push(outcomes[0].as_ref().unwrap().tiles_found);
+            found.push(outcomes[0].as_ref().unwrap().disk.tiles_found);
             break;
         }
         assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(Error::Cancelled))), "{outcomes:?}");

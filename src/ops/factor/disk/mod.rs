@@ -16,7 +16,7 @@ use crate::drive::{self, RankPlan, RankReport};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::TileEngine;
-use crate::ops::disk_use::{DiskUse, progress_of};
+use crate::ops::disk_use::{DiskUse, progress_of, telling_of_disk};
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
@@ -332,6 +332,7 @@ impl DiskFactoring<'_> {
             });
             made.store_seconds += clock.now() - factored;
             made.disk.add(&home.objects.storage);
+            made.disk.reused_bytes += home.reused_bytes();
             let damaged = home.damaged();
             let mut any_damaged = [u64::from(damaged.is_some())];
             world.all_reduce(Reduction::Max, &mut any_damaged)?;
@@ -367,7 +368,7 @@ impl DiskFactoring<'_> {
     /// Runs until all tiles are finished or something fails; the inner error is one of the run.
     fn run(&self, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
         let DiskFactoring { ctx, ref problem, ref tiling, .. } = *self;
-        let engine = &*self.engine;
+        let (engine, ctx) = (&*self.engine, &telling_of_disk(ctx, home.progress()));
         let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
         let shape = home.shape;
         let needs = DiskNeeds {
