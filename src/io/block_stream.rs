@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
 use crate::matrix::MatrixView;
-use crate::store::IoBuffer;
+use crate::store::{IoBuffer, room_for_threads};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -144,6 +144,7 @@ impl BlockStream {
         options: BlockStreamOptions,
         order: impl Iterator<Item = FileBlock> + Send + 'static,
     ) -> Result<BlockStream> {
+        room_for_threads(1)?;
         let shared = Arc::new(Shared::default());
         for _ in 0..options.buffers.max(1) {
             shared.lock().free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
