@@ -29,7 +29,8 @@ const LIBRARY: Layers = &[
     &["plan", "runtime"],
     &["kernels", "comm", "storage"],
     &["context"],
-    &["drive", "io", "gallery"],
+    &["drive", "io"],
+    &["gallery"],
     &["ops"],
     &["advanced"],
 ];

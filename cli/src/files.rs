@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sunzi::advanced::store::available_bytes;
 use sunzi::io::{
-    self, FileFormat, FileInfo, Loaded, Location, ReadOptions, Source, WriteOptions, is_device, read_info_as,
-    read_stream, write_as, write_stream,
+    self, Compression, FileFormat, FileInfo, Loaded, Location, ReadOptions, Source, WriteOptions, is_device,
+    read_info_as, read_stream, write_as, write_stream,
 };
 use sunzi::{Error, Matrix, MatrixView, Result};
 
@@ -58,6 +58,12 @@ pub fn is_standard(path: &Path) -> bool {
 /// Whether `path` can be read only once.
 fn is_stream(path: &Path) -> bool {
     is_standard(path) || is_device(&Location::parse(path).file)
+}
+
+/// Whether `path` names a binary file of which blocks can be read and written where they lie.
+pub fn has_blocks(path: &Path) -> bool {
+    let is_plain = !is_stream(path) && Compression::of(path) == Compression::None;
+    is_plain && FileFormat::of(path).is_ok_and(|format| format == FileFormat::Binary)
 }
 
 /// The format in which the file `path` is written.

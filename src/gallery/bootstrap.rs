@@ -20,7 +20,7 @@
 //! growth with 64 bits to spare. That is an estimate of growth, no proof of each rounding: a test compares every bit
 //! with doubled guard bits, and derivatives with the block's series summed term by term.
 
-use super::Size;
+use super::columns::Part;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use rayon::prelude::*;
@@ -33,22 +33,23 @@ const RANGE_BITS: u32 = 9;
 /// Rows computed at a time, so that few big floats exist outside the matrix.
 const ROWS_AT_A_TIME: usize = 256;
 
-/// The `rows x cols` matrix of `F_(D_k)^(2j + 1)(1/2)`.
-pub fn crossing_derivatives(size: Size) -> Result<Matrix> {
-    with_guard_bits(size, guard_bits(size.cols))
+/// A block of the matrix of `F_(D_k)^(2j + 1)(1/2)`.
+pub fn crossing_derivatives(part: &Part) -> Result<Matrix> {
+    with_guard_bits(part, guard_bits(part.size.cols))
 }
 
-pub(super) fn with_guard_bits(size: Size, guard_bits: u32) -> Result<Matrix> {
-    let mut matrix = Matrix::zeros(size.rows, size.cols, size.precision_bits)?;
-    let work_bits = size.precision_bits + guard_bits;
-    let factors = derivative_factors(size.cols, work_bits);
-    for start in (0..size.rows).step_by(ROWS_AT_A_TIME) {
-        let end = size.rows.min(start + ROWS_AT_A_TIME);
-        let rows: Vec<Vec<Float>> =
-            (start..end).into_par_iter().map(|row| derivatives(sample(row, size.rows), &factors, work_bits)).collect();
-        for (row, values) in (start..end).zip(&rows) {
-            for (col, value) in values.iter().enumerate() {
-                matrix.set_float(row, col, value)?;
+pub(super) fn with_guard_bits(part: &Part, guard_bits: u32) -> Result<Matrix> {
+    let mut matrix = part.zeros()?;
+    let work_bits = part.size.precision_bits + guard_bits;
+    let factors = derivative_factors(part.cols.end, work_bits);
+    for start in part.rows.clone().step_by(ROWS_AT_A_TIME) {
+        let rows = start..part.rows.end.min(start + ROWS_AT_A_TIME);
+        let made =
+            rows.clone().into_par_iter().map(|row| derivatives(sample(row, part.size.rows), &factors, work_bits));
+        let made: Vec<Vec<Float>> = made.collect();
+        for (row, values) in rows.zip(&made) {
+            for (at, value) in values[part.cols.start..].iter().enumerate() {
+                matrix.set_float(row - part.rows.start, at, value)?;
             }
         }
     }

@@ -1,20 +1,25 @@
 //! Test matrices by name: random ones, ones with known factors, and one from the conformal bootstrap.
 //!
 //! Promise: the same arguments give the same bits on any machine, with any number of threads; every entry is exact or
-//! rounded once, to nearest even, at the precision asked for (`bootstrap1d`: see its file). Does not know: files.
+//! rounded once, to nearest even, at the precision asked for (`bootstrap1d`: see its file). Does not know: operations.
 //! Formulas follow N. J. Higham, "The Test Matrix Toolbox for Matlab" (1995), extended to any number of rows and
 //! columns by the same formula.
 
 mod bootstrap;
+mod columns;
 mod counter;
+mod file;
 mod known;
 mod random;
 
 pub use counter::counter_random;
+pub use file::{FileMatrix, generate_file};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use columns::Part;
+use std::ops::Range;
 
 /// The kinds of test matrices; `i` and `j` count from 0 in the formulas.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,24 +85,64 @@ impl Kind {
             Error::InvalidArgument(format!("unknown kind of matrix '{name}': choose one of {known}"))
         })
     }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        KINDS.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether square matrices of this kind are symmetric.
+    pub fn is_symmetric(self) -> bool {
+        use Kind::{Cauchy, Hilbert, Kms, Lehmer, Minij, Moler, Pascal};
+        matches!(self, Hilbert | Cauchy | Lehmer | Minij | Pascal | Moler | Kms)
+    }
+
+    /// Rows and columns of blocks that make up a matrix of this kind, where `lower` its lower triangle, each of about
+    /// `bytes` bytes.
+    ///
+    /// A block has one column at least, or for `bootstrap1d` 16 rows. Making all by [`generate_block`] costs as much as
+    /// making the matrix by [`generate`].
+    pub fn blocks(self, size: Size, lower: bool, bytes: u64) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        columns::blocks(self, size, lower, bytes)
+    }
 }
 
 /// The test matrix of this kind; `seed` matters to `random` and `graded` only.
 ///
 /// Cost: linear in the entries, each about one operation of that precision; `pascal` grows with the entries' own
-/// lengths, `bootstrap1d` with the precision. Memory: the matrix, and for `pascal` and `bootstrap1d` a few rows more.
+/// lengths, `bootstrap1d` with the precision. Memory: the matrix, and a column or a few rows more for each thread.
 ///
 /// # Errors
 /// Those of [`Matrix::zeros`]; [`Error::ExponentRange`] for a `bootstrap1d` of more than about 10^7 columns.
 pub fn generate(kind: Kind, size: Size, seed: u64) -> Result<Matrix> {
-    if size.rows == 0 || size.cols == 0 {
-        return Matrix::zeros(size.rows, size.cols, size.precision_bits);
+    generate_block(kind, size, seed, (0..size.rows, 0..size.cols))
+}
+
+/// The entries of some rows and columns of the matrix that [`generate`] makes, bit for bit.
+///
+/// Cost: as [`generate`] for the block; `random`, `graded` and `pascal` also make what stands above it in its columns,
+/// `bootstrap1d` what stands to the left in its rows. Memory: the block, and a column or a few rows more for each
+/// thread.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a block that is not inside the matrix; those of [`generate`].
+pub fn generate_block(kind: Kind, size: Size, seed: u64, (rows, cols): (Range<usize>, Range<usize>)) -> Result<Matrix> {
+    if rows.start > rows.end || cols.start > cols.end || rows.end > size.rows || cols.end > size.cols {
+        let (all_rows, all_cols) = (size.rows, size.cols);
+        return Err(Error::InvalidArgument(format!(
+            "rows {rows:?}, columns {cols:?} are no block of a {all_rows} x {all_cols} matrix"
+        )));
+    }
+    Matrix::check_size(rows.len(), cols.len(), size.precision_bits)?;
+    let part = Part { size, rows, cols };
+    if part.rows.is_empty() || part.cols.is_empty() {
+        return part.zeros();
     }
     let make = || match kind {
-        Kind::Random => random::random(size, seed),
-        Kind::Graded => random::graded(size, seed),
-        Kind::Bootstrap1d => bootstrap::crossing_derivatives(size),
-        _ => known::known(kind, size),
+        Kind::Random => random::random(&part, seed),
+        Kind::Graded => random::graded(&part, seed),
+        Kind::Bootstrap1d => bootstrap::crossing_derivatives(&part),
+        _ => known::known(kind, &part),
     };
     match rayon::current_thread_index() {
         Some(_) => make(),

@@ -4,13 +4,14 @@
 //! zero bits is drawn by its own law (so small entries are as rare as they should be) and the significand after them
 //! has all its bits. Source of the stream: the ChaCha8 generator, which is specified to the bit.
 
-use super::Size;
+use super::columns::Part;
 use crate::error::Result;
 use crate::math::float::Head;
 use crate::matrix::Matrix;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Rows and columns of a graded matrix are scaled by powers of two of at most this magnitude.
 const GRADED_EXPONENT: i64 = 2000;
@@ -20,22 +21,20 @@ const ROW_SCALES: u64 = u64::MAX;
 const COLUMN_SCALES: u64 = u64::MAX - 1;
 
 /// Entries uniform in (-1, 1).
-pub fn random(size: Size, seed: u64) -> Result<Matrix> {
-    let mut matrix = Matrix::zeros(size.rows, size.cols, size.precision_bits)?;
-    fill(&mut matrix, seed, |_, _| 0);
-    Ok(matrix)
+pub fn random(part: &Part, seed: u64) -> Result<Matrix> {
+    fill(part, seed, |_, _| 0)
 }
 
 /// Entries `2^(r_i + c_j)` times uniform ones.
-pub fn graded(size: Size, seed: u64) -> Result<Matrix> {
-    let mut matrix = Matrix::zeros(size.rows, size.cols, size.precision_bits)?;
-    let scales = |stream: u64, count: usize| -> Vec<i64> {
+pub fn graded(part: &Part, seed: u64) -> Result<Matrix> {
+    let scales = |stream: u64, range: &Range<usize>| -> Vec<i64> {
         let mut generator = generator(seed, stream);
-        (0..count).map(|_| draw_scale(&mut generator)).collect()
+        // A scale takes one word of 64 bits; positions are counted in words of 32.
+        generator.set_word_pos(2 * range.start as u128);
+        range.clone().map(|_| draw_scale(&mut generator)).collect()
     };
-    let (rows, columns) = (scales(ROW_SCALES, size.rows), scales(COLUMN_SCALES, size.cols));
-    fill(&mut matrix, seed, |row, col| rows[row] + columns[col]);
-    Ok(matrix)
+    let (rows, columns) = (scales(ROW_SCALES, &part.rows), scales(COLUMN_SCALES, &part.cols));
+    fill(part, seed, |row, col| rows[row - part.rows.start] + columns[col - part.cols.start])
 }
 
 fn generator(seed: u64, stream: u64) -> ChaCha8Rng {
@@ -50,18 +49,25 @@ fn draw_scale(generator: &mut ChaCha8Rng) -> i64 {
     ((u128::from(generator.next_u64()) * values) >> 64) as i64 - GRADED_EXPONENT
 }
 
-/// Fills a matrix that is not empty; `scale` gives the power of two of each entry.
-fn fill(matrix: &mut Matrix, seed: u64, scale: impl Fn(usize, usize) -> i64 + Sync) {
+/// Makes a block; `scale` gives the power of two of each entry.
+fn fill(part: &Part, seed: u64, scale: impl Fn(usize, usize) -> i64 + Sync) -> Result<Matrix> {
+    let mut matrix = part.zeros()?;
     let (rows, limbs) = (matrix.rows(), matrix.limbs_per_element());
     let spare_bits = limbs as u32 * 64 - matrix.precision_bits();
     let (heads, all_limbs) = matrix.parts_mut();
     let columns = heads.par_chunks_mut(rows).zip(all_limbs.par_chunks_mut(rows * limbs));
-    columns.enumerate().for_each(|(col, (heads, all_limbs))| {
+    columns.zip(part.cols.clone()).for_each(|((heads, all_limbs), col)| {
         let mut generator = generator(seed, col as u64);
-        for (row, (head, limbs)) in heads.iter_mut().zip(all_limbs.chunks_mut(limbs)).enumerate() {
+        // The entries above the block are drawn as well: nobody knows how many words they take.
+        let mut unused = vec![0; limbs];
+        for _ in 0..part.rows.start {
+            draw_entry(&mut generator, &mut unused, spare_bits, 0);
+        }
+        for ((head, limbs), row) in heads.iter_mut().zip(all_limbs.chunks_mut(limbs)).zip(part.rows.clone()) {
             *head = draw_entry(&mut generator, limbs, spare_bits, scale(row, col)).0;
         }
     });
+    Ok(matrix)
 }
 
 /// Draws a significand into `limbs` and returns the head of the number.

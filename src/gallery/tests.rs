@@ -1,6 +1,7 @@
 //! Tests of the generators: formulas in exact fractions, bits that do not change, accuracy of the derivatives.
 
 use super::*;
+use crate::io;
 use rug::{Float, Integer, Rational};
 
 const SMALL: Size = Size { rows: 7, cols: 5, precision_bits: 100 };
@@ -100,8 +101,9 @@ fn derivatives_do_not_change_with_guard_bits() {
     for (rows, cols, precision_bits) in [(9, 3, 53), (6, 60, 256), (5, 200, 512), (3, 333, 1024)] {
         let size = Size { rows, cols, precision_bits };
         let guard_bits = bootstrap::guard_bits(cols);
-        let matrix = bootstrap::with_guard_bits(size, guard_bits).unwrap();
-        assert!(matrix == bootstrap::with_guard_bits(size, 2 * guard_bits).unwrap(), "{rows} x {cols}");
+        let whole = Part { size, rows: 0..rows, cols: 0..cols };
+        let matrix = bootstrap::with_guard_bits(&whole, guard_bits).unwrap();
+        assert!(matrix == bootstrap::with_guard_bits(&whole, 2 * guard_bits).unwrap(), "{rows} x {cols}");
     }
 }
 
@@ -134,4 +136,84 @@ fn derivatives_agree_with_the_series_of_the_block() {
             assert_eq!(matrix.float(row, col), Float::with_val(bits, sum * 2u32), "row {row}, derivative {n}");
         }
     }
+}
+
+#[test]
+fn blocks_have_the_bits_of_the_whole() {
+    for (name, kind) in KINDS {
+        for (rows, cols) in [(1, 1), (40, 7), (19, 19), (3, 33)] {
+            let size = Size { rows, cols, precision_bits: 150 };
+            let whole = generate(kind, size, 3).unwrap();
+            for (bytes, lower) in [(1, false), (3000, false), (1 << 30, false), (1, true), (3000, true)] {
+                if lower && (rows != cols || !kind.is_symmetric()) {
+                    continue;
+                }
+                let mut seen = vec![0; rows * cols];
+                for (block_rows, block_cols) in kind.blocks(size, lower, bytes) {
+                    let block = generate_block(kind, size, 3, (block_rows.clone(), block_cols.clone())).unwrap();
+                    assert!(block.bytes() <= bytes.max(16 * 32 * cols.max(rows) as u64), "{name}");
+                    for (j, col) in block_cols.enumerate() {
+                        for (i, row) in block_rows.clone().enumerate() {
+                            assert_eq!(block.get(i, j), whole.get(row, col), "{name} {rows} x {cols} ({row}, {col})");
+                            seen[row + rows * col] += 1;
+                        }
+                    }
+                }
+                let is_due = |at: usize| !lower || at % rows >= at / rows;
+                assert!((0..rows * cols).all(|at| seen[at] <= 1 && (seen[at] == 1 || !is_due(at))), "{name} {lower}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_inside_is_that_of_the_matrix_and_one_outside_is_refused() {
+    for (name, kind) in KINDS {
+        let whole = generate(kind, SMALL, 8).unwrap();
+        let block = generate_block(kind, SMALL, 8, (2..6, 3..5)).unwrap();
+        assert!(block == whole.view().block(2..6, 3..5).unwrap().to_matrix().unwrap(), "{name}");
+        for (rows, cols) in [(0..8, 0..5), (0..7, 0..6), (0..usize::MAX, 0..1)] {
+            let error = generate_block(kind, SMALL, 8, (rows, cols)).unwrap_err();
+            assert!(matches!(error, Error::InvalidArgument(_)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn kinds_that_are_called_symmetric_are() {
+    for (name, kind) in KINDS {
+        let matrix = generate(kind, Size { rows: 12, cols: 12, precision_bits: 90 }, 1).unwrap();
+        let is_symmetric = (0..12).all(|i| (0..i).all(|j| matrix.get(i, j) == matrix.get(j, i)));
+        assert_eq!(kind.is_symmetric(), is_symmetric, "{name}");
+    }
+}
+
+#[test]
+fn a_file_made_in_blocks_has_the_bytes_of_one_written_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (name, kind) in KINDS {
+        for (rows, cols, symmetric) in [(0, 3, false), (1, 1, false), (30, 21, false), (23, 23, true), (0, 0, true)] {
+            if symmetric && !kind.is_symmetric() {
+                continue;
+            }
+            let size = Size { rows, cols, precision_bits: 190 };
+            let symmetry = if symmetric { io::Symmetry::SymmetricLower } else { io::Symmetry::General };
+            let whole = generate(kind, size, 4).unwrap();
+            io::write(path("whole.bin"), &whole, &io::WriteOptions::new().symmetry(symmetry)).unwrap();
+            generate_file(&path("blocks.bin"), &FileMatrix { kind, size, seed: 4, symmetric }, None).unwrap();
+            let bytes = |name| std::fs::read(path(name)).unwrap();
+            assert!(bytes("whole.bin") == bytes("blocks.bin"), "{name}, {rows} x {cols}");
+        }
+    }
+    let size = Size { rows: 4, cols: 4, precision_bits: 64 };
+    let refused = |matrix: FileMatrix| generate_file(&path("none.bin"), &matrix, None).unwrap_err();
+    let random = FileMatrix { kind: Kind::Random, size, seed: 0, symmetric: true };
+    assert!(matches!(refused(random), Error::InvalidArgument(_)));
+    let oblong = FileMatrix { kind: Kind::Minij, size: Size { rows: 5, ..size }, ..random };
+    assert!(matches!(refused(oblong), Error::InvalidArgument(_)));
+    let plain = FileMatrix { symmetric: false, ..random };
+    let stop: std::sync::Arc<crate::context::ProgressCallback> = std::sync::Arc::new(|_| false);
+    assert!(matches!(generate_file(&path("none.bin"), &plain, Some(stop)), Err(Error::Cancelled)));
+    assert!(!path("none.bin").exists());
 }

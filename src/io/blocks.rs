@@ -89,11 +89,10 @@ impl Header {
     }
 }
 
-/// The stored entries of one column of a block.
+/// The stored entries of one column of a block, and where they lie in the file.
 struct Piece {
     /// Their places among all entries of the block.
     entries: Range<usize>,
-    /// Where their heads and limbs lie in the file.
     heads_at: u64,
     limbs_at: u64,
 }
@@ -256,7 +255,25 @@ impl MatrixFile {
         self.check_heads(progress, &mut FirstWalk(visit))
     }
 
-    /// [`MatrixFile::check`] for one who has to see the heads twice.
+    /// Reads all heads once; `visit` sees each stored entry's row, column and head. Nothing is checked.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Cancelled`].
+    pub fn visit_heads(
+        &self,
+        progress: Option<Arc<ProgressCallback>>,
+        mut visit: impl FnMut(usize, usize, Head),
+    ) -> Result<()> {
+        let (entries, mut places) = (self.header.entries(), self.places());
+        let reporter = Reporter::new(progress, "read", 8 * entries);
+        let mut pass = Pass { file: self, checksum: Xxh3::new(), reporter };
+        pass.words(self.header.head_at(0), entries, false, |heads| {
+            heads.iter().zip(&mut places).for_each(|(&head, (row, col))| visit(row, col, Head(head)));
+            Ok(())
+        })
+    }
+
+    /// [`MatrixFile::check`] for one who has to see the heads twice, or whole numbers.
     ///
     /// # Errors
     /// As [`MatrixFile::check`]; those of the visitor.
@@ -295,7 +312,7 @@ impl MatrixFile {
                         let (row, col) = places.next().expect("a place for each entry");
                         let head = Head(*numbers.next().expect("a head for each entry"));
                         self.check_entry((row, col), head, &number)?;
-                        visitor.second(row, col, head)?;
+                        visitor.second(row, col, FloatRef { head, limbs: &number })?;
                         number.clear();
                     }
                 }

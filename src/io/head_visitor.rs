@@ -1,7 +1,7 @@
 //! Who looks at the heads of a matrix file while it is checked. Does not know: files.
 
 use crate::error::Result;
-use crate::math::float::Head;
+use crate::math::float::{FloatRef, Head};
 
 /// Sees the heads of all stored entries, in two walks of the same order.
 pub trait HeadVisitor {
@@ -15,7 +15,7 @@ pub trait HeadVisitor {
     ///
     /// # Errors
     /// What ends the walk.
-    fn second(&mut self, row: usize, col: usize, head: Head) -> Result<()>;
+    fn second(&mut self, row: usize, col: usize, number: FloatRef<'_>) -> Result<()>;
 }
 
 /// One who wants the first walk alone.
@@ -26,7 +26,7 @@ impl<F: FnMut(usize, usize, Head) -> Result<()>> HeadVisitor for FirstWalk<F> {
         (self.0)(row, col, head)
     }
 
-    fn second(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
+    fn second(&mut self, _row: usize, _col: usize, _number: FloatRef<'_>) -> Result<()> {
         Ok(())
     }
 }

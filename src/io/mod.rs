@@ -51,6 +51,7 @@ mod sdpa;
 mod table;
 mod temporary;
 mod text;
+mod triangles;
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};

@@ -195,6 +195,11 @@ impl Matrix {
         self.words.split_at_mut(count)
     }
 
+    /// All words: heads, then limbs.
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+
     /// Sets every element to 0 without giving the memory back.
     pub fn clear(&mut self) {
         self.words.fill(0);

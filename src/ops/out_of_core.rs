@@ -10,3 +10,41 @@ pub use crate::ops::product::disk::{
     OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm, plan_gemm,
     plan_syrk, syrk,
 };
+pub use crate::ops::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths, solve};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::Side;
+use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
+use crate::ops::trsm::{TrsmOptions, check_scalar};
+
+/// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from file to file, with finished columns
+/// in the directory.
+///
+/// Shapes and accuracy as [`crate::trsm_with`] on the left side; of a file that stores one triangle of a symmetric
+/// matrix, that matrix' triangle is meant. Bits: those of `trsm_with`: the file is the same, byte for byte, whatever
+/// the limit, the threads, and however often the run was ended and begun again.
+/// Eight right sides or more, of more than 16 rows. Memory: as planned, at most the context's limit; without one bands
+/// of up to 512 right sides. The triangle is read once, its heads twice, and then once for each band.
+/// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
+///
+/// # Errors
+/// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], for few right sides, and for columns
+/// whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file; [`Error::StorageMismatch`] for the
+/// directory of another solve, [`Error::StorageInUse`] where another run works there; [`Error::DiskFull`],
+/// [`Error::Io`]: what was finished stays, and the next call goes on from there.
+pub fn trsm(
+    ctx: &Context,
+    paths: SolvePaths<'_>,
+    precision_bits: u32,
+    system: &TrsmOptions<'_>,
+    options: &OutOfCoreSolveOptions,
+) -> Result<OutOfCoreSolveReport> {
+    let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *system;
+    if side == Side::Right {
+        return Err(Error::InvalidArgument("trsm above a disk: the triangle stands on the left side".into()));
+    }
+    alpha.map(check_scalar).transpose()?;
+    let system = TriangleOptions { uplo, op, diag, accuracy, alpha, caching: options.caching };
+    solve_triangle(ctx, paths, precision_bits, &system)
+}

@@ -132,7 +132,7 @@ fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()
     })
 }
 
-fn check_scalar(alpha: &Float) -> Result<OwnFloat> {
+pub(crate) fn check_scalar(alpha: &Float) -> Result<OwnFloat> {
     if alpha.is_finite() {
         return Ok(OwnFloat::new(alpha));
     }

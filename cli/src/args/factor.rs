@@ -214,7 +214,8 @@ impl FactorOutput {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi solve A.mtx B.mtx -o X.mtx --certified\n  \
                         sunzi solve A.mtx B.mtx -o X.mtx --precision auto --digits 50\n  \
-                        sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200")]
+                        sunzi solve A.mtx B.mtx -o X.mtx --refine-from 200\n  \
+                        sunzi solve A.bin B.bin -o X.bin --accuracy norm --storage work --memory 2G")]
 pub struct Solve {
     #[command(flatten)]
     pub factor: Factor,
@@ -222,10 +223,12 @@ pub struct Solve {
     pub b: PathBuf,
     /// Factor at so many bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision,
-        conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits"])]
+        conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory"])]
     pub refine_from: Option<u32>,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub storage: StorageChoices,
 }
 
 /// `sunzi inverse`.
@@ -268,10 +271,25 @@ impl TriangularSystem {
     }
 }
 
+/// A triangular solve larger than memory: finished columns go to a directory.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Larger than memory")]
+pub struct TriangularStorage {
+    /// Work from file to file within --memory, with finished columns in this directory; a run that was ended goes on
+    /// from them. All files are binary.
+    #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "hex")]
+    pub directory: Option<PathBuf>,
+    /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
+    #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",
+        value_parser = caching())]
+    pub caching: Caching,
+}
+
 /// `sunzi trsm`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi trsm L.mtx B.mtx -o X.mtx --transpose\n  \
-                        sunzi trsm U.bin B.bin -o X.bin --side right --uplo upper")]
+                        sunzi trsm U.bin B.bin -o X.bin --side right --uplo upper\n  \
+                        sunzi trsm L.bin B.bin -o X.bin --storage work --memory 2G")]
 pub struct Trsm {
     /// The triangular matrix T.
     pub t: PathBuf,
@@ -289,4 +307,6 @@ pub struct Trsm {
     pub engine: EngineArgs,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub storage: TriangularStorage,
 }

@@ -29,7 +29,9 @@ impl Output {
 
 /// `sunzi gen`.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example:\n  sunzi gen hilbert --rows 100 --cols 100 --precision 512 -o H.mtx --hex")]
+#[command(after_help = "Examples:\n  sunzi gen hilbert --rows 100 --cols 100 --precision 512 -o H.mtx --hex\n  \
+    sunzi gen lehmer --rows 20000 --cols 20000 --precision 768 --symmetric -o A.bin\n\nA binary file (.bin) is written \
+    block by block: it may be larger than memory.")]
 pub struct Gen {
     /// The kind of matrix.
     #[arg(value_parser = kind())]
@@ -46,6 +48,9 @@ pub struct Gen {
     /// Seed of the random kinds.
     #[arg(long, value_name = "S", default_value = "0", value_parser = parse_count)]
     pub seed: u64,
+    /// Store the lower triangle alone, which stands for the whole; of a square matrix of a symmetric kind.
+    #[arg(long)]
+    pub symmetric: bool,
     #[command(flatten)]
     pub output: Output,
 }

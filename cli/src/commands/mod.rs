@@ -14,6 +14,7 @@ mod observe;
 mod options_page;
 mod plan;
 mod product;
+mod solve_above_disk;
 mod trsm;
 mod verify;
 mod verify_system;
@@ -51,8 +52,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Gen(args) => gen_matrix::run(session, &args),
         Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args, together),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
+        Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args),
         Command::Solve(args) => factor::run(session, &args.into(), together),
         Command::Inverse(args) => factor::run(session, &args.into(), together),
+        Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args),
         Command::Trsm(args) => trsm::run(session, &args),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
@@ -84,7 +87,8 @@ fn is_shared(command: &Command) -> bool {
         Command::Gemm(args) => args.storage.directory.is_none(),
         Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
-            args.refine_from.is_none() && !args.factor.log_det && is_factored_together(&args.factor)
+            let is_plain = args.refine_from.is_none() && !args.factor.log_det;
+            is_plain && args.storage.directory.is_none() && is_factored_together(&args.factor)
         }
         Command::Bench(args) => bench::is_shared(args),
         _ => false,

@@ -5,14 +5,17 @@ use super::factor::TRIANGLE_FLAGS;
 use super::trsm::scalar;
 use super::verify::{counted_from_one, tests_made};
 use crate::args::{SystemCheck, VerifyCholesky, VerifyInverse, VerifySolve, VerifyTrsm};
-use crate::input::Reader;
+use crate::files::has_blocks;
+use crate::input::{Announced, Reader};
 use crate::progress::{Stage, product_seconds};
 use crate::session::{Session, Work};
 use crate::signals::{Mode, in_mode};
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
-use sunzi::verify::{Verification, VerifyOptions, verify_cholesky, verify_inverse, verify_solve, verify_trsm};
+use sunzi::advanced::store::available_bytes;
+use sunzi::verify::{FileFactorOptions, Verification, VerifyOptions};
+use sunzi::verify::{verify_cholesky, verify_cholesky_files, verify_inverse, verify_solve, verify_trsm};
 use sunzi::{Context, IndexBase, Result, Side, Uplo};
 use sunzi_lab::engine::limited;
 use sunzi_lab::session::Session as _;
@@ -35,18 +38,39 @@ pub fn cholesky(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
         Claim { start: Instant::now(), choices: &config.choices, result: &config.l, operation: "cholesky", equation };
     let reader = claim.reader(session)?.in_full();
     claim.expect(session, &reader, &[&config.a, &config.l]);
-    let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
-    let l = reader.matrix(&config.l)?;
-    let uplo = config.triangle.uplo().unwrap_or_default();
-    let found = claim.decide(session, &reader, |ctx, bits, options| {
-        verify_cholesky(ctx, &a, &l, bits, &options.clone().uplo(uplo))
-    })?;
+    let triangle = config.triangle.uplo();
+    let found = if is_above_memory(&reader, config)? {
+        claim.decide(session, &reader, |ctx, bits, options| {
+            let options = FileFactorOptions::new().triangle(triangle).seed(options.seed);
+            verify_cholesky_files(ctx, (&config.a, &config.l), bits, &options)
+        })?
+    } else {
+        let a = reader.symmetric(&config.a, triangle, TRIANGLE_FLAGS)?;
+        let l = reader.matrix(&config.l)?;
+        let uplo = triangle.unwrap_or_default();
+        claim.decide(session, &reader, |ctx, bits, options| {
+            verify_cholesky(ctx, &a, &l, bits, &options.clone().uplo(uplo))
+        })?
+    };
     let place = |(row, col)| format!(" at {}", IndexBase::One.place(row, col));
     let place = found.worst_place.map_or(String::new(), place);
     let (entries, worst, seed) = (found.entry_count, found.worst_entry, found.seed);
     let tests = format!("all {entries} entries; largest residual {worst:.3} of the bound{place}; seed {seed}");
     let bits = reader.precision_bits();
     claim.report(session, bits, &found, &tests)
+}
+
+/// Whether both files are read block by block: where the matrices would leave little room, under the memory limit or on
+/// this machine.
+fn is_above_memory(reader: &Reader<'_>, config: &VerifyCholesky) -> Result<bool> {
+    let files = [config.a.as_path(), config.l.as_path()];
+    if !files.iter().all(|path| has_blocks(path)) {
+        return Ok(false);
+    }
+    let Some(matrices) = reader.announced(&files)? else { return Ok(false) };
+    let bytes = matrices.iter().map(Announced::bytes).fold(0, u64::saturating_add);
+    let limit = config.choices.engine.budget(0).map(|budget| budget.left()).or_else(available_bytes);
+    Ok(limit.is_some_and(|limit| bytes > limit / 2))
 }
 
 pub fn solve(session: &mut Session, config: &VerifySolve) -> Result<()> {

@@ -127,3 +127,23 @@ fn a_signal_after_the_result_is_complete_changes_nothing() {
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     assert!(output.stdout.starts_with("Q.mtx: 20 x 20"), "{}", output.stdout);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_binary_matrix_larger_than_memory_is_generated() {
+    let sandbox = Sandbox::new();
+    let line = "gen random --rows 1100 --cols 1300 --precision 768 -o P.bin";
+    let output = sandbox.finish(sandbox.start_within("ulimit -v 140000", line));
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert!(fs::metadata(sandbox.path("P.bin")).unwrap().len() > 140_000 << 10);
+    let refused = sandbox.finish(sandbox.start_within("ulimit -v 140000", &line.replace(".bin", ".mtx")));
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    sandbox.run("gen hilbert --rows 60 --cols 60 --precision 99 --symmetric -o H.bin");
+    sandbox.run("gen hilbert --rows 60 --cols 60 --precision 99 --symmetric -o H.mtx");
+    sandbox.run("convert H.mtx again.bin");
+    assert!(sandbox.bytes("H.bin") == sandbox.bytes("again.bin"));
+    sandbox.run("gen lehmer --rows 60 --cols 60 --precision 99 --symmetric -o A.bin");
+    sandbox.run("cholesky A.bin -o L.bin");
+    let error = sandbox.fail("gen random --rows 6 --cols 6 --precision 99 --symmetric -o X.bin", 2);
+    assert!(error.contains("a 6 x 6 matrix random is not symmetric"), "{error}");
+}

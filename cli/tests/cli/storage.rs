@@ -178,3 +178,42 @@ fn two_runs_on_one_directory_do_not_meet() {
     assert!(second.code == 0 || second.stderr.contains("tiles"), "{}", second.stderr);
     check(&sandbox, "L.bin");
 }
+
+#[test]
+fn solves_are_those_of_memory_and_keep_the_limit() {
+    let sandbox = factored(150, 300);
+    sandbox.run("gen random --rows 150 --cols 40 --precision 300 --seed 3 -o B.bin");
+    for (command, line) in [
+        ("trsm L.bin B.bin --transpose --alpha -0.1", "trsm L.bin B.bin --transpose --alpha -0.1 --storage work"),
+        ("solve Q.bin B.bin --accuracy norm --no-estimate", "solve Q.bin B.bin --accuracy norm --storage work"),
+    ] {
+        sandbox.run(&format!("{command} -o X.bin --quiet"));
+        let right = sandbox.bytes("X.bin");
+        let line = format!("{line} -o X.bin --threads 2 --report r.json");
+        let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1M"), 4));
+        sandbox.fail(&format!("{line} --memory {}", least - 1), 4);
+        sandbox.run(&format!("{line} --memory {least}"));
+        assert!(sandbox.bytes("X.bin") == right, "{command}: another solution");
+        let peak = sandbox.json("r.json")["peak_resident_bytes"].as_u64().unwrap();
+        assert!(peak <= least, "{command}: {peak} bytes, limit {least}");
+        // Killed at any time, it goes on.
+        std::fs::remove_dir_all(sandbox.path("work")).unwrap();
+        for wait in [5, 20, 60, 120] {
+            let mut child = sandbox.start(&line);
+            std::thread::sleep(Duration::from_millis(wait));
+            let _ = child.kill();
+            sandbox.finish(child);
+        }
+        sandbox.run(&line);
+        assert!(sandbox.bytes("X.bin") == right, "{command}: another solution after kills");
+        std::fs::remove_dir_all(sandbox.path("work")).unwrap();
+    }
+    let error = sandbox.fail("solve Q.bin B.bin -o Y.bin --storage work", 2);
+    assert!(error.contains("give --accuracy norm"), "{error}");
+    sandbox.run("gen random --rows 150 --cols 5 --precision 300 -o C.bin");
+    let error = sandbox.fail("trsm L.bin C.bin -o Y.bin --storage work", 2);
+    assert!(error.contains("at least 8 right sides"), "{error}");
+    sandbox.run("convert L.bin L.mtx");
+    let error = sandbox.fail("trsm L.mtx B.bin -o Y.bin --storage work", 2);
+    assert!(error.contains("sunzi convert makes one"), "{error}");
+}

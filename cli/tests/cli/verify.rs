@@ -1,6 +1,6 @@
 //! Verification of stored factors and solutions: right ones pass, wrong ones are named and give exit code 5.
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, named_minimum};
 
 /// A definite matrix, right sides, and the solution, inverse and factors of the matrix.
 fn solved() -> Sandbox {
@@ -88,4 +88,23 @@ fn a_factor_of_the_other_kind_is_named() {
     assert!(error.contains("it is lower triangular: name a lower factor (no --upper)"), "{error}");
     let error = sandbox.fail("verify cholesky A.bin A.bin", 5);
     assert!(error.contains("not lower triangular") && !error.contains("--upper"), "{error}");
+}
+
+#[test]
+fn a_factor_larger_than_the_limit() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen lehmer --rows 600 --cols 600 --precision 400 --symmetric -o A.bin");
+    sandbox.run("cholesky A.bin -o L.bin");
+    let in_memory = sandbox.run("verify cholesky A.bin L.bin --seed 1");
+    let line = "verify cholesky A.bin L.bin --seed 1 --threads 2";
+    let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1M"), 4));
+    assert!(least < 60 << 20, "{least} bytes");
+    assert_eq!(sandbox.run(&format!("{line} --memory {least}")), in_memory);
+    sandbox.fail(&format!("{line} --memory {}", least - 1), 4);
+    let mut bytes = sandbox.bytes("L.bin");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(sandbox.path("L.bin"), bytes).unwrap();
+    let error = sandbox.fail(&format!("{line} --memory {least}"), 3);
+    assert!(error.contains("damaged") || error.contains("not a valid number"), "{error}");
 }

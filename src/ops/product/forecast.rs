@@ -3,11 +3,12 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::ops::product::combine::Combination;
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{Singles, choice_bytes, possible_range_bits, takes_all};
 use crate::ops::product::path::{choose_path, plan_on, plan_request};
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Accuracy, Bits, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, check_precision};
 use crate::ops::product::size::ProductSize;
 use crate::options::setters;
 
@@ -73,6 +74,19 @@ pub fn plan_gemm_with(
 ) -> Result<Plan> {
     let size = ProductSize { contracted, rows, cols, triangle: false };
     plan_size((ctx, "gemm"), size, precision_bits, options)
+}
+
+/// The plan of an exact product of integers: the norms of the columns contracted are below 2 to `bits`.
+///
+/// # Errors
+/// As [`plan_syrk_with`].
+pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Result<Plan> {
+    let combination = Combination::new(None, None, None);
+    let bits = IntegerBits { left: bits, right: bits, addend: 0 };
+    let bits = Bits::integers(ctx.kernel(), bits, &combination, 2)?;
+    let result_bytes = Matrix::bytes_for(size.rows, size.cols, bits.result);
+    let operation = if size.triangle { "syrk" } else { "gemm" };
+    plan_request(ctx, &PlanRequest { operation, size, bits, result_bytes, cut: None, on_cpu: false })
 }
 
 fn plan_size(

@@ -4,6 +4,7 @@ pub(crate) mod agreement;
 pub(crate) mod band;
 mod cholesky;
 pub(crate) mod cut;
+pub mod disk;
 mod dots;
 pub(crate) mod factored;
 mod fixed;

@@ -13,7 +13,7 @@ mod freivalds;
 mod residual;
 mod system;
 
-pub use cholesky::verify_cholesky;
+pub use cholesky::{FileFactorOptions, verify_cholesky, verify_cholesky_files};
 pub use freivalds::{freivalds_gemm, freivalds_syrk};
 pub use system::{verify_inverse, verify_solve, verify_trsm};
 

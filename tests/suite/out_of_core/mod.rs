@@ -4,3 +4,5 @@
 mod cholesky;
 mod products;
 mod ranks;
+mod solve;
+mod verify;

@@ -93,7 +93,7 @@ impl From<Cholesky> for Factoring {
 }
 
 impl From<Solve> for Factoring {
-    fn from(Solve { factor, b, refine_from, output }: Solve) -> Factoring {
+    fn from(Solve { factor, b, refine_from, output, .. }: Solve) -> Factoring {
         Factoring { factor, task: Task::Solve { b, refine_from_bits: refine_from }, output: Some(output) }
     }
 }

@@ -30,7 +30,6 @@ use crate::runtime::{CholeskyGraph, level_options};
 use crate::storage::{AnsweredStorage, Caching, Identity};
 use crate::tile::{RankGrid, TileMap};
 use plan::{DiskNeeds, RankPlace, tiling};
-use problem::check_symmetric;
 use rug::Float;
 use rug::float::Special;
 use serde::Serialize;
@@ -182,7 +181,7 @@ fn factor_file(
     let mut plan = planned((ctx, place), &*engine, (&file, &tiling), (precision_bits, working_bits))?;
     let read = || {
         let read = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
-        if options.lower { Ok(()) } else { check_symmetric(&file, &tiling) }.map(|()| read)
+        if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
     };
     let (problem, checksum) = Problem::shared(world, file.rows(), (precision_bits, working_bits), read)?;
     let scan_seconds = clock.now();

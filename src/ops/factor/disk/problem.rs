@@ -2,13 +2,12 @@
 
 use crate::comm::{Transport, agreed};
 use crate::context::ProgressCallback;
-use crate::error::{Error, Result};
-use crate::io::{Block, MatrixFile};
+use crate::error::Result;
+use crate::io::MatrixFile;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
-use crate::tile::TileMap;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ impl Problem {
     /// file is read once, its heads twice.
     ///
     /// # Errors
-    /// [`Error::NotSquare`]; those of [`MatrixFile::check`].
+    /// [`crate::Error::NotSquare`]; those of [`MatrixFile::check`].
     pub(super) fn of_file(
         file: &MatrixFile,
         (precision_bits, working_bits): (u32, u32),
@@ -58,7 +57,7 @@ impl Problem {
     /// What rank 0 has `read`, on all ranks, with the checksum of the file, a matrix of so many rows. Collective.
     ///
     /// # Errors
-    /// Those of `read`; [`Error::Transport`].
+    /// Those of `read`; [`crate::Error::Transport`].
     pub(super) fn shared(
         world: &dyn Transport,
         rows: usize,
@@ -93,32 +92,4 @@ impl Problem {
         }
         Ok(())
     }
-}
-
-/// Compares both triangles of a file that stores all entries, tile by tile; memory for two tiles.
-///
-/// # Errors
-/// [`Error::NotSymmetric`] with the first entry found, in the order of tiles, that is not that of its mirror image.
-pub(super) fn check_symmetric(file: &MatrixFile, tiling: &TileMap) -> Result<()> {
-    if file.is_symmetric() {
-        return Ok(());
-    }
-    let words = tiling.most_entries() * (1 + file.limbs());
-    let (mut lower, mut upper) = (vec![0; words], vec![0; words]);
-    for tile in tiling.tiles() {
-        let (rows, cols) = (tiling.row_range(tile.row), tiling.row_range(tile.col));
-        file.read_block(&Block { rows: rows.clone(), cols: cols.clone() }, &mut lower)?;
-        file.read_block(&Block { rows: cols.clone(), cols: rows.clone() }, &mut upper)?;
-        let (count, limbs) = (rows.len() * cols.len(), file.limbs());
-        let is_same = |row: usize, col: usize| {
-            let (one, other) = (row + col * rows.len(), col + row * cols.len());
-            let at = |entry: usize| count + entry * limbs..count + (entry + 1) * limbs;
-            lower[one] == upper[other] && lower[at(one)] == upper[at(other)]
-        };
-        let places = (0..cols.len()).flat_map(|col| (0..rows.len()).map(move |row| (row, col)));
-        if let Some((row, col)) = places.into_iter().find(|&(row, col)| !is_same(row, col)) {
-            return Err(Error::NotSymmetric { row: rows.start + row, column: cols.start + col });
-        }
-    }
-    Ok(())
 }

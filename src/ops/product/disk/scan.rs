@@ -4,7 +4,7 @@
 use crate::context::ProgressCallback;
 use crate::error::Result;
 use crate::io::HeadVisitor;
-use crate::math::float::Head;
+use crate::math::float::{FloatRef, Head};
 use crate::math::scale::{norm_exponent, square_bound};
 use crate::ops::product::streamed::FileOperand;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl HeadVisitor for Norms {
         Ok(())
     }
 
-    fn second(&mut self, row: usize, col: usize, head: Head) -> Result<()> {
+    fn second(&mut self, row: usize, col: usize, FloatRef { head, .. }: FloatRef<'_>) -> Result<()> {
         if !head.is_zero() {
             let (own, mirror) = self.columns(row, col);
             for at in [Some(own), mirror].into_iter().flatten() {

@@ -1,9 +1,11 @@
 //! The verifier of Cholesky factors against exact fractions, at the bound, and on planted errors.
 
 use super::*;
+use crate::math::float::FloatRef;
+use crate::matrix::Matrix;
 use crate::ops::cholesky;
 use rug::rand::RandState;
-use rug::{Float, Rational};
+use rug::{Float, Integer, Rational};
 
 fn random(seed: u32) -> RandState<'static> {
     let mut rng = RandState::new();
@@ -47,13 +49,20 @@ fn gram(n: usize, precision_bits: u32, spread: u32, rng: &mut RandState<'_>) -> 
 }
 
 fn verify(a: &Matrix, l: &Matrix, precision_bits: u32, tile_rows: usize, planar: Option<bool>) -> Result<Verification> {
-    let check = FactorCheck { a: a.view(), l: l.view(), uplo: Uplo::Lower, precision_bits };
+    let check = FactorCheck {
+        a: Source::Memory(a.view()),
+        l: Source::Memory(l.view()),
+        uplo: Uplo::Lower,
+        precision_bits,
+        compared: None,
+    };
     let ctx = context(2);
     let mut rows = check.look_at_rows(&ctx)?;
     for (i, row) in rows.iter_mut().enumerate() {
         row.planar = planar.unwrap_or(i % 3 != 1);
     }
-    Verifier { check, rows, tile_rows }.decide(&ctx, &VerifyOptions::default())
+    let integer_bits = rows.iter().map(Row::integer_bits).max().unwrap_or(0);
+    Verifier { check, rows, cut: Cut { tile_rows, depth: 1 + tile_rows / 2 }, integer_bits }.decide(&ctx, None)
 }
 
 fn message(result: Result<Verification>) -> String {

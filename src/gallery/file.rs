@@ -1,0 +1,74 @@
+//! Test matrices written to binary files block by block, so that a matrix may be larger than memory.
+
+use super::{Kind, Size, generate_block};
+use crate::context::{Context, Progress, ProgressCallback};
+use crate::error::{Error, Result};
+use crate::io::{Block, MatrixFileShape, write_blocks};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes of a block that is made at a time.
+const BLOCK_BYTES: u64 = 8 << 20;
+
+/// A test matrix for a file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileMatrix {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its shape and precision.
+    pub size: Size,
+    /// Seed of the random kinds.
+    pub seed: u64,
+    /// Whether its lower triangle is stored alone and stands for the whole: for square matrices of a symmetric kind.
+    pub symmetric: bool,
+}
+
+impl FileMatrix {
+    /// Refuses symmetric storage of what is not symmetric.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub fn check(&self) -> Result<()> {
+        let Size { rows, cols, .. } = self.size;
+        if self.symmetric && (rows != cols || !self.kind.is_symmetric()) {
+            let kind = self.kind.name();
+            return Err(Error::InvalidArgument(format!("a {rows} x {cols} matrix {kind} is not symmetric")));
+        }
+        Ok(())
+    }
+}
+
+/// Writes the binary file `path`, which appears complete or not at all: byte for byte the one that [`crate::io::write`]
+/// makes of the matrix of [`generate`](super::generate). Returns the time that making the entries took.
+///
+/// Cost: as `generate`, and the file is read once for its checksum. Memory: a few MB, and a column (for `bootstrap1d`
+/// 16 rows) for each thread. Told to `progress`: entries (phase `generate`), bytes (phase `checksum`).
+///
+/// # Errors
+/// Those of [`FileMatrix::check`], [`generate_block`] and [`write_blocks`]; [`Error::Cancelled`].
+pub fn generate_file(path: &Path, matrix: &FileMatrix, progress: Option<Arc<ProgressCallback>>) -> Result<Duration> {
+    matrix.check()?;
+    let FileMatrix { kind, size, seed, symmetric } = *matrix;
+    let Size { rows, cols, precision_bits } = size;
+    let shape = MatrixFileShape { rows, cols, precision_bits, symmetric };
+    let ctx = Context::builder().build()?;
+    let (mut done, total) = (0, (rows as u64).saturating_mul(cols as u64));
+    let mut spent = Duration::ZERO;
+    write_blocks(path, shape, progress.clone(), |writer| {
+        for (rows, cols) in kind.blocks(size, symmetric, BLOCK_BYTES) {
+            let start = Instant::now();
+            let block = ctx.install(|| generate_block(kind, size, seed, (rows.clone(), cols.clone())))?;
+            spent += start.elapsed();
+            done += (rows.len() * cols.len()) as u64;
+            let (heads, limbs) = block.parts();
+            writer.write_block(&Block { rows, cols }, heads, limbs)?;
+            let told = Progress::new("generate", done, total);
+            if progress.as_ref().is_some_and(|progress| !progress(told)) {
+                return Err(Error::Cancelled);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(spent)
+}

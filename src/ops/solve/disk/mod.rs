@@ -1,0 +1,156 @@
+//! Triangular solves and solves larger than memory: from binary files to a binary file.
+//!
+//! The triangle streams by, once for each substitution of a band of right sides; the right sides come band by band from
+//! their file, and panels of solutions go to a storage directory, so that a run that was ended goes on from them.
+//! The bits are those of a solve in memory, whose loop and tiles this is. Source: docs/OUT_OF_CORE.md.
+
+mod factored;
+mod norms;
+mod panels;
+mod rows;
+mod system;
+mod triangular;
+
+pub use factored::solve;
+pub(crate) use triangular::{TriangleOptions, solve_triangle};
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::io::{MatrixFileShape, write_blocks};
+use crate::ops::disk_use::{DiskUse, progress_of};
+use crate::ops::factor::disk::OutOfCoreReport;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::path::{self, Method};
+use crate::ops::solve::problem::Substitution;
+use crate::ops::solve::report::SolveBits;
+use crate::options::setters;
+use crate::storage::Caching;
+use serde::Serialize;
+use std::path::Path;
+
+/// Choices of a solve above a disk.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct OutOfCoreSolveOptions {
+    /// Whether the lower triangle alone counts of a symmetric matrix that is stored with all entries; by default both,
+    /// which must agree. Triangular solves have their own option for the triangle.
+    pub lower: bool,
+    /// Rows of a tile of the factorisation; by default what the order asks for.
+    pub tile_rows: Option<usize>,
+    /// Whether the system's cache is used for what lies in the storage directory.
+    pub caching: Caching,
+}
+
+setters! { new OutOfCoreSolveOptions {
+    lower: bool,
+    tile_rows: impl Into<Option<usize>>,
+    caching: Caching,
+} }
+
+/// The files of a solve, and the directory for what is finished.
+#[derive(Clone, Copy, Debug)]
+pub struct SolvePaths<'a> {
+    /// The matrix or triangle.
+    pub matrix: &'a Path,
+    /// The right sides.
+    pub right: &'a Path,
+    /// The solution.
+    pub solution: &'a Path,
+    /// The directory.
+    pub storage: &'a Path,
+}
+
+/// How a solve above a disk went.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct OutOfCoreSolveReport {
+    /// `trsm` or `solve`.
+    pub operation: &'static str,
+    /// Rows of the triangle, or of the matrix.
+    pub order: usize,
+    /// Right sides.
+    pub columns: usize,
+    /// Precision asked for.
+    pub precision_bits: u32,
+    /// Bits of right sides and unknowns on the way.
+    pub working_bits: u32,
+    /// What is promised of the residual.
+    pub accuracy: Accuracy,
+    /// Name of the kernel.
+    pub kernel: &'static str,
+    /// Worker threads.
+    pub threads: usize,
+    /// Most right sides at a time: the triangle is read once for each band of so many and each substitution, and again
+    /// for columns that need another try.
+    pub band_columns: usize,
+    /// Bands that were solved.
+    pub bands: usize,
+    /// Bytes that the plan allows for.
+    pub planned_bytes: u64,
+    /// What was found in the directory of the solution, panels of eight columns as tiles, read and written.
+    #[serde(flatten)]
+    pub disk: DiskUse,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Seconds of the passes over the files before the solve.
+    pub scan_seconds: f64,
+    /// Seconds of the solve.
+    pub solve_seconds: f64,
+    /// Seconds of writing the solution.
+    pub store_seconds: f64,
+    /// The factorisation that the call began with, where it was not found finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub factorisation: Option<OutOfCoreReport>,
+}
+
+/// What is solved, in numbers.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    order: usize,
+    columns: usize,
+}
+
+impl OutOfCoreSolveReport {
+    /// The report of a call about to begin.
+    fn new(ctx: &Context, operation: &'static str, shape: Shape, bits: SolveBits, accuracy: Accuracy) -> Self {
+        OutOfCoreSolveReport {
+            operation,
+            order: shape.order,
+            columns: shape.columns,
+            precision_bits: bits.precision,
+            working_bits: bits.working,
+            accuracy,
+            kernel: ctx.kernel().name(),
+            threads: ctx.threads(),
+            ..OutOfCoreSolveReport::default()
+        }
+    }
+}
+
+impl Shape {
+    fn is_empty(self) -> bool {
+        self.order == 0 || self.columns == 0
+    }
+
+    /// Writes a solution without entries.
+    fn write_empty(self, ctx: &Context, path: &Path, precision_bits: u32) -> Result<()> {
+        let shape = MatrixFileShape { rows: self.order, cols: self.columns, precision_bits, symmetric: false };
+        write_blocks(path, shape, progress_of(ctx), |_| Ok(()))
+    }
+
+    /// The method of a solve, which has to be the one by tiles: no other reads its triangle row by row.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    fn method(self, operation: &str, substitutions: &[Substitution], accuracy: Accuracy) -> Result<Method> {
+        let Shape { order, columns } = self;
+        let method = Method::choose(substitutions, order, columns, accuracy);
+        if method.path == path::Path::Tiles || self.is_empty() {
+            return Ok(method);
+        }
+        Err(Error::InvalidArgument(format!(
+            "{operation} above a disk takes at least 8 right sides of more than 16 rows, here are {columns} of {order} \
+             rows: solve them in memory"
+        )))
+    }
+}

@@ -1,0 +1,63 @@
+//! The check of a factor in a file, for matrices larger than memory.
+
+use super::source::Source;
+use super::{FactorCheck, check_bits, check_shapes};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::io::MatrixFile;
+use crate::matrix::Uplo;
+use crate::ops::verify::Verification;
+use crate::options::setters;
+use std::path::Path;
+
+/// Choices of [`verify_cholesky_files`].
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct FileFactorOptions {
+    /// The triangle of the matrix that is read, and that of the factor; by default both of the matrix, which must
+    /// agree, and a lower factor.
+    pub triangle: Option<Uplo>,
+    /// Seed of Freivalds' test; `None` draws a fresh one.
+    pub seed: Option<u64>,
+}
+
+setters! { new FileFactorOptions {
+    triangle: impl Into<Option<Uplo>>,
+    seed: impl Into<Option<u64>>,
+} }
+
+/// [`verify_cholesky`](super::verify_cholesky) of the matrix in the binary file `matrix` and the factor in the binary
+/// file `factor`, of which blocks are in memory at a time.
+///
+/// Shapes, accuracy, decision, worst entry and its place are those of the check in memory. Both files are read once,
+/// and every number and the checksums are checked; then the factor about `2 n / (3 T)` times, in tiles of `T` rows that
+/// are as large as the context's memory limit allows (512 without one). Memory: the limit; the least is some MB.
+///
+/// # Errors
+/// As [`verify_cholesky`](super::verify_cholesky); [`Error::Format`] for a damaged file, [`Error::Io`];
+/// [`Error::MemoryLimit`] where no tiles of 64 rows have room.
+pub fn verify_cholesky_files(
+    ctx: &Context,
+    (matrix, factor): (&Path, &Path),
+    precision_bits: u32,
+    options: &FileFactorOptions,
+) -> Result<Verification> {
+    check_bits(precision_bits)?;
+    let (a, l) = (MatrixFile::open(matrix)?, MatrixFile::open(factor)?);
+    if a.rows() != a.cols() {
+        return Err(Error::NotSquare { operation: "verify cholesky", rows: a.rows(), cols: a.cols() });
+    }
+    check_shapes((a.rows(), a.cols()), (l.rows(), l.cols()))?;
+    let uplo = options.triangle.unwrap_or_default();
+    let is_upper = uplo == Uplo::Upper;
+    let check = FactorCheck {
+        a: Source::File { file: &a, transposed: is_upper && !a.is_symmetric() },
+        l: Source::File { file: &l, transposed: is_upper },
+        uplo,
+        precision_bits,
+        compared: if options.triangle.is_none() { Some(&a) } else { None },
+    };
+    // A refusal comes before a file is read.
+    check.plan_least(ctx)?;
+    check.decide_by(check.look_at_rows(ctx)?, ctx, options.seed)
+}

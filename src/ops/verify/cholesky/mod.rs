@@ -1,0 +1,151 @@
+//! Is this stored triangle a Cholesky factor of that matrix? Every entry of `A - L L^T`, by exact integers.
+//!
+//! Promise: a factor is accepted if and only if `|A - L L^T|_ij <= 2^(2-b) sqrt(a_ii a_jj)` for all `i >= j`; nothing
+//! is rounded before that is decided. Products come from the residue pipeline as exact integers, and Freivalds' test
+//! must pass before one is believed; rows whose entries spread too far for that are summed one by one.
+//! Does not know: how a factor is made. Source: docs/ALGORITHM.md, "Verification".
+
+mod cut;
+mod file;
+mod rows;
+mod single;
+mod source;
+mod sums;
+mod tile;
+
+pub use file::{FileFactorOptions, verify_cholesky_files};
+
+use super::{Verification, VerifyOptions};
+use crate::context::Context;
+use crate::error::{Error, ErrorText, IndexBase, Result};
+use crate::io::MatrixFile;
+use crate::math::bound::ceil_log2;
+use crate::matrix::{MatrixView, Symmetric, Uplo};
+use cut::Cut;
+use rows::Row;
+use source::Source;
+use tile::{Residual, Verifier};
+
+/// Bits over which the exponents of a row are expected to spread, where nothing is known.
+const EXPECTED_SPREAD: i64 = 256;
+
+/// Checks that `l` is a Cholesky factor of `a` to `precision_bits` bits: lower triangular, with a positive diagonal,
+/// and `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)` for all `i >= j`.
+///
+/// With [`Uplo::Upper`] in `options` the matrix `l` holds `U` with `A = U^T U`. Of the other options the seed alone
+/// matters, which is that of Freivalds' test.
+/// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] where.
+/// Shapes: both `n x n`, of any two precisions; `a` is plain, known to be symmetric, or a named triangle, see
+/// [`Symmetric`]. Entries of a [`Matrix`] are finite.
+/// Accuracy: the decision is exact, whatever the exponents.
+/// Cost: an exact product in tiles, `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and two
+/// products of big integers for each entry; rows whose exponents spread over more than about three times their
+/// precision, `n^2 / 2` big products each. Memory: a few blocks of 256 rows; under a memory limit smaller ones.
+///
+/// # Errors
+/// [`Error::Verification`] names the worst entry, or what else is wrong; [`Error::NotSymmetric`] for `a`;
+/// [`Error::ShapeMismatch`];
+/// [`Error::Precision`] for fewer than 2 bits; those of [`gemm_with`](crate::gemm_with).
+pub fn verify_cholesky<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<Symmetric<'a>>,
+    l: impl Into<MatrixView<'b>>,
+    precision_bits: u32,
+    options: &VerifyOptions,
+) -> Result<Verification> {
+    check_bits(precision_bits)?;
+    let (a, l, uplo) = (a.into().lower_view("verify cholesky")?, l.into(), options.uplo);
+    check_shapes((a.rows(), a.cols()), (l.rows(), l.cols()))?;
+    let l = if uplo == Uplo::Lower { l } else { l.transposed() };
+    let check = FactorCheck { a: Source::Memory(a), l: Source::Memory(l), uplo, precision_bits, compared: None };
+    check.decide_by(check.look_at_rows(ctx)?, ctx, options.seed)
+}
+
+fn check_bits(precision_bits: u32) -> Result<()> {
+    if precision_bits < 2 {
+        return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: 1 << 24 });
+    }
+    Ok(())
+}
+
+fn check_shapes(matrix: (usize, usize), factor: (usize, usize)) -> Result<()> {
+    if matrix.0 != matrix.1 || matrix != factor {
+        return Err(Error::shape_mismatch("verify cholesky", matrix, factor));
+    }
+    Ok(())
+}
+
+/// What is checked: whether `A = L L^T`. Both are seen as lower triangles.
+#[derive(Clone, Copy)]
+struct FactorCheck<'a> {
+    a: Source<'a>,
+    l: Source<'a>,
+    /// The triangle that the caller has.
+    uplo: Uplo,
+    precision_bits: u32,
+    /// A file with both triangles of the matrix, which must agree.
+    compared: Option<&'a MatrixFile>,
+}
+
+impl FactorCheck<'_> {
+    /// Plans the tiles within the context's limit, and looks at every entry. Rows of long integers are summed one by
+    /// one where the limit has no room for them.
+    fn decide_by(self, mut rows: Vec<Row>, ctx: &Context, seed: Option<u64>) -> Result<Verification> {
+        let mut integer_bits = rows.iter().filter(|row| row.planar).map(Row::integer_bits).max().unwrap_or(0);
+        let cut = match Cut::plan(ctx, &self, integer_bits) {
+            Err(Error::MemoryLimit { .. }) if integer_bits > self.expected_bits(ctx) => {
+                integer_bits = self.expected_bits(ctx);
+                rows.iter_mut().for_each(|row| row.planar &= row.integer_bits() <= integer_bits);
+                self.plan_least(ctx)
+            }
+            cut => cut,
+        };
+        Verifier { check: self, rows, cut: cut?, integer_bits }.decide(ctx, seed)
+    }
+
+    /// A plan before there are rows: for a refusal before a file is read.
+    fn plan_least(&self, ctx: &Context) -> Result<Cut> {
+        Cut::plan(ctx, self, self.expected_bits(ctx))
+    }
+
+    /// Integers of most rows are below 2 to this power: their entries spread over so many bits more than one entry has.
+    fn expected_bits(&self, ctx: &Context) -> i64 {
+        (i64::from(self.l.precision_bits()) + EXPECTED_SPREAD).min(self.planar_bits(ctx))
+    }
+
+    fn order(&self) -> usize {
+        self.a.shape().0
+    }
+
+    /// Rows of longer integers are summed one by one.
+    fn planar_bits(&self, ctx: &Context) -> i64 {
+        let kernel_bits = i64::from(ctx.kernel().maximum_modulus_bits()) / 2 - 4 - i64::from(ceil_log2(self.order()));
+        (3 * i64::from(self.l.precision_bits()) + 256).min(kernel_bits)
+    }
+
+    /// Names a place as the caller stored it.
+    fn name(&self, place: (usize, usize), base: IndexBase) -> String {
+        let (row, col) = self.stored_place(place);
+        base.place(row, col)
+    }
+
+    fn stored_place(&self, (row, col): (usize, usize)) -> (usize, usize) {
+        if self.uplo == Uplo::Lower { (row, col) } else { (col, row) }
+    }
+
+    fn failure(&self, worst: &Residual) -> Error {
+        let product = if self.uplo == Uplo::Lower { "A - L L^T" } else { "A - U^T U" };
+        let (ratio, bits) = (worst.ratio, self.precision_bits);
+        refusal(|base| {
+            let place = self.name(worst.place, base);
+            format!("{product} at {place} is {ratio:.4e} times its bound 2^(2-{bits}) sqrt(a_ii a_jj)")
+        })
+    }
+}
+
+fn refusal(say: impl Fn(IndexBase) -> String) -> Error {
+    Error::verification(ErrorText::counted(|base| format!("verify cholesky: {}", say(base))))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Where the verifier of factors takes its numbers from: matrices in memory, or files of which blocks are read.
+//!
+//! Both are seen as lower triangles. Does not know: what the numbers are for.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::io::{Block, HeadVisitor, MatrixFile};
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::disk_use::progress_of;
+use std::ops::Range;
+
+/// A matrix whose lower triangle is looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// A matrix in memory.
+    Memory(MatrixView<'a>),
+    /// A file; where it is transposed, its upper triangle is what is seen.
+    File { file: &'a MatrixFile, transposed: bool },
+}
+
+impl<'a> Source<'a> {
+    /// Rows and columns.
+    pub fn shape(self) -> (usize, usize) {
+        match self {
+            Source::Memory(view) => (view.rows(), view.cols()),
+            Source::File { file, transposed: false } => (file.rows(), file.cols()),
+            Source::File { file, transposed: true } => (file.cols(), file.rows()),
+        }
+    }
+
+    /// Bits of the entries.
+    pub fn precision_bits(self) -> u32 {
+        match self {
+            Source::Memory(view) => view.precision_bits(),
+            Source::File { file, .. } => file.precision_bits(),
+        }
+    }
+
+    /// Heads of the diagonal.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn diagonal_heads(self) -> Result<Vec<Head>> {
+        match self {
+            Source::Memory(view) => Ok((0..view.rows()).map(|i| view.get(i, i).head).collect()),
+            Source::File { file, .. } => file.diagonal_heads(),
+        }
+    }
+
+    /// A diagonal entry with the head `head`, as an integer times a power of two.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn diagonal_integer(self, i: usize, head: Head) -> Result<(rug::Integer, i64)> {
+        match self {
+            Source::Memory(view) => Ok(view.get(i, i).to_integer_exponent()),
+            Source::File { file, .. } => {
+                let limbs = file.entry_limbs(i, i)?;
+                Ok(FloatRef { head, limbs: &limbs }.to_integer_exponent())
+            }
+        }
+    }
+
+    /// A block; of a file that stores one triangle, what is not stored is 0.
+    ///
+    /// # Errors
+    /// Those of reading; [`crate::Error::OutOfMemory`].
+    pub fn block(self, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
+        match self {
+            Source::Memory(view) => view.block(rows.clone(), cols.clone())?.to_matrix(),
+            Source::File { file, transposed: false } => read(file, rows, cols),
+            Source::File { file, transposed: true } => read(file, cols, rows)?.transposed().to_matrix(),
+        }
+    }
+
+    /// Bytes that a block takes while it is made.
+    pub fn block_bytes(self, rows: usize, cols: usize) -> u64 {
+        let copies = if matches!(self, Source::File { transposed: true, .. }) { 2 } else { 1 };
+        copies * Matrix::bytes_for(rows, cols, self.precision_bits())
+    }
+}
+
+fn read(file: &MatrixFile, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
+    let mut matrix = Matrix::zeros(rows.len(), cols.len(), file.precision_bits())?;
+    let block = Block { rows: rows.clone(), cols: cols.clone() };
+    // The system may keep what it has room for: all is read again.
+    file.read_block(&block, matrix.words_mut())?;
+    Ok(matrix)
+}
+
+/// Reads a whole file, checks it, and shows each number at its place in the triangle's matrix: what a file stores once
+/// and stands for two entries is shown twice.
+///
+/// # Errors
+/// Those of [`MatrixFile::check`].
+pub(super) fn visit_file(
+    ctx: &Context,
+    (file, transposed): (&MatrixFile, bool),
+    visit: impl FnMut(usize, usize, FloatRef<'_>),
+) -> Result<()> {
+    let mirrored = file.is_symmetric();
+    file.check_heads(progress_of(ctx), &mut Numbers { transposed, mirrored, visit }).map(|_| ())
+}
+
+/// Shows numbers to `visit`.
+struct Numbers<F> {
+    transposed: bool,
+    mirrored: bool,
+    visit: F,
+}
+
+impl<F: FnMut(usize, usize, FloatRef<'_>)> HeadVisitor for Numbers<F> {
+    fn first(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
+        Ok(())
+    }
+
+    fn second(&mut self, row: usize, col: usize, number: FloatRef<'_>) -> Result<()> {
+        let (i, j) = if self.transposed { (col, row) } else { (row, col) };
+        (self.visit)(i, j, number);
+        if self.mirrored && i != j {
+            (self.visit)(j, i, number);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,285 @@
+//! One tile of `A - L L^T` after the other, and the worst entry of all.
+//!
+//! The product of a tile is a sum over pieces of the rows; each piece is an exact integer product, tested before it is
+//! believed. Entries of rows that spread too far are summed one by one.
+
+use super::cut::{Cut, SINGLES_AT_ONCE};
+use super::rows::Row;
+use super::single::{Difference, SPARE_BITS, Single, add_own};
+use super::sums::IntegerSums;
+use super::{FactorCheck, Verification, VerifyOptions};
+use crate::context::{Context, Progress};
+use crate::drive::{map_indices, parallel_for};
+use crate::error::Result;
+use crate::math::bound::ceil_log2;
+use crate::math::float::{FloatRef, Head};
+use crate::matrix::{Matrix, Op};
+use crate::ops::seed::fresh_seed;
+use crate::ops::verify::exact::{Accumulator, KEEP_ALL, compare};
+use crate::ops::verify::{freivalds_gemm, freivalds_syrk};
+use crate::ops::{GemmOptions, SyrkOptions, gemm_with, syrk_with};
+use rug::Integer;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// The residual of one entry.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Residual {
+    /// In units of its bound.
+    pub ratio: f64,
+    /// Whether it is beyond the bound.
+    pub fails: bool,
+    /// Its row and column.
+    pub place: (usize, usize),
+}
+
+impl Residual {
+    /// The worse of two; of equal ones the first, column by column, whichever tile it is in.
+    fn or_worse(self, other: Residual) -> Residual {
+        let rank = |one: &Residual| (one.fails, one.ratio);
+        let comes_later = (self.place.1, self.place.0) > (other.place.1, other.place.0);
+        let is_worse = rank(&other) > rank(&self) || (rank(&other) == rank(&self) && comes_later);
+        if is_worse { other } else { self }
+    }
+}
+
+/// The check with all that is known of the rows.
+pub(super) struct Verifier<'a> {
+    pub check: FactorCheck<'a>,
+    pub rows: Vec<Row>,
+    pub cut: Cut,
+    /// The integers of all rows are below 2 to this power.
+    pub integer_bits: i64,
+}
+
+/// Rows and columns of a tile, and the matrix's entries there.
+struct Tile {
+    rows: Range<usize>,
+    cols: Range<usize>,
+    own: Matrix,
+}
+
+impl Tile {
+    fn own(&self, (i, j): (usize, usize)) -> FloatRef<'_> {
+        self.own.get(i - self.rows.start, j - self.cols.start)
+    }
+
+    /// Columns with their rows at or below the diagonal.
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (rows, cols) = (self.rows.clone(), self.cols.clone());
+        cols.flat_map(move |j| (rows.start.max(j)..rows.end).map(move |i| (i, j)))
+    }
+}
+
+fn worse(worst: Option<Residual>, found: Residual) -> Residual {
+    worst.map_or(found, |worst| worst.or_worse(found))
+}
+
+fn pieces(end: usize, size: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..end).step_by(size).map(move |start| start..(start + size).min(end))
+}
+
+impl Verifier<'_> {
+    /// Looks at every entry of the lower triangle.
+    pub fn decide(&self, ctx: &Context, seed: Option<u64>) -> Result<Verification> {
+        let n = self.rows.len();
+        let seed = seed.unwrap_or_else(fresh_seed);
+        let options = VerifyOptions { seed: Some(seed), ..VerifyOptions::default() };
+        let mut outcome = Verification { seed, ..Verification::default() };
+        let inner = &self.cut.inner(ctx, &self.check, self.integer_bits);
+        let (mut worst, total): (Option<Residual>, _) = (None, (n * (n + 1) / 2) as u64);
+        for rows in pieces(n, self.cut.tile_rows) {
+            for cols in pieces(rows.end, self.cut.tile_rows) {
+                let product = self.product(inner, (&rows, &cols), &options, &mut outcome)?;
+                let tile = Tile { own: self.check.a.block(&rows, &cols)?, rows: rows.clone(), cols };
+                let found = self.worst_of(ctx, &tile, &product)?;
+                worst = Some(worse(worst, found));
+                outcome.entry_count += tile.places().count();
+                let done = outcome.entry_count as u64;
+                ctx.report_progress(Progress::new("verify", done, total))?;
+            }
+        }
+        match worst {
+            Some(worst) if worst.fails => Err(self.check.failure(&worst)),
+            Some(worst) => {
+                let worst_place = Some(self.check.stored_place(worst.place));
+                Ok(Verification { worst_entry: worst.ratio.min(1.0), worst_place, ..outcome })
+            }
+            None => Ok(outcome),
+        }
+    }
+
+    /// The integers `l_ik 2^-low_i` of the planar rows, in some columns. Other rows are 0.
+    fn band(&self, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
+        let mut band = self.check.l.block(rows, cols)?;
+        let (count, limbs) = (rows.len(), band.limbs_per_element());
+        let (heads, all_limbs) = band.parts_mut();
+        for (at, head) in heads.iter_mut().enumerate() {
+            let (row, value) = (&self.rows[rows.start + at % count], Head(*head));
+            if !row.planar {
+                *head = Head::ZERO.0;
+                all_limbs[at * limbs..][..limbs].fill(0);
+            } else if !value.is_zero() {
+                *head = Head::new(value.is_negative(), value.exponent() - row.low).0;
+            }
+        }
+        Ok(band)
+    }
+
+    /// The exact integers of a tile of `L L^T`, each piece tested modulo a random prime.
+    fn product(
+        &self,
+        ctx: &Context,
+        (rows, cols): (&Range<usize>, &Range<usize>),
+        options: &VerifyOptions,
+        outcome: &mut Verification,
+    ) -> Result<IntegerSums> {
+        let most = |range: &Range<usize>| {
+            let rows = self.rows[range.clone()].iter().filter(|row| row.planar);
+            rows.map(Row::integer_bits).max().unwrap_or(0)
+        };
+        let bits = most(rows) + most(cols) + i64::from(ceil_log2(self.rows.len())) + 1;
+        let mut sums = IntegerSums::new((rows.len(), cols.len()), bits)?;
+        let least_bits = 2; // the result has as many as its integers need
+        // Rows of the factor end at the diagonal, so the columns' last row bounds the contraction.
+        for depth in pieces(cols.end, self.cut.depth) {
+            let left = self.band(rows, &depth)?;
+            let (product, tested) = if rows == cols {
+                let choices = SyrkOptions { op: Op::Transpose, exact_integers: true, ..SyrkOptions::default() };
+                let product = syrk_with(ctx, &left, least_bits, &choices)?.result;
+                let options = VerifyOptions { op: Op::Transpose, ..options.clone() };
+                let tested = freivalds_syrk(ctx, &left, &product, &options)?;
+                (product.into_matrix(), tested)
+            } else {
+                let right = self.band(cols, &depth)?;
+                let choices = GemmOptions { op_b: Op::Transpose, exact_integers: true, ..GemmOptions::default() };
+                let product = gemm_with(ctx, &left, &right, least_bits, &choices)?.result;
+                let options = VerifyOptions { op_b: Op::Transpose, ..options.clone() };
+                let tested = freivalds_gemm(ctx, (&left, &right), &product, &options)?;
+                (product, tested)
+            };
+            outcome.vector_count += tested.vector_count;
+            outcome.prime = tested.prime;
+            sums.add(&product);
+        }
+        Ok(sums)
+    }
+
+    /// The worst entry of the lower triangle in a tile; the first of several.
+    fn worst_of(&self, ctx: &Context, tile: &Tile, product: &IntegerSums) -> Result<Residual> {
+        let columns = map_indices(ctx, tile.cols.len(), |at| {
+            let j = tile.cols.start + at;
+            let planar = (tile.rows.start.max(j)..tile.rows.end).filter(|&i| self.is_planar((i, j)));
+            let mut entries = planar.map(|i| {
+                let product = product.get(i - tile.rows.start, at);
+                let difference = |floor| Ok(self.planar_difference(tile, (i, j), &product, floor));
+                self.residual((i, j), difference(self.floor((i, j)))?, difference)
+            });
+            entries.try_fold(None, |worst, found| Ok(Some(worse(worst, found?))))
+        });
+        let columns = columns.into_iter().collect::<Result<Vec<Option<Residual>>>>()?;
+        let mut found = columns.into_iter().flatten().reduce(Residual::or_worse);
+        let mut singles = tile.places().filter(|&place| !self.is_planar(place)).peekable();
+        while singles.peek().is_some() {
+            let some = singles.by_ref().take(SINGLES_AT_ONCE).collect::<Vec<_>>();
+            found =
+                self.single_residuals(ctx, tile, &some)?.into_iter().fold(found, |worst, one| Some(worse(worst, one)));
+        }
+        Ok(found.unwrap_or_default())
+    }
+
+    fn is_planar(&self, (i, j): (usize, usize)) -> bool {
+        self.rows[i].planar && self.rows[j].planar
+    }
+
+    /// Terms below 2 to this power are left out at first: the bound is at least `2^(s_i + s_j - b)`.
+    fn floor(&self, (i, j): (usize, usize)) -> i64 {
+        self.rows[i].scale + self.rows[j].scale - i64::from(self.check.precision_bits) - SPARE_BITS
+    }
+
+    /// The difference at an entry whose product `(L L^T)_ij 2^(-low_i - low_j)` is known.
+    fn planar_difference(&self, tile: &Tile, (i, j): (usize, usize), product: &Integer, floor: i64) -> Difference {
+        let (mut sum, mut left_out) = (Accumulator::default(), 0);
+        add_own(&mut sum, &mut left_out, tile.own((i, j)), floor);
+        sum.add(product.is_positive(), product.as_limbs(), self.rows[i].low + self.rows[j].low);
+        (sum.take(), left_out)
+    }
+
+    /// The residuals of entries that are summed term by term.
+    fn single_residuals(&self, ctx: &Context, tile: &Tile, places: &[(usize, usize)]) -> Result<Vec<Residual>> {
+        let new = |&place: &(usize, usize)| Single::new(place, self.floor(place), tile.own(place));
+        let mut singles = places.iter().map(new).collect::<Vec<_>>();
+        for depth in pieces(tile.cols.end, self.cut.depth) {
+            let left = self.check.l.block(&tile.rows, &depth)?;
+            let right = self.check.l.block(&tile.cols, &depth)?;
+            let mut items = singles.iter_mut();
+            let subtract = |_: &mut (), single: &mut Single| {
+                let (i, j) = single.place;
+                single.subtract((&left, i - tile.rows.start), (&right, j - tile.cols.start));
+                Ok(())
+            };
+            let mut locals = vec![(); ctx.threads()];
+            ctx.install(|| parallel_for(&mut locals, |_| items.next(), subtract))?;
+        }
+        let residual = |single: &mut Single| {
+            let place = single.place;
+            self.residual(place, single.take(), |floor| self.alone(tile, place, floor))
+        };
+        singles.iter_mut().map(residual).collect()
+    }
+
+    /// The difference at one entry, from its two rows.
+    fn alone(&self, tile: &Tile, (i, j): (usize, usize), floor: i64) -> Result<Difference> {
+        let mut single = Single::new((i, j), floor, tile.own((i, j)));
+        for depth in pieces(j + 1, self.cut.depth) {
+            let (left, right) = (self.check.l.block(&(i..i + 1), &depth)?, self.check.l.block(&(j..j + 1), &depth)?);
+            single.subtract((&left, 0), (&right, 0));
+        }
+        Ok(single.take())
+    }
+
+    /// The residual of entry `(i, j)` by its difference above the floor; `again` gives it above another one.
+    fn residual(
+        &self,
+        (i, j): (usize, usize),
+        ((error, exponent), left_out): Difference,
+        again: impl Fn(i64) -> Result<Difference>,
+    ) -> Result<Residual> {
+        let (row, col) = (&self.rows[i], &self.rows[j]);
+        let two_bits = 4 - 2 * i64::from(self.check.precision_bits);
+        let bound = (Integer::from(&row.diagonal.0 * &col.diagonal.0), row.diagonal.1 + col.diagonal.1 + two_bits);
+        let exceeds = |(size, exponent): (Integer, i64)| {
+            let square = (size.square(), 2 * exponent);
+            compare((&square.0, square.1), (&bound.0, bound.1)) == Ordering::Greater
+        };
+        let ratio = quotient_root((&error, exponent), (&bound.0, bound.1));
+        let place = (i, j);
+        if left_out == 0 {
+            return Ok(Residual { ratio, fails: exceeds((error, exponent)), place });
+        }
+        // What is left out sums to less than `left_out * 2^floor`.
+        let floor = self.floor(place);
+        let unit = exponent.min(floor);
+        let size = error.abs() << (exponent - unit) as u32;
+        let rest = Integer::from(left_out) << (floor - unit) as u32;
+        let (least, most) = ((Integer::from(&size - &rest)).max(Integer::new()), size + rest);
+        let fails = match (exceeds((least, unit)), exceeds((most, unit))) {
+            (true, _) => true,
+            (_, false) => false,
+            _ => exceeds(again(KEEP_ALL)?.0),
+        };
+        Ok(Residual { ratio, fails, place })
+    }
+}
+
+/// `|x| 2^e / sqrt(y 2^f)` for `y > 0`, to about 50 bits.
+fn quotient_root((x, e): (&Integer, i64), (y, f): (&Integer, i64)) -> f64 {
+    if *x == 0 {
+        return 0.0;
+    }
+    let ((x, x_bits), (y, y_bits)) = (x.to_f64_exp(), y.to_f64_exp());
+    let (top, square_top) = (i64::from(x_bits) + e, i64::from(y_bits) + f);
+    let root = (y * 2f64.powi(square_top.rem_euclid(2) as i32)).sqrt();
+    let power = (top - square_top.div_euclid(2)).clamp(-1000, 1000) as i32;
+    x.abs() / root * 2f64.powi(power)
+}
