@@ -353,7 +353,7 @@ impl DiskFactoring<'_> {
         }
         let failed = |source| Error::Io { path: self.storage.to_path_buf(), action: "create", source };
         match fs::create_dir(self.storage) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error)),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(error)),
             _ => Ok(self.storage.join(format!("rank-{}", self.place.world.rank()))),
         }
     }
