@@ -24,6 +24,7 @@ use crate::matrix::Matrix;
 use crate::store::Buffer;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What a progress callback is told.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,29 @@ pub struct Progress {
     pub done: u64,
     /// Units of work of the whole call.
     pub total: u64,
+    /// What the disk has done, in calls above one.
+    pub disk: Option<DiskProgress>,
+}
+
+/// What the disk of a call has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct DiskProgress {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Bytes that tasks read of objects which were still in memory.
+    pub reused_bytes: u64,
+    /// For how long the oldest request that is under way has had no answer.
+    pub waiting: Option<Duration>,
+}
+
+impl Progress {
+    /// So many units of `total` are done.
+    pub fn new(phase: &'static str, done: u64, total: u64) -> Progress {
+        Progress { phase, done, total, disk: None }
+    }
 }
 
 /// A progress callback: returns `false` to cancel the call, which then ends with [`Error::Cancelled`].

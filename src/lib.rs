@@ -108,7 +108,7 @@ mod storage;
 mod store;
 mod tile;
 
-pub use context::{Context, ContextBuilder, Progress, ProgressCallback};
+pub use context::{Context, ContextBuilder, DiskProgress, Progress, ProgressCallback};
 pub use device::{Device, cuda_devices, open_cuda};
 pub use error::{Error, ErrorText, IndexBase, Result};
 pub use math::float::{FloatRef, Head};

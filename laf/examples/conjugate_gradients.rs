@@ -41,12 +41,7 @@ fn run(order: usize, chunk_rows: usize) -> Result<(usize, f64)> {
     let generated = GrowingDiagonal::new(order, 25.min((order - 1) / 2), 1)?;
     let session = Session::new(&SessionOptions { chunk_rows, threads: 2, ..SessionOptions::default() })?;
     let mut a = session.sparse(order, order, Symmetry::Lower)?;
-    let chunks = a.row_chunks();
-    for col in 0..chunks.count() {
-        for row in col..chunks.count() {
-            a.insert(row, col, generated.block(chunks, row, col)?)?;
-        }
-    }
+    a.fill(|chunks, row, col| generated.block(chunks, row, col))?;
     let exact = session.random(order, 1, 2)?;
     let b = a.times(&exact)?;
     let (x, iterations) = solve(&a, &b, 1e-12)?;

@@ -7,12 +7,7 @@
 //! let session = Session::new(&SessionOptions { chunk_rows: 100, threads: 2, ..SessionOptions::default() })?;
 //! let matrix = GrowingDiagonal::new(300, 10, 1)?;
 //! let mut a = session.sparse(300, 300, Symmetry::Lower)?;
-//! let chunks = a.row_chunks();
-//! for col in 0..chunks.count() {
-//!     for row in col..chunks.count() {
-//!         a.insert(row, col, matrix.block(chunks, row, col)?)?;
-//!     }
-//! }
+//! a.fill(|chunks, row, col| matrix.block(chunks, row, col))?;
 //! let found = lobpcg(&a, &LobpcgOptions { count: 4, ..LobpcgOptions::default() }, |_| true)?;
 //! assert!(found.converged && (found.values[0] - 1.0).abs() < 0.01);
 //! # Ok::<(), sunzi::Error>(())

@@ -23,6 +23,6 @@ impl<'a> Meter<'a> {
     /// [`crate::Error::Cancelled`] where the callback asks to stop.
     pub fn add(&self, phase: &'static str, units: u64) -> Result<()> {
         let done = self.done.fetch_add(units, Ordering::Relaxed) + units;
-        self.ctx.report_progress(Progress { phase, done: done.min(self.total), total: self.total })
+        self.ctx.report_progress(Progress::new(phase, done.min(self.total), self.total))
     }
 }

@@ -63,7 +63,7 @@ pub fn generate_file(path: &Path, matrix: &FileMatrix, progress: Option<Arc<Prog
             done += (rows.len() * cols.len()) as u64;
             let (heads, limbs) = block.parts();
             writer.write_block(&Block { rows, cols }, heads, limbs)?;
-            let told = Progress { phase: "generate", done, total };
+            let told = Progress::new("generate", done, total);
             if progress.as_ref().is_some_and(|progress| !progress(told)) {
                 return Err(Error::Cancelled);
             }

@@ -71,6 +71,37 @@ impl Header {
         let first = if self.symmetry == Symmetry::SymmetricLower { rows.start.max(col) } else { rows.start };
         first.min(rows.end)..rows.end
     }
+
+    /// The stored entries of a block, column by column.
+    fn pieces(self, block: &Block) -> impl Iterator<Item = Piece> + use<'_> {
+        block.cols.clone().enumerate().filter_map(move |(at, col)| {
+            let rows = self.stored(&block.rows, col);
+            let first = at * block.rows.len() + rows.start - block.rows.start;
+            (!rows.is_empty()).then(|| {
+                let index = self.index(rows.start, col);
+                Piece {
+                    entries: first..first + rows.len(),
+                    heads_at: self.head_at(index),
+                    limbs_at: self.limbs_at(index),
+                }
+            })
+        })
+    }
+}
+
+/// The stored entries of one column of a block, and where they lie in the file.
+struct Piece {
+    /// Their places among all entries of the block.
+    entries: Range<usize>,
+    heads_at: u64,
+    limbs_at: u64,
+}
+
+impl Piece {
+    /// The places of their limbs, `width` for each entry.
+    fn limbs(&self, width: usize) -> Range<usize> {
+        self.entries.start * width..self.entries.end * width
+    }
 }
 
 fn failed<'p>(path: &'p Path, action: &'static str) -> impl Fn(io::Error) -> Error + use<'p> {
@@ -162,28 +193,18 @@ impl MatrixFile {
         let (count, limbs) = (block.rows.len() * block.cols.len(), self.limbs());
         let (heads, rest) = words.split_at_mut(count);
         let mut total = 0;
-        for (at, col) in block.cols.clone().enumerate() {
-            let rows = self.header.stored(&block.rows, col);
-            if rows.is_empty() {
-                continue;
-            }
-            let index = self.header.index(rows.start, col);
-            let first = at * block.rows.len() + rows.start - block.rows.start;
-            self.read_words(&mut heads[first..][..rows.len()], self.header.head_at(index))?;
-            self.read_words(&mut rest[first * limbs..][..rows.len() * limbs], self.header.limbs_at(index))?;
-            total += 8 * (rows.len() * (1 + limbs)) as u64;
+        for piece in self.header.pieces(block) {
+            total += 8 * (piece.entries.len() * (1 + limbs)) as u64;
+            self.read_words(&mut rest[piece.limbs(limbs)], piece.limbs_at)?;
+            self.read_words(&mut heads[piece.entries], piece.heads_at)?;
         }
         Ok(total)
     }
 
     /// Asks the system to forget what it keeps of a block.
     pub fn forget_block(&self, block: &Block) {
-        for col in block.cols.clone() {
-            let rows = self.header.stored(&block.rows, col);
-            if !rows.is_empty() {
-                let index = self.header.index(rows.start, col);
-                self.forget(self.header.limbs_at(index), 8 * (rows.len() * self.limbs()) as u64);
-            }
+        for piece in self.header.pieces(block) {
+            self.forget(piece.limbs_at, 8 * piece.limbs(self.limbs()).len() as u64);
         }
     }
 
@@ -442,15 +463,9 @@ impl MatrixFileWriter<'_> {
     /// [`Error::Io`].
     pub fn write_block(&self, block: &Block, heads: &[u64], limbs: &[u64]) -> Result<()> {
         let width = self.header.limbs();
-        for (at, col) in block.cols.clone().enumerate() {
-            let rows = self.header.stored(&block.rows, col);
-            if rows.is_empty() {
-                continue;
-            }
-            let index = self.header.index(rows.start, col);
-            let first = at * block.rows.len() + rows.start - block.rows.start;
-            self.write_words(&heads[first..][..rows.len()], self.header.head_at(index))?;
-            self.write_words(&limbs[first * width..][..rows.len() * width], self.header.limbs_at(index))?;
+        for piece in self.header.pieces(block) {
+            self.write_words(&limbs[piece.limbs(width)], piece.limbs_at)?;
+            self.write_words(&heads[piece.entries], piece.heads_at)?;
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl Reporter {
 
     fn tell(&self) -> Result<()> {
         let Some(callback) = &self.callback else { return Ok(()) };
-        let go_on = callback(Progress { phase: self.phase, done: self.done, total: self.total });
+        let go_on = callback(Progress::new(self.phase, self.done, self.total));
         if go_on { Ok(()) } else { Err(Error::Cancelled) }
     }
 }

@@ -1,6 +1,8 @@
 //! What an operation above a disk did there.
 
-use crate::context::{Context, Progress, ProgressCallback};
+use crate::comm::{Reduction, Transport};
+use crate::context::{Context, DiskProgress, Progress, ProgressCallback};
+use crate::error::Result;
 use crate::storage::{Caching, Storage};
 use serde::Serialize;
 use std::sync::Arc;
@@ -9,6 +11,15 @@ use std::sync::Arc;
 pub(crate) fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
     let ctx = ctx.clone();
     Some(Arc::new(move |progress: Progress| ctx.report_progress(progress).is_ok()))
+}
+
+/// A context whose progress says what the disk of a call has done, as `read` tells it.
+pub(crate) fn telling_of_disk(
+    ctx: &Context,
+    read: impl Fn() -> Option<DiskProgress> + Send + Sync + 'static,
+) -> Context {
+    let told = ctx.clone();
+    ctx.with_progress(move |progress| told.report_progress(Progress { disk: read(), ..progress }).is_ok())
 }
 
 /// What was found in a storage directory, read from the disk and written to it.
@@ -23,6 +34,8 @@ pub struct DiskUse {
     pub read_bytes: u64,
     /// Bytes written to the directory.
     pub written_bytes: u64,
+    /// Bytes of finished tiles that were read again while they were still in memory.
+    pub reused_bytes: u64,
     /// Seconds during which the disk was at work.
     pub disk_seconds: f64,
     /// Whether the system's cache was passed by.
@@ -40,5 +53,18 @@ impl DiskUse {
         self.disk_seconds += statistics.busy_seconds;
         self.direct_io = storage.report().caching == Caching::Direct;
         self.remarks.clone_from(&storage.report().remarks);
+    }
+
+    /// Becomes what all ranks did together; what the directory could not give is that of this rank's. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub(crate) fn sum(&mut self, world: &dyn Transport) -> Result<()> {
+        let DiskUse { tiles_found, groups_repaired, read_bytes, written_bytes, reused_bytes, .. } = self;
+        let mut sums = [*tiles_found as u64, *groups_repaired as u64, *read_bytes, *written_bytes, *reused_bytes];
+        world.all_reduce(Reduction::Sum, &mut sums)?;
+        (*tiles_found, *groups_repaired) = (sums[0] as usize, sums[1] as usize);
+        (*read_bytes, *written_bytes, *reused_bytes) = (sums[2], sums[3], sums[4]);
+        Ok(())
     }
 }

@@ -4,7 +4,8 @@
 //! docs/OUT_OF_CORE.md says how they work and what they cost.
 
 pub use crate::ops::disk_use::DiskUse;
-pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport, cholesky, plan_cholesky};
+pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport};
+pub use crate::ops::factor::disk::{cholesky, cholesky_over_ranks, plan_cholesky};
 pub use crate::ops::product::disk::{
     OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm, plan_gemm,
     plan_syrk, syrk,

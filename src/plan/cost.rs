@@ -14,8 +14,8 @@ const RESIDUE_NANOSECONDS_PER_LIMB: f64 = 0.27;
 /// Reading and writing a word of a product plane once more, for each chunk of rows after the first.
 const PASS_NANOSECONDS: f64 = 3.5;
 
-/// Reading a byte from a disk, which all workers share.
-const READ_NANOSECONDS_PER_BYTE: f64 = 1.0;
+/// Reading a byte from a disk of 2 GB a second, which all workers share. Much of it happens beside the products.
+const READ_NANOSECONDS_PER_BYTE: f64 = 0.5;
 
 impl PlanInput<'_> {
     /// Nanoseconds of conversions, of passes over product planes and of reading operands from a disk under `cut`.

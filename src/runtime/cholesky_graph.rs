@@ -112,6 +112,11 @@ impl CholeskyGraph {
         }
     }
 
+    /// The task of `tile` that follows updates by so many columns.
+    pub fn next_task(&self, tile: TileId, updates: usize) -> Task {
+        if updates < tile.col { self.update(tile, updates) } else { self.finish(tile) }
+    }
+
     /// Orders ready tasks by how many of their tiles are missing where they would run; of those the leftmost first.
     pub(super) fn missing_key(&self, task: Task, resident: &dyn Fn(TileId) -> bool) -> MissingKey {
         let tile = self.output(task);

@@ -36,7 +36,7 @@ pub fn count_moves(
     let mut machine = TaskMachine::unchecked(ALONE, graph, 0, protocol);
     let owner = Owner { grid: ALONE, number: 0 };
     let mut moves = TaskMoves::new(graph, owner, room_tiles, eviction, tile_bytes);
-    while let Some(Action::Run(run)) = machine.poll_near(&|_, tile| moves.holds(tile)) {
+    while let Some(Action::Run(run)) = machine.poll_near(&|_, tile| moves.holds(tile), &|_| true) {
         for task in run.tasks(graph).filter(|task| !matches!(task, Task::Potrf { .. })) {
             moves.begin(task);
             moves.end(task);

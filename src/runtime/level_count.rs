@@ -2,15 +2,13 @@
 
 use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::{BlockShape, Policy};
-use crate::runtime::protocol::{Action, Event, ProtocolOptions, TaskMachine};
+use crate::runtime::protocol::{Action, Event, Message, ProtocolOptions, TaskMachine};
 use crate::runtime::residency::{Move, Owner};
 use crate::runtime::tile_level::{LevelShape, TileLevel};
-use crate::tile::{OwnTiles, RankGrid, TileId};
+use crate::tile::{OwnTiles, TileId};
 use serde::Serialize;
 use std::collections::HashSet;
-
-/// One rank.
-const ALONE: RankGrid = RankGrid { rows: 1, cols: 1 };
+use std::ops::Range;
 
 /// Bytes between memory and disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -49,14 +47,26 @@ pub fn level_options(shape: &LevelShape, workers: usize) -> ProtocolOptions {
     }
 }
 
-/// What one rank by itself moves: a disk that answers at once, workers that do one run after the other.
-pub fn count_level(graph: CholeskyGraph, shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
-    let mut machine = TaskMachine::unchecked(ALONE, graph, 0, level_options(&shape, 1));
-    let mut level = TileLevel::new(graph, Owner { grid: ALONE, number: 0 }, shape, |_| false);
+/// What one rank moves: a disk that answers at once, workers that do one run after the other, other ranks whose tiles
+/// come as soon as they are asked for.
+pub fn count_level((graph, owner): (CholeskyGraph, Owner), shape: LevelShape, bytes: LevelBytes<'_>) -> LevelTraffic {
+    let mut options = level_options(&shape, 1);
+    options.slots = owner.grid.useful_slots(graph.tiles, usize::MAX);
+    let mut machine = TaskMachine::unchecked(owner.grid, graph, owner.number, options);
+    let mut level = TileLevel::new(graph, owner, shape, |_| false);
     let (mut traffic, mut finished) = (LevelTraffic::default(), HashSet::new());
     loop {
-        while let Some(Action::Run(run)) = machine.poll() {
-            level.take(run);
+        while let Some(action) = machine.poll_near(&|_, _| true, &|tile| level.admits(tile, options.workers)) {
+            match action {
+                Action::Run(run) => level.take(run),
+                Action::Send { message: Message::Request { tile, .. }, to } => {
+                    traffic.written_bytes += (bytes.finished)(tile);
+                    finished.insert(tile);
+                    let message = Message::Tile { tile, clients: Vec::new(), depth: 1 };
+                    machine.handle(Event::Message { from: to, message });
+                }
+                Action::Send { .. } | Action::Release(_) | Action::Finished => {}
+            }
         }
         while let Some(step) = level.next_move() {
             match step {
@@ -84,31 +94,41 @@ pub fn count_level(graph: CholeskyGraph, shape: LevelShape, bytes: LevelBytes<'_
     traffic
 }
 
-/// The fewest bytes that blocks of this shape read: each block reads the finished tiles of its rows and columns once,
-/// those of the block column's diagonal block, and its own entries.
-pub fn least_level_bytes(graph: CholeskyGraph, blocks: BlockShape, bytes: LevelBytes<'_>) -> u64 {
-    let tiles = graph.tiles;
+/// The fewest bytes that blocks of this shape read on one rank: for each block the finished tiles of its rows and
+/// columns left of the block column, those of the block column that come from elsewhere, and its own entries.
+pub fn least_level_bytes((graph, owner): (CholeskyGraph, Owner), own_blocks: BlockShape, bytes: LevelBytes<'_>) -> u64 {
+    let (tiles, Owner { grid, number }) = (graph.tiles, owner);
+    let (blocks, place) = (own_blocks.over(grid), grid.place(number));
     let (block_rows, block_cols) = (tiles.div_ceil(blocks.rows.max(1)), tiles.div_ceil(blocks.cols.max(1)));
     let range = |block: usize, side: usize| block * side..((block + 1) * side).min(tiles);
-    let mut sum = OwnTiles::new(ALONE, tiles, 0).in_columns(0..tiles).map(|tile| (bytes.entries)(tile)).sum::<u64>();
+    let own = |range: Range<usize>, at: usize, step: usize| range.filter(move |tile| tile % step == at);
+    let own_tiles = OwnTiles::new(grid, tiles, number).in_columns(0..tiles);
+    let mut sum = own_tiles.map(|tile| (bytes.entries)(tile)).sum::<u64>();
     let mut row_sums = vec![0; tiles]; // finished tiles of each row left of the block column
     for block_col in 0..block_cols {
         let cols = range(block_col, blocks.cols);
         for block_row in cols.start / blocks.rows..block_rows {
             let rows = range(block_row, blocks.rows);
             let below = rows.start.max(cols.start)..rows.end;
-            if below.is_empty() {
+            let below_rows = own(below.clone(), place.row, grid.rows).collect::<Vec<_>>();
+            if below_rows.is_empty() {
                 continue;
             }
-            let right = cols.clone().filter(|row| !below.contains(row) && *row < below.end);
-            sum += below.clone().chain(right.clone()).map(|row| row_sums[row]).sum::<u64>();
-            // What rows above this block have of the block column: its own rows come first, so they are finished.
-            let above = right.flat_map(|row| (cols.start..row + 1).map(move |col| TileId { row, col }));
-            sum += above.map(|tile| (bytes.finished)(tile)).sum::<u64>();
+            let right = own(cols.clone(), place.col, grid.cols).filter(|row| *row < below.end);
+            let right = right.filter(|row| !below_rows.contains(row)).collect::<Vec<_>>();
+            sum += below_rows.iter().chain(&right).map(|&row| row_sums[row]).sum::<u64>();
+            // Tiles of the block column that this block does not have: those of the rows above it, which come first,
+            // and those of other ranks.
+            let is_own = |tile: TileId| grid.owner(tile) == number;
+            let left = |row: usize| (cols.start..cols.end.min(row + 1)).map(move |col| TileId { row, col });
+            let above = right.iter().flat_map(|&row| left(row));
+            let beside = below_rows.iter().flat_map(|&row| left(row)).filter(|&tile| !is_own(tile));
+            let read = above.chain(beside).filter(|&tile| grid.consumers(tiles, number, tile) > 0);
+            sum += read.map(|tile| (bytes.finished)(tile)).sum::<u64>();
         }
         for (row, sum) in row_sums.iter_mut().enumerate().skip(cols.start) {
-            let own = cols.clone().filter(|&col| col <= row);
-            *sum += own.map(|col| (bytes.finished)(TileId { row, col })).sum::<u64>();
+            let passed = cols.clone().filter(|&col| col <= row);
+            *sum += passed.map(|col| (bytes.finished)(TileId { row, col })).sum::<u64>();
         }
     }
     sum
@@ -117,6 +137,10 @@ pub fn least_level_bytes(graph: CholeskyGraph, blocks: BlockShape, bytes: LevelB
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tile::RankGrid;
+
+    const ONE: RankGrid = RankGrid { rows: 1, cols: 1 };
+    const ALONE: Owner = Owner { grid: ONE, number: 0 };
 
     fn unit() -> LevelBytes<'static> {
         LevelBytes { entries: &|_| 1, finished: &|_| 1 }
@@ -130,7 +154,7 @@ mod tests {
     fn with_room_for_all_every_tile_moves_once_each_way() {
         for tiles in 1..12 {
             let graph = CholeskyGraph { tiles };
-            let traffic = count_level(graph, shape(graph.tile_count() + 40, 3, 3, 3, 2), unit());
+            let traffic = count_level((graph, ALONE), shape(graph.tile_count() + 40, 3, 3, 3, 2), unit());
             let all = graph.tile_count() as u64;
             let expected = LevelTraffic { entry_bytes: all, operand_bytes: 0, written_bytes: all };
             assert_eq!(traffic, expected, "{tiles}");
@@ -144,7 +168,7 @@ mod tests {
                 let mut shape = shape(0, rows, cols, strip, updates);
                 shape.room_tiles = shape.least_room(rows * cols);
                 let graph = CholeskyGraph { tiles };
-                let traffic = count_level(graph, shape, unit());
+                let traffic = count_level((graph, ALONE), shape, unit());
                 assert_eq!(traffic.entry_bytes, graph.tile_count() as u64, "{tiles} {shape:?}");
                 assert_eq!(traffic.written_bytes, graph.tile_count() as u64, "{tiles} {shape:?}");
             }
@@ -157,8 +181,8 @@ mod tests {
             let blocks = BlockShape { rows: side, cols: side };
             let room = side * side + 2 * (side + 1);
             let graph = CholeskyGraph { tiles };
-            let least = least_level_bytes(graph, blocks, unit());
-            let read = count_level(graph, shape(room, side, side, side, 1), unit()).read_bytes();
+            let least = least_level_bytes((graph, ALONE), blocks, unit());
+            let read = count_level((graph, ALONE), shape(room, side, side, side, 1), unit()).read_bytes();
             assert!(read as f64 <= 1.2 * least as f64, "{tiles} tiles, blocks of {side}: {read} of {least}");
             assert!(read + (room as u64) * (tiles as u64) >= least, "{tiles} tiles: {read} of {least}");
         }
@@ -166,8 +190,8 @@ mod tests {
 
     /// A rank whose workers take a unit of time for each task, above a disk that moves a tile in `seconds`: tiles read.
     fn tiles_read(graph: CholeskyGraph, shape: LevelShape, workers: usize, seconds: f64) -> u64 {
-        let mut machine = TaskMachine::unchecked(ALONE, graph, 0, level_options(&shape, workers));
-        let mut level = TileLevel::new(graph, Owner { grid: ALONE, number: 0 }, shape, |_| false);
+        let mut machine = TaskMachine::unchecked(ONE, graph, 0, level_options(&shape, workers));
+        let mut level = TileLevel::new(graph, ALONE, shape, |_| false);
         let (mut moves, mut runs, mut read) = (Vec::new(), Vec::new(), 0);
         let (mut now, mut disk_free) = (0.0f64, 0.0f64);
         loop {
@@ -213,7 +237,7 @@ mod tests {
         let graph = CholeskyGraph { tiles: 32 };
         for (rows, cols, strip, room) in [(4, 3, 2, 29), (4, 4, 4, 34), (5, 5, 3, 48), (7, 7, 4, 80), (8, 8, 2, 100)] {
             let shape = shape(room, rows, cols, strip, 1);
-            let counted = count_level(graph, shape, unit()).read_bytes() as f64;
+            let counted = count_level((graph, ALONE), shape, unit()).read_bytes() as f64;
             for (workers, seconds) in [(1, 0.0), (2, 0.2), (2, 2.0)] {
                 let read = tiles_read(graph, shape, workers, seconds) as f64;
                 assert!(read <= 1.12 * counted, "{shape:?}, {workers} workers, {seconds}: {read} of {counted}");

@@ -219,19 +219,9 @@ impl<T: Copy + Eq + Hash + Debug, J> LocalScheduler<T, J> {
         self.has(tile) && !self.coming.contains_key(&tile)
     }
 
-    /// Bytes that would have to come for a job on these objects.
-    pub fn missing_bytes(&self, uses: &[TileUse<T>]) -> u64 {
-        self.objects.missing_bytes(uses)
-    }
-
     /// Bytes here or on their way.
     pub fn used_bytes(&self) -> u64 {
         self.objects.used_bytes()
-    }
-
-    /// Bytes and tiles that nobody holds or has a claim on.
-    pub fn unheld(&self) -> Limits {
-        self.objects.unheld()
     }
 
     /// Fetches and writes that have begun and not ended.

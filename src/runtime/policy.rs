@@ -103,7 +103,7 @@ pub(super) enum Priorities {
     Steps,
 }
 
-/// Tile rows and columns of a block under [`Policy::Blocks`], those of all ranks.
+/// Tile rows and columns of a block under [`Policy::Blocks`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockShape {
     /// Tile rows.
@@ -116,7 +116,12 @@ impl BlockShape {
     /// The blocks of a policy over a grid, where it has any.
     pub fn of(policy: Policy, grid: RankGrid) -> Option<BlockShape> {
         let Policy::Blocks { rows, cols } = policy else { return None };
-        Some(BlockShape { rows: rows.max(1) * grid.rows, cols: cols.max(1) * grid.cols })
+        Some(BlockShape { rows: rows.max(1), cols: cols.max(1) }.over(grid))
+    }
+
+    /// Blocks of which each rank of a grid has a block like this one.
+    pub fn over(self, grid: RankGrid) -> BlockShape {
+        BlockShape { rows: self.rows * grid.rows, cols: self.cols * grid.cols }
     }
 
     /// Tile rows from `row` to the end of its block, of which one rank has every `step`th.

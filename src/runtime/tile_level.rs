@@ -10,7 +10,7 @@ use crate::runtime::CholeskyGraph;
 use crate::runtime::local::{LocalScheduler, Planned, Ticket};
 use crate::runtime::policy::BlockShape;
 use crate::runtime::protocol::TileRun;
-use crate::runtime::residency::{Access, CacheCounters, Eviction, Lease, Limits, Move, Owner, TileUse};
+use crate::runtime::residency::{Access, Eviction, Lease, Limits, Move, Owner, TileUse};
 use crate::tile::{OwnTiles, TileId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 pub struct LevelShape {
     /// Tiles that there is room for.
     pub room_tiles: usize,
-    /// The blocks.
+    /// The tiles of this rank in a block.
     pub blocks: BlockShape,
     /// Most tiles of a run.
     pub strip_tiles: usize,
@@ -47,11 +47,12 @@ impl LevelShape {
     }
 }
 
-/// Own tiles of a block that are not loaded, and that are not finished.
+/// Own tiles of a block that are not loaded, and that are not finished; runs on them.
 #[derive(Clone, Copy, Default)]
 struct BlockState {
     unloaded: usize,
     unfinished: usize,
+    runs: usize,
 }
 
 /// Block, first column of the updates, column and row of a run: their order is that in which runs are planned.
@@ -62,6 +63,8 @@ pub struct TileLevel {
     graph: CholeskyGraph,
     owner: Owner,
     shape: LevelShape,
+    /// The blocks of all ranks.
+    all_blocks: BlockShape,
     scheduler: LocalScheduler<TileId, TileRun>,
     /// Runs that wait for room, in order.
     pending: BTreeMap<RunKey, TileRun>,
@@ -76,10 +79,10 @@ pub struct TileLevel {
 impl TileLevel {
     /// An empty memory; `finished` tiles lie on the disk already.
     pub fn new(graph: CholeskyGraph, owner: Owner, shape: LevelShape, finished: impl Fn(TileId) -> bool) -> TileLevel {
-        let mut blocks = BTreeMap::<_, BlockState>::new();
+        let (mut blocks, all_blocks) = (BTreeMap::<_, BlockState>::new(), shape.blocks.over(owner.grid));
         let own = OwnTiles::new(owner.grid, graph.tiles, owner.number);
         for tile in own.in_columns(0..graph.tiles).filter(|&tile| !finished(tile)) {
-            let block = blocks.entry(shape.blocks.block(tile)).or_default();
+            let block = blocks.entry(all_blocks.block(tile)).or_default();
             block.unloaded += 1;
             block.unfinished += 1;
         }
@@ -88,6 +91,7 @@ impl TileLevel {
             graph,
             owner,
             shape,
+            all_blocks,
             scheduler: LocalScheduler::new(limits, Eviction::Lru),
             pending: BTreeMap::new(),
             holds: FxHashMap::default(),
@@ -98,9 +102,18 @@ impl TileLevel {
 
     /// Takes a run that can be done as far as tasks go, and plans whatever finds room.
     pub fn take(&mut self, run: TileRun) {
-        let TileId { row, col } = run.tile;
-        self.pending.insert((self.shape.blocks.block(run.tile), run.updates.start, col, row), run);
+        let (TileId { row, col }, block) = (run.tile, self.all_blocks.block(run.tile));
+        self.blocks.get_mut(&block).expect("its block is unfinished").runs += 1;
+        self.pending.insert((block, run.updates.start, col, row), run);
         self.plan();
+    }
+
+    /// Whether a run on a tile is wanted, where `most` runs may be under way: those on the first unfinished block
+    /// always; the others must leave half of the room to it, as it may wait for tiles of other ranks and go on later.
+    pub fn admits(&self, tile: TileId, most: usize) -> bool {
+        let mut blocks = self.blocks.iter();
+        let first = blocks.next().is_none_or(|(&first, _)| first == self.all_blocks.block(tile));
+        first || blocks.map(|(_, block)| block.runs).sum::<usize>() < most / 2
     }
 
     /// The tiles of a run: own ones, and those it reads.
@@ -109,8 +122,7 @@ impl TileLevel {
         let mut uses = run.tiles().map(|tile| one(tile, Access::Update)).collect::<Vec<_>>();
         let col = run.tile.col;
         for k in run.updates.clone() {
-            let left = run.tiles().filter(|tile| tile.row != col).map(|tile| tile.row);
-            uses.extend(left.chain([col]).map(|row| one(TileId { row, col: k }, Access::Read)));
+            uses.extend(run.operand_rows().map(|row| one(TileId { row, col: k }, Access::Read)));
         }
         if run.finish && run.tile.row > col {
             uses.push(one(TileId { row: col, col }, Access::Read));
@@ -141,7 +153,7 @@ impl TileLevel {
     /// Room that a run must leave; `None` for one that must wait. The first unfinished block needs to leave nothing,
     /// the next one what the first will still take; the others would push out what these two read.
     fn spare(&self, run: &TileRun) -> Option<Limits> {
-        let mut before = self.blocks.range(..self.shape.blocks.block(run.tile));
+        let mut before = self.blocks.range(..self.all_blocks.block(run.tile));
         let (first, second) = (before.next(), before.next());
         let tiles = match first {
             None => 0,
@@ -156,7 +168,7 @@ impl TileLevel {
         for one in uses.iter().filter(|one| one.access == Access::Update) {
             if !self.holds.contains_key(&one.tile) {
                 self.holds.insert(one.tile, self.scheduler.hold(one.tile));
-                let block = self.shape.blocks.block(one.tile);
+                let block = self.all_blocks.block(one.tile);
                 self.blocks.get_mut(&block).expect("its block is unfinished").unloaded -= 1;
             }
         }
@@ -192,6 +204,7 @@ impl TileLevel {
     pub fn done(&mut self, ticket: Ticket, run: &TileRun) {
         let uses = self.uses(run);
         self.scheduler.done(ticket);
+        self.blocks.get_mut(&self.all_blocks.block(run.tile)).expect("its block is unfinished").runs -= 1;
         if run.finish {
             run.tiles().for_each(|tile| self.finished(tile));
         }
@@ -207,7 +220,7 @@ impl TileLevel {
         let hold = self.holds.remove(&tile).expect("a tile under work is held");
         self.scheduler.release(hold);
         self.scheduler.write(tile);
-        let block = self.shape.blocks.block(tile);
+        let block = self.all_blocks.block(tile);
         let state = self.blocks.get_mut(&block).expect("its block is unfinished");
         state.unfinished -= 1;
         if state.unfinished == 0 {
@@ -232,11 +245,6 @@ impl TileLevel {
         }
     }
 
-    /// Whether a tile is here or on its way.
-    pub fn has(&self, tile: TileId) -> bool {
-        self.scheduler.has(tile)
-    }
-
     /// Gives all runs up that were not handed out: nothing comes of them.
     pub fn abandon(&mut self) -> Vec<TileRun> {
         let pending = std::mem::take(&mut self.pending).into_values();
@@ -246,10 +254,5 @@ impl TileLevel {
     /// Fetches and writes that have begun and not ended.
     pub fn in_flight(&self) -> usize {
         self.scheduler.in_flight()
-    }
-
-    /// Tiles moved so far, one byte each.
-    pub fn counters(&self) -> CacheCounters {
-        self.scheduler.counters()
     }
 }

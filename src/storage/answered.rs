@@ -10,9 +10,13 @@ use crate::store::IoBuffer;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The tag of deletions, which nobody else uses.
 const DELETION: u64 = u64::MAX;
+
+/// For how long nothing is said while a disk does not answer.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Answers of a storage, in the order in which they came.
 #[derive(Default)]
@@ -39,17 +43,26 @@ impl Completions {
         self.changed.notify_all();
     }
 
-    /// Waits for the next answer; `None` once they are closed.
-    pub fn wait(&self) -> Option<Completion> {
-        let mut state = self.lock();
+    /// Waits for the next answer; `None` once they are closed. While none comes, `quiet` is called every second.
+    ///
+    /// # Errors
+    /// Those of `quiet`.
+    pub fn wait(&self, quiet: impl Fn() -> Result<()>) -> Result<Option<Completion>> {
         loop {
+            let state = self.lock();
+            let is_quiet = |state: &mut CompletionState| !state.closed && state.answers.is_empty();
+            let waited =
+                self.changed.wait_timeout_while(state, QUIET, is_quiet).unwrap_or_else(PoisonError::into_inner);
+            let (mut state, timeout) = waited;
             if state.closed {
-                return None;
+                return Ok(None);
             }
             if let Some(answer) = state.answers.pop_front() {
-                return Some(answer);
+                return Ok(Some(answer));
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            drop(state);
+            debug_assert!(timeout.timed_out());
+            quiet()?;
         }
     }
 
@@ -74,7 +87,7 @@ impl Completions {
 /// An open directory and its answers.
 pub struct AnsweredStorage {
     /// The directory.
-    pub storage: Storage,
+    pub storage: Arc<Storage>,
     /// What it answers.
     pub answers: Arc<Completions>,
 }
@@ -89,7 +102,7 @@ impl AnsweredStorage {
         let told = answers.clone();
         let options = StorageOptions { caching, ..StorageOptions::default() };
         let storage = Storage::open(path, identity, options, Box::new(move |answer| told.push(answer)))?;
-        let opened = AnsweredStorage { storage, answers };
+        let opened = AnsweredStorage { storage: Arc::new(storage), answers };
         let damaged = opened.storage.damaged();
         damaged.iter().try_for_each(|group| opened.delete(&group.group))?;
         Ok((opened, damaged.len()))
@@ -118,5 +131,33 @@ impl AnsweredStorage {
         self.storage.read(ReadRequest { objects: vec![object], buffer, tag, priority })?;
         let Completion { result, buffer, .. } = self.answers.wait_for(tag);
         result.map(|()| buffer.expect("a read has a buffer"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn answer(tag: u64) -> Completion {
+        Completion { tag, result: Ok(()), buffer: None, seconds: 0.0 }
+    }
+
+    #[test]
+    fn who_waits_is_asked_every_second_whether_to_go_on() {
+        let (answers, asked) = (Completions::default(), AtomicUsize::new(0));
+        let quiet = || {
+            answers.push(answer(7));
+            asked.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        };
+        assert_eq!(answers.wait(quiet).unwrap().unwrap().tag, 7);
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert!(matches!(answers.wait(|| Err(Error::Cancelled)), Err(Error::Cancelled)));
+        answers.push(answer(8));
+        assert_eq!(answers.wait_for(8).tag, 8);
+        answers.close();
+        assert!(answers.wait(|| Ok(())).unwrap().is_none());
     }
 }

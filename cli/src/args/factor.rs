@@ -167,8 +167,8 @@ pub struct StorageChoices {
     /// Work from file to file within --memory, with finished tiles in this directory; a run that was ended goes on
     /// from them. Both files are binary.
     #[arg(long = "storage", value_name = "DIR", value_hint = ValueHint::DirPath, requires = "path",
-        conflicts_with_all = ["upper", "log_det", "condition", "certified", "all_digits", "digits", "grid",
-            "broadcast", "policy", "termination", "remote_tiles", "plot", "hex", "trace"])]
+        conflicts_with_all = ["upper", "log_det", "condition", "certified", "all_digits", "digits",
+            "broadcast", "policy", "termination", "remote_tiles", "plot", "hex", "trace", "input_bits"])]
     pub directory: Option<PathBuf>,
     /// What the system's cache is used for: direct (nothing), cached, or drop-behind (each piece is dropped at once).
     #[arg(long = "storage-io", value_name = "WAY", default_value = "direct", requires = "directory",

@@ -2,7 +2,6 @@
 //!
 //! What ends a run early leaves what is finished in the directory, and the error says how to go on.
 
-use crate::args::EngineArgs;
 use crate::session::Session;
 use crate::signals::{Mode, complete, in_mode};
 use serde::Serialize;
@@ -10,7 +9,7 @@ use std::path::Path;
 use sunzi::out_of_core::DiskUse;
 use sunzi::{Context, ContextBuilder, Error, Result};
 use sunzi_lab::engine::limited;
-use sunzi_lab::memory::peak_resident_bytes;
+use sunzi_lab::memory::{Budget, peak_resident_bytes};
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::{counted, format_bytes};
 
@@ -37,10 +36,10 @@ pub fn check_binary(paths: &[&Path]) -> Result<()> {
 pub fn run<R>(
     session: &Session,
     builder: ContextBuilder,
-    (engine, directory): (&EngineArgs, &Path),
+    (budget, directory): (Option<Budget>, &Path),
     call: impl FnOnce(&Context) -> Result<R>,
 ) -> Result<R> {
-    let (builder, restate) = limited(builder, engine.budget(0));
+    let (builder, restate) = limited(builder, budget);
     let ctx = builder.build()?;
     let made = in_mode(Mode::Computing, || call(&ctx).inspect(|_| complete()));
     made.map_err(restate).inspect_err(|error| explain(session, directory, error))

@@ -50,7 +50,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Info { files } if files.is_empty() => info::run(session),
         Command::Info { files } => file_info::run(session, &files),
         Command::Gen(args) => gen_matrix::run(session, &args),
-        Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args),
+        Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args, together),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
         Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args),
         Command::Solve(args) => factor::run(session, &args.into(), together),
@@ -85,7 +85,7 @@ fn is_shared(command: &Command) -> bool {
     match command {
         Command::Syrk(args) => args.storage.directory.is_none(),
         Command::Gemm(args) => args.storage.directory.is_none(),
-        Command::Cholesky(args) => args.storage.directory.is_none() && is_factored_together(&args.factor),
+        Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
             let is_plain = args.refine_from.is_none() && !args.factor.log_det;
             is_plain && args.storage.directory.is_none() && is_factored_together(&args.factor)

@@ -29,7 +29,7 @@ pub fn trsm(session: &mut Session, args: &Trsm) -> Result<()> {
     let options = OutOfCoreSolveOptions::new().caching(args.storage.caching);
     let builder = session.context(&args.engine)?;
     let call = |ctx: &Context| out_of_core::trsm(ctx, paths, bits, &system, &options);
-    let report = above_disk::run(session, builder, (&args.engine, storage), call)?;
+    let report = above_disk::run(session, builder, (args.engine.budget(0), storage), call)?;
     finish(session, &report, paths)
 }
 
@@ -59,7 +59,7 @@ pub fn solve(session: &mut Session, args: &Solve) -> Result<()> {
         .caching(choices.caching);
     let builder = session.context(&factor.engine)?;
     let call = |ctx: &Context| out_of_core::solve(ctx, paths, bits, &options);
-    let report = above_disk::run(session, builder, (&factor.engine, storage), call)?;
+    let report = above_disk::run(session, builder, (factor.engine.budget(0), storage), call)?;
     finish(session, &report, paths)
 }
 

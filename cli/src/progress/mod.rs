@@ -17,8 +17,8 @@ use run::Run;
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use sunzi::Progress;
-use sunzi_lab::units::format_seconds;
+use sunzi::{DiskProgress, Progress};
+use sunzi_lab::units::{format_bytes, format_seconds};
 
 /// Steps of a bar that is full.
 const FULL: u64 = 1000;
@@ -28,6 +28,9 @@ const LINE_PERCENT: u64 = 10;
 
 /// Seconds from one plain line to the next where nothing tells how far the run is.
 const LINE_SECONDS: f64 = 10.0;
+
+/// A disk that has not answered for so many seconds is called silent.
+const SILENT_SECONDS: f64 = 5.0;
 
 /// Progress that may be invisible.
 #[derive(Clone)]
@@ -136,12 +139,27 @@ fn bar() -> ProgressBar {
     bar
 }
 
+/// What the disk has done, and whether it is silent.
+fn of_disk(disk: &DiskProgress) -> String {
+    let [read, written, reused] = [disk.read_bytes, disk.written_bytes, disk.reused_bytes].map(format_bytes);
+    let silence = silence(disk).map_or(String::new(), |time| format!(", no answer of the disk for {time}"));
+    format!("{read} read, {written} written, {reused} reused{silence}")
+}
+
+/// For how long the disk has not answered, where that is worth saying.
+fn silence(disk: &DiskProgress) -> Option<String> {
+    let seconds = disk.waiting?.as_secs_f64();
+    (seconds >= SILENT_SECONDS).then(|| format_seconds(seconds))
+}
+
 impl Shown {
     /// Shows where the run is; `call` is the call at work, for runs whose stages nobody knows.
     fn show(&mut self, call: Option<Progress>, now: f64) {
         let (fraction, left) = (self.run.fraction(), self.run.left(now));
         let is_planned = self.run.is_planned();
         let stage = if is_planned { self.run.stage() } else { call.map_or("", |call| call.phase) };
+        let disk = call.and_then(|call| call.disk);
+        let words = format!("{stage}{}", disk.map_or(String::new(), |disk| format!(", {}", of_disk(&disk))));
         match &mut self.form {
             Form::Bar(bar) => {
                 if bar.is_finished() {
@@ -156,23 +174,39 @@ impl Shown {
                 let left = if is_planned { format!("(left {})", format_seconds(left)) } else { String::new() };
                 bar.set_position(position);
                 bar.set_prefix(left);
-                if bar.message() != stage {
-                    bar.set_message(stage);
+                if bar.message() != words {
+                    bar.set_message(words);
                 }
             }
             Form::Plain(last) => {
                 let percent = (100.0 * fraction) as u64;
                 let moved = is_planned && (stage != last.stage || percent >= last.percent + LINE_PERCENT);
+                let is_silent = disk.is_some_and(|disk| silence(&disk).is_some());
                 if moved {
                     let elapsed = format_seconds(now);
-                    print_note(&format!("{percent} % {stage}, {elapsed}, about {} left", format_seconds(left)));
-                } else if !is_planned && now >= last.seconds + LINE_SECONDS {
-                    print_note(&format!("{stage}, {}", format_seconds(now)));
+                    print_note(&format!("{percent} % {words}, {elapsed}, about {} left", format_seconds(left)));
+                } else if (!is_planned || is_silent) && now >= last.seconds + LINE_SECONDS {
+                    print_note(&format!("{words}, {}", format_seconds(now)));
                 } else {
                     return;
                 }
                 *last = LastLine { percent: if moved { percent } else { last.percent }, stage, seconds: now };
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_disk_that_does_not_answer_is_named() {
+        let mut disk = DiskProgress::default();
+        (disk.read_bytes, disk.written_bytes, disk.waiting) = (3 << 30, 1 << 20, Some(Duration::from_millis(4900)));
+        assert_eq!(of_disk(&disk), "3.00 GiB read, 1.00 MiB written, 0 B reused");
+        disk.waiting = Some(Duration::from_secs(12));
+        assert_eq!(of_disk(&disk), "3.00 GiB read, 1.00 MiB written, 0 B reused, no answer of the disk for 12.0 s");
     }
 }

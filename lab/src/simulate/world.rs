@@ -173,7 +173,7 @@ impl<'a> World<'a> {
                 let device = site.checked_sub(Sites::FIRST_DEVICE);
                 device.is_none_or(|device| devices[device].holds(code(tile)))
             };
-            let Some(action) = self.processes[process].poll_near(&near) else { return Ok(()) };
+            let Some(action) = self.processes[process].poll_near(&near, &|_| true) else { return Ok(()) };
             match action {
                 Action::Send { to, message } => self.send(process, to, message)?,
                 Action::Run(run) => self.start(process, run)?,

@@ -96,12 +96,7 @@ fn choices(words: impl Iterator<Item = String>) -> Result<Choices> {
 
 fn generate(session: &Session, matrix: GrowingDiagonal) -> Result<SparseMatrix> {
     let mut a = session.sparse(matrix.order(), matrix.order(), Symmetry::Lower)?;
-    let chunks = a.row_chunks();
-    for col in 0..chunks.count() {
-        for row in col..chunks.count() {
-            a.insert(row, col, matrix.block(chunks, row, col)?)?;
-        }
-    }
+    a.fill(|chunks, row, col| matrix.block(chunks, row, col))?;
     Ok(a)
 }
 

@@ -9,12 +9,7 @@ use crate::sparse::SparseBlock;
 /// The generated matrix in a session.
 pub fn matrix(session: &Session, matrix: GrowingDiagonal) -> SparseMatrix {
     let mut a = session.sparse(matrix.order(), matrix.order(), Symmetry::Lower).unwrap();
-    let chunks = a.row_chunks();
-    for col in 0..chunks.count() {
-        for row in col..chunks.count() {
-            a.insert(row, col, matrix.block(chunks, row, col).unwrap()).unwrap();
-        }
-    }
+    a.fill(|chunks, row, col| matrix.block(chunks, row, col)).unwrap();
     a
 }
 

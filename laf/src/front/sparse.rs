@@ -77,6 +77,21 @@ impl SparseMatrix {
         self.bytes
     }
 
+    /// Puts a block into every place, in the order of columns: of a symmetric matrix on and below the diagonal.
+    /// `block` gets the chunks of the rows and the numbers of a chunk of rows and of columns.
+    ///
+    /// # Errors
+    /// Those of `block` and of [`SparseMatrix::insert`].
+    pub fn fill(&mut self, block: impl Fn(Chunks, usize, usize) -> Result<Vec<u8>>) -> Result<()> {
+        for col in 0..self.cols.count() {
+            let first = if self.symmetry == Symmetry::Lower { col } else { 0 };
+            for row in first..self.rows.count() {
+                self.insert(row, col, block(self.rows, row, col)?)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Puts a block, bytes as of [`sparse::pack`], into its place; it is there when this returns, on the disk of its
     /// node where memory is short. Besides the limit, the block itself is held.
     ///

@@ -19,6 +19,10 @@ impl<W: RankTiles> SharedState<'_, W> {
                 Move::WriteBack(_) => {} // the worker that finished the tile has its bytes
             }
         }
+        let (_, most) = tiles.transfers();
+        while let Some(tile) = disk.outgoing.next(most) {
+            tiles.fetch_to_send(tile)?;
+        }
         while let Some((ticket, run)) = disk.level.next_run() {
             disk.tickets.insert(run.tile, ticket);
             state.sites[self.sites.of_run(&run)].runs.push_back(run);
@@ -50,19 +54,59 @@ impl<W: RankTiles> SharedState<'_, W> {
         while let Some(event) = tiles.next_event() {
             let state = &mut self.lock();
             match event {
-                DiskEvent::Read(..) if state.is_stopped() => {}
+                DiskEvent::Read(..) | DiskEvent::ReadToSend(..) if state.is_stopped() => {}
                 DiskEvent::Read(tile, bytes) => {
                     state.disk.as_mut().expect("a rank above a disk").read.push_back((tile, bytes));
                     self.advance(state);
                 }
+                DiskEvent::ReadToSend(tile, words) => {
+                    let readers = state.disk.as_mut().expect("a rank above a disk").outgoing.read(tile);
+                    readers.into_iter().for_each(|reader| state.send(reader, (tile, words.clone())));
+                    self.advance(state);
+                }
                 DiskEvent::Written(written) => {
-                    let disk = state.disk.as_mut().expect("a rank above a disk");
-                    written.into_iter().for_each(|tile| disk.level.written(tile));
+                    written.into_iter().for_each(|tile| self.is_on_disk(state, tile));
                     self.advance(state);
                 }
                 DiskEvent::Failed(error) => self.fail(state, error),
             }
         }
+    }
+
+    /// Takes in that a finished tile lies on the disk.
+    fn is_on_disk(&self, state: &mut State, tile: TileId) {
+        let disk = state.disk.as_mut().expect("a rank above a disk");
+        disk.outgoing.written(tile);
+        if self.owns(state, tile) {
+            state.disk.as_mut().expect("a rank above a disk").level.written(tile);
+        } else {
+            self.kept(state, tile);
+        }
+    }
+
+    /// A tile of another rank lies on the disk: tasks may read it, and another one may come.
+    fn kept(&self, state: &mut State, tile: TileId) {
+        state.disk.as_mut().expect("a rank above a disk").coming -= 1;
+        state.machine.handle(Event::Imported(tile));
+        self.wake_progress_thread();
+    }
+
+    /// Takes in the words of a tile of another rank: they go to the disk, if they are not there.
+    pub(super) fn keep(&self, state: &mut State, tile: TileId, words: &[u64]) {
+        let Some(tiles) = self.tiles.disk() else { return };
+        if tiles.is_written(tile) {
+            self.kept(state, tile);
+        } else if let Err(error) = tiles.keep(tile, words) {
+            self.fail(state, error);
+        }
+    }
+
+    /// Whether another tile may come now; it counts from then on.
+    pub(super) fn takes_another(&self, state: &mut State) -> bool {
+        let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return true };
+        let has_room = disk.coming < tiles.transfers().0;
+        disk.coming += usize::from(has_room);
+        has_room
     }
 
     /// Where the machine has stopped, runs that no worker has are done with.

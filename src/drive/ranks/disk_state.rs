@@ -1,5 +1,7 @@
-//! What a rank above a disk knows of its tiles: the level's plans, and what was read and waits for a worker.
+//! What a rank above a disk knows of its tiles: the level's plans, what was read and waits for a worker, what comes
+//! from other ranks and goes to them.
 
+use super::outgoing::Outgoing;
 use crate::runtime::protocol::TileRun;
 use crate::runtime::{Ticket, TileLevel};
 use crate::store::IoBuffer;
@@ -14,11 +16,16 @@ pub(super) struct DiskState {
     pub read: VecDeque<(TileId, IoBuffer)>,
     /// The planned runs that workers have, by their first tiles.
     pub tickets: FxHashMap<TileId, Ticket>,
+    /// Tiles for other ranks.
+    pub outgoing: Outgoing,
+    /// Tiles of other ranks that are coming, or being written.
+    pub coming: usize,
 }
 
 impl DiskState {
     pub fn new(level: TileLevel) -> DiskState {
-        DiskState { level, read: VecDeque::new(), tickets: FxHashMap::default() }
+        let (read, tickets, outgoing) = (VecDeque::new(), FxHashMap::default(), Outgoing::default());
+        DiskState { level, read, tickets, outgoing, coming: 0 }
     }
 
     /// Tiles to be put into their places.
@@ -33,7 +40,7 @@ impl DiskState {
 
     /// Whether the disk has nothing to do.
     pub fn is_idle(&self) -> bool {
-        self.level.in_flight() == 0
+        self.level.in_flight() + self.coming == 0
     }
 
     /// Takes a run that the machine gave out.

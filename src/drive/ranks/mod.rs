@@ -8,6 +8,7 @@
 
 mod disk;
 mod disk_state;
+mod outgoing;
 mod progress_thread;
 mod report;
 mod state;
@@ -127,11 +128,11 @@ pub trait DiskTiles<L>: Sync {
     /// As [`RankTiles::run`].
     fn place(&self, local: &mut L, tile: TileId, read: IoBuffer) -> Result<()>;
 
-    /// The bytes of the tiles of a run that finished them, ready to be written. May wait for a buffer.
+    /// The bytes of the tiles that the worker's last run has finished, ready to be written. May wait for a buffer.
     ///
     /// # Errors
     /// As [`RankTiles::run`].
-    fn encode(&self, local: &mut L, run: &TileRun) -> Result<IoBuffer>;
+    fn encode(&self, local: &mut L) -> Result<IoBuffer>;
 
     /// Begins to write them.
     ///
@@ -141,6 +142,24 @@ pub trait DiskTiles<L>: Sync {
 
     /// Frees the place of a tile.
     fn drop_tile(&self, tile: TileId);
+
+    /// Whether a finished tile, an own one or not, lies on the disk.
+    fn is_written(&self, tile: TileId) -> bool;
+
+    /// Most tiles of other ranks that may come at a time, and most that may be on their way to others.
+    fn transfers(&self) -> (usize, usize);
+
+    /// Begins to write a tile that came. No more at a time than [`DiskTiles::transfers`] says.
+    ///
+    /// # Errors
+    /// Whatever ends the factorisation.
+    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()>;
+
+    /// Begins to read a finished tile that others get. No more at a time than [`DiskTiles::transfers`] says.
+    ///
+    /// # Errors
+    /// Whatever ends the factorisation.
+    fn fetch_to_send(&self, tile: TileId) -> Result<()>;
 
     /// Waits for the next event; `None` after [`DiskTiles::close`].
     fn next_event(&self) -> Option<DiskEvent>;
@@ -154,6 +173,8 @@ pub trait DiskTiles<L>: Sync {
 pub enum DiskEvent {
     /// A tile was read.
     Read(TileId, IoBuffer),
+    /// A tile was read that others get: its words.
+    ReadToSend(TileId, Payload),
     /// Tiles were written, and will be there after a power cut.
     Written(Vec<TileId>),
     /// A request failed.
@@ -253,7 +274,7 @@ fn run_ranks<W: RankTiles>(
 }
 
 /// The plan with the workers that there are, where it can be carried out on so many ranks.
-fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, ahead: bool, locals: &[W::Local]) -> Result<RankPlan> {
+fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals: &[W::Local]) -> Result<RankPlan> {
     let RankPlan { grid, graph, protocol, .. } = *plan;
     if grid.size() != 1 {
         grid.check(graph.tiles, protocol.slots)?;
@@ -270,9 +291,9 @@ fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, ahead: bool, locals: &[W
     let on_devices = (Sites::FIRST_DEVICE..sites.count()).map(workers).min().unwrap_or(0);
     let devices = protocol.devices.map(|devices| DeviceSites { workers: on_devices, ..devices });
     // Above a disk runs are begun ahead of the workers, as many as the protocol's choices say.
-    let ahead = if ahead { protocol.workers } else { 0 };
+    let ahead = if above_disk { protocol.workers } else { 0 };
     let workers = workers(Sites::HOST).max(ahead);
-    let protocol = ProtocolOptions { workers, imports: W::UNPACKS, devices, ..protocol };
+    let protocol = ProtocolOptions { workers, imports: W::UNPACKS || above_disk, devices, ..protocol };
     Ok(RankPlan { protocol, ..*plan })
 }
 
@@ -284,7 +305,7 @@ fn work<W: RankTiles>(
     tiles: &W,
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
-    room_for_threads(locals.len())?;
+    room_for_threads(locals.len() + 1)?;
     let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
     let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(mailbox.waker()));
     let moves = std::thread::scope(|scope| {
@@ -292,6 +313,9 @@ fn work<W: RankTiles>(
         let _guard = PanicGuard(shared);
         let spawn = |(worker, local)| scope.spawn(move || shared.work(worker, local));
         let workers = locals.iter_mut().enumerate().map(spawn).collect::<Vec<_>>();
+        if tiles.disk().is_some() {
+            scope.spawn(|| shared.take_disk_events());
+        }
         let mut progress = ProgressThread::new(shared, mailbox);
         progress.run();
         shared.end();

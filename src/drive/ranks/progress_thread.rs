@@ -7,7 +7,7 @@ use crate::comm::mailbox::{Arrival, Mailbox};
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{Event, Message};
 use crate::tile::TileId;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// The longest pause. Nothing waits for its end: messages and workers end it.
@@ -32,6 +32,8 @@ struct Outgoing {
 pub(super) struct ProgressThread<'a, 's, W> {
     shared: &'a SharedState<'s, W>,
     mailbox: &'a mut dyn Mailbox,
+    /// Tiles that others have announced and that have no room here yet.
+    announced: VecDeque<(usize, Message, TileId)>,
     incoming: HashMap<u64, Incoming>,
     outgoing: HashMap<u64, Outgoing>,
     /// The next transfer.
@@ -42,8 +44,16 @@ pub(super) struct ProgressThread<'a, 's, W> {
 
 impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
     pub fn new(shared: &'a SharedState<'s, W>, mailbox: &'a mut dyn Mailbox) -> ProgressThread<'a, 's, W> {
-        let (incoming, outgoing, log) = (HashMap::new(), HashMap::new(), shared.span_log());
-        ProgressThread { shared, mailbox, incoming, outgoing, token: 0, moves: Moves::default(), log }
+        ProgressThread {
+            shared,
+            mailbox,
+            announced: VecDeque::new(),
+            incoming: HashMap::new(),
+            outgoing: HashMap::new(),
+            token: 0,
+            moves: Moves::default(),
+            log: shared.span_log(),
+        }
     }
 
     /// Moves messages until the rank is done, or a worker has panicked.
@@ -53,7 +63,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
     pub fn run(&mut self) {
         let mut failed = false;
         loop {
-            let moved = self.poll();
+            let moved = self.poll().and_then(|moved| self.receive().map(|()| moved));
             let (envelopes, over, patient) = {
                 let mut state = self.shared.lock();
                 let (envelopes, over) = state.take_envelopes();
@@ -104,7 +114,7 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
                 let known = self.outgoing.remove(&token);
                 let Outgoing { to, tile, start } = known.expect("a payload leaves as it was sent");
                 self.log.add(SpanKind::Send { to: to as u32 }, tile, start);
-                self.shared.handle(&mut self.shared.lock(), Event::Sent(tile));
+                self.shared.left(&mut self.shared.lock(), tile);
                 Ok(())
             }
         }
@@ -121,16 +131,28 @@ impl<'a, 's, W: RankTiles> ProgressThread<'a, 's, W> {
             let text = format!("rank {from} sends {payload_words:?} words of a tile of {expected}");
             return Err(Error::Transport(text));
         }
-        let buffer = {
-            let mut state = self.shared.lock();
-            if state.is_stopped() {
-                return Ok(()); // nobody needs it: it is thrown away at the end
-            }
-            state.take_buffer()
-        };
-        let token = self.next_token();
-        self.mailbox.receive(from, token, buffer)?;
-        self.incoming.insert(token, Incoming { from, message, tile, start: self.log.now() });
+        self.announced.push_back((from, message, tile));
+        self.receive()
+    }
+
+    /// Asks for tiles that were announced, in this order, as far as they have room here.
+    fn receive(&mut self) -> Result<()> {
+        while let Some((from, message, tile)) = self.announced.pop_front() {
+            let buffer = {
+                let mut state = self.shared.lock();
+                if state.is_stopped() {
+                    return Ok(()); // nobody needs it: it is thrown away at the end
+                }
+                if !self.shared.takes_another(&mut state) {
+                    self.announced.push_front((from, message, tile));
+                    return Ok(());
+                }
+                state.take_buffer()
+            };
+            let token = self.next_token();
+            self.mailbox.receive(from, token, buffer)?;
+            self.incoming.insert(token, Incoming { from, message, tile, start: self.log.now() });
+        }
         Ok(())
     }
 

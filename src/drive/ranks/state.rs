@@ -1,6 +1,7 @@
 //! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
 use super::disk_state::DiskState;
+use super::outgoing::Reader;
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
@@ -79,6 +80,8 @@ pub(super) struct SharedState<'a, W> {
     pub tiles: &'a W,
     grid: RankGrid,
     tile_rows: usize,
+    /// Most runs under way on the host.
+    most_runs: usize,
     pub(super) sites: Sites,
     spans: bool,
     epoch: Instant,
@@ -141,6 +144,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             tiles,
             grid: plan.grid,
             tile_rows: plan.graph.tiles,
+            most_runs: plan.protocol.workers,
             sites,
             spans: plan.spans,
             epoch: Instant::now(),
@@ -190,7 +194,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             self.fail_moves(state, error);
             self.carry_out_actions(state);
         }
-        if state.finished && !state.ended && self.waker.is_none() && self.is_disk_idle(state) {
+        if state.is_over() && !state.ended && self.waker.is_none() {
             state.ended = true;
             self.close_disk();
             self.changed.iter().for_each(Condvar::notify_all);
@@ -198,7 +202,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         for (site, changed) in self.changed.iter().enumerate() {
             (0..state.sites[site].idle.min(state.jobs(site))).for_each(|_| changed.notify_one());
         }
-        if state.finished || !state.envelopes.is_empty() {
+        if state.is_over() || !state.envelopes.is_empty() {
             self.wake_progress_thread();
         }
         let State { machine, samples, sites, packed_bytes, buffer_bytes, workers, .. } = state;
@@ -211,10 +215,20 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         });
     }
 
+    fn next_action(&self, state: &mut State) -> Option<Action> {
+        let level = state.disk.as_ref().filter(|_| self.grid.size() > 1).map(|disk| &disk.level);
+        let admits = |tile| level.is_none_or(|level| level.admits(tile, self.most_runs));
+        state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile), &admits)
+    }
+
     /// Does what the machine says, but for what workers do.
     fn carry_out_actions(&self, state: &mut State) {
-        while let Some(action) = state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile)) {
+        while let Some(action) = self.next_action(state) {
             match (action, &mut state.disk) {
+                (Action::Send { to, message: message @ Message::Tile { tile, .. } }, Some(disk)) => {
+                    let is_written = self.tiles.disk().is_some_and(|tiles| tiles.is_written(tile));
+                    disk.outgoing.ask(tile, (to, message.to_words()), is_written);
+                }
                 (Action::Send { to, message }, _) => state.enqueue(to, &message),
                 (Action::Run(run), Some(disk)) => disk.take(run),
                 (Action::Run(run), None) => state.sites[self.sites.of_run(&run)].runs.push_back(run),
@@ -224,12 +238,11 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         }
     }
 
-    /// Whether no disk has anything to do that counts: what was begun before an error does not.
-    fn is_disk_idle(&self, state: &State) -> bool {
-        state.machine.is_stopped() || state.disk.as_ref().is_none_or(DiskState::is_idle)
+    pub(super) fn owns(&self, state: &State, tile: TileId) -> bool {
+        self.grid.owner(tile) == state.machine.rank()
     }
 
-    fn wake_progress_thread(&self) {
+    pub(super) fn wake_progress_thread(&self) {
         self.waker.iter().for_each(Waker::wake);
     }
 
@@ -262,6 +275,12 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             state.buffer_bytes -= bytes_of(words.capacity());
             return;
         }
+        if state.disk.is_some() {
+            self.handle(state, Event::Message { from, message });
+            self.keep(state, tile, &words);
+            state.spare.push(words);
+            return self.advance(state);
+        }
         let payload = Arc::new(words);
         self.tiles.arrived(tile, &payload);
         if W::UNPACKS {
@@ -269,6 +288,14 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         }
         state.received.insert(tile, payload);
         self.handle(state, Event::Message { from, message });
+    }
+
+    /// Takes in that a tile has left.
+    pub fn left(&self, state: &mut State, tile: TileId) {
+        if let Some(disk) = &mut state.disk {
+            disk.outgoing.sent(tile);
+        }
+        self.handle(state, Event::Sent(tile));
     }
 
     /// An error of this rank: the others are told, the first error is kept.
@@ -345,7 +372,18 @@ impl State {
 
     /// What is to be sent, and whether nothing comes after it.
     pub fn take_envelopes(&mut self) -> (Vec<Envelope>, bool) {
-        (std::mem::take(&mut self.envelopes), self.finished || self.ended)
+        (std::mem::take(&mut self.envelopes), self.is_over() || self.ended)
+    }
+
+    /// Whether the machine is done, and a disk has nothing to do that counts: what was begun before an error does not.
+    fn is_over(&self) -> bool {
+        let is_idle = || self.machine.is_stopped() || self.disk.as_ref().is_none_or(DiskState::is_idle);
+        self.finished && is_idle()
+    }
+
+    /// Sends the words of a tile.
+    pub fn send(&mut self, (to, header): Reader, payload: (TileId, Payload)) {
+        self.envelopes.push(Envelope { to, header, payload: Some(payload) });
     }
 
     /// A buffer for a tile of another rank.

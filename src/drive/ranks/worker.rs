@@ -87,13 +87,14 @@ impl<W: RankTiles> SharedState<'_, W> {
         let kind = if run.finish { SpanKind::Finish(updates) } else { SpanKind::Updates(updates) };
         log.add(kind, run.tile, start);
         let mut packed = Vec::new();
-        for tile in run.tiles().filter(|&tile| run.finish && self.is_read_elsewhere(tile)) {
+        let disk = self.tiles.disk().filter(|_| run.finish);
+        // Above a disk tiles are sent from there.
+        for tile in run.tiles().filter(|&tile| run.finish && disk.is_none() && self.is_read_elsewhere(tile)) {
             let start = log.now();
             packed.push((tile, self.tiles.pack(local, tile)?));
             log.add(SpanKind::Pack, tile, start);
         }
-        let disk = self.tiles.disk().filter(|_| run.finish);
-        let bytes = disk.map(|disk| disk.encode(local, run)).transpose()?;
+        let bytes = disk.map(|disk| disk.encode(local)).transpose()?;
         self.tiles.advanced(run)?;
         Ok((packed, bytes))
     }

@@ -57,7 +57,7 @@ pub(crate) fn factor(
     memory: Option<Matrix>,
 ) -> Result<Option<Matrix>> {
     let order = problem.order;
-    ctx.report_progress(Progress { phase: "factor", done: 0, total: order as u64 })?;
+    ctx.report_progress(Progress::new("factor", 0, order as u64))?;
     let mut factor = memory.map_or_else(|| Matrix::zeros(order, order, problem.precision_bits), Ok)?;
     factor.clear_above_diagonal();
     Ok(fill((problem, lower), &mut factor)?.then_some(factor))

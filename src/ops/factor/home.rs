@@ -4,6 +4,7 @@
 //! A finished tile is an object of the storage, the tiles that one run finished are a group. Buffers are made once:
 //! who wants to write waits for one, a read waits in line. Does not know: what tiles are made of.
 
+use crate::context::DiskProgress;
 use crate::drive::DiskEvent;
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
@@ -12,17 +13,23 @@ use crate::matrix::MatrixView;
 use crate::runtime::LevelShape;
 use crate::storage::{
     AnsweredStorage, Completion, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
-    Source, padded_bytes,
+    Source, StorageStatistics, padded_bytes,
 };
 use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What a lock guards is whole also where its holder panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was used and not read.
+fn reused([used, read]: &[AtomicU64; 2]) -> u64 {
+    used.load(Ordering::Relaxed).saturating_sub(read.load(Ordering::Relaxed))
 }
 
 /// Buffers that tiles are read into, and the tiles that wait for one.
@@ -66,6 +73,8 @@ pub(crate) struct HomePlan {
     pub read_buffers: (usize, u64),
     /// Buffers to write from, and the bytes of each.
     pub write_buffers: (usize, u64),
+    /// Buffers for tiles of other ranks, as many again for tiles that others get, and the bytes of each.
+    pub rank_buffers: (usize, u64),
 }
 
 /// The disk below the tiles.
@@ -83,6 +92,15 @@ pub(crate) struct Home {
     reads: Mutex<Reads>,
     writes: Mutex<Writes>,
     written: Condvar,
+    /// Most tiles that come from other ranks at a time, and that are on their way to others.
+    transfers: usize,
+    /// Buffers for tiles that came, and for those that others get.
+    keeps: Mutex<Vec<IoBuffer>>,
+    sends: Mutex<Vec<IoBuffer>>,
+    /// Bytes of finished tiles that tasks have read, and of those that were read from the disk for them.
+    used: Arc<[AtomicU64; 2]>,
+    /// An object that was found damaged.
+    damaged: Mutex<Option<String>>,
     /// Running sums that tiles in memory have left, where they came from the storage.
     weights: Mutex<FxHashMap<TileId, Vec<RowWeight>>>,
 }
@@ -98,9 +116,32 @@ fn tile_of(name: &ObjectName) -> Option<TileId> {
     Some(TileId { row: row.parse().ok()?, col: col.parse().ok()? })
 }
 
-/// What tells requests apart: the tile, and whether it is written.
-fn tag(tile: TileId, is_write: bool) -> u64 {
-    (tile.row as u64) << 33 | (tile.col as u64) << 1 | u64::from(is_write)
+/// What is done with a tile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// It is read for tasks.
+    Read,
+    /// It was finished here, and is written.
+    Write,
+    /// It is read for other ranks.
+    ReadToSend,
+    /// It came from another rank, and is written.
+    Keep,
+}
+
+impl Work {
+    const ALL: [Work; 4] = [Work::Read, Work::Write, Work::ReadToSend, Work::Keep];
+}
+
+/// What tells requests apart: the tile, and what is done with it.
+fn tag(tile: TileId, work: Work) -> u64 {
+    (tile.row as u64) << 33 | (tile.col as u64) << 2 | work as u64
+}
+
+/// What a tag says.
+fn of_tag(tag: u64) -> (TileId, Work) {
+    let tile = TileId { row: (tag >> 33) as usize, col: (tag >> 2 & 0x7fff_ffff) as usize };
+    (tile, Work::ALL[(tag & 3) as usize])
 }
 
 impl Home {
@@ -132,6 +173,11 @@ impl Home {
             reads: Mutex::new(reads),
             writes: Mutex::new(writes),
             written: Condvar::new(),
+            transfers: plan.rank_buffers.0,
+            keeps: Mutex::new(buffers(plan.rank_buffers)?),
+            sends: Mutex::new(buffers(plan.rank_buffers)?),
+            used: Arc::default(),
+            damaged: Mutex::new(None),
             weights: Mutex::new(FxHashMap::default()),
         })
     }
@@ -167,8 +213,9 @@ impl Home {
     }
 
     fn begin_read(&self, tile: TileId, buffer: IoBuffer) -> Result<()> {
-        let (tag, priority) = (tag(tile, false), Priority::default());
+        let (tag, priority) = (tag(tile, Work::Read), Priority::default());
         if self.is_published(tile) {
+            self.used[1].fetch_add(8 * (self.payload_words)(tile) as u64, Ordering::Relaxed);
             return self.objects.storage.read(ReadRequest { objects: vec![object_name(tile)], buffer, tag, priority });
         }
         let source = Arc::new(TileEntries { file: self.file.clone(), block: self.block(tile) });
@@ -177,6 +224,28 @@ impl Home {
 
     fn block(&self, tile: TileId) -> Block {
         Block { rows: self.tiling.row_range(tile.row), cols: self.tiling.row_range(tile.col) }
+    }
+
+    /// Counts finished tiles that a task reads.
+    pub fn count_use(&self, tiles: impl Iterator<Item = TileId>) {
+        let bytes = tiles.map(|tile| 8 * (self.payload_words)(tile) as u64).sum::<u64>();
+        self.used[0].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of finished tiles that tasks have read and that were in memory still.
+    pub fn reused_bytes(&self) -> u64 {
+        reused(&self.used)
+    }
+
+    /// What the disk has done by the time of the call, as long as this lives.
+    pub fn progress(&self) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<> {
+        let (storage, used) = (Arc::downgrade(&self.objects.storage), self.used.clone());
+        move || {
+            let storage = storage.upgrade()?;
+            let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
+            let (reused_bytes, waiting) = (reused(&used), storage.oldest_request());
+            Some(DiskProgress { read_bytes, written_bytes, reused_bytes, waiting })
+        }
     }
 
     /// The entries of a tile that were read.
@@ -226,6 +295,29 @@ impl Home {
 
     /// Begins to write finished tiles, which lie one after another in a buffer.
     pub fn publish(&self, tiles: Vec<TileId>, buffer: IoBuffer) -> Result<()> {
+        self.begin_write(tiles, buffer, Work::Write)
+    }
+
+    /// Most tiles that come from other ranks at a time, and most that are on their way to others.
+    pub fn transfers(&self) -> (usize, usize) {
+        (self.transfers, self.transfers)
+    }
+
+    /// Begins to write a tile that came from another rank.
+    pub fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
+        let mut buffer = lock(&self.keeps).pop().expect("no more come than there are buffers");
+        buffer.words_mut()[..words.len()].copy_from_slice(words);
+        self.begin_write(vec![tile], buffer, Work::Keep)
+    }
+
+    /// Begins to read a tile that other ranks get.
+    pub fn fetch_to_send(&self, tile: TileId) -> Result<()> {
+        let buffer = lock(&self.sends).pop().expect("no more are read than there are buffers");
+        let (objects, tag, priority) = (vec![object_name(tile)], tag(tile, Work::ReadToSend), Priority::default());
+        self.objects.storage.read(ReadRequest { objects, buffer, tag, priority })
+    }
+
+    fn begin_write(&self, tiles: Vec<TileId>, buffer: IoBuffer, work: Work) -> Result<()> {
         let (buffer, mut start, mut objects) = (Arc::new(buffer), 0, Vec::with_capacity(tiles.len()));
         for &tile in &tiles {
             let bytes = 8 * (self.payload_words)(tile) as u64;
@@ -234,28 +326,65 @@ impl Home {
         }
         let first = tiles[0];
         let group = GroupName::new(&format!("tiles-{}-{}", first.col, first.row)).expect("a short name");
-        let tag = tag(first, true);
+        let tag = tag(first, work);
         lock(&self.writes).under_way.insert(tag, (tiles, buffer));
         self.objects.storage.publish(PublishRequest { group, objects, tag, priority: Priority::default() })
     }
 
     /// Waits for what the disk has done next; `None` once nobody wants to know.
-    pub fn next_event(&self) -> Option<DiskEvent> {
-        let Completion { tag, result, buffer, .. } = self.objects.answers.wait()?;
-        let tile = TileId { row: (tag >> 33) as usize, col: (tag >> 1 & 0xffff_ffff) as usize };
-        if tag & 1 == 1 {
-            let mut writes = lock(&self.writes);
-            let (tiles, bytes) = writes.under_way.remove(&tag).expect("it was begun");
-            writes.free.extend(Arc::into_inner(bytes));
-            drop(writes);
-            self.written.notify_one();
-            if result.is_ok() {
-                lock(&self.published).extend(&tiles);
-            }
+    /// While nothing happens, `quiet` is called every second; its error is an event.
+    pub fn next_event(&self, quiet: impl Fn() -> Result<()>) -> Option<DiskEvent> {
+        let Completion { tag, result, buffer, .. } = match self.objects.answers.wait(quiet) {
+            Ok(answer) => answer?,
+            Err(error) => return Some(DiskEvent::Failed(error)),
+        };
+        let (tile, work) = of_tag(tag);
+        if matches!(work, Work::Write | Work::Keep) {
+            let tiles = self.has_written(tag, work, result.is_ok());
             return Some(result.map_or_else(DiskEvent::Failed, |()| DiskEvent::Written(tiles)));
         }
         let buffer = buffer.expect("a read has a buffer");
-        Some(result.map_or_else(DiskEvent::Failed, |()| DiskEvent::Read(tile, buffer)))
+        Some(match (result, work) {
+            (Err(error), _) => {
+                self.note(&error);
+                DiskEvent::Failed(error)
+            }
+            (Ok(()), Work::Read) => DiskEvent::Read(tile, buffer),
+            (Ok(()), _) => {
+                let words = Arc::new(buffer.words()[..(self.payload_words)(tile)].to_vec());
+                lock(&self.sends).push(buffer);
+                DiskEvent::ReadToSend(tile, words)
+            }
+        })
+    }
+
+    /// The tiles of a write that has ended; its buffer is free.
+    fn has_written(&self, tag: u64, work: Work, is_whole: bool) -> Vec<TileId> {
+        let mut writes = lock(&self.writes);
+        let (tiles, bytes) = writes.under_way.remove(&tag).expect("it was begun");
+        let buffer = Arc::into_inner(bytes);
+        match work {
+            Work::Keep => lock(&self.keeps).extend(buffer),
+            _ => writes.free.extend(buffer),
+        }
+        drop(writes);
+        self.written.notify_one();
+        if is_whole {
+            lock(&self.published).extend(&tiles);
+        }
+        tiles
+    }
+
+    /// Notes which object is damaged, if that is what ends the run.
+    fn note(&self, error: &Error) {
+        if let Error::Damaged { object, .. } | Error::Truncated { object, .. } = error {
+            *lock(&self.damaged) = Some(object.clone());
+        }
+    }
+
+    /// The object that was found damaged and ended the run.
+    pub fn damaged(&self) -> Option<String> {
+        lock(&self.damaged).clone()
     }
 
     /// A buffer to read into; there is one for each worker once the run has ended.
@@ -268,7 +397,8 @@ impl Home {
     /// # Errors
     /// Those of the storage.
     pub fn read_now(&self, tile: TileId, buffer: IoBuffer) -> Result<IoBuffer> {
-        self.objects.read_now(object_name(tile), buffer, tag(tile, false))
+        let read = self.objects.read_now(object_name(tile), buffer, tag(tile, Work::Read));
+        read.inspect_err(|error| self.note(error))
     }
 
     /// Nobody wants events any more.

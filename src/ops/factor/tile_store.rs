@@ -66,9 +66,14 @@ pub(crate) struct TileMemory<'w> {
     pub remote_words: usize,
 }
 
-/// Which slot each own tile lies in, where tiles come and go.
+/// The number of a tile of the lower triangle among all of them, row by row.
+fn number(tile: TileId) -> usize {
+    tile.row * (tile.row + 1) / 2 + tile.col
+}
+
+/// Which slot each tile lies in, where tiles come and go: own ones and those that own tasks read.
 struct Slots {
-    /// By the numbers of own tiles.
+    /// By [`number`].
     of: Vec<AtomicUsize>,
     free: Mutex<Vec<usize>>,
 }
@@ -79,7 +84,7 @@ impl Slots {
         Slots { of, free: Mutex::new((0..slots).collect()) }
     }
 
-    /// Finds a slot for an own tile.
+    /// Finds a slot for a tile.
     fn take(&self, index: usize) {
         let slot = unpoisoned(self.free.lock()).pop().expect("the level keeps to its limit");
         self.of[index].store(slot, Ordering::Release);
@@ -151,17 +156,29 @@ impl<'a, 'w> TileStore<'a, 'w> {
             rest = others;
         }
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
+        let remote = RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() };
+        TileStore { entries, remote, ..TileStore::of_words((work, own), words, weights, Meter::new(ctx, total)) }
+    }
+
+    /// Own tiles in these words.
+    fn of_words(
+        (work, own): (TileWork<'a>, OwnTiles),
+        words: Vec<RwLock<&'w mut [u64]>>,
+        weights: &[RowWeight],
+        meter: Meter<'a>,
+    ) -> TileStore<'a, 'w> {
+        let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         TileStore {
-            entries,
+            entries: &|_| unreachable!("no entries were given"),
             devices: RankGrid::for_ranks(work.engine.device_count()),
             words,
             slots: None,
             home: None,
             diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
             weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
-            remote: RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() },
+            remote: RemoteTiles::default(),
             failed: OnceLock::new(),
-            meter: Meter::new(ctx, total),
+            meter,
             own,
             work,
         }
@@ -172,29 +189,18 @@ impl<'a, 'w> TileStore<'a, 'w> {
         ctx: &'a Context,
         work: TileWork<'a>,
         words: &'w mut [u64],
-        home: Home,
+        (rank, home): (usize, Home),
         weights: &[RowWeight],
     ) -> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
-        let own = OwnTiles::new(tiling.grid, tiles, 0);
+        let own = OwnTiles::new(tiling.grid, tiles, rank);
         let slot_words = words.len() / home.shape.room_tiles.max(1);
         let slots = words.chunks_exact_mut(slot_words.max(1)).map(RwLock::new).collect::<Vec<_>>();
         let left = own.in_columns(0..tiles).filter(|&tile| !home.was_finished(tile));
         let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
-        TileStore {
-            entries: &|_| unreachable!("entries come from the disk"),
-            devices: RankGrid::for_ranks(work.engine.device_count()),
-            slots: Some(Slots::new(own.count(), slots.len())),
-            words: slots,
-            home: Some(home),
-            diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
-            weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
-            remote: RemoteTiles::default(),
-            failed: OnceLock::new(),
-            meter: Meter::new(ctx, total),
-            own,
-            work,
-        }
+        let places = Slots::new(tiles * (tiles + 1) / 2, slots.len());
+        let store = TileStore::of_words((work, own), slots, weights, Meter::new(ctx, total));
+        TileStore { slots: Some(places), home: Some(home), ..store }
     }
 
     /// Where the tiles lie that have no room here.
@@ -208,8 +214,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     fn own(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
-        let index = self.own.index(tile);
-        &self.words[self.slots.as_ref().map_or(index, |slots| slots.of[index].load(Ordering::Acquire))]
+        let slot = |slots: &Slots| slots.of[number(tile)].load(Ordering::Acquire);
+        &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), slot)]
     }
 
     /// Words of a tile under work in its place.
@@ -219,7 +225,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
-        match self.own.contains(tile) {
+        match self.home.is_some() || self.own.contains(tile) {
             true => Operand::Own(unpoisoned(self.own(tile).read())),
             false => Operand::Remote(self.remote.get(tile)),
         }
@@ -257,10 +263,12 @@ impl<'a, 'w> TileStore<'a, 'w> {
     /// Takes over the weights that the tile before this one in its row has left, where that one came; it was just read.
     fn inherit(&self, tile: TileId) {
         let before = TileId { col: tile.col - 1, ..tile };
-        if !self.own.contains(before) {
+        if let Some(home) = &self.home {
+            if let Some(weights) = home.weights(before) {
+                *unpoisoned(self.weights[tile.row].lock()) = weights;
+            }
+        } else if !self.own.contains(before) {
             unpoisoned(self.weights[tile.row].lock()).clone_from(&self.remote.get(before).weights);
-        } else if let Some(weights) = self.home.as_ref().and_then(|home| home.weights(before)) {
-            *unpoisoned(self.weights[tile.row].lock()) = weights;
         }
     }
 
@@ -361,6 +369,11 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             self.load(local, run, &mut own)?;
         }
         if !run.updates.is_empty() {
+            if let Some(home) = &self.home {
+                home.count_use(
+                    run.updates.clone().flat_map(|col| run.operand_rows().map(move |row| TileId { row, col })),
+                );
+            }
             self.update(local, run, &mut own)?;
         }
         for (tile, mut words) in run.tiles().zip(own) {

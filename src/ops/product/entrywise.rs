@@ -206,7 +206,7 @@ impl Singles {
             walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.add_terms(terms)));
             add_over_ranks(walkers.world, &mut sums)?;
             done += sums.len() as u64;
-            let told = walkers.ctx.report_progress(Progress { phase: "entries", done, total });
+            let told = walkers.ctx.report_progress(Progress::new("entries", done, total));
             let mut each = sums.iter_mut();
             agree(walkers.world, told.and_then(|()| each.try_for_each(|one| store(one.place, one.sum.exact()))))?;
         }

@@ -59,7 +59,7 @@ pub(crate) fn solve_columns(
             });
         };
         upper.substitute(&right, backward, store).map_err(placed)?;
-        ctx.report_progress(Progress { phase: "solve", done: index as u64 + 1, total: b.cols() as u64 })
+        ctx.report_progress(Progress::new("solve", index as u64 + 1, b.cols() as u64))
     })?;
     Ok(planned_bytes)
 }

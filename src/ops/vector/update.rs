@@ -199,7 +199,7 @@ pub fn ger_into<'x, 'y, 'r>(
             });
             done?;
         }
-        ctx.report_progress(Progress { phase: "ger", done: col as u64 + 1, total: cols as u64 })
+        ctx.report_progress(Progress::new("ger", col as u64 + 1, cols as u64))
     })?;
     let (threads, seconds) = (ctx.threads(), start.elapsed().as_secs_f64());
     let report = VectorReport { operation: "ger", rows, cols, precision_bits, ..VectorReport::default() };

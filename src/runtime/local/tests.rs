@@ -1,19 +1,8 @@
 //! Random jobs over random objects above a disk that answers in any order.
 
 use super::*;
+use crate::runtime::policy::Draw;
 use std::collections::BTreeSet;
-
-/// Steele, Lea and Flood's generator.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ mixed >> 31) % limit as u64) as usize
-    }
-}
 
 /// What the disk and the memory hold, as they really are.
 struct World {
@@ -94,7 +83,7 @@ fn jobs(draw: &mut Draw, count: usize, first: u32) -> Vec<Work> {
 
 /// Runs random jobs in any order that their inputs allow; every one comes to its end.
 fn run(seed: u64) -> CacheCounters {
-    let draw = &mut Draw(seed);
+    let draw = &mut Draw::new(seed);
     let (first, count) = (6u32, 60);
     let jobs = jobs(draw, count, first);
     let sizes = (0..first as usize + count).map(|_| 1 + draw.below(5) as u64).collect::<Vec<_>>();

@@ -42,6 +42,8 @@ pub(super) struct Admission {
     places: FxHashMap<TileId, usize>,
     /// Finished tiles without a slot yet.
     announced: FxHashSet<TileId>,
+    /// Own tasks done before this run began that have read tiles without a slot yet.
+    read_before: FxHashMap<TileId, usize>,
     /// Who asked for tiles that this rank is to serve and that are not here yet.
     early: FxHashMap<TileId, Vec<u32>>,
     peak: usize,
@@ -60,6 +62,7 @@ impl Admission {
             free: (0..slots).rev().collect(),
             places: FxHashMap::default(),
             announced: FxHashSet::default(),
+            read_before: FxHashMap::default(),
             early: FxHashMap::default(),
             peak: 0,
         }
@@ -85,7 +88,8 @@ impl Admission {
         while !self.free.is_empty() {
             let Some(tile) = self.next_need() else { break };
             let slot = self.free.pop().expect("there is one");
-            let (list, consumers) = (ClientList::default(), self.grid.consumers(self.tiles, self.rank, tile));
+            let (list, before) = (ClientList::default(), self.read_before.remove(&tile).unwrap_or(0));
+            let consumers = self.grid.consumers(self.tiles, self.rank, tile) - before;
             let new = Slot { tile, consumers, depth: None, list, sending: 0 };
             self.places.insert(tile, slot);
             self.slots[slot] = Some(new);
@@ -124,6 +128,14 @@ impl Admission {
     /// The slot of that number, which is in use.
     pub fn slot(&mut self, slot: usize) -> &mut Slot {
         self.slots[slot].as_mut().expect("the slot is in use")
+    }
+
+    /// Notes that an own task has read a tile before this run began.
+    pub fn was_read(&mut self, tile: TileId) {
+        match self.find(tile) {
+            Some((_, slot)) => slot.consumers -= 1,
+            None => *self.read_before.entry(tile).or_default() += 1,
+        }
     }
 
     /// Notes that a tile without a slot is finished.

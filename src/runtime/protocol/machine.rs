@@ -1,5 +1,7 @@
 //! The state machine of one rank.
 
+mod reads;
+
 use super::admission::Admission;
 use super::counters::Counters;
 use super::lists::{ClientList, Route};
@@ -108,10 +110,13 @@ impl TaskMachine {
     }
 
     /// Takes in that some own tiles were finished before: their tasks are not handed out. Called before anything else.
+    ///
+    /// Tiles of other ranks are asked for and passed on all the same, as those ranks may count on it.
     pub fn resume(&mut self, finished: &dyn Fn(TileId) -> bool) {
         let (done, left) = self.progress.resume(finished);
         for tile in done {
             if self.grid.size() > 1 {
+                self.was_done(tile);
                 self.tell_clients(tile);
             }
             drop(self.progress.arrived(tile, Operand::Own));
@@ -151,16 +156,21 @@ impl TaskMachine {
 
     /// The next action, where all tiles are equally near.
     pub fn poll(&mut self) -> Option<Action> {
-        self.poll_near(&|_, _| true)
+        self.poll_near(&|_, _| true, &|_| true)
     }
 
-    /// The next action; `resident` tells which tiles lie at a site.
-    pub fn poll_near(&mut self, resident: &dyn Fn(usize, TileId) -> bool) -> Option<Action> {
+    /// The next action; `resident` tells which tiles lie at a site, `admits` whether a run on a tile is wanted now. One
+    /// that is not keeps those after it waiting too.
+    pub fn poll_near(
+        &mut self,
+        resident: &dyn Fn(usize, TileId) -> bool,
+        admits: &dyn Fn(TileId) -> bool,
+    ) -> Option<Action> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
         if !self.stopped
-            && let Some(run) = (0..self.sites.count()).find_map(|site| self.next_run(site, resident))
+            && let Some(run) = (0..self.sites.count()).find_map(|site| self.next_run(site, resident, admits))
         {
             return Some(Action::Run(run));
         }
@@ -174,7 +184,12 @@ impl TaskMachine {
     }
 
     /// A run at a site that has a worker for it.
-    fn next_run(&mut self, site: usize, resident: &dyn Fn(usize, TileId) -> bool) -> Option<TileRun> {
+    fn next_run(
+        &mut self,
+        site: usize,
+        resident: &dyn Fn(usize, TileId) -> bool,
+        admits: &dyn Fn(TileId) -> bool,
+    ) -> Option<TileRun> {
         if self.at_sites[site].running >= self.sites.workers(site) {
             return None;
         }
@@ -186,6 +201,11 @@ impl TaskMachine {
                 break tile;
             }
         };
+        if !admits(tile) {
+            let k = self.progress.applied(tile);
+            ready.push(self.graph.next_task(tile, k));
+            return None;
+        }
         self.at_sites[site].running += 1;
         let run = self.progress.start(tile, &self.limits(site, tile));
         run.tiles().skip(1).for_each(|tile| self.at_sites[site].ready.remove(tile));
@@ -233,8 +253,10 @@ impl TaskMachine {
             Event::Message { message: Message::Stop, .. } => self.stop(),
             _ if self.stopped => {}
             Event::Imported(tile) => {
-                let (slot, _) = self.admission.find(tile).expect("a tile that came has a slot");
-                self.arrive(tile, Operand::Slot(slot));
+                // Where own tasks that read it were done before, its slot may be free already.
+                if let Some((slot, _)) = self.admission.find(tile) {
+                    self.arrive(tile, Operand::Slot(slot));
+                }
             }
             Event::Sent(tile) => self.sent(tile),
             Event::Message { message, .. } => self.receive(message),
@@ -426,7 +448,7 @@ impl TaskMachine {
     /// Puts a tile into the ready queue, if something can be done on it.
     fn offer(&mut self, tile: TileId) {
         if let Some(k) = self.progress.take(tile) {
-            let task = if k < tile.col { self.graph.update(tile, k) } else { self.graph.finish(tile) };
+            let task = self.graph.next_task(tile, k);
             self.at_sites[self.sites.of_task(task, tile)].ready.push(task);
             self.counters.peak_ready = self.counters.peak_ready.max(self.ready() as u64);
         }
@@ -449,23 +471,6 @@ impl TaskMachine {
         offered.into_iter().for_each(|tile| self.offer(tile));
     }
 
-    /// Takes in that a run has read its operands: those of other ranks may go.
-    fn operands_read(&mut self, run: &TileRun) {
-        for tile in run.tiles() {
-            for k in run.updates.clone() {
-                let (left, right) = self.progress.operands(tile, k).expect("they were read");
-                self.consumed(left);
-                if tile.row != tile.col {
-                    self.consumed(right);
-                }
-            }
-            if run.finish && tile.row != tile.col {
-                let above = self.progress.above(tile).expect("it was read");
-                self.consumed(above);
-            }
-        }
-    }
-
     fn tile_finished(&mut self, tile: TileId) {
         if self.grid.size() > 1 {
             self.tell_clients(tile);
@@ -485,16 +490,6 @@ impl TaskMachine {
                 self.actions.extend(clients.into_iter().map(notice));
             }
             self.serve_own(tile);
-        }
-    }
-
-    fn consumed(&mut self, operand: Operand) {
-        if let Operand::Slot(place) = operand {
-            let slot = self.admission.slot(place);
-            slot.consumers -= 1;
-            if slot.consumers == 0 {
-                self.serve_slot(place);
-            }
         }
     }
 }

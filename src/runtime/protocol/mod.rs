@@ -113,6 +113,12 @@ impl TileRun {
         (0..self.count).map(move |at| TileId { row: row + at * step, col })
     }
 
+    /// The rows of the tiles that an update by one column reads, each once: of its own tiles, and of its column.
+    pub fn operand_rows(&self) -> impl Iterator<Item = usize> + use<> {
+        let col = self.tile.col;
+        self.tiles().map(|tile| tile.row).filter(move |row| *row != col).chain([col])
+    }
+
     /// Its tasks, in order.
     pub fn tasks(&self, graph: CholeskyGraph) -> impl Iterator<Item = Task> + use<> {
         let (updates, finish) = (self.updates.clone(), self.finish);

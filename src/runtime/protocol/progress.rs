@@ -246,6 +246,11 @@ impl Progress {
         Some(applied)
     }
 
+    /// Updates of an own tile that are done.
+    pub fn applied(&self, tile: TileId) -> usize {
+        self.tiles[self.index(tile)].applied as usize
+    }
+
     /// Whether a tile is in the ready queue still.
     pub fn is_ready(&self, tile: TileId) -> bool {
         self.tiles[self.index(tile)].stage == TileStage::Ready

@@ -208,6 +208,32 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
 }
 
 #[test]
+fn ranks_that_have_finished_any_of_their_tiles_before_do_the_rest() {
+    for grid in all_grids(6) {
+        for (tiles, seed) in [1, 2, 5, 9].into_iter().flat_map(|tiles| (0..8).map(move |seed| (tiles, seed))) {
+            for delivery in DeliveryKind::ALL.into_iter().filter(|delivery| *delivery != DeliveryKind::Synchronous) {
+                let slots = grid.least_slots(tiles) + seed as usize % 3 * 20;
+                let mut options = options(delivery, Policy::Blocks { rows: 2, cols: 1 }, slots);
+                (options.imports, options.most_updates, options.strip_tiles) = (seed % 2 == 1, 2, 2);
+                let mut world = World::new(grid, tiles, options, seed);
+                let share = [1, 2, 10][seed as usize % 3];
+                let finished = world.graph.all_tiles().filter(|_| world.draw(share) == 0).collect::<HashSet<_>>();
+                for &tile in &finished {
+                    world.data[grid.owner(tile)].insert(tile);
+                    let updates = (0..tile.col).map(|k| world.graph.update(tile, k));
+                    world.done.extend(updates.chain([world.graph.finish(tile)]));
+                }
+                world.machines.iter_mut().for_each(|machine| machine.resume(&|tile| finished.contains(&tile)));
+                let world = world.run();
+                let place = format!("{grid:?}, {tiles} tiles, {} {}", delivery.name(), finished.len());
+                assert_eq!(world.done.len(), world.graph.tasks().count(), "{place}");
+                assert_eq!(world.finished, grid.size(), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
 fn one_worker_takes_strips_of_a_column_at_once() {
     let (grid, graph) = (RankGrid { rows: 1, cols: 1 }, CholeskyGraph { tiles: 10 });
     let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);

@@ -305,12 +305,6 @@ impl<T: Copy + Eq + Hash + Debug> Residency<T> {
         self.limits
     }
 
-    /// Bytes of the tiles of a task that would have to come.
-    pub fn missing_bytes(&self, uses: &[TileUse<T>]) -> u64 {
-        let missing = uses.iter().filter(|one| one.access != Access::Create && !self.entries.contains_key(&one.tile));
-        missing.map(|one| one.bytes).sum()
-    }
-
     /// Writes a tile back where it is modified; it stays.
     pub fn write_back(&mut self, tile: T) -> Option<Move<T>> {
         let entry = self.entries.get_mut(&tile).filter(|entry| entry.modified)?;

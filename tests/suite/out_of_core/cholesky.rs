@@ -4,23 +4,24 @@ use crate::common::definite::{integer_gram, set_both};
 use crate::common::{forced, kernel_names, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::storage::Caching;
 use sunzi::io::{self, Symmetry, WriteOptions};
 use sunzi::out_of_core::{self, OutOfCoreOptions};
 use sunzi::rug::Float;
-use sunzi::{Context, Error, Matrix};
+use sunzi::{Context, Device, DiskProgress, Error, Matrix, Progress};
 
 /// A matrix in a file, its factor of one call in memory in another one, and a place for a storage directory.
-struct Case {
+pub(super) struct Case {
     folder: tempfile::TempDir,
     matrix: Matrix,
-    precision_bits: u32,
+    pub precision_bits: u32,
 }
 
 impl Case {
-    fn new(matrix: Matrix, precision_bits: u32) -> Case {
+    pub fn new(matrix: Matrix, precision_bits: u32) -> Case {
         let folder = tempfile::tempdir().unwrap();
         let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
         io::write(folder.path().join("a.bin"), &matrix, &options).unwrap();
@@ -31,7 +32,7 @@ impl Case {
         Case { folder, matrix, precision_bits }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -41,12 +42,12 @@ impl Case {
     }
 
     /// The factor is that of memory, byte for byte.
-    fn check(&self, what: &str) {
+    pub fn check(&self, what: &str) {
         assert!(same(&self.path("l.bin"), &self.path("in_memory.bin")), "{what}: another factor");
         fs::remove_file(self.path("l.bin")).unwrap();
     }
 
-    fn forget_tiles(&self) {
+    pub fn forget_tiles(&self) {
         fs::remove_dir_all(self.path("tiles")).unwrap();
     }
 
@@ -64,7 +65,7 @@ fn same(one: &Path, other: &Path) -> bool {
     fs::read(one).unwrap() == fs::read(other).unwrap()
 }
 
-fn options() -> OutOfCoreOptions {
+pub(super) fn options() -> OutOfCoreOptions {
     // The cache spares the tests' disk; what goes past it is tested with the storage.
     OutOfCoreOptions::new().caching(Caching::Cached)
 }
@@ -91,13 +92,63 @@ fn the_file_is_that_of_memory_for_all_shapes_limits_threads_and_kernels() {
 }
 
 #[test]
+fn a_file_with_both_triangles_must_be_symmetric_unless_one_counts() {
+    let mut case = Case::new(integer_gram(45, 40, 100, 1), 100);
+    let plain = |matrix: &Matrix| io::write(case.path("a.bin"), matrix, &WriteOptions::default()).unwrap();
+    let (ctx, options) = (Context::builder().threads(2).build().unwrap(), options().tile_rows(8));
+    plain(&case.matrix);
+    case.run(&ctx, &options).unwrap();
+    case.check("both triangles");
+    let mut other = case.matrix.clone();
+    other.set_f64(3, 29, 0.5).unwrap();
+    plain(&other);
+    case.matrix = other;
+    case.forget_tiles();
+    match case.run(&ctx, &options).unwrap_err() {
+        Error::NotSymmetric { row, column } => assert_eq!((row, column), (29, 3)),
+        other => panic!("{other:?}"),
+    }
+    case.run(&ctx, &options.lower(true)).unwrap();
+    case.check("the lower triangle counts");
+}
+
+#[test]
+fn a_device_gives_the_same_file() {
+    let case = Case::new(integer_gram(95, 90, 150, 1), 150);
+    let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions::default()));
+    let ctx = Context::builder().threads(2).devices(vec![device]).kernel("cuda-i8").build().unwrap();
+    let options = options().tile_rows(16);
+    let least = case.least_limit(&ctx, &options);
+    for limit in [least, least + least / 40] {
+        case.run(&ctx.with_memory_bytes(Some(limit)), &options).unwrap();
+        case.check("on a device");
+        case.forget_tiles();
+    }
+}
+
+#[test]
 fn what_is_read_is_what_was_counted() {
     let case = Case::new(integer_gram(200 + 5, 200, 100, 1), 100);
     let options = options().tile_rows(8);
-    let ctx = Context::builder().threads(1).build().unwrap();
+    let (last, seen) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+    let (told, phases) = (last.clone(), seen.clone());
+    let ctx = Context::builder().threads(1).progress(move |progress: Progress| {
+        if progress.phase == "factor" {
+            *told.lock().unwrap() = progress.disk;
+        } else if progress.phase == "read" {
+            *phases.lock().unwrap() = Some(progress.disk.is_none());
+        }
+        true
+    });
+    let ctx = ctx.build().unwrap();
     let least = case.least_limit(&ctx, &options);
     let report = case.run(&ctx.with_memory_bytes(Some(least + (1 << 17))), &options).unwrap();
     case.check("counted");
+    let told: DiskProgress = last.lock().unwrap().expect("the disk is told of");
+    assert!(told.read_bytes > 0 && told.read_bytes <= report.disk.read_bytes, "{told:?}");
+    assert!(told.written_bytes <= report.disk.written_bytes && told.reused_bytes <= report.disk.reused_bytes);
+    assert!(report.disk.reused_bytes > 0, "a step of a block reads tiles that the last one has read");
+    assert_eq!(*seen.lock().unwrap(), Some(true), "the pass over the file is no work of the directory");
     let plan = &report.plan;
     assert!(plan.traffic.read_bytes() as f64 <= 1.2 * plan.least_read_bytes as f64, "{plan:?}");
     // Rounding reads every tile once more. A disk that answers late changes a little.

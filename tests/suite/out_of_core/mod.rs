@@ -3,5 +3,6 @@
 
 mod cholesky;
 mod products;
+mod ranks;
 mod solve;
 mod verify;

@@ -2,42 +2,74 @@
 //!
 //! Does not know: blocks.
 
-use crate::args::Cholesky;
+use crate::args::{Cholesky, Output};
 use crate::commands::above_disk::{self, check_binary};
 use crate::files::stated_precision;
 use crate::progress::{Stage, factor_seconds};
 use crate::session::{Session, Work, check_output};
 use std::path::Path;
+use sunzi::comm::{Transport, agree, agreed, local};
+use sunzi::distributed::{Team, TeamOptions};
 use sunzi::io::MatrixFile;
 use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreReport};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
+use sunzi_lab::session::ROOT;
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 
-/// Runs in this process.
-pub fn run(session: &mut Session, args: &Cholesky) -> Result<()> {
+/// Runs in this process, or on the ranks that work `together`, each with a directory of its own below the one given.
+pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transport>) -> Result<()> {
     let Cholesky { factor, storage, output } = args;
     let directory = storage.directory.as_deref().expect("asked for");
     let output = output.clone().given().expect("an output goes with a storage directory");
-    check_output(&output)?;
-    check_binary(&[&factor.a, &output.path])?;
-    check_choices(args)?;
-    let file = MatrixFile::open(&factor.a)?;
-    let bits = stated_precision(factor.precision.typed(None).bits, &factor.a, Some(&file.info()))?;
+    let world = together.unwrap_or(local::alone());
+    let is_root = world.rank() == ROOT;
+    agree(world, check(args, &output, together))?;
+    let file = agreed(world, MatrixFile::open(&factor.a))?;
+    let bits = agreed(world, stated_precision(factor.precision.typed(None).bits, &factor.a, Some(&file.info())))?;
     let order = file.rows();
-    session.expect(&[&factor.a], bits, |_| Work {
-        stages: vec![Stage::call("factor", factor_seconds(order, bits))],
-        output: Some((output.path.as_path(), (order, order))),
-    });
+    if is_root {
+        session.expect(&[&factor.a], bits, |_| Work {
+            stages: vec![Stage::call("factor", factor_seconds(order, bits))],
+            output: Some((output.path.as_path(), (order, order))),
+        });
+    }
     let options = OutOfCoreOptions::new()
         .tile_rows(factor.tile_rows)
         .lower(factor.triangle.uplo() == Some(Uplo::Lower))
-        .caching(storage.caching);
+        .caching(storage.caching)
+        .grid(factor.ranks.grid);
     let files = (factor.a.as_path(), output.path.as_path());
-    let builder = session.context(&factor.engine)?;
-    let call = |ctx: &Context| out_of_core::cholesky(ctx, files, directory, bits, &options);
-    let report = above_disk::run(session, builder, (&factor.engine, directory), call)?;
+    let builder = agreed(world, session.context(&factor.engine))?;
+    let budget = factor.engine.budget(0);
+    let report = match together {
+        None => {
+            let call = |ctx: &Context| out_of_core::cholesky(ctx, files, directory, bits, &options);
+            above_disk::run(session, builder, (budget, directory), call)?
+        }
+        Some(world) => {
+            let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
+            let budget = budget.map(|budget| budget.of_node(team.node())).transpose()?;
+            let call = |ctx: &Context| out_of_core::cholesky_over_ranks(ctx, &team, files, directory, bits, &options);
+            let made = above_disk::run(session, builder, (budget, directory), call);
+            team.close()?;
+            made?
+        }
+    };
+    if !is_root {
+        return Ok(());
+    }
     let line = line(&output.path, &report);
     above_disk::finish(session, &report, (&line, "factor"), (directory, &report.disk))
+}
+
+/// Refuses what cannot work, before anything is read.
+fn check(args: &Cholesky, output: &Output, together: Option<&dyn Transport>) -> Result<()> {
+    check_output(output)?;
+    check_binary(&[&args.factor.a, &output.path])?;
+    if together.is_none() && args.factor.ranks.grid.is_some() {
+        return Err(Error::InvalidArgument("--grid is for a factor on several ranks: start them with mpirun".into()));
+    }
+    check_choices(args)
 }
 
 fn check_choices(args: &Cholesky) -> Result<()> {
@@ -54,9 +86,12 @@ fn check_choices(args: &Cholesky) -> Result<()> {
 fn line(output: &Path, report: &OutOfCoreReport) -> String {
     let OutOfCoreReport { order, precision_bits, kernel, threads, plan, .. } = report;
     let (rows, cols) = plan.block_tiles;
+    let ranks = report.ranks.as_ref().map_or(String::new(), |ranks| {
+        format!(" a rank, {} ranks as {} x {}", ranks.ranks, ranks.grid.rows, ranks.grid.cols)
+    });
     format!(
         "{}: {order} x {order}, {precision_bits} bits ({kernel}, {}, tiles of {} rows in blocks of {rows} x {cols}, {} \
-         planned) in {}",
+         planned{ranks}) in {}",
         output.display(),
         counted(*threads, "thread"),
         plan.tile_rows,

@@ -33,7 +33,7 @@ pub fn run(session: &mut Session, config: &Product, directory: &Path) -> Result<
         }
     };
     session.stage("compute");
-    let report = above_disk::run(session, config.context(session)?, (&choices.engine, directory), call)?;
+    let report = above_disk::run(session, config.context(session)?, (choices.engine.budget(0), directory), call)?;
     let line = line(&output.path, &report);
     above_disk::finish(session, &report, (&line, "product"), (directory, &report.disk))
 }

@@ -10,26 +10,32 @@ mod store;
 
 pub use plan::OutOfCorePlan;
 
+use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::drive::{self, RankPlan, RankReport};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::TileEngine;
-use crate::ops::disk_use::{DiskUse, progress_of};
+use crate::ops::disk_use::{DiskUse, progress_of, telling_of_disk};
+use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
+use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::spans::{Clock, Span, TaskLog, TaskTimes};
 use crate::ops::factor::tile_store::{Local, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::options::setters;
+use crate::runtime::protocol::ProtocolOptions;
 use crate::runtime::{CholeskyGraph, level_options};
 use crate::storage::{AnsweredStorage, Caching, Identity};
-use crate::tile::TileMap;
-use plan::{DiskNeeds, tiling};
+use crate::tile::{RankGrid, TileMap};
+use plan::{DiskNeeds, RankPlace, tiling};
 use rug::Float;
 use rug::float::Special;
 use serde::Serialize;
-use std::path::Path;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Choices of a factorisation above a disk.
@@ -44,6 +50,8 @@ pub struct OutOfCoreOptions {
     pub caching: Caching,
     /// Whether the report has the spans of all tasks.
     pub spans: bool,
+    /// Rows and columns of the ranks that own tiles, where there are several; by default nearly square.
+    pub grid: Option<RankGrid>,
 }
 
 setters! { new OutOfCoreOptions {
@@ -51,6 +59,7 @@ setters! { new OutOfCoreOptions {
     lower: bool,
     caching: Caching,
     spans: bool,
+    grid: impl Into<Option<RankGrid>>,
 } }
 
 /// How a factorisation above a disk went.
@@ -69,9 +78,9 @@ pub struct OutOfCoreReport {
     pub kernel: &'static str,
     /// Planes.
     pub primes: usize,
-    /// Worker threads.
+    /// Worker threads, those of all ranks.
     pub threads: usize,
-    /// Tiles, memory and bytes as planned.
+    /// Tiles, memory and bytes as planned; of one rank.
     pub plan: OutOfCorePlan,
     /// What was found there, read and written.
     #[serde(flatten)]
@@ -86,6 +95,9 @@ pub struct OutOfCoreReport {
     pub store_seconds: f64,
     /// Seconds of the tasks, summed over all workers.
     pub tasks: TaskTimes,
+    /// How ranks shared the work, where there are several. Tiles and bytes above are those of all ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<RanksReport>,
     /// Every task with its time; for a trace.
     #[serde(skip)]
     pub spans: Vec<Span>,
@@ -117,32 +129,77 @@ pub fn cholesky(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let mut clock = Clock::new();
-    let file = Arc::new(MatrixFile::open(matrix)?);
+    factor_file((ctx, RankPlace::alone()), (matrix, factor), storage, precision_bits, options)
+}
+
+/// [`cholesky`] over the ranks of `team`: each has tiles of its own, a directory of its own below `storage`, and an
+/// equal share of its node's limit. Collective.
+///
+/// All ranks read the file `matrix`, each its own tiles, and rank 0 all of it once; rank 0 writes the file `factor`.
+/// Finished tiles go to the ranks that read them, which keep them in their directories. A run that is begun again may
+/// have another number of ranks: what a rank finds in its directory it does not compute again.
+/// The bytes of the file are those of one process.
+///
+/// # Errors
+/// As [`cholesky`], the same on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;
+/// [`Error::Transport`].
+pub fn cholesky_over_ranks(
+    ctx: &Context,
+    team: &Team,
+    (matrix, factor): (&Path, &Path),
+    storage: &Path,
+    precision_bits: u32,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCoreReport> {
+    let grid = options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+    let fits = (1..=team.size()).contains(&grid.size());
+    let refusal = || {
+        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
+        Err(Error::InvalidArgument(message))
+    };
+    agree(team.world(), if fits { Ok(()) } else { refusal() })?;
+    let place = RankPlace { world: team.world(), ranks_here: team.ranks_here(), grid };
+    factor_file((ctx, place), (matrix, factor), storage, precision_bits, options)
+}
+
+fn factor_file(
+    (ctx, place): (&Context, RankPlace<'_>),
+    (matrix, factor): (&Path, &Path),
+    storage: &Path,
+    precision_bits: u32,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCoreReport> {
+    let (mut clock, world) = (Clock::new(), place.world);
+    let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
     let kernel = ctx.kernel();
-    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
-    let engine = ctx.tile_engine(kernel, working_bits)?;
-    if file.rows() != file.cols() {
-        return Err(Error::NotSquare { operation: SQUARE, rows: file.rows(), cols: file.cols() });
-    }
+    let working_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
+    let engine = agreed(world, ctx.tile_engine(kernel, working_bits))?;
+    let refusal = Error::NotSquare { operation: SQUARE, rows: file.rows(), cols: file.cols() };
+    agree(world, if file.rows() == file.cols() { Ok(()) } else { Err(refusal) })?;
     // Refused before the file is read.
-    let tiling = tiling(file.rows(), options.tile_rows);
-    planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
-    let (problem, checksum) = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
-    if !options.lower {
-        file.check_symmetric(tiling.tile_size)?;
-    }
+    let mut tiling = tiling(file.rows(), options.tile_rows, place.grid);
+    let mut plan = planned((ctx, place), &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    let read = || {
+        let read = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
+        if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
+    };
+    let (problem, checksum) = Problem::shared(world, file.rows(), (precision_bits, working_bits), read)?;
     let scan_seconds = clock.now();
-    let tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
-    let plan = planned(ctx, &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    if !problem.is_whole() {
+        tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
+        plan = planned((ctx, place), &*engine, (&file, &tiling), (precision_bits, working_bits))?;
+    }
     let identity = Identity::new("cholesky")
         .with("order", problem.order)
         .with("precision_bits", precision_bits)
         .with("matrix_precision_bits", file.precision_bits())
         .with("matrix_checksum", format!("{checksum:016x}"))
         .with("tile_rows", tiling.tile_size);
-    let call = DiskFactoring { ctx, file, problem, engine: &*engine, tiling, plan, identity, options, storage };
+    let engine_here = engine.clone();
+    let call =
+        DiskFactoring { ctx, place, file, problem, engine: engine_here, tiling, plan, identity, options, storage };
     let made = call.factor(factor, &mut clock)?;
+    let (made, ranks) = made.over_ranks(&call)?;
     Ok(OutOfCoreReport {
         operation: "cholesky",
         order: call.problem.order,
@@ -150,7 +207,8 @@ pub fn cholesky(
         working_bits,
         kernel: kernel.name(),
         primes: engine.primes(),
-        threads: call.threads(),
+        threads: made.threads,
+        ranks,
         plan: call.plan,
         disk: made.disk,
         seconds: clock.now(),
@@ -177,25 +235,28 @@ pub fn plan_cholesky(
     let kernel = ctx.kernel();
     let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
     let engine = ctx.tile_engine(kernel, working_bits)?;
-    planned(ctx, &*engine, (&file, &tiling(file.rows(), options.tile_rows)), (precision_bits, working_bits))
+    let place = RankPlace::alone();
+    let tiling = tiling(file.rows(), options.tile_rows, place.grid);
+    planned((ctx, place), &*engine, (&file, &tiling), (precision_bits, working_bits))
 }
 
 fn planned(
-    ctx: &Context,
+    (ctx, place): (&Context, RankPlace<'_>),
     engine: &dyn TileEngine,
     (file, tiling): (&MatrixFile, &TileMap),
     (precision_bits, working_bits): (u32, u32),
 ) -> Result<OutOfCorePlan> {
     let work = TileWork::new(engine, tiling, working_bits, &[]);
-    DiskNeeds { engine, work: &work, file, precision_bits, threads: ctx.threads() }.plan(ctx)
+    DiskNeeds { engine, work: &work, file, precision_bits, threads: ctx.threads(), place }.plan(ctx)
 }
 
 /// A factorisation under way.
 struct DiskFactoring<'a> {
     ctx: &'a Context,
+    place: RankPlace<'a>,
     file: Arc<MatrixFile>,
     problem: Problem,
-    engine: &'a dyn TileEngine,
+    engine: Arc<dyn TileEngine>,
     tiling: TileMap,
     plan: OutOfCorePlan,
     identity: Identity,
@@ -207,9 +268,32 @@ struct DiskFactoring<'a> {
 #[derive(Default)]
 struct Made {
     rank: RankReport,
+    threads: usize,
     disk: DiskUse,
     factor_seconds: f64,
     store_seconds: f64,
+}
+
+impl Made {
+    /// What all ranks did together, and each of them. Collective.
+    fn over_ranks(mut self, call: &DiskFactoring<'_>) -> Result<(Made, Option<RanksReport>)> {
+        let world = call.place.world;
+        let mut threads = [call.threads() as u64];
+        world.all_reduce(Reduction::Sum, &mut threads)?;
+        self.threads = threads[0] as usize;
+        self.disk.sum(world)?;
+        let protocol = call.protocol();
+        let ranks = RanksReport {
+            grid: call.place.grid,
+            ranks: world.size(),
+            delivery: protocol.delivery,
+            termination: protocol.termination,
+            policy: protocol.policy,
+            slots: protocol.slots,
+            per_rank: RankSummary::gather(world, &self.rank)?,
+        };
+        Ok((self, (world.size() > 1).then_some(ranks)))
+    }
 }
 
 impl DiskFactoring<'_> {
@@ -219,8 +303,8 @@ impl DiskFactoring<'_> {
 
     /// The tiles' home, without groups that are damaged; and how many these were.
     fn open(&self) -> Result<(Home, usize)> {
-        let (objects, damaged) = AnsweredStorage::open(self.storage, &self.identity, self.options.caching)?;
-        let engine = self.ctx.tile_engine(self.ctx.kernel(), self.problem.working_bits)?;
+        let (objects, damaged) = AnsweredStorage::open(&self.directory()?, &self.identity, self.options.caching)?;
+        let engine = self.engine.clone();
         let (tiling, bits) = (self.tiling, self.problem.working_bits);
         let payload_words = move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
         let home = Home::new(objects, self.file.clone(), &self.plan.home, payload_words)?;
@@ -229,9 +313,9 @@ impl DiskFactoring<'_> {
 
     /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again.
     fn factor(&self, path: &Path, clock: &mut Clock) -> Result<Made> {
-        let mut made = Made::default();
+        let (mut made, world) = (Made::default(), self.place.world);
         loop {
-            let (home, damaged) = self.open()?;
+            let (home, damaged) = agreed(world, self.open())?;
             made.disk.groups_repaired += damaged;
             made.disk.tiles_found = made.disk.tiles_found.max(home.found());
             let start = clock.now();
@@ -247,20 +331,43 @@ impl DiskFactoring<'_> {
             });
             made.store_seconds += clock.now() - factored;
             made.disk.add(&home.objects.storage);
+            made.disk.reused_bytes += home.reused_bytes();
+            let damaged = home.damaged();
+            let mut any_damaged = [u64::from(damaged.is_some())];
+            world.all_reduce(Reduction::Max, &mut any_damaged)?;
             match outcome {
                 Ok(()) => return Ok(made),
-                Err(Error::Damaged { object, .. } | Error::Truncated { object, .. }) => {
-                    home.objects.discard(&object)?;
-                    made.disk.groups_repaired += 1;
+                Err(error) if any_damaged[0] == 0 => return Err(error),
+                Err(_) => {
+                    made.disk.groups_repaired += usize::from(damaged.is_some());
+                    agree(world, damaged.map_or(Ok(()), |object| home.objects.discard(&object)))?;
                 }
-                Err(error) => return Err(error),
             }
         }
     }
 
+    /// This rank's directory.
+    fn directory(&self) -> Result<PathBuf> {
+        if self.place.world.size() == 1 {
+            return Ok(self.storage.to_path_buf());
+        }
+        let failed = |source| Error::Io { path: self.storage.to_path_buf(), action: "create", source };
+        match fs::create_dir(self.storage) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(error)),
+            _ => Ok(self.storage.join(format!("rank-{}", self.place.world.rank()))),
+        }
+    }
+
+    /// The choices of the protocol. There is a slot for each tile of other ranks, as these lie on the disk.
+    fn protocol(&self) -> ProtocolOptions {
+        let slots = self.place.grid.useful_slots(self.tiling.tile_rows(), usize::MAX);
+        ProtocolOptions { slots, ..level_options(&self.plan.home.shape, self.threads()) }
+    }
+
     /// Runs until all tiles are finished or something fails; the inner error is one of the run.
     fn run(&self, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
-        let DiskFactoring { ctx, ref problem, engine, ref tiling, .. } = *self;
+        let DiskFactoring { ctx, ref problem, ref tiling, .. } = *self;
+        let (engine, ctx) = (&*self.engine, &telling_of_disk(ctx, home.progress()));
         let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
         let shape = home.shape;
         let needs = DiskNeeds {
@@ -269,6 +376,7 @@ impl DiskFactoring<'_> {
             file: &self.file,
             precision_bits: problem.precision_bits,
             threads: self.threads(),
+            place: self.place,
         };
         let (slot_words, whole_words) = (needs.slot_words(), needs.whole_words());
         let scratch_words = engine.scratch_words(tiling.tile_size);
@@ -276,24 +384,22 @@ impl DiskFactoring<'_> {
         let workspace = &mut *workspace;
         workspace.reserve_workers(self.threads());
         let scratch = workspace.workers[..self.threads()].iter_mut().enumerate();
-        let mut locals = Vec::with_capacity(self.threads());
-        for (worker, space) in scratch {
-            let log = TaskLog::new(clock.start, worker, self.options.spans);
-            let words = space.scratch.words(scratch_words + whole_words)?;
+        let words = scratch.map(|(worker, space)| Ok((worker, space.scratch.words(scratch_words + whole_words)?)));
+        let world = self.place.world;
+        let locals = agreed(world, words.collect::<Result<Vec<_>>>())?.into_iter().map(|(worker, words)| {
             let (scratch, whole_tile) = words.split_at_mut(scratch_words);
-            locals.push(Local { scratch, whole_tile, encoded: None, log });
-        }
-        let words = workspace.operands.words(shape.room_tiles * slot_words)?;
+            let log = TaskLog::new(clock.start, worker, self.options.spans);
+            Local { scratch, whole_tile, encoded: None, log }
+        });
+        let mut locals = locals.collect::<Vec<_>>();
+        let words = agreed(world, workspace.operands.words(shape.room_tiles * slot_words))?;
         let graph = CholeskyGraph::of(tiling);
-        let protocol = level_options(&shape, self.threads());
-        let plan = RankPlan { grid: tiling.grid, graph, protocol, spans: self.options.spans };
-        let tiles = TileStore::above_disk(ctx, work, words, home, &problem.weights);
-        let outcome = drive::run_tiles(ctx, crate::comm::local::alone(), &plan, &tiles, &mut locals);
+        let plan = RankPlan { grid: tiling.grid, graph, protocol: self.protocol(), spans: self.options.spans };
+        let tiles = TileStore::above_disk(ctx, work, words, (world.rank(), home), &problem.weights);
+        let outcome = drive::run_tiles(ctx, world, &plan, &tiles, &mut locals);
         clock.add(locals.into_iter().map(|local| local.log));
-        let outcome = match tiles.failed() {
-            Some(FailedRow { index, pivot }) => Err(self.not_positive(*index, pivot.clone())),
-            None => outcome,
-        };
+        let failed = tiles.failed().map(|FailedRow { index, pivot }| self.not_positive(*index, pivot.clone()));
+        let outcome = agree_on_failure(world, failed, outcome);
         let home = tiles.into_home().expect("the tiles are above a disk");
         engine.end_operation();
         Ok((home, outcome))
@@ -315,4 +421,14 @@ impl DiskFactoring<'_> {
         let more_bits = (index < *order).then_some(1);
         Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None }
     }
+}
+
+/// The error of the rank that met a row which is not positive, where one did, or `outcome`. Collective.
+fn agree_on_failure(world: &dyn Transport, own: Option<Error>, outcome: Result<RankReport>) -> Result<RankReport> {
+    let mut any = [u64::from(own.is_some())];
+    world.all_reduce(Reduction::Max, &mut any)?;
+    if any[0] == 1 {
+        agree(world, own.map_or(Ok(()), Err))?;
+    }
+    outcome
 }

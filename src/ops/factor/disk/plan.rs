@@ -1,6 +1,7 @@
 //! How the memory of a factorisation above a disk is shared out: slots for tiles, buffers, scratch; and which blocks
 //! read the fewest bytes.
 
+use crate::comm::{Reduction, Transport, agree, local};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
@@ -8,10 +9,12 @@ use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::factor::home::HomePlan;
 use crate::ops::factor::tile_work::TileWork;
-use crate::runtime::{BlockShape, CholeskyGraph, LevelBytes, LevelShape, LevelTraffic, count_level, least_level_bytes};
+use crate::runtime::{
+    BlockShape, CholeskyGraph, LevelBytes, LevelShape, LevelTraffic, Owner, count_level, least_level_bytes,
+};
 use crate::storage::padded_bytes;
 use crate::store::{Buffer, IoBuffer};
-use crate::tile::{TileId, TileMap};
+use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
 use serde::Serialize;
 
 /// Rows of a tile of a large matrix: updates of so many columns are as fast as they get, and a tile is read in about a
@@ -42,8 +45,15 @@ const ROW_BYTES: u64 = 128;
 /// Bytes beside what is counted one by one: passes over the file, I/O threads, lists.
 const CALL_BYTES: u64 = 6 << 20;
 
+/// Tiles of other ranks that come at a time, and tiles that are on their way to others.
+const TRANSFERS: usize = 4;
+
 /// Bytes of a worker beside its scratch: lists and locks of a run.
 const WORKER_BYTES: u64 = 64 << 10;
+
+/// Blocks of one tile, and room for one task.
+const SINGLE_TILES: LevelShape =
+    LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
 
 /// The plan of a factorisation above a disk.
 #[derive(Clone, Debug, Serialize)]
@@ -68,9 +78,9 @@ pub struct OutOfCorePlan {
 }
 
 /// The tiles of `order` rows: they depend on the order alone, so that a run under another limit finds them.
-pub(super) fn tiling(order: usize, tile_rows: Option<usize>) -> TileMap {
+pub(super) fn tiling(order: usize, tile_rows: Option<usize>, grid: RankGrid) -> TileMap {
     let wanted = tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(TILE_ROWS));
-    TileMap::symmetric(order, wanted.max(1).next_multiple_of(PANEL_ROWS))
+    TileMap { grid, ..TileMap::symmetric(order, wanted.max(1).next_multiple_of(PANEL_ROWS)) }
 }
 
 /// What a plan goes by.
@@ -80,6 +90,30 @@ pub(super) struct DiskNeeds<'a> {
     pub file: &'a MatrixFile,
     pub precision_bits: u32,
     pub threads: usize,
+    pub place: RankPlace<'a>,
+}
+
+/// A rank of those that share a factorisation, or the one process.
+#[derive(Clone, Copy)]
+pub(super) struct RankPlace<'a> {
+    pub world: &'a dyn Transport,
+    /// Ranks of this node, which share its limit.
+    pub ranks_here: u64,
+    pub grid: RankGrid,
+}
+
+impl RankPlace<'static> {
+    /// One process by itself.
+    pub fn alone() -> RankPlace<'static> {
+        RankPlace { world: local::alone(), ranks_here: 1, grid: RankGrid { rows: 1, cols: 1 } }
+    }
+}
+
+impl RankPlace<'_> {
+    /// Whose tiles are this rank's.
+    pub fn owner(&self) -> Owner {
+        Owner { grid: self.grid, number: self.world.rank() }
+    }
 }
 
 impl DiskNeeds<'_> {
@@ -145,21 +179,35 @@ impl DiskNeeds<'_> {
             + CALL_BYTES
     }
 
-    /// The plan under the context's limit.
+    /// The tiles that come and go over the ranks at a time, and the bytes of all their words.
+    fn transfers(&self) -> (usize, u64) {
+        if self.place.grid.size() == 1 {
+            return (0, 0);
+        }
+        // Each has its words as they travel and as they are written or read.
+        let each = IoBuffer::memory_bytes(self.most_finished_bytes()) + self.most_finished_bytes();
+        (TRANSFERS, 2 * TRANSFERS as u64 * each)
+    }
+
+    /// The plan under the context's limit, which is that of the node. Collective.
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do: room for three tiles.
     pub fn plan(&self, ctx: &Context) -> Result<OutOfCorePlan> {
         let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling()), Buffer::bytes_for(self.slot_words()));
-        let fixed = ctx.memory().total(self.fixed_bytes());
+        let (transfers, transfer_bytes) = self.transfers();
+        let fixed = ctx.memory().total(self.fixed_bytes()) + transfer_bytes;
+        let RankPlace { world, ranks_here, .. } = self.place;
         let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
         let buffer = IoBuffer::memory_bytes;
         let least_reads = self.threads.max(2);
-        let least = fixed + 3 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
-        let limit = ctx.memory().limit_bytes().unwrap_or(u64::MAX);
-        if limit < least {
-            return Err(Error::MemoryLimit { limit_bytes: limit, minimum_bytes: least });
-        }
+        let least_room = SINGLE_TILES.least_room(1);
+        let least =
+            fixed + least_room as u64 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
+        let node_limit = ctx.memory().limit_bytes().unwrap_or(u64::MAX);
+        let limit = node_limit / ranks_here;
+        let refusal = Error::MemoryLimit { limit_bytes: node_limit, minimum_bytes: least.saturating_mul(ranks_here) };
+        agree(world, if limit < least { Err(refusal) } else { Ok(()) })?;
         let fits = |share: u64, each: u64| usize::try_from(share / each.max(1)).unwrap_or(usize::MAX);
         let spare = limit - least;
         let reads = least_reads + fits(spare / BUFFER_SHARE, buffer(read_bytes)).min(MOST_READS);
@@ -170,44 +218,58 @@ impl DiskNeeds<'_> {
             if buffer(strip as u64 * write_bytes) * 2 <= spare / BUFFER_SHARE + buffer(write_bytes) { 2 } else { 1 };
         let write_all = writes as u64 * buffer(strip as u64 * write_bytes);
         let spare = spare.saturating_sub(write_all.saturating_sub(buffer(write_bytes)));
-        let room = 3 + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
-        let shape = self.best_shape(graph, room, strip);
+        let room = least_room + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
+        let shape = self.agreed_shape(self.best_shape(graph, room, strip))?;
         let home = HomePlan {
             tiling: *self.tiling(),
             shape,
             read_buffers: (reads, read_bytes),
             write_buffers: (writes, strip as u64 * write_bytes),
+            rank_buffers: (transfers, write_bytes),
         };
         let planned_bytes = fixed + room as u64 * slot_bytes + reads as u64 * buffer(read_bytes) + write_all;
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
+        let whole = (graph, self.place.owner());
+        let counts = world.rank() < self.place.grid.size();
         Ok(OutOfCorePlan {
             tile_rows: self.tiling().tile_size,
             tiles: graph.tiles,
             room_tiles: room,
             block_tiles: (shape.blocks.rows, shape.blocks.cols),
-            traffic: count_level(graph, shape, bytes),
-            least_read_bytes: least_level_bytes(graph, shape.blocks, bytes),
+            traffic: if counts { count_level(whole, shape, bytes) } else { LevelTraffic::default() },
+            least_read_bytes: least_level_bytes(whole, shape.blocks, bytes),
             planned_bytes,
             home,
         })
+    }
+
+    /// The smallest of what the ranks would choose: all go by the same blocks. Collective.
+    fn agreed_shape(&self, own: LevelShape) -> Result<LevelShape> {
+        let LevelShape { blocks, strip_tiles, most_updates, room_tiles } = own;
+        let mut words = [blocks.rows, blocks.cols, strip_tiles, most_updates].map(|count| count as u64);
+        self.place.world.all_reduce(Reduction::Min, &mut words)?;
+        let [rows, cols, strip_tiles, most_updates] = words.map(|count| count as usize);
+        Ok(LevelShape { blocks: BlockShape { rows, cols }, strip_tiles, most_updates, room_tiles })
     }
 
     /// The blocks that read the fewest bytes: square ones, or panels where these fit better.
     fn best_shape(&self, graph: CholeskyGraph, room_tiles: usize, strip: usize) -> LevelShape {
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
         let mut best = None::<(u64, LevelShape)>;
+        let owner @ Owner { grid, .. } = self.place.owner();
+        let all = OwnTiles::new(grid, graph.tiles, owner.number).count();
+        let own = OwnBlocks { rows: graph.tiles.div_ceil(grid.rows), cols: graph.tiles.div_ceil(grid.cols), all };
         for updates in [if self.engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 }, 1] {
-            for blocks in candidates(graph.tiles, room_tiles, updates) {
+            for blocks in own.candidates(room_tiles, updates) {
                 let BlockShape { rows, cols } = blocks;
                 let share = (rows * cols).div_ceil(2 * self.threads).max(1);
                 // Strips of one height keep the columns of a block in step.
                 let strip_tiles = rows.div_ceil(rows.div_ceil(strip.min(share)));
                 let shape = LevelShape { room_tiles, blocks, strip_tiles, most_updates: updates };
-                let own = (rows * cols).min(graph.tile_count());
-                if own + shape.steps_room() > room_tiles {
+                if (rows * cols).min(all) + shape.steps_room() > room_tiles {
                     continue;
                 }
-                let read = least_level_bytes(graph, blocks, bytes);
+                let read = least_level_bytes((graph, owner), blocks, bytes);
                 if best.as_ref().is_none_or(|(least, _)| read < *least) {
                     best = Some((read, shape));
                 }
@@ -216,26 +278,33 @@ impl DiskNeeds<'_> {
                 break;
             }
         }
-        let single = BlockShape { rows: 1, cols: 1 };
-        let least = LevelShape { room_tiles, blocks: single, strip_tiles: 1, most_updates: 1 };
-        best.map_or(least, |(_, shape)| shape)
+        best.map_or(LevelShape { room_tiles, ..SINGLE_TILES }, |(_, shape)| shape)
     }
 }
 
-/// Squares and panels, the largest that fit and a few smaller ones.
-fn candidates(tiles: usize, room_tiles: usize, updates: usize) -> Vec<BlockShape> {
-    let all = tiles * (tiles + 1) / 2;
-    let fits = |rows: usize, cols: usize| (rows * cols).min(all) + 2 * (rows + cols) * updates <= room_tiles;
-    let mut shapes = Vec::new();
-    if let Some(side) = (1..=tiles).rev().find(|&side| fits(side, side)) {
-        shapes.extend((side.saturating_sub(2).max(1)..=side).map(|side| BlockShape { rows: side, cols: side }));
-        // A square that does not fill the room grows by a row or a column.
-        shapes.extend(
-            (side + 1..=tiles).take_while(|&rows| fits(rows, side)).map(|rows| BlockShape { rows, cols: side }),
-        );
+/// The tiles of a rank: their rows and columns, and how many there are.
+struct OwnBlocks {
+    rows: usize,
+    cols: usize,
+    all: usize,
+}
+
+impl OwnBlocks {
+    /// Squares and panels, the largest that fit and a few smaller ones.
+    fn candidates(&self, room_tiles: usize, updates: usize) -> Vec<BlockShape> {
+        let most = self.rows.max(self.cols);
+        let fits = |rows: usize, cols: usize| (rows * cols).min(self.all) + 2 * (rows + cols) * updates <= room_tiles;
+        let mut shapes = Vec::new();
+        if let Some(side) = (1..=most).rev().find(|&side| fits(side, side)) {
+            shapes.extend((side.saturating_sub(2).max(1)..=side).map(|side| BlockShape { rows: side, cols: side }));
+            // A square that does not fill the room grows by a row or a column.
+            shapes.extend(
+                (side + 1..=most).take_while(|&rows| fits(rows, side)).map(|rows| BlockShape { rows, cols: side }),
+            );
+        }
+        if let Some(cols) = (1..=self.cols).rev().find(|&cols| fits(self.rows, cols)) {
+            shapes.push(BlockShape { rows: self.rows, cols });
+        }
+        shapes
     }
-    if let Some(cols) = (1..=tiles).rev().find(|&cols| fits(tiles, cols)) {
-        shapes.push(BlockShape { rows: tiles, cols });
-    }
-    shapes
 }

@@ -1,14 +1,18 @@
 //! What is to be factored, from the file of the matrix: every entry is looked at once, none is kept.
 
+use crate::comm::{Transport, agreed};
 use crate::context::ProgressCallback;
 use crate::error::Result;
 use crate::io::MatrixFile;
-use crate::math::float::{FloatRef, limbs_for};
+use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
 use std::cell::OnceCell;
 use std::sync::Arc;
+
+/// The rank that reads all of a file, and writes the other.
+pub(super) const ROOT: usize = 0;
 
 impl Problem {
     /// The problem of a file that stores a lower triangle, and the checksum of its entries, which are all checked. The
@@ -22,7 +26,8 @@ impl Problem {
         progress: Option<Arc<ProgressCallback>>,
     ) -> Result<(Problem, u64)> {
         let mut problem = Problem::unscaled((file.rows(), file.cols()), precision_bits, working_bits)?;
-        problem.exponents = file.diagonal_heads()?.into_iter().map_while(row_exponent).collect();
+        let diagonal = file.diagonal_heads()?;
+        problem.exponents = diagonal.iter().copied().map_while(row_exponent).collect();
         let exponents = &problem.exponents;
         let mut order = exponents.len();
         let checksum = file.check(progress, |row, col, head| {
@@ -45,15 +50,41 @@ impl Problem {
             failed.map_or(Ok(()), Err)
         })?;
         problem.cut(order);
-        problem.weigh(file)?;
+        problem.weigh(file, &diagonal)?;
         Ok((problem, checksum))
     }
 
-    /// The first weights of all rows.
-    fn weigh(&mut self, file: &MatrixFile) -> Result<()> {
+    /// What rank 0 has `read`, on all ranks, with the checksum of the file, a matrix of so many rows. Collective.
+    ///
+    /// # Errors
+    /// Those of `read`; [`crate::Error::Transport`].
+    pub(super) fn shared(
+        world: &dyn Transport,
+        rows: usize,
+        (precision_bits, working_bits): (u32, u32),
+        read: impl FnOnce() -> Result<(Problem, u64)>,
+    ) -> Result<(Problem, u64)> {
+        let read = agreed(world, (world.rank() == ROOT).then(read).transpose())?;
+        let mut facts = read.as_ref().map_or([0; 2], |(problem, checksum)| [problem.order as u64, *checksum]);
+        world.broadcast(ROOT, &mut facts)?;
+        let [order, checksum] = facts;
+        let mut words = read.as_ref().map_or(vec![0; 2 * order as usize], |(problem, _)| {
+            let limits = problem.weights.iter().map(|weight| weight.limit);
+            problem.exponents.iter().map(|&exponent| exponent as u64).chain(limits).collect()
+        });
+        world.broadcast(ROOT, &mut words)?;
+        let (exponents, limits) = words.split_at(order as usize);
+        let mut problem = Problem::unscaled((rows, rows), precision_bits, working_bits)?;
+        problem.exponents = exponents.iter().map(|&word| word as i64).collect();
+        problem.weights = limits.iter().map(|&limit| RowWeight { sum: 0, limit }).collect();
+        problem.cut(order as usize);
+        Ok((problem, checksum))
+    }
+
+    /// The first weights of all rows, whose diagonal entries have these heads.
+    fn weigh(&mut self, file: &MatrixFile, diagonal: &[Head]) -> Result<()> {
         let mut scaled = vec![0; limbs_for(2 * self.working_bits + 1)];
-        let heads = file.diagonal_heads()?;
-        for (row, head) in heads.into_iter().enumerate().take(self.order) {
+        for (row, &head) in diagonal.iter().enumerate().take(self.order) {
             let limbs = file.entry_limbs(row, row)?;
             let entry = FloatRef { head, limbs: &limbs };
             scaled_limbs(entry, 2 * self.exponents[row], self.working_bits, &mut scaled);

@@ -1,6 +1,6 @@
 //! The tiles of a rank in a memory above a disk: places that they come to and leave, and their words on the disk.
 
-use super::{Local, TileStore, unpoisoned};
+use super::{Local, TileStore, number, unpoisoned};
 use crate::drive::{DiskEvent, DiskTiles};
 use crate::error::Result;
 use crate::ops::factor::home::Home;
@@ -62,7 +62,7 @@ impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
     }
 
     fn fetch(&self, tile: TileId) -> Result<()> {
-        self.slots.as_ref().expect(HOME).take(self.own.index(tile));
+        self.slots.as_ref().expect(HOME).take(number(tile));
         self.home.as_ref().expect(HOME).fetch(tile)
     }
 
@@ -86,7 +86,7 @@ impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
         home.give_back(read)
     }
 
-    fn encode(&self, local: &mut Local<'w>, _run: &TileRun) -> Result<IoBuffer> {
+    fn encode(&self, local: &mut Local<'w>) -> Result<IoBuffer> {
         Ok(local.encoded.take().expect("the run has finished tiles").0)
     }
 
@@ -95,15 +95,31 @@ impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
     }
 
     fn drop_tile(&self, tile: TileId) {
-        self.slots.as_ref().expect(HOME).give_back(self.own.index(tile));
+        self.slots.as_ref().expect(HOME).give_back(number(tile));
         self.home.as_ref().expect(HOME).forget_weights(tile);
         if tile.row == tile.col {
             *unpoisoned(self.diagonals[tile.col].write()) = None;
         }
     }
 
+    fn is_written(&self, tile: TileId) -> bool {
+        self.home.as_ref().expect(HOME).is_published(tile)
+    }
+
+    fn transfers(&self) -> (usize, usize) {
+        self.home.as_ref().expect(HOME).transfers()
+    }
+
+    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
+        self.home.as_ref().expect(HOME).keep(tile, words)
+    }
+
+    fn fetch_to_send(&self, tile: TileId) -> Result<()> {
+        self.home.as_ref().expect(HOME).fetch_to_send(tile)
+    }
+
     fn next_event(&self) -> Option<DiskEvent> {
-        self.home.as_ref().expect(HOME).next_event()
+        self.home.as_ref().expect(HOME).next_event(|| self.meter.add("factor", 0))
     }
 
     fn close(&self) {

@@ -97,11 +97,12 @@ impl ResultTiles {
 
     /// Takes the next answer of the directory: a tile was written.
     fn take_answer(&mut self) -> Result<()> {
-        let Completion { tag, result, .. } = self.objects.answers.wait().expect("nobody closes the answers");
+        let Completion { tag, result, .. } = self.objects.answers.wait(|| Ok(()))?.expect("nobody closes the answers");
         let buffer = self.under_way.remove(&tag).expect("it was begun");
         self.free.extend(Arc::into_inner(buffer));
+        result?;
         self.found.insert(TileId { row: (tag >> 32) as usize, col: (tag & 0xffff_ffff) as usize });
-        result
+        Ok(())
     }
 
     fn publish(&mut self, tile: TileId, buffer: IoBuffer) -> Result<()> {

@@ -237,7 +237,7 @@ impl DiskSystem<'_> {
             (0..panels.count()).try_for_each(|panel| {
                 panels.copy(panel, writer)?;
                 let (done, total) = (panel as u64 + 1, panels.count() as u64);
-                self.ctx.report_progress(Progress { phase: "write", done, total })
+                self.ctx.report_progress(Progress::new("write", done, total))
             })
         })
     }

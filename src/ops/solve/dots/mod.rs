@@ -70,7 +70,7 @@ pub(crate) fn solve_columns(
             |(), (col, solution)| {
                 let right = (0..order).map(|row| b.get(row, col).to_float(b.precision_bits())).collect::<Vec<_>>();
                 *solution = system.sweep(Sweep::Backward, &system.sweep(Sweep::Forward, &right));
-                ctx.report_progress(crate::Progress { phase: "solve", done: col as u64, total: b.cols() as u64 })
+                ctx.report_progress(crate::Progress::new("solve", col as u64, b.cols() as u64))
             },
         )
     })?;

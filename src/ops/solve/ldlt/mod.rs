@@ -160,7 +160,7 @@ impl Factoring<'_> {
     fn factor(&mut self, range: Range<usize>) -> Result<()> {
         let Some(halves) = Halves::of(&range) else {
             let (done, total) = (range.start as u64, self.l.rows() as u64);
-            self.ctx.report_progress(Progress { phase: "factor", done, total })?;
+            self.ctx.report_progress(Progress::new("factor", done, total))?;
             block::factor(&mut self.l, &mut self.pivots, &range)?;
             self.scale_columns(&range, range.clone());
             return Ok(());

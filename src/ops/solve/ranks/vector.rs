@@ -113,7 +113,7 @@ impl<'a> Pass<'a> {
                 }
             }
             self.partial[step] = Vec::new();
-            let progress = Progress { phase: "solve", done: step as u64 + 1, total: count as u64 };
+            let progress = Progress::new("solve", step as u64 + 1, count as u64);
             told = told.and_then(|()| self.ctx.report_progress(progress));
         }
         agree(self.world, told)?;

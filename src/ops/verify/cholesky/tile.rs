@@ -96,7 +96,7 @@ impl Verifier<'_> {
                 worst = Some(worse(worst, found));
                 outcome.entry_count += tile.places().count();
                 let done = outcome.entry_count as u64;
-                ctx.report_progress(Progress { phase: "verify", done, total })?;
+                ctx.report_progress(Progress::new("verify", done, total))?;
             }
         }
         match worst {

@@ -1,0 +1,96 @@
+//! Tiles that other ranks get from the disk of this one: asked for, read, on their way.
+
+use crate::tile::TileId;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// Who gets a tile, and the header that goes with it.
+pub(super) type Reader = (usize, Vec<u64>);
+
+/// A tile whose words are in memory for others.
+#[derive(Default)]
+struct Leaving {
+    /// Transfers that have not ended.
+    transfers: usize,
+    /// Copies of the words that they are sent from.
+    copies: usize,
+}
+
+/// The tiles that others get.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    asked: FxHashMap<TileId, Vec<Reader>>,
+    /// Tiles on the disk that were asked for, and that are not being read.
+    ready: VecDeque<TileId>,
+    leaving: FxHashMap<TileId, Leaving>,
+    /// Copies that are being read or sent.
+    copies: usize,
+}
+
+impl Outgoing {
+    /// Takes in that a rank gets a tile, which is on the disk or will be.
+    pub fn ask(&mut self, tile: TileId, reader: Reader, is_written: bool) {
+        let readers = self.asked.entry(tile).or_default();
+        readers.push(reader);
+        if is_written && readers.len() == 1 {
+            self.ready.push_back(tile);
+        }
+    }
+
+    /// Takes in that a tile lies on the disk now.
+    pub fn written(&mut self, tile: TileId) {
+        if self.asked.contains_key(&tile) {
+            self.ready.push_back(tile);
+        }
+    }
+
+    /// The next tile to be read, where fewer than `most` copies are under way.
+    pub fn next(&mut self, most: usize) -> Option<TileId> {
+        let tile = if self.copies < most { self.ready.pop_front() } else { None }?;
+        self.copies += 1;
+        Some(tile)
+    }
+
+    /// Takes in that a tile was read: those who have asked for it by now.
+    pub fn read(&mut self, tile: TileId) -> Vec<Reader> {
+        let readers = self.asked.remove(&tile).unwrap_or_default();
+        let leaving = self.leaving.entry(tile).or_default();
+        leaving.transfers += readers.len();
+        leaving.copies += 1;
+        readers
+    }
+
+    /// Takes in that a transfer has ended.
+    pub fn sent(&mut self, tile: TileId) {
+        let leaving = self.leaving.get_mut(&tile).expect("it was being sent");
+        leaving.transfers -= 1;
+        if leaving.transfers == 0 {
+            self.copies -= leaving.copies;
+            self.leaving.remove(&tile);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TILE: TileId = TileId { row: 3, col: 1 };
+
+    #[test]
+    fn a_tile_is_read_once_for_all_who_have_asked() {
+        let mut outgoing = Outgoing::default();
+        outgoing.ask(TILE, (1, vec![1]), false);
+        assert_eq!(outgoing.next(2), None, "it is not on the disk");
+        outgoing.written(TILE);
+        outgoing.ask(TILE, (2, vec![2]), true);
+        assert_eq!((outgoing.next(2), outgoing.next(2)), (Some(TILE), None));
+        assert_eq!(outgoing.read(TILE), [(1, vec![1]), (2, vec![2])]);
+        outgoing.sent(TILE);
+        outgoing.ask(TILE, (3, vec![3]), true);
+        assert_eq!(outgoing.next(1), None, "the copy is still under way");
+        outgoing.sent(TILE);
+        assert_eq!(outgoing.next(1), Some(TILE));
+        assert_eq!(outgoing.read(TILE), [(3, vec![3])]);
+    }
+}

@@ -1,0 +1,55 @@
+//! What tasks have read: tiles of other ranks go when the last task of this rank has.
+
+use super::TaskMachine;
+use crate::runtime::protocol::TileRun;
+use crate::runtime::protocol::progress::Operand;
+use crate::tile::TileId;
+
+impl TaskMachine {
+    /// Takes in that a run has read its operands: those of other ranks may go.
+    pub(super) fn operands_read(&mut self, run: &TileRun) {
+        for tile in run.tiles() {
+            for k in run.updates.clone() {
+                let (left, right) = self.progress.operands(tile, k).expect("they were read");
+                self.consumed(left);
+                if tile.row != tile.col {
+                    self.consumed(right);
+                }
+            }
+            if run.finish && tile.row != tile.col {
+                let above = self.progress.above(tile).expect("it was read");
+                self.consumed(above);
+            }
+        }
+    }
+
+    fn consumed(&mut self, operand: Operand) {
+        if let Operand::Slot(place) = operand {
+            let slot = self.admission.slot(place);
+            slot.consumers -= 1;
+            if slot.consumers == 0 {
+                self.serve_slot(place);
+            }
+        }
+    }
+
+    /// Takes in that all tasks of an own tile have read what they read.
+    pub(super) fn was_done(&mut self, tile: TileId) {
+        let TileId { row, col } = tile;
+        for k in 0..col {
+            self.was_read(TileId { row, col: k });
+            if row != col {
+                self.was_read(TileId { row: col, col: k });
+            }
+        }
+        if row != col {
+            self.was_read(TileId { row: col, col });
+        }
+    }
+
+    fn was_read(&mut self, tile: TileId) {
+        if self.grid.owner(tile) != self.rank {
+            self.admission.was_read(tile);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Factorisations above the disks of several ranks.
+
+use super::cholesky::{Case, options};
+use crate::common::definite::{integer_gram, set_both};
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::advanced::tile::RankGrid;
+use sunzi::comm::Transport;
+use sunzi::comm::local;
+use sunzi::distributed::{Team, TeamOptions};
+use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreReport};
+use sunzi::rug::Float;
+use sunzi::{Context, Error, Result};
+
+/// The outcomes of all ranks.
+fn run(case: &Case, ranks: usize, ctx: &Context, options: &OutOfCoreOptions) -> Vec<Result<OutOfCoreReport>> {
+    let (matrix, factor) = (case.path("a.bin"), case.path("l.bin"));
+    local::run(ranks, |rank| {
+        let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+        let files = (matrix.as_path(), factor.as_path());
+        let tiles = case.path("tiles");
+        let made = out_of_core::cholesky_over_ranks(ctx, &team, files, &tiles, case.precision_bits, options);
+        team.close().unwrap();
+        made
+    })
+}
+
+fn least_limit(case: &Case, ranks: usize, ctx: &Context, options: &OutOfCoreOptions) -> u64 {
+    let refused = run(case, ranks, &ctx.with_memory_bytes(Some(1)), options);
+    let least = refused.into_iter().map(|outcome| match outcome {
+        Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+        other => panic!("{other:?}"),
+    });
+    let least = least.collect::<Vec<_>>();
+    assert!(least.iter().all(|bytes| *bytes == least[0]), "{least:?}");
+    least[0]
+}
+
+#[test]
+fn the_file_is_that_of_memory_for_all_grids_and_limits() {
+    for (order, tile_rows) in [(0, 8), (1, 8), (9, 8), (67, 8), (130, 24)] {
+        let case = Case::new(integer_gram(order + 5, order, 150, 1), 150);
+        let ctx = Context::builder().threads(2).build().unwrap();
+        for (ranks, grid) in [(2, None), (3, Some((3, 1))), (4, None), (6, Some((2, 2))), (6, Some((2, 3)))] {
+            let options = options().tile_rows(tile_rows).grid(grid.map(|(rows, cols)| RankGrid { rows, cols }));
+            let least = least_limit(&case, ranks, &ctx, &options);
+            for limit in [Some(least), Some(least + least / 30), None] {
+                let what = format!("{order} rows, {ranks} ranks, {grid:?}, limit {limit:?}");
+                for outcome in run(&case, ranks, &ctx.with_memory_bytes(limit), &options) {
+                    let report = outcome.unwrap_or_else(|error| panic!("{what}: {error}"));
+                    assert!(report.plan.planned_bytes <= limit.unwrap_or(u64::MAX) / ranks as u64, "{what}");
+                    assert_eq!(report.ranks.unwrap().ranks, ranks);
+                }
+                case.check(&what);
+                case.forget_tiles();
+            }
+            let refused = run(&case, ranks, &ctx.with_memory_bytes(Some(least - 1)), &options);
+            assert!(refused.iter().all(Result::is_err), "{refused:?}");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_were_ended_go_on_also_in_other_numbers() {
+    let case = Case::new(integer_gram(120 + 5, 120, 120, 1), 120);
+    let options = options().tile_rows(16);
+    let base = Context::builder().threads(2).build().unwrap();
+    let mut found = Vec::new();
+    for round in 0..40 {
+        let calls = Arc::new(AtomicU64::new(0));
+        let (most, seen, ranks) = (2 + round * 7 % 11, calls.clone(), [4, 4, 2, 3][round as usize % 4]);
+        let least = least_limit(&case, ranks, &base, &options);
+        let ctx = Context::builder()
+            .threads(1 + (round % 2) as usize)
+            .memory_bytes(least + (round % 3) * (least / 20))
+            .progress(move |progress| {
+                let stop = progress.phase == "factor" && seen.fetch_add(1, Ordering::Relaxed) >= most;
+                !stop || round > 30
+            })
+            .build()
+            .unwrap();
+        let outcomes = run(&case, ranks, &ctx, &options);
+        if outcomes.iter().all(Result::is_ok) {
+            found.push(outcomes[0].as_ref().unwrap().disk.tiles_found);
+            break;
+        }
+        assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(Error::Cancelled))), "{outcomes:?}");
+        assert!(!case.path("l.bin").exists());
+    }
+    case.check("resumed");
+    assert!(found.first().is_some_and(|&tiles| tiles > 0), "the last run found nothing: {found:?}");
+}
+
+#[test]
+fn damaged_tiles_of_a_rank_are_made_again() {
+    let case = Case::new(integer_gram(100 + 5, 100, 100, 1), 100);
+    let options = options().tile_rows(16);
+    let ctx = Context::builder().threads(1).build().unwrap();
+    run(&case, 4, &ctx, &options).into_iter().for_each(|outcome| drop(outcome.unwrap()));
+    case.check("whole");
+    for rank in 0..4 {
+        let folder = case.path("tiles").join(format!("rank-{rank}"));
+        let groups = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut groups = groups.filter(|path| path.to_string_lossy().contains("tiles-")).collect::<Vec<_>>();
+        groups.sort();
+        let group = &groups[rank % groups.len()];
+        let mut bytes = fs::read(group).unwrap();
+        let last = bytes.len() - 100;
+        bytes[last] ^= 1;
+        fs::write(group, bytes).unwrap();
+        // What is left of the others is made again from the tiles that are there.
+        let keeps = fs::read_dir(case.path("tiles").join(format!("rank-{}", (rank + 1) % 4))).unwrap();
+        let some = keeps.map(|entry| entry.unwrap().path()).filter(|path| path.to_string_lossy().contains("tiles-"));
+        some.step_by(3).for_each(|path| fs::remove_file(path).unwrap());
+        run(&case, 4, &ctx, &options).into_iter().for_each(|outcome| drop(outcome.unwrap()));
+        case.check("mended");
+    }
+}
+
+#[test]
+fn all_ranks_say_where_a_matrix_is_not_positive_definite() {
+    let mut matrix = integer_gram(95, 90, 100, 1);
+    set_both(&mut matrix, 61, 61, &Float::with_val(100, 1));
+    let case = Case::new(matrix, 100);
+    let ctx = Context::builder().threads(2).build().unwrap();
+    let alone = out_of_core::cholesky(
+        &ctx,
+        (&case.path("a.bin"), &case.path("l.bin")),
+        &case.path("alone"),
+        case.precision_bits,
+        &options().tile_rows(16),
+    );
+    let Err(Error::NotPositiveDefinite { index, .. }) = alone else { panic!("{alone:?}") };
+    for outcome in run(&case, 4, &ctx, &options().tile_rows(16)) {
+        assert!(matches!(&outcome, Err(Error::NotPositiveDefinite { index: at, .. }) if *at == index), "{outcome:?}");
+    }
+}
