@@ -230,7 +230,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let file = |key: &str, name: &str| format!("{key}={}", at(name).display());
         let mut words =
-            ["rows=1800", "links=9", "chunk=50", "run=4", "nodes=4", "iterations=3"].map(String::from).to_vec();
+            ["rows=1800", "links=9", "chunk=50", "run=4", "nodes=4", "iterations=1"].map(String::from).to_vec();
         words.push(format!("folder={}", folder.path().display()));
         let with_limit = [words.as_slice(), &["memory=120K".to_string()]].concat();
         let pictures = [file("trace", "t.csv"), file("states", "s.svg"), file("overlap", "o.svg")];
