@@ -1,5 +1,6 @@
 //! Cholesky factorisations from file to file, against those in memory.
 
+use super::{damage, groups};
 use crate::common::definite::{integer_gram, set_both};
 use crate::common::{forced, kernel_names, seeds};
 use std::fs;
@@ -205,20 +206,8 @@ fn damaged_tiles_are_made_again() {
         let ctx = Context::builder().threads(2).build().unwrap();
         case.run(&ctx, &options).unwrap();
         case.check("whole");
-        let mut groups = fs::read_dir(case.path("tiles"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.to_string_lossy().contains("tiles-"))
-            .collect::<Vec<_>>();
-        groups.sort();
-        let group = &groups[(seed as usize * 5) % groups.len()];
-        let mut bytes = fs::read(group).unwrap();
-        match seed % 3 {
-            0 => bytes.truncate(bytes.len() / 2),
-            1 => bytes[100] ^= 1,
-            _ => bytes[4096 + 17] ^= 4,
-        }
-        fs::write(group, bytes).unwrap();
+        let groups = groups(&case.path("tiles"));
+        damage(&groups[(seed as usize * 5) % groups.len()], seed);
         fs::remove_file(&groups[(seed as usize * 3 + 1) % groups.len()]).ok();
         let report = case.run(&ctx, &options).unwrap();
         case.check("repaired");

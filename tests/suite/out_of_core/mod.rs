@@ -6,3 +6,25 @@ mod products;
 mod ranks;
 mod solve;
 mod verify;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The groups of a storage directory, in the order of their names.
+fn groups(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut groups = files.filter(|path| path.extension().is_some_and(|ending| ending == "group")).collect::<Vec<_>>();
+    groups.sort();
+    groups
+}
+
+/// Cuts a group, or flips a bit of its header or of an object, as the seed says.
+fn damage(group: &Path, seed: u64) {
+    let mut bytes = fs::read(group).unwrap();
+    match seed % 3 {
+        0 => bytes.truncate(bytes.len() / 2),
+        1 => bytes[100] ^= 1,
+        _ => bytes[4096 + 17] ^= 4,
+    }
+    fs::write(group, bytes).unwrap();
+}

@@ -1,5 +1,6 @@
 //! Products from file to file, against those in memory.
 
+use super::{damage, groups};
 use crate::common::{Kind, forced, kernel_names, matrix, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -277,20 +278,8 @@ fn damaged_tiles_are_made_again() {
         let ctx = Context::builder().threads(2).build().unwrap();
         case.run(&ctx, &options(16)).unwrap();
         case.check("whole");
-        let mut groups = fs::read_dir(case.path("tiles"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.to_string_lossy().contains("tile-"))
-            .collect::<Vec<_>>();
-        groups.sort();
-        let group = &groups[(seed as usize * 5) % groups.len()];
-        let mut bytes = fs::read(group).unwrap();
-        match seed % 3 {
-            0 => bytes.truncate(bytes.len() / 2),
-            1 => bytes[100] ^= 1,
-            _ => bytes[4096 + 17] ^= 4,
-        }
-        fs::write(group, bytes).unwrap();
+        let groups = groups(&case.path("tiles"));
+        damage(&groups[(seed as usize * 5) % groups.len()], seed);
         let report = case.run(&ctx, &options(16)).unwrap();
         case.check("repaired");
         assert_eq!(report.disk.groups_repaired, 1, "{report:?}");

@@ -1,6 +1,7 @@
 //! Factorisations above the disks of several ranks.
 
 use super::cholesky::{Case, options};
+use super::{damage, groups};
 use crate::common::definite::{integer_gram, set_both};
 use std::fs;
 use std::sync::Arc;
@@ -100,19 +101,11 @@ fn damaged_tiles_of_a_rank_are_made_again() {
     run(&case, 4, &ctx, &options).into_iter().for_each(|outcome| drop(outcome.unwrap()));
     case.check("whole");
     for rank in 0..4 {
-        let folder = case.path("tiles").join(format!("rank-{rank}"));
-        let groups = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let mut groups = groups.filter(|path| path.to_string_lossy().contains("tiles-")).collect::<Vec<_>>();
-        groups.sort();
-        let group = &groups[rank % groups.len()];
-        let mut bytes = fs::read(group).unwrap();
-        let last = bytes.len() - 100;
-        bytes[last] ^= 1;
-        fs::write(group, bytes).unwrap();
+        let of_rank = |rank: usize| groups(&case.path("tiles").join(format!("rank-{rank}")));
+        let own = of_rank(rank);
+        damage(&own[rank % own.len()], 2 * rank as u64);
         // What is left of the others is made again from the tiles that are there.
-        let keeps = fs::read_dir(case.path("tiles").join(format!("rank-{}", (rank + 1) % 4))).unwrap();
-        let some = keeps.map(|entry| entry.unwrap().path()).filter(|path| path.to_string_lossy().contains("tiles-"));
-        some.step_by(3).for_each(|path| fs::remove_file(path).unwrap());
+        of_rank((rank + 1) % 4).iter().step_by(3).for_each(|path| fs::remove_file(path).unwrap());
         run(&case, 4, &ctx, &options).into_iter().for_each(|outcome| drop(outcome.unwrap()));
         case.check("mended");
     }

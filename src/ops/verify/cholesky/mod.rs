@@ -36,7 +36,7 @@ const EXPECTED_SPREAD: i64 = 256;
 /// matters, which is that of Freivalds' test.
 /// [`Verification::worst_entry`] is the largest residual in units of its bound, [`Verification::worst_place`] where.
 /// Shapes: both `n x n`, of any two precisions; `a` is plain, known to be symmetric, or a named triangle, see
-/// [`Symmetric`]. Entries of a [`Matrix`] are finite.
+/// [`Symmetric`]. Entries of a [`crate::Matrix`] are finite.
 /// Accuracy: the decision is exact, whatever the exponents.
 /// Cost: an exact product in tiles, `n^3 / 6` word products for each of about `2 precision_bits / 52` primes, and two
 /// products of big integers for each entry; rows whose exponents spread over more than about three times their
