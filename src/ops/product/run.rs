@@ -96,9 +96,9 @@ impl<'a> ProductRun<'a> {
         let meter = Meter::new(self.ctx, self.total_units());
         let (mut held, mut time) = (Held::default(), RecoveryTime::default());
         for pair in self.schedule.pairs() {
-            let done = self.products(pair, &mut held, state, &meter);
+            let done = self.products(&pair, &mut held, state, &meter);
             self.meet(done, state)?;
-            let done = self.results(pair, state, (result, &mut time), &meter, check.as_ref());
+            let done = self.results(&pair, state, (result, &mut time), &meter, check.as_ref());
             self.meet(done, state)?;
         }
         check.map_or(Ok(()), |check| check.finish(self.ranks.world))?;
@@ -331,11 +331,11 @@ impl<'a> ProductRun<'a> {
             let rows = rank_chunk(own_rows, self.cutting.chunks, step.chunk).len();
             CONVERT_UNITS * (panels.len() * rows * step.primes.len()) as u64
         };
-        let pair_units = |pair: &BandPair| {
+        let pair_units = |pair: BandPair| {
             let blocks = pair.grid.len() as u64;
             blocks * primes * (node_rows * threads / workers) + blocks * primes * RECOVER_UNITS * primes / ranks
         };
-        self.schedule.loads().map(load_units).sum::<u64>() + self.schedule.pairs().iter().map(pair_units).sum::<u64>()
+        self.schedule.loads().map(load_units).sum::<u64>() + self.schedule.pairs().map(pair_units).sum::<u64>()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::plan::{BandPair, Cut, band_pairs, pieces};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How a product is cut, the same on all ranks.
 #[derive(Clone, Copy)]
@@ -63,10 +64,19 @@ impl Held {
     }
 }
 
+/// The pairs of bands of a product.
+#[derive(Clone)]
+enum Pairs {
+    /// All, which are counted rather than kept: narrow bands make many.
+    All { panels: (usize, usize), is_triangle: bool, band_panels: usize },
+    /// Those that are wanted.
+    Some(Arc<[BandPair]>),
+}
+
 /// The order of a product.
 #[derive(Clone)]
 pub(crate) struct Schedule {
-    pairs: Vec<BandPair>,
+    pairs: Pairs,
     primes: usize,
     batch_primes: usize,
     chunks: usize,
@@ -76,14 +86,14 @@ impl Schedule {
     /// All of a product of operands of so many panels, or of one with itself, modulo so many primes.
     pub fn new(cutting: &Cutting, panels: (usize, usize), is_triangle: bool, primes: usize) -> Schedule {
         let Cutting { cut, chunks, .. } = *cutting;
-        let pairs = band_pairs(panels, is_triangle, cut.band_panels).collect();
+        let pairs = Pairs::All { panels, is_triangle, band_panels: cut.band_panels };
         Schedule { pairs, primes, batch_primes: cut.batch_primes, chunks }
     }
 
     /// The same without the pairs that are not wanted.
-    pub fn of_pairs(mut self, is_wanted: impl Fn(&BandPair) -> bool) -> Schedule {
-        self.pairs.retain(is_wanted);
-        self
+    pub fn of_pairs(self, is_wanted: impl Fn(&BandPair) -> bool) -> Schedule {
+        let pairs = Pairs::Some(self.pairs().filter(is_wanted).collect());
+        Schedule { pairs, ..self }
     }
 
     /// The same with all primes at a time.
@@ -92,8 +102,14 @@ impl Schedule {
     }
 
     /// The pairs of bands in order.
-    pub fn pairs(&self) -> &[BandPair] {
-        &self.pairs
+    pub fn pairs(&self) -> Box<dyn Iterator<Item = BandPair> + Send> {
+        match &self.pairs {
+            &Pairs::All { panels, is_triangle, band_panels } => Box::new(band_pairs(panels, is_triangle, band_panels)),
+            Pairs::Some(pairs) => {
+                let pairs = pairs.clone();
+                Box::new((0..pairs.len()).map(move |at| pairs[at].clone()))
+            }
+        }
     }
 
     /// The steps of each pair: all batches of primes, and within each all chunks of rows.
@@ -106,8 +122,7 @@ impl Schedule {
     /// All that is converted, in order.
     pub fn loads(&self) -> impl Iterator<Item = Load> + Send + use<> {
         let (schedule, mut held) = (self.clone(), Held::default());
-        let pairs = self.pairs.clone().into_iter();
-        let steps = pairs.flat_map(move |pair| schedule.steps().map(move |step| (pair.clone(), step)));
+        let steps = self.pairs().flat_map(move |pair| schedule.steps().map(move |step| (pair.clone(), step)));
         steps.flat_map(move |(pair, step)| held.loads(&pair, &step))
     }
 }
@@ -130,7 +145,7 @@ mod tests {
                 let (mut count, mut held) = (0, Held::default());
                 for pair in schedule.pairs() {
                     for step in schedule.steps() {
-                        for load in held.loads(pair, &step) {
+                        for load in held.loads(&pair, &step) {
                             assert_eq!(loads.next(), Some(load.clone()));
                             slots[load.side as usize] = Some((load.panels, load.step));
                             count += 1;
@@ -140,7 +155,7 @@ mod tests {
                     }
                 }
                 assert_eq!(loads.next(), None);
-                let most = 2 * schedule.pairs().len() * schedule.steps().count();
+                let most = 2 * schedule.pairs().count() * schedule.steps().count();
                 assert!(count <= most, "{count} of {most}");
             }
         }
@@ -155,6 +170,6 @@ mod tests {
         let of = |side| loads.iter().filter(|load| load.side == side).count();
         assert_eq!((of(Side::Left), of(Side::Right)), (3, 2));
         let wanted = schedule((6, 6), true, cut, 1).of_pairs(|pair| pair.grid.triangle);
-        assert_eq!((wanted.pairs().len(), wanted.loads().count()), (3, 3));
+        assert_eq!((wanted.pairs().count(), wanted.loads().count()), (3, 3));
     }
 }

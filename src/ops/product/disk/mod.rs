@@ -388,7 +388,7 @@ impl DiskProduct<'_> {
         let DiskProduct { ctx, problem, planned, bits, shifts, .. } = *self;
         let PlannedRun { engine, cutting, words, plan, .. } = planned;
         let schedule = planned.schedule.clone().of_pairs(|pair| tiles.is_wanted(pair));
-        if problem.size().is_empty() || schedule.pairs().is_empty() {
+        if problem.size().is_empty() || schedule.pairs().next().is_none() {
             return Ok(());
         }
         let mut workspace = ctx.workspace();
