@@ -10,6 +10,7 @@ use crate::matrix::MatrixView;
 use crate::store::{IoBuffer, room_for_threads};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -84,6 +85,7 @@ pub struct StreamedBlock {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
+    read_bytes: Arc<AtomicU64>,
     changed: Condvar,
 }
 
@@ -95,7 +97,6 @@ struct State {
     closed: bool,
     /// Nothing more comes.
     ended: bool,
-    read_bytes: u64,
     reading: Duration,
     waiting: Duration,
 }
@@ -191,10 +192,15 @@ impl BlockStream {
     pub fn statistics(&self) -> BlockStreamStatistics {
         let state = self.shared.lock();
         BlockStreamStatistics {
-            read_bytes: state.read_bytes,
+            read_bytes: self.shared.read_bytes.load(Ordering::Relaxed),
             read_seconds: state.reading.as_secs_f64(),
             wait_seconds: state.waiting.as_secs_f64(),
         }
+    }
+
+    /// Bytes read so far, also for who looks on while it reads.
+    pub fn bytes_read(&self) -> Arc<AtomicU64> {
+        self.shared.read_bytes.clone()
     }
 
     /// Waits for the thread, which has ended or is about to, and panics as it did.
@@ -256,9 +262,9 @@ fn read_all(shared: &Shared, order: impl Iterator<Item = FileBlock>, forget: boo
         let start = Instant::now();
         let read = read_one(&place, &mut buffer, &mut line, forget);
         let failed = read.is_err();
+        shared.read_bytes.fetch_add(*read.as_ref().unwrap_or(&0), Ordering::Relaxed);
         let mut state = shared.lock();
         state.reading += start.elapsed();
-        state.read_bytes += read.as_ref().unwrap_or(&0);
         state.ready.push_back(read.map(|_| (place, buffer)));
         shared.changed.notify_all();
         if failed {

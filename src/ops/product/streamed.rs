@@ -8,6 +8,7 @@ use crate::ops::product::schedule::{Schedule, Side};
 use crate::plan::{BLOCK, rank_chunk};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// An operand in a file: its columns are contracted with those of the other.
 #[derive(Clone, Debug)]
@@ -93,6 +94,12 @@ impl StreamedOperands {
     pub fn next(&self, side: Side) -> Result<OperandPiece> {
         let block = self.stream.next_block().expect("a piece for each band that is converted")?;
         Ok(OperandPiece { block, transposed: self.transposed[side as usize] })
+    }
+
+    /// Says how many bytes were read so far, and that none were used again.
+    pub fn teller(&self) -> impl Fn() -> (u64, u64) + Send + Sync + use<> {
+        let read = self.stream.bytes_read();
+        move || (read.load(Ordering::Relaxed), 0)
     }
 
     /// What was read so far.

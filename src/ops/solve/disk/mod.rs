@@ -6,18 +6,18 @@
 
 mod factored;
 mod norms;
-mod panels;
 mod rows;
 mod system;
 mod triangular;
 
-pub use factored::solve;
+pub use factored::{solve, solve_over_ranks};
 pub(crate) use triangular::{TriangleOptions, solve_triangle};
 
+use crate::comm::Transport;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::{MatrixFileShape, write_blocks};
-use crate::ops::disk_use::{DiskUse, progress_of};
+use crate::io::MatrixFileShape;
+use crate::ops::disk::{DiskUse, write_zeros};
 use crate::ops::factor::disk::OutOfCoreReport;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::path::{self, Method};
@@ -78,16 +78,19 @@ pub struct OutOfCoreSolveReport {
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
-    /// Worker threads.
+    /// Worker threads, those of all ranks.
     pub threads: usize,
+    /// Ranks.
+    pub ranks: usize,
     /// Most right sides at a time: the triangle is read once for each band of so many and each substitution, and again
     /// for columns that need another try.
     pub band_columns: usize,
-    /// Bands that were solved.
+    /// Bands that were solved, by all ranks.
     pub bands: usize,
-    /// Bytes that the plan allows for.
+    /// Bytes that the plan of a rank allows for.
     pub planned_bytes: u64,
-    /// What was found in the directory of the solution, panels of eight columns as tiles, read and written.
+    /// What was found in the directory of the solution, panels of eight columns as tiles, read and written, by all
+    /// ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Wall-clock seconds of the call.
@@ -122,6 +125,7 @@ impl OutOfCoreSolveReport {
             accuracy,
             kernel: ctx.kernel().name(),
             threads: ctx.threads(),
+            ranks: 1,
             ..OutOfCoreSolveReport::default()
         }
     }
@@ -132,10 +136,10 @@ impl Shape {
         self.order == 0 || self.columns == 0
     }
 
-    /// Writes a solution without entries.
-    fn write_empty(self, ctx: &Context, path: &Path, precision_bits: u32) -> Result<()> {
+    /// Writes a solution without entries. Collective.
+    fn write_empty(self, ctx: &Context, world: &dyn Transport, path: &Path, precision_bits: u32) -> Result<()> {
         let shape = MatrixFileShape { rows: self.order, cols: self.columns, precision_bits, symmetric: false };
-        write_blocks(path, shape, progress_of(ctx), |_| Ok(()))
+        write_zeros((ctx, world), path, shape)
     }
 
     /// The method of a solve, which has to be the one by tiles: no other reads its triangle row by row.

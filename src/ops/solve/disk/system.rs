@@ -1,13 +1,13 @@
 //! A list of substitutions with triangles in files, carried out band by band.
 
-use super::panels::{PanelPlace, Panels, is_damage};
 use super::rows::{FileRows, FileTriangle, piece_row_bytes, stream_bytes};
 use super::{OutOfCoreSolveReport, Shape};
-use crate::context::{Context, Progress};
+use crate::comm::{Reduction, agree, agreed};
+use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::{Block, MatrixFile, MatrixFileShape, write_blocks};
+use crate::io::{Block, MatrixFile};
 use crate::matrix::Matrix;
-use crate::ops::disk_use::progress_of;
+use crate::ops::disk::{DiskUse, Place, ResultCut, ResultPlace, StoredResult, until_whole, write_file};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
@@ -18,7 +18,9 @@ use crate::ops::solve::path::Method;
 use crate::ops::solve::report::SolveBits;
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
-use crate::storage::{StorageContents, StorageOptions};
+use crate::storage::{Caching, Identity, StorageContents, StorageOptions, padded_bytes};
+use crate::store::IoBuffer;
+use crate::tile::TileId;
 use rug::Float;
 use std::ops::Range;
 use std::path::Path;
@@ -31,8 +33,8 @@ const PASS_BYTES: u64 = 4 << 20;
 /// Bytes for each row: exponents of both triangles, norms on the way, scales.
 const ROW_BYTES: u64 = 128;
 
-/// Bytes of the name of a panel.
-const NAME_BYTES: u64 = 32;
+/// Bytes of the name of a panel, and of its group.
+const NAME_BYTES: u64 = 64;
 
 /// One substitution.
 pub(super) struct Prepared {
@@ -45,7 +47,9 @@ pub(super) struct Prepared {
 
 /// A system whose triangles are in files.
 pub(super) struct DiskSystem<'a> {
+    /// With this rank's share of the limit.
     pub ctx: &'a Context,
+    pub place: Place<'a>,
     pub shape: Shape,
     pub right: Arc<MatrixFile>,
     pub alpha: Option<&'a Float>,
@@ -53,6 +57,15 @@ pub(super) struct DiskSystem<'a> {
     pub scale: Option<Arc<[i64]>>,
     pub bits: SolveBits,
     pub accuracy: Accuracy,
+}
+
+/// Where finished panels go, and the solution.
+#[derive(Clone, Copy)]
+pub(super) struct PanelPaths<'a> {
+    pub storage: &'a Path,
+    pub identity: &'a Identity,
+    pub caching: Caching,
+    pub solution: &'a Path,
 }
 
 /// How wide the bands are, and what all takes with them.
@@ -93,7 +106,7 @@ impl BandNeeds<'_> {
             + Matrix::bytes_for(order, columns, solution)
             + Matrix::bytes_for(order, 1, triangle)
             + ROW_BYTES * order as u64
-            + Panels::memory_bytes(order, solution)
+            + IoBuffer::memory_bytes(padded_bytes(panels_of(self.shape).most_bytes(solution)))
             + storage
             + self.stream_bytes
             + PASS_BYTES
@@ -154,55 +167,78 @@ impl DiskSystem<'_> {
         }
     }
 
-    /// Solves for all columns that are not in the directory, and writes the solution. A damaged panel is made again.
+    /// Solves for all columns that no rank has in its directory, and writes the solution. A damaged panel is made again.
+    /// Collective.
     ///
     /// # Errors
     /// Those of [`crate::out_of_core::trsm`].
-    pub fn run(&self, place: PanelPlace<'_>, solution: &Path, report: &mut OutOfCoreSolveReport) -> Result<()> {
-        let Shape { order, columns } = self.shape;
+    pub fn run(&self, paths: PanelPaths<'_>, report: &mut OutOfCoreSolveReport) -> Result<()> {
+        let (order, world) = (self.shape.order, self.place.world);
         let solvers = self.solvers();
         let needs = self.needs(solvers.iter().map(TriangleSolver::cut).collect());
-        let plan = needs.plan()?;
+        let plan = agreed(world, self.place.restated(needs.plan()))?;
         (report.band_columns, report.planned_bytes) = (plan.columns, plan.planned_bytes);
         let steps = solvers.into_iter().map(Step::Triangle).collect();
         let (memory, working_bits) = (needs.memory(plan.columns), self.bits.working);
         let scale = self.scale.as_deref();
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
-        let mut panels = Panels::open(place, (order, columns), self.bits.precision)?;
-        report.disk.tiles_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
-        let outcome = loop {
+        let PanelPaths { storage, identity, caching, solution } = paths;
+        let directory = &agreed(world, self.place.directory(storage))?;
+        let place = ResultPlace { directory, identity, caching, buffers: 1 };
+        let mut disk = DiskUse::default();
+        until_whole(world, &mut disk, |disk| {
+            let opened = StoredResult::open(place, (panels_of(self.shape), self.bits.precision), world.rank());
+            let (mut panels, damaged) = agreed(world, opened)?;
+            panels.share(world)?;
+            disk.groups_repaired += damaged;
+            disk.tiles_found = disk.tiles_found.max(panels.own_blocks());
             let start = Instant::now();
-            self.solve_missing(&mut solve, &plan, &mut panels, &mut report.bands)?;
+            let solved = self.solve_missing(&mut solve, &plan, &mut panels, &mut report.bands);
+            // What was solved is written, whatever ended the solve.
+            let finished = panels.finish();
             report.solve_seconds += start.elapsed().as_secs_f64();
+            agree(world, solved.and(finished))?;
+            panels.share(world)?;
             let start = Instant::now();
-            let written = self.write(&mut panels, solution);
+            let spaces = panels.take_spaces(1);
+            let outcome = write_file((self.ctx, world), solution, &panels, spaces);
             report.store_seconds += start.elapsed().as_secs_f64();
-            match written {
-                Err(error) if is_damage(&error) => {}
-                other => break other,
-            }
-        };
-        report.disk.groups_repaired = panels.repaired;
-        report.disk.add(panels.storage());
-        outcome
+            Ok(panels.attempt(outcome))
+        })?;
+        disk.sum(world)?;
+        report.disk = disk;
+        let mut sums = [report.bands as u64, self.ctx.threads() as u64];
+        world.all_reduce(Reduction::Sum, &mut sums)?;
+        (report.bands, report.threads, report.ranks) = (sums[0] as usize, sums[1] as usize, world.size());
+        Ok(())
     }
 
+    /// This rank's share of the panels that no rank has, band by band.
     fn solve_missing(
         &self,
         solve: &mut Solve<'_>,
         plan: &BandPlan,
-        panels: &mut Panels,
+        panels: &mut StoredResult,
         bands: &mut usize,
     ) -> Result<()> {
-        let mut next = 0;
-        while let Some(first) = (next..panels.count()).find(|&panel| !panels.has(panel)) {
-            let most = first + plan.columns.div_ceil(LEAST_COLUMNS);
-            let end = (first..most.min(panels.count())).find(|&panel| panels.has(panel));
-            let band = first..end.unwrap_or(most.min(panels.count()));
-            next = band.end;
-            let x = self.solve_band(solve, plan, panels.columns(&band))?;
-            panels.publish(band, &x)?;
-            *bands += 1;
+        let of = |col: usize| TileId { row: 0, col };
+        let missing = panels.cut().blocks().map(|id| id.col).filter(|&col| !panels.has(of(col))).collect::<Vec<_>>();
+        let (rank, ranks) = (self.place.world.rank(), self.place.world.size());
+        let own = &missing[missing.len() * rank / ranks..missing.len() * (rank + 1) / ranks];
+        let most = plan.columns.div_ceil(LEAST_COLUMNS);
+        for run in own.chunk_by(|a, b| a + 1 == *b) {
+            for band in run.chunks(most) {
+                let cut = *panels.cut();
+                let x = self.solve_band(
+                    solve,
+                    plan,
+                    cut.block(of(band[0])).cols.start..cut.block(of(band[band.len() - 1])).cols.end,
+                )?;
+                for &panel in band {
+                    publish(panels, (of(panel), of(band[0])), &x)?;
+                }
+                *bands += 1;
+            }
         }
         Ok(())
     }
@@ -229,18 +265,23 @@ impl DiskSystem<'_> {
             ))),
         }
     }
+}
 
-    fn write(&self, panels: &mut Panels, solution: &Path) -> Result<()> {
-        let Shape { order: rows, columns: cols } = self.shape;
-        let shape = MatrixFileShape { rows, cols, precision_bits: self.bits.precision, symmetric: false };
-        write_blocks(solution, shape, progress_of(self.ctx), |writer| {
-            (0..panels.count()).try_for_each(|panel| {
-                panels.copy(panel, writer)?;
-                let (done, total) = (panel as u64 + 1, panels.count() as u64);
-                self.ctx.report_progress(Progress::new("write", done, total))
-            })
-        })
-    }
+/// The panels of a solution: columns of it, as many as the narrowest band has.
+pub(super) fn panels_of(Shape { order, columns }: Shape) -> ResultCut {
+    ResultCut { rows: order, cols: columns, block_rows: order.max(1), block_cols: LEAST_COLUMNS, is_triangle: false }
+}
+
+/// Begins to write a panel whose columns are in `x`, which begins with those of the panel `first`.
+fn publish(panels: &mut StoredResult, (panel, first): (TileId, TileId), x: &Matrix) -> Result<()> {
+    let (cut, (all_heads, all_limbs), width) = (*panels.cut(), x.parts(), x.limbs_per_element());
+    let before = cut.block(panel).cols.start - cut.block(first).cols.start;
+    let entries = before * cut.rows..before * cut.rows + cut.entries(panel);
+    panels.publish(panel, |heads, limbs| {
+        heads.copy_from_slice(&all_heads[entries.clone()]);
+        limbs.copy_from_slice(&all_limbs[entries.start * width..entries.end * width]);
+        Ok(())
+    })
 }
 
 /// A plan before anything is known of the triangles: for a refusal before a file is read.

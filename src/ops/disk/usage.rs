@@ -3,7 +3,7 @@
 use crate::comm::{Reduction, Transport};
 use crate::context::{Context, DiskProgress, Progress, ProgressCallback};
 use crate::error::Result;
-use crate::storage::{Caching, Storage};
+use crate::storage::{Caching, Storage, StorageStatistics};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -20,6 +20,21 @@ pub(crate) fn telling_of_disk(
 ) -> Context {
     let told = ctx.clone();
     ctx.with_progress(move |progress| told.report_progress(Progress { disk: read(), ..progress }).is_ok())
+}
+
+/// What the disk of a call has done by the time of asking, as long as its directory is open. `beside` says how many
+/// bytes were read from elsewhere than the directory, and how many of the finished tiles' were used without a read.
+pub(crate) fn disk_progress<F: Fn() -> (u64, u64) + Send + Sync>(
+    storage: &Arc<Storage>,
+    beside: F,
+) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<F> {
+    let storage = Arc::downgrade(storage);
+    move || {
+        let storage = storage.upgrade()?;
+        let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
+        let ((elsewhere_bytes, reused_bytes), waiting) = (beside(), storage.oldest_request());
+        Some(DiskProgress { read_bytes: read_bytes + elsewhere_bytes, written_bytes, reused_bytes, waiting })
+    }
 }
 
 /// What was found in a storage directory, read from the disk and written to it.
