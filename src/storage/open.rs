@@ -113,6 +113,11 @@ pub fn open(folder: Arc<dyn Folder>, identity: &Identity, options: &StorageOptio
     Ok(Directory { folder, identity, catalog, report, lock })
 }
 
+/// Whether a directory is one of objects.
+pub fn is_storage(path: &Path) -> bool {
+    path.join(IDENTITY).exists()
+}
+
 fn names(folder: &dyn Folder) -> Result<Vec<String>> {
     let mut names = folder.names().map_err(refused(folder, "", "list"))?;
     names.sort_unstable();

@@ -50,7 +50,7 @@ pub(crate) fn write_file<S: StoredBlocks>(
     stored: &S,
     mut spaces: Vec<S::Space>,
 ) -> Result<()> {
-    from_root((ctx, world), path, stored.shape(), |writer| match writer {
+    by_root((ctx, world), path, stored.shape(), |writer| match writer {
         Some(writer) if world.size() == 1 => write_all(ctx, writer, stored, &mut spaces),
         writer => {
             let space = spaces.first_mut().expect("each rank has room for a block");
@@ -64,11 +64,11 @@ pub(crate) fn write_file<S: StoredBlocks>(
 /// # Errors
 /// As [`write_file`].
 pub(crate) fn write_zeros((ctx, world): (&Context, &dyn Transport), path: &Path, shape: MatrixFileShape) -> Result<()> {
-    from_root((ctx, world), path, shape, |_| Ok(()))
+    by_root((ctx, world), path, shape, |_| Ok(()))
 }
 
 /// Writes a file on rank 0 with the help of all; `body` is collective, and has the writer on rank 0.
-fn from_root(
+fn by_root(
     (ctx, world): (&Context, &dyn Transport),
     path: &Path,
     shape: MatrixFileShape,

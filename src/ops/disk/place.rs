@@ -4,6 +4,7 @@ use crate::comm::{Transport, agreed, broadcast_bytes, local};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::ops::distribution::team::Team;
+use crate::storage::is_storage;
 use bytemuck::{cast_slice, pod_collect_to_vec};
 use std::fs;
 use std::io::ErrorKind;
@@ -58,7 +59,7 @@ impl<'a> Place<'a> {
     ///
     /// # Errors
     /// Those of `find`; [`Error::Transport`].
-    pub fn from_root(&self, find: impl FnOnce() -> Result<Vec<u64>>) -> Result<Vec<u64>> {
+    pub fn told_by_root(&self, find: impl FnOnce() -> Result<Vec<u64>>) -> Result<Vec<u64>> {
         let found = agreed(self.world, self.is_root().then(find).transpose())?.unwrap_or_default();
         if self.world.size() == 1 {
             return Ok(found);
@@ -66,16 +67,19 @@ impl<'a> Place<'a> {
         broadcast_bytes(self.world, ROOT, cast_slice(&found)).map(|bytes| pod_collect_to_vec(&bytes))
     }
 
-    /// This rank's directory: the one given, or one of its own below it.
+    /// This rank's directory: the one given, of one process, or one of its own below it. What one process has begun
+    /// rank 0 goes on with, and the other way round.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn directory(&self, storage: &Path) -> Result<PathBuf> {
-        if self.world.size() == 1 {
+        let own = storage.join(format!("rank-{}", self.world.rank()));
+        let is_alone = self.world.size() == 1;
+        if self.is_root() && !own.exists() && (is_alone || is_storage(storage)) {
             return Ok(storage.to_path_buf());
         }
         make_directory(storage)?;
-        Ok(storage.join(format!("rank-{}", self.world.rank())))
+        Ok(own)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::drive::{self, RankPlan, RankReport};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::TileEngine;
-use crate::ops::disk::{DiskUse, Place, progress_of, telling_of_disk, until_whole};
+use crate::ops::disk::{DiskUse, progress_of, telling_of_disk, until_whole};
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
@@ -150,14 +150,8 @@ pub fn cholesky_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let grid = options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
-    let fits = (1..=team.size()).contains(&grid.size());
-    let refusal = || {
-        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
-        Err(Error::InvalidArgument(message))
-    };
-    agree(team.world(), if fits { Ok(()) } else { refusal() })?;
-    factor_file((ctx, RankPlace { here: Place::of(team), grid }), (matrix, factor), storage, precision_bits, options)
+    let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
+    factor_file((ctx, place), (matrix, factor), storage, precision_bits, options)
 }
 
 pub(crate) fn factor_file(

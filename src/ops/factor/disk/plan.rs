@@ -8,6 +8,7 @@ use crate::io::MatrixFile;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::disk::Place;
+use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::HomePlan;
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::{
@@ -108,7 +109,20 @@ impl RankPlace<'static> {
     }
 }
 
-impl RankPlace<'_> {
+impl<'a> RankPlace<'a> {
+    /// This rank of a team, of whose ranks those of `grid` own tiles; by default all, nearly square.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a grid of more ranks than there are.
+    pub fn of(team: &'a Team, grid: Option<RankGrid>) -> Result<RankPlace<'a>> {
+        let grid = grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+        if (1..=team.size()).contains(&grid.size()) {
+            return Ok(RankPlace { here: Place::of(team), grid });
+        }
+        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
+        Err(Error::InvalidArgument(message))
+    }
+
     /// Whose tiles are this rank's.
     pub fn owner(&self) -> Owner {
         Owner { grid: self.grid, number: self.here.world.rank() }

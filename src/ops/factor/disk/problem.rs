@@ -62,7 +62,7 @@ impl Problem {
         (precision_bits, working_bits): (u32, u32),
         read: impl FnOnce() -> Result<(Problem, u64)>,
     ) -> Result<(Problem, u64)> {
-        let words = here.from_root(|| {
+        let words = here.told_by_root(|| {
             let (problem, checksum) = read()?;
             let exponents = problem.exponents.iter().map(|&exponent| exponent as u64);
             let limits = problem.weights.iter().map(|weight| weight.limit);

@@ -131,8 +131,9 @@ pub struct OutOfCoreProductReport {
 ///
 /// # Errors
 /// Those of [`crate::syrk_with`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
-/// [`crate::Error::StorageMismatch`] for a directory of another product, [`crate::Error::StorageInUse`] where another run works
-/// there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: what was finished stays, and the next call goes on from there;
+/// [`crate::Error::StorageMismatch`] for a directory of another product, [`crate::Error::StorageInUse`] where another
+/// run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: what was finished stays, and the next call goes on
+/// from there;
 /// [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read all once more.
 pub fn syrk(
     ctx: &Context,
@@ -141,7 +142,7 @@ pub fn syrk(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    problem::run((ctx, Place::alone()), || FileProduct::syrk(p, precision_bits), paths, options)
+    run::run((ctx, Place::alone()), || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
 /// [`syrk`] over the ranks of `team`: each multiplies pairs of bands of its own, has a directory of its own below that
@@ -161,7 +162,7 @@ pub fn syrk_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    problem::run((ctx, Place::of(team)), || FileProduct::syrk(p, precision_bits), paths, options)
+    run::run((ctx, Place::of(team)), || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
 /// `C := op(A) op(B)` from the binary files of `A` and `B` to that of `C`; the rest is as in [`syrk`].
@@ -175,7 +176,7 @@ pub fn gemm(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    problem::run((ctx, Place::alone()), || FileProduct::gemm((a, b), precision_bits), paths, options)
+    run::run((ctx, Place::alone()), || FileProduct::gemm((a, b), precision_bits), paths, options)
 }
 
 /// [`gemm`] over the ranks of `team`; see [`syrk_over_ranks`].
@@ -190,7 +191,7 @@ pub fn gemm_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    problem::run((ctx, Place::of(team)), || FileProduct::gemm((a, b), precision_bits), paths, options)
+    run::run((ctx, Place::of(team)), || FileProduct::gemm((a, b), precision_bits), paths, options)
 }
 
 /// The plan of [`syrk`]: bands, chunks, bytes of memory, bytes that are read.

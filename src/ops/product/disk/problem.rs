@@ -1,9 +1,7 @@
-//! A product of matrices in files, and its way from their headers to the report.
+//! A product of matrices in files: its shape, what is checked, and what is found in a pass over its operands.
 
-use super::run::DiskProduct;
 use super::scan::scan;
-use super::{OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths};
-use crate::comm::{Reduction, agreed};
+use super::{OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
@@ -15,7 +13,6 @@ use crate::ops::product::streamed::FileOperand;
 use crate::storage::Identity;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A product of matrices in files: `X^T Y` of the operands' columns.
 pub(super) struct FileProduct {
@@ -52,7 +49,7 @@ impl FileProduct {
         ProductSize { contracted: self.left.rows(), rows, cols, triangle: self.right.is_none() }
     }
 
-    fn check(&self, ctx: &Context) -> Result<()> {
+    pub fn check(&self, ctx: &Context) -> Result<()> {
         let (left, right) = (&self.left, self.right());
         if left.rows() != right.rows() {
             let shapes = ((left.cols(), left.rows()), (right.rows(), right.cols()));
@@ -75,8 +72,8 @@ impl FileProduct {
 
     /// Shifts of the columns that scale them to the working precision, and the checksums of the files, as rank 0 finds
     /// them. Collective.
-    fn scan(&self, (ctx, place): (&Context, Place<'_>), bits: &Bits) -> Result<Scanned> {
-        let words = place.from_root(|| {
+    pub fn scan(&self, (ctx, place): (&Context, Place<'_>), bits: &Bits) -> Result<Scanned> {
+        let words = place.told_by_root(|| {
             let (left, left_checksum) = scan(&self.left, progress_of(ctx))?;
             let (right, right_checksum) = match &self.right {
                 Some(right) => scan(right, progress_of(ctx))?,
@@ -91,7 +88,7 @@ impl FileProduct {
         Ok(Scanned { shifts: (signed(left), signed(right)), checksums: (checksums[0], checksums[1]) })
     }
 
-    fn identity(&self, cut: &ResultCut, (left, right): (u64, u64)) -> Identity {
+    pub fn identity(&self, cut: &ResultCut, (left, right): (u64, u64)) -> Identity {
         let size = self.size();
         let stored = |operand: &FileOperand| {
             format!("{} x {}, {} bits", operand.file.rows(), operand.file.cols(), operand.file.precision_bits())
@@ -112,64 +109,8 @@ impl FileProduct {
 }
 
 /// What a product has to know of the entries of its operands.
-struct Scanned {
+pub(super) struct Scanned {
     /// Of the columns of both operands; those of the right one are empty for SYRK.
-    shifts: (Vec<i64>, Vec<i64>),
-    checksums: (u64, u64),
-}
-
-/// The product that `open` finds the files of. Collective.
-pub(super) fn run(
-    (ctx, place): (&Context, Place<'_>),
-    open: impl FnOnce() -> Result<FileProduct>,
-    paths: ProductPaths<'_>,
-    options: &OutOfCoreProductOptions,
-) -> Result<OutOfCoreProductReport> {
-    let (start, world) = (Instant::now(), place.world);
-    let problem = agreed(world, open().and_then(|problem| problem.check(ctx).map(|()| problem)))?;
-    let (ctx, cut) = (&place.share(ctx), problem.cut(options));
-    // Refused before a file is read.
-    let (planned, plan) = problem.plan((ctx, place), &cut, options.caching)?;
-    let bits = Bits::scaled(problem.precision_bits, problem.size().contracted);
-    let Scanned { shifts, checksums } = problem.scan((ctx, place), &bits)?;
-    let scan_seconds = start.elapsed().as_secs_f64();
-    let call = DiskProduct {
-        ctx,
-        place,
-        problem: &problem,
-        planned: &planned,
-        cut,
-        bits,
-        shifts: (&shifts.0, &shifts.1),
-        identity: problem.identity(&cut, checksums),
-        caching: options.caching,
-    };
-    let mut made =
-        agreed(world, place.directory(paths.storage)).and_then(|directory| call.make(paths.result, &directory))?;
-    made.disk.sum(world)?;
-    let mut threads = [ctx.threads() as u64];
-    world.all_reduce(Reduction::Sum, &mut threads)?;
-    let size = problem.size();
-    Ok(OutOfCoreProductReport {
-        operation: problem.operation,
-        contracted: size.contracted,
-        rows: size.rows,
-        cols: size.cols,
-        precision_bits: problem.precision_bits,
-        working_bits: bits.working,
-        kernel: planned.plan.kernel,
-        primes: planned.plan.primes,
-        threads: threads[0] as usize,
-        ranks: world.size(),
-        plan,
-        disk: made.disk,
-        operand_seconds: made.operand_seconds,
-        wait_seconds: made.wait_seconds,
-        seconds: start.elapsed().as_secs_f64(),
-        scan_seconds,
-        product_seconds: made.product_seconds,
-        store_seconds: made.store_seconds,
-        phases: made.phases,
-        checked: ctx.self_check(),
-    })
+    pub shifts: (Vec<i64>, Vec<i64>),
+    pub checksums: (u64, u64),
 }

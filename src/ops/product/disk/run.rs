@@ -1,10 +1,11 @@
-//! A product under way: missing tiles are made, then the file is written.
+//! A product from the headers of its files to its report: missing tiles are made, then the file is written.
 
 use super::plan::of_rank;
-use super::problem::FileProduct;
+use super::problem::{FileProduct, Scanned};
 use super::tiles::{PairTiles, is_wanted};
+use super::{OutOfCoreProductOptions, OutOfCoreProductReport, ProductPaths};
 use crate::comm::window::NodeWindow;
-use crate::comm::{agree, agreed};
+use crate::comm::{Reduction, agree, agreed};
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::io::BlockStreamStatistics;
@@ -26,6 +27,62 @@ use crate::plan::NodeShape;
 use crate::storage::{Caching, Identity};
 use std::path::Path;
 use std::time::Instant;
+
+/// The product that `open` finds the files of. Collective.
+pub(super) fn run(
+    (ctx, place): (&Context, Place<'_>),
+    open: impl FnOnce() -> Result<FileProduct>,
+    paths: ProductPaths<'_>,
+    options: &OutOfCoreProductOptions,
+) -> Result<OutOfCoreProductReport> {
+    let (start, world) = (Instant::now(), place.world);
+    let problem = agreed(world, open().and_then(|problem| problem.check(ctx).map(|()| problem)))?;
+    let (ctx, cut) = (&place.share(ctx), problem.cut(options));
+    // Refused before a file is read.
+    let (planned, plan) = problem.plan((ctx, place), &cut, options.caching)?;
+    let bits = Bits::scaled(problem.precision_bits, problem.size().contracted);
+    let Scanned { shifts, checksums } = problem.scan((ctx, place), &bits)?;
+    let scan_seconds = start.elapsed().as_secs_f64();
+    let call = DiskProduct {
+        ctx,
+        place,
+        problem: &problem,
+        planned: &planned,
+        cut,
+        bits,
+        shifts: (&shifts.0, &shifts.1),
+        identity: problem.identity(&cut, checksums),
+        caching: options.caching,
+    };
+    let mut made =
+        agreed(world, place.directory(paths.storage)).and_then(|directory| call.make(paths.result, &directory))?;
+    made.disk.sum(world)?;
+    let mut threads = [ctx.threads() as u64];
+    world.all_reduce(Reduction::Sum, &mut threads)?;
+    let size = problem.size();
+    Ok(OutOfCoreProductReport {
+        operation: problem.operation,
+        contracted: size.contracted,
+        rows: size.rows,
+        cols: size.cols,
+        precision_bits: problem.precision_bits,
+        working_bits: bits.working,
+        kernel: planned.plan.kernel,
+        primes: planned.plan.primes,
+        threads: threads[0] as usize,
+        ranks: world.size(),
+        plan,
+        disk: made.disk,
+        operand_seconds: made.operand_seconds,
+        wait_seconds: made.wait_seconds,
+        seconds: start.elapsed().as_secs_f64(),
+        scan_seconds,
+        product_seconds: made.product_seconds,
+        store_seconds: made.store_seconds,
+        phases: made.phases,
+        checked: ctx.self_check(),
+    })
+}
 
 /// A product under way.
 pub(super) struct DiskProduct<'a> {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::Head;
-use crate::ops::disk::{Place, make_directory, progress_of};
+use crate::ops::disk::{make_directory, progress_of};
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::disk::{self, OutOfCoreOptions, RankPlace};
 use crate::ops::product::problem::Accuracy;
@@ -19,7 +19,6 @@ use crate::ops::solve::cut::larger;
 use crate::ops::solve::problem::{CHOLESKY, working_bits};
 use crate::ops::solve::report::SolveBits;
 use crate::storage::{Caching, Identity};
-use crate::tile::RankGrid;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,14 +85,15 @@ pub fn solve(
     solve_files((ctx, RankPlace::alone()), paths, precision_bits, options)
 }
 
-/// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each solves for
-/// columns of its own. Each has directories of its own below those of one process, and an equal share of its node's
+/// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each solves
+/// for columns of its own. Each has directories of its own below those of one process, and an equal share of its node's
 /// limit. Collective.
 ///
 /// The factor is one file, which rank 0 writes and all ranks read.
 ///
 /// # Errors
-/// As [`solve`], the same on every rank; [`Error::Transport`].
+/// As [`solve`], the same on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;
+/// [`Error::Transport`].
 pub fn solve_over_ranks(
     ctx: &Context,
     team: &Team,
@@ -101,7 +101,7 @@ pub fn solve_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    let place = RankPlace { here: Place::of(team), grid: RankGrid::for_ranks(team.size()) };
+    let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
     solve_files((ctx, place), paths, precision_bits, options)
 }
 
@@ -183,8 +183,8 @@ impl<'a> Factoring<'a> {
         storage: &'a Path,
         (precision_bits, options): (u32, &OutOfCoreSolveOptions),
     ) -> Factoring<'a> {
-        let OutOfCoreSolveOptions { lower, tile_rows, caching } = *options;
-        let options = OutOfCoreOptions { lower, tile_rows, caching, ..OutOfCoreOptions::default() };
+        let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
+        let options = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
         Factoring { ctx, place, matrix, storage, precision_bits, options }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Factoring<'a> {
     ) -> Result<(Arc<MatrixFile>, Exponents)> {
         let (path, here) = (self.path(file), self.place.here);
         loop {
-            if here.from_root(|| Ok(vec![u64::from(path.exists())]))? == [0] {
+            if here.told_by_root(|| Ok(vec![u64::from(path.exists())]))? == [0] {
                 let (files, tiles) = ((self.matrix, path.as_path()), self.storage.join(TILES));
                 let call = (self.ctx, self.place);
                 let made = disk::factor_file(call, files, &tiles, self.precision_bits, &self.options);
@@ -225,8 +225,8 @@ impl<'a> Factoring<'a> {
                 measured.map(|(scale, cols)| ([scale, cols].concat(), [0; 2]))
             });
             report.scan_seconds += start.elapsed().as_secs_f64();
-            if here.from_root(|| Ok(vec![u64::from(is_damaged)]))? == [1] {
-                here.from_root(|| {
+            if here.told_by_root(|| Ok(vec![u64::from(is_damaged)]))? == [1] {
+                here.told_by_root(|| {
                     let removed = fs::remove_file(&path);
                     removed.map_err(|source| Error::Io { path: path.clone(), action: "remove", source })?;
                     Ok(Vec::new())

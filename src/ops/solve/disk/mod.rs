@@ -25,6 +25,7 @@ use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::report::SolveBits;
 use crate::options::setters;
 use crate::storage::Caching;
+use crate::tile::RankGrid;
 use serde::Serialize;
 use std::path::Path;
 
@@ -39,12 +40,15 @@ pub struct OutOfCoreSolveOptions {
     pub tile_rows: Option<usize>,
     /// Whether the system's cache is used for what lies in the storage directory.
     pub caching: Caching,
+    /// Rows and columns of the ranks that factor, where there are several; by default nearly square.
+    pub grid: Option<RankGrid>,
 }
 
 setters! { new OutOfCoreSolveOptions {
     lower: bool,
     tile_rows: impl Into<Option<usize>>,
     caching: Caching,
+    grid: impl Into<Option<RankGrid>>,
 } }
 
 /// The files of a solve, and the directory for what is finished.

@@ -167,8 +167,8 @@ impl DiskSystem<'_> {
         }
     }
 
-    /// Solves for all columns that no rank has in its directory, and writes the solution. A damaged panel is made again.
-    /// Collective.
+    /// Solves for all columns that no rank has in its directory, and writes the solution. A damaged panel is made
+    /// again. Collective.
     ///
     /// # Errors
     /// Those of [`crate::out_of_core::trsm`].

@@ -184,7 +184,7 @@ pub(super) fn shared(
     place: Place<'_>,
     find: impl FnOnce() -> Result<(Vec<i64>, [u64; 2])>,
 ) -> Result<(Vec<i64>, [u64; 2])> {
-    let words = place.from_root(|| {
+    let words = place.told_by_root(|| {
         let (exponents, checksums) = find()?;
         Ok(checksums.into_iter().chain(exponents.into_iter().map(|exponent| exponent as u64)).collect())
     })?;
