@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::store::IoBuffer;
 use std::any::Any;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
