@@ -1,7 +1,8 @@
 //! A list of substitutions with triangles in files, carried out band by band.
 
+use super::blocks::{FileTriangle, piece_row_bytes, stream_bytes};
 use super::panels::{PanelPlace, Panels, is_damage};
-use super::rows::{FileRows, FileTriangle, piece_row_bytes, stream_bytes};
+use super::solver::BandSolver;
 use super::{OutOfCoreSolveReport, Shape};
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
@@ -9,15 +10,13 @@ use crate::io::{Block, MatrixFile, MatrixFileShape, write_blocks};
 use crate::matrix::Matrix;
 use crate::ops::disk_use::progress_of;
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::fixed::FixedPoint;
+use crate::ops::solve::dots::vector_bytes;
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
-use crate::ops::solve::path::Method;
+use crate::ops::solve::path::{Method, Path as SolvePath};
 use crate::ops::solve::report::SolveBits;
-use crate::ops::solve::run::{Right, Solve};
-use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::ops::solve::run::Right;
+use crate::plan::BLOCK;
 use crate::storage::{StorageContents, StorageOptions};
 use rug::Float;
 use std::ops::Range;
@@ -30,6 +29,9 @@ const PASS_BYTES: u64 = 4 << 20;
 
 /// Bytes for each row: exponents of both triangles, norms on the way, scales.
 const ROW_BYTES: u64 = 128;
+
+/// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
+const PIECE_ROWS: usize = 128;
 
 /// Bytes of the name of a panel.
 const NAME_BYTES: u64 = 32;
@@ -52,13 +54,15 @@ pub(super) struct DiskSystem<'a> {
     pub steps: Vec<Prepared>,
     pub scale: Option<Arc<[i64]>>,
     pub bits: SolveBits,
-    pub accuracy: Accuracy,
+    pub method: Method,
 }
 
 /// How wide the bands are, and what all takes with them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BandPlan {
     pub columns: usize,
+    /// Rows of a piece of a triangle, where the solve leaves them to the plan.
+    pub piece_rows: usize,
     pub planned_bytes: u64,
 }
 
@@ -74,6 +78,7 @@ pub(super) struct FileBits {
 pub(super) struct BandNeeds<'a> {
     pub ctx: &'a Context,
     pub shape: Shape,
+    pub path: SolvePath,
     pub bits: FileBits,
     /// Bytes of each row of a piece of a triangle, and of its read-ahead.
     pub piece_row_bytes: u64,
@@ -99,7 +104,7 @@ impl BandNeeds<'_> {
             + PASS_BYTES
     }
 
-    fn memory(&self, columns: usize) -> SolveMemory {
+    pub fn memory(&self, columns: usize) -> SolveMemory {
         SolveMemory {
             ctx: self.ctx.holding(self.held_bytes(columns)),
             cuts: self.cuts.clone(),
@@ -113,6 +118,9 @@ impl BandNeeds<'_> {
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do.
     pub fn plan(&self) -> Result<BandPlan> {
+        if self.path == SolvePath::Dots {
+            return self.plan_dots();
+        }
         let mut columns = Bands::widest(self.shape.columns).columns;
         loop {
             let memory = self.memory(columns);
@@ -120,35 +128,44 @@ impl BandNeeds<'_> {
                 Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
                     columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
                 }
-                bytes => return bytes.map(|planned_bytes| BandPlan { columns, planned_bytes }),
+                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows: 0, planned_bytes }),
+            }
+        }
+    }
+
+    /// All right sides in one band, with pieces as high as the limit allows.
+    fn plan_dots(&self) -> Result<BandPlan> {
+        let Shape { order, columns } = self.shape;
+        let beside = self.held_bytes(columns) + vector_bytes(self.ctx, (order, columns), self.bits.solution);
+        let mut piece_rows = PIECE_ROWS.min(order.next_multiple_of(BLOCK));
+        loop {
+            match self.ctx.memory().admit(beside + piece_rows as u64 * self.piece_row_bytes) {
+                Err(Error::MemoryLimit { .. }) if piece_rows > BLOCK => {
+                    piece_rows = (piece_rows / 2).next_multiple_of(BLOCK);
+                }
+                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows, planned_bytes }),
             }
         }
     }
 }
 
 impl DiskSystem<'_> {
-    /// The substitutions, prepared.
-    fn solvers(&self) -> Vec<TriangleSolver<'static>> {
-        let solver = |step: &Prepared| {
-            let rows = FileRows::new(step.triangle.clone());
-            let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.accuracy));
-            let fixed = FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise);
-            TriangleSolver::of_rows(fixed, Box::new(rows), self.bits.working)
-        };
-        self.steps.iter().map(solver).collect()
-    }
-
-    fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
+    /// What the memory depends on.
+    pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
         let triangle_bits = self.steps[0].triangle.file.precision_bits();
         BandNeeds {
             ctx: self.ctx,
             shape: self.shape,
+            path: self.method.path,
             bits: FileBits {
                 right: self.right.precision_bits(),
                 triangle: triangle_bits,
                 solution: self.bits.precision,
             },
-            piece_row_bytes: piece_row_bytes((self.shape.order, triangle_bits), self.scale.is_some()),
+            piece_row_bytes: piece_row_bytes(
+                (self.shape.order, triangle_bits),
+                self.scale.is_some() && self.method.path != SolvePath::Dots,
+            ),
             stream_bytes: stream_bytes(self.shape.order, triangle_bits),
             cuts,
         }
@@ -160,14 +177,8 @@ impl DiskSystem<'_> {
     /// Those of [`crate::out_of_core::trsm`].
     pub fn run(&self, place: PanelPlace<'_>, solution: &Path, report: &mut OutOfCoreSolveReport) -> Result<()> {
         let Shape { order, columns } = self.shape;
-        let solvers = self.solvers();
-        let needs = self.needs(solvers.iter().map(TriangleSolver::cut).collect());
-        let plan = needs.plan()?;
+        let (plan, mut solve) = self.solver()?;
         (report.band_columns, report.planned_bytes) = (plan.columns, plan.planned_bytes);
-        let steps = solvers.into_iter().map(Step::Triangle).collect();
-        let (memory, working_bits) = (needs.memory(plan.columns), self.bits.working);
-        let scale = self.scale.as_deref();
-        let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
         let mut panels = Panels::open(place, (order, columns), self.bits.precision)?;
         report.disk.tiles_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
         let outcome = loop {
@@ -189,7 +200,7 @@ impl DiskSystem<'_> {
 
     fn solve_missing(
         &self,
-        solve: &mut Solve<'_>,
+        solve: &mut BandSolver<'_>,
         plan: &BandPlan,
         panels: &mut Panels,
         bands: &mut usize,
@@ -208,7 +219,7 @@ impl DiskSystem<'_> {
     }
 
     /// The solutions of some columns.
-    fn solve_band(&self, solve: &mut Solve<'_>, plan: &BandPlan, cols: Range<usize>) -> Result<Matrix> {
+    fn solve_band(&self, solve: &mut BandSolver<'_>, plan: &BandPlan, cols: Range<usize>) -> Result<Matrix> {
         let (order, width) = (self.shape.order, cols.len());
         let mut b = Matrix::zeros(order, width, self.right.precision_bits())?;
         let block = Block { rows: 0..order, cols: cols.clone() };
@@ -219,7 +230,7 @@ impl DiskSystem<'_> {
         let bands = Bands { total: width, columns: plan.columns, limit_bytes };
         let alpha = self.alpha.map(OwnFloat::new);
         let right = Right { b: b.view(), alpha, first_column: cols.start, transposed: false };
-        let outgrown = solve.run(bands, &right, &mut x.view_mut())?;
+        let outgrown = solve.run(bands, &right, x.view_mut())?;
         match outgrown.first() {
             None => Ok(x),
             Some(first) => Err(Error::InvalidArgument(format!(
@@ -254,11 +265,13 @@ pub(super) fn plan_expected(
     (working_bits, substitutions): (u32, usize),
 ) -> Result<BandPlan> {
     let cut = TriangleCut::expected(shape.order, working_bits, method);
+    let is_scaled = substitutions > 1 && method.path != SolvePath::Dots;
     BandNeeds {
         ctx,
         shape,
+        path: method.path,
         bits,
-        piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), substitutions > 1),
+        piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), is_scaled),
         stream_bytes: stream_bytes(shape.order, bits.triangle),
         cuts: vec![cut; substitutions],
     }
