@@ -19,7 +19,7 @@ pub(super) enum BandSolver<'a> {
     /// By substitutions on all right sides of a band.
     Bands(Solve<'a>),
     /// One right side after the other, with exact dot products.
-    Dots(DotSolve<'a>),
+    Dots(Box<DotSolve<'a>>),
 }
 
 /// `L L^T X = B` with the blocks of both triangles.
@@ -38,7 +38,8 @@ impl BandSolver<'_> {
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, mut solution: MatrixViewMut<'_>) -> Result<Vec<usize>> {
         match self {
             BandSolver::Bands(solve) => solve.run(bands, right, &mut solution),
-            BandSolver::Dots(DotSolve { ctx, system, triangles: [lower, upper], planned_bytes }) => {
+            BandSolver::Dots(solve) => {
+                let DotSolve { ctx, system, triangles: [lower, upper], planned_bytes } = &mut **solve;
                 make_room(ctx, *planned_bytes);
                 store_columns(&system.solve(ctx, [lower, upper], right.b)?, solution)?;
                 Ok(Vec::new())
@@ -68,7 +69,7 @@ impl DiskSystem<'_> {
                 triangles: [blocks(&self.steps[0]), blocks(&self.steps[1])],
                 planned_bytes: plan.planned_bytes,
             };
-            return Ok((plan, BandSolver::Dots(solve)));
+            return Ok((plan, BandSolver::Dots(Box::new(solve))));
         }
         let solvers = self.steps.iter().map(|step| self.triangle_solver(step)).collect::<Vec<_>>();
         let needs = self.needs(solvers.iter().map(TriangleSolver::cut).collect());
