@@ -97,7 +97,7 @@ pub struct DotSource<'a> {
     pub first_entry: usize,
 }
 
-/// `sums[j] := sum over the panel's rows k of entry (k, j) times vector entry first_entry + k`, one digit after the other.
+/// `sums[j] := sum over the panel's rows k of entry (k, j) times vector entry first_entry + k`, digit by digit.
 pub fn by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     let panel = &source.panel;
     let count = vector.digits_per_entry();

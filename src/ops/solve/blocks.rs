@@ -1,4 +1,4 @@
-//! Where a substitution has the blocks of its triangle from: a view of all of it, or pieces of a file that come in order.
+//! Where a substitution has the blocks of its triangle from: a view of all of it, or pieces of a file in order.
 
 use crate::error::Result;
 use crate::io::Block;

@@ -1,9 +1,10 @@
 //! `A X = B` from files: a factorisation above a disk, then two substitutions with the file of the factor.
 
 use super::blocks::FileTriangle;
+use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
 use super::panels::PanelPlace;
-use super::system::{DiskSystem, FileBits, Prepared, plan_expected};
+use super::solver::{DiskSystem, Prepared};
 use super::triangular::{open_right, pivots};
 use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::context::Context;
@@ -80,7 +81,8 @@ fn make_directory(path: &Path) -> Result<()> {
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
-/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`, with `m <= 3`, or `m >= 8` and `n > 16`.
+/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`, with `m <= 3`, or with `m >= 8` and
+/// `n > 16`.
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run

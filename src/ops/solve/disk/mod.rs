@@ -6,6 +6,7 @@
 
 mod blocks;
 mod factored;
+mod needs;
 mod norms;
 mod panels;
 mod rows;
@@ -140,7 +141,7 @@ impl Shape {
         write_blocks(path, shape, progress_of(ctx), |_| Ok(()))
     }
 
-    /// The method of a solve, which has to be the one by tiles or by dot products: these read their triangle row by row.
+    /// The method of a solve, which has to be the one by tiles or by dot products: these read triangles row by row.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].

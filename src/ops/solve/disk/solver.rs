@@ -1,18 +1,45 @@
 //! How a band of right sides is solved with triangles in files, by the path of the call.
 
-use super::blocks::FileBlocks;
+use super::Shape;
+use super::blocks::{FileBlocks, FileTriangle, piece_row_bytes, stream_bytes};
+use super::needs::{BandNeeds, BandPlan, FileBits};
 use super::rows::FileRows;
-use super::system::{BandPlan, DiskSystem, Prepared};
 use crate::context::Context;
 use crate::error::Result;
+use crate::io::MatrixFile;
 use crate::matrix::MatrixViewMut;
 use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots::{DotSystem, store_columns};
 use crate::ops::solve::fixed::FixedPoint;
 use crate::ops::solve::memory::Bands;
-use crate::ops::solve::path::Path;
+use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::report::SolveBits;
 use crate::ops::solve::run::{Right, Solve, make_room};
 use crate::ops::solve::step::{Step, TriangleSolver};
+use rug::Float;
+use std::sync::Arc;
+
+/// One substitution.
+pub(super) struct Prepared {
+    pub triangle: FileTriangle,
+    /// Of the norms of its rows, in the order of the unknowns.
+    pub exponents: Vec<i64>,
+    /// Whether the diagonal is ones.
+    pub unit: bool,
+}
+
+/// A system whose triangles are in files.
+pub(super) struct DiskSystem<'a> {
+    pub ctx: &'a Context,
+    pub shape: Shape,
+    pub right: Arc<MatrixFile>,
+    pub alpha: Option<&'a Float>,
+    pub steps: Vec<Prepared>,
+    pub scale: Option<Arc<[i64]>>,
+    pub bits: SolveBits,
+    pub method: Method,
+}
 
 /// A solve, prepared.
 pub(super) enum BandSolver<'a> {
@@ -49,10 +76,31 @@ impl BandSolver<'_> {
 }
 
 impl DiskSystem<'_> {
+    /// What the memory depends on.
+    pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
+        let triangle_bits = self.steps[0].triangle.file.precision_bits();
+        BandNeeds {
+            ctx: self.ctx,
+            shape: self.shape,
+            path: self.method.path,
+            bits: FileBits {
+                right: self.right.precision_bits(),
+                triangle: triangle_bits,
+                solution: self.bits.precision,
+            },
+            piece_row_bytes: piece_row_bytes(
+                (self.shape.order, triangle_bits),
+                self.scale.is_some() && self.method.path != Path::Dots,
+            ),
+            stream_bytes: stream_bytes(self.shape.order, triangle_bits),
+            cuts,
+        }
+    }
+
     /// The bands of the call, and what solves them.
     ///
     /// # Errors
-    /// Those of [`super::system::BandNeeds::plan`].
+    /// Those of [`BandNeeds::plan`].
     pub fn solver(&self) -> Result<(BandPlan, BandSolver<'_>)> {
         if self.method.path == Path::Dots {
             let plan = self.needs(Vec::new()).plan()?;

@@ -1,176 +1,22 @@
 //! A list of substitutions with triangles in files, carried out band by band.
 
-use super::blocks::{FileTriangle, piece_row_bytes, stream_bytes};
+use super::needs::BandPlan;
 use super::panels::{PanelPlace, Panels, is_damage};
-use super::solver::BandSolver;
+use super::solver::{BandSolver, DiskSystem};
 use super::{OutOfCoreSolveReport, Shape};
-use crate::context::{Context, Progress};
+use crate::context::Progress;
 use crate::error::{Error, Result};
-use crate::io::{Block, MatrixFile, MatrixFileShape, write_blocks};
+use crate::io::{Block, MatrixFileShape, write_blocks};
 use crate::matrix::Matrix;
 use crate::ops::disk_use::progress_of;
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::dots::vector_bytes;
-use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
-use crate::ops::solve::path::{Method, Path as SolvePath};
-use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::memory::{Bands, LEAST_COLUMNS};
 use crate::ops::solve::run::Right;
-use crate::plan::BLOCK;
-use crate::storage::{StorageContents, StorageOptions};
-use rug::Float;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes of the passes over files: buffers, heads.
-const PASS_BYTES: u64 = 4 << 20;
-
-/// Bytes for each row: exponents of both triangles, norms on the way, scales.
-const ROW_BYTES: u64 = 128;
-
-/// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
-const PIECE_ROWS: usize = 128;
-
-/// Bytes of the name of a panel.
-const NAME_BYTES: u64 = 32;
-
-/// One substitution.
-pub(super) struct Prepared {
-    pub triangle: FileTriangle,
-    /// Of the norms of its rows, in the order of the unknowns.
-    pub exponents: Vec<i64>,
-    /// Whether the diagonal is ones.
-    pub unit: bool,
-}
-
-/// A system whose triangles are in files.
-pub(super) struct DiskSystem<'a> {
-    pub ctx: &'a Context,
-    pub shape: Shape,
-    pub right: Arc<MatrixFile>,
-    pub alpha: Option<&'a Float>,
-    pub steps: Vec<Prepared>,
-    pub scale: Option<Arc<[i64]>>,
-    pub bits: SolveBits,
-    pub method: Method,
-}
-
-/// How wide the bands are, and what all takes with them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BandPlan {
-    pub columns: usize,
-    /// Rows of a piece of a triangle, where the solve leaves them to the plan.
-    pub piece_rows: usize,
-    pub planned_bytes: u64,
-}
-
-/// Bits of the numbers of a solve's files.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FileBits {
-    pub right: u32,
-    pub triangle: u32,
-    pub solution: u32,
-}
-
-/// What the memory of a solve above a disk depends on.
-pub(super) struct BandNeeds<'a> {
-    pub ctx: &'a Context,
-    pub shape: Shape,
-    pub path: SolvePath,
-    pub bits: FileBits,
-    /// Bytes of each row of a piece of a triangle, and of its read-ahead.
-    pub piece_row_bytes: u64,
-    pub stream_bytes: u64,
-    pub cuts: Vec<TriangleCut>,
-}
-
-impl BandNeeds<'_> {
-    /// Bytes beside the solve: the band's part of both files, and what is there for each row and panel.
-    fn held_bytes(&self, columns: usize) -> u64 {
-        let Shape { order, columns: total } = self.shape;
-        let FileBits { right, triangle, solution } = self.bits;
-        let panels = total.div_ceil(LEAST_COLUMNS) as u64;
-        let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * NAME_BYTES };
-        let storage = StorageOptions::default().memory_bytes(&contents);
-        Matrix::bytes_for(order, columns, right)
-            + Matrix::bytes_for(order, columns, solution)
-            + Matrix::bytes_for(order, 1, triangle)
-            + ROW_BYTES * order as u64
-            + Panels::memory_bytes(order, solution)
-            + storage
-            + self.stream_bytes
-            + PASS_BYTES
-    }
-
-    pub fn memory(&self, columns: usize) -> SolveMemory {
-        SolveMemory {
-            ctx: self.ctx.holding(self.held_bytes(columns)),
-            cuts: self.cuts.clone(),
-            piece_row_bytes: self.piece_row_bytes,
-            by_parts: false,
-        }
-    }
-
-    /// The widest bands that fit the context's limit.
-    ///
-    /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
-    pub fn plan(&self) -> Result<BandPlan> {
-        if self.path == SolvePath::Dots {
-            return self.plan_dots();
-        }
-        let mut columns = Bands::widest(self.shape.columns).columns;
-        loop {
-            let memory = self.memory(columns);
-            match memory.bytes(memory.ctx.memory(), columns) {
-                Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
-                    columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
-                }
-                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows: 0, planned_bytes }),
-            }
-        }
-    }
-
-    /// All right sides in one band, with pieces as high as the limit allows.
-    fn plan_dots(&self) -> Result<BandPlan> {
-        let Shape { order, columns } = self.shape;
-        let beside = self.held_bytes(columns) + vector_bytes(self.ctx, (order, columns), self.bits.solution);
-        let mut piece_rows = PIECE_ROWS.min(order.next_multiple_of(BLOCK));
-        loop {
-            match self.ctx.memory().admit(beside + piece_rows as u64 * self.piece_row_bytes) {
-                Err(Error::MemoryLimit { .. }) if piece_rows > BLOCK => {
-                    piece_rows = (piece_rows / 2).next_multiple_of(BLOCK);
-                }
-                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows, planned_bytes }),
-            }
-        }
-    }
-}
-
 impl DiskSystem<'_> {
-    /// What the memory depends on.
-    pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
-        let triangle_bits = self.steps[0].triangle.file.precision_bits();
-        BandNeeds {
-            ctx: self.ctx,
-            shape: self.shape,
-            path: self.method.path,
-            bits: FileBits {
-                right: self.right.precision_bits(),
-                triangle: triangle_bits,
-                solution: self.bits.precision,
-            },
-            piece_row_bytes: piece_row_bytes(
-                (self.shape.order, triangle_bits),
-                self.scale.is_some() && self.method.path != SolvePath::Dots,
-            ),
-            stream_bytes: stream_bytes(self.shape.order, triangle_bits),
-            cuts,
-        }
-    }
-
     /// Solves for all columns that are not in the directory, and writes the solution. A damaged panel is made again.
     ///
     /// # Errors
@@ -252,28 +98,4 @@ impl DiskSystem<'_> {
             })
         })
     }
-}
-
-/// A plan before anything is known of the triangles: for a refusal before a file is read.
-///
-/// # Errors
-/// Those of [`BandNeeds::plan`].
-pub(super) fn plan_expected(
-    ctx: &Context,
-    (shape, method): (Shape, Method),
-    bits: FileBits,
-    (working_bits, substitutions): (u32, usize),
-) -> Result<BandPlan> {
-    let cut = TriangleCut::expected(shape.order, working_bits, method);
-    let is_scaled = substitutions > 1 && method.path != SolvePath::Dots;
-    BandNeeds {
-        ctx,
-        shape,
-        path: method.path,
-        bits,
-        piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), is_scaled),
-        stream_bytes: stream_bytes(shape.order, bits.triangle),
-        cuts: vec![cut; substitutions],
-    }
-    .plan()
 }

@@ -1,9 +1,10 @@
 //! `op(T) X = alpha B` from files.
 
 use super::blocks::FileTriangle;
+use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
 use super::panels::PanelPlace;
-use super::system::{DiskSystem, FileBits, Prepared, plan_expected};
+use super::solver::{DiskSystem, Prepared};
 use super::{OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::context::Context;
 use crate::error::{Error, Result};
