@@ -1,8 +1,10 @@
 //! `A X = B` from files: a factorisation above a disk, then two substitutions with the file of the factor.
 
+use super::blocks::FileTriangle;
+use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
-use super::rows::FileTriangle;
-use super::system::{DiskSystem, FileBits, PanelPaths, Prepared, plan_expected};
+use super::solver::{DiskSystem, Prepared};
+use super::system::PanelPaths;
 use super::triangular::{open_right, pivots, shared};
 use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::comm::agreed;
@@ -16,6 +18,7 @@ use crate::ops::distribution::team::Team;
 use crate::ops::factor::disk::{self, OutOfCoreOptions, RankPlace};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
+use crate::ops::solve::path::Path as SolvePath;
 use crate::ops::solve::problem::{CHOLESKY, working_bits};
 use crate::ops::solve::report::SolveBits;
 use crate::storage::{Caching, Identity};
@@ -31,9 +34,9 @@ const SOLUTION: &str = "solution";
 /// Of norms of rows, and of columns.
 type Exponents = (Vec<i64>, Vec<i64>);
 
-/// The exponents of the norms of a factor's rows, and of its columns in reversed order once the rows are scaled by
-/// these; the checksum. The file is checked.
-fn exponents(ctx: &Context, file: &MatrixFile) -> Result<Exponents> {
+/// The exponents of the norms of a factor's rows, and, for the path by tiles, of its columns in reversed order once the
+/// rows are scaled by these. The file is checked.
+fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Exponents> {
     let n = file.rows();
     let mut rows = Norms::new(n);
     file.check(progress_of(ctx), |row, col, head| {
@@ -51,6 +54,9 @@ fn exponents(ctx: &Context, file: &MatrixFile) -> Result<Exponents> {
     };
     lower(Box::new(|row, _, head| rows.add(row, head)))?;
     let scale = rows.exponents();
+    if path != SolvePath::Tiles {
+        return Ok((scale, Vec::new()));
+    }
     let scaled = |row: usize, head: Head| match head.is_zero() {
         true => head,
         false => Head::new(head.is_negative(), head.exponent() - scale[row]),
@@ -66,7 +72,8 @@ fn exponents(ctx: &Context, file: &MatrixFile) -> Result<Exponents> {
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
-/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m` with `m >= 8` and `n > 16`.
+/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`, with `m <= 3`, or with `m >= 8` and
+/// `n > 16`.
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
@@ -144,7 +151,7 @@ fn solve_files(
         .with("matrix_checksum", format!("{checksum:016x}"))
         .with("right_checksum", format!("{right_checksum:016x}"));
     agreed(world, make_directory(storage))?;
-    let (factor, (scale, upper)) = factoring.factor((&file, checksum), &mut report)?;
+    let (factor, (scale, upper)) = factoring.factor((&file, checksum), method.path, &mut report)?;
     let pivots = Arc::new(agreed(world, pivots(&factor, false))?);
     let scale: Arc<[i64]> = scale.into();
     let triangle = |reversed: bool| FileTriangle {
@@ -157,8 +164,8 @@ fn solve_files(
     };
     let lower = Prepared { triangle: triangle(false), exponents: vec![0; shape.order], unit: false };
     let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
-    let (ctx, scale, accuracy) = (&here.share(ctx), Some(scale.clone()), method.accuracy);
-    let system = DiskSystem { ctx, place: here, shape, right, alpha: None, steps, scale, bits, accuracy };
+    let (ctx, scale) = (&here.share(ctx), Some(scale.clone()));
+    let system = DiskSystem { ctx, place: here, shape, right, alpha: None, steps, scale, bits, method };
     let directory = &storage.join(SOLUTION);
     system
         .run(PanelPaths { storage: directory, identity: &identity, caching: options.caching, solution }, &mut report)?;
@@ -206,6 +213,7 @@ impl<'a> Factoring<'a> {
     fn factor(
         &self,
         file: (&MatrixFile, u64),
+        solve_path: SolvePath,
         report: &mut OutOfCoreSolveReport,
     ) -> Result<(Arc<MatrixFile>, Exponents)> {
         let (path, here) = (self.path(file), self.place.here);
@@ -220,7 +228,7 @@ impl<'a> Factoring<'a> {
             let start = Instant::now();
             let mut is_damaged = false;
             let measured = shared(here, || {
-                let measured = MatrixFile::open(&path).and_then(|factor| exponents(self.ctx, &factor));
+                let measured = MatrixFile::open(&path).and_then(|factor| exponents(self.ctx, &factor, solve_path));
                 is_damaged = matches!(measured, Err(Error::Format { .. })) && report.factorisation.is_none();
                 measured.map(|(scale, cols)| ([scale, cols].concat(), [0; 2]))
             });
@@ -234,7 +242,8 @@ impl<'a> Factoring<'a> {
                 continue;
             }
             let (both, _) = measured?;
-            let (scale, cols) = both.split_at(both.len() / 2);
+            // One path of solves needs no norms of columns.
+            let (scale, cols) = both.split_at(file.0.rows());
             let factor = agreed(here.world, MatrixFile::open(&path))?;
             return Ok((Arc::new(factor), (scale.to_vec(), cols.to_vec())));
         }

@@ -4,9 +4,12 @@
 //! their file, and panels of solutions go to a storage directory, so that a run that was ended goes on from them.
 //! The bits are those of a solve in memory, whose loop and tiles this is. Source: docs/OUT_OF_CORE.md.
 
+mod blocks;
 mod factored;
+mod needs;
 mod norms;
 mod rows;
+mod solver;
 mod system;
 mod triangular;
 
@@ -17,9 +20,10 @@ use crate::comm::Transport;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFileShape;
-use crate::ops::disk::{DiskUse, write_zeros};
+use crate::ops::disk::{DiskUse, ResultCut, write_zeros};
 use crate::ops::factor::disk::OutOfCoreReport;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::ops::solve::path::{self, Method};
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::report::SolveBits;
@@ -140,25 +144,31 @@ impl Shape {
         self.order == 0 || self.columns == 0
     }
 
+    /// The panels of a solution: columns of it, as many as the narrowest band has.
+    fn panels(self) -> ResultCut {
+        let Shape { order: rows, columns: cols } = self;
+        ResultCut { rows, cols, block_rows: rows.max(1), block_cols: LEAST_COLUMNS, is_triangle: false }
+    }
+
     /// Writes a solution without entries. Collective.
     fn write_empty(self, ctx: &Context, world: &dyn Transport, path: &Path, precision_bits: u32) -> Result<()> {
         let shape = MatrixFileShape { rows: self.order, cols: self.columns, precision_bits, symmetric: false };
         write_zeros((ctx, world), path, shape)
     }
 
-    /// The method of a solve, which has to be the one by tiles: no other reads its triangle row by row.
+    /// The method of a solve, which has to be the one by tiles or by dot products: these read triangles row by row.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
     fn method(self, operation: &str, substitutions: &[Substitution], accuracy: Accuracy) -> Result<Method> {
         let Shape { order, columns } = self;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        if method.path == path::Path::Tiles || self.is_empty() {
+        if method.path != path::Path::Parts || self.is_empty() {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} above a disk takes at least 8 right sides of more than 16 rows, here are {columns} of {order} \
-             rows: solve them in memory"
+            "{operation} above a disk takes at least 8 right sides of more than 16 rows, or up to 3 with a matrix that \
+             is factored; here are {columns} of {order} rows: solve them in memory"
         )))
     }
 }

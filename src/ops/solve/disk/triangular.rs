@@ -1,8 +1,10 @@
 //! `op(T) X = alpha B` from files.
 
+use super::blocks::FileTriangle;
+use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
-use super::rows::FileTriangle;
-use super::system::{DiskSystem, FileBits, PanelPaths, Prepared, plan_expected};
+use super::solver::{DiskSystem, Prepared};
+use super::system::PanelPaths;
 use super::{OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::comm::agreed;
 use crate::context::Context;
@@ -171,8 +173,7 @@ pub(crate) fn solve_triangle(
     let forget = options.caching != Caching::Cached;
     let triangle = FileTriangle { file: file.clone(), transposed, reversed, scale: None, pivots, forget };
     let steps = vec![Prepared { triangle, exponents, unit }];
-    let (alpha, accuracy) = (options.alpha, method.accuracy);
-    let system = DiskSystem { ctx, place, shape, right, alpha, steps, scale: None, bits, accuracy };
+    let system = DiskSystem { ctx, place, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
     let paths = PanelPaths { storage, identity: &identity, caching: options.caching, solution };
     system.run(paths, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
