@@ -41,7 +41,7 @@ pub struct BlockStreamOptions {
 /// What a stream has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockStreamStatistics {
-    /// Bytes read.
+    /// Bytes read, by all streams that add to its counter.
     pub read_bytes: u64,
     /// Seconds during which the thread was reading.
     pub read_seconds: f64,
@@ -145,8 +145,20 @@ impl BlockStream {
         options: BlockStreamOptions,
         order: impl Iterator<Item = FileBlock> + Send + 'static,
     ) -> Result<BlockStream> {
+        BlockStream::counting(options, order, Arc::default())
+    }
+
+    /// The same, with the bytes that it reads added to a counter as they are read.
+    ///
+    /// # Errors
+    /// As [`BlockStream::new`].
+    pub fn counting(
+        options: BlockStreamOptions,
+        order: impl Iterator<Item = FileBlock> + Send + 'static,
+        read_bytes: Arc<AtomicU64>,
+    ) -> Result<BlockStream> {
         room_for_threads(1)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { read_bytes, ..Shared::default() });
         for _ in 0..options.buffers.max(1) {
             shared.lock().free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
         }
@@ -196,11 +208,6 @@ impl BlockStream {
             read_seconds: state.reading.as_secs_f64(),
             wait_seconds: state.waiting.as_secs_f64(),
         }
-    }
-
-    /// Bytes read so far, also for who looks on while it reads.
-    pub fn bytes_read(&self) -> Arc<AtomicU64> {
-        self.shared.read_bytes.clone()
     }
 
     /// Waits for the thread, which has ended or is about to, and panics as it did.

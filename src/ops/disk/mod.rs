@@ -12,4 +12,4 @@ pub(crate) use place::{Place, ROOT, make_directory};
 pub(crate) use repair::{Attempt, until_whole};
 pub(crate) use result::{ResultCut, ResultPlace, StoredResult};
 pub use usage::DiskUse;
-pub(crate) use usage::{disk_progress, progress_of, telling_of_disk};
+pub(crate) use usage::{DiskWatch, disk_progress, progress_of, telling_of_disk};

@@ -132,9 +132,9 @@ pub struct OutOfCoreProductReport {
 /// # Errors
 /// Those of [`crate::syrk_with`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
 /// [`crate::Error::StorageMismatch`] for a directory of another product, [`crate::Error::StorageInUse`] where another
-/// run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: what was finished stays, and the next call goes on
-/// from there;
-/// [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read all once more.
+/// run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: what was finished stays, and the next call goes
+/// on from there; [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read all
+/// once more.
 pub fn syrk(
     ctx: &Context,
     p: OperandFile<'_>,

@@ -102,6 +102,15 @@ impl FileProduct {
         storage + TILE_BYTES * tiles + COLUMN_BYTES * (size.rows + size.cols) as u64 + CALL_BYTES
     }
 
+    /// The plan of one process.
+    ///
+    /// # Errors
+    /// Those of the check of the operands, and of [`FileProduct::plan`].
+    pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
+        self.check(ctx)?;
+        Ok(self.plan((ctx, Place::alone()), &self.cut(options), options.caching)?.1)
+    }
+
     /// The plan under the context's limit, which is this rank's share. Collective.
     ///
     /// # Errors

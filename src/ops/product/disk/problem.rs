@@ -1,7 +1,7 @@
 //! A product of matrices in files: its shape, what is checked, and what is found in a pass over its operands.
 
+use super::OperandFile;
 use super::scan::scan;
-use super::{OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
@@ -63,11 +63,6 @@ impl FileProduct {
         }
         check_precision(ctx.kernel(), self.precision_bits, left.rows())?;
         self.size().check(self.precision_bits)
-    }
-
-    pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
-        self.check(ctx)?;
-        Ok(self.plan((ctx, Place::alone()), &self.cut(options), options.caching)?.1)
     }
 
     /// Shifts of the columns that scale them to the working precision, and the checksums of the files, as rank 0 finds

@@ -11,8 +11,7 @@ use crate::error::Result;
 use crate::io::BlockStreamStatistics;
 use crate::matrix::Uplo;
 use crate::ops::disk::{
-    DiskUse, Place, ResultCut, ResultPlace, StoredBlocks, StoredResult, disk_progress, telling_of_disk, until_whole,
-    write_file, write_zeros,
+    DiskUse, DiskWatch, Place, ResultCut, ResultPlace, StoredBlocks, StoredResult, until_whole, write_file, write_zeros,
 };
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::PhaseClock;
@@ -168,8 +167,10 @@ impl DiskProduct<'_> {
         let products = NodeWindow::Alone(products.words(words.products)?);
         let options = problem.stream(cutting.cut.band_panels, cutting.cut.chunk_rows, self.caching);
         let files = (&problem.left, problem.right());
-        let streamed = StreamedOperands::new(files, &schedule, cutting.chunks, options)?;
-        let ctx = &telling_of_disk(self.ctx, disk_progress(&tiles.objects.storage, streamed.teller()));
+        let watch = DiskWatch::default();
+        watch.opened(&tiles.objects.storage);
+        let streamed = StreamedOperands::new(files, &schedule, cutting.chunks, (options, &watch.read_bytes))?;
+        let ctx = &watch.told(self.ctx);
         let mut clock = PhaseClock::alone(Instant::now());
         let shape = NodeShape::alone(problem.size().contracted, plan.threads);
         let run = ProductRun {

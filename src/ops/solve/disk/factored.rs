@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::Head;
-use crate::ops::disk::{make_directory, progress_of};
+use crate::ops::disk::{DiskWatch, make_directory, progress_of};
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::disk::{self, OutOfCoreOptions, RankPlace};
 use crate::ops::product::problem::Accuracy;
@@ -153,7 +153,7 @@ fn solve_files(
     agreed(world, make_directory(storage))?;
     let (factor, (scale, upper)) = factoring.factor((&file, checksum), method.path, &mut report)?;
     let pivots = Arc::new(agreed(world, pivots(&factor, false))?);
-    let scale: Arc<[i64]> = scale.into();
+    let (scale, watch): (Arc<[i64]>, _) = (scale.into(), DiskWatch::default());
     let triangle = |reversed: bool| FileTriangle {
         file: factor.clone(),
         transposed: reversed,
@@ -161,11 +161,12 @@ fn solve_files(
         scale: Some(scale.clone()),
         pivots: pivots.clone(),
         forget: options.caching != Caching::Cached,
+        read_bytes: watch.read_bytes.clone(),
     };
     let lower = Prepared { triangle: triangle(false), exponents: vec![0; shape.order], unit: false };
     let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
-    let (ctx, scale) = (&here.share(ctx), Some(scale.clone()));
-    let system = DiskSystem { ctx, place: here, shape, right, alpha: None, steps, scale, bits, method };
+    let (ctx, scale) = (&watch.told(&here.share(ctx)), Some(scale.clone()));
+    let system = DiskSystem { ctx, place: here, watch, shape, right, alpha: None, steps, scale, bits, method };
     let directory = &storage.join(SOLUTION);
     system
         .run(PanelPaths { storage: directory, identity: &identity, caching: options.caching, solution }, &mut report)?;

@@ -15,6 +15,7 @@ use crate::storage::{Caching, Identity};
 use crate::tile::TileId;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Where finished panels go, and the solution.
@@ -43,6 +44,7 @@ impl DiskSystem<'_> {
         until_whole(world, &mut disk, |disk| {
             let opened = StoredResult::open(place, (self.shape.panels(), self.bits.precision), world.rank());
             let (mut panels, damaged) = agreed(world, opened)?;
+            self.watch.opened(&panels.objects.storage);
             panels.share(world)?;
             disk.groups_repaired += damaged;
             disk.tiles_found = disk.tiles_found.max(panels.own_blocks());
@@ -59,6 +61,7 @@ impl DiskSystem<'_> {
             report.store_seconds += start.elapsed().as_secs_f64();
             Ok(panels.attempt(outcome))
         })?;
+        disk.read_bytes += self.watch.read_bytes.load(Ordering::Relaxed);
         disk.sum(world)?;
         report.disk = disk;
         let mut sums = [report.bands as u64, self.ctx.threads() as u64];
@@ -102,7 +105,8 @@ impl DiskSystem<'_> {
         let (order, width) = (self.shape.order, cols.len());
         let mut b = Matrix::zeros(order, width, self.right.precision_bits())?;
         let block = Block { rows: 0..order, cols: cols.clone() };
-        self.right.read_block(&block, b.words_mut())?;
+        let read = self.right.read_block(&block, b.words_mut())?;
+        self.watch.read_bytes.fetch_add(read, Ordering::Relaxed);
         self.right.forget_block(&block);
         let mut x = Matrix::zeros(order, width, self.bits.precision)?;
         let limit_bytes = self.ctx.memory_bytes().map(|_| plan.planned_bytes);

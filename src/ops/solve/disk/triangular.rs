@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::io::{HeadVisitor, MatrixFile};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Uplo};
-use crate::ops::disk::{Place, progress_of};
+use crate::ops::disk::{DiskWatch, Place, progress_of};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::SolveBits;
@@ -151,7 +151,8 @@ pub(crate) fn solve_triangle(
     if shape.is_empty() {
         return shape.write_empty(ctx, world, solution, precision_bits).map(|()| report);
     }
-    let ctx = &place.share(ctx);
+    let watch = DiskWatch::default();
+    let ctx = &watch.told(&place.share(ctx));
     let file_bits =
         FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
     agreed(world, place.restated(plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))))?;
@@ -171,9 +172,17 @@ pub(crate) fn solve_triangle(
         .with("system", format!("{:?} {:?} {:?} {:?}", options.uplo, options.op, options.diag, method.accuracy))
         .with("alpha", options.alpha.map_or("1".into(), |alpha| alpha.to_string_radix(16, None)));
     let forget = options.caching != Caching::Cached;
-    let triangle = FileTriangle { file: file.clone(), transposed, reversed, scale: None, pivots, forget };
+    let triangle = FileTriangle {
+        file: file.clone(),
+        transposed,
+        reversed,
+        scale: None,
+        pivots,
+        forget,
+        read_bytes: watch.read_bytes.clone(),
+    };
     let steps = vec![Prepared { triangle, exponents, unit }];
-    let system = DiskSystem { ctx, place, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
+    let system = DiskSystem { ctx, place, watch, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
     let paths = PanelPaths { storage, identity: &identity, caching: options.caching, solution };
     system.run(paths, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();

@@ -125,6 +125,8 @@ fn triangles_of_every_kind() {
                 match case.trsm(&context(2), &options) {
                     Ok(report) => {
                         assert_eq!((report.disk.tiles_found, report.bands), (0, 1), "{what}");
+                        // Entries of 150 bits take 32 bytes.
+                        assert!(report.disk.read_bytes >= (16 * order * order) as u64, "{what}: {report:?}");
                         case.check(&x, &what);
                     }
                     // Unknowns of a unit triangle of random entries may outgrow every try.
