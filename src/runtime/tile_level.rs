@@ -29,6 +29,10 @@ pub struct LevelShape {
 }
 
 impl LevelShape {
+    /// Blocks of one tile, and runs of one task.
+    pub const SINGLE_TILES: LevelShape =
+        LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
+
     /// Most tiles that a run needs: its own, what is taken off them, and the tile on the diagonal.
     pub fn run_tiles(&self) -> usize {
         let operands = (self.strip_tiles + 1) * self.most_updates;

@@ -1,7 +1,6 @@
 //! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
-use super::disk_state::DiskState;
-use super::outgoing::Reader;
+use super::disk_state::{DiskState, Reader};
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
