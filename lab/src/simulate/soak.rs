@@ -96,7 +96,7 @@ fn machine(draw: &mut ChaCha8Rng) -> Machine {
         node_bandwidth: draw.random_bool(0.5).then(|| bandwidth(draw)),
     });
     let rates = Rates { potrf: bandwidth(draw), trsm: bandwidth(draw), syrk: bandwidth(draw), gemm: bandwidth(draw) };
-    Machine { name: "soak".into(), layout, network, device, rates, tiles }
+    Machine { name: "soak".into(), layout, network, device, disk: None, rates, tiles }
 }
 
 impl SoakCase {

@@ -215,7 +215,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     fn next_action(&self, state: &mut State) -> Option<Action> {
-        let level = state.disk.as_ref().filter(|_| self.grid.size() > 1).map(|disk| &disk.level);
+        let level = state.disk.as_ref().map(|disk| &disk.level);
         let admits = |tile| level.is_none_or(|level| level.admits(tile, self.most_runs));
         state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile), &admits)
     }
