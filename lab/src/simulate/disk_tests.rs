@@ -3,7 +3,12 @@
 use super::*;
 use sunzi::advanced::runtime::protocol::DeliveryKind;
 use sunzi::advanced::runtime::{CholeskyGraph, LevelBytes, Owner, Policy, count_level};
+use sunzi::advanced::storage::Caching;
 use sunzi::advanced::tile::RankGrid;
+use sunzi::gallery::{self, Kind, Size};
+use sunzi::io::{self, Symmetry, WriteOptions};
+use sunzi::out_of_core::{self, OutOfCoreOptions};
+use sunzi::{Context, Error};
 
 const ALONE: RankGrid = RankGrid { rows: 1, cols: 1 };
 
@@ -59,6 +64,37 @@ fn bytes_are_those_that_the_library_counts() {
             );
         }
     }
+}
+
+#[test]
+fn bytes_are_those_of_a_real_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let matrix = gallery::generate(Kind::Lehmer, Size { rows: 200, cols: 200, precision_bits: 100 }, 0).unwrap();
+    io::write(path("a.bin"), &matrix, &WriteOptions::new().symmetry(Symmetry::SymmetricLower)).unwrap();
+    let factoring = OutOfCoreOptions::new().tile_rows(8).caching(Caching::Cached);
+    let limited = |bytes: u64| Context::builder().threads(1).memory_bytes(bytes).build().unwrap();
+    let refused = out_of_core::plan_cholesky(&limited(1), &path("a.bin"), 100, &factoring).unwrap_err();
+    let Error::MemoryLimit { minimum_bytes, .. } = refused else { panic!("{refused}") };
+    let ctx = limited(minimum_bytes + (1 << 18));
+    let files = (path("a.bin"), path("l.bin"));
+    let report = out_of_core::cholesky(&ctx, (&files.0, &files.1), &path("tiles"), 100, &factoring).unwrap();
+    // Tiles of 8 rows take a block of the disk each.
+    let mut machine = machine(report.plan.room_tiles as u64, 1, AT_ONCE);
+    machine.tiles = Tiles { rows: 8, element_bytes: 4096 / 64 };
+    machine.layout.host_memory_bytes = 4096 * report.plan.room_tiles as u64;
+    machine.disk.as_mut().unwrap().in_flight_bytes = Some(4096 * report.plan.strip_tiles as u64);
+    let options = SimulationOptions::new(ALONE, 200).above_disk(&machine);
+    let disk = figures(&run(&machine, &options));
+    let planned = report.plan.traffic;
+    assert_eq!(disk.block_tiles, report.plan.block_tiles);
+    assert_eq!(
+        (disk.traffic.operand_bytes, disk.traffic.written_bytes),
+        (planned.operand_bytes, planned.written_bytes)
+    );
+    // The run reads the tiles once more to round them, and its disk answers when it likes.
+    let read = (report.disk.read_bytes - planned.entry_bytes - planned.written_bytes) as f64;
+    assert!((read / disk.traffic.operand_bytes as f64 - 1.0).abs() < 0.2, "{read}: {disk:?}");
 }
 
 #[test]

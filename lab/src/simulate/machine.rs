@@ -95,8 +95,8 @@ pub struct Disk {
     /// Whether the processes of a node share one; else each has one of its own.
     #[serde(default)]
     pub shared: bool,
-    /// Bytes that a process may have under way of what its tasks read, and as many of what they have finished; without it
-    /// any number.
+    /// Bytes that a process may have under way of what its tasks read, and as many of what they have finished, which is
+    /// also what they may finish together; without it any number.
     pub in_flight_bytes: Option<u64>,
     /// Bytes of an element of the matrix, which lies there as well; without it those of tiles.
     pub matrix_element_bytes: Option<u64>,
@@ -200,6 +200,12 @@ impl Machine {
     /// Tiles that the memory of a process above a disk has room for.
     pub(super) fn level_room_tiles(&self) -> usize {
         (self.layout.host_memory_bytes / self.tile_bytes_of(|disk| disk.memory_element_bytes)) as usize
+    }
+
+    /// Finished tiles that may be on their way to the disk of a process.
+    pub(super) fn written_together(&self) -> usize {
+        let bytes = self.disk.as_ref().and_then(|disk| disk.in_flight_bytes);
+        bytes.map_or(usize::MAX, |bytes| (bytes / self.tile_bytes()) as usize)
     }
 
     /// Tiles that a device has room for.

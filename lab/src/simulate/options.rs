@@ -101,7 +101,7 @@ impl SimulationOptions {
             graph,
             owner,
             room_tiles: machine.level_room_tiles(),
-            strip_tiles: MOST_STRIP_TILES,
+            strip_tiles: machine.written_together().clamp(1, MOST_STRIP_TILES),
             most_updates: self.most_updates.clamp(1, graph.tiles.max(1)),
             workers: machine.layout.workers,
             bytes: LevelBytes { entries: &entries, finished: &finished },

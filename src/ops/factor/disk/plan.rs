@@ -58,6 +58,8 @@ pub struct OutOfCorePlan {
     pub room_tiles: usize,
     /// Tile rows and columns of a block: it stays in memory while all columns before it pass by.
     pub block_tiles: (usize, usize),
+    /// Most tiles of a block that are worked on, and written, together.
+    pub strip_tiles: usize,
     /// Bytes between memory and disk, counted.
     pub traffic: LevelTraffic,
     /// The fewest bytes that blocks of this shape read.
@@ -227,6 +229,7 @@ impl DiskNeeds<'_> {
             tiles: graph.tiles,
             room_tiles: room,
             block_tiles: (shape.blocks.rows, shape.blocks.cols),
+            strip_tiles: shape.strip_tiles,
             traffic: if counts { count_level(whole, shape, bytes) } else { LevelTraffic::default() },
             least_read_bytes: least_level_bytes(whole, shape.blocks, bytes),
             planned_bytes,
