@@ -6,7 +6,7 @@ use super::world::World;
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::advanced::runtime::protocol::{Counters, DeliveryKind, Termination};
-use sunzi::advanced::runtime::{BottomLevels, CholeskyGraph, Eviction, LevelTraffic, Task, Weights};
+use sunzi::advanced::runtime::{BottomLevels, CholeskyGraph, Eviction, LevelTraffic, Policy, Task, Weights};
 use sunzi::advanced::tile::TileId;
 use sunzi::distributed::RankGrid;
 
@@ -181,7 +181,7 @@ impl World<'_> {
             tiles: self.graph.tiles,
             delivery: options.delivery,
             termination: options.termination,
-            policy: options.policy.name().to_string(),
+            policy: options.policy_name(),
             eviction: options.eviction,
             slots: options.slots(machine),
             workers: machine.layout.workers,
@@ -323,9 +323,17 @@ impl Bounds {
 }
 
 impl SimulationOptions {
+    /// The policy, with the sides of blocks.
+    fn policy_name(&self) -> String {
+        match self.policy {
+            Policy::Blocks { rows, cols } => format!("blocks:{rows}x{cols}"),
+            policy => policy.name().to_string(),
+        }
+    }
+
     /// A short name of the choices: delivery, termination, policy, eviction.
     pub fn label(&self) -> String {
         let termination = if self.termination == Termination::Lists { "lists" } else { "all_to_all" };
-        format!("{} {termination} {} {}", self.delivery.name(), self.policy.name(), self.eviction.name())
+        format!("{} {termination} {} {}", self.delivery.name(), self.policy_name(), self.eviction.name())
     }
 }
