@@ -98,7 +98,7 @@ fn processes_are_simulated_above_disks() {
         ("--machine disk.toml --policy fifo", "policy fifo above a disk"),
         ("--machine disk.toml --policy blocks:90x90 --order 20000", "blocks of 90 x 90 tiles need room for"),
         ("--machine disk.toml --broadcast synchronous", "the synchronous algorithm above a disk"),
-        ("--machine disk.toml --host-memory 12M", "a task needs 3 tiles of 4063232 bytes"),
+        ("--machine disk.toml --host-memory 11M", "a task needs 3 tiles of 4063232 bytes"),
         ("--machine disk.toml --remote-tiles 9", "9 slots"),
         ("--machine both.toml", "device and disk"),
     ];

@@ -186,11 +186,10 @@ impl Level {
         self.tiles.admits(tile, self.most_runs)
     }
 
-    /// Adds up how long workers have waited.
+    /// Adds up how long workers have waited, before that changes: a worker without work has found none.
     fn settle(&mut self, now: f64) {
         let seconds = now - self.since;
-        let ready = self.runs.len() + self.read.len();
-        self.counts.wait_seconds += seconds * self.idle.saturating_sub(ready).min(self.waiting_runs) as f64;
+        self.counts.wait_seconds += seconds * self.idle.min(self.waiting_runs) as f64;
         self.counts.write_wait_seconds += seconds * self.blocked.len() as f64;
         self.since = now;
     }
