@@ -112,9 +112,9 @@ impl TileLevel {
         self.plan();
     }
 
-    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always; on several those on the
-    /// first unfinished block; the others must leave half of the room to it, as it may wait for tiles of other ranks and
-    /// go on later.
+    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always; on several those on
+    /// the first unfinished block; the others must leave half of the room to it, as it may wait for tiles of other
+    /// ranks and go on later.
     pub fn admits(&self, tile: TileId, most: usize) -> bool {
         if self.owner.grid.size() == 1 {
             return true;

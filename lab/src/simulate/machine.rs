@@ -39,8 +39,8 @@ pub struct Layout {
     pub nodes_per_rack: usize,
     /// Threads of a process that run tasks.
     pub workers: usize,
-    /// Bytes of host memory that a process has for its own tiles and those of others; above a disk for those of them that
-    /// are in memory.
+    /// Bytes of host memory that a process has for its own tiles and those of others; above a disk for those of them
+    /// that are in memory.
     pub host_memory_bytes: u64,
 }
 

@@ -65,8 +65,8 @@ impl SimulationOptions {
         }
     }
 
-    /// The same above a disk: with the blocks that read the fewest bytes, the smallest of what the processes would choose,
-    /// as in a real run.
+    /// The same above a disk: with the blocks that read the fewest bytes, the smallest of what the processes would
+    /// choose, as in a real run.
     pub fn above_disk(self, machine: &Machine) -> SimulationOptions {
         let shapes = (0..self.grid.size()).map(|process| {
             self.with_search(machine, process, |search| {

@@ -188,8 +188,8 @@ impl SoakCase {
             .map_or(Ok(()), |(_, message)| Err(message))
     }
 
-    /// What must hold of the disks, where there are any: every entry is read once, every finished tile written once by its
-    /// owner and once by each reader, and there is room for all that is in memory.
+    /// What must hold of the disks, where there are any: every entry is read once, every finished tile written once by
+    /// its owner and once by each reader, and there is room for all that is in memory.
     fn disk_rules(&self, simulation: &Simulation, readers: u64) -> Vec<(bool, String)> {
         let (Some(figures), Some(disk)) = (simulation.disk, &self.machine.disk) else { return Vec::new() };
         let (traffic, all) = (figures.traffic, CholeskyGraph { tiles: simulation.tiles }.tile_count() as u64);

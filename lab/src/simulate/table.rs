@@ -158,7 +158,7 @@ fn describe_disk(disk: &DiskFigures) -> [String; 4] {
             bytes(disk.reused_bytes)
         ),
         format!(
-            "                disks busy for {}, the busiest for {}; workers wait for it {} of the time for tiles, {} to write",
+            "                busy for {}, the busiest for {}; workers wait {} of the time for tiles, {} to write",
             percent(disk.busy),
             percent(disk.busiest),
             percent(disk.waiting_for_tiles),
