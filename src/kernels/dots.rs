@@ -93,9 +93,11 @@ pub struct DotSource<'a> {
     pub panel: PanelSource<'a>,
     /// Scale shift of every row of the view.
     pub row_shifts: &'a [i64],
+    /// Row `k` of the view meets entry `first_entry + k` of the vector.
+    pub first_entry: usize,
 }
 
-/// `sums[j] := sum over the panel's rows k of entry (k, j) times vector entry k`, one digit after the other.
+/// `sums[j] := sum over the panel's rows k of entry (k, j) times vector entry first_entry + k`, digit by digit.
 pub fn by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     let panel = &source.panel;
     let count = vector.digits_per_entry();
@@ -104,7 +106,7 @@ pub fn by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Intege
     let mut digits = FixedVector::new(1, count as u32 * DIGIT_BITS);
     sums.fill(Integer::new());
     for k in panel.rows.clone() {
-        let y = &vector.padded(k)[PADDING..][..count];
+        let y = &vector.padded(source.first_entry + k)[PADDING..][..count];
         if y.iter().all(|&digit| digit == 0) {
             continue;
         }
@@ -117,7 +119,11 @@ pub fn by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Intege
             shift_down(entry.limbs, drop - panel.shifts[column] - source.row_shifts[k], &mut limbs);
             digits.set(0, false, &limbs);
             let product = truncated_product(&digits.padded(0)[PADDING..][..count], y, first);
-            if entry.head.is_negative() != vector.is_negative(k) { *sum -= product } else { *sum += product }
+            if entry.head.is_negative() != vector.is_negative(source.first_entry + k) {
+                *sum -= product
+            } else {
+                *sum += product
+            }
         }
     }
 }

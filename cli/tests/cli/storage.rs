@@ -183,9 +183,11 @@ fn two_runs_on_one_directory_do_not_meet() {
 fn solves_are_those_of_memory_and_keep_the_limit() {
     let sandbox = factored(150, 300);
     sandbox.run("gen random --rows 150 --cols 40 --precision 300 --seed 3 -o B.bin");
+    sandbox.run("gen random --rows 150 --cols 1 --precision 300 --seed 4 -o b.bin");
     for (command, line) in [
         ("trsm L.bin B.bin --transpose --alpha -0.1", "trsm L.bin B.bin --transpose --alpha -0.1 --storage work"),
         ("solve Q.bin B.bin --accuracy norm --no-estimate", "solve Q.bin B.bin --accuracy norm --storage work"),
+        ("solve Q.bin b.bin --accuracy norm --no-estimate", "solve Q.bin b.bin --accuracy norm --storage work"),
     ] {
         sandbox.run(&format!("{command} -o X.bin --quiet"));
         let right = sandbox.bytes("X.bin");

@@ -2,6 +2,7 @@
 
 pub(crate) mod agreement;
 pub(crate) mod band;
+pub(crate) mod blocks;
 mod cholesky;
 pub(crate) mod cut;
 pub mod disk;

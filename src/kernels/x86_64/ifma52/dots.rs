@@ -39,8 +39,8 @@ struct Sums {
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn dots(source: &DotSource<'_>, vector: &FixedVector, results: &mut [Integer; BLOCK]) {
     let digits = vector.digits_per_entry();
-    let rows = source.panel.rows.clone();
-    assert!(rows.end <= vector.len() && rows.end <= source.row_shifts.len());
+    let (rows, entry) = (source.panel.rows.clone(), source.first_entry);
+    assert!(rows.end <= vector.len().saturating_sub(entry) && rows.end <= source.row_shifts.len());
     let columns = (2 * digits + 1 - first_column(digits)).next_multiple_of(GROUP) + GROUP;
     let zeros = |columns: usize| vec![0; columns * BLOCK];
     let (products, negatives, raised) = (zeros(columns), zeros(digits + 1), zeros(digits + 2 - first_column(digits)));
@@ -56,10 +56,10 @@ pub fn dots(source: &DotSource<'_>, vector: &FixedVector, results: &mut [Integer
             let row = first + offset;
             let digits = &mut cut[offset / ROWS * step..][..step];
             let (signs, _) = cutter.next_row_of(u8::MAX, source.row_shifts[row], &mut digits[offset % ROWS * BLOCK..]);
-            *lanes = signs ^ if vector.is_negative(row) { u8::MAX } else { 0 };
+            *lanes = signs ^ if vector.is_negative(entry + row) { u8::MAX } else { 0 };
             complement(&mut digits[offset % ROWS * BLOCK..], sums.digits, *lanes);
         }
-        sums.add(&cut, step, (first, &lanes[..count]), vector);
+        sums.add(&cut, step, (entry + first, &lanes[..count]), vector);
         first += count;
     }
     sums.carry();
@@ -85,7 +85,7 @@ fn complement(cut: &mut [u64], digits: usize, lanes: u8) {
 
 /// Some rows, and columns of their products that are formed together.
 struct Group {
-    /// The first row.
+    /// The vector's entry for the first row.
     first: usize,
     /// Number of rows.
     rows: usize,
@@ -94,7 +94,7 @@ struct Group {
 }
 
 impl Sums {
-    /// Adds the rows from `first` on, one for each of `lanes`.
+    /// Adds rows that meet the vector's entries from `first` on, one for each of `lanes`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn add(&mut self, cut: &[u64], step: usize, (first, lanes): (usize, &[u8]), vector: &FixedVector) {
@@ -223,13 +223,14 @@ mod tests {
                 let matrix = Matrix::from_floats(rows, cols, bits, &values).unwrap();
                 let shifts = (0..cols).map(|_| i64::from(bits) - 3).collect::<Vec<_>>();
                 let row_shifts = (0..rows).map(|row| row as i64 % 4).collect::<Vec<_>>();
-                let mut vector = FixedVector::new(rows, bits + 1);
-                for row in 0..rows {
+                let first_entry = cols % 3 * 11;
+                let mut vector = FixedVector::new(first_entry + rows + 1, bits + 1);
+                for row in 0..vector.len() {
                     let size = Integer::from(Integer::random_bits(bits, &mut rng));
                     vector.set(row, row % 3 == 0, size.as_limbs());
                 }
                 let panel = PanelSource { view: matrix.view(), columns: 0..cols, rows: 0..rows, shifts: &shifts };
-                let source = DotSource { panel, row_shifts: &row_shifts };
+                let source = DotSource { panel, row_shifts: &row_shifts, first_entry };
                 let (mut want, mut got) = ([Integer::ZERO; BLOCK], [Integer::ZERO; BLOCK]);
                 by_limbs(&source, &vector, &mut want);
                 // SAFETY: `probe` found the instructions.

@@ -1,9 +1,10 @@
 //! `A X = B` from files: a factorisation above a disk, then two substitutions with the file of the factor.
 
+use super::blocks::FileTriangle;
+use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
 use super::panels::PanelPlace;
-use super::rows::FileTriangle;
-use super::system::{DiskSystem, FileBits, Prepared, plan_expected};
+use super::solver::{DiskSystem, Prepared};
 use super::triangular::{open_right, pivots};
 use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::context::Context;
@@ -15,6 +16,7 @@ use crate::ops::disk_use::progress_of;
 use crate::ops::factor::disk::{self, OutOfCoreOptions};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
+use crate::ops::solve::path::Path as SolvePath;
 use crate::ops::solve::problem::{CHOLESKY, working_bits};
 use crate::ops::solve::report::SolveBits;
 use crate::storage::{Caching, Identity};
@@ -31,9 +33,9 @@ const SOLUTION: &str = "solution";
 /// Of norms of rows, and of columns.
 type Exponents = (Vec<i64>, Vec<i64>);
 
-/// The exponents of the norms of a factor's rows, and of its columns in reversed order once the rows are scaled by
-/// these; the checksum. The file is checked.
-fn exponents(ctx: &Context, file: &MatrixFile) -> Result<Exponents> {
+/// The exponents of the norms of a factor's rows, and, for the path by tiles, of its columns in reversed order once the
+/// rows are scaled by these. The file is checked.
+fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Exponents> {
     let n = file.rows();
     let mut rows = Norms::new(n);
     file.check(progress_of(ctx), |row, col, head| {
@@ -51,6 +53,9 @@ fn exponents(ctx: &Context, file: &MatrixFile) -> Result<Exponents> {
     };
     lower(Box::new(|row, _, head| rows.add(row, head)))?;
     let scale = rows.exponents();
+    if path != SolvePath::Tiles {
+        return Ok((scale, Vec::new()));
+    }
     let scaled = |row: usize, head: Head| match head.is_zero() {
         true => head,
         false => Head::new(head.is_negative(), head.exponent() - scale[row]),
@@ -76,7 +81,8 @@ fn make_directory(path: &Path) -> Result<()> {
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
-/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m` with `m >= 8` and `n > 16`.
+/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`, with `m <= 3`, or with `m >= 8` and
+/// `n > 16`.
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run
@@ -118,7 +124,7 @@ pub fn solve(
         .with("matrix_checksum", format!("{:016x}", file.checksum()?))
         .with("right_checksum", format!("{right_checksum:016x}"));
     make_directory(storage)?;
-    let (factor, (scale, upper)) = factoring.factor(&file, &mut report)?;
+    let (factor, (scale, upper)) = factoring.factor((&file, method.path), &mut report)?;
     let pivots = Arc::new(pivots(&factor, false)?);
     let scale: Arc<[i64]> = scale.into();
     let triangle = |reversed: bool| FileTriangle {
@@ -131,8 +137,7 @@ pub fn solve(
     };
     let lower = Prepared { triangle: triangle(false), exponents: vec![0; shape.order], unit: false };
     let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
-    let accuracy = method.accuracy;
-    let system = DiskSystem { ctx, shape, right, alpha: None, steps, scale: Some(scale.clone()), bits, accuracy };
+    let system = DiskSystem { ctx, shape, right, alpha: None, steps, scale: Some(scale.clone()), bits, method };
     let directory = &storage.join(SOLUTION);
     let place = PanelPlace { directory, identity: &identity, caching: options.caching };
     system.run(place, solution, &mut report)?;
@@ -174,7 +179,11 @@ impl<'a> Factoring<'a> {
     }
 
     /// The factor with the exponents of its norms: made, or found complete. A damaged one is made again.
-    fn factor(&self, file: &MatrixFile, report: &mut OutOfCoreSolveReport) -> Result<(Arc<MatrixFile>, Exponents)> {
+    fn factor(
+        &self,
+        (file, solve_path): (&MatrixFile, SolvePath),
+        report: &mut OutOfCoreSolveReport,
+    ) -> Result<(Arc<MatrixFile>, Exponents)> {
         let path = self.path(file)?;
         loop {
             if !path.exists() {
@@ -185,7 +194,8 @@ impl<'a> Factoring<'a> {
                 report.factorisation = Some(made?);
             }
             let start = Instant::now();
-            let measured = MatrixFile::open(&path).and_then(|factor| Ok((exponents(self.ctx, &factor)?, factor)));
+            let measured =
+                MatrixFile::open(&path).and_then(|factor| Ok((exponents(self.ctx, &factor, solve_path)?, factor)));
             report.scan_seconds += start.elapsed().as_secs_f64();
             match measured {
                 Err(Error::Format { .. }) if report.factorisation.is_none() => {

@@ -4,10 +4,13 @@
 //! their file, and panels of solutions go to a storage directory, so that a run that was ended goes on from them.
 //! The bits are those of a solve in memory, whose loop and tiles this is. Source: docs/OUT_OF_CORE.md.
 
+mod blocks;
 mod factored;
+mod needs;
 mod norms;
 mod panels;
 mod rows;
+mod solver;
 mod system;
 mod triangular;
 
@@ -138,19 +141,19 @@ impl Shape {
         write_blocks(path, shape, progress_of(ctx), |_| Ok(()))
     }
 
-    /// The method of a solve, which has to be the one by tiles: no other reads its triangle row by row.
+    /// The method of a solve, which has to be the one by tiles or by dot products: these read triangles row by row.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
     fn method(self, operation: &str, substitutions: &[Substitution], accuracy: Accuracy) -> Result<Method> {
         let Shape { order, columns } = self;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        if method.path == path::Path::Tiles || self.is_empty() {
+        if method.path != path::Path::Parts || self.is_empty() {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} above a disk takes at least 8 right sides of more than 16 rows, here are {columns} of {order} \
-             rows: solve them in memory"
+            "{operation} above a disk takes at least 8 right sides of more than 16 rows, or up to 3 with a matrix that \
+             is factored; here are {columns} of {order} rows: solve them in memory"
         )))
     }
 }

@@ -1,173 +1,30 @@
 //! A list of substitutions with triangles in files, carried out band by band.
 
+use super::needs::BandPlan;
 use super::panels::{PanelPlace, Panels, is_damage};
-use super::rows::{FileRows, FileTriangle, piece_row_bytes, stream_bytes};
+use super::solver::{BandSolver, DiskSystem};
 use super::{OutOfCoreSolveReport, Shape};
-use crate::context::{Context, Progress};
+use crate::context::Progress;
 use crate::error::{Error, Result};
-use crate::io::{Block, MatrixFile, MatrixFileShape, write_blocks};
+use crate::io::{Block, MatrixFileShape, write_blocks};
 use crate::matrix::Matrix;
 use crate::ops::disk_use::progress_of;
 use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::agreement::Agreement;
-use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::fixed::FixedPoint;
-use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
-use crate::ops::solve::path::Method;
-use crate::ops::solve::report::SolveBits;
-use crate::ops::solve::run::{Right, Solve};
-use crate::ops::solve::step::{Step, TriangleSolver};
-use crate::storage::{StorageContents, StorageOptions};
-use rug::Float;
+use crate::ops::solve::memory::{Bands, LEAST_COLUMNS};
+use crate::ops::solve::run::Right;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes of the passes over files: buffers, heads.
-const PASS_BYTES: u64 = 4 << 20;
-
-/// Bytes for each row: exponents of both triangles, norms on the way, scales.
-const ROW_BYTES: u64 = 128;
-
-/// Bytes of the name of a panel.
-const NAME_BYTES: u64 = 32;
-
-/// One substitution.
-pub(super) struct Prepared {
-    pub triangle: FileTriangle,
-    /// Of the norms of its rows, in the order of the unknowns.
-    pub exponents: Vec<i64>,
-    /// Whether the diagonal is ones.
-    pub unit: bool,
-}
-
-/// A system whose triangles are in files.
-pub(super) struct DiskSystem<'a> {
-    pub ctx: &'a Context,
-    pub shape: Shape,
-    pub right: Arc<MatrixFile>,
-    pub alpha: Option<&'a Float>,
-    pub steps: Vec<Prepared>,
-    pub scale: Option<Arc<[i64]>>,
-    pub bits: SolveBits,
-    pub accuracy: Accuracy,
-}
-
-/// How wide the bands are, and what all takes with them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BandPlan {
-    pub columns: usize,
-    pub planned_bytes: u64,
-}
-
-/// Bits of the numbers of a solve's files.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FileBits {
-    pub right: u32,
-    pub triangle: u32,
-    pub solution: u32,
-}
-
-/// What the memory of a solve above a disk depends on.
-pub(super) struct BandNeeds<'a> {
-    pub ctx: &'a Context,
-    pub shape: Shape,
-    pub bits: FileBits,
-    /// Bytes of each row of a piece of a triangle, and of its read-ahead.
-    pub piece_row_bytes: u64,
-    pub stream_bytes: u64,
-    pub cuts: Vec<TriangleCut>,
-}
-
-impl BandNeeds<'_> {
-    /// Bytes beside the solve: the band's part of both files, and what is there for each row and panel.
-    fn held_bytes(&self, columns: usize) -> u64 {
-        let Shape { order, columns: total } = self.shape;
-        let FileBits { right, triangle, solution } = self.bits;
-        let panels = total.div_ceil(LEAST_COLUMNS) as u64;
-        let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * NAME_BYTES };
-        let storage = StorageOptions::default().memory_bytes(&contents);
-        Matrix::bytes_for(order, columns, right)
-            + Matrix::bytes_for(order, columns, solution)
-            + Matrix::bytes_for(order, 1, triangle)
-            + ROW_BYTES * order as u64
-            + Panels::memory_bytes(order, solution)
-            + storage
-            + self.stream_bytes
-            + PASS_BYTES
-    }
-
-    fn memory(&self, columns: usize) -> SolveMemory {
-        SolveMemory {
-            ctx: self.ctx.holding(self.held_bytes(columns)),
-            cuts: self.cuts.clone(),
-            piece_row_bytes: self.piece_row_bytes,
-            by_parts: false,
-        }
-    }
-
-    /// The widest bands that fit the context's limit.
-    ///
-    /// # Errors
-    /// [`Error::MemoryLimit`] with the least limit that would do.
-    pub fn plan(&self) -> Result<BandPlan> {
-        let mut columns = Bands::widest(self.shape.columns).columns;
-        loop {
-            let memory = self.memory(columns);
-            match memory.bytes(memory.ctx.memory(), columns) {
-                Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
-                    columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
-                }
-                bytes => return bytes.map(|planned_bytes| BandPlan { columns, planned_bytes }),
-            }
-        }
-    }
-}
-
 impl DiskSystem<'_> {
-    /// The substitutions, prepared.
-    fn solvers(&self) -> Vec<TriangleSolver<'static>> {
-        let solver = |step: &Prepared| {
-            let rows = FileRows::new(step.triangle.clone());
-            let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.accuracy));
-            let fixed = FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise);
-            TriangleSolver::of_rows(fixed, Box::new(rows), self.bits.working)
-        };
-        self.steps.iter().map(solver).collect()
-    }
-
-    fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
-        let triangle_bits = self.steps[0].triangle.file.precision_bits();
-        BandNeeds {
-            ctx: self.ctx,
-            shape: self.shape,
-            bits: FileBits {
-                right: self.right.precision_bits(),
-                triangle: triangle_bits,
-                solution: self.bits.precision,
-            },
-            piece_row_bytes: piece_row_bytes((self.shape.order, triangle_bits), self.scale.is_some()),
-            stream_bytes: stream_bytes(self.shape.order, triangle_bits),
-            cuts,
-        }
-    }
-
     /// Solves for all columns that are not in the directory, and writes the solution. A damaged panel is made again.
     ///
     /// # Errors
     /// Those of [`crate::out_of_core::trsm`].
     pub fn run(&self, place: PanelPlace<'_>, solution: &Path, report: &mut OutOfCoreSolveReport) -> Result<()> {
         let Shape { order, columns } = self.shape;
-        let solvers = self.solvers();
-        let needs = self.needs(solvers.iter().map(TriangleSolver::cut).collect());
-        let plan = needs.plan()?;
+        let (plan, mut solve) = self.solver()?;
         (report.band_columns, report.planned_bytes) = (plan.columns, plan.planned_bytes);
-        let steps = solvers.into_iter().map(Step::Triangle).collect();
-        let (memory, working_bits) = (needs.memory(plan.columns), self.bits.working);
-        let scale = self.scale.as_deref();
-        let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
         let mut panels = Panels::open(place, (order, columns), self.bits.precision)?;
         report.disk.tiles_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
         let outcome = loop {
@@ -189,7 +46,7 @@ impl DiskSystem<'_> {
 
     fn solve_missing(
         &self,
-        solve: &mut Solve<'_>,
+        solve: &mut BandSolver<'_>,
         plan: &BandPlan,
         panels: &mut Panels,
         bands: &mut usize,
@@ -208,7 +65,7 @@ impl DiskSystem<'_> {
     }
 
     /// The solutions of some columns.
-    fn solve_band(&self, solve: &mut Solve<'_>, plan: &BandPlan, cols: Range<usize>) -> Result<Matrix> {
+    fn solve_band(&self, solve: &mut BandSolver<'_>, plan: &BandPlan, cols: Range<usize>) -> Result<Matrix> {
         let (order, width) = (self.shape.order, cols.len());
         let mut b = Matrix::zeros(order, width, self.right.precision_bits())?;
         let block = Block { rows: 0..order, cols: cols.clone() };
@@ -219,7 +76,7 @@ impl DiskSystem<'_> {
         let bands = Bands { total: width, columns: plan.columns, limit_bytes };
         let alpha = self.alpha.map(OwnFloat::new);
         let right = Right { b: b.view(), alpha, first_column: cols.start, transposed: false };
-        let outgrown = solve.run(bands, &right, &mut x.view_mut())?;
+        let outgrown = solve.run(bands, &right, x.view_mut())?;
         match outgrown.first() {
             None => Ok(x),
             Some(first) => Err(Error::InvalidArgument(format!(
@@ -241,26 +98,4 @@ impl DiskSystem<'_> {
             })
         })
     }
-}
-
-/// A plan before anything is known of the triangles: for a refusal before a file is read.
-///
-/// # Errors
-/// Those of [`BandNeeds::plan`].
-pub(super) fn plan_expected(
-    ctx: &Context,
-    (shape, method): (Shape, Method),
-    bits: FileBits,
-    (working_bits, substitutions): (u32, usize),
-) -> Result<BandPlan> {
-    let cut = TriangleCut::expected(shape.order, working_bits, method);
-    BandNeeds {
-        ctx,
-        shape,
-        bits,
-        piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), substitutions > 1),
-        stream_bytes: stream_bytes(shape.order, bits.triangle),
-        cuts: vec![cut; substitutions],
-    }
-    .plan()
 }

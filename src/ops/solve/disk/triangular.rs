@@ -1,9 +1,10 @@
 //! `op(T) X = alpha B` from files.
 
+use super::blocks::FileTriangle;
+use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
 use super::panels::PanelPlace;
-use super::rows::FileTriangle;
-use super::system::{DiskSystem, FileBits, Prepared, plan_expected};
+use super::solver::{DiskSystem, Prepared};
 use super::{OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -168,8 +169,7 @@ pub(crate) fn solve_triangle(
     let forget = options.caching != Caching::Cached;
     let triangle = FileTriangle { file: file.clone(), transposed, reversed, scale: None, pivots, forget };
     let steps = vec![Prepared { triangle, exponents, unit }];
-    let system =
-        DiskSystem { ctx, shape, right, alpha: options.alpha, steps, scale: None, bits, accuracy: method.accuracy };
+    let system = DiskSystem { ctx, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
     let place = PanelPlace { directory: storage, identity: &identity, caching: options.caching };
     system.run(place, solution, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();

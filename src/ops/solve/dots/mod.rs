@@ -6,17 +6,19 @@
 pub(crate) mod unknowns;
 
 use crate::context::Context;
-use crate::drive;
+use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
-use crate::kernels::PlaneKernel;
+use crate::io::Block;
 use crate::kernels::dots::PADDING;
 use crate::math::bound::vector_solve_bits;
 use crate::matrix::{Destination, MAXIMUM_EXPONENT, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::product::scale::{Walkers, norm_exponents};
+use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
 use crate::ops::solve::run::make_room;
 use crate::plan::BLOCK;
 use rug::{Float, Integer};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// For each row of the factor the `r_i` with `norm(l_i) <= 2^r_i`.
@@ -55,26 +57,12 @@ pub(crate) fn solve_columns(
     result: Destination<'_>,
 ) -> Result<u64> {
     let order = factor.rows();
-    let workers = workers(ctx, b.cols());
     let planned_bytes = ctx.memory().admit(bytes(ctx, (order, b.cols()), precision_bits))?;
     make_room(ctx, planned_bytes);
     let result = result.prepare((order, b.cols()), precision_bits)?;
-    let system = DotSystem { kernel: ctx.kernel(), factor, scaling: Scaling::new(precision_bits, norms) };
-    let mut columns = vec![Vec::new(); b.cols()];
-    let mut locals = vec![(); workers];
-    let mut items = columns.iter_mut().enumerate();
-    ctx.install(|| {
-        drive::parallel_for(
-            &mut locals,
-            |()| items.next(),
-            |(), (col, solution)| {
-                let right = (0..order).map(|row| b.get(row, col).to_float(b.precision_bits())).collect::<Vec<_>>();
-                *solution = system.sweep(Sweep::Backward, &system.sweep(Sweep::Forward, &right));
-                ctx.report_progress(crate::Progress::new("solve", col as u64, b.cols() as u64))
-            },
-        )
-    })?;
-    store_columns(&columns, result)?;
+    let system = DotSystem::new(precision_bits, norms, order);
+    let (mut lower, mut upper) = (factor.view(), factor.transposed());
+    store_columns(&system.solve(ctx, [&mut lower, &mut upper], b)?, result)?;
     Ok(planned_bytes)
 }
 
@@ -95,14 +83,18 @@ pub(crate) fn store_columns(columns: &[Vec<Float>], mut solution: MatrixViewMut<
     Ok(())
 }
 
-/// Most bytes of a call: the solution, unknowns of all columns, those under way as numbers and as digits, exponents.
+/// Most bytes of a call: the solution, and what [`vector_bytes`] counts.
 pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
-    let workers = workers(ctx, cols);
+    Matrix::bytes_for(order, cols, precision_bits) + vector_bytes(ctx, (order, cols), precision_bits)
+}
+
+/// Most bytes beside the solution: of each column the unknowns as numbers and as digits, and those of the substitution
+/// before as numbers; exponents.
+pub(crate) fn vector_bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
     let bits = vector_solve_bits(precision_bits, order);
     let number = u64::from(bits.div_ceil(64)) * 8 + 48;
     let digits = 8 * (u64::from(bits.div_ceil(52)) + 2 * PADDING as u64 + 1);
-    let each = cols as u64 * number + workers as u64 * (3 * number + digits) + 8 * 6;
-    Matrix::bytes_for(order, cols, precision_bits) + order as u64 * each + workers as u64 * (64 << 10)
+    order as u64 * (cols as u64 * (2 * number + digits) + 8 * 6) + workers(ctx, cols) as u64 * (64 << 10)
 }
 
 /// Each has a column at a time.
@@ -110,26 +102,133 @@ fn workers(ctx: &Context, cols: usize) -> usize {
     ctx.threads().min(cols).max(1)
 }
 
-/// A factor with its scaling.
-struct DotSystem<'a> {
-    kernel: &'static dyn PlaneKernel,
-    factor: &'a Matrix,
+/// A factor's scaling, and how many of its rows are looked at together.
+pub(crate) struct DotSystem {
     scaling: Scaling,
+    /// Rows of a piece, whole blocks of 8; they never show in the solution.
+    piece_rows: usize,
 }
 
-impl DotSystem<'_> {
-    /// One of the two substitutions.
-    fn sweep(&self, sweep: Sweep, right: &[Float]) -> Vec<Float> {
-        let order = right.len();
-        let mut unknowns = Unknowns::new(&self.scaling, sweep, order.max(1));
-        let whole = FactorPiece { view: self.factor.view(), first_row: 0, first_col: 0 };
-        let blocks = order.div_ceil(BLOCK);
-        for step in 0..blocks {
-            let block = if sweep == Sweep::Forward { step } else { blocks - 1 - step };
-            let rows = block * BLOCK..((block + 1) * BLOCK).min(order);
-            let mut sums = [Integer::ZERO; BLOCK];
-            unknowns.solve_rows(self.kernel, (&whole, &rows), &right[rows.clone()], &mut sums);
+impl DotSystem {
+    /// For a factor whose rows have these norms, in pieces of so many rows or some more.
+    pub fn new(precision_bits: u32, norms: &[i64], piece_rows: usize) -> DotSystem {
+        DotSystem {
+            scaling: Scaling::new(precision_bits, norms),
+            piece_rows: piece_rows.next_multiple_of(BLOCK).max(BLOCK),
         }
-        unknowns.into_values()
+    }
+
+    /// The columns of `X` with `L L^T X = B`; the triangles are `L` and its transpose.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], and those of the triangles.
+    pub fn solve(
+        &self,
+        ctx: &Context,
+        [lower, upper]: [&mut dyn TriangleBlocks; 2],
+        b: MatrixView<'_>,
+    ) -> Result<Vec<Vec<Float>>> {
+        let right = |row: usize, col: usize| b.get(row, col).to_float(b.precision_bits());
+        let blocks = self.scaling.order().div_ceil(BLOCK) * b.cols();
+        let meter = Meter::new(ctx, 2 * blocks as u64);
+        let middle = self.sweep((ctx, &meter), (Sweep::Forward, lower), (b.cols(), &right))?;
+        self.sweep((ctx, &meter), (Sweep::Backward, upper), (b.cols(), &|row, col| middle[col][row].clone()))
+    }
+
+    /// The pieces of a substitution: so many rows of its triangle at a time, as far as the triangle goes.
+    fn pieces(&self, sweep: Sweep) -> impl Iterator<Item = Block> + Send + use<> {
+        let (order, piece_rows) = (self.scaling.order(), self.piece_rows);
+        let count = order.div_ceil(piece_rows);
+        (0..count).map(move |step| {
+            let at = if sweep == Sweep::Forward { step } else { count - 1 - step };
+            let rows = at * piece_rows..((at + 1) * piece_rows).min(order);
+            let cols = if sweep == Sweep::Forward { 0..rows.end } else { rows.start..order };
+            Block { rows, cols }
+        })
+    }
+
+    /// One of the two substitutions, on so many columns with the right sides `right(row, col)`.
+    fn sweep(
+        &self,
+        (ctx, meter): (&Context, &Meter<'_>),
+        (sweep, triangle): (Sweep, &mut dyn TriangleBlocks),
+        (columns, right): (usize, &(dyn Fn(usize, usize) -> Float + Sync)),
+    ) -> Result<Vec<Vec<Float>>> {
+        let mut unknowns = (0..columns).map(|_| Unknowns::new(&self.scaling, sweep)).collect::<Vec<_>>();
+        let mut locals = vec![(); workers(ctx, columns)];
+        let order = self.scaling.order();
+        triangle.begin(Box::new(self.pieces(sweep)), self.piece_rows.min(order) * order)?;
+        for Block { rows, cols } in self.pieces(sweep) {
+            let view = triangle.block(&Block { rows: rows.clone(), cols: cols.clone() })?;
+            let piece = match sweep {
+                Sweep::Forward => FactorPiece { view, first_row: rows.start, first_col: 0 },
+                Sweep::Backward => {
+                    FactorPiece { view: view.transposed(), first_row: rows.start, first_col: rows.start }
+                }
+            };
+            let mut items = unknowns.iter_mut().enumerate();
+            let solve = |(): &mut (), (col, unknowns): (usize, &mut Unknowns<'_>)| {
+                self.solve_piece((ctx, meter), (&piece, &rows), unknowns, &|row| right(row, col))
+            };
+            ctx.install(|| drive::parallel_for(&mut locals, |()| items.next(), solve))?;
+        }
+        triangle.finish();
+        Ok(unknowns.into_iter().map(Unknowns::into_values).collect())
+    }
+
+    /// The unknowns `rows`, for which all entries of the factor are in a piece, a block after the other.
+    fn solve_piece(
+        &self,
+        (ctx, meter): (&Context, &Meter<'_>),
+        (piece, rows): (&FactorPiece<'_>, &Range<usize>),
+        unknowns: &mut Unknowns<'_>,
+        right: &dyn Fn(usize) -> Float,
+    ) -> Result<()> {
+        let blocks = rows.len().div_ceil(BLOCK);
+        for step in 0..blocks {
+            let at = rows.start + BLOCK * if unknowns.sweep() == Sweep::Forward { step } else { blocks - 1 - step };
+            let block = at..(at + BLOCK).min(rows.end);
+            let right = block.clone().map(right).collect::<Vec<_>>();
+            let mut sums = [Integer::ZERO; BLOCK];
+            unknowns.solve_rows(ctx.kernel(), (piece, &block), &right, &mut sums);
+            meter.add("solve", 1)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rug::rand::RandState;
+
+    #[test]
+    fn pieces_never_show() {
+        let ctx = Context::builder().threads(2).build().unwrap();
+        let mut rng = RandState::new();
+        for order in [1, 7, 8, 9, 16, 17, 100] {
+            let mut random = || Float::with_val(130, Float::random_bits(&mut rng)) - 0.5f64;
+            // Unknowns that grow and shrink.
+            let entry = |row: usize, col: usize, value: Float| match row >= col {
+                true => value >> ((row * 7 % 11) as i32 + if row == col { 0 } else { 5 }),
+                false => Float::new(130),
+            };
+            let places = (0..order * order).map(|at| (at % order, at / order));
+            let entries = places.map(|(row, col)| entry(row, col, random())).collect::<Vec<_>>();
+            let right = (0..2 * order).map(|_| random()).collect::<Vec<_>>();
+            let factor = Matrix::from_floats(order, order, 130, &entries).unwrap();
+            let b = Matrix::from_floats(order, 2, 130, &right).unwrap();
+            let norms = row_norms(&ctx, &factor).unwrap();
+            let solve = |piece_rows| {
+                let (mut lower, mut upper) = (factor.view(), factor.transposed());
+                let system = DotSystem::new(150, &norms, piece_rows);
+                system.solve(&ctx, [&mut lower, &mut upper], b.view()).unwrap()
+            };
+            let whole = solve(order);
+            assert!(whole.iter().flatten().all(|value| value.is_finite() && !value.is_zero()));
+            for piece_rows in [1, 8, 16, 24, 1000] {
+                assert_eq!(solve(piece_rows), whole, "{order} rows in pieces of {piece_rows}");
+            }
+        }
     }
 }

@@ -79,7 +79,7 @@ impl Scaling {
 
     /// Adds to `sums` the products of a piece of the factor with the unknowns that come before the rows `block`.
     ///
-    /// `vector` holds the unknowns of the piece's columns (forward) or rows (backward).
+    /// `vector` holds all unknowns that come before: those of the piece's columns (forward) or rows (backward) count.
     pub fn add_sums(
         &self,
         kernel: &dyn PlaneKernel,
@@ -94,13 +94,13 @@ impl Scaling {
                 let columns = block.start - first_row..block.end - first_row;
                 let shifts = &self.forward_shifts[first_row..];
                 let panel = PanelSource { view: view.transposed(), columns, rows: known, shifts };
-                DotSource { panel, row_shifts: &self.no_shifts[first_col..] }
+                DotSource { panel, row_shifts: &self.no_shifts[first_col..], first_entry: first_col }
             }
             Sweep::Backward => {
                 let known = block.end.saturating_sub(first_row)..view.rows();
                 let columns = block.start - first_col..block.end - first_col;
                 let panel = PanelSource { view, columns, rows: known, shifts: &self.even_shifts[first_col..] };
-                DotSource { panel, row_shifts: &self.backward_shifts[first_row..] }
+                DotSource { panel, row_shifts: &self.backward_shifts[first_row..], first_entry: first_row }
             }
         };
         if source.panel.rows.is_empty() {
@@ -129,26 +129,22 @@ pub(crate) struct Unknowns<'a> {
     scaling: &'a Scaling,
     sweep: Sweep,
     values: Vec<Float>,
-    /// Pieces of `chunk` unknowns.
-    fixed: Vec<FixedVector>,
-    chunk: usize,
+    fixed: FixedVector,
     /// All known values lie below `2^exponent`.
     exponent: Option<i64>,
 }
 
 impl<'a> Unknowns<'a> {
-    /// None known yet; in fixed point they will lie in pieces of `chunk`, which is not 0.
-    pub fn new(scaling: &'a Scaling, sweep: Sweep, chunk: usize) -> Unknowns<'a> {
+    /// None known yet.
+    pub fn new(scaling: &'a Scaling, sweep: Sweep) -> Unknowns<'a> {
         let (order, bits) = (scaling.order(), scaling.bits);
-        let piece = |first: usize| FixedVector::new(chunk.min(order - first), bits);
-        Unknowns {
-            scaling,
-            sweep,
-            values: vec![Float::new(bits); order],
-            fixed: (0..order).step_by(chunk).map(piece).collect(),
-            chunk,
-            exponent: None,
-        }
+        let (values, fixed) = (vec![Float::new(bits); order], FixedVector::new(order, bits));
+        Unknowns { scaling, sweep, values, fixed, exponent: None }
+    }
+
+    /// The substitution that finds them.
+    pub fn sweep(&self) -> Sweep {
+        self.sweep
     }
 
     /// The unknowns as numbers.
@@ -161,9 +157,9 @@ impl<'a> Unknowns<'a> {
         self.values
     }
 
-    /// Piece `index` in fixed point.
-    pub fn fixed(&self, index: usize) -> &FixedVector {
-        &self.fixed[index]
+    /// The unknowns in fixed point.
+    pub fn fixed(&self) -> &FixedVector {
+        &self.fixed
     }
 
     /// Takes an unknown that was found elsewhere; [`Unknowns::commit`] makes it known in fixed point.
@@ -180,8 +176,7 @@ impl<'a> Unknowns<'a> {
         right: &[Float],
         sums: &mut BlockSums,
     ) -> bool {
-        let known = &self.fixed[rows.start / self.chunk];
-        self.scaling.add_sums(kernel, (self.sweep, rows), (piece, known), sums);
+        self.scaling.add_sums(kernel, (self.sweep, rows), (piece, &self.fixed), sums);
         self.solve_block(rows, right, sums, |row, col| piece.float(row, col));
         self.commit(rows.clone())
     }
@@ -240,7 +235,7 @@ impl<'a> Unknowns<'a> {
             let scaled = shifted(self.values[row].clone(), i64::from(self.scaling.bits) + norm - exponent);
             let size = scaled.abs().trunc().to_integer().unwrap_or_default();
             let negative = self.values[row].is_sign_negative();
-            self.fixed[row / self.chunk].set(row % self.chunk, negative, size.as_limbs());
+            self.fixed.set(row, negative, size.as_limbs());
         }
         grown
     }

@@ -86,7 +86,7 @@ impl<'a> Pass<'a> {
             sweep,
             partial: partial.collect(),
             own,
-            unknowns: (0..columns).map(|_| Unknowns::new(scaling, sweep, map.tile_size)).collect(),
+            unknowns: (0..columns).map(|_| Unknowns::new(scaling, sweep)).collect(),
             sum_words: 1 + limbs_for(2 * digits * DIGIT_BITS + SUM_BITS),
         }
     }
@@ -211,7 +211,7 @@ impl<'a> Pass<'a> {
         for &(known, tile) in tiles {
             let piece = self.piece(self.place(step, known), tile);
             for (unknowns, sums) in self.unknowns.iter().zip(sums.iter_mut()) {
-                let vector = unknowns.fixed(self.tile(known));
+                let vector = unknowns.fixed();
                 self.scaling.add_sums(self.ctx.kernel(), (self.sweep, &rows), (&piece, vector), sums);
             }
         }

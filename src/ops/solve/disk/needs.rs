@@ -1,0 +1,141 @@
+//! How wide the bands of a solve above a disk are, and the memory it takes, from numbers alone.
+
+use super::Shape;
+use super::blocks::{piece_row_bytes, stream_bytes};
+use super::panels::Panels;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::dots::vector_bytes;
+use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
+use crate::ops::solve::path::{Method, Path};
+use crate::plan::BLOCK;
+use crate::storage::{StorageContents, StorageOptions};
+/// Bytes of the passes over files: buffers, heads.
+const PASS_BYTES: u64 = 4 << 20;
+
+/// Bytes for each row: exponents of both triangles, norms on the way, scales.
+const ROW_BYTES: u64 = 128;
+
+/// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
+const PIECE_ROWS: usize = 128;
+
+/// Bytes of the name of a panel.
+const NAME_BYTES: u64 = 32;
+
+/// How wide the bands are, and what all takes with them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BandPlan {
+    pub columns: usize,
+    /// Rows of a piece of a triangle, where the solve leaves them to the plan.
+    pub piece_rows: usize,
+    pub planned_bytes: u64,
+}
+
+/// Bits of the numbers of a solve's files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileBits {
+    pub right: u32,
+    pub triangle: u32,
+    pub solution: u32,
+}
+
+/// What the memory of a solve above a disk depends on.
+pub(super) struct BandNeeds<'a> {
+    pub ctx: &'a Context,
+    pub shape: Shape,
+    pub path: Path,
+    pub bits: FileBits,
+    /// Bytes of each row of a piece of a triangle, and of its read-ahead.
+    pub piece_row_bytes: u64,
+    pub stream_bytes: u64,
+    pub cuts: Vec<TriangleCut>,
+}
+
+impl BandNeeds<'_> {
+    /// Bytes beside the solve: the band's part of both files, and what is there for each row and panel.
+    fn held_bytes(&self, columns: usize) -> u64 {
+        let Shape { order, columns: total } = self.shape;
+        let FileBits { right, triangle, solution } = self.bits;
+        let panels = total.div_ceil(LEAST_COLUMNS) as u64;
+        let contents = StorageContents { groups: panels, objects: panels, name_bytes: panels * NAME_BYTES };
+        let storage = StorageOptions::default().memory_bytes(&contents);
+        Matrix::bytes_for(order, columns, right)
+            + Matrix::bytes_for(order, columns, solution)
+            + Matrix::bytes_for(order, 1, triangle)
+            + ROW_BYTES * order as u64
+            + Panels::memory_bytes(order, solution)
+            + storage
+            + self.stream_bytes
+            + PASS_BYTES
+    }
+
+    pub fn memory(&self, columns: usize) -> SolveMemory {
+        SolveMemory {
+            ctx: self.ctx.holding(self.held_bytes(columns)),
+            cuts: self.cuts.clone(),
+            piece_row_bytes: self.piece_row_bytes,
+            by_parts: false,
+        }
+    }
+
+    /// The widest bands that fit the context's limit.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do.
+    pub fn plan(&self) -> Result<BandPlan> {
+        if self.path == Path::Dots {
+            return self.plan_dots();
+        }
+        let mut columns = Bands::widest(self.shape.columns).columns;
+        loop {
+            let memory = self.memory(columns);
+            match memory.bytes(memory.ctx.memory(), columns) {
+                Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
+                    columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
+                }
+                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows: 0, planned_bytes }),
+            }
+        }
+    }
+
+    /// All right sides in one band, with pieces as high as the limit allows.
+    fn plan_dots(&self) -> Result<BandPlan> {
+        let Shape { order, columns } = self.shape;
+        let beside = self.held_bytes(columns) + vector_bytes(self.ctx, (order, columns), self.bits.solution);
+        let mut piece_rows = PIECE_ROWS.min(order.next_multiple_of(BLOCK));
+        loop {
+            match self.ctx.memory().admit(beside + piece_rows as u64 * self.piece_row_bytes) {
+                Err(Error::MemoryLimit { .. }) if piece_rows > BLOCK => {
+                    piece_rows = (piece_rows / 2).next_multiple_of(BLOCK);
+                }
+                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows, planned_bytes }),
+            }
+        }
+    }
+}
+
+/// A plan before anything is known of the triangles: for a refusal before a file is read.
+///
+/// # Errors
+/// Those of [`BandNeeds::plan`].
+pub(super) fn plan_expected(
+    ctx: &Context,
+    (shape, method): (Shape, Method),
+    bits: FileBits,
+    (working_bits, substitutions): (u32, usize),
+) -> Result<BandPlan> {
+    let cut = TriangleCut::expected(shape.order, working_bits, method);
+    let is_scaled = substitutions > 1 && method.path != Path::Dots;
+    BandNeeds {
+        ctx,
+        shape,
+        path: method.path,
+        bits,
+        piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), is_scaled),
+        stream_bytes: stream_bytes(shape.order, bits.triangle),
+        cuts: vec![cut; substitutions],
+    }
+    .plan()
+}

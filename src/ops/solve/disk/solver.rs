@@ -1,0 +1,138 @@
+//! How a band of right sides is solved with triangles in files, by the path of the call.
+
+use super::Shape;
+use super::blocks::{FileBlocks, FileTriangle, piece_row_bytes, stream_bytes};
+use super::needs::{BandNeeds, BandPlan, FileBits};
+use super::rows::FileRows;
+use crate::context::Context;
+use crate::error::Result;
+use crate::io::MatrixFile;
+use crate::matrix::MatrixViewMut;
+use crate::ops::solve::agreement::Agreement;
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::dots::{DotSystem, store_columns};
+use crate::ops::solve::fixed::FixedPoint;
+use crate::ops::solve::memory::Bands;
+use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::report::SolveBits;
+use crate::ops::solve::run::{Right, Solve, make_room};
+use crate::ops::solve::step::{Step, TriangleSolver};
+use rug::Float;
+use std::sync::Arc;
+
+/// One substitution.
+pub(super) struct Prepared {
+    pub triangle: FileTriangle,
+    /// Of the norms of its rows, in the order of the unknowns.
+    pub exponents: Vec<i64>,
+    /// Whether the diagonal is ones.
+    pub unit: bool,
+}
+
+/// A system whose triangles are in files.
+pub(super) struct DiskSystem<'a> {
+    pub ctx: &'a Context,
+    pub shape: Shape,
+    pub right: Arc<MatrixFile>,
+    pub alpha: Option<&'a Float>,
+    pub steps: Vec<Prepared>,
+    pub scale: Option<Arc<[i64]>>,
+    pub bits: SolveBits,
+    pub method: Method,
+}
+
+/// A solve, prepared.
+pub(super) enum BandSolver<'a> {
+    /// By substitutions on all right sides of a band.
+    Bands(Solve<'a>),
+    /// One right side after the other, with exact dot products.
+    Dots(Box<DotSolve<'a>>),
+}
+
+/// `L L^T X = B` with the blocks of both triangles.
+pub(super) struct DotSolve<'a> {
+    ctx: &'a Context,
+    system: DotSystem,
+    triangles: [FileBlocks; 2],
+    planned_bytes: u64,
+}
+
+impl BandSolver<'_> {
+    /// Solves for all columns of `right` into `solution`; gives those that outgrow every try.
+    ///
+    /// # Errors
+    /// Those of [`crate::out_of_core::trsm`], with places in the call.
+    pub fn run(&mut self, bands: Bands, right: &Right<'_>, mut solution: MatrixViewMut<'_>) -> Result<Vec<usize>> {
+        match self {
+            BandSolver::Bands(solve) => solve.run(bands, right, &mut solution),
+            BandSolver::Dots(solve) => {
+                let DotSolve { ctx, system, triangles: [lower, upper], planned_bytes } = &mut **solve;
+                make_room(ctx, *planned_bytes);
+                store_columns(&system.solve(ctx, [lower, upper], right.b)?, solution)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+}
+
+impl DiskSystem<'_> {
+    /// What the memory depends on.
+    pub fn needs(&self, cuts: Vec<TriangleCut>) -> BandNeeds<'_> {
+        let triangle_bits = self.steps[0].triangle.file.precision_bits();
+        BandNeeds {
+            ctx: self.ctx,
+            shape: self.shape,
+            path: self.method.path,
+            bits: FileBits {
+                right: self.right.precision_bits(),
+                triangle: triangle_bits,
+                solution: self.bits.precision,
+            },
+            piece_row_bytes: piece_row_bytes(
+                (self.shape.order, triangle_bits),
+                self.scale.is_some() && self.method.path != Path::Dots,
+            ),
+            stream_bytes: stream_bytes(self.shape.order, triangle_bits),
+            cuts,
+        }
+    }
+
+    /// The bands of the call, and what solves them.
+    ///
+    /// # Errors
+    /// Those of [`BandNeeds::plan`].
+    pub fn solver(&self) -> Result<(BandPlan, BandSolver<'_>)> {
+        if self.method.path == Path::Dots {
+            let plan = self.needs(Vec::new()).plan()?;
+            let blocks = |step: &Prepared| {
+                // The sums scale by norms themselves.
+                let mut triangle = step.triangle.clone();
+                triangle.scale = None;
+                FileBlocks::new(triangle)
+            };
+            let norms = self.scale.as_deref().expect("a factor has the norms of its rows");
+            let solve = DotSolve {
+                ctx: self.ctx,
+                system: DotSystem::new(self.bits.precision, norms, plan.piece_rows),
+                triangles: [blocks(&self.steps[0]), blocks(&self.steps[1])],
+                planned_bytes: plan.planned_bytes,
+            };
+            return Ok((plan, BandSolver::Dots(Box::new(solve))));
+        }
+        let solvers = self.steps.iter().map(|step| self.triangle_solver(step)).collect::<Vec<_>>();
+        let needs = self.needs(solvers.iter().map(TriangleSolver::cut).collect());
+        let plan = needs.plan()?;
+        let memory = needs.memory(plan.columns);
+        let steps = solvers.into_iter().map(Step::Triangle).collect();
+        let (order, working_bits) = (self.shape.order, self.bits.working);
+        let scale = self.scale.as_deref();
+        Ok((plan, BandSolver::Bands(Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits })))
+    }
+
+    fn triangle_solver(&self, step: &Prepared) -> TriangleSolver<'static> {
+        let rows = FileRows::new(step.triangle.clone());
+        let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.method.accuracy));
+        let fixed = FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise);
+        TriangleSolver::of_rows(fixed, Box::new(rows), self.bits.working)
+    }
+}
