@@ -57,6 +57,11 @@ impl Session {
         self.bar.expect(read.chain(stages).chain(write).collect());
     }
 
+    /// One call goes through all stages that are expected, and says by its phases at which it is.
+    pub fn follow_phases(&self) {
+        self.bar.follow_phases();
+    }
+
     /// A stage of the command begins.
     pub fn stage(&self, name: &str) {
         self.bar.begin(name);

@@ -5,11 +5,12 @@ use super::above_disk::{self, check_binary, check_grid, each_of};
 use super::trsm::scalar;
 use crate::args::{Solve, Trsm};
 use crate::files::{header, stated_precision};
-use crate::progress::{Stage, factor_seconds, solve_seconds, trsm_seconds};
+use crate::progress::{Stage, factor_seconds, reading, solve_seconds, trsm_seconds, writing};
 use crate::session::{Session, Work, check_output};
 use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::distributed::Team;
+use sunzi::io::FileFormat;
 use sunzi::out_of_core::{self, OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
 use sunzi_lab::session::ROOT;
@@ -28,9 +29,10 @@ pub fn trsm(session: &mut Session, args: &Trsm, together: Option<&dyn Transport>
     if is_root {
         session.expect(&[paths.matrix, paths.right], bits, |infos| {
             let (order, shape) = (infos[0].rows, (infos[1].rows, infos[1].cols));
-            let stages = vec![Stage::calls("solve", trsm_seconds(order, shape.1, bits))];
+            let stages = vec![Stage::call("solve", trsm_seconds(order, shape.1, bits))];
             Work { stages, output: Some((paths.solution, shape)) }
         });
+        session.follow_phases();
     }
     let system = args.system.options(alpha.as_ref()).accuracy(args.accuracy);
     let options = OutOfCoreSolveOptions::new().caching(args.storage.caching);
@@ -57,9 +59,14 @@ pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transpor
     if is_root {
         session.expect(&[paths.matrix, paths.right], bits, |infos| {
             let (order, shape) = (infos[0].rows, (infos[1].rows, infos[1].cols));
-            let seconds = factor_seconds(order, bits) + solve_seconds(order, shape.1, bits);
-            Work { stages: vec![Stage::calls("solve", seconds)], output: Some((paths.solution, shape)) }
+            // The factor is a file in between.
+            let factor = Stage::call("factor", factor_seconds(order, bits));
+            let write = writing(FileFormat::Binary, (order, order), bits);
+            let read = Stage { name: "read", ..write.clone() };
+            let stages = vec![factor, write, read, Stage::call("solve", solve_seconds(order, shape.1, bits))];
+            Work { stages, output: Some((paths.solution, shape)) }
         });
+        session.follow_phases();
     }
     let options = OutOfCoreSolveOptions::new()
         .tile_rows(factor.tile_rows)

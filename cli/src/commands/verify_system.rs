@@ -40,6 +40,7 @@ pub fn cholesky(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     claim.expect(session, &reader, &[&config.a, &config.l]);
     let triangle = config.triangle.uplo();
     let found = if is_above_memory(&reader, config)? {
+        session.follow_phases();
         claim.decide(session, &reader, |ctx, bits, options| {
             let options = FileFactorOptions::new().triangle(triangle).seed(options.seed);
             verify_cholesky_files(ctx, (&config.a, &config.l), bits, &options)

@@ -29,6 +29,9 @@ const LINE_PERCENT: u64 = 10;
 /// Seconds from one plain line to the next where nothing tells how far the run is.
 const LINE_SECONDS: f64 = 10.0;
 
+/// Seconds after which there is a plain line in any case.
+const MOST_LINE_SECONDS: f64 = 60.0;
+
 /// A disk that has not answered for so many seconds is called silent.
 const SILENT_SECONDS: f64 = 5.0;
 
@@ -95,6 +98,11 @@ impl Bar {
         self.with(|shown, _| shown.run.expect(stages));
     }
 
+    /// One call goes through all stages, and says by its phases at which it is.
+    pub fn follow_phases(&self) {
+        self.with(|shown, _| shown.run.follow_phases());
+    }
+
     /// A stage begins.
     pub fn begin(&self, name: &str) {
         self.with(|shown, now| {
@@ -106,7 +114,7 @@ impl Bar {
     /// Shows a step; returns whether to go on, which a signal denies.
     pub fn advance(&self, progress: Progress) -> bool {
         self.with(|shown, now| {
-            shown.run.advance(progress.done, progress.total, now);
+            shown.run.advance(progress.phase, (progress.done, progress.total), now);
             shown.show(Some(progress), now);
         });
         !signals::stop_requested()
@@ -180,7 +188,8 @@ impl Shown {
             }
             Form::Plain(last) => {
                 let percent = (100.0 * fraction) as u64;
-                let moved = is_planned && (stage != last.stage || percent >= last.percent + LINE_PERCENT);
+                let is_due = percent >= last.percent + LINE_PERCENT || now >= last.seconds + MOST_LINE_SECONDS;
+                let moved = is_planned && (stage != last.stage || is_due);
                 let is_silent = disk.is_some_and(|disk| silence(&disk).is_some());
                 if moved {
                     let elapsed = format_seconds(now);

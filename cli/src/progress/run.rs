@@ -49,6 +49,8 @@ pub struct Run {
     /// Of its call at work.
     call_part: f64,
     is_several: bool,
+    /// Whether one call goes through all stages, and says by its phases at which it is.
+    follows_phases: bool,
     /// Seconds that stages took which are over, and their weights.
     past: (f64, f64),
     shown: f64,
@@ -58,6 +60,12 @@ impl Run {
     /// The stages to come, in order.
     pub fn expect(&mut self, stages: Vec<Stage>) {
         *self = Run { stages, shown: self.shown, ..Run::default() };
+    }
+
+    /// One call goes through all stages that are expected, and says by its phases at which it is.
+    pub fn follow_phases(&mut self) {
+        self.follows_phases = true;
+        self.stages.iter_mut().for_each(|stage| stage.is_one_call = true);
     }
 
     /// Whether anything is expected.
@@ -83,10 +91,14 @@ impl Run {
         (self.has_begun, self.start, self.part, self.call_part, self.is_several) = (true, now, 0.0, 0.0, false);
     }
 
-    /// A call of the stage at work has done so much of its work.
-    pub fn advance(&mut self, done: u64, total: u64, now: f64) {
-        let Some(stage) = self.stages.get(self.at) else { return };
+    /// A call of the stage at work, in a phase of its own, has done so much of its work.
+    pub fn advance(&mut self, phase: &str, (done, total): (u64, u64), now: f64) {
         let part = if total == 0 { 0.0 } else { (done as f64 / total as f64).min(1.0) };
+        let starts_anew = part < self.call_part && self.call_part >= 1.0;
+        if self.follows_phases && (phase != self.stage() || starts_anew) {
+            self.begin(phase, now);
+        }
+        let Some(stage) = self.stages.get(self.at) else { return };
         self.is_several |= part < self.call_part && self.call_part >= 1.0;
         self.call_part = part.max(if self.is_several { 0.0 } else { self.call_part });
         let found = match stage.is_one_call && !self.is_several {
@@ -150,7 +162,7 @@ mod tests {
             for step in 1..=20 {
                 now += seconds / 20.0;
                 let done = if name == "solve" { step * 3 % 20 } else { step };
-                run.advance(done, 20, now);
+                run.advance(name, (done, 20), now);
                 let fraction = run.fraction();
                 assert!(fraction >= last && fraction <= 1.0, "{name}: {fraction} after {last}");
                 last = fraction;
@@ -166,7 +178,7 @@ mod tests {
     fn names_that_nobody_expects_and_stages_that_are_left_out_do_no_harm() {
         let mut run = Run::default();
         run.begin("read", 0.0);
-        run.advance(1, 2, 1.0);
+        run.advance("read", (1, 2), 1.0);
         assert!(!run.is_planned() && run.fraction() == 0.0 && run.left(2.0) == 0.0);
         run.expect(stages());
         run.begin("factor", 0.0);
@@ -175,7 +187,34 @@ mod tests {
         run.begin("write", 2.0);
         run.begin("read", 3.0);
         assert_eq!(run.stage(), "write");
-        run.advance(0, 0, 3.0);
+        run.advance("read", (0, 0), 3.0);
         assert!((run.fraction() - 0.909).abs() < 1e-3);
+    }
+
+    /// A call that reads twice, factors in two kinds of steps, and writes, with a check of what it wrote.
+    #[test]
+    fn phases_of_one_call_lead_through_the_stages() {
+        let mut run = Run::default();
+        run.expect(stages());
+        run.follow_phases();
+        let phases = ["read", "read", "convert", "factor", "solve", "write", "checksum"];
+        let expected = ["read", "read", "read", "factor", "solve", "write", "write"];
+        let (mut now, mut last) = (0.0, 0.0);
+        for (phase, expected) in phases.into_iter().zip(expected) {
+            for done in 1..=10 {
+                now += 0.1;
+                run.advance(phase, (done, 10), now);
+                let fraction = run.fraction();
+                assert!(run.stage() == expected && fraction >= last, "{phase}: {} {fraction}", run.stage());
+                last = fraction;
+            }
+            let done = match phase {
+                "factor" => 8.0 / 11.0,
+                "solve" => 10.0 / 11.0,
+                _ => continue,
+            };
+            assert!((last - done).abs() < 1e-9, "{phase}: {last}");
+        }
+        assert!(last > 0.99, "{last}");
     }
 }

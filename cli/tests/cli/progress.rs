@@ -45,13 +45,36 @@ fn plain_lines_rise_to_the_end_through_all_stages() {
         ("convert P.mtx S.bin", "read write"),
         ("compare P.mtx P.mtx", "read"),
     ] {
-        let lines = lines(&sandbox, command);
-        assert!(lines.is_sorted_by_key(|(percent, _)| *percent), "{command}: {lines:?}");
-        assert_eq!(lines.last(), Some(&(100, "done".into())), "{command}");
-        let mut names = lines.iter().map(|(_, stage)| stage.as_str()).collect::<Vec<_>>();
-        names.dedup();
-        assert_eq!(names.join(" "), format!("{stages} done"), "{command}: {lines:?}");
+        expect_stages(&sandbox, command, stages);
     }
+}
+
+fn expect_stages(sandbox: &Sandbox, command: &str, stages: &str) {
+    let lines = lines(sandbox, command);
+    assert!(lines.is_sorted_by_key(|(percent, _)| *percent), "{command}: {lines:?}");
+    assert_eq!(lines.last(), Some(&(100, "done".into())), "{command}");
+    let mut names = lines.iter().map(|(_, stage)| stage.as_str()).collect::<Vec<_>>();
+    names.dedup();
+    assert_eq!(names.join(" "), format!("{stages} done"), "{command}: {lines:?}");
+}
+
+/// There one call of the library goes through all stages.
+#[test]
+fn lines_rise_through_all_stages_above_a_disk_too() {
+    let sandbox = sandbox();
+    sandbox.run("convert P.mtx P.bin");
+    sandbox.run("convert B.csv B.bin --precision 300");
+    for (command, stages) in [
+        ("syrk P.bin -o S.bin", "read product write"),
+        ("gemm P.bin P.bin --transpose-a -o G.bin", "read product write"),
+        ("cholesky Q.bin -o F.bin", "read factor write"),
+        ("trsm L.bin B.bin -o Y.bin", "read solve write"),
+        ("solve Q.bin B.bin -o X.bin --accuracy norm", "read factor write read solve write"),
+    ] {
+        let name = command.split(' ').next().unwrap();
+        expect_stages(&sandbox, &format!("{command} --storage {name} --storage-io cached"), stages);
+    }
+    expect_stages(&sandbox, "verify cholesky Q.bin L.bin --memory 30M", "read verify");
 }
 
 #[test]

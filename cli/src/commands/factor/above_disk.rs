@@ -32,6 +32,7 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
             stages: vec![Stage::call("factor", factor_seconds(order, bits))],
             output: Some((output.path.as_path(), (order, order))),
         });
+        session.follow_phases();
     }
     let options = OutOfCoreOptions::new()
         .tile_rows(factor.tile_rows)

@@ -19,7 +19,8 @@ pub fn run(session: &mut Session, config: &Product, directory: &Path, together: 
     let is_root = world.rank() == ROOT;
     let bits = agreed(world, check(config))?;
     if is_root {
-        expect(session, config);
+        expect(session, config, "product");
+        session.follow_phases();
     }
     let options = OutOfCoreProductOptions::new().caching(config.storage.caching);
     let paths = ProductPaths { result: &output.path, storage: directory };
@@ -39,7 +40,6 @@ pub fn run(session: &mut Session, config: &Product, directory: &Path, together: 
             }
         }
     };
-    session.stage("compute");
     let builder = agreed(world, config.context(session))?;
     let report = above_disk::run(session, builder, (choices.engine.budget(0), directory), together, call)?;
     if !is_root {

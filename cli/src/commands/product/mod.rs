@@ -142,7 +142,7 @@ pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transp
     let trace = agreed(world, Trace::begin(choices.trace.as_deref().filter(|_| root)))?;
     let mut trace = trace.telling(session.steps());
     if root {
-        expect(session, config);
+        expect(session, config, "compute");
     }
     // Traces and windows are those of ranks, of which there may be one.
     let by_ranks = together.is_some() || choices.trace.is_some() || choices.window != WindowKind::Auto;
@@ -153,8 +153,8 @@ pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transp
     agree(world, finish(session, config, &computed, trace))
 }
 
-/// Tells the session what is to come. What is wrong with a file is said where it is read.
-fn expect(session: &Session, config: &Product) {
+/// Tells the session what is to come, with the `name` of the computation. What is wrong with a file is said where it is read.
+fn expect(session: &Session, config: &Product, name: &'static str) {
     let (choices, files) = (&config.choices, config.operands.files());
     let Ok(bits) = product_precision(choices.precision.bits, files[0], choices.exact_integers) else { return };
     let inputs = files.into_iter().chain(choices.accumulate.as_deref()).collect::<Vec<_>>();
@@ -172,7 +172,7 @@ fn expect(session: &Session, config: &Product) {
         };
         let is_symmetric = matches!(config.operands, Operands::Syrk { .. });
         let seconds = product_seconds(contracted, (rows, cols), is_symmetric, bits);
-        Work { stages: vec![Stage::call("compute", seconds)], output: Some((&config.output.path, (rows, cols))) }
+        Work { stages: vec![Stage::call(name, seconds)], output: Some((&config.output.path, (rows, cols))) }
     });
 }
 
