@@ -5,7 +5,7 @@ use super::above_disk::{self, check_binary, check_grid, each_of};
 use super::trsm::scalar;
 use crate::args::{Solve, Trsm};
 use crate::files::{header, stated_precision};
-use crate::progress::{Stage, factor_seconds, reading, solve_seconds, trsm_seconds, writing};
+use crate::progress::{Stage, factor_seconds, solve_seconds, trsm_seconds, writing};
 use crate::session::{Session, Work, check_output};
 use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed, local};

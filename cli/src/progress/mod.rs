@@ -103,11 +103,13 @@ impl Bar {
         self.with(|shown, _| shown.run.follow_phases());
     }
 
-    /// A stage begins.
+    /// A stage begins, unless phases say so.
     pub fn begin(&self, name: &str) {
         self.with(|shown, now| {
-            shown.run.begin(name, now);
-            shown.show(None, now);
+            if !shown.run.follows_phases() {
+                shown.run.begin(name, now);
+                shown.show(None, now);
+            }
         });
     }
 

@@ -68,6 +68,11 @@ impl Run {
         self.stages.iter_mut().for_each(|stage| stage.is_one_call = true);
     }
 
+    /// Whether it does.
+    pub fn follows_phases(&self) -> bool {
+        self.follows_phases
+    }
+
     /// Whether anything is expected.
     pub fn is_planned(&self) -> bool {
         !self.stages.is_empty()
