@@ -33,8 +33,7 @@ use crate::ops::trsm::{TrsmOptions, check_scalar};
 /// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], and entry by entry for few right
 /// sides and for columns whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file;
 /// [`Error::StorageMismatch`] for the directory of another solve, [`Error::StorageInUse`] where another run works
-/// there; [`Error::DiskFull`],
-/// [`Error::Io`]: what was finished stays, and the next call goes on from there.
+/// there; [`Error::DiskFull`], [`Error::Io`]: what was finished stays, and the next call goes on from there.
 pub fn trsm(
     ctx: &Context,
     paths: SolvePaths<'_>,
