@@ -1,12 +1,14 @@
 //! How the memory of a factorisation above a disk is shared out: slots for tiles, buffers, scratch; and which blocks
 //! read the fewest bytes.
 
-use crate::comm::{Reduction, Transport, agree, local};
+use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::float::limbs_for;
+use crate::ops::disk::Place;
+use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::HomePlan;
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::{
@@ -86,26 +88,37 @@ pub(super) struct DiskNeeds<'a> {
     pub place: RankPlace<'a>,
 }
 
-/// A rank of those that share a factorisation, or the one process.
+/// A rank of those that share a factorisation, or the one process, and the grid of those that own tiles.
 #[derive(Clone, Copy)]
-pub(super) struct RankPlace<'a> {
-    pub world: &'a dyn Transport,
-    /// Ranks of this node, which share its limit.
-    pub ranks_here: u64,
+pub(crate) struct RankPlace<'a> {
+    pub here: Place<'a>,
     pub grid: RankGrid,
 }
 
 impl RankPlace<'static> {
     /// One process by itself.
     pub fn alone() -> RankPlace<'static> {
-        RankPlace { world: local::alone(), ranks_here: 1, grid: RankGrid { rows: 1, cols: 1 } }
+        RankPlace { here: Place::alone(), grid: RankGrid { rows: 1, cols: 1 } }
     }
 }
 
-impl RankPlace<'_> {
+impl<'a> RankPlace<'a> {
+    /// This rank of a team, of whose ranks those of `grid` own tiles; by default all, nearly square.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a grid of more ranks than there are.
+    pub fn of(team: &'a Team, grid: Option<RankGrid>) -> Result<RankPlace<'a>> {
+        let grid = grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+        if (1..=team.size()).contains(&grid.size()) {
+            return Ok(RankPlace { here: Place::of(team), grid });
+        }
+        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
+        Err(Error::InvalidArgument(message))
+    }
+
     /// Whose tiles are this rank's.
     pub fn owner(&self) -> Owner {
-        Owner { grid: self.grid, number: self.world.rank() }
+        Owner { grid: self.grid, number: self.here.world.rank() }
     }
 }
 
@@ -190,7 +203,7 @@ impl DiskNeeds<'_> {
         let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling()), Buffer::bytes_for(self.slot_words()));
         let (transfers, transfer_bytes) = self.transfers();
         let fixed = ctx.memory().total(self.fixed_bytes()) + transfer_bytes;
-        let RankPlace { world, ranks_here, .. } = self.place;
+        let Place { world, ranks_here } = self.place.here;
         let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
         let buffer = IoBuffer::memory_bytes;
         let least_reads = self.threads.max(2);
@@ -241,7 +254,7 @@ impl DiskNeeds<'_> {
     fn agreed_shape(&self, own: LevelShape) -> Result<LevelShape> {
         let LevelShape { blocks, strip_tiles, most_updates, room_tiles } = own;
         let mut words = [blocks.rows, blocks.cols, strip_tiles, most_updates].map(|count| count as u64);
-        self.place.world.all_reduce(Reduction::Min, &mut words)?;
+        self.place.here.world.all_reduce(Reduction::Min, &mut words)?;
         let [rows, cols, strip_tiles, most_updates] = words.map(|count| count as usize);
         Ok(LevelShape { blocks: BlockShape { rows, cols }, strip_tiles, most_updates, room_tiles })
     }

@@ -2,7 +2,6 @@
 
 use super::Shape;
 use super::blocks::{piece_row_bytes, stream_bytes};
-use super::panels::Panels;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -11,7 +10,9 @@ use crate::ops::solve::dots::vector_bytes;
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::plan::BLOCK;
-use crate::storage::{StorageContents, StorageOptions};
+use crate::storage::{StorageContents, StorageOptions, padded_bytes};
+use crate::store::IoBuffer;
+
 /// Bytes of the passes over files: buffers, heads.
 const PASS_BYTES: u64 = 4 << 20;
 
@@ -21,8 +22,8 @@ const ROW_BYTES: u64 = 128;
 /// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
 const PIECE_ROWS: usize = 128;
 
-/// Bytes of the name of a panel.
-const NAME_BYTES: u64 = 32;
+/// Bytes of the name of a panel, and of its group.
+const NAME_BYTES: u64 = 64;
 
 /// How wide the bands are, and what all takes with them.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +66,7 @@ impl BandNeeds<'_> {
             + Matrix::bytes_for(order, columns, solution)
             + Matrix::bytes_for(order, 1, triangle)
             + ROW_BYTES * order as u64
-            + Panels::memory_bytes(order, solution)
+            + IoBuffer::memory_bytes(padded_bytes(self.shape.panels().most_bytes(solution)))
             + storage
             + self.stream_bytes
             + PASS_BYTES
