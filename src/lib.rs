@@ -153,4 +153,7 @@ mod pages {
 
     #[doc = include_str!("../docs/FORMATS.md")]
     struct Formats;
+
+    #[doc = include_str!("../docs/OUT_OF_CORE.md")]
+    struct OutOfCore;
 }

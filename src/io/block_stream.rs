@@ -10,6 +10,7 @@ use crate::matrix::MatrixView;
 use crate::store::{IoBuffer, room_for_threads};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -40,7 +41,7 @@ pub struct BlockStreamOptions {
 /// What a stream has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BlockStreamStatistics {
-    /// Bytes read.
+    /// Bytes read, by all streams that add to its counter.
     pub read_bytes: u64,
     /// Seconds during which the thread was reading.
     pub read_seconds: f64,
@@ -84,6 +85,7 @@ pub struct StreamedBlock {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
+    read_bytes: Arc<AtomicU64>,
     changed: Condvar,
 }
 
@@ -95,7 +97,6 @@ struct State {
     closed: bool,
     /// Nothing more comes.
     ended: bool,
-    read_bytes: u64,
     reading: Duration,
     waiting: Duration,
 }
@@ -144,8 +145,20 @@ impl BlockStream {
         options: BlockStreamOptions,
         order: impl Iterator<Item = FileBlock> + Send + 'static,
     ) -> Result<BlockStream> {
+        BlockStream::counting(options, order, Arc::default())
+    }
+
+    /// The same, with the bytes that it reads added to a counter as they are read.
+    ///
+    /// # Errors
+    /// As [`BlockStream::new`].
+    pub fn counting(
+        options: BlockStreamOptions,
+        order: impl Iterator<Item = FileBlock> + Send + 'static,
+        read_bytes: Arc<AtomicU64>,
+    ) -> Result<BlockStream> {
         room_for_threads(1)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { read_bytes, ..Shared::default() });
         for _ in 0..options.buffers.max(1) {
             shared.lock().free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
         }
@@ -191,7 +204,7 @@ impl BlockStream {
     pub fn statistics(&self) -> BlockStreamStatistics {
         let state = self.shared.lock();
         BlockStreamStatistics {
-            read_bytes: state.read_bytes,
+            read_bytes: self.shared.read_bytes.load(Ordering::Relaxed),
             read_seconds: state.reading.as_secs_f64(),
             wait_seconds: state.waiting.as_secs_f64(),
         }
@@ -256,9 +269,9 @@ fn read_all(shared: &Shared, order: impl Iterator<Item = FileBlock>, forget: boo
         let start = Instant::now();
         let read = read_one(&place, &mut buffer, &mut line, forget);
         let failed = read.is_err();
+        shared.read_bytes.fetch_add(*read.as_ref().unwrap_or(&0), Ordering::Relaxed);
         let mut state = shared.lock();
         state.reading += start.elapsed();
-        state.read_bytes += read.as_ref().unwrap_or(&0);
         state.ready.push_back(read.map(|_| (place, buffer)));
         shared.changed.notify_all();
         if failed {

@@ -5,7 +5,7 @@
 pub(crate) mod cholesky;
 mod columns;
 mod determinant;
-mod disk_use;
+mod disk;
 pub mod distributed;
 mod distribution;
 mod eigenvalue;

@@ -3,18 +3,20 @@
 //!
 //! docs/OUT_OF_CORE.md says how they work and what they cost.
 
-pub use crate::ops::disk_use::DiskUse;
+pub use crate::ops::disk::DiskUse;
 pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport};
 pub use crate::ops::factor::disk::{cholesky, cholesky_over_ranks, plan_cholesky};
 pub use crate::ops::product::disk::{
-    OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm, plan_gemm,
-    plan_syrk, syrk,
+    OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm,
+    gemm_over_ranks, plan_gemm, plan_syrk, syrk, syrk_over_ranks,
 };
-pub use crate::ops::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths, solve};
+pub use crate::ops::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths, solve, solve_over_ranks};
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Side;
+use crate::ops::disk::Place;
+use crate::ops::distribution::team::Team;
 use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
 use crate::ops::trsm::{TrsmOptions, check_scalar};
 
@@ -41,11 +43,39 @@ pub fn trsm(
     system: &TrsmOptions<'_>,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
+    trsm_at((ctx, Place::alone()), paths, precision_bits, system, options)
+}
+
+/// [`trsm`] over the ranks of `team`: each solves for columns of its own, has a directory of its own below that of
+/// `paths`, and an equal share of its node's limit. Collective.
+///
+/// All ranks read the files, each its own columns, and rank 0 all of both once; rank 0 writes the solution.
+///
+/// # Errors
+/// As [`trsm`], the same on every rank; [`Error::Transport`].
+pub fn trsm_over_ranks(
+    ctx: &Context,
+    team: &Team,
+    paths: SolvePaths<'_>,
+    precision_bits: u32,
+    system: &TrsmOptions<'_>,
+    options: &OutOfCoreSolveOptions,
+) -> Result<OutOfCoreSolveReport> {
+    trsm_at((ctx, Place::of(team)), paths, precision_bits, system, options)
+}
+
+fn trsm_at(
+    call: (&Context, Place<'_>),
+    paths: SolvePaths<'_>,
+    precision_bits: u32,
+    system: &TrsmOptions<'_>,
+    options: &OutOfCoreSolveOptions,
+) -> Result<OutOfCoreSolveReport> {
     let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *system;
     if side == Side::Right {
         return Err(Error::InvalidArgument("trsm above a disk: the triangle stands on the left side".into()));
     }
     alpha.map(check_scalar).transpose()?;
     let system = TriangleOptions { uplo, op, diag, accuracy, alpha, caching: options.caching };
-    solve_triangle(ctx, paths, precision_bits, &system)
+    solve_triangle(call, paths, precision_bits, &system)
 }

@@ -108,6 +108,8 @@ pub struct DiskInput<'a> {
     pub entry_bytes: u64,
     /// Panels of a tile of the result; bands are whole tiles.
     pub tile_panels: usize,
+    /// Most panels of a band: whole tiles.
+    pub most_band_panels: usize,
     /// Bytes that do not depend on the cut.
     pub fixed_bytes: u64,
 }
@@ -167,9 +169,10 @@ pub struct WindowWords {
 }
 
 impl PlanInput<'_> {
-    /// The cut that keeps everything in memory at once.
+    /// The cut that keeps everything in memory at once, in the widest bands there may be.
     pub fn whole(&self) -> Cut {
-        let band_panels = self.left_panels.max(self.right_panels);
+        let most = self.disk.as_ref().map_or(usize::MAX, |disk| disk.most_band_panels);
+        let band_panels = self.left_panels.max(self.right_panels).min(most);
         Cut { batch_primes: self.primes, band_panels, chunk_rows: self.contracted }
     }
 
@@ -288,7 +291,8 @@ impl PlanInput<'_> {
         // Bands are whole tiles, which are single panels where the result is in memory.
         let tile = self.disk.as_ref().map_or(1, |disk| disk.tile_panels);
         let (left, right) = (self.left_panels.div_ceil(tile), self.right_panels.div_ceil(tile));
-        let mut band_tiles = left.max(right);
+        let most = self.disk.as_ref().map_or(usize::MAX, |disk| disk.most_band_panels / tile);
+        let mut band_tiles = left.max(right).min(most);
         loop {
             let band_panels = band_tiles * tile;
             let uncut = Cut { batch_primes: self.primes, band_panels, chunk_rows: self.contracted };

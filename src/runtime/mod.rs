@@ -9,7 +9,9 @@ mod cholesky_graph;
 mod count;
 pub mod graph;
 mod level_count;
+mod level_shape;
 mod local;
+mod outgoing;
 mod policy;
 pub mod protocol;
 mod residency;
@@ -19,7 +21,9 @@ pub use bottom_level::{BottomLevels, Weights};
 pub use cholesky_graph::{CholeskyGraph, Task};
 pub use count::{Baseline, CountOptions, baseline_bytes, baseline_traffic, count_moves};
 pub use level_count::{LevelBytes, LevelTraffic, count_level, least_level_bytes, level_options};
+pub use level_shape::{LevelSearch, MOST_STRIP_TILES};
 pub use local::{LocalScheduler, NO_SPARE, Planned, Ticket, creates, reads};
+pub use outgoing::{MOST_TRANSFERS, Outgoing};
 pub use policy::{BlockShape, Policy};
 pub use residency::{
     Access, Admission, CacheCounters, Eviction, EvictionOrder, Lease, Limits, Move, Owner, Residency, TaskMoves,

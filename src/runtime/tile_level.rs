@@ -29,6 +29,10 @@ pub struct LevelShape {
 }
 
 impl LevelShape {
+    /// Blocks of one tile, and runs of one task.
+    pub const SINGLE_TILES: LevelShape =
+        LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
+
     /// Most tiles that a run needs: its own, what is taken off them, and the tile on the diagonal.
     pub fn run_tiles(&self) -> usize {
         let operands = (self.strip_tiles + 1) * self.most_updates;
@@ -108,9 +112,13 @@ impl TileLevel {
         self.plan();
     }
 
-    /// Whether a run on a tile is wanted, where `most` runs may be under way: those on the first unfinished block
-    /// always; the others must leave half of the room to it, as it may wait for tiles of other ranks and go on later.
+    /// Whether a run on a tile is wanted, where `most` runs may be under way. On one rank always; on several those on
+    /// the first unfinished block; the others must leave half of the room to it, as it may wait for tiles of other
+    /// ranks and go on later.
     pub fn admits(&self, tile: TileId, most: usize) -> bool {
+        if self.owner.grid.size() == 1 {
+            return true;
+        }
         let mut blocks = self.blocks.iter();
         let first = blocks.next().is_none_or(|(&first, _)| first == self.all_blocks.block(tile));
         first || blocks.map(|(_, block)| block.runs).sum::<usize>() < most / 2

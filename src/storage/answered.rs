@@ -5,7 +5,7 @@
 use super::{
     Caching, Completion, DeleteRequest, GroupName, Identity, ObjectName, Priority, ReadRequest, Storage, StorageOptions,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::IoBuffer;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -122,22 +122,26 @@ impl AnsweredStorage {
         known.map_or(Ok(()), |damaged| self.delete(&damaged.group))
     }
 
-    /// Reads an object, and waits for it. Several may, with a tag each.
+    /// Reads an object into a buffer, and waits for it. Several may, with a tag each. The buffer stays, after an error
+    /// with anything in it.
     ///
     /// # Errors
     /// Those of the storage.
-    pub fn read_now(&self, object: ObjectName, buffer: IoBuffer, tag: u64) -> Result<IoBuffer> {
-        let priority = Priority::default();
-        self.storage.read(ReadRequest { objects: vec![object], buffer, tag, priority })?;
-        let Completion { result, buffer, .. } = self.answers.wait_for(tag);
-        result.map(|()| buffer.expect("a read has a buffer"))
+    pub fn read_now(&self, object: ObjectName, buffer: &mut Option<IoBuffer>, tag: u64) -> Result<()> {
+        if self.storage.object(&object).is_none() {
+            return Err(Error::InvalidArgument(format!("there is no stored object '{object}'")));
+        }
+        let (priority, own) = (Priority::default(), buffer.take().expect("there is a buffer"));
+        self.storage.read(ReadRequest { objects: vec![object], buffer: own, tag, priority })?;
+        let answer = self.answers.wait_for(tag);
+        *buffer = answer.buffer;
+        answer.result
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn answer(tag: u64) -> Completion {

@@ -56,6 +56,7 @@ pub use folder::{SimulatedFaults, SimulatedFolder, SystemFolder};
 pub use format::padded_bytes;
 pub use identity::Identity;
 pub use name::{GroupName, ObjectName};
+pub(crate) use open::is_storage;
 pub use queue::Priority;
 pub use rates::DiskRates;
 pub use request::{Caching, Calls, Completion, DeleteRequest, Deliver, Durability, FetchRequest, NewObject, Source};

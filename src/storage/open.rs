@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::store::IoBuffer;
 use std::any::Any;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -111,6 +112,11 @@ pub fn open(folder: Arc<dyn Folder>, identity: &Identity, options: &StorageOptio
     let identity = identity.checksum();
     let catalog = read_headers(files, identity, &found, options.threads)?;
     Ok(Directory { folder, identity, catalog, report, lock })
+}
+
+/// Whether a directory is one of objects.
+pub fn is_storage(path: &Path) -> bool {
+    path.join(IDENTITY).exists()
 }
 
 fn names(folder: &dyn Folder) -> Result<Vec<String>> {

@@ -82,8 +82,8 @@ pub struct SimulateCholesky {
     #[arg(long, value_name = "LIST", default_value = "cs_list", value_delimiter = ',', value_parser = broadcast())]
     broadcast: Vec<DeliveryKind>,
     /// Which task runs next: fifo, lifo, random (or random:SEED), by_ij, greedy, critical_path, panels,
-    /// leftmost.
-    #[arg(long, value_name = "LIST", default_value = "random:1", value_delimiter = ',', value_parser = Policy::by_name)]
+    /// leftmost, blocks:RxC [default: random:1; above a disk the blocks that read least].
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Policy::by_name)]
     policy: Vec<Policy>,
     /// Which tile leaves a full device.
     #[arg(long, value_name = "LIST", default_value = "fifo", value_delimiter = ',', value_parser = eviction())]
@@ -94,7 +94,8 @@ pub struct SimulateCholesky {
     /// Tiles of others that a process has room for [default: what host memory leaves].
     #[arg(long, value_name = "N", value_parser = size)]
     remote_tiles: Option<usize>,
-    /// Host memory of a process, for its own tiles and those of others [default: the machine's].
+    /// Host memory of a process, for its own tiles and those of others, above a disk for those in memory [default: the
+    /// machine's].
     #[arg(long, value_name = "SIZE", conflicts_with = "remote_tiles", value_parser = parse_size)]
     host_memory: Option<u64>,
     /// Workers of a process [default: the machine's].
@@ -116,7 +117,7 @@ pub struct SimulateCholesky {
     /// Processes in the trace.
     #[arg(long, value_name = "N", default_value = "16", value_parser = positive)]
     trace_processes: usize,
-    /// Also draw ready tasks, remote tiles and device memory over time, as SVG.
+    /// Also draw ready tasks, remote tiles and device memory, or tiles in memory above a disk, over time, as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

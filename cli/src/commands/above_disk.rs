@@ -6,6 +6,8 @@ use crate::session::Session;
 use crate::signals::{Mode, complete, in_mode};
 use serde::Serialize;
 use std::path::Path;
+use sunzi::comm::{Transport, agreed};
+use sunzi::distributed::{RankGrid, Team, TeamOptions};
 use sunzi::out_of_core::DiskUse;
 use sunzi::{Context, ContextBuilder, Error, Result};
 use sunzi_lab::engine::limited;
@@ -32,8 +34,34 @@ pub fn check_binary(paths: &[&Path]) -> Result<()> {
     )))
 }
 
-/// Runs `call` within the memory limit of the command; says how to go on where it ends early.
+/// Refuses a grid of ranks in one process.
+pub fn check_grid(grid: Option<RankGrid>, together: Option<&dyn Transport>) -> Result<()> {
+    match (grid, together) {
+        (Some(_), None) => {
+            Err(Error::InvalidArgument("--grid is for a factor on several ranks: start them with mpirun".into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Runs `call` within the memory limit of the command, in this process or by the ranks that work `together`, whose team
+/// it gets; says how to go on where it ends early.
 pub fn run<R>(
+    session: &Session,
+    builder: ContextBuilder,
+    (budget, directory): (Option<Budget>, &Path),
+    together: Option<&dyn Transport>,
+    call: impl FnOnce(&Context, Option<&Team>) -> Result<R>,
+) -> Result<R> {
+    let Some(world) = together else { return run_here(session, builder, (budget, directory), |ctx| call(ctx, None)) };
+    let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
+    let budget = budget.map(|budget| budget.of_node(team.node())).transpose()?;
+    let made = run_here(session, builder, (budget, directory), |ctx| call(ctx, Some(&team)));
+    team.close()?;
+    made
+}
+
+fn run_here<R>(
     session: &Session,
     builder: ContextBuilder,
     (budget, directory): (Option<Budget>, &Path),
@@ -79,4 +107,9 @@ pub fn finish(
     session.say(&format!(
         "{line}\n{directory}: {read} read, {written} written{found}; remove it once the {what} is all you need"
     ))
+}
+
+/// What is said of bytes that each of several ranks takes.
+pub fn each_of(ranks: usize) -> String {
+    if ranks > 1 { format!(" a rank, {ranks} ranks") } else { String::new() }
 }

@@ -52,10 +52,10 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Gen(args) => gen_matrix::run(session, &args),
         Command::Cholesky(args) if args.storage.directory.is_some() => factor::run_above_disk(session, &args, together),
         Command::Cholesky(args) => factor::run(session, &args.into(), together),
-        Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args),
+        Command::Solve(args) if args.storage.directory.is_some() => solve_above_disk::solve(session, &args, together),
         Command::Solve(args) => factor::run(session, &args.into(), together),
         Command::Inverse(args) => factor::run(session, &args.into(), together),
-        Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args),
+        Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args, together),
         Command::Trsm(args) => trsm::run(session, &args),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
@@ -83,13 +83,13 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
 /// Whether all ranks work on a command together.
 fn is_shared(command: &Command) -> bool {
     match command {
-        Command::Syrk(args) => args.storage.directory.is_none(),
-        Command::Gemm(args) => args.storage.directory.is_none(),
+        Command::Syrk(_) | Command::Gemm(_) => true,
         Command::Cholesky(args) => is_factored_together(&args.factor),
         Command::Solve(args) => {
             let is_plain = args.refine_from.is_none() && !args.factor.log_det;
-            is_plain && args.storage.directory.is_none() && is_factored_together(&args.factor)
+            is_plain && is_factored_together(&args.factor)
         }
+        Command::Trsm(args) => args.storage.directory.is_some(),
         Command::Bench(args) => bench::is_shared(args),
         _ => false,
     }

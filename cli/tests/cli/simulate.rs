@@ -70,3 +70,41 @@ fn what_cannot_be_simulated_is_refused() {
     assert!(sandbox.fail("simulate cholesky --processes 4 --problem QAP99", 2).contains("QAP10"));
     assert!(sandbox.fail("simulate cholesky --processes 4 --order 1e9", 2).contains("tile rows"));
 }
+
+#[test]
+fn processes_are_simulated_above_disks() {
+    let sandbox = Sandbox::new();
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/machines/two-cores.toml")).unwrap();
+    sandbox.write("disk.toml", &text);
+    sandbox.write(
+        "both.toml",
+        format!(
+            "{text}\n[device]\ncount = 1\nmemory_bytes = 500000000\nlaunch_seconds = 0.0\n\
+        up_bandwidth = 1e9\ndown_bandwidth = 1e9\nlatency = 0.0\n"
+        ),
+    );
+    let small = "simulate cholesky --machine disk.toml --processes 2 --order 2500 --host-memory 100M";
+    let text = sandbox.run(&format!("{small} --report r.json --trace t.json --plot p.svg"));
+    assert!(text.contains("policy blocks:3x3") && text.contains("read for tasks"), "{text}");
+    let report = sandbox.json("r.json");
+    let disk = &report["simulations"][0]["disk"];
+    assert!(disk["read_bytes"].as_f64() >= disk["least_read_bytes"].as_f64().map(|least| 0.8 * least), "{disk}");
+    assert!(disk["peak_tiles"].as_u64() <= disk["room_tiles"].as_u64(), "{disk}");
+    assert!(sandbox.text("t.json").contains("disk read") && sandbox.text("p.svg").contains("tiles in the memory"));
+    let table = sandbox.run(&format!("{small} --policy blocks:2x2,blocks:2x1"));
+    assert!(table.lines().nth(1).unwrap().ends_with("disk reads disk writes"), "{table}");
+    assert_eq!(table.lines().count(), 4, "{table}");
+    let cases = [
+        ("--machine disk.toml --policy fifo", "policy fifo above a disk"),
+        ("--machine disk.toml --policy blocks:90x90 --order 20000", "blocks of 90 x 90 tiles need room for"),
+        ("--machine disk.toml --broadcast synchronous", "the synchronous algorithm above a disk"),
+        ("--machine disk.toml --host-memory 11M", "a task needs 3 tiles of 4063232 bytes"),
+        ("--machine disk.toml --remote-tiles 9", "9 slots"),
+        ("--machine both.toml", "device and disk"),
+    ];
+    for (options, expected) in cases {
+        let size = if options.contains("--order") { "" } else { "--order 2500" };
+        let error = sandbox.fail(&format!("simulate cholesky --processes 2 {size} {options}"), 2);
+        assert!(error.contains(expected), "{options}: {error}");
+    }
+}

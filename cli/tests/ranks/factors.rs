@@ -15,8 +15,6 @@ pub const CASES: &[Case] = &[
     Case { name: "factors::solve_writes_the_file_of_one_process", ranks: &[3], run: Run::Launcher(solutions) },
     Case { name: "factors::the_bad_minor_is_that_of_one_process", ranks: &[1, 3], run: Run::Launcher(indefinite) },
     Case { name: "factors::an_error_is_one_line_and_one_code", ranks: &[4], run: Run::Launcher(errors) },
-    Case { name: "factors::above_disks_it_is_the_same_file", ranks: &[4], run: Run::Launcher(above_disks) },
-    Case { name: "factors::killed_above_disks_it_goes_on", ranks: &[3], run: Run::Alone(killed_above_disks) },
     Case { name: "factors::a_killed_rank_ends_the_job", ranks: &[3], run: Run::Alone(killed) },
 ];
 
@@ -147,45 +145,4 @@ fn killed(launcher: &Launcher, ranks: usize) {
     assert!(ended.status.is_some_and(|status| !status.success()) && ended.took < SOON, "{}", ended.report());
     assert!((ended.output.clone() + &ended.errors).contains("signal"), "{}", ended.report());
     assert!(ended.left.is_empty() && !at.join(mark).exists());
-}
-
-/// Each rank has a directory of its own; what one finds there it does not compute again, on other ranks too.
-fn above_disks(launcher: &Launcher, ranks: usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    alone(at, "gen lehmer --rows 150 --cols 150 --precision 200 -o A.bin");
-    alone(at, "cholesky A.bin -o L1.bin");
-    let line = "cholesky @/A.bin -o @/L.bin --storage @/tiles --tile 16 --threads 1 --memory 400M --report @/r.json";
-    for (grid, found) in [("2x2", false), ("2x2", true), ("1x4", true)] {
-        let ended = on_ranks(launcher, ranks, 2, at, &format!("{line} --grid {grid}"));
-        ended.expect_success();
-        assert!(ended.output.contains(&format!("{ranks} ranks as {}", grid.replace('x', " x "))), "{}", ended.report());
-        same(at, "L1.bin", "L.bin");
-        let report = json(&at.join("r.json"));
-        assert_eq!(report["tiles_found"].as_u64().unwrap() > 0, found, "{}", ended.report());
-        assert!((0..ranks).all(|rank| at.join(format!("tiles/rank-{rank}/identity.json")).exists()));
-        std::fs::remove_file(at.join("L.bin")).unwrap();
-    }
-    let ended = on_ranks(launcher, ranks, 2, at, "cholesky @/A.bin -o @/L.bin --storage @/tiles --tile 16 --memory 9M");
-    refused(&ended, 4, "at least");
-    assert!(!at.join("L.bin").exists());
-}
-
-fn killed_above_disks(launcher: &Launcher, ranks: usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    alone(at, "gen minij --rows 400 --cols 400 --precision 512 -o A.bin");
-    alone(at, "cholesky A.bin -o L1.bin");
-    let mark = "to-be-killed-above-disks.bin";
-    let line = format!("cholesky @/A.bin -o @/{mark} --storage @/tiles --threads 1 --tile 16 --kernel reference");
-    let ended = std::thread::scope(|scope| {
-        scope.spawn(|| kill_one(mark));
-        on_ranks(launcher, ranks, ranks, at, &line)
-    });
-    assert!(ended.status.is_some_and(|status| !status.success()) && ended.took < SOON, "{}", ended.report());
-    assert!(ended.left.is_empty() && !at.join(mark).exists());
-    let ended = on_ranks(launcher, ranks, ranks, at, &line.replace(" --kernel reference", " --report @/r.json"));
-    ended.expect_success();
-    same(at, "L1.bin", mark);
-    assert!(json(&at.join("r.json"))["tiles_found"].as_u64().unwrap() > 0, "{}", ended.report());
 }

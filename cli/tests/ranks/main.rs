@@ -1,5 +1,6 @@
 //! The program, and the baselines that need ranks, under MPI.
 
+mod above_disks;
 mod baselines;
 mod factors;
 // Other tests have cases of the other kinds.
@@ -15,6 +16,7 @@ mod signals;
 use harness::{Case, Run};
 
 fn main() {
-    let all: [&[Case]; 5] = [program::CASES, memory::CASES, factors::CASES, baselines::CASES, signals::CASES];
+    let all: [&[Case]; 6] =
+        [program::CASES, memory::CASES, factors::CASES, above_disks::CASES, baselines::CASES, signals::CASES];
     harness::run(&all.into_iter().flatten().collect::<Vec<_>>());
 }

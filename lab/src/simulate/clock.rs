@@ -25,9 +25,13 @@ pub(super) enum EventKind {
     Computed,
     /// The result of a job is where others can have it.
     Done,
+    /// A disk has answered a request.
+    Moved,
+    /// A worker has put a tile, by its code, into its place.
+    Placed,
 }
 
-const KINDS: [EventKind; 7] = [
+const KINDS: [EventKind; 9] = [
     EventKind::Arrive,
     EventKind::Take,
     EventKind::Depart,
@@ -35,6 +39,8 @@ const KINDS: [EventKind; 7] = [
     EventKind::Loaded,
     EventKind::Computed,
     EventKind::Done,
+    EventKind::Moved,
+    EventKind::Placed,
 ];
 
 /// Bits of a process in an entry; the kind lies above.
@@ -61,7 +67,7 @@ pub(super) struct TimedEvent {
     pub kind: EventKind,
     /// To whom.
     pub process: usize,
-    /// Number of an envelope or a job, or code of a tile.
+    /// Number of an envelope, a job or a request, or code of a tile.
     pub value: u32,
 }
 

@@ -164,8 +164,15 @@ impl World<'_> {
 
     /// A run is done, and its result where others can have it.
     pub(super) fn done(&mut self, number: u32) -> Result<()> {
+        let (now, Job { process, run, .. }) = (self.now, self.jobs.get(number));
+        if self.levels.get_mut(*process).is_some_and(|level| !level.hands_over(run, number, now)) {
+            return Ok(());
+        }
         let Job { process, run, .. } = self.jobs.take(number);
         self.watch.done(process, &run);
+        if let Some(level) = self.levels.get_mut(process) {
+            level.done(&run, now);
+        }
         self.processes[process].handle(Event::Done(run));
         self.poll(process)
     }

@@ -3,7 +3,7 @@
 //! Knows: numbers. Does not know: where a file lies, what the numbers are used for.
 
 use serde::{Deserialize, Serialize};
-use sunzi::advanced::runtime::Task;
+use sunzi::advanced::runtime::{LevelShape, Task};
 use sunzi::{Error, Result};
 
 /// The TSUBAME 2.5 of 2013 to 2017, with a source for each value.
@@ -21,6 +21,8 @@ pub struct Machine {
     pub network: Network,
     /// Devices of a process; without them the processors do everything.
     pub device: Option<Device>,
+    /// The disk below the memory of a process; without one memory holds all tiles.
+    pub disk: Option<Disk>,
     /// Flop/s of each kind of task.
     pub rates: Rates,
     /// What is factored.
@@ -37,7 +39,8 @@ pub struct Layout {
     pub nodes_per_rack: usize,
     /// Threads of a process that run tasks.
     pub workers: usize,
-    /// Bytes of host memory that a process has for its own tiles and those of others.
+    /// Bytes of host memory that a process has for its own tiles and those of others; above a disk for those of them
+    /// that are in memory.
     pub host_memory_bytes: u64,
 }
 
@@ -79,6 +82,46 @@ pub struct Device {
     pub node_bandwidth: Option<f64>,
 }
 
+/// A disk. Seconds, and bytes per second.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Disk {
+    /// Of reads.
+    pub read_bandwidth: f64,
+    /// Of writes.
+    pub write_bandwidth: f64,
+    /// Of a request, from its last byte to its answer.
+    pub latency: f64,
+    /// Whether the processes of a node share one; else each has one of its own.
+    #[serde(default)]
+    pub shared: bool,
+    /// Bytes that a process may have under way of what its tasks read, and as many of what they have finished, which is
+    /// also what they may finish together; without it any number.
+    pub in_flight_bytes: Option<u64>,
+    /// Bytes of an element of the matrix, which lies there as well; without it those of tiles.
+    pub matrix_element_bytes: Option<u64>,
+    /// Bytes of an element in memory; without it those of tiles.
+    pub memory_element_bytes: Option<u64>,
+    /// Bytes of finished tiles that a worker makes ready for tasks; without it that takes no time.
+    pub convert_bandwidth: Option<f64>,
+}
+
+impl Disk {
+    /// A disk that moves so many bytes in a second each way, without latency.
+    pub fn with_bandwidth(bandwidth: f64) -> Disk {
+        Disk {
+            read_bandwidth: bandwidth,
+            write_bandwidth: bandwidth,
+            latency: 0.0,
+            shared: false,
+            in_flight_bytes: None,
+            matrix_element_bytes: None,
+            memory_element_bytes: None,
+            convert_bandwidth: None,
+        }
+    }
+}
+
 /// Flop/s.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -99,7 +142,7 @@ pub struct Rates {
 pub struct Tiles {
     /// Rows of a tile.
     pub rows: usize,
-    /// Bytes of an element.
+    /// Bytes of an element, as tiles travel and as finished ones lie on a disk.
     pub element_bytes: u64,
 }
 
@@ -142,6 +185,27 @@ impl Machine {
     /// Bytes of a tile.
     pub fn tile_bytes(&self) -> u64 {
         (self.tiles.rows as u64).pow(2) * self.tiles.element_bytes
+    }
+
+    /// Bytes of a tile of the matrix on a disk.
+    pub(super) fn matrix_tile_bytes(&self) -> u64 {
+        self.tile_bytes_of(|disk| disk.matrix_element_bytes)
+    }
+
+    fn tile_bytes_of(&self, element_bytes: impl Fn(&Disk) -> Option<u64>) -> u64 {
+        let own = self.disk.as_ref().and_then(element_bytes);
+        (self.tiles.rows as u64).pow(2) * own.unwrap_or(self.tiles.element_bytes)
+    }
+
+    /// Tiles that the memory of a process above a disk has room for.
+    pub(super) fn level_room_tiles(&self) -> usize {
+        (self.layout.host_memory_bytes / self.tile_bytes_of(|disk| disk.memory_element_bytes)) as usize
+    }
+
+    /// Finished tiles that may be on their way to the disk of a process.
+    pub(super) fn written_together(&self) -> usize {
+        let bytes = self.disk.as_ref().and_then(|disk| disk.in_flight_bytes);
+        bytes.map_or(usize::MAX, |bytes| (bytes / self.tile_bytes()) as usize)
     }
 
     /// Tiles that a device has room for.
@@ -190,6 +254,15 @@ impl Machine {
             speeds.extend(device.node_bandwidth.map(|value| ("device.node_bandwidth", value)));
             delays.extend([("device.launch_seconds", device.launch_seconds), ("device.latency", device.latency)]);
         }
+        if let Some(disk) = &self.disk {
+            counts.extend(disk.in_flight_bytes.map(|bytes| ("disk.in_flight_bytes", bytes)));
+            counts.extend(disk.matrix_element_bytes.map(|bytes| ("disk.matrix_element_bytes", bytes)));
+            counts.extend(disk.memory_element_bytes.map(|bytes| ("disk.memory_element_bytes", bytes)));
+            speeds.extend([("disk.read_bandwidth", disk.read_bandwidth)]);
+            speeds.extend([("disk.write_bandwidth", disk.write_bandwidth)]);
+            speeds.extend(disk.convert_bandwidth.map(|value| ("disk.convert_bandwidth", value)));
+            delays.extend([("disk.latency", disk.latency)]);
+        }
         if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(format!("{key} = 0: it must be at least 1"));
         }
@@ -207,16 +280,31 @@ impl Machine {
 
     fn check_tiles(&self) -> std::result::Result<(), String> {
         let Tiles { rows, element_bytes } = self.tiles;
+        let disk = self.disk.as_ref();
+        let others = disk.iter().flat_map(|disk| [disk.matrix_element_bytes, disk.memory_element_bytes]).flatten();
+        let element_bytes = others.fold(element_bytes, u64::max);
         let bytes = (rows as u128).saturating_pow(2).saturating_mul(element_bytes.into());
         if bytes > u128::from(u32::MAX) << 10 {
             return Err(format!(
                 "tiles of {rows} rows with {element_bytes} bytes an element: {bytes} bytes are too many"
             ));
         }
+        let least_room = LevelShape::SINGLE_TILES.least_room(1);
         match &self.device {
             // An update holds three tiles.
             Some(device) if self.room_tiles() < 3 => {
                 Err(format!("device.memory_bytes = {}: an update needs 3 tiles of {bytes} bytes", device.memory_bytes))
+            }
+            Some(_) if disk.is_some() => {
+                Err("device and disk: a process above a disk does all work by its workers, leave one of the two out"
+                    .into())
+            }
+            None if disk.is_some() && self.level_room_tiles() < least_room => {
+                let (memory, each) =
+                    (self.layout.host_memory_bytes, self.tile_bytes_of(|disk| disk.memory_element_bytes));
+                Err(format!(
+                    "layout.host_memory_bytes = {memory}: above a disk a task needs {least_room} tiles of {each} bytes"
+                ))
             }
             _ => Ok(()),
         }

@@ -7,7 +7,8 @@ use sunzi::Result;
 use sunzi::advanced::runtime::protocol::{Event, Message};
 
 impl World<'_> {
-    /// Sends a message; a tile waits for its turn on the link out of its node.
+    /// Sends a message; a tile waits for its turn on the link out of its node, and before a process above a disk until
+    /// few others come there.
     pub(super) fn send(&mut self, from: usize, to: usize, message: Message) -> Result<()> {
         let factor = self.noise.factor() * self.hosts[from].slowness;
         let Message::Tile { tile, .. } = message else {
@@ -17,12 +18,24 @@ impl World<'_> {
         };
         self.watch.read(from, tile)?;
         let envelope = self.envelopes.put(Envelope { from: from as u32, factor, message });
+        if self.levels.get_mut(to).is_none_or(|level| level.lets_come(envelope)) {
+            self.ship(to, envelope);
+        }
+        Ok(())
+    }
+
+    /// A tile takes its turn on the link out of its node.
+    pub(super) fn ship(&mut self, to: usize, envelope: u32) {
+        let Envelope { from, factor, message } = self.envelopes.get(envelope);
+        let (from, factor) = (*from as usize, *factor);
+        let Message::Tile { tile, .. } = message else { return };
+        let tile = *tile;
         if self.links.is_local(from, to) {
             let span = self.links.copy(from, self.now, factor);
             self.record(from, Track::Out, tile, span.start, span.end);
             self.clock.set(span.end, EventKind::Sent, from, code(tile));
             self.post(to, span.end, envelope);
-            return Ok(());
+            return;
         }
         let span = self.links.leave(from, self.now, factor);
         self.record(from, Track::Out, tile, span.start, span.end);
@@ -32,7 +45,6 @@ impl World<'_> {
         } else {
             self.depart(to, envelope);
         }
-        Ok(())
     }
 
     /// The first bytes of a tile leave.
@@ -73,10 +85,12 @@ impl World<'_> {
     /// The progress thread has dealt with an envelope.
     pub(super) fn take(&mut self, process: usize, envelope: u32) -> Result<()> {
         let Envelope { from, message, .. } = self.envelopes.take(envelope);
-        if let Message::Tile { tile, .. } = message {
-            self.watch.came(process, tile)?;
-        }
+        let tile = if let Message::Tile { tile, .. } = message { Some(tile) } else { None };
+        tile.map_or(Ok(()), |tile| self.watch.came(process, tile))?;
         self.processes[process].handle(Event::Message { from: from as usize, message });
+        if let (Some(level), Some(tile)) = (self.levels.get_mut(process), tile) {
+            level.keep(tile);
+        }
         self.poll(process)
     }
 }

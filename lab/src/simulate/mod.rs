@@ -8,10 +8,15 @@
 
 mod accelerator;
 mod clock;
+#[cfg(test)]
+mod disk_tests;
+mod disks;
 mod jobs;
+mod level;
 mod links;
 mod machine;
 mod mail;
+mod moves;
 mod options;
 mod record;
 mod report;
@@ -24,10 +29,10 @@ mod tests;
 mod watch;
 mod world;
 
-pub use machine::{Device, Layout, Machine, Network, Rates, Tiles};
+pub use machine::{Device, Disk, Layout, Machine, Network, Rates, Tiles};
 pub use options::SimulationOptions;
 pub use record::{Level, Recorder, Sample, TraceSpan, Track};
-pub use report::{Busy, MessageCounts, Messages, Simulation};
+pub use report::{Busy, DiskFigures, MessageCounts, Messages, Simulation};
 pub use soak::{SoakCase, soak_case};
 pub use study::{MatrixSize, SimulateCholesky, Soak, cholesky, soak};
 

@@ -3,7 +3,10 @@
 use super::Machine;
 use super::clock::MOST_PROCESSES;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
-use sunzi::advanced::runtime::{Eviction, Policy};
+use sunzi::advanced::runtime::{
+    BlockShape, CholeskyGraph, Eviction, LevelBytes, LevelSearch, LevelShape, MOST_STRIP_TILES, Owner, Policy,
+    least_level_bytes, level_options,
+};
 use sunzi::distributed::RankGrid;
 use sunzi::{Error, Result};
 
@@ -24,13 +27,14 @@ pub struct SimulationOptions {
     pub delivery: DeliveryKind,
     /// When a process may end.
     pub termination: Termination,
-    /// Which ready tile is worked on next.
+    /// Which ready tile is worked on next; above a disk some blocks, as [`SimulationOptions::above_disk`] chooses.
     pub policy: Policy,
     /// Which tile leaves a full device.
     pub eviction: Eviction,
     /// Tiles of other processes that have room at a time; `None` for what host memory leaves.
     pub slots: Option<usize>,
-    /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices.
+    /// Updates that a task may bring to a tile at once: one, as in the paper, for times; more only without devices, and
+    /// above a disk only where there is room for their operands.
     pub most_updates: usize,
     /// Seed of all times.
     pub seed: u64,
@@ -61,14 +65,61 @@ impl SimulationOptions {
         }
     }
 
+    /// The same above a disk: with the blocks that read the fewest bytes, the smallest of what the processes would
+    /// choose, as in a real run.
+    pub fn above_disk(self, machine: &Machine) -> SimulationOptions {
+        let shapes = (0..self.grid.size()).map(|process| {
+            self.with_search(machine, process, |search| {
+                let LevelShape { blocks, most_updates, .. } = search.best();
+                [blocks.rows, blocks.cols, most_updates]
+            })
+        });
+        let least = |one: [usize; 3], other: [usize; 3]| std::array::from_fn(|at| one[at].min(other[at]));
+        let [rows, cols, most_updates] = shapes.reduce(least).unwrap_or([1; 3]);
+        SimulationOptions { policy: Policy::Blocks { rows, cols }, most_updates, ..self }
+    }
+
+    /// What the memory of a process above a disk goes by; `None` for other machines, and other policies.
+    pub(super) fn level_shape(&self, machine: &Machine) -> Option<LevelShape> {
+        let Policy::Blocks { rows, cols } = self.policy else { return None };
+        machine.disk.as_ref()?;
+        let blocks = BlockShape { rows: rows.max(1), cols: cols.max(1) };
+        Some(self.with_search(machine, 0, |search| search.with_blocks(blocks, search.most_updates)))
+    }
+
+    /// The fewest bytes that all processes read for their tasks.
+    pub(super) fn least_read_bytes(&self, machine: &Machine) -> u64 {
+        let Some(LevelShape { blocks, .. }) = self.level_shape(machine) else { return 0 };
+        let least = |search: LevelSearch<'_>| least_level_bytes((search.graph, search.owner), blocks, search.bytes);
+        (0..self.grid.size()).map(|process| self.with_search(machine, process, least)).sum()
+    }
+
+    fn with_search<T>(&self, machine: &Machine, process: usize, then: impl FnOnce(LevelSearch<'_>) -> T) -> T {
+        let (graph, owner) = (CholeskyGraph { tiles: self.tiles(machine) }, Owner { grid: self.grid, number: process });
+        let (entries, finished) = (|_| machine.matrix_tile_bytes(), |_| machine.tile_bytes());
+        then(LevelSearch {
+            graph,
+            owner,
+            room_tiles: machine.level_room_tiles(),
+            strip_tiles: machine.written_together().clamp(1, MOST_STRIP_TILES),
+            most_updates: self.most_updates.clamp(1, graph.tiles.max(1)),
+            workers: machine.layout.workers,
+            bytes: LevelBytes { entries: &entries, finished: &finished },
+        })
+    }
+
     /// Tile rows on a machine.
     pub fn tiles(&self, machine: &Machine) -> usize {
         self.order.div_ceil(machine.tiles.rows as u64) as usize
     }
 
-    /// Slots that host memory leaves beside the own tiles of the process with most of them, at most all tiles.
+    /// Slots that host memory leaves beside the own tiles of the process with most of them, at most all tiles. Above a
+    /// disk, where tiles of others lie, one for each of them.
     pub fn slots(&self, machine: &Machine) -> usize {
         let tiles = self.tiles(machine);
+        if machine.disk.is_some() {
+            return self.grid.useful_slots(tiles, usize::MAX);
+        }
         let own = (0..self.grid.size()).map(|process| self.grid.own_tiles(tiles, process)).max().unwrap_or(0) as u64;
         let fitting = (machine.layout.host_memory_bytes / machine.tile_bytes()).saturating_sub(own);
         let all = tiles * (tiles + 1) / 2;
@@ -78,6 +129,15 @@ impl SimulationOptions {
     /// What the protocol is told.
     pub(super) fn protocol(&self, machine: &Machine) -> ProtocolOptions {
         let workers = machine.layout.workers;
+        if let Some(shape) = self.level_shape(machine) {
+            return ProtocolOptions {
+                delivery: self.delivery,
+                termination: self.termination,
+                slots: self.slots(machine),
+                imports: true,
+                ..level_options(&shape, workers)
+            };
+        }
         // The processors factor one tile on the diagonal at a time.
         let devices = machine.device.as_ref().map(|device| {
             let grid = RankGrid::for_ranks(device.count);
@@ -124,6 +184,36 @@ impl SimulationOptions {
                 return refused(format!("slow process {process} with factor {factor}: {least}"));
             }
         }
+        self.check_above_disk(machine).map_err(Error::InvalidArgument)?;
         self.grid.check(tiles as usize, self.slots(machine))
+    }
+
+    fn check_above_disk(&self, machine: &Machine) -> std::result::Result<(), String> {
+        if machine.disk.is_none() || self.grid.size() == 0 {
+            return Ok(());
+        }
+        if let Some(slots) = self.slots {
+            return Err(format!(
+                "{slots} slots for tiles of others above a disk: these lie there, and need none in memory"
+            ));
+        }
+        if self.delivery == DeliveryKind::Synchronous {
+            return Err("the synchronous algorithm above a disk: it takes up all tiles in every step".into());
+        }
+        let Some(shape) = self.level_shape(machine) else {
+            let policy = self.policy.name();
+            return Err(format!(
+                "policy {policy} above a disk: choose blocks of so many rows and columns, as blocks:7x5"
+            ));
+        };
+        let own = (0..self.grid.size()).map(|process| self.grid.own_tiles(self.tiles(machine), process));
+        let (rows, cols, room) = (shape.blocks.rows, shape.blocks.cols, shape.room_tiles);
+        let least = shape.least_room(rows.saturating_mul(cols).min(own.max().unwrap_or(0)));
+        if least > room {
+            return Err(format!(
+                "blocks of {rows} x {cols} tiles need room for {least} tiles, memory has it for {room}"
+            ));
+        }
+        Ok(())
     }
 }

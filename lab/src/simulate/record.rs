@@ -1,5 +1,6 @@
 //! Recordings of a run: spans for a trace, and figures over time. Both keep to a size.
 
+use super::level::Level as Memory;
 use super::world::Host;
 use sunzi::advanced::runtime::protocol::TaskMachine;
 use sunzi::advanced::tile::TileId;
@@ -27,12 +28,28 @@ pub enum Track {
     In,
     /// Workers waiting for the device or for tiles on their way to it.
     Wait,
+    /// Reads of a disk.
+    DiskRead,
+    /// Writes of a disk.
+    DiskWrite,
+    /// Workers making what was read of a tile what tasks read.
+    Convert,
 }
 
 impl Track {
     /// All of them.
-    pub const ALL: [Track; 7] =
-        [Track::Kernel, Track::Processor, Track::Up, Track::Down, Track::Out, Track::In, Track::Wait];
+    pub const ALL: [Track; 10] = [
+        Track::Kernel,
+        Track::Processor,
+        Track::Up,
+        Track::Down,
+        Track::Out,
+        Track::In,
+        Track::Wait,
+        Track::DiskRead,
+        Track::DiskWrite,
+        Track::Convert,
+    ];
 
     /// Its name in a trace.
     pub fn name(self) -> &'static str {
@@ -44,6 +61,9 @@ impl Track {
             Track::Out => "send",
             Track::In => "receive",
             Track::Wait => "wait",
+            Track::DiskRead => "disk read",
+            Track::DiskWrite => "disk write",
+            Track::Convert => "convert",
         }
     }
 }
@@ -83,6 +103,8 @@ pub struct Sample {
     pub slots: Level,
     /// Bytes on devices.
     pub device_bytes: Level,
+    /// Tiles in memories above disks.
+    pub held_tiles: Level,
 }
 
 /// What is recorded.
@@ -120,7 +142,7 @@ impl Recorder {
     }
 
     /// Takes in that nothing happens before `time`.
-    pub(super) fn advance(&mut self, time: f64, processes: &[TaskMachine], hosts: &[Host]) {
+    pub(super) fn advance(&mut self, time: f64, processes: &[TaskMachine], hosts: &[Host], levels: &[Memory]) {
         let Some(interval) = self.interval else { return };
         if time < self.next {
             return;
@@ -135,6 +157,7 @@ impl Recorder {
             ready: level(&|process| processes[process].ready() as u64),
             slots: level(&|process| processes[process].slots_in_use() as u64),
             device_bytes: level(&bytes),
+            held_tiles: level(&|process| levels.get(process).map_or(0, |memory| memory.held_tiles() as u64)),
         });
         self.next = time + interval;
         if self.samples.len() == 2 * SAMPLES {

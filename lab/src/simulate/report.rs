@@ -1,11 +1,12 @@
 //! What came of a simulation.
 
 use super::SimulationOptions;
+use super::level::LevelCounts;
 use super::world::World;
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::advanced::runtime::protocol::{Counters, DeliveryKind, Termination};
-use sunzi::advanced::runtime::{BottomLevels, CholeskyGraph, Eviction, Task, Weights};
+use sunzi::advanced::runtime::{BottomLevels, CholeskyGraph, Eviction, LevelTraffic, Policy, Task, Weights};
 use sunzi::advanced::tile::TileId;
 use sunzi::distributed::RankGrid;
 
@@ -61,6 +62,38 @@ pub struct Busy {
     pub workers_loading: f64,
     /// Workers that wait for the device.
     pub workers_queueing: f64,
+}
+
+/// What the disks of all processes did. Bytes, and parts from 0 to 1.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct DiskFigures {
+    /// Tiles that a process has room for.
+    pub room_tiles: usize,
+    /// Tile rows and columns of a process in a block.
+    pub block_tiles: (usize, usize),
+    /// Most tiles of a run.
+    pub strip_tiles: usize,
+    /// Most tiles in the memory of a process.
+    pub peak_tiles: usize,
+    /// Bytes that tasks needed, by kind, and bytes written: own tiles and those of others.
+    #[serde(flatten)]
+    pub traffic: LevelTraffic,
+    /// Those read for tasks together.
+    pub read_bytes: u64,
+    /// The fewest that blocks of this shape read.
+    pub least_read_bytes: u64,
+    /// Finished tiles that tasks read and that were in memory still.
+    pub reused_bytes: u64,
+    /// Finished tiles read for other processes.
+    pub sent_bytes: u64,
+    /// The part of the makespan that a worker had nothing to do while runs waited for tiles or for room, on average.
+    pub waiting_for_tiles: f64,
+    /// The part that a worker waited to hand over what it had finished.
+    pub waiting_to_write: f64,
+    /// The part that a disk moved something, on average.
+    pub busy: f64,
+    /// That of the busiest one.
+    pub busiest: f64,
 }
 
 /// The figures of one simulation. Seconds, bytes, TFLOP/s.
@@ -120,6 +153,9 @@ pub struct Simulation {
     pub baseline_bytes: u64,
     /// What was busy.
     pub busy: Busy,
+    /// What the disks did, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskFigures>,
     /// Events of the simulation.
     pub events: u64,
     /// Seconds that the simulation took.
@@ -145,7 +181,7 @@ impl World<'_> {
             tiles: self.graph.tiles,
             delivery: options.delivery,
             termination: options.termination,
-            policy: options.policy.name().to_string(),
+            policy: options.policy_name(),
             eviction: options.eviction,
             slots: options.slots(machine),
             workers: machine.layout.workers,
@@ -166,9 +202,41 @@ impl World<'_> {
             down_bytes,
             baseline_bytes: bounds.baseline_tiles * machine.tile_bytes(),
             busy: self.busy(makespan),
+            disk: self.disk_figures(makespan),
             events: self.clock.count(),
             wall_seconds: begin.elapsed().as_secs_f64(),
         }
+    }
+
+    fn disk_figures(&self, makespan: f64) -> Option<DiskFigures> {
+        let (disks, shape) = (self.disks.as_ref()?, self.options.level_shape(self.machine)?);
+        let all = || self.levels.iter().map(|level| level.counts());
+        let sum = |of: &dyn Fn(&LevelCounts) -> u64| all().map(|one| of(&one)).sum::<u64>();
+        let traffic = LevelTraffic {
+            entry_bytes: sum(&|one| one.traffic.entry_bytes),
+            operand_bytes: sum(&|one| one.traffic.operand_bytes),
+            written_bytes: sum(&|one| one.traffic.written_bytes),
+        };
+        let workers = makespan * (self.levels.len() * self.machine.layout.workers) as f64;
+        let [waiting_for_tiles, waiting_to_write] =
+            [|one: LevelCounts| one.wait_seconds, |one: LevelCounts| one.write_wait_seconds]
+                .map(|of| all().map(of).sum::<f64>() / workers.max(f64::MIN_POSITIVE));
+        let [busy, busiest] = disks.busy(makespan);
+        Some(DiskFigures {
+            room_tiles: shape.room_tiles,
+            block_tiles: (shape.blocks.rows, shape.blocks.cols),
+            strip_tiles: shape.strip_tiles,
+            peak_tiles: all().map(|one| one.peak_tiles).max().unwrap_or(0),
+            least_read_bytes: self.options.least_read_bytes(self.machine),
+            read_bytes: traffic.read_bytes(),
+            reused_bytes: sum(&|one| one.used_bytes).saturating_sub(traffic.operand_bytes),
+            sent_bytes: sum(&|one| one.sent_bytes),
+            traffic,
+            waiting_for_tiles,
+            waiting_to_write,
+            busy,
+            busiest,
+        })
     }
 
     fn busy(&self, makespan: f64) -> Busy {
@@ -255,9 +323,17 @@ impl Bounds {
 }
 
 impl SimulationOptions {
+    /// The policy, with the sides of blocks.
+    fn policy_name(&self) -> String {
+        match self.policy {
+            Policy::Blocks { rows, cols } => format!("blocks:{rows}x{cols}"),
+            policy => policy.name().to_string(),
+        }
+    }
+
     /// A short name of the choices: delivery, termination, policy, eviction.
     pub fn label(&self) -> String {
         let termination = if self.termination == Termination::Lists { "lists" } else { "all_to_all" };
-        format!("{} {termination} {} {}", self.delivery.name(), self.policy.name(), self.eviction.name())
+        format!("{} {termination} {} {}", self.delivery.name(), self.policy_name(), self.eviction.name())
     }
 }

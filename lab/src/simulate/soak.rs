@@ -1,7 +1,7 @@
 //! Simulations drawn from seeds, as adverse as they can be: few slots, slow processes, times that differ a thousandfold
 //! and so messages that overtake each other, every rule of delivery, choice, eviction and termination.
 
-use super::machine::{Device, Layout, Network, Rates, Tiles};
+use super::machine::{Device, Disk, Layout, Network, Rates, Tiles};
 use super::{Machine, Recorder, Simulation, SimulationOptions, simulate};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -59,7 +59,11 @@ pub fn soak_case(seed: u64) -> SoakCase {
     let slow = pick(&mut draw, &[0, 0, 1, 3]);
     options.slow = (0..slow).map(|_| (draw.random_range(0..processes), draw.random_range(2.0..500.0))).collect();
     options.watch = true;
-    SoakCase { seed, machine, options }
+    let mut case = SoakCase { seed, machine, options };
+    if draw.random_bool(0.3) {
+        case.lay_above_disk(&mut draw);
+    }
+    case
 }
 
 fn pick<T: Copy>(draw: &mut ChaCha8Rng, values: &[T]) -> T {
@@ -96,10 +100,43 @@ fn machine(draw: &mut ChaCha8Rng) -> Machine {
         node_bandwidth: draw.random_bool(0.5).then(|| bandwidth(draw)),
     });
     let rates = Rates { potrf: bandwidth(draw), trsm: bandwidth(draw), syrk: bandwidth(draw), gemm: bandwidth(draw) };
-    Machine { name: "soak".into(), layout, network, device, rates, tiles }
+    Machine { name: "soak".into(), layout, network, device, disk: None, rates, tiles }
+}
+
+/// A disk of any ratio to computing, latency and bandwidth, and little memory above it.
+fn disk(draw: &mut ChaCha8Rng) -> Disk {
+    let rate = |draw: &mut ChaCha8Rng| 10f64.powf(draw.random_range(5.0..11.0));
+    Disk {
+        read_bandwidth: rate(draw),
+        write_bandwidth: rate(draw),
+        latency: pick(draw, &[0.0, 1e-6, 1e-3]),
+        shared: draw.random_bool(0.5),
+        in_flight_bytes: pick(draw, &[None, Some(1), Some(100_000)]),
+        matrix_element_bytes: pick(draw, &[None, Some(3)]),
+        memory_element_bytes: pick(draw, &[None, Some(20)]),
+        convert_bandwidth: draw.random_bool(0.5).then(|| rate(draw)),
+    }
 }
 
 impl SoakCase {
+    /// Puts a disk below the processes, which then have no devices, and slots for all tiles.
+    fn lay_above_disk(&mut self, draw: &mut ChaCha8Rng) {
+        let (machine, options) = (&mut self.machine, &mut self.options);
+        let disk = disk(draw);
+        let tile_bytes = (TILE_ROWS * TILE_ROWS) as u64 * disk.memory_element_bytes.unwrap_or(8);
+        machine.layout.host_memory_bytes = tile_bytes * pick(draw, &[3, 3, 4, 7, 12, 30, 100]);
+        (machine.device, machine.disk) = (None, Some(disk));
+        options.delivery = pick(draw, &[DeliveryKind::PointToPoint, DeliveryKind::CsList, DeliveryKind::Binomial]);
+        options.most_updates = pick(draw, &[1, 2, 4]);
+        options.slots = None;
+        *options = options.clone().above_disk(machine);
+        let mut given = options.clone();
+        given.policy = Policy::Blocks { rows: draw.random_range(1..=6), cols: draw.random_range(1..=6) };
+        if given.check(machine).is_ok() {
+            *options = given;
+        }
+    }
+
     /// Runs it and looks at what came of it.
     ///
     /// # Errors
@@ -118,10 +155,11 @@ impl SoakCase {
     pub fn describe(&self) -> String {
         let SimulationOptions { grid, order, slots, jitter, slow, .. } = &self.options;
         let (rows, cols, label) = (grid.rows, grid.cols, self.options.label());
-        let slots = slots.unwrap_or(0);
+        let slots = slots.map_or("all".into(), |slots| slots.to_string());
+        let disk = self.machine.disk.as_ref().map_or(String::new(), |disk| format!(", {disk:?}"));
         format!(
             "seed {}: {rows} x {cols} processes, order {order} in tiles of {TILE_ROWS}, {label}, {slots} slots, jitter \
-             {jitter}, slow {slow:?}",
+             {jitter}, slow {slow:?}{disk}",
             self.seed
         )
     }
@@ -143,6 +181,31 @@ impl SoakCase {
             (makespan >= path * (1.0 - 1e-6), format!("{makespan} s are shorter than the critical path of {path} s")),
             (makespan >= work * (1.0 - 1e-6), format!("{makespan} s are shorter than the work of {work} s")),
         ];
-        rules.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, message)| Err(message))
+        rules
+            .into_iter()
+            .chain(self.disk_rules(simulation, readers))
+            .find(|(holds, _)| !holds)
+            .map_or(Ok(()), |(_, message)| Err(message))
+    }
+
+    /// What must hold of the disks, where there are any: every entry is read once, every finished tile written once by
+    /// its owner and once by each reader, and there is room for all that is in memory.
+    fn disk_rules(&self, simulation: &Simulation, readers: u64) -> Vec<(bool, String)> {
+        let (Some(figures), Some(disk)) = (simulation.disk, &self.machine.disk) else { return Vec::new() };
+        let (traffic, all) = (figures.traffic, CholeskyGraph { tiles: simulation.tiles }.tile_count() as u64);
+        let (each, entries) = (self.machine.tile_bytes(), all * self.machine.matrix_tile_bytes());
+        let written = each * (all + readers);
+        let moved = (traffic.entry_bytes + traffic.operand_bytes + figures.sent_bytes) as f64 / disk.read_bandwidth
+            + traffic.written_bytes as f64 / disk.write_bandwidth;
+        let disks = if disk.shared { self.machine.layout.processes_per_node } else { 1 };
+        let least = moved / self.options.grid.size().div_ceil(disks) as f64;
+        let makespan = simulation.makespan_seconds;
+        vec![
+            (traffic.entry_bytes == entries, format!("{} bytes of entries read of {entries}", traffic.entry_bytes)),
+            (traffic.written_bytes == written, format!("{} bytes written of {written}", traffic.written_bytes)),
+            (figures.sent_bytes <= each * readers, format!("{} bytes read for {readers} readers", figures.sent_bytes)),
+            (figures.peak_tiles <= figures.room_tiles, format!("{figures:?}")),
+            (makespan >= least * (1.0 - 1e-6), format!("{makespan} s are shorter than {least} s of the disks")),
+        ]
     }
 }

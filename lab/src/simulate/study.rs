@@ -45,7 +45,7 @@ pub struct SimulateCholesky {
     pub deliveries: Vec<DeliveryKind>,
     /// When a process may end.
     pub terminations: Vec<Termination>,
-    /// Which task runs next.
+    /// Which task runs next; where none is given one drawn at random, above a disk that of the blocks that read least.
     pub policies: Vec<Policy>,
     /// Which tile leaves.
     pub evictions: Vec<Eviction>,
@@ -81,7 +81,7 @@ pub struct Soak {
 impl SimulateCholesky {
     /// How many simulations there are.
     pub fn runs(&self) -> usize {
-        self.deliveries.len() * self.terminations.len() * self.policies.len() * self.evictions.len()
+        self.deliveries.len() * self.terminations.len() * self.policies.len().max(1) * self.evictions.len()
     }
 }
 
@@ -120,7 +120,7 @@ pub fn cholesky(session: &mut dyn Session, config: &SimulateCholesky) -> Result<
     trace.add_timed(recorder.spans.iter().map(timed), &Names { process: &process, thread: &thread });
     trace.finish(session)?;
     if let Some(path) = &config.plot {
-        plot::draw(&figures(&recorder.samples), path)?;
+        plot::draw(&figures(&recorder.samples, machine.disk.is_some()), path)?;
     }
     match simulations.as_slice() {
         [simulation] => session.say(&table::describe(simulation)),
@@ -168,20 +168,28 @@ fn choices(config: &SimulateCholesky, machine: &Machine) -> Result<Vec<Simulatio
             .checked_mul(rows)
             .ok_or_else(|| Error::InvalidArgument(format!("--tiles: {tiles} tile rows of {rows} rows are too many")))?,
     };
+    let base = SimulationOptions {
+        slots: config.slots,
+        seed: config.seed,
+        jitter: config.jitter,
+        slow: config.slow.clone(),
+        ..SimulationOptions::new(config.grid, order)
+    };
+    let usual = || match machine.disk {
+        Some(_) => base.clone().above_disk(machine).policy,
+        None => Policy::Random(1),
+    };
+    let policies = if config.policies.is_empty() { vec![usual()] } else { config.policies.clone() };
     let mut all = Vec::new();
     for &delivery in &config.deliveries {
         for &termination in &config.terminations {
-            for &policy in &config.policies {
+            for &policy in &policies {
                 all.extend(config.evictions.iter().map(|&eviction| SimulationOptions {
                     delivery,
                     termination,
                     policy,
                     eviction,
-                    slots: config.slots,
-                    seed: config.seed,
-                    jitter: config.jitter,
-                    slow: config.slow.clone(),
-                    ..SimulationOptions::new(config.grid, order)
+                    ..base.clone()
                 }));
             }
         }
@@ -224,8 +232,8 @@ pub fn soak(session: &mut dyn Session, config: &Soak) -> Result<()> {
         .say(&format!("{seeds} seeds: {tasks} tasks and {events} events in {wall_seconds:.1} s, all as they must be"))
 }
 
-/// Ready tasks, slots and device memory of the processes over virtual time.
-fn figures(samples: &[Sample]) -> Vec<Figure> {
+/// Ready tasks, slots and device memory of the processes over virtual time, or above disks the tiles in memory.
+fn figures(samples: &[Sample], above_disk: bool) -> Vec<Figure> {
     let figure = |caption: &'static str, unit: f64, level: fn(&Sample) -> Level| {
         let point = |sample: &Sample| {
             let Level { mean, most } = level(sample);
@@ -236,6 +244,9 @@ fn figures(samples: &[Sample]) -> Vec<Figure> {
     vec![
         figure("ready tasks of a process", 1.0, |sample| sample.ready),
         figure("slots in use of a process", 1.0, |sample| sample.slots),
-        figure("GiB on the devices of a process", GIBIBYTE, |sample| sample.device_bytes),
+        match above_disk {
+            true => figure("tiles in the memory of a process", 1.0, |sample| sample.held_tiles),
+            false => figure("GiB on the devices of a process", GIBIBYTE, |sample| sample.device_bytes),
+        },
     ]
 }

@@ -1,6 +1,6 @@
 //! Figures of simulations as text: one in full, or several in a table.
 
-use super::{Messages, Simulation};
+use super::{DiskFigures, Messages, Simulation};
 use crate::units::{format_bytes, format_seconds};
 use sunzi::advanced::runtime::protocol::Termination;
 
@@ -28,14 +28,15 @@ pub fn heading(simulation: &Simulation) -> String {
         "up bytes",
         "down bytes"
     );
-    format!("{}\n{columns}", shape(simulation))
+    let disk = if simulation.disk.is_some() { DISK_COLUMNS } else { "" };
+    format!("{}\n{columns}{disk}", shape(simulation))
 }
 
 /// A line of a table.
 pub fn row(simulation: &Simulation) -> String {
     let busy = &simulation.busy;
     let percent = |part: f64| format!("{:.1}%", 100.0 * part);
-    format!(
+    let row = format!(
         "{:<15} {:<10} {:<13} {:<6} {:>10.1} {:>9.1} {:>7} {:>6} {:>6} {:>6} {:>6} {:>5} {:>6} {:>11} {:>11}",
         simulation.delivery.name(),
         termination(simulation),
@@ -52,8 +53,16 @@ pub fn row(simulation: &Simulation) -> String {
         simulation.peak_slots,
         format_bytes(simulation.up_bytes),
         format_bytes(simulation.down_bytes)
-    )
+    );
+    let disk = simulation.disk.map_or(String::new(), |disk| {
+        let (read, written) = (format_bytes(disk.read_bytes), format_bytes(disk.traffic.written_bytes));
+        format!(" {:>6} {:>7} {read:>11} {written:>11}", percent(disk.busy), percent(disk.waiting_for_tiles))
+    });
+    row + &disk
 }
+
+/// What follows in a table above disks: how busy these are, how long workers wait, bytes for tasks, bytes written.
+const DISK_COLUMNS: &str = "   disk   waits  disk reads disk writes";
 
 fn shape(simulation: &Simulation) -> String {
     let Simulation { machine, grid, order, tiles, slots, workers, .. } = simulation;
@@ -124,7 +133,36 @@ pub fn describe(simulation: &Simulation) -> String {
         part("progress threads", busy.progress_threads),
         part("workers loading", busy.workers_loading),
         part("workers queueing", busy.workers_queueing),
-        format!("simulation      {} events in {}", simulation.events, seconds(simulation.wall_seconds)),
     ];
-    lines.join("\n")
+    let disk = simulation.disk.iter().flat_map(describe_disk);
+    let end = format!("simulation      {} events in {}", simulation.events, seconds(simulation.wall_seconds));
+    lines.into_iter().chain(disk).chain([end]).collect::<Vec<_>>().join("\n")
+}
+
+/// What the disks did.
+fn describe_disk(disk: &DiskFigures) -> [String; 4] {
+    let DiskFigures { block_tiles: (rows, cols), room_tiles, peak_tiles, traffic, .. } = disk;
+    let (bytes, percent) = (format_bytes, |part: f64| format!("{:.1} %", 100.0 * part));
+    [
+        format!("memory          blocks of {rows} x {cols} tiles in room for {room_tiles}, at most {peak_tiles} there"),
+        format!(
+            "disk            {} read for tasks ({} of the matrix; such blocks take at least {}), {} written",
+            bytes(disk.read_bytes),
+            bytes(traffic.entry_bytes),
+            bytes(disk.least_read_bytes),
+            bytes(traffic.written_bytes)
+        ),
+        format!(
+            "                {} read for other processes, {} in memory still when tasks read them",
+            bytes(disk.sent_bytes),
+            bytes(disk.reused_bytes)
+        ),
+        format!(
+            "                busy for {}, the busiest for {}; workers wait {} of the time for tiles, {} to write",
+            percent(disk.busy),
+            percent(disk.busiest),
+            percent(disk.waiting_for_tiles),
+            percent(disk.waiting_to_write)
+        ),
+    ]
 }

@@ -55,11 +55,14 @@ impl Watch {
 
     /// A run is handed out.
     pub fn start(&self, process: usize, run: &TileRun) -> Result<()> {
-        let TileRun { tile, updates, finish, .. } = run;
-        let done = self.done[self.graph.index(*tile)] as usize;
-        let whole = updates.end <= tile.col && (!finish || updates.end == tile.col) && (*finish || !updates.is_empty());
-        if done != updates.start || !whole || self.grid.owner(*tile) != process {
-            return Watch::fail(format!("process {process} runs {run:?} where {done} tasks were done"));
+        let TileRun { updates, finish, .. } = run;
+        for tile in run.tiles() {
+            let done = self.done[self.graph.index(tile)] as usize;
+            let whole =
+                updates.end <= tile.col && (!finish || updates.end == tile.col) && (*finish || !updates.is_empty());
+            if done != updates.start || !whole || self.grid.owner(tile) != process {
+                return Watch::fail(format!("process {process} runs {run:?} where {done} tasks were done"));
+            }
         }
         if self.held.is_some() {
             let mut inputs = run.tasks(self.graph).flat_map(|task| self.graph.inputs(task));
@@ -70,9 +73,11 @@ impl Watch {
 
     /// A run is done.
     pub fn done(&mut self, process: usize, run: &TileRun) {
-        self.done[self.graph.index(run.tile)] = (run.updates.end + usize::from(run.finish)) as u16;
-        if let (true, Some(held)) = (run.finish, &mut self.held) {
-            held.insert((process as u32, run.tile));
+        for tile in run.tiles() {
+            self.done[self.graph.index(tile)] = (run.updates.end + usize::from(run.finish)) as u16;
+            if let (true, Some(held)) = (run.finish, &mut self.held) {
+                held.insert((process as u32, tile));
+            }
         }
     }
 

@@ -5,13 +5,15 @@
 
 use super::accelerator::{Accelerator, Copies, Engine};
 use super::clock::{Clock, EventKind, Noise, Slab, TimedEvent};
+use super::disks::Disks;
+use super::level::{Level, Request, TileBytes};
 use super::links::Links;
 use super::record::{Recorder, Track};
 use super::statistics::Statistics;
 use super::watch::Watch;
 use super::{Machine, SimulationOptions};
 use sunzi::advanced::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
-use sunzi::advanced::runtime::{CholeskyGraph, Lease};
+use sunzi::advanced::runtime::{CholeskyGraph, Lease, Owner, TileLevel};
 use sunzi::advanced::tile::TileId;
 use sunzi::{Error, Result};
 
@@ -62,6 +64,10 @@ pub(super) struct World<'a> {
     pub jobs: Slab<Job>,
     pub links: Links,
     pub copies: Option<Copies>,
+    /// The memories of processes above disks; none without disks.
+    pub levels: Vec<Level>,
+    pub disks: Option<Disks>,
+    pub requests: Slab<Request>,
     pub noise: Noise,
     pub statistics: Statistics,
     pub watch: Watch,
@@ -111,6 +117,9 @@ impl<'a> World<'a> {
             jobs: Slab::new(),
             links: Links::new(machine, size),
             copies: Copies::new(machine, size),
+            levels: levels(machine, options, graph),
+            disks: Disks::new(machine, size),
+            requests: Slab::new(),
             noise: Noise::new(options.jitter, options.seed),
             statistics: Statistics::default(),
             watch: Watch::new(graph, options.grid, options.watch),
@@ -137,11 +146,17 @@ impl<'a> World<'a> {
             if self.clock.count() & 0xFFFF == 0 && !proceed() {
                 return Err(Error::Cancelled);
             }
-            self.recorder.advance(event.time, &self.processes, &self.hosts);
+            self.recorder.advance(event.time, &self.processes, &self.hosts, &self.levels);
             self.now = event.time;
             self.handle(event)?;
         }
-        self.watch.finish(&self.processes)
+        self.watch.finish(&self.processes)?;
+        match self.levels.iter().position(|level| !level.is_idle()) {
+            Some(process) => {
+                Err(Error::verification(format!("nothing moves: the disk of process {process} is not done")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn handle(&mut self, TimedEvent { kind, process, value, .. }: TimedEvent) -> Result<()> {
@@ -153,6 +168,9 @@ impl<'a> World<'a> {
                 Ok(())
             }
             EventKind::Sent => {
+                if let Some(level) = self.levels.get_mut(process) {
+                    level.sent(tile_of(value));
+                }
                 self.processes[process].handle(Event::Sent(tile_of(value)));
                 self.poll(process)
             }
@@ -162,6 +180,8 @@ impl<'a> World<'a> {
             }
             EventKind::Computed => self.computed(value),
             EventKind::Done => self.done(value),
+            EventKind::Moved => self.moved(process, value),
+            EventKind::Placed => self.placed(process, value),
         }
     }
 
@@ -169,18 +189,25 @@ impl<'a> World<'a> {
     pub fn poll(&mut self, process: usize) -> Result<()> {
         loop {
             let devices = &self.hosts[process].devices;
+            let level = self.levels.get(process);
+            let admits = |tile| level.is_none_or(|level| level.admits(tile));
             let near = |site: usize, tile: TileId| {
                 let device = site.checked_sub(Sites::FIRST_DEVICE);
                 device.is_none_or(|device| devices[device].holds(code(tile)))
             };
-            let Some(action) = self.processes[process].poll_near(&near, &|_| true) else { return Ok(()) };
-            match action {
-                Action::Send { to, message } => self.send(process, to, message)?,
-                Action::Run(run) => self.start(process, run)?,
-                Action::Release(tile) => self.release(process, tile),
-                Action::Finished => self.finish(process),
+            let Some(action) = self.processes[process].poll_near(&near, &admits) else { break };
+            match (action, self.levels.get_mut(process)) {
+                (Action::Send { to, message: message @ Message::Tile { tile, .. } }, Some(level)) => {
+                    level.ask(tile, (to, message));
+                }
+                (Action::Send { to, message }, _) => self.send(process, to, message)?,
+                (Action::Run(run), Some(level)) => level.take(run, self.now),
+                (Action::Run(run), None) => self.start(process, run)?,
+                (Action::Release(tile), _) => self.release(process, tile),
+                (Action::Finished, _) => self.finish(process),
             }
         }
+        self.advance_level(process)
     }
 
     fn release(&mut self, process: usize, tile: TileId) {
@@ -205,4 +232,16 @@ impl<'a> World<'a> {
     pub fn record(&mut self, process: usize, track: Track, tile: TileId, start: f64, end: f64) {
         self.recorder.span(process, track, tile, start, end);
     }
+}
+
+/// The memories of processes above disks, where there are any.
+fn levels(machine: &Machine, options: &SimulationOptions, graph: CholeskyGraph) -> Vec<Level> {
+    let (Some(disk), Some(shape)) = (&machine.disk, options.level_shape(machine)) else { return Vec::new() };
+    let (grid, runs) = (options.grid, options.protocol(machine).workers);
+    let bytes = TileBytes { entries: machine.matrix_tile_bytes(), finished: machine.tile_bytes() };
+    let level = |number: usize| {
+        let tiles = TileLevel::new(graph, Owner { grid, number }, shape, |_| false);
+        Level::new(tiles, shape.room_tiles, bytes, (runs, machine.layout.workers), disk.in_flight_bytes)
+    };
+    (0..grid.size()).map(level).collect()
 }

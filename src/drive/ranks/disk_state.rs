@@ -1,13 +1,15 @@
 //! What a rank above a disk knows of its tiles: the level's plans, what was read and waits for a worker, what comes
 //! from other ranks and goes to them.
 
-use super::outgoing::Outgoing;
 use crate::runtime::protocol::TileRun;
-use crate::runtime::{Ticket, TileLevel};
+use crate::runtime::{Outgoing, Ticket, TileLevel};
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+
+/// Who gets a tile, and the header that goes with it.
+pub(super) type Reader = (usize, Vec<u64>);
 
 /// What is known of the tiles in memory, and of the runs on them.
 pub(super) struct DiskState {
@@ -17,7 +19,7 @@ pub(super) struct DiskState {
     /// The planned runs that workers have, by their first tiles.
     pub tickets: FxHashMap<TileId, Ticket>,
     /// Tiles for other ranks.
-    pub outgoing: Outgoing,
+    pub outgoing: Outgoing<Reader>,
     /// Tiles of other ranks that are coming, or being written.
     pub coming: usize,
 }

@@ -8,7 +8,6 @@
 
 mod disk;
 mod disk_state;
-mod outgoing;
 mod progress_thread;
 mod report;
 mod state;

@@ -1,7 +1,6 @@
 //! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
-use super::disk_state::DiskState;
-use super::outgoing::Reader;
+use super::disk_state::{DiskState, Reader};
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
@@ -216,7 +215,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     fn next_action(&self, state: &mut State) -> Option<Action> {
-        let level = state.disk.as_ref().filter(|_| self.grid.size() > 1).map(|disk| &disk.level);
+        let level = state.disk.as_ref().map(|disk| &disk.level);
         let admits = |tile| level.is_none_or(|level| level.admits(tile, self.most_runs));
         state.machine.poll_near(&|site, tile| self.tiles.is_near(site, tile), &admits)
     }

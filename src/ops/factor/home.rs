@@ -10,10 +10,11 @@ use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
+use crate::ops::disk::{Attempt, disk_progress};
 use crate::runtime::LevelShape;
 use crate::storage::{
     AnsweredStorage, Completion, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
-    Source, StorageStatistics, padded_bytes,
+    Source, padded_bytes,
 };
 use crate::store::IoBuffer;
 use crate::tile::{TileId, TileMap};
@@ -239,13 +240,8 @@ impl Home {
 
     /// What the disk has done by the time of the call, as long as this lives.
     pub fn progress(&self) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<> {
-        let (storage, used) = (Arc::downgrade(&self.objects.storage), self.used.clone());
-        move || {
-            let storage = storage.upgrade()?;
-            let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
-            let (reused_bytes, waiting) = (reused(&used), storage.oldest_request());
-            Some(DiskProgress { read_bytes, written_bytes, reused_bytes, waiting })
-        }
+        let used = self.used.clone();
+        disk_progress(&self.objects.storage, move || (0, reused(&used)))
     }
 
     /// The entries of a tile that were read.
@@ -377,14 +373,15 @@ impl Home {
 
     /// Notes which object is damaged, if that is what ends the run.
     fn note(&self, error: &Error) {
-        if let Error::Damaged { object, .. } | Error::Truncated { object, .. } = error {
-            *lock(&self.damaged) = Some(object.clone());
+        if let Some(object) = Attempt::damage(error) {
+            *lock(&self.damaged) = Some(object);
         }
     }
 
-    /// The object that was found damaged and ended the run.
-    pub fn damaged(&self) -> Option<String> {
-        lock(&self.damaged).clone()
+    /// What came of an attempt that ended with `outcome`.
+    pub fn attempt(self, outcome: Result<()>) -> Attempt {
+        let damaged = self.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Attempt { objects: self.objects, damaged, outcome }
     }
 
     /// A buffer to read into; there is one for each worker once the run has ended.
@@ -392,11 +389,11 @@ impl Home {
         lock(&self.reads).free.pop()
     }
 
-    /// Reads a finished tile, and waits for it.
+    /// Reads a finished tile into a buffer, which stays, and waits for it.
     ///
     /// # Errors
     /// Those of the storage.
-    pub fn read_now(&self, tile: TileId, buffer: IoBuffer) -> Result<IoBuffer> {
+    pub fn read_now(&self, tile: TileId, buffer: &mut Option<IoBuffer>) -> Result<()> {
         let read = self.objects.read_now(object_name(tile), buffer, tag(tile, Work::Read));
         read.inspect_err(|error| self.note(error))
     }

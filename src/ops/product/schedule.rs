@@ -91,7 +91,7 @@ impl Schedule {
     }
 
     /// The same without the pairs that are not wanted.
-    pub fn of_pairs(self, is_wanted: impl Fn(&BandPair) -> bool) -> Schedule {
+    pub fn of_pairs(self, is_wanted: impl FnMut(&BandPair) -> bool) -> Schedule {
         let pairs = Pairs::Some(self.pairs().filter(is_wanted).collect());
         Schedule { pairs, ..self }
     }

@@ -8,6 +8,7 @@ use crate::ops::product::schedule::{Schedule, Side};
 use crate::plan::{BLOCK, rank_chunk};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// An operand in a file: its columns are contracted with those of the other.
 #[derive(Clone, Debug)]
@@ -67,7 +68,7 @@ impl OperandPiece {
 }
 
 impl StreamedOperands {
-    /// Begins to read what `schedule` converts, in chunks of so many.
+    /// Begins to read what `schedule` converts, in chunks of so many, and adds up the bytes that it reads.
     ///
     /// # Errors
     /// Those of [`BlockStream::new`].
@@ -75,7 +76,7 @@ impl StreamedOperands {
         (left, right): (&FileOperand, &FileOperand),
         schedule: &Schedule,
         chunks: usize,
-        options: BlockStreamOptions,
+        (options, read_bytes): (BlockStreamOptions, &Arc<AtomicU64>),
     ) -> Result<StreamedOperands> {
         let transposed = [left.transposed, right.transposed];
         let operands = [left.clone(), right.clone()];
@@ -83,7 +84,7 @@ impl StreamedOperands {
             let operand = &operands[load.side as usize];
             operand.piece(&load.panels, rank_chunk(operand.rows(), chunks, load.step.chunk))
         });
-        Ok(StreamedOperands { stream: BlockStream::new(options, order)?, transposed })
+        Ok(StreamedOperands { stream: BlockStream::counting(options, order, read_bytes.clone())?, transposed })
     }
 
     /// Waits for the next piece of the schedule, which is one of the operand on this `side`.

@@ -52,8 +52,16 @@ fn with_disk(
 fn above_a_disk_bands_are_whole_tiles_and_pieces_count() {
     for (rows, left, right, primes) in [(4000, 500, None, 30), (90_000, 70, Some(300), 30), (5, 1, None, 3)] {
         let piece_bytes = |panels: usize, rows: usize| 2 * 832 * (panels * rows) as u64;
-        let disk = DiskInput { piece_bytes: &piece_bytes, entry_bytes: 104, tile_panels: 32, fixed_bytes: 12_345 };
-        with_disk(Some(disk), &Sizes { rows, left, right, primes }, |input| {
+        let disk = |most_band_panels: usize| {
+            let (entry_bytes, tile_panels, fixed_bytes) = (104, 32, 12_345);
+            Some(DiskInput { piece_bytes: &piece_bytes, entry_bytes, tile_panels, most_band_panels, fixed_bytes })
+        };
+        with_disk(disk(64), &Sizes { rows, left, right, primes }, |input| {
+            let minimum = input.choose(0).unwrap_err();
+            let widest = [1, 4, 1000].map(|times| input.choose(minimum * times).unwrap().band_panels);
+            assert!(widest.iter().all(|&panels| panels <= 64) && input.whole().band_panels <= 64, "{widest:?}");
+        });
+        with_disk(disk(usize::MAX), &Sizes { rows, left, right, primes }, |input| {
             let minimum = input.choose(0).unwrap_err();
             assert_eq!(input.choose(minimum - 1), Err(minimum));
             let mut bands = usize::MAX;

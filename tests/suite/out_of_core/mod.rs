@@ -4,6 +4,7 @@
 mod cholesky;
 mod products;
 mod ranks;
+mod shared;
 mod solve;
 mod verify;
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::advanced::storage::Caching;
+use sunzi::distributed::Team;
 use sunzi::io::{self, Symmetry, WriteOptions};
 use sunzi::out_of_core::{
     self, OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths,
@@ -15,15 +16,15 @@ use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions};
 
 /// What a product works on, by the names of files in a folder.
 #[derive(Clone, Copy, Debug)]
-struct Product {
-    a: Op,
+pub struct Product {
+    pub a: Op,
     /// `None` for SYRK.
-    b: Option<Op>,
-    precision_bits: u32,
+    pub b: Option<Op>,
+    pub precision_bits: u32,
 }
 
 /// Operands in files, the product of one call in memory in another one, and a place for a storage directory.
-struct Case {
+pub struct Case {
     folder: tempfile::TempDir,
     product: Product,
 }
@@ -39,7 +40,7 @@ fn stored(op: Op, (rows, cols): (usize, usize)) -> (usize, usize) {
 
 impl Case {
     /// A product of random operands that contracts so many rows.
-    fn new(product: Product, contracted: usize, (rows, cols): (usize, usize), kind: Kind) -> Case {
+    pub fn new(product: Product, contracted: usize, (rows, cols): (usize, usize), kind: Kind) -> Case {
         let bits = product.precision_bits;
         let a = match product.b {
             None => stored(product.a, (contracted, rows)),
@@ -72,18 +73,35 @@ impl Case {
         Case { folder, product }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     fn run(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> sunzi::Result<OutOfCoreProductReport> {
+        self.run_on(ctx, None, options)
+    }
+
+    /// In this process, or by the ranks of a team.
+    pub fn run_on(
+        &self,
+        ctx: &Context,
+        team: Option<&Team>,
+        options: &OutOfCoreProductOptions,
+    ) -> sunzi::Result<OutOfCoreProductReport> {
+        let bits = self.product.precision_bits;
         let (a, b, result, storage) = (self.path("a.bin"), self.path("b.bin"), self.path("c.bin"), self.path("tiles"));
         let (a, paths) = (OperandFile::new(&a).op(self.product.a), ProductPaths { result: &result, storage: &storage });
         match self.product.b {
-            None => out_of_core::syrk(ctx, a, paths, self.product.precision_bits, options),
+            None => match team {
+                None => out_of_core::syrk(ctx, a, paths, bits, options),
+                Some(team) => out_of_core::syrk_over_ranks(ctx, team, a, paths, bits, options),
+            },
             Some(op) => {
                 let operands = (a, OperandFile::new(&b).op(op));
-                out_of_core::gemm(ctx, operands, paths, self.product.precision_bits, options)
+                match team {
+                    None => out_of_core::gemm(ctx, operands, paths, bits, options),
+                    Some(team) => out_of_core::gemm_over_ranks(ctx, team, operands, paths, bits, options),
+                }
             }
         }
     }
@@ -101,12 +119,12 @@ impl Case {
     }
 
     /// The result is that of memory, byte for byte.
-    fn check(&self, what: &str) {
+    pub fn check(&self, what: &str) {
         assert!(same(&self.path("c.bin"), &self.path("in_memory.bin")), "{what}: another product");
         fs::remove_file(self.path("c.bin")).unwrap();
     }
 
-    fn forget_tiles(&self) {
+    pub fn forget_tiles(&self) {
         fs::remove_dir_all(self.path("tiles")).unwrap();
     }
 
@@ -124,7 +142,7 @@ fn same(one: &Path, other: &Path) -> bool {
     fs::read(one).unwrap() == fs::read(other).unwrap()
 }
 
-fn options(tile_size: usize) -> OutOfCoreProductOptions {
+pub fn options(tile_size: usize) -> OutOfCoreProductOptions {
     // The cache spares the tests' disk; what goes past it is tested with the storage.
     OutOfCoreProductOptions::new().caching(Caching::Cached).tile_size(tile_size)
 }

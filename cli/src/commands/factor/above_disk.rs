@@ -3,13 +3,13 @@
 //! Does not know: blocks.
 
 use crate::args::{Cholesky, Output};
-use crate::commands::above_disk::{self, check_binary};
+use crate::commands::above_disk::{self, check_binary, check_grid, each_of};
 use crate::files::stated_precision;
 use crate::progress::{Stage, factor_seconds};
 use crate::session::{Session, Work, check_output};
 use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed, local};
-use sunzi::distributed::{Team, TeamOptions};
+use sunzi::distributed::Team;
 use sunzi::io::MatrixFile;
 use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreReport};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
@@ -40,21 +40,11 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
         .grid(factor.ranks.grid);
     let files = (factor.a.as_path(), output.path.as_path());
     let builder = agreed(world, session.context(&factor.engine))?;
-    let budget = factor.engine.budget(0);
-    let report = match together {
-        None => {
-            let call = |ctx: &Context| out_of_core::cholesky(ctx, files, directory, bits, &options);
-            above_disk::run(session, builder, (budget, directory), call)?
-        }
-        Some(world) => {
-            let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
-            let budget = budget.map(|budget| budget.of_node(team.node())).transpose()?;
-            let call = |ctx: &Context| out_of_core::cholesky_over_ranks(ctx, &team, files, directory, bits, &options);
-            let made = above_disk::run(session, builder, (budget, directory), call);
-            team.close()?;
-            made?
-        }
+    let call = |ctx: &Context, team: Option<&Team>| match team {
+        None => out_of_core::cholesky(ctx, files, directory, bits, &options),
+        Some(team) => out_of_core::cholesky_over_ranks(ctx, team, files, directory, bits, &options),
     };
+    let report = above_disk::run(session, builder, (factor.engine.budget(0), directory), together, call)?;
     if !is_root {
         return Ok(());
     }
@@ -66,9 +56,7 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
 fn check(args: &Cholesky, output: &Output, together: Option<&dyn Transport>) -> Result<()> {
     check_output(output)?;
     check_binary(&[&args.factor.a, &output.path])?;
-    if together.is_none() && args.factor.ranks.grid.is_some() {
-        return Err(Error::InvalidArgument("--grid is for a factor on several ranks: start them with mpirun".into()));
-    }
+    check_grid(args.factor.ranks.grid, together)?;
     check_choices(args)
 }
 
@@ -87,7 +75,7 @@ fn line(output: &Path, report: &OutOfCoreReport) -> String {
     let OutOfCoreReport { order, precision_bits, kernel, threads, plan, .. } = report;
     let (rows, cols) = plan.block_tiles;
     let ranks = report.ranks.as_ref().map_or(String::new(), |ranks| {
-        format!(" a rank, {} ranks as {} x {}", ranks.ranks, ranks.grid.rows, ranks.grid.cols)
+        format!("{} as {} x {}", each_of(ranks.ranks), ranks.grid.rows, ranks.grid.cols)
     });
     format!(
         "{}: {order} x {order}, {precision_bits} bits ({kernel}, {}, tiles of {} rows in blocks of {rows} x {cols}, {} \

@@ -2,48 +2,72 @@
 //! result in a directory. Does not know: tiles, bands.
 
 use super::{Operands, Product, expect};
-use crate::commands::above_disk::{self, check_binary};
+use crate::commands::above_disk::{self, check_binary, each_of};
 use crate::files::product_precision;
 use crate::session::{Session, check_output};
 use std::path::Path;
+use sunzi::comm::{Transport, agreed, local};
+use sunzi::distributed::Team;
 use sunzi::out_of_core::{self, OperandFile, OutOfCoreProductOptions, OutOfCoreProductReport, ProductPaths};
 use sunzi::{Accuracy, Context, Error, Result};
+use sunzi_lab::session::ROOT;
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 
-/// Runs in this process.
-pub fn run(session: &mut Session, config: &Product, directory: &Path) -> Result<()> {
-    let (choices, output) = (&config.choices, &config.output);
-    check_output(output)?;
-    let mut files = config.operands.files();
-    files.push(&output.path);
-    check_binary(&files)?;
-    if choices.accuracy == Accuracy::Entrywise {
-        let message = "--accuracy entrywise is not there with --storage: a product is accurate by norms";
-        return Err(Error::InvalidArgument(message.into()));
+/// Runs in this process, or on the ranks that work `together`, each with a directory of its own below the one given.
+pub fn run(session: &mut Session, config: &Product, directory: &Path, together: Option<&dyn Transport>) -> Result<()> {
+    let (choices, output, world) = (&config.choices, &config.output, together.unwrap_or(local::alone()));
+    let is_root = world.rank() == ROOT;
+    let bits = agreed(world, check(config))?;
+    if is_root {
+        expect(session, config);
     }
-    let bits = product_precision(choices.precision.bits, files[0], false)?;
-    expect(session, config);
     let options = OutOfCoreProductOptions::new().caching(config.storage.caching);
     let paths = ProductPaths { result: &output.path, storage: directory };
-    let call = |ctx: &Context| match &config.operands {
-        Operands::Syrk { p, op, .. } => out_of_core::syrk(ctx, OperandFile::new(p).op(*op), paths, bits, &options),
+    let call = |ctx: &Context, team: Option<&Team>| match &config.operands {
+        Operands::Syrk { p, op, .. } => {
+            let p = OperandFile::new(p).op(*op);
+            match team {
+                None => out_of_core::syrk(ctx, p, paths, bits, &options),
+                Some(team) => out_of_core::syrk_over_ranks(ctx, team, p, paths, bits, &options),
+            }
+        }
         Operands::Gemm { a, b, op_a, op_b } => {
             let operands = (OperandFile::new(a).op(*op_a), OperandFile::new(b).op(*op_b));
-            out_of_core::gemm(ctx, operands, paths, bits, &options)
+            match team {
+                None => out_of_core::gemm(ctx, operands, paths, bits, &options),
+                Some(team) => out_of_core::gemm_over_ranks(ctx, team, operands, paths, bits, &options),
+            }
         }
     };
     session.stage("compute");
-    let report = above_disk::run(session, config.context(session)?, (choices.engine.budget(0), directory), call)?;
+    let builder = agreed(world, config.context(session))?;
+    let report = above_disk::run(session, builder, (choices.engine.budget(0), directory), together, call)?;
+    if !is_root {
+        return Ok(());
+    }
     let line = line(&output.path, &report);
     above_disk::finish(session, &report, (&line, "product"), (directory, &report.disk))
 }
 
+/// Refuses what cannot work before anything is read; the bits of the result.
+fn check(config: &Product) -> Result<u32> {
+    check_output(&config.output)?;
+    let mut files = config.operands.files();
+    files.push(&config.output.path);
+    check_binary(&files)?;
+    if config.choices.accuracy == Accuracy::Entrywise {
+        let message = "--accuracy entrywise is not there with --storage: a product is accurate by norms";
+        return Err(Error::InvalidArgument(message.into()));
+    }
+    product_precision(config.choices.precision.bits, files[0], false)
+}
+
 fn line(output: &Path, report: &OutOfCoreProductReport) -> String {
-    let OutOfCoreProductReport { rows, cols, precision_bits, kernel, primes, threads, plan, .. } = report;
+    let OutOfCoreProductReport { rows, cols, precision_bits, kernel, primes, threads, ranks, plan, .. } = report;
     let product = &plan.product;
     format!(
         "{}: {rows} x {cols}, {precision_bits} bits ({kernel}, {primes} primes, {}, {} of {} columns, {} of {} rows, \
-         {} planned{}) in {}",
+         {} planned{}{}) in {}",
         output.display(),
         counted(*threads, "thread"),
         counted(product.bands, "band"),
@@ -51,6 +75,7 @@ fn line(output: &Path, report: &OutOfCoreProductReport) -> String {
         counted(product.chunks, "chunk"),
         product.chunk_rows,
         format_bytes(product.planned_bytes),
+        each_of(*ranks),
         if report.checked { ", self-checked" } else { "" },
         format_seconds(report.seconds),
     )

@@ -131,7 +131,7 @@ struct Computed {
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transport>) -> Result<()> {
     if let Some(directory) = &config.storage.directory {
-        return above_disk::run(session, config, directory);
+        return above_disk::run(session, config, directory, together);
     }
     let (choices, world) = (&config.choices, together.unwrap_or(local::alone()));
     if together.is_none() && choices.window == WindowKind::Mpi {

@@ -16,7 +16,7 @@ use crate::drive::{self, RankPlan, RankReport};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::TileEngine;
-use crate::ops::disk_use::{DiskUse, progress_of, telling_of_disk};
+use crate::ops::disk::{DiskUse, progress_of, telling_of_disk, until_whole};
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::{Problem, SQUARE, working_bits};
@@ -29,13 +29,12 @@ use crate::runtime::protocol::ProtocolOptions;
 use crate::runtime::{CholeskyGraph, level_options};
 use crate::storage::{AnsweredStorage, Caching, Identity};
 use crate::tile::{RankGrid, TileMap};
-use plan::{DiskNeeds, RankPlace, tiling};
+pub(crate) use plan::RankPlace;
+use plan::{DiskNeeds, tiling};
 use rug::Float;
 use rug::float::Special;
 use serde::Serialize;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Choices of a factorisation above a disk.
@@ -151,25 +150,18 @@ pub fn cholesky_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let grid = options.grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
-    let fits = (1..=team.size()).contains(&grid.size());
-    let refusal = || {
-        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
-        Err(Error::InvalidArgument(message))
-    };
-    agree(team.world(), if fits { Ok(()) } else { refusal() })?;
-    let place = RankPlace { world: team.world(), ranks_here: team.ranks_here(), grid };
+    let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
     factor_file((ctx, place), (matrix, factor), storage, precision_bits, options)
 }
 
-fn factor_file(
+pub(crate) fn factor_file(
     (ctx, place): (&Context, RankPlace<'_>),
     (matrix, factor): (&Path, &Path),
     storage: &Path,
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let (mut clock, world) = (Clock::new(), place.world);
+    let (mut clock, world) = (Clock::new(), place.here.world);
     let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
     let kernel = ctx.kernel();
     let working_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
@@ -183,7 +175,7 @@ fn factor_file(
         let read = Problem::of_file(&file, (precision_bits, working_bits), progress_of(ctx))?;
         if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
     };
-    let (problem, checksum) = Problem::shared(world, file.rows(), (precision_bits, working_bits), read)?;
+    let (problem, checksum) = Problem::shared(place.here, file.rows(), (precision_bits, working_bits), read)?;
     let scan_seconds = clock.now();
     if !problem.is_whole() {
         tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
@@ -231,11 +223,20 @@ pub fn plan_cholesky(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCorePlan> {
+    plan_file((ctx, RankPlace::alone()), matrix, precision_bits, options)
+}
+
+/// The plan of a factorisation by ranks. Collective.
+pub(crate) fn plan_file(
+    (ctx, place): (&Context, RankPlace<'_>),
+    matrix: &Path,
+    precision_bits: u32,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCorePlan> {
     let file = MatrixFile::open(matrix)?;
     let kernel = ctx.kernel();
     let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
     let engine = ctx.tile_engine(kernel, working_bits)?;
-    let place = RankPlace::alone();
     let tiling = tiling(file.rows(), options.tile_rows, place.grid);
     planned((ctx, place), &*engine, (&file, &tiling), (precision_bits, working_bits))
 }
@@ -277,7 +278,7 @@ struct Made {
 impl Made {
     /// What all ranks did together, and each of them. Collective.
     fn over_ranks(mut self, call: &DiskFactoring<'_>) -> Result<(Made, Option<RanksReport>)> {
-        let world = call.place.world;
+        let world = call.place.here.world;
         let mut threads = [call.threads() as u64];
         world.all_reduce(Reduction::Sum, &mut threads)?;
         self.threads = threads[0] as usize;
@@ -303,7 +304,8 @@ impl DiskFactoring<'_> {
 
     /// The tiles' home, without groups that are damaged; and how many these were.
     fn open(&self) -> Result<(Home, usize)> {
-        let (objects, damaged) = AnsweredStorage::open(&self.directory()?, &self.identity, self.options.caching)?;
+        let directory = self.place.here.directory(self.storage)?;
+        let (objects, damaged) = AnsweredStorage::open(&directory, &self.identity, self.options.caching)?;
         let engine = self.engine.clone();
         let (tiling, bits) = (self.tiling, self.problem.working_bits);
         let payload_words = move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile);
@@ -313,11 +315,12 @@ impl DiskFactoring<'_> {
 
     /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again.
     fn factor(&self, path: &Path, clock: &mut Clock) -> Result<Made> {
-        let (mut made, world) = (Made::default(), self.place.world);
-        loop {
+        let (mut made, world) = (Made::default(), self.place.here.world);
+        let mut disk = DiskUse::default();
+        until_whole(world, &mut disk, |disk| {
             let (home, damaged) = agreed(world, self.open())?;
-            made.disk.groups_repaired += damaged;
-            made.disk.tiles_found = made.disk.tiles_found.max(home.found());
+            disk.groups_repaired += damaged;
+            disk.tiles_found = disk.tiles_found.max(home.found());
             let start = clock.now();
             let (home, outcome) = self.run(home, clock)?;
             let factored = clock.now();
@@ -330,32 +333,11 @@ impl DiskFactoring<'_> {
                 }
             });
             made.store_seconds += clock.now() - factored;
-            made.disk.add(&home.objects.storage);
-            made.disk.reused_bytes += home.reused_bytes();
-            let damaged = home.damaged();
-            let mut any_damaged = [u64::from(damaged.is_some())];
-            world.all_reduce(Reduction::Max, &mut any_damaged)?;
-            match outcome {
-                Ok(()) => return Ok(made),
-                Err(error) if any_damaged[0] == 0 => return Err(error),
-                Err(_) => {
-                    made.disk.groups_repaired += usize::from(damaged.is_some());
-                    agree(world, damaged.map_or(Ok(()), |object| home.objects.discard(&object)))?;
-                }
-            }
-        }
-    }
-
-    /// This rank's directory.
-    fn directory(&self) -> Result<PathBuf> {
-        if self.place.world.size() == 1 {
-            return Ok(self.storage.to_path_buf());
-        }
-        let failed = |source| Error::Io { path: self.storage.to_path_buf(), action: "create", source };
-        match fs::create_dir(self.storage) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(error)),
-            _ => Ok(self.storage.join(format!("rank-{}", self.place.world.rank()))),
-        }
+            disk.reused_bytes += home.reused_bytes();
+            Ok(home.attempt(outcome))
+        })?;
+        made.disk = disk;
+        Ok(made)
     }
 
     /// The choices of the protocol. There is a slot for each tile of other ranks, as these lie on the disk.
@@ -385,7 +367,7 @@ impl DiskFactoring<'_> {
         workspace.reserve_workers(self.threads());
         let scratch = workspace.workers[..self.threads()].iter_mut().enumerate();
         let words = scratch.map(|(worker, space)| Ok((worker, space.scratch.words(scratch_words + whole_words)?)));
-        let world = self.place.world;
+        let world = self.place.here.world;
         let locals = agreed(world, words.collect::<Result<Vec<_>>>())?.into_iter().map(|(worker, words)| {
             let (scratch, whole_tile) = words.split_at_mut(scratch_words);
             let log = TaskLog::new(clock.start, worker, self.options.spans);

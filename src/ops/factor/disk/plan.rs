@@ -1,20 +1,23 @@
 //! How the memory of a factorisation above a disk is shared out: slots for tiles, buffers, scratch; and which blocks
 //! read the fewest bytes.
 
-use crate::comm::{Reduction, Transport, agree, local};
+use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::float::limbs_for;
+use crate::ops::disk::Place;
+use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::HomePlan;
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::{
-    BlockShape, CholeskyGraph, LevelBytes, LevelShape, LevelTraffic, Owner, count_level, least_level_bytes,
+    BlockShape, CholeskyGraph, LevelBytes, LevelSearch, LevelShape, LevelTraffic, MOST_STRIP_TILES, MOST_TRANSFERS,
+    Owner, count_level, least_level_bytes,
 };
 use crate::storage::padded_bytes;
 use crate::store::{Buffer, IoBuffer};
-use crate::tile::{OwnTiles, RankGrid, TileId, TileMap};
+use crate::tile::{RankGrid, TileId, TileMap};
 use serde::Serialize;
 
 /// Rows of a tile of a large matrix: updates of so many columns are as fast as they get, and a tile is read in about a
@@ -23,9 +26,6 @@ const TILE_ROWS: usize = 128;
 
 /// A smaller matrix is cut into at least so many tile rows.
 const LEAST_TILE_ROWS: usize = 8;
-
-/// Most tiles of a strip.
-const STRIP_TILES: usize = 8;
 
 /// Updates in a row, for kernels to which each call has costs of its own.
 const UPDATES_AT_ONCE: usize = 4;
@@ -45,15 +45,8 @@ const ROW_BYTES: u64 = 128;
 /// Bytes beside what is counted one by one: passes over the file, I/O threads, lists.
 const CALL_BYTES: u64 = 6 << 20;
 
-/// Tiles of other ranks that come at a time, and tiles that are on their way to others.
-const TRANSFERS: usize = 4;
-
 /// Bytes of a worker beside its scratch: lists and locks of a run.
 const WORKER_BYTES: u64 = 64 << 10;
-
-/// Blocks of one tile, and room for one task.
-const SINGLE_TILES: LevelShape =
-    LevelShape { room_tiles: 0, blocks: BlockShape { rows: 1, cols: 1 }, strip_tiles: 1, most_updates: 1 };
 
 /// The plan of a factorisation above a disk.
 #[derive(Clone, Debug, Serialize)]
@@ -67,6 +60,8 @@ pub struct OutOfCorePlan {
     pub room_tiles: usize,
     /// Tile rows and columns of a block: it stays in memory while all columns before it pass by.
     pub block_tiles: (usize, usize),
+    /// Most tiles of a block that are worked on, and written, together.
+    pub strip_tiles: usize,
     /// Bytes between memory and disk, counted.
     pub traffic: LevelTraffic,
     /// The fewest bytes that blocks of this shape read.
@@ -93,26 +88,37 @@ pub(super) struct DiskNeeds<'a> {
     pub place: RankPlace<'a>,
 }
 
-/// A rank of those that share a factorisation, or the one process.
+/// A rank of those that share a factorisation, or the one process, and the grid of those that own tiles.
 #[derive(Clone, Copy)]
-pub(super) struct RankPlace<'a> {
-    pub world: &'a dyn Transport,
-    /// Ranks of this node, which share its limit.
-    pub ranks_here: u64,
+pub(crate) struct RankPlace<'a> {
+    pub here: Place<'a>,
     pub grid: RankGrid,
 }
 
 impl RankPlace<'static> {
     /// One process by itself.
     pub fn alone() -> RankPlace<'static> {
-        RankPlace { world: local::alone(), ranks_here: 1, grid: RankGrid { rows: 1, cols: 1 } }
+        RankPlace { here: Place::alone(), grid: RankGrid { rows: 1, cols: 1 } }
     }
 }
 
-impl RankPlace<'_> {
+impl<'a> RankPlace<'a> {
+    /// This rank of a team, of whose ranks those of `grid` own tiles; by default all, nearly square.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a grid of more ranks than there are.
+    pub fn of(team: &'a Team, grid: Option<RankGrid>) -> Result<RankPlace<'a>> {
+        let grid = grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+        if (1..=team.size()).contains(&grid.size()) {
+            return Ok(RankPlace { here: Place::of(team), grid });
+        }
+        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
+        Err(Error::InvalidArgument(message))
+    }
+
     /// Whose tiles are this rank's.
     pub fn owner(&self) -> Owner {
-        Owner { grid: self.grid, number: self.world.rank() }
+        Owner { grid: self.grid, number: self.here.world.rank() }
     }
 }
 
@@ -186,7 +192,7 @@ impl DiskNeeds<'_> {
         }
         // Each has its words as they travel and as they are written or read.
         let each = IoBuffer::memory_bytes(self.most_finished_bytes()) + self.most_finished_bytes();
-        (TRANSFERS, 2 * TRANSFERS as u64 * each)
+        (MOST_TRANSFERS, 2 * MOST_TRANSFERS as u64 * each)
     }
 
     /// The plan under the context's limit, which is that of the node. Collective.
@@ -197,11 +203,11 @@ impl DiskNeeds<'_> {
         let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling()), Buffer::bytes_for(self.slot_words()));
         let (transfers, transfer_bytes) = self.transfers();
         let fixed = ctx.memory().total(self.fixed_bytes()) + transfer_bytes;
-        let RankPlace { world, ranks_here, .. } = self.place;
+        let Place { world, ranks_here } = self.place.here;
         let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
         let buffer = IoBuffer::memory_bytes;
         let least_reads = self.threads.max(2);
-        let least_room = SINGLE_TILES.least_room(1);
+        let least_room = LevelShape::SINGLE_TILES.least_room(1);
         let least =
             fixed + least_room as u64 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
         let node_limit = ctx.memory().limit_bytes().unwrap_or(u64::MAX);
@@ -212,8 +218,8 @@ impl DiskNeeds<'_> {
         let spare = limit - least;
         let reads = least_reads + fits(spare / BUFFER_SHARE, buffer(read_bytes)).min(MOST_READS);
         let spare = spare - (reads - least_reads) as u64 * buffer(read_bytes);
-        let strip =
-            fits((spare / BUFFER_SHARE).saturating_add(buffer(write_bytes)) / 2, write_bytes).clamp(1, STRIP_TILES);
+        let strip = fits((spare / BUFFER_SHARE).saturating_add(buffer(write_bytes)) / 2, write_bytes)
+            .clamp(1, MOST_STRIP_TILES);
         let writes =
             if buffer(strip as u64 * write_bytes) * 2 <= spare / BUFFER_SHARE + buffer(write_bytes) { 2 } else { 1 };
         let write_all = writes as u64 * buffer(strip as u64 * write_bytes);
@@ -236,6 +242,7 @@ impl DiskNeeds<'_> {
             tiles: graph.tiles,
             room_tiles: room,
             block_tiles: (shape.blocks.rows, shape.blocks.cols),
+            strip_tiles: shape.strip_tiles,
             traffic: if counts { count_level(whole, shape, bytes) } else { LevelTraffic::default() },
             least_read_bytes: least_level_bytes(whole, shape.blocks, bytes),
             planned_bytes,
@@ -247,64 +254,16 @@ impl DiskNeeds<'_> {
     fn agreed_shape(&self, own: LevelShape) -> Result<LevelShape> {
         let LevelShape { blocks, strip_tiles, most_updates, room_tiles } = own;
         let mut words = [blocks.rows, blocks.cols, strip_tiles, most_updates].map(|count| count as u64);
-        self.place.world.all_reduce(Reduction::Min, &mut words)?;
+        self.place.here.world.all_reduce(Reduction::Min, &mut words)?;
         let [rows, cols, strip_tiles, most_updates] = words.map(|count| count as usize);
         Ok(LevelShape { blocks: BlockShape { rows, cols }, strip_tiles, most_updates, room_tiles })
     }
 
-    /// The blocks that read the fewest bytes: square ones, or panels where these fit better.
-    fn best_shape(&self, graph: CholeskyGraph, room_tiles: usize, strip: usize) -> LevelShape {
+    /// The blocks that read the fewest bytes.
+    fn best_shape(&self, graph: CholeskyGraph, room_tiles: usize, strip_tiles: usize) -> LevelShape {
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
-        let mut best = None::<(u64, LevelShape)>;
-        let owner @ Owner { grid, .. } = self.place.owner();
-        let all = OwnTiles::new(grid, graph.tiles, owner.number).count();
-        let own = OwnBlocks { rows: graph.tiles.div_ceil(grid.rows), cols: graph.tiles.div_ceil(grid.cols), all };
-        for updates in [if self.engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 }, 1] {
-            for blocks in own.candidates(room_tiles, updates) {
-                let BlockShape { rows, cols } = blocks;
-                let share = (rows * cols).div_ceil(2 * self.threads).max(1);
-                // Strips of one height keep the columns of a block in step.
-                let strip_tiles = rows.div_ceil(rows.div_ceil(strip.min(share)));
-                let shape = LevelShape { room_tiles, blocks, strip_tiles, most_updates: updates };
-                if (rows * cols).min(all) + shape.steps_room() > room_tiles {
-                    continue;
-                }
-                let read = least_level_bytes((graph, owner), blocks, bytes);
-                if best.as_ref().is_none_or(|(least, _)| read < *least) {
-                    best = Some((read, shape));
-                }
-            }
-            if best.is_some() {
-                break;
-            }
-        }
-        best.map_or(LevelShape { room_tiles, ..SINGLE_TILES }, |(_, shape)| shape)
-    }
-}
-
-/// The tiles of a rank: their rows and columns, and how many there are.
-struct OwnBlocks {
-    rows: usize,
-    cols: usize,
-    all: usize,
-}
-
-impl OwnBlocks {
-    /// Squares and panels, the largest that fit and a few smaller ones.
-    fn candidates(&self, room_tiles: usize, updates: usize) -> Vec<BlockShape> {
-        let most = self.rows.max(self.cols);
-        let fits = |rows: usize, cols: usize| (rows * cols).min(self.all) + 2 * (rows + cols) * updates <= room_tiles;
-        let mut shapes = Vec::new();
-        if let Some(side) = (1..=most).rev().find(|&side| fits(side, side)) {
-            shapes.extend((side.saturating_sub(2).max(1)..=side).map(|side| BlockShape { rows: side, cols: side }));
-            // A square that does not fill the room grows by a row or a column.
-            shapes.extend(
-                (side + 1..=most).take_while(|&rows| fits(rows, side)).map(|rows| BlockShape { rows, cols: side }),
-            );
-        }
-        if let Some(cols) = (1..=self.cols).rev().find(|&cols| fits(self.rows, cols)) {
-            shapes.push(BlockShape { rows: self.rows, cols });
-        }
-        shapes
+        let most_updates = if self.engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 };
+        let (owner, workers) = (self.place.owner(), self.threads);
+        LevelSearch { graph, owner, room_tiles, strip_tiles, most_updates, workers, bytes }.best()
     }
 }

@@ -1,18 +1,16 @@
 //! What is to be factored, from the file of the matrix: every entry is looked at once, none is kept.
 
-use crate::comm::{Transport, agreed};
 use crate::context::ProgressCallback;
 use crate::error::Result;
 use crate::io::MatrixFile;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::math::pivot::RowWeight;
+use crate::ops::disk::Place;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
 use std::cell::OnceCell;
+use std::iter;
 use std::sync::Arc;
-
-/// The rank that reads all of a file, and writes the other.
-pub(super) const ROOT: usize = 0;
 
 impl Problem {
     /// The problem of a file that stores a lower triangle, and the checksum of its entries, which are all checked. The
@@ -59,26 +57,25 @@ impl Problem {
     /// # Errors
     /// Those of `read`; [`crate::Error::Transport`].
     pub(super) fn shared(
-        world: &dyn Transport,
+        here: Place<'_>,
         rows: usize,
         (precision_bits, working_bits): (u32, u32),
         read: impl FnOnce() -> Result<(Problem, u64)>,
     ) -> Result<(Problem, u64)> {
-        let read = agreed(world, (world.rank() == ROOT).then(read).transpose())?;
-        let mut facts = read.as_ref().map_or([0; 2], |(problem, checksum)| [problem.order as u64, *checksum]);
-        world.broadcast(ROOT, &mut facts)?;
-        let [order, checksum] = facts;
-        let mut words = read.as_ref().map_or(vec![0; 2 * order as usize], |(problem, _)| {
+        let words = here.told_by_root(|| {
+            let (problem, checksum) = read()?;
+            let exponents = problem.exponents.iter().map(|&exponent| exponent as u64);
             let limits = problem.weights.iter().map(|weight| weight.limit);
-            problem.exponents.iter().map(|&exponent| exponent as u64).chain(limits).collect()
-        });
-        world.broadcast(ROOT, &mut words)?;
-        let (exponents, limits) = words.split_at(order as usize);
+            Ok(iter::once(checksum).chain(exponents).chain(limits).collect())
+        })?;
+        let (checksum, words) = words.split_first().expect("the checksum was sent");
+        let order = words.len() / 2;
+        let (exponents, limits) = words.split_at(order);
         let mut problem = Problem::unscaled((rows, rows), precision_bits, working_bits)?;
         problem.exponents = exponents.iter().map(|&word| word as i64).collect();
         problem.weights = limits.iter().map(|&limit| RowWeight { sum: 0, limit }).collect();
-        problem.cut(order as usize);
-        Ok((problem, checksum))
+        problem.cut(order);
+        Ok((problem, *checksum))
     }
 
     /// The first weights of all rows, whose diagonal entries have these heads.

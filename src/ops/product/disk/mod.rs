@@ -6,37 +6,24 @@
 //! finished, so a run that was ended goes on from them. Source: docs/OUT_OF_CORE.md.
 
 mod plan;
+mod problem;
+mod run;
 mod scan;
 mod tiles;
 
 pub use plan::OutOfCoreProductPlan;
 
-use crate::comm::window::NodeWindow;
-use crate::context::{Context, Workspace, WorkspaceNeeds};
-use crate::error::{Error, Result};
-use crate::io::{BlockStreamStatistics, MatrixFile};
-use crate::matrix::{Op, Uplo};
-use crate::ops::disk_use::{DiskUse, progress_of};
-use crate::ops::distribution::team::Ranks;
-use crate::ops::product::clock::PhaseClock;
-use crate::ops::product::combine::Combination;
-use crate::ops::product::plan::PlannedRun;
-use crate::ops::product::problem::{Bits, OperandRows, check_precision};
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::Op;
+use crate::ops::disk::{DiskUse, Place};
+use crate::ops::distribution::team::Team;
 use crate::ops::product::report::Phases;
-use crate::ops::product::run::{ProductRun, RunState};
-use crate::ops::product::size::ProductSize;
-use crate::ops::product::space::worker_spaces;
-use crate::ops::product::streamed::{FileOperand, StreamedOperands};
 use crate::options::setters;
-use crate::plan::NodeShape;
-use crate::storage::{AnsweredStorage, Caching, Identity};
-use crate::tile::TileMap;
-use scan::scan;
+use crate::storage::Caching;
+use problem::FileProduct;
 use serde::Serialize;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Instant;
-use tiles::ResultTiles;
 
 /// An operand in a binary file.
 #[derive(Clone, Copy, Debug)]
@@ -105,11 +92,13 @@ pub struct OutOfCoreProductReport {
     pub kernel: &'static str,
     /// Planes, a redundant one included.
     pub primes: usize,
-    /// Worker threads.
+    /// Worker threads, those of all ranks.
     pub threads: usize,
-    /// Bands, chunks, memory and bytes as planned.
+    /// Ranks.
+    pub ranks: usize,
+    /// Bands, chunks, memory and bytes as planned; of one rank.
     pub plan: OutOfCoreProductPlan,
-    /// What was found there, read and written.
+    /// What was found there, read and written, by all ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Seconds during which pieces of operands were read.
@@ -141,10 +130,11 @@ pub struct OutOfCoreProductReport {
 /// bytes that the plan counts. Source: docs/OUT_OF_CORE.md.
 ///
 /// # Errors
-/// Those of [`crate::syrk_with`]; [`Error::MemoryLimit`] with the least limit that would do;
-/// [`Error::StorageMismatch`] for a directory of another product, [`Error::StorageInUse`] where another run works
-/// there; [`Error::DiskFull`], [`Error::Io`]: what was finished stays, and the next call goes on from there;
-/// [`Error::InvalidArgument`] for a context with Freivalds' test, which would have to read all once more.
+/// Those of [`crate::syrk_with`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
+/// [`crate::Error::StorageMismatch`] for a directory of another product, [`crate::Error::StorageInUse`] where another
+/// run works there; [`crate::Error::DiskFull`], [`crate::Error::Io`]: what was finished stays, and the next call goes
+/// on from there; [`crate::Error::InvalidArgument`] for a context with Freivalds' test, which would have to read all
+/// once more.
 pub fn syrk(
     ctx: &Context,
     p: OperandFile<'_>,
@@ -152,13 +142,33 @@ pub fn syrk(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    FileProduct::syrk(p, precision_bits)?.run(ctx, paths, options)
+    run::run((ctx, Place::alone()), || FileProduct::syrk(p, precision_bits), paths, options)
+}
+
+/// [`syrk`] over the ranks of `team`: each multiplies pairs of bands of its own, has a directory of its own below that
+/// of `paths`, and an equal share of its node's limit. Collective.
+///
+/// All ranks read the operand's file, each its own bands, and rank 0 all of it once; rank 0 writes the result. A run
+/// that is begun again may have another number of ranks: what one of them finds in its directory no rank makes again.
+/// The bytes of the file are those of one process.
+///
+/// # Errors
+/// As [`syrk`], the same on every rank; [`crate::Error::Transport`].
+pub fn syrk_over_ranks(
+    ctx: &Context,
+    team: &Team,
+    p: OperandFile<'_>,
+    paths: ProductPaths<'_>,
+    precision_bits: u32,
+    options: &OutOfCoreProductOptions,
+) -> Result<OutOfCoreProductReport> {
+    run::run((ctx, Place::of(team)), || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
 /// `C := op(A) op(B)` from the binary files of `A` and `B` to that of `C`; the rest is as in [`syrk`].
 ///
 /// # Errors
-/// As [`syrk`]; [`Error::ShapeMismatch`].
+/// As [`syrk`]; [`crate::Error::ShapeMismatch`].
 pub fn gemm(
     ctx: &Context,
     (a, b): (OperandFile<'_>, OperandFile<'_>),
@@ -166,7 +176,22 @@ pub fn gemm(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    FileProduct::gemm((a, b), precision_bits)?.run(ctx, paths, options)
+    run::run((ctx, Place::alone()), || FileProduct::gemm((a, b), precision_bits), paths, options)
+}
+
+/// [`gemm`] over the ranks of `team`; see [`syrk_over_ranks`].
+///
+/// # Errors
+/// As [`syrk_over_ranks`].
+pub fn gemm_over_ranks(
+    ctx: &Context,
+    team: &Team,
+    (a, b): (OperandFile<'_>, OperandFile<'_>),
+    paths: ProductPaths<'_>,
+    precision_bits: u32,
+    options: &OutOfCoreProductOptions,
+) -> Result<OutOfCoreProductReport> {
+    run::run((ctx, Place::of(team)), || FileProduct::gemm((a, b), precision_bits), paths, options)
 }
 
 /// The plan of [`syrk`]: bands, chunks, bytes of memory, bytes that are read.
@@ -193,249 +218,4 @@ pub fn plan_gemm(
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductPlan> {
     FileProduct::gemm((a, b), precision_bits)?.planned(ctx, options)
-}
-
-/// A product of matrices in files: `X^T Y` of the operands' columns.
-struct FileProduct {
-    operation: &'static str,
-    left: FileOperand,
-    /// `None` for SYRK.
-    right: Option<FileOperand>,
-    precision_bits: u32,
-}
-
-fn open(path: &Path) -> Result<Arc<MatrixFile>> {
-    MatrixFile::open(path).map(Arc::new)
-}
-
-impl FileProduct {
-    fn syrk(p: OperandFile<'_>, precision_bits: u32) -> Result<FileProduct> {
-        let left = FileOperand::new(open(p.path)?, p.op);
-        Ok(FileProduct { operation: "syrk", left, right: None, precision_bits })
-    }
-
-    fn gemm((a, b): (OperandFile<'_>, OperandFile<'_>), precision_bits: u32) -> Result<FileProduct> {
-        // The columns of the left operand are the rows of op(A).
-        let op = if a.op == Op::Transpose { Op::NoTranspose } else { Op::Transpose };
-        let (left, right) = (FileOperand::new(open(a.path)?, op), FileOperand::new(open(b.path)?, b.op));
-        Ok(FileProduct { operation: "gemm", left, right: Some(right), precision_bits })
-    }
-
-    fn right(&self) -> &FileOperand {
-        self.right.as_ref().unwrap_or(&self.left)
-    }
-
-    fn size(&self) -> ProductSize {
-        let (rows, cols) = (self.left.cols(), self.right().cols());
-        ProductSize { contracted: self.left.rows(), rows, cols, triangle: self.right.is_none() }
-    }
-
-    fn check(&self, ctx: &Context) -> Result<()> {
-        let (left, right) = (&self.left, self.right());
-        if left.rows() != right.rows() {
-            let shapes = ((left.cols(), left.rows()), (right.rows(), right.cols()));
-            return Err(Error::shape_mismatch(self.operation, shapes.0, shapes.1));
-        }
-        if ctx.freivalds() {
-            return Err(Error::InvalidArgument(
-                "Freivalds' test would read the operands of a product above a disk once more: the self-check is there"
-                    .into(),
-            ));
-        }
-        check_precision(ctx.kernel(), self.precision_bits, left.rows())?;
-        self.size().check(self.precision_bits)
-    }
-
-    fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
-        self.check(ctx)?;
-        Ok(self.plan(ctx, &self.tiling(options), options.caching)?.1)
-    }
-
-    fn run(
-        &self,
-        ctx: &Context,
-        paths: ProductPaths<'_>,
-        options: &OutOfCoreProductOptions,
-    ) -> Result<OutOfCoreProductReport> {
-        let start = Instant::now();
-        self.check(ctx)?;
-        let tiling = self.tiling(options);
-        // Refused before a file is read.
-        let (planned, plan) = self.plan(ctx, &tiling, options.caching)?;
-        let (mut left, left_checksum) = scan(&self.left, progress_of(ctx))?;
-        let (mut right, right_checksum) = match &self.right {
-            Some(right) => scan(right, progress_of(ctx))?,
-            None => (Vec::new(), left_checksum),
-        };
-        let bits = Bits::scaled(self.precision_bits, self.size().contracted);
-        left.iter_mut().chain(&mut right).for_each(|exponent| *exponent = i64::from(bits.working) - *exponent);
-        let scan_seconds = start.elapsed().as_secs_f64();
-        let call = DiskProduct {
-            ctx,
-            problem: self,
-            planned: &planned,
-            tiling,
-            bits,
-            shifts: (&left, &right),
-            identity: self.identity(&tiling, (left_checksum, right_checksum)),
-            caching: options.caching,
-        };
-        let made = call.make(paths)?;
-        let size = self.size();
-        Ok(OutOfCoreProductReport {
-            operation: self.operation,
-            contracted: size.contracted,
-            rows: size.rows,
-            cols: size.cols,
-            precision_bits: self.precision_bits,
-            working_bits: bits.working,
-            kernel: planned.plan.kernel,
-            primes: planned.plan.primes,
-            threads: ctx.threads(),
-            plan,
-            disk: made.disk,
-            operand_seconds: made.operand_seconds,
-            wait_seconds: made.wait_seconds,
-            seconds: start.elapsed().as_secs_f64(),
-            scan_seconds,
-            product_seconds: made.product_seconds,
-            store_seconds: made.store_seconds,
-            phases: made.phases,
-            checked: ctx.self_check(),
-        })
-    }
-
-    fn identity(&self, tiling: &TileMap, (left, right): (u64, u64)) -> Identity {
-        let size = self.size();
-        let stored = |operand: &FileOperand| {
-            format!("{} x {}, {} bits", operand.file.rows(), operand.file.cols(), operand.file.precision_bits())
-        };
-        Identity::new(self.operation)
-            .with("rows", size.rows)
-            .with("cols", size.cols)
-            .with("contracted", size.contracted)
-            .with("precision_bits", self.precision_bits)
-            .with("left_matrix", stored(&self.left))
-            .with("right_matrix", stored(self.right()))
-            .with("left_transposed", self.left.transposed)
-            .with("right_transposed", self.right().transposed)
-            .with("left_checksum", format!("{left:016x}"))
-            .with("right_checksum", format!("{right:016x}"))
-            .with("tile_size", tiling.tile_size)
-    }
-}
-
-/// A product under way.
-struct DiskProduct<'a> {
-    ctx: &'a Context,
-    problem: &'a FileProduct,
-    planned: &'a PlannedRun,
-    tiling: TileMap,
-    bits: Bits,
-    /// Scale shifts of the columns of both operands; those of the right one are empty for SYRK.
-    shifts: (&'a [i64], &'a [i64]),
-    identity: Identity,
-    caching: Caching,
-}
-
-/// What became of it.
-#[derive(Default)]
-struct Made {
-    disk: DiskUse,
-    operand_seconds: f64,
-    wait_seconds: f64,
-    phases: Phases,
-    product_seconds: f64,
-    store_seconds: f64,
-}
-
-impl DiskProduct<'_> {
-    /// Makes all tiles that are not there, and writes the result. A damaged tile is made again.
-    fn make(&self, paths: ProductPaths<'_>) -> Result<Made> {
-        let mut made = Made::default();
-        loop {
-            let (objects, damaged) = AnsweredStorage::open(paths.storage, &self.identity, self.caching)?;
-            made.disk.groups_repaired += damaged;
-            let (tiling, bits) = (self.tiling, self.problem.precision_bits);
-            let mut tiles = ResultTiles::new(objects, tiling, bits, self.problem.tile_buffers(self.ctx))?;
-            made.disk.tiles_found = made.disk.tiles_found.max(tiles.found());
-            let start = Instant::now();
-            let multiplied = self.multiply(&mut tiles, &mut made);
-            // What was rounded is written, whatever ended the product.
-            let finished = tiles.finish();
-            made.product_seconds += start.elapsed().as_secs_f64();
-            multiplied.and(finished)?;
-            let start = Instant::now();
-            let written = match self.problem.size().is_empty() {
-                true => tiles.write_zeros(self.ctx, paths.result),
-                false => tiles.write(self.ctx, paths.result),
-            };
-            made.store_seconds += start.elapsed().as_secs_f64();
-            made.disk.add(&tiles.objects.storage);
-            match written {
-                Ok(()) => return Ok(made),
-                Err(Error::Damaged { object, .. } | Error::Truncated { object, .. }) => {
-                    tiles.objects.discard(&object)?;
-                    made.disk.groups_repaired += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Multiplies the pairs of bands that have tiles which are not there.
-    fn multiply(&self, tiles: &mut ResultTiles, made: &mut Made) -> Result<()> {
-        let DiskProduct { ctx, problem, planned, bits, shifts, .. } = *self;
-        let PlannedRun { engine, cutting, words, plan, .. } = planned;
-        let schedule = planned.schedule.clone().of_pairs(|pair| tiles.is_wanted(pair));
-        if problem.size().is_empty() || schedule.pairs().next().is_none() {
-            return Ok(());
-        }
-        let mut workspace = ctx.workspace();
-        workspace.trim(ctx.memory(), &self.needs());
-        workspace.reserve_workers(plan.threads);
-        let Workspace { operands, products, workers, .. } = &mut *workspace;
-        let spaces = worker_spaces(&mut workers[..plan.threads], engine.magnitude_limbs(), words.scratch)?;
-        let operands = NodeWindow::Alone(operands.words(words.operands)?);
-        let products = NodeWindow::Alone(products.words(words.products)?);
-        let options = problem.stream(cutting.cut.band_panels, cutting.cut.chunk_rows, self.caching);
-        let files = (&problem.left, problem.right());
-        let streamed = StreamedOperands::new(files, &schedule, cutting.chunks, options)?;
-        let mut clock = PhaseClock::alone(Instant::now());
-        let shape = NodeShape::alone(problem.size().contracted, plan.threads);
-        let run = ProductRun {
-            ctx,
-            ranks: Ranks::alone(),
-            shape: &shape,
-            engine: &**engine,
-            cutting: *cutting,
-            schedule,
-            left: OperandRows { blocks: &[], shifts: shifts.0 },
-            right: problem.right.as_ref().map(|_| OperandRows { blocks: &[], shifts: shifts.1 }),
-            streamed: Some(&streamed),
-            uplo: Uplo::Lower,
-            bits,
-            combination: Combination::new(None, None, None),
-            owners: None,
-            fault: None,
-        };
-        let outcome = run.run(&mut RunState { operands, products, spaces, clock: &mut clock }, tiles);
-        let BlockStreamStatistics { read_bytes, read_seconds, wait_seconds } = streamed.statistics();
-        made.disk.read_bytes += read_bytes;
-        made.operand_seconds += read_seconds;
-        made.wait_seconds += wait_seconds;
-        made.phases = Phases::new(&clock, &outcome?);
-        Ok(())
-    }
-
-    fn needs(&self) -> WorkspaceNeeds {
-        let plan = &self.planned.plan;
-        WorkspaceNeeds {
-            operand_bytes: plan.bytes.operand_window,
-            product_bytes: plan.bytes.product_window,
-            workers: plan.threads,
-            worker_bytes: (plan.bytes.scratch + plan.bytes.integers) / plan.threads.max(1) as u64,
-            planned_bytes: plan.planned_bytes,
-        }
-    }
 }

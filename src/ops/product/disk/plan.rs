@@ -1,19 +1,20 @@
 //! How the memory of a product above a disk is shared out, and the bytes that it reads.
 
+use super::OutOfCoreProductOptions;
+use super::problem::FileProduct;
 use super::scan::COLUMN_BYTES;
-use super::tiles::tile_bytes;
-use super::{FileProduct, OutOfCoreProductOptions};
+use crate::comm::{Reduction, agreed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::io::{BlockStream, BlockStreamOptions};
+use crate::ops::disk::{Place, ResultCut};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::schedule::{Schedule, Side};
 use crate::ops::product::size::ProductSize;
-use crate::plan::{BLOCK, DiskInput, rank_chunk};
+use crate::plan::{BLOCK, BandPair, DiskInput, assign, band_pairs, rank_chunk};
 use crate::storage::{Caching, StorageContents, StorageOptions};
 use crate::store::IoBuffer;
-use crate::tile::{RankGrid, TileMap};
 use serde::Serialize;
 use std::ops::Range;
 
@@ -25,6 +26,12 @@ const LEAST_TILES: usize = 8;
 
 /// Pieces of operands in memory: one in use, one being read; or two being read while bands are multiplied.
 const PIECES: usize = 2;
+
+/// Shares of a product are even enough where the largest is at most so many times the mean.
+const MOST_UNEVEN: f64 = 1.2;
+
+/// Most bands for each rank.
+const MOST_BANDS_OF_RANK: usize = 4;
 
 /// Bytes for each tile of the result, in memory or not: whether it is there.
 const TILE_BYTES: u64 = 64;
@@ -56,17 +63,11 @@ pub struct OutOfCoreProductPlan {
 
 impl FileProduct {
     /// The tiles of the result: they depend on its shape alone, so that a run under another limit finds them.
-    pub(super) fn tiling(&self, options: &OutOfCoreProductOptions) -> TileMap {
-        let size = self.size();
-        let wanted = options.tile_size.unwrap_or_else(|| (size.rows.max(size.cols) / LEAST_TILES).min(TILE_SIZE));
+    pub(super) fn cut(&self, options: &OutOfCoreProductOptions) -> ResultCut {
+        let ProductSize { rows, cols, triangle, .. } = self.size();
+        let wanted = options.tile_size.unwrap_or_else(|| (rows.max(cols) / LEAST_TILES).min(TILE_SIZE));
         let tile_size = wanted.max(1).next_multiple_of(BLOCK);
-        match size.triangle {
-            true => TileMap::symmetric(size.rows, tile_size),
-            false => {
-                let grid = RankGrid { rows: 1, cols: 1 };
-                TileMap { rows: size.rows, cols: size.cols, tile_size, grid, triangle: None }
-            }
-        }
+        ResultCut { rows, cols, block_rows: tile_size, block_cols: tile_size, is_triangle: triangle }
     }
 
     /// Buffers for tiles of the result: one for each worker when the file is written.
@@ -93,29 +94,71 @@ impl FileProduct {
         BlockStream::memory_bytes(&options, widest, self.widest_entry() - 1)
     }
 
-    fn fixed_bytes(&self, tiling: &TileMap, caching: Caching) -> u64 {
-        let tiles = tiling.tiles().count() as u64;
+    fn fixed_bytes(&self, cut: &ResultCut, caching: Caching) -> u64 {
+        let tiles = cut.blocks().count() as u64;
         let contents = StorageContents { groups: tiles, objects: tiles, name_bytes: NAME_BYTES * tiles };
         let storage = StorageOptions { caching, ..StorageOptions::default() }.memory_bytes(&contents);
         let size = self.size();
         storage + TILE_BYTES * tiles + COLUMN_BYTES * (size.rows + size.cols) as u64 + CALL_BYTES
     }
 
-    /// The plan under the context's limit.
+    /// The plan of one process.
+    ///
+    /// # Errors
+    /// Those of the check of the operands, and of [`FileProduct::plan`].
+    pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
+        self.check(ctx)?;
+        Ok(self.plan((ctx, Place::alone()), &self.cut(options), options.caching)?.1)
+    }
+
+    /// The plan under the context's limit, which is this rank's share. Collective.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least limit that would do.
     pub(super) fn plan(
         &self,
-        ctx: &Context,
-        tiling: &TileMap,
+        (ctx, place): (&Context, Place<'_>),
+        cut: &ResultCut,
         caching: Caching,
     ) -> Result<(PlannedRun, OutOfCoreProductPlan)> {
+        let panels = (self.size().rows.div_ceil(BLOCK), self.size().cols.div_ceil(BLOCK));
+        let tile_panels = cut.block_rows / BLOCK;
+        let mut most = widest_bands(panels, self.size().triangle, (tile_panels, place.world.size()));
+        let planned = loop {
+            let planned = agreed(place.world, place.restated(self.plan_in_bands(ctx, cut, (caching, most))))?;
+            // All ranks go by the same bands: those of the rank with the least memory.
+            let own = planned.cutting.cut.band_panels as u64;
+            let mut bands = [own, !own];
+            place.world.all_reduce(Reduction::Min, &mut bands)?;
+            if bands[0] == !bands[1] {
+                break planned;
+            }
+            most = bands[0] as usize;
+        };
+        let schedule = of_rank(planned.schedule.clone(), place);
+        let plan = OutOfCoreProductPlan {
+            tile_size: cut.block_rows,
+            tiles: cut.blocks().count(),
+            scan_bytes: self.scan_bytes(),
+            read_bytes: self.read_bytes(&schedule, planned.cutting.chunks),
+            least_read_bytes: self.read_bytes(&schedule.in_one_batch(), planned.cutting.chunks),
+            product: planned.plan.clone(),
+        };
+        Ok((planned, plan))
+    }
+
+    /// The plan with bands of at most so many panels.
+    fn plan_in_bands(
+        &self,
+        ctx: &Context,
+        cut: &ResultCut,
+        (caching, most_band_panels): (Caching, usize),
+    ) -> Result<PlannedRun> {
         let (size, bits) = (self.size(), Bits::scaled(self.precision_bits, self.size().contracted));
         // Where there is nothing to multiply the plan is that of a single entry.
         let (contracted, rows, cols) = (size.contracted.max(1), size.rows.max(1), size.cols.max(1));
         let size = ProductSize { contracted, rows, cols, ..size };
-        let tile_bytes = tile_bytes(tiling.most_entries(), self.precision_bits);
+        let tile_bytes = cut.most_bytes(self.precision_bits);
         let request = PlanRequest {
             operation: self.operation,
             size,
@@ -127,19 +170,11 @@ impl FileProduct {
         let disk = DiskInput {
             piece_bytes: &|panels, rows| self.stream_bytes(panels, rows),
             entry_bytes: 8 * self.widest_entry() as u64,
-            tile_panels: tiling.tile_size / BLOCK,
-            fixed_bytes: self.fixed_bytes(tiling, caching),
+            tile_panels: cut.block_rows / BLOCK,
+            most_band_panels,
+            fixed_bytes: self.fixed_bytes(cut, caching),
         };
-        let planned = plan_above_disk(ctx, &request, disk)?;
-        let plan = OutOfCoreProductPlan {
-            tile_size: tiling.tile_size,
-            tiles: tiling.tiles().count(),
-            scan_bytes: self.scan_bytes(),
-            read_bytes: self.read_bytes(&planned.schedule, planned.cutting.chunks),
-            least_read_bytes: self.read_bytes(&planned.schedule.clone().in_one_batch(), planned.cutting.chunks),
-            product: planned.plan.clone(),
-        };
-        Ok((planned, plan))
+        plan_above_disk(ctx, &request, disk)
     }
 
     /// Bytes of the passes over the operands: all heads twice, all limbs once.
@@ -158,5 +193,49 @@ impl FileProduct {
     fn read_bytes(&self, schedule: &Schedule, chunks: usize) -> u64 {
         let rows = |chunk: usize| rank_chunk(self.size().contracted, chunks, chunk).len();
         schedule.loads().map(|load| self.piece_bytes(load.side, &load.panels, rows(load.step.chunk))).sum()
+    }
+}
+
+/// The widest bands, of whole tiles, in which so many ranks have nearly equal shares of the pairs.
+fn widest_bands(panels: (usize, usize), is_triangle: bool, (tile_panels, ranks): (usize, usize)) -> usize {
+    let tiles = panels.0.max(panels.1).div_ceil(tile_panels).max(1);
+    let uneven = |bands: usize| {
+        let costs = band_pairs(panels, is_triangle, tiles.div_ceil(bands) * tile_panels).map(|pair| work(&pair));
+        assign(&costs.collect::<Vec<_>>(), ranks).max_over_mean()
+    };
+    let most = tiles.min(MOST_BANDS_OF_RANK * ranks);
+    let fair = (1..=most).find(|&bands| uneven(bands) <= MOST_UNEVEN);
+    let bands = fair.unwrap_or_else(|| (1..=most).min_by(|a, b| uneven(*a).total_cmp(&uneven(*b))).unwrap_or(1));
+    tiles.div_ceil(bands) * tile_panels
+}
+
+/// The work of a pair of bands, in blocks.
+fn work(pair: &BandPair) -> u64 {
+    pair.grid.len() as u64
+}
+
+/// The pairs of a rank: all ranks come to the same shares.
+pub(super) fn of_rank(schedule: Schedule, place: Place<'_>) -> Schedule {
+    let ranks = place.world.size();
+    if ranks == 1 {
+        return schedule;
+    }
+    let costs = schedule.pairs().map(|pair| work(&pair)).collect::<Vec<_>>();
+    let mut owners = assign(&costs, ranks).worker.into_iter();
+    schedule.of_pairs(|_| owners.next() == Some(place.world.rank()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_have_nearly_equal_shares_in_the_widest_bands() {
+        let bands = |panels, is_triangle, ranks| widest_bands(panels, is_triangle, (4, ranks));
+        // Four bands of a triangle are six whole pairs and four halves.
+        assert_eq!((bands((64, 64), true, 1), bands((64, 64), true, 2), bands((64, 64), true, 4)), (64, 32, 16));
+        assert_eq!((bands((64, 64), false, 4), bands((64, 8), false, 4), bands((8, 64), false, 1)), (32, 16, 64));
+        // Of a single tile one rank has all, and nothing gets narrower than a tile.
+        assert_eq!((bands((3, 3), true, 4), bands((0, 0), true, 2), bands((9, 1), false, 50)), (4, 4, 4));
     }
 }

@@ -6,6 +6,7 @@ use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Blocks in memory: one at work, one that is read.
 const BLOCKS: usize = 2;
@@ -24,6 +25,8 @@ pub(super) struct FileTriangle {
     pub pivots: Arc<Matrix>,
     /// Whether the system is asked to forget what was read.
     pub forget: bool,
+    /// Bytes that were read of it, with those of other triangles.
+    pub read_bytes: Arc<AtomicU64>,
 }
 
 impl FileTriangle {
@@ -93,7 +96,7 @@ impl TriangleBlocks for FileBlocks {
         let options = BlockStreamOptions { buffers: BLOCKS, buffer_words, forget: triangle.forget };
         self.finish(); // its buffers count on the memory of the next ones
         let places = order.map(move |block| FileBlock { file: triangle.file.clone(), block: triangle.place(block) });
-        self.stream = Some(BlockStream::new(options, places)?);
+        self.stream = Some(BlockStream::counting(options, places, self.triangle.read_bytes.clone())?);
         Ok(())
     }
 

@@ -3,17 +3,19 @@
 use super::blocks::FileTriangle;
 use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
-use super::panels::PanelPlace;
 use super::solver::{DiskSystem, Prepared};
-use super::triangular::{open_right, pivots};
+use super::system::PanelPaths;
+use super::triangular::{open_right, pivots, shared};
 use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths};
+use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::Head;
-use crate::ops::disk_use::progress_of;
-use crate::ops::factor::disk::{self, OutOfCoreOptions};
+use crate::ops::disk::{DiskWatch, make_directory, progress_of};
+use crate::ops::distribution::team::Team;
+use crate::ops::factor::disk::{self, OutOfCoreOptions, RankPlace};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::path::Path as SolvePath;
@@ -21,7 +23,6 @@ use crate::ops::solve::problem::{CHOLESKY, working_bits};
 use crate::ops::solve::report::SolveBits;
 use crate::storage::{Caching, Identity};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -68,16 +69,6 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
     Ok((scale, cols))
 }
 
-/// Makes a directory in a folder that exists, unless it is there.
-fn make_directory(path: &Path) -> Result<()> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            Err(Error::Io { path: path.to_path_buf(), action: "create", source: error })
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
@@ -97,35 +88,71 @@ pub fn solve(
     precision_bits: u32,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    let start = Instant::now();
+    solve_files((ctx, RankPlace::alone()), paths, precision_bits, options)
+}
+
+/// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each solves
+/// for columns of its own. Each has directories of its own below those of one process, and an equal share of its node's
+/// limit. Collective.
+///
+/// The factor is one file, which rank 0 writes and all ranks read.
+///
+/// # Errors
+/// As [`solve`], the same on every rank; [`Error::InvalidArgument`] for a grid of more ranks than there are;
+/// [`Error::Transport`].
+pub fn solve_over_ranks(
+    ctx: &Context,
+    team: &Team,
+    paths: SolvePaths<'_>,
+    precision_bits: u32,
+    options: &OutOfCoreSolveOptions,
+) -> Result<OutOfCoreSolveReport> {
+    let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
+    solve_files((ctx, place), paths, precision_bits, options)
+}
+
+fn solve_files(
+    (ctx, place): (&Context, RankPlace<'_>),
+    paths: SolvePaths<'_>,
+    precision_bits: u32,
+    options: &OutOfCoreSolveOptions,
+) -> Result<OutOfCoreSolveReport> {
+    let (start, here) = (Instant::now(), place.here);
+    let world = here.world;
     let SolvePaths { matrix, right, solution, storage } = paths;
-    let file = MatrixFile::open(matrix)?;
-    let right = open_right(right, "solve", &file)?;
+    let file = agreed(world, MatrixFile::open(matrix))?;
+    let right = agreed(world, open_right(right, "solve", &file))?;
     let shape = Shape { order: right.rows(), columns: right.cols() };
-    let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(shape.order), shape.order)?;
-    let method = shape.method("solve", CHOLESKY, Accuracy::Norm)?;
+    let guard = cholesky_solve_guard_bits(shape.order);
+    let working_bits = agreed(world, working_bits(ctx, precision_bits, guard, shape.order))?;
+    let method = agreed(world, shape.method("solve", CHOLESKY, Accuracy::Norm))?;
     let bits = SolveBits { precision: precision_bits, working: working_bits };
     let mut report = OutOfCoreSolveReport::new(ctx, "solve", shape, bits, method.accuracy);
     if shape.is_empty() {
-        return shape.write_empty(ctx, solution, precision_bits).map(|()| report);
+        return shape.write_empty(ctx, world, solution, precision_bits).map(|()| report);
     }
-    let factoring = Factoring::new(ctx, matrix, storage, (precision_bits, options));
+    let factoring = Factoring::new((ctx, place), matrix, storage, (precision_bits, options));
     // Refused before the work of a factorisation.
     let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
-    let bands = plan_expected(ctx, (shape, method), file_bits, (working_bits, 2));
-    larger(bands.map(|plan| plan.planned_bytes), factoring.planned_bytes())?;
-    let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
+    let factor_bytes = factoring.planned_bytes();
+    let bands = plan_expected(&here.share(ctx), (shape, method), file_bits, (working_bits, 2));
+    let band_bytes = agreed(world, here.restated(bands.map(|plan| plan.planned_bytes)));
+    larger(band_bytes, factor_bytes)?;
+    let (_, [checksum, right_checksum]) = shared(here, || {
+        let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
+        Ok((Vec::new(), [file.checksum()?, right_checksum]))
+    })?;
     let identity = Identity::new("solve")
         .with("order", shape.order)
         .with("columns", shape.columns)
         .with("precision_bits", precision_bits)
         .with("matrix_precision_bits", file.precision_bits())
-        .with("matrix_checksum", format!("{:016x}", file.checksum()?))
+        .with("matrix_checksum", format!("{checksum:016x}"))
         .with("right_checksum", format!("{right_checksum:016x}"));
-    make_directory(storage)?;
-    let (factor, (scale, upper)) = factoring.factor((&file, method.path), &mut report)?;
-    let pivots = Arc::new(pivots(&factor, false)?);
-    let scale: Arc<[i64]> = scale.into();
+    agreed(world, make_directory(storage))?;
+    let (factor, (scale, upper)) = factoring.factor((&file, checksum), method.path, &mut report)?;
+    let pivots = Arc::new(agreed(world, pivots(&factor, false))?);
+    let (scale, watch): (Arc<[i64]>, _) = (scale.into(), DiskWatch::default());
     let triangle = |reversed: bool| FileTriangle {
         file: factor.clone(),
         transposed: reversed,
@@ -133,13 +160,15 @@ pub fn solve(
         scale: Some(scale.clone()),
         pivots: pivots.clone(),
         forget: options.caching != Caching::Cached,
+        read_bytes: watch.read_bytes.clone(),
     };
     let lower = Prepared { triangle: triangle(false), exponents: vec![0; shape.order], unit: false };
     let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
-    let system = DiskSystem { ctx, shape, right, alpha: None, steps, scale: Some(scale.clone()), bits, method };
+    let (ctx, scale) = (&watch.told(&here.share(ctx)), Some(scale.clone()));
+    let system = DiskSystem { ctx, place: here, watch, shape, right, alpha: None, steps, scale, bits, method };
     let directory = &storage.join(SOLUTION);
-    let place = PanelPlace { directory, identity: &identity, caching: options.caching };
-    system.run(place, solution, &mut report)?;
+    system
+        .run(PanelPaths { storage: directory, identity: &identity, caching: options.caching, solution }, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
 }
@@ -147,6 +176,7 @@ pub fn solve(
 /// The factorisation that a solve begins with.
 struct Factoring<'a> {
     ctx: &'a Context,
+    place: RankPlace<'a>,
     matrix: &'a Path,
     storage: &'a Path,
     precision_bits: u32,
@@ -155,54 +185,67 @@ struct Factoring<'a> {
 
 impl<'a> Factoring<'a> {
     fn new(
-        ctx: &'a Context,
+        (ctx, place): (&'a Context, RankPlace<'a>),
         matrix: &'a Path,
         storage: &'a Path,
         (precision_bits, options): (u32, &OutOfCoreSolveOptions),
     ) -> Factoring<'a> {
-        let OutOfCoreSolveOptions { lower, tile_rows, caching } = *options;
-        let options = OutOfCoreOptions { lower, tile_rows, caching, ..OutOfCoreOptions::default() };
-        Factoring { ctx, matrix, storage, precision_bits, options }
+        let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
+        let options = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
+        Factoring { ctx, place, matrix, storage, precision_bits, options }
     }
 
+    /// Collective.
     fn planned_bytes(&self) -> Result<u64> {
-        let plan = disk::plan_cholesky(self.ctx, self.matrix, self.precision_bits, &self.options)?;
+        let plan = disk::plan_file((self.ctx, self.place), self.matrix, self.precision_bits, &self.options)?;
         Ok(plan.planned_bytes)
     }
 
     /// The file of the factor, which says by its name what it belongs to: it is complete, or not there.
-    fn path(&self, file: &MatrixFile) -> Result<PathBuf> {
+    fn path(&self, (file, checksum): (&MatrixFile, u64)) -> PathBuf {
         let triangle = if self.options.lower { "-lower" } else { "" };
-        let (checksum, matrix_bits, bits) = (file.checksum()?, file.precision_bits(), self.precision_bits);
-        Ok(self.storage.join(format!("factor-{checksum:016x}-{matrix_bits}-{bits}{triangle}.bin")))
+        let (matrix_bits, bits) = (file.precision_bits(), self.precision_bits);
+        self.storage.join(format!("factor-{checksum:016x}-{matrix_bits}-{bits}{triangle}.bin"))
     }
 
-    /// The factor with the exponents of its norms: made, or found complete. A damaged one is made again.
+    /// The factor with the exponents of its norms: made, or found complete by rank 0. A damaged one is made again.
+    /// Collective.
     fn factor(
         &self,
-        (file, solve_path): (&MatrixFile, SolvePath),
+        file: (&MatrixFile, u64),
+        solve_path: SolvePath,
         report: &mut OutOfCoreSolveReport,
     ) -> Result<(Arc<MatrixFile>, Exponents)> {
-        let path = self.path(file)?;
+        let (path, here) = (self.path(file), self.place.here);
         loop {
-            if !path.exists() {
-                let files = (self.matrix, path.as_path());
-                let made =
-                    disk::cholesky(self.ctx, files, &self.storage.join(TILES), self.precision_bits, &self.options);
+            if here.told_by_root(|| Ok(vec![u64::from(path.exists())]))? == [0] {
+                let (files, tiles) = ((self.matrix, path.as_path()), self.storage.join(TILES));
+                let call = (self.ctx, self.place);
+                let made = disk::factor_file(call, files, &tiles, self.precision_bits, &self.options);
                 self.ctx.release(); // under a limit the tiles of the factorisation are in the way
                 report.factorisation = Some(made?);
             }
             let start = Instant::now();
-            let measured =
-                MatrixFile::open(&path).and_then(|factor| Ok((exponents(self.ctx, &factor, solve_path)?, factor)));
+            let mut is_damaged = false;
+            let measured = shared(here, || {
+                let measured = MatrixFile::open(&path).and_then(|factor| exponents(self.ctx, &factor, solve_path));
+                is_damaged = matches!(measured, Err(Error::Format { .. })) && report.factorisation.is_none();
+                measured.map(|(scale, cols)| ([scale, cols].concat(), [0; 2]))
+            });
             report.scan_seconds += start.elapsed().as_secs_f64();
-            match measured {
-                Err(Error::Format { .. }) if report.factorisation.is_none() => {
+            if here.told_by_root(|| Ok(vec![u64::from(is_damaged)]))? == [1] {
+                here.told_by_root(|| {
                     let removed = fs::remove_file(&path);
                     removed.map_err(|source| Error::Io { path: path.clone(), action: "remove", source })?;
-                }
-                measured => return measured.map(|(exponents, factor)| (Arc::new(factor), exponents)),
+                    Ok(Vec::new())
+                })?;
+                continue;
             }
+            let (both, _) = measured?;
+            // One path of solves needs no norms of columns.
+            let (scale, cols) = both.split_at(file.0.rows());
+            let factor = agreed(here.world, MatrixFile::open(&path))?;
+            return Ok((Arc::new(factor), (scale.to_vec(), cols.to_vec())));
         }
     }
 }

@@ -8,26 +8,28 @@ mod blocks;
 mod factored;
 mod needs;
 mod norms;
-mod panels;
 mod rows;
 mod solver;
 mod system;
 mod triangular;
 
-pub use factored::solve;
+pub use factored::{solve, solve_over_ranks};
 pub(crate) use triangular::{TriangleOptions, solve_triangle};
 
+use crate::comm::Transport;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::io::{MatrixFileShape, write_blocks};
-use crate::ops::disk_use::{DiskUse, progress_of};
+use crate::io::MatrixFileShape;
+use crate::ops::disk::{DiskUse, ResultCut, write_zeros};
 use crate::ops::factor::disk::OutOfCoreReport;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::ops::solve::path::{self, Method};
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::report::SolveBits;
 use crate::options::setters;
 use crate::storage::Caching;
+use crate::tile::RankGrid;
 use serde::Serialize;
 use std::path::Path;
 
@@ -42,12 +44,15 @@ pub struct OutOfCoreSolveOptions {
     pub tile_rows: Option<usize>,
     /// Whether the system's cache is used for what lies in the storage directory.
     pub caching: Caching,
+    /// Rows and columns of the ranks that factor, where there are several; by default nearly square.
+    pub grid: Option<RankGrid>,
 }
 
 setters! { new OutOfCoreSolveOptions {
     lower: bool,
     tile_rows: impl Into<Option<usize>>,
     caching: Caching,
+    grid: impl Into<Option<RankGrid>>,
 } }
 
 /// The files of a solve, and the directory for what is finished.
@@ -81,16 +86,19 @@ pub struct OutOfCoreSolveReport {
     pub accuracy: Accuracy,
     /// Name of the kernel.
     pub kernel: &'static str,
-    /// Worker threads.
+    /// Worker threads, those of all ranks.
     pub threads: usize,
+    /// Ranks.
+    pub ranks: usize,
     /// Most right sides at a time: the triangle is read once for each band of so many and each substitution, and again
     /// for columns that need another try.
     pub band_columns: usize,
-    /// Bands that were solved.
+    /// Bands that were solved, by all ranks.
     pub bands: usize,
-    /// Bytes that the plan allows for.
+    /// Bytes that the plan of a rank allows for.
     pub planned_bytes: u64,
-    /// What was found in the directory of the solution, panels of eight columns as tiles, read and written.
+    /// What was found in the directory of the solution, panels of eight columns as tiles, read and written, by all
+    /// ranks.
     #[serde(flatten)]
     pub disk: DiskUse,
     /// Wall-clock seconds of the call.
@@ -125,6 +133,7 @@ impl OutOfCoreSolveReport {
             accuracy,
             kernel: ctx.kernel().name(),
             threads: ctx.threads(),
+            ranks: 1,
             ..OutOfCoreSolveReport::default()
         }
     }
@@ -135,10 +144,16 @@ impl Shape {
         self.order == 0 || self.columns == 0
     }
 
-    /// Writes a solution without entries.
-    fn write_empty(self, ctx: &Context, path: &Path, precision_bits: u32) -> Result<()> {
+    /// The panels of a solution: columns of it, as many as the narrowest band has.
+    fn panels(self) -> ResultCut {
+        let Shape { order: rows, columns: cols } = self;
+        ResultCut { rows, cols, block_rows: rows.max(1), block_cols: LEAST_COLUMNS, is_triangle: false }
+    }
+
+    /// Writes a solution without entries. Collective.
+    fn write_empty(self, ctx: &Context, world: &dyn Transport, path: &Path, precision_bits: u32) -> Result<()> {
         let shape = MatrixFileShape { rows: self.order, cols: self.columns, precision_bits, symmetric: false };
-        write_blocks(path, shape, progress_of(ctx), |_| Ok(()))
+        write_zeros((ctx, world), path, shape)
     }
 
     /// The method of a solve, which may go by parts where it is accurate by norms.

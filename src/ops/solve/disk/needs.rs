@@ -2,7 +2,6 @@
 
 use super::Shape;
 use super::blocks::{piece_row_bytes, stream_bytes};
-use super::panels::Panels;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -10,7 +9,9 @@ use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::vector_bytes;
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
-use crate::storage::{StorageContents, StorageOptions};
+use crate::storage::{StorageContents, StorageOptions, padded_bytes};
+use crate::store::IoBuffer;
+
 /// Bytes of the passes over files: buffers, heads.
 const PASS_BYTES: u64 = 4 << 20;
 
@@ -23,8 +24,8 @@ const PIECE_ROWS: usize = 128;
 /// Fewest rows of a piece, which has the blocks that are solved at once.
 const LEAST_PIECE_ROWS: usize = SCALAR_ROWS;
 
-/// Bytes of the name of a panel.
-const NAME_BYTES: u64 = 32;
+/// Bytes of the name of a panel, and of its group.
+const NAME_BYTES: u64 = 64;
 
 /// How wide the bands are, and what all takes with them.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +68,7 @@ impl BandNeeds<'_> {
             + Matrix::bytes_for(order, columns, solution)
             + Matrix::bytes_for(order, 1, triangle)
             + ROW_BYTES * order as u64
-            + Panels::memory_bytes(order, solution)
+            + IoBuffer::memory_bytes(padded_bytes(self.shape.panels().most_bytes(solution)))
             + storage
             + self.stream_bytes
             + PASS_BYTES

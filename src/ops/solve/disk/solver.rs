@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::io::MatrixFile;
 use crate::matrix::{Diag, MatrixViewMut, Uplo};
+use crate::ops::disk::{DiskWatch, Place};
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::{DotSystem, store_columns};
@@ -32,7 +33,10 @@ pub(super) struct Prepared {
 
 /// A system whose triangles are in files.
 pub(super) struct DiskSystem<'a> {
+    /// With this rank's share of the limit.
     pub ctx: &'a Context,
+    pub place: Place<'a>,
+    pub watch: DiskWatch,
     pub shape: Shape,
     pub right: Arc<MatrixFile>,
     pub alpha: Option<&'a Float>,

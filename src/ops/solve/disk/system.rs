@@ -1,65 +1,101 @@
 //! A list of substitutions with triangles in files, carried out band by band.
 
+use super::OutOfCoreSolveReport;
 use super::needs::BandPlan;
-use super::panels::{PanelPlace, Panels, is_damage};
 use super::solver::{BandSolver, DiskSystem};
-use super::{OutOfCoreSolveReport, Shape};
-use crate::context::Progress;
+use crate::comm::{Reduction, agree, agreed};
 use crate::error::{Error, Result};
-use crate::io::{Block, MatrixFileShape, write_blocks};
+use crate::io::Block;
 use crate::matrix::Matrix;
-use crate::ops::disk_use::progress_of;
+use crate::ops::disk::{DiskUse, ResultPlace, StoredResult, until_whole, write_file};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS};
 use crate::ops::solve::run::Right;
+use crate::storage::{Caching, Identity};
+use crate::tile::TileId;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+/// Where finished panels go, and the solution.
+#[derive(Clone, Copy)]
+pub(super) struct PanelPaths<'a> {
+    pub storage: &'a Path,
+    pub identity: &'a Identity,
+    pub caching: Caching,
+    pub solution: &'a Path,
+}
+
 impl DiskSystem<'_> {
-    /// Solves for all columns that are not in the directory, and writes the solution. A damaged panel is made again.
+    /// Solves for all columns that no rank has in its directory, and writes the solution. A damaged panel is made
+    /// again. Collective.
     ///
     /// # Errors
     /// Those of [`crate::out_of_core::trsm`].
-    pub fn run(&self, place: PanelPlace<'_>, solution: &Path, report: &mut OutOfCoreSolveReport) -> Result<()> {
-        let Shape { order, columns } = self.shape;
-        let (plan, mut solve) = self.solver()?;
+    pub fn run(&self, paths: PanelPaths<'_>, report: &mut OutOfCoreSolveReport) -> Result<()> {
+        let world = self.place.world;
+        let (plan, mut solve) = agreed(world, self.place.restated(self.solver()))?;
         (report.band_columns, report.planned_bytes) = (plan.columns, plan.planned_bytes);
-        let mut panels = Panels::open(place, (order, columns), self.bits.precision)?;
-        report.disk.tiles_found = (0..panels.count()).filter(|&panel| panels.has(panel)).count();
-        let outcome = loop {
+        let PanelPaths { storage, identity, caching, solution } = paths;
+        let directory = &agreed(world, self.place.directory(storage))?;
+        let place = ResultPlace { directory, identity, caching, buffers: 1 };
+        let mut disk = DiskUse::default();
+        until_whole(world, &mut disk, |disk| {
+            let opened = StoredResult::open(place, (self.shape.panels(), self.bits.precision), world.rank());
+            let (mut panels, damaged) = agreed(world, opened)?;
+            self.watch.opened(&panels.objects.storage);
+            panels.share(world)?;
+            disk.groups_repaired += damaged;
+            disk.tiles_found = disk.tiles_found.max(panels.own_blocks());
             let start = Instant::now();
-            self.solve_missing(&mut solve, &plan, &mut panels, &mut report.bands)?;
+            let solved = self.solve_missing(&mut solve, &plan, &mut panels, &mut report.bands);
+            // What was solved is written, whatever ended the solve.
+            let finished = panels.finish();
             report.solve_seconds += start.elapsed().as_secs_f64();
+            agree(world, solved.and(finished))?;
+            panels.share(world)?;
             let start = Instant::now();
-            let written = self.write(&mut panels, solution);
+            let spaces = panels.take_spaces(1);
+            let outcome = write_file((self.ctx, world), solution, &panels, spaces);
             report.store_seconds += start.elapsed().as_secs_f64();
-            match written {
-                Err(error) if is_damage(&error) => {}
-                other => break other,
-            }
-        };
-        report.disk.groups_repaired = panels.repaired;
-        report.disk.add(panels.storage());
-        outcome
+            Ok(panels.attempt(outcome))
+        })?;
+        disk.read_bytes += self.watch.read_bytes.load(Ordering::Relaxed);
+        disk.sum(world)?;
+        report.disk = disk;
+        let mut sums = [report.bands as u64, self.ctx.threads() as u64];
+        world.all_reduce(Reduction::Sum, &mut sums)?;
+        (report.bands, report.threads, report.ranks) = (sums[0] as usize, sums[1] as usize, world.size());
+        Ok(())
     }
 
+    /// This rank's share of the panels that no rank has, band by band.
     fn solve_missing(
         &self,
         solve: &mut BandSolver<'_>,
         plan: &BandPlan,
-        panels: &mut Panels,
+        panels: &mut StoredResult,
         bands: &mut usize,
     ) -> Result<()> {
-        let mut next = 0;
-        while let Some(first) = (next..panels.count()).find(|&panel| !panels.has(panel)) {
-            let most = first + plan.columns.div_ceil(LEAST_COLUMNS);
-            let end = (first..most.min(panels.count())).find(|&panel| panels.has(panel));
-            let band = first..end.unwrap_or(most.min(panels.count()));
-            next = band.end;
-            let x = self.solve_band(solve, plan, panels.columns(&band))?;
-            panels.publish(band, &x)?;
-            *bands += 1;
+        let of = |col: usize| TileId { row: 0, col };
+        let missing = panels.cut().blocks().map(|id| id.col).filter(|&col| !panels.has(of(col))).collect::<Vec<_>>();
+        let (rank, ranks) = (self.place.world.rank(), self.place.world.size());
+        let own = &missing[missing.len() * rank / ranks..missing.len() * (rank + 1) / ranks];
+        let most = plan.columns.div_ceil(LEAST_COLUMNS);
+        for run in own.chunk_by(|a, b| a + 1 == *b) {
+            for band in run.chunks(most) {
+                let cut = *panels.cut();
+                let x = self.solve_band(
+                    solve,
+                    plan,
+                    cut.block(of(band[0])).cols.start..cut.block(of(band[band.len() - 1])).cols.end,
+                )?;
+                for &panel in band {
+                    publish(panels, (of(panel), of(band[0])), &x)?;
+                }
+                *bands += 1;
+            }
         }
         Ok(())
     }
@@ -69,7 +105,8 @@ impl DiskSystem<'_> {
         let (order, width) = (self.shape.order, cols.len());
         let mut b = Matrix::zeros(order, width, self.right.precision_bits())?;
         let block = Block { rows: 0..order, cols: cols.clone() };
-        self.right.read_block(&block, b.words_mut())?;
+        let read = self.right.read_block(&block, b.words_mut())?;
+        self.watch.read_bytes.fetch_add(read, Ordering::Relaxed);
         self.right.forget_block(&block);
         let mut x = Matrix::zeros(order, width, self.bits.precision)?;
         let limit_bytes = self.ctx.memory_bytes().map(|_| plan.planned_bytes);
@@ -86,16 +123,16 @@ impl DiskSystem<'_> {
             ))),
         }
     }
+}
 
-    fn write(&self, panels: &mut Panels, solution: &Path) -> Result<()> {
-        let Shape { order: rows, columns: cols } = self.shape;
-        let shape = MatrixFileShape { rows, cols, precision_bits: self.bits.precision, symmetric: false };
-        write_blocks(solution, shape, progress_of(self.ctx), |writer| {
-            (0..panels.count()).try_for_each(|panel| {
-                panels.copy(panel, writer)?;
-                let (done, total) = (panel as u64 + 1, panels.count() as u64);
-                self.ctx.report_progress(Progress::new("write", done, total))
-            })
-        })
-    }
+/// Begins to write a panel whose columns are in `x`, which begins with those of the panel `first`.
+fn publish(panels: &mut StoredResult, (panel, first): (TileId, TileId), x: &Matrix) -> Result<()> {
+    let (cut, (all_heads, all_limbs), width) = (*panels.cut(), x.parts(), x.limbs_per_element());
+    let before = cut.block(panel).cols.start - cut.block(first).cols.start;
+    let entries = before * cut.rows..before * cut.rows + cut.entries(panel);
+    panels.publish(panel, |heads, limbs| {
+        heads.copy_from_slice(&all_heads[entries.clone()]);
+        limbs.copy_from_slice(&all_limbs[entries.start * width..entries.end * width]);
+        Ok(())
+    })
 }

@@ -3,15 +3,16 @@
 use super::blocks::FileTriangle;
 use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
-use super::panels::PanelPlace;
 use super::solver::{DiskSystem, Prepared};
+use super::system::PanelPaths;
 use super::{OutOfCoreSolveReport, Shape, SolvePaths};
+use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::{HeadVisitor, MatrixFile};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Uplo};
-use crate::ops::disk_use::progress_of;
+use crate::ops::disk::{DiskWatch, Place, progress_of};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::SolveBits;
@@ -130,32 +131,36 @@ pub(crate) struct TriangleOptions<'a> {
     pub caching: Caching,
 }
 
-/// See [`crate::out_of_core::trsm`].
+/// See [`crate::out_of_core::trsm`]. Collective.
 pub(crate) fn solve_triangle(
-    ctx: &Context,
+    (ctx, place): (&Context, Place<'_>),
     SolvePaths { matrix, right, solution, storage }: SolvePaths<'_>,
     precision_bits: u32,
     options: &TriangleOptions<'_>,
 ) -> Result<OutOfCoreSolveReport> {
-    let start = Instant::now();
-    let file = Arc::new(MatrixFile::open(matrix)?);
-    let right = open_right(right, "trsm", &file)?;
+    let (start, world) = (Instant::now(), place.world);
+    let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
+    let right = agreed(world, open_right(right, "trsm", &file))?;
     let shape = Shape { order: right.rows(), columns: right.cols() };
-    let working_bits = triangle_working_bits(ctx, precision_bits, shape.order)?;
+    let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, shape.order))?;
     let triangle = Triangle::of(&file, options);
     let substitutions = if triangle.reversed() { UPPER } else { LOWER };
-    let method = shape.method("trsm", substitutions, options.accuracy)?;
+    let method = agreed(world, shape.method("trsm", substitutions, options.accuracy))?;
     let bits = SolveBits { precision: precision_bits, working: working_bits };
     let mut report = OutOfCoreSolveReport::new(ctx, "trsm", shape, bits, method.accuracy);
     if shape.is_empty() {
-        return shape.write_empty(ctx, solution, precision_bits).map(|()| report);
+        return shape.write_empty(ctx, world, solution, precision_bits).map(|()| report);
     }
+    let watch = DiskWatch::default();
+    let ctx = &watch.told(&place.share(ctx));
     let file_bits =
         FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
-    plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))?;
-    let (exponents, checksum) = triangle.exponents(ctx)?;
-    let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
-    let pivots = Arc::new(pivots(&file, triangle.unit)?);
+    agreed(world, place.restated(plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))))?;
+    let (exponents, [checksum, right_checksum]) = shared(place, || {
+        let (exponents, checksum) = triangle.exponents(ctx)?;
+        Ok((exponents, [checksum, right.check(progress_of(ctx), |_, _, _| Ok(()))?]))
+    })?;
+    let pivots = Arc::new(agreed(world, pivots(&file, triangle.unit))?);
     report.scan_seconds = start.elapsed().as_secs_f64();
     let (transposed, reversed, unit) = (triangle.transposed, triangle.reversed(), triangle.unit);
     let identity = Identity::new("trsm")
@@ -167,11 +172,32 @@ pub(crate) fn solve_triangle(
         .with("system", format!("{:?} {:?} {:?} {:?}", options.uplo, options.op, options.diag, method.accuracy))
         .with("alpha", options.alpha.map_or("1".into(), |alpha| alpha.to_string_radix(16, None)));
     let forget = options.caching != Caching::Cached;
-    let triangle = FileTriangle { file: file.clone(), transposed, reversed, scale: None, pivots, forget };
+    let triangle = FileTriangle {
+        file: file.clone(),
+        transposed,
+        reversed,
+        scale: None,
+        pivots,
+        forget,
+        read_bytes: watch.read_bytes.clone(),
+    };
     let steps = vec![Prepared { triangle, exponents, unit }];
-    let system = DiskSystem { ctx, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
-    let place = PanelPlace { directory: storage, identity: &identity, caching: options.caching };
-    system.run(place, solution, &mut report)?;
+    let system = DiskSystem { ctx, place, watch, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
+    let paths = PanelPaths { storage, identity: &identity, caching: options.caching, solution };
+    system.run(paths, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// Exponents and checksums that rank 0 finds, on all ranks. Collective.
+pub(super) fn shared(
+    place: Place<'_>,
+    find: impl FnOnce() -> Result<(Vec<i64>, [u64; 2])>,
+) -> Result<(Vec<i64>, [u64; 2])> {
+    let words = place.told_by_root(|| {
+        let (exponents, checksums) = find()?;
+        Ok(checksums.into_iter().chain(exponents.into_iter().map(|exponent| exponent as u64)).collect())
+    })?;
+    let (checksums, exponents) = words.split_at(2);
+    Ok((exponents.iter().map(|&word| word as i64).collect(), [checksums[0], checksums[1]]))
 }

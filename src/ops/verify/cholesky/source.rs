@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::io::{Block, HeadVisitor, MatrixFile};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::disk_use::progress_of;
+use crate::ops::disk::progress_of;
 use std::ops::Range;
 
 /// A matrix whose lower triangle is looked at.

@@ -16,18 +16,18 @@ use sunzi::{
     solve_with, trsm_with,
 };
 
-const BITS: u32 = 140;
+pub const BITS: u32 = 140;
 
 /// A matrix or triangle, right sides, and a place for a directory.
-struct Case {
+pub struct Case {
     folder: tempfile::TempDir,
-    matrix: Matrix,
-    right: Matrix,
+    pub matrix: Matrix,
+    pub right: Matrix,
 }
 
 impl Case {
     /// Right sides of other bits than the matrix.
-    fn new(matrix: Matrix, columns: usize) -> Case {
+    pub fn new(matrix: Matrix, columns: usize) -> Case {
         let size = Size { rows: matrix.rows(), cols: columns, precision_bits: 170 };
         let right = generate(Kind::Random, size, 9).unwrap();
         let case = Case { folder: tempfile::tempdir().unwrap(), matrix, right };
@@ -35,7 +35,7 @@ impl Case {
         case
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
@@ -52,13 +52,13 @@ impl Case {
         self.call(|paths| out_of_core::solve(ctx, paths, BITS, &OutOfCoreSolveOptions::new()))
     }
 
-    fn call(&self, call: impl Fn(SolvePaths<'_>) -> Result<OutOfCoreSolveReport>) -> Result<OutOfCoreSolveReport> {
+    pub fn call(&self, call: impl Fn(SolvePaths<'_>) -> Result<OutOfCoreSolveReport>) -> Result<OutOfCoreSolveReport> {
         let [matrix, right, solution, storage] = &["a.bin", "b.bin", "x.bin", "work"].map(|name| self.path(name));
         call(SolvePaths { matrix, right, solution, storage })
     }
 
     /// The solution is that of memory, byte for byte.
-    fn check(&self, x: &Matrix, what: &str) {
+    pub fn check(&self, x: &Matrix, what: &str) {
         io::write(self.path("in_memory.bin"), x, &WriteOptions::new()).unwrap();
         let bytes = |name: &str| fs::read(self.path(name)).unwrap();
         assert!(bytes("x.bin") == bytes("in_memory.bin"), "{what}: another solution");
@@ -71,7 +71,7 @@ impl Case {
         paths.find(|path| path.extension().is_some_and(|own| own == ending)).unwrap()
     }
 
-    fn forget(&self) {
+    pub fn forget(&self) {
         fs::remove_dir_all(self.path("work")).unwrap();
     }
 
@@ -84,12 +84,12 @@ impl Case {
     }
 }
 
-fn context(threads: usize) -> Context {
+pub fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
 }
 
 /// A triangle whose other half is not 0, with a diagonal that rises and a row `depth` bits below the others.
-fn triangle(order: usize, depth: u32) -> Matrix {
+pub fn triangle(order: usize, depth: u32) -> Matrix {
     let mut t = generate(Kind::Random, Size { rows: order, cols: order, precision_bits: 150 }, 4).unwrap();
     for i in 0..order {
         t.set_f64(i, i, 3.0 + i as f64).unwrap();
@@ -136,6 +136,8 @@ fn triangles_of_every_kind() {
                 let what = format!("{order} x {columns}, {uplo:?} {op:?} {diag:?} {accuracy:?}");
                 let report = case.trsm(&context(2), &options).unwrap();
                 assert_eq!((report.disk.tiles_found, report.bands), (0, 1), "{what}");
+                // Entries of 150 bits take 32 bytes.
+                assert!(report.disk.read_bytes >= (16 * order * order) as u64, "{what}: {report:?}");
                 case.check(&x, &what);
                 case.forget();
             }

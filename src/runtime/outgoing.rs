@@ -1,11 +1,13 @@
 //! Tiles that other ranks get from the disk of this one: asked for, read, on their way.
+//!
+//! Knows: tiles, and how many copies are in memory. Does not know: who the readers are, what moves a tile.
 
 use crate::tile::TileId;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Who gets a tile, and the header that goes with it.
-pub(super) type Reader = (usize, Vec<u64>);
+/// Most tiles of other ranks that come at a time to a rank above a disk, and most copies that are on their way from it.
+pub const MOST_TRANSFERS: usize = 4;
 
 /// A tile whose words are in memory for others.
 #[derive(Default)]
@@ -16,10 +18,9 @@ struct Leaving {
     copies: usize,
 }
 
-/// The tiles that others get.
-#[derive(Default)]
-pub(super) struct Outgoing {
-    asked: FxHashMap<TileId, Vec<Reader>>,
+/// The tiles that others get; `R` says who gets one, and what goes with it.
+pub struct Outgoing<R> {
+    asked: FxHashMap<TileId, Vec<R>>,
     /// Tiles on the disk that were asked for, and that are not being read.
     ready: VecDeque<TileId>,
     leaving: FxHashMap<TileId, Leaving>,
@@ -27,9 +28,15 @@ pub(super) struct Outgoing {
     copies: usize,
 }
 
-impl Outgoing {
+impl<R> Default for Outgoing<R> {
+    fn default() -> Outgoing<R> {
+        Outgoing { asked: FxHashMap::default(), ready: VecDeque::new(), leaving: FxHashMap::default(), copies: 0 }
+    }
+}
+
+impl<R> Outgoing<R> {
     /// Takes in that a rank gets a tile, which is on the disk or will be.
-    pub fn ask(&mut self, tile: TileId, reader: Reader, is_written: bool) {
+    pub fn ask(&mut self, tile: TileId, reader: R, is_written: bool) {
         let readers = self.asked.entry(tile).or_default();
         readers.push(reader);
         if is_written && readers.len() == 1 {
@@ -52,7 +59,7 @@ impl Outgoing {
     }
 
     /// Takes in that a tile was read: those who have asked for it by now.
-    pub fn read(&mut self, tile: TileId) -> Vec<Reader> {
+    pub fn read(&mut self, tile: TileId) -> Vec<R> {
         let readers = self.asked.remove(&tile).unwrap_or_default();
         let leaving = self.leaving.entry(tile).or_default();
         leaving.transfers += readers.len();
@@ -80,17 +87,17 @@ mod tests {
     #[test]
     fn a_tile_is_read_once_for_all_who_have_asked() {
         let mut outgoing = Outgoing::default();
-        outgoing.ask(TILE, (1, vec![1]), false);
+        outgoing.ask(TILE, 'a', false);
         assert_eq!(outgoing.next(2), None, "it is not on the disk");
         outgoing.written(TILE);
-        outgoing.ask(TILE, (2, vec![2]), true);
+        outgoing.ask(TILE, 'b', true);
         assert_eq!((outgoing.next(2), outgoing.next(2)), (Some(TILE), None));
-        assert_eq!(outgoing.read(TILE), [(1, vec![1]), (2, vec![2])]);
+        assert_eq!(outgoing.read(TILE), ['a', 'b']);
         outgoing.sent(TILE);
-        outgoing.ask(TILE, (3, vec![3]), true);
+        outgoing.ask(TILE, 'c', true);
         assert_eq!(outgoing.next(1), None, "the copy is still under way");
         outgoing.sent(TILE);
         assert_eq!(outgoing.next(1), Some(TILE));
-        assert_eq!(outgoing.read(TILE), [(3, vec![3])]);
+        assert_eq!(outgoing.read(TILE), ['c']);
     }
 }

@@ -3,9 +3,10 @@
 use crate::comm::{Reduction, Transport};
 use crate::context::{Context, DiskProgress, Progress, ProgressCallback};
 use crate::error::Result;
-use crate::storage::{Caching, Storage};
+use crate::storage::{Caching, Storage, StorageStatistics};
 use serde::Serialize;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The progress of a context for passes over files.
 pub(crate) fn progress_of(ctx: &Context) -> Option<Arc<ProgressCallback>> {
@@ -20,6 +21,52 @@ pub(crate) fn telling_of_disk(
 ) -> Context {
     let told = ctx.clone();
     ctx.with_progress(move |progress| told.report_progress(Progress { disk: read(), ..progress }).is_ok())
+}
+
+/// What the disk of a call has done by the time of asking, as long as its directory is open. `beside` says how many
+/// bytes were read from elsewhere than the directory, and how many of the finished tiles' were used without a read.
+pub(crate) fn disk_progress<F: Fn() -> (u64, u64) + Send + Sync>(
+    storage: &Arc<Storage>,
+    beside: F,
+) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<F> {
+    let storage = Arc::downgrade(storage);
+    move || {
+        let storage = storage.upgrade()?;
+        let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
+        let ((elsewhere_bytes, reused_bytes), waiting) = (beside(), storage.oldest_request());
+        Some(DiskProgress { read_bytes: read_bytes + elsewhere_bytes, written_bytes, reused_bytes, waiting })
+    }
+}
+
+/// What the disk of a call does beside the tasks of a factorisation: the directory of its result, and what is read of
+/// files while the work is under way.
+#[derive(Clone, Default)]
+pub(crate) struct DiskWatch {
+    storage: Arc<Mutex<Weak<Storage>>>,
+    /// Bytes read of files.
+    pub read_bytes: Arc<AtomicU64>,
+}
+
+impl DiskWatch {
+    /// From now on the directory is this one.
+    pub fn opened(&self, storage: &Arc<Storage>) {
+        *self.lock() = Arc::downgrade(storage);
+    }
+
+    /// What the lock guards is whole also where its holder panicked.
+    fn lock(&self) -> MutexGuard<'_, Weak<Storage>> {
+        self.storage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A context whose progress says what the disk has done.
+    pub fn told(&self, ctx: &Context) -> Context {
+        let watch = self.clone();
+        telling_of_disk(ctx, move || {
+            let storage = watch.lock().upgrade()?;
+            let elsewhere = || (watch.read_bytes.load(Ordering::Relaxed), 0);
+            disk_progress(&storage, elsewhere)()
+        })
+    }
 }
 
 /// What was found in a storage directory, read from the disk and written to it.

@@ -1,0 +1,15 @@
+//! What operations above a disk share: results that are made of stored blocks, ranks with a directory each, and what
+//! the disk did. Does not know: how the blocks are computed.
+
+mod file;
+mod place;
+mod repair;
+mod result;
+mod usage;
+
+pub(crate) use file::{StoredBlocks, write_file, write_zeros};
+pub(crate) use place::{Place, ROOT, make_directory};
+pub(crate) use repair::{Attempt, until_whole};
+pub(crate) use result::{ResultCut, ResultPlace, StoredResult};
+pub use usage::DiskUse;
+pub(crate) use usage::{DiskWatch, disk_progress, progress_of, telling_of_disk};

@@ -1,0 +1,252 @@
+//! A result on its way to a file: blocks of it, each an object of a storage directory.
+
+use super::{Attempt, StoredBlocks};
+use crate::comm::{Reduction, Transport};
+use crate::error::Result;
+use crate::io::{Block, MatrixFileShape};
+use crate::math::float::limbs_for;
+use crate::storage::{
+    AnsweredStorage, Caching, Completion, GroupName, Identity, NewObject, ObjectName, Priority, PublishRequest,
+};
+use crate::store::IoBuffer;
+use crate::tile::TileId;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The owner of a block that no rank has.
+const NOBODY: u64 = u64::MAX;
+
+/// How a result is cut into blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResultCut {
+    pub rows: usize,
+    pub cols: usize,
+    /// Rows of a block; the last may have fewer.
+    pub block_rows: usize,
+    /// Columns of a block; the last may have fewer.
+    pub block_cols: usize,
+    /// Whether there is the lower triangle alone, blocks on its diagonal being whole.
+    pub is_triangle: bool,
+}
+
+impl ResultCut {
+    /// Rows and columns of blocks.
+    fn counts(&self) -> (usize, usize) {
+        (self.rows.div_ceil(self.block_rows), self.cols.div_ceil(self.block_cols))
+    }
+
+    /// All blocks, column by column.
+    pub fn blocks(&self) -> impl Iterator<Item = TileId> + Send + use<> {
+        let ((rows, cols), is_triangle) = (self.counts(), self.is_triangle);
+        (0..cols).flat_map(move |col| (if is_triangle { col } else { 0 }..rows).map(move |row| TileId { row, col }))
+    }
+
+    /// The entries of a block.
+    pub fn block(&self, TileId { row, col }: TileId) -> Block {
+        let range = |index: usize, size: usize, end: usize| index * size..((index + 1) * size).min(end);
+        Block { rows: range(row, self.block_rows, self.rows), cols: range(col, self.block_cols, self.cols) }
+    }
+
+    /// How many they are.
+    pub fn entries(&self, id: TileId) -> usize {
+        let Block { rows, cols } = self.block(id);
+        rows.len() * cols.len()
+    }
+
+    /// Bytes of the largest block: heads, then limbs, column by column.
+    pub fn most_bytes(&self, precision_bits: u32) -> u64 {
+        let entries = self.block_rows.min(self.rows) * self.block_cols.min(self.cols);
+        8 * (entries * (1 + limbs_for(precision_bits))) as u64
+    }
+
+    /// The number of a block.
+    fn index(&self, TileId { row, col }: TileId) -> usize {
+        col * self.counts().0 + row
+    }
+}
+
+/// A directory of blocks, and how it is used.
+#[derive(Clone, Copy)]
+pub(crate) struct ResultPlace<'a> {
+    pub directory: &'a Path,
+    pub identity: &'a Identity,
+    pub caching: Caching,
+    /// Buffers for blocks: when the file is written, one for each worker.
+    pub buffers: usize,
+}
+
+/// The blocks of a result in a storage directory.
+pub(crate) struct StoredResult {
+    /// The directory.
+    pub objects: AnsweredStorage,
+    cut: ResultCut,
+    precision_bits: u32,
+    /// The rank that has each block, or [`NOBODY`].
+    owners: Vec<u64>,
+    rank: usize,
+    free: Vec<IoBuffer>,
+    /// Buffers that are being written, by the tags of their blocks.
+    under_way: FxHashMap<u64, Arc<IoBuffer>>,
+    damaged: Mutex<Option<String>>,
+}
+
+/// The name of a block.
+fn object_name(id: TileId) -> ObjectName {
+    ObjectName::new(&format!("tile {} {}", id.row, id.col)).expect("a short name")
+}
+
+/// The block of a name.
+fn block_of(name: &ObjectName) -> Option<TileId> {
+    let (row, col) = name.as_str().strip_prefix("tile ")?.split_once(' ')?;
+    Some(TileId { row: row.parse().ok()?, col: col.parse().ok()? })
+}
+
+/// What tells requests apart.
+fn tag(id: TileId) -> u64 {
+    (id.row as u64) << 32 | id.col as u64
+}
+
+impl StoredResult {
+    /// Opens the directory of a result, without blocks that are damaged; how many these were.
+    ///
+    /// # Errors
+    /// Those of [`AnsweredStorage::open`]; [`crate::Error::OutOfMemory`].
+    pub fn open(
+        place: ResultPlace<'_>,
+        (cut, precision_bits): (ResultCut, u32),
+        rank: usize,
+    ) -> Result<(StoredResult, usize)> {
+        let (objects, damaged) = AnsweredStorage::open(place.directory, place.identity, place.caching)?;
+        let (rows, cols) = cut.counts();
+        let mut owners = vec![NOBODY; rows * cols];
+        let found = objects.storage.objects().into_iter().filter_map(|object| block_of(&object.name));
+        found.filter(|id| id.row < rows && id.col < cols).for_each(|id| owners[cut.index(id)] = rank as u64);
+        let bytes = cut.most_bytes(precision_bits) as usize;
+        let free = (0..place.buffers).map(|_| IoBuffer::new(bytes)).collect::<Result<_>>()?;
+        let (under_way, damaged_object) = (FxHashMap::default(), Mutex::default());
+        let result =
+            StoredResult { objects, cut, precision_bits, owners, rank, free, under_way, damaged: damaged_object };
+        Ok((result, damaged))
+    }
+
+    /// How the result is cut.
+    pub fn cut(&self) -> &ResultCut {
+        &self.cut
+    }
+
+    /// Tells all ranks which blocks there are: of several that have one the first counts. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub fn share(&mut self, world: &dyn Transport) -> Result<()> {
+        world.all_reduce(Reduction::Min, &mut self.owners)
+    }
+
+    /// Whether some rank has a block.
+    pub fn has(&self, id: TileId) -> bool {
+        self.owners[self.cut.index(id)] != NOBODY
+    }
+
+    /// Blocks of this rank.
+    pub fn own_blocks(&self) -> usize {
+        self.owners.iter().filter(|&&owner| owner == self.rank as u64).count()
+    }
+
+    /// Makes a block, by `fill`, from buffers of zeros or of anything, and begins to write it.
+    ///
+    /// # Errors
+    /// Those of `fill`, and of blocks that were written before.
+    pub fn publish(&mut self, id: TileId, fill: impl FnOnce(&mut [u64], &mut [u64]) -> Result<()>) -> Result<()> {
+        let mut buffer = self.buffer()?;
+        let entries = self.cut.entries(id);
+        let words = entries * (1 + limbs_for(self.precision_bits));
+        let (heads, limbs) = buffer.words_mut()[..words].split_at_mut(entries);
+        fill(heads, limbs)?;
+        let (buffer, tag) = (Arc::new(buffer), tag(id));
+        let object = NewObject { name: object_name(id), buffer: buffer.clone(), start: 0, bytes: 8 * words as u64 };
+        let group = GroupName::new(&format!("tile-{}-{}", id.col, id.row)).expect("a short name");
+        self.under_way.insert(tag, buffer);
+        let (objects, priority) = (vec![object], Priority::default());
+        self.objects.storage.publish(PublishRequest { group, objects, tag, priority })
+    }
+
+    /// Waits for a buffer.
+    fn buffer(&mut self) -> Result<IoBuffer> {
+        loop {
+            if let Some(buffer) = self.free.pop() {
+                return Ok(buffer);
+            }
+            self.take_answer()?;
+        }
+    }
+
+    /// Takes the next answer of the directory: a block was written.
+    fn take_answer(&mut self) -> Result<()> {
+        let Completion { tag, result, .. } = self.objects.answers.wait(|| Ok(()))?.expect("nobody closes the answers");
+        let buffer = self.under_way.remove(&tag).expect("it was begun");
+        self.free.extend(Arc::into_inner(buffer));
+        result?;
+        let id = TileId { row: (tag >> 32) as usize, col: (tag & 0xffff_ffff) as usize };
+        let at = self.cut.index(id);
+        self.owners[at] = self.rank as u64;
+        Ok(())
+    }
+
+    /// Waits until all blocks are written.
+    ///
+    /// # Errors
+    /// That of the first block that could not be written.
+    pub fn finish(&mut self) -> Result<()> {
+        let mut outcome = Ok(());
+        while !self.under_way.is_empty() {
+            outcome = outcome.and(self.take_answer());
+        }
+        outcome
+    }
+
+    /// What blocks are read into, for at most so many workers.
+    pub fn take_spaces(&mut self, workers: usize) -> Vec<Option<IoBuffer>> {
+        self.free.drain(..).take(workers.max(1)).map(Some).collect()
+    }
+
+    /// What came of an attempt that ended with `outcome`.
+    pub fn attempt(self, outcome: Result<()>) -> Attempt {
+        let damaged = self.damaged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Attempt { objects: self.objects, damaged, outcome }
+    }
+}
+
+impl StoredBlocks for StoredResult {
+    type Space = Option<IoBuffer>;
+
+    fn shape(&self) -> MatrixFileShape {
+        let ResultCut { rows, cols, is_triangle, .. } = self.cut;
+        MatrixFileShape { rows, cols, precision_bits: self.precision_bits, symmetric: is_triangle }
+    }
+
+    fn blocks(&self) -> Box<dyn Iterator<Item = TileId> + Send + '_> {
+        Box::new(self.cut.blocks())
+    }
+
+    fn block(&self, id: TileId) -> Block {
+        self.cut.block(id)
+    }
+
+    fn owner(&self, id: TileId) -> usize {
+        self.owners[self.cut.index(id)] as usize
+    }
+
+    fn read(&self, id: TileId, space: &mut Option<IoBuffer>) -> Result<()> {
+        let read = self.objects.read_now(object_name(id), space, tag(id));
+        read.inspect_err(|error| {
+            if let Some(object) = Attempt::damage(error) {
+                *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some(object);
+            }
+        })
+    }
+
+    fn words<'s>(&self, space: &'s mut Option<IoBuffer>) -> &'s mut [u64] {
+        space.as_mut().expect("a read leaves its buffer").words_mut()
+    }
+}

@@ -1,0 +1,111 @@
+//! A product of matrices in files: its shape, what is checked, and what is found in a pass over its operands.
+
+use super::OperandFile;
+use super::scan::scan;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::io::MatrixFile;
+use crate::matrix::Op;
+use crate::ops::disk::{Place, ResultCut, progress_of};
+use crate::ops::product::problem::{Bits, check_precision};
+use crate::ops::product::size::ProductSize;
+use crate::ops::product::streamed::FileOperand;
+use crate::storage::Identity;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A product of matrices in files: `X^T Y` of the operands' columns.
+pub(super) struct FileProduct {
+    pub operation: &'static str,
+    pub left: FileOperand,
+    /// `None` for SYRK.
+    pub right: Option<FileOperand>,
+    pub precision_bits: u32,
+}
+
+fn open(path: &Path) -> Result<Arc<MatrixFile>> {
+    MatrixFile::open(path).map(Arc::new)
+}
+
+impl FileProduct {
+    pub fn syrk(p: OperandFile<'_>, precision_bits: u32) -> Result<FileProduct> {
+        let left = FileOperand::new(open(p.path)?, p.op);
+        Ok(FileProduct { operation: "syrk", left, right: None, precision_bits })
+    }
+
+    pub fn gemm((a, b): (OperandFile<'_>, OperandFile<'_>), precision_bits: u32) -> Result<FileProduct> {
+        // The columns of the left operand are the rows of op(A).
+        let op = if a.op == Op::Transpose { Op::NoTranspose } else { Op::Transpose };
+        let (left, right) = (FileOperand::new(open(a.path)?, op), FileOperand::new(open(b.path)?, b.op));
+        Ok(FileProduct { operation: "gemm", left, right: Some(right), precision_bits })
+    }
+
+    pub fn right(&self) -> &FileOperand {
+        self.right.as_ref().unwrap_or(&self.left)
+    }
+
+    pub fn size(&self) -> ProductSize {
+        let (rows, cols) = (self.left.cols(), self.right().cols());
+        ProductSize { contracted: self.left.rows(), rows, cols, triangle: self.right.is_none() }
+    }
+
+    pub fn check(&self, ctx: &Context) -> Result<()> {
+        let (left, right) = (&self.left, self.right());
+        if left.rows() != right.rows() {
+            let shapes = ((left.cols(), left.rows()), (right.rows(), right.cols()));
+            return Err(Error::shape_mismatch(self.operation, shapes.0, shapes.1));
+        }
+        if ctx.freivalds() {
+            return Err(Error::InvalidArgument(
+                "Freivalds' test would read the operands of a product above a disk once more: the self-check is there"
+                    .into(),
+            ));
+        }
+        check_precision(ctx.kernel(), self.precision_bits, left.rows())?;
+        self.size().check(self.precision_bits)
+    }
+
+    /// Shifts of the columns that scale them to the working precision, and the checksums of the files, as rank 0 finds
+    /// them. Collective.
+    pub fn scan(&self, (ctx, place): (&Context, Place<'_>), bits: &Bits) -> Result<Scanned> {
+        let words = place.told_by_root(|| {
+            let (left, left_checksum) = scan(&self.left, progress_of(ctx))?;
+            let (right, right_checksum) = match &self.right {
+                Some(right) => scan(right, progress_of(ctx))?,
+                None => (Vec::new(), left_checksum),
+            };
+            let shifts = left.iter().chain(&right).map(|exponent| (i64::from(bits.working) - exponent) as u64);
+            Ok([left_checksum, right_checksum].into_iter().chain(shifts).collect())
+        })?;
+        let (checksums, shifts) = words.split_at(2);
+        let (left, right) = shifts.split_at(self.left.cols());
+        let signed = |words: &[u64]| words.iter().map(|&word| word as i64).collect();
+        Ok(Scanned { shifts: (signed(left), signed(right)), checksums: (checksums[0], checksums[1]) })
+    }
+
+    pub fn identity(&self, cut: &ResultCut, (left, right): (u64, u64)) -> Identity {
+        let size = self.size();
+        let stored = |operand: &FileOperand| {
+            format!("{} x {}, {} bits", operand.file.rows(), operand.file.cols(), operand.file.precision_bits())
+        };
+        Identity::new(self.operation)
+            .with("rows", size.rows)
+            .with("cols", size.cols)
+            .with("contracted", size.contracted)
+            .with("precision_bits", self.precision_bits)
+            .with("left_matrix", stored(&self.left))
+            .with("right_matrix", stored(self.right()))
+            .with("left_transposed", self.left.transposed)
+            .with("right_transposed", self.right().transposed)
+            .with("left_checksum", format!("{left:016x}"))
+            .with("right_checksum", format!("{right:016x}"))
+            .with("tile_size", cut.block_rows)
+    }
+}
+
+/// What a product has to know of the entries of its operands.
+pub(super) struct Scanned {
+    /// Of the columns of both operands; those of the right one are empty for SYRK.
+    pub shifts: (Vec<i64>, Vec<i64>),
+    pub checksums: (u64, u64),
+}
