@@ -26,15 +26,16 @@ use crate::ops::trsm::{TrsmOptions, check_scalar};
 /// Shapes and accuracy as [`crate::trsm_with`] on the left side; of a file that stores one triangle of a symmetric
 /// matrix, that matrix' triangle is meant. Bits: those of `trsm_with`: the file is the same, byte for byte, whatever
 /// the limit, the threads, and however often the run was ended and begun again.
-/// Eight right sides or more, of more than 16 rows. Memory: as planned, at most the context's limit; without one bands
-/// of up to 512 right sides. The triangle is read once, its heads twice, and then once for each band.
+/// Entry by entry eight right sides or more, of at least 8 rows. Memory: as planned, at most the context's limit;
+/// without one bands of up to 512 right sides. The triangle is read once, its heads twice, and then once for each band,
+/// and again for columns that need another try.
 /// Cost: as `trsm_with`. Source: docs/OUT_OF_CORE.md.
 ///
 /// # Errors
-/// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], for few right sides, and for columns
-/// whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file; [`Error::StorageMismatch`] for the
-/// directory of another solve, [`Error::StorageInUse`] where another run works there; [`Error::DiskFull`],
-/// [`Error::Io`]: what was finished stays, and the next call goes on from there.
+/// Those of [`crate::trsm_with`]; [`Error::InvalidArgument`] for [`Side::Right`], and entry by entry for few right
+/// sides and for columns whose unknowns outgrow fixed point; [`Error::Format`] for a damaged file;
+/// [`Error::StorageMismatch`] for the directory of another solve, [`Error::StorageInUse`] where another run works
+/// there; [`Error::DiskFull`], [`Error::Io`]: what was finished stays, and the next call goes on from there.
 pub fn trsm(
     ctx: &Context,
     paths: SolvePaths<'_>,

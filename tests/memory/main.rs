@@ -4,6 +4,7 @@
 
 mod calls;
 mod cluster;
+mod disk;
 #[cfg(target_os = "linux")]
 mod files;
 mod solves;

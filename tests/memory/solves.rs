@@ -13,7 +13,7 @@ use sunzi::{
 const SLACK_BYTES: u64 = 64 << 10;
 
 /// A triangle that is easy to solve, zero above its diagonal.
-fn lower(order: usize, bits: u32) -> Matrix {
+pub(crate) fn lower(order: usize, bits: u32) -> Matrix {
     let mut t = matrix(order, order, bits, 3);
     for col in 0..order {
         for row in 0..=col {
@@ -79,7 +79,7 @@ fn check_after_a_product(order: usize, bits: u32) {
 }
 
 /// A symmetric matrix with a heavy diagonal.
-fn definite(order: usize, bits: u32) -> Matrix {
+pub(crate) fn definite(order: usize, bits: u32) -> Matrix {
     let mut a = matrix(order, order, bits, 4);
     for col in 0..order {
         (col + 1..order).for_each(|row| a.set_float(col, row, &a.float(row, col)).unwrap());

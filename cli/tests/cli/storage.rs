@@ -188,6 +188,7 @@ fn solves_are_those_of_memory_and_keep_the_limit() {
         ("trsm L.bin B.bin --transpose --alpha -0.1", "trsm L.bin B.bin --transpose --alpha -0.1 --storage work"),
         ("solve Q.bin B.bin --accuracy norm --no-estimate", "solve Q.bin B.bin --accuracy norm --storage work"),
         ("solve Q.bin b.bin --accuracy norm --no-estimate", "solve Q.bin b.bin --accuracy norm --storage work"),
+        ("trsm L.bin b.bin", "trsm L.bin b.bin --storage work"),
     ] {
         sandbox.run(&format!("{command} -o X.bin --quiet"));
         let right = sandbox.bytes("X.bin");
@@ -213,7 +214,7 @@ fn solves_are_those_of_memory_and_keep_the_limit() {
     let error = sandbox.fail("solve Q.bin B.bin -o Y.bin --storage work", 2);
     assert!(error.contains("give --accuracy norm"), "{error}");
     sandbox.run("gen random --rows 150 --cols 5 --precision 300 -o C.bin");
-    let error = sandbox.fail("trsm L.bin C.bin -o Y.bin --storage work", 2);
+    let error = sandbox.fail("trsm L.bin C.bin -o Y.bin --accuracy entrywise --storage work", 2);
     assert!(error.contains("at least 8 right sides"), "{error}");
     sandbox.run("convert L.bin L.mtx");
     let error = sandbox.fail("trsm L.mtx B.bin -o Y.bin --storage work", 2);

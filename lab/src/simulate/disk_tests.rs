@@ -2,7 +2,7 @@
 
 use super::*;
 use sunzi::advanced::runtime::protocol::DeliveryKind;
-use sunzi::advanced::runtime::{CholeskyGraph, LevelBytes, Owner, Policy, count_level};
+use sunzi::advanced::runtime::{CholeskyGraph, LevelBytes, LevelTraffic, Owner, Policy, count_level};
 use sunzi::advanced::storage::Caching;
 use sunzi::advanced::tile::RankGrid;
 use sunzi::gallery::{self, Kind, Size};
@@ -37,14 +37,17 @@ fn figures(simulation: &Simulation) -> DiskFigures {
     simulation.disk.expect("there is a disk")
 }
 
+/// What a process moves by the library's count.
+fn counted(options: &SimulationOptions, machine: &Machine, number: usize) -> LevelTraffic {
+    let (shape, owner) = (options.level_shape(machine).unwrap(), Owner { grid: options.grid, number });
+    let bytes = LevelBytes { entries: &|_| 80_000, finished: &|_| 80_000 };
+    count_level((CholeskyGraph { tiles: options.tiles(machine) }, owner), shape, bytes)
+}
+
 #[test]
 fn bytes_are_those_that_the_library_counts() {
     for (tiles, room) in [(1, 3), (2, 3), (9, 3), (9, 5), (16, 12), (20, 30), (24, 48), (24, 400)] {
-        let counted = |options: &SimulationOptions, machine: &Machine| {
-            let (shape, owner) = (options.level_shape(machine).unwrap(), Owner { grid: ALONE, number: 0 });
-            let bytes = LevelBytes { entries: &|_| 80_000, finished: &|_| 80_000 };
-            count_level((CholeskyGraph { tiles: tiles as usize }, owner), shape, bytes)
-        };
+        let counted = |options: &SimulationOptions, machine: &Machine| counted(options, machine, 0);
         let machine_at_once = machine(room, 1, AT_ONCE);
         let options_at_once = options(&machine_at_once, ALONE, tiles);
         let disk = figures(&run(&machine_at_once, &options_at_once));
@@ -145,11 +148,14 @@ fn processes_above_disks_come_to_their_end() {
             let mut machine = machine(room, 2, bandwidth);
             machine.disk.as_mut().unwrap().shared = shared;
             let base = options(&machine, grid, tiles);
+            let counted = (0..grid.size()).map(|process| counted(&base, &machine, process).read_bytes()).sum::<u64>();
             for delivery in [DeliveryKind::CsList, DeliveryKind::PointToPoint, DeliveryKind::Binomial] {
                 let simulation = run(&machine, &SimulationOptions { delivery, ..base.clone() });
                 let (disk, all) = (figures(&simulation), tiles * (tiles + 1) / 2);
                 let traffic = disk.traffic;
                 assert_eq!(traffic.entry_bytes, 80_000 * all);
+                let ratio = disk.read_bytes as f64 / counted as f64;
+                assert!((0.8..1.2).contains(&ratio), "{grid:?}, {tiles} tiles, room for {room}: {ratio}");
                 assert_eq!(traffic.written_bytes, 80_000 * (all + simulation.messages.tiles.total));
                 assert!(disk.sent_bytes >= 80_000 * u64::from(simulation.messages.tiles.total > 0));
                 assert!(disk.sent_bytes <= 80_000 * simulation.messages.tiles.total);

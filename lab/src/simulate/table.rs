@@ -133,10 +133,10 @@ pub fn describe(simulation: &Simulation) -> String {
         part("progress threads", busy.progress_threads),
         part("workers loading", busy.workers_loading),
         part("workers queueing", busy.workers_queueing),
-        format!("simulation      {} events in {}", simulation.events, seconds(simulation.wall_seconds)),
     ];
     let disk = simulation.disk.iter().flat_map(describe_disk);
-    lines.into_iter().chain(disk).collect::<Vec<_>>().join("\n")
+    let end = format!("simulation      {} events in {}", simulation.events, seconds(simulation.wall_seconds));
+    lines.into_iter().chain(disk).chain([end]).collect::<Vec<_>>().join("\n")
 }
 
 /// What the disks did.

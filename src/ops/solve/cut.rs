@@ -13,6 +13,7 @@ use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::size::ProductSize;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::tiles::{first_bits, tries};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Rows of a part that is not cut further by more than two.
@@ -35,6 +36,22 @@ pub(crate) struct TriangleCut {
     pub first_try_bits: Option<u32>,
     /// What products off the diagonal blocks promise.
     pub accuracy: Accuracy,
+    /// How its blocks come to a solve by parts.
+    pub pieces: Pieces,
+}
+
+/// Pieces of a triangle's blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pieces {
+    /// Most rows.
+    pub rows: usize,
+    /// Bytes that each row takes.
+    pub row_bytes: u64,
+}
+
+impl Pieces {
+    /// Whole blocks of a triangle that lies in memory.
+    pub const WHOLE: Pieces = Pieces { rows: usize::MAX, row_bytes: 0 };
 }
 
 impl TriangleCut {
@@ -43,7 +60,7 @@ impl TriangleCut {
     pub fn expected(order: usize, working_bits: u32, Method { path, accuracy }: Method) -> TriangleCut {
         let first = || tries(working_bits, first_bits(0, accuracy)).next().map(|bits| working_bits + bits);
         let first_try_bits = if path == Path::Tiles { first() } else { None };
-        TriangleCut { order, working_bits, first_try_bits, accuracy }
+        TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::WHOLE }
     }
 
     /// Bits of the scaled integers in all products off the diagonal blocks, the same so that one engine serves all.
@@ -52,7 +69,7 @@ impl TriangleCut {
     }
 
     /// The parts into which a range of rows is cut, first to last; `None` where it is solved scalar by scalar.
-    pub fn parts(&self, rows: &Range<usize>) -> Option<impl DoubleEndedIterator<Item = Range<usize>> + Clone> {
+    pub fn parts(&self, rows: &Range<usize>) -> Option<impl DoubleEndedIterator<Item = Range<usize>> + Clone + use<>> {
         let count = match rows.len() {
             0..=SCALAR_ROWS => return None,
             count if count <= GROUP_ROWS => rows.len().div_ceil(2).next_multiple_of(8),
@@ -66,10 +83,13 @@ impl TriangleCut {
         Matrix::bytes_for(self.order, columns, self.working_bits)
     }
 
-    /// Most bytes that a solve of so many columns by parts holds: reciprocals, and the result of a product.
+    /// Most bytes that a solve of so many columns by parts holds: reciprocals of a block, the result of a product, and
+    /// pieces.
     pub fn parts_bytes(&self, columns: usize) -> u64 {
-        let prepared = (self.order * (limbs_for(self.working_bits) + 9) * 8) as u64;
-        prepared.saturating_add(Matrix::bytes_for(self.scratch_rows(), columns, self.working_bits))
+        let prepared = (SCALAR_ROWS * (limbs_for(self.working_bits) + 9) * 8) as u64;
+        let pieces = (self.pieces.rows.min(self.order) as u64).saturating_mul(self.pieces.row_bytes);
+        let result = Matrix::bytes_for(self.scratch_rows(), columns, self.working_bits);
+        prepared.saturating_add(pieces).saturating_add(result)
     }
 
     /// Most bytes while the bits of a product are chosen, for accuracy entry by entry.
@@ -105,8 +125,11 @@ impl TriangleCut {
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
     pub fn product_bytes(&self, ctx: &Context, columns: usize, levels: u32) -> Result<u64> {
-        let mut most = ctx.memory().admit(0);
+        let (mut most, mut seen) = (ctx.memory().admit(0), BTreeSet::new());
         self.visit(&(0..self.order), levels, &mut |shape, bits| {
+            if !seen.insert((shape.rows, shape.contracted)) {
+                return;
+            }
             // The result of the product lies in the scratch, which is held.
             let memory = ctx.memory().releasing(Matrix::bytes_for(shape.rows, columns, self.working_bits));
             let shape = BlockShape { cols: columns, ..shape };
@@ -117,14 +140,17 @@ impl TriangleCut {
         most
     }
 
-    /// Shows the shape of each product that may run on the outer `levels`, but for its columns, to `see`, and the bits
-    /// of its integers.
+    /// Shows the shapes of all products that may run on the outer `levels`, but for their columns, to `see`, and the
+    /// bits of their integers.
     fn visit(&self, rows: &Range<usize>, levels: u32, see: &mut impl FnMut(BlockShape, u32)) {
         let Some(parts) = self.parts(rows).filter(|_| levels > 0) else { return };
         for part in parts {
             // From the first row down in a lower triangle, from the last one up in an upper one: the larger of the two.
             let contracted = (part.start - rows.start).max(rows.end - part.end);
-            see(BlockShape { rows: part.len(), cols: 0, contracted }, self.product_bits());
+            let rest = part.len() % self.pieces.rows;
+            for rows in [part.len().min(self.pieces.rows), rest].into_iter().filter(|&rows| rows > 0) {
+                see(BlockShape { rows, cols: 0, contracted }, self.product_bits());
+            }
             self.visit(&part, levels - 1, see);
         }
     }
@@ -155,7 +181,7 @@ pub(crate) fn least_limit(planned: Result<u64>) -> Result<u64> {
 }
 
 /// Pieces of `count` rows each, the last with what is left.
-fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedIterator<Item = Range<usize>> + Clone {
+fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedIterator<Item = Range<usize>> + Clone + use<> {
     let rows = rows.clone();
     rows.clone().step_by(count).map(move |start| start..(start + count).min(rows.end))
 }
@@ -164,6 +190,11 @@ fn pieces(rows: &Range<usize>, count: usize) -> impl DoubleEndedIterator<Item = 
 mod tests {
     use super::*;
     use crate::math::bound::ceil_log2;
+
+    fn whole(order: usize, working_bits: u32) -> TriangleCut {
+        let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
+        TriangleCut { order, working_bits, first_try_bits: None, accuracy, pieces }
+    }
 
     /// Most cuts above any row, by the rule of the tree without groups.
     fn depth(cut: &TriangleCut, rows: Range<usize>) -> u32 {
@@ -183,14 +214,14 @@ mod tests {
     #[test]
     fn no_row_is_updated_more_often_than_the_bound_allows() {
         for order in (0..1200).chain([4097, 10_000, 16_384, 16_385, 100_001]) {
-            let cut = TriangleCut { order, working_bits: 100, first_try_bits: None, accuracy: Accuracy::Norm };
+            let cut = whole(order, 100);
             assert!(depth(&cut, 0..order) <= ceil_log2(order), "order {order}");
         }
     }
 
     #[test]
     fn larger_solves_hold_more() {
-        let cut = |order| TriangleCut { order, working_bits: 200, first_try_bits: None, accuracy: Accuracy::Norm };
+        let cut = |order| whole(order, 200);
         for (small, large) in [((10, 5), (11, 5)), ((100, 50), (101, 50)), ((300, 50), (600, 50)), ((70, 5), (70, 50))]
         {
             let bytes = |(order, columns)| cut(order).right_bytes(columns) + cut(order).parts_bytes(columns);

@@ -22,6 +22,7 @@ pub(crate) mod report;
 mod residual;
 pub(crate) mod run;
 mod scalar;
+mod schedule;
 pub(crate) mod spaces;
 pub(crate) mod step;
 mod sums;

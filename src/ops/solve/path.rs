@@ -39,6 +39,12 @@ impl Method {
         Method { path, accuracy }
     }
 
+    /// Whether columns may go by parts where the triangle is in a file: entry by entry the bits of a product are chosen
+    /// from all of its block.
+    pub fn by_parts_of_files(&self) -> bool {
+        self.accuracy == Accuracy::Norm
+    }
+
     /// Unknowns by that path, accurate by norms.
     pub fn by_norms(path: Path) -> Method {
         Method { path, accuracy: Accuracy::Norm }

@@ -8,7 +8,7 @@ use crate::matrix::{Matrix, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::band::Band;
-use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
@@ -38,15 +38,26 @@ impl<'a> TriangleSolver<'a> {
         let Method { path, accuracy } = method;
         let fixed = (path == Path::Tiles).then(|| FixedPoint::new(&triangle, (working_bits, accuracy)));
         let first_try_bits = fixed.as_ref().and_then(|(fixed, _)| fixed.tries().next());
-        let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy };
+        let cut =
+            TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy, pieces: Pieces::WHOLE };
         let fixed = fixed.map(|(fixed, lower)| (fixed, Box::new(lower) as Box<dyn TriangleRows>));
-        TriangleSolver { cut, fixed, parts: Some(Parts { triangle, cut }) }
+        let (uplo, diag) = triangle.kind();
+        TriangleSolver { cut, fixed, parts: Some(Parts { blocks: Box::new(triangle.view()), uplo, diag, cut }) }
+    }
+
+    /// A triangle whose rows or blocks come from elsewhere, in fixed point, by parts, or both.
+    pub fn of_sources(
+        cut: TriangleCut,
+        fixed: Option<(FixedPoint, Box<dyn TriangleRows + 'a>)>,
+        parts: Option<Parts<'a>>,
+    ) -> TriangleSolver<'a> {
+        TriangleSolver { cut, fixed, parts }
     }
 
     /// A triangle in fixed point alone, whose rows come from elsewhere.
     pub fn of_rows(fixed: FixedPoint, rows: Box<dyn TriangleRows + 'a>, working_bits: u32) -> TriangleSolver<'a> {
         let (order, first_try_bits, accuracy) = (fixed.order(), fixed.tries().next(), fixed.accuracy());
-        let cut = TriangleCut { order, working_bits, first_try_bits, accuracy };
+        let cut = TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::WHOLE };
         TriangleSolver { cut, fixed: Some((fixed, rows)), parts: None }
     }
 
@@ -71,7 +82,7 @@ impl<'a> TriangleSolver<'a> {
             Some((fixed, rows)) => fixed.run(band, (&self.cut, &mut **rows), (live, first), spaces)?,
             None => live,
         };
-        match &self.parts {
+        match &mut self.parts {
             Some(parts) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
             None => Ok(left),
         }

@@ -28,6 +28,17 @@ impl<'a> Triangle<'a> {
         }
     }
 
+    /// A block on the diagonal of a triangle, whose pivots are not 0.
+    pub fn of_block(view: MatrixView<'a>, uplo: Uplo, diag: Diag) -> Triangle<'a> {
+        assert_eq!(view.rows(), view.cols(), "a block on the diagonal is square");
+        Triangle { view, uplo, diag }
+    }
+
+    /// Which triangle counts, and its diagonal.
+    pub fn kind(&self) -> (Uplo, Diag) {
+        (self.uplo, self.diag)
+    }
+
     /// Rows and columns.
     pub fn order(&self) -> usize {
         self.view.rows()
@@ -52,14 +63,6 @@ impl<'a> Triangle<'a> {
     #[inline]
     pub fn get(&self, row: usize, col: usize) -> FloatRef<'a> {
         self.view.get(row, col)
-    }
-
-    /// A rectangle of the triangle.
-    ///
-    /// # Errors
-    /// Those of [`MatrixView::block`].
-    pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> Result<MatrixView<'a>> {
-        self.view.block(rows, cols)
     }
 
     /// The whole view, with what lies outside of the triangle.

@@ -72,8 +72,7 @@ fn exponents(ctx: &Context, file: &MatrixFile, path: SolvePath) -> Result<Expone
 /// The solution `X` of `A X = B` for a symmetric positive definite `A`, from the binary files `matrix` and `right` to
 /// the binary file `solution`.
 ///
-/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`, with `m <= 3`, or with `m >= 8` and
-/// `n > 16`.
+/// Shapes: `matrix` as for [`crate::out_of_core::cholesky`], `right` is `n x m`.
 /// Accuracy and bits: those of [`crate::solve_with`] by norms: the file is the same, byte for byte, whatever the limit,
 /// the threads, and however often the run was ended and begun again.
 /// The directory `storage` holds the tiles of the factorisation, the file of the factor, and finished columns: a run

@@ -156,19 +156,19 @@ impl Shape {
         write_zeros((ctx, world), path, shape)
     }
 
-    /// The method of a solve, which has to be the one by tiles or by dot products: these read triangles row by row.
+    /// The method of a solve, which may go by parts where it is accurate by norms.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`].
     fn method(self, operation: &str, substitutions: &[Substitution], accuracy: Accuracy) -> Result<Method> {
         let Shape { order, columns } = self;
         let method = Method::choose(substitutions, order, columns, accuracy);
-        if method.path != path::Path::Parts || self.is_empty() {
+        if method.path != path::Path::Parts || method.by_parts_of_files() || self.is_empty() {
             return Ok(method);
         }
         Err(Error::InvalidArgument(format!(
-            "{operation} above a disk takes at least 8 right sides of more than 16 rows, or up to 3 with a matrix that \
-             is factored; here are {columns} of {order} rows: solve them in memory"
+            "{operation} above a disk, accurate entry by entry, takes at least 8 right sides of at least 8 rows, here \
+             are {columns} of {order} rows: ask for accuracy by norms, or solve them in memory"
         )))
     }
 }

@@ -5,11 +5,10 @@ use super::blocks::{piece_row_bytes, stream_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::vector_bytes;
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
-use crate::ops::solve::path::{Method, Path};
-use crate::plan::BLOCK;
+use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::storage::{StorageContents, StorageOptions, padded_bytes};
 use crate::store::IoBuffer;
 
@@ -22,6 +21,9 @@ const ROW_BYTES: u64 = 128;
 /// Most rows of a piece of a triangle that is read for a few right sides: more would only take memory.
 const PIECE_ROWS: usize = 128;
 
+/// Fewest rows of a piece, which has the blocks that are solved at once.
+const LEAST_PIECE_ROWS: usize = SCALAR_ROWS;
+
 /// Bytes of the name of a panel, and of its group.
 const NAME_BYTES: u64 = 64;
 
@@ -29,7 +31,7 @@ const NAME_BYTES: u64 = 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BandPlan {
     pub columns: usize,
-    /// Rows of a piece of a triangle, where the solve leaves them to the plan.
+    /// Most rows of a piece of a triangle, for dot products and for a solve by parts.
     pub piece_rows: usize,
     pub planned_bytes: u64,
 }
@@ -46,7 +48,7 @@ pub(super) struct FileBits {
 pub(super) struct BandNeeds<'a> {
     pub ctx: &'a Context,
     pub shape: Shape,
-    pub path: Path,
+    pub method: Method,
     pub bits: FileBits,
     /// Bytes of each row of a piece of a triangle, and of its read-ahead.
     pub piece_row_bytes: u64,
@@ -72,12 +74,14 @@ impl BandNeeds<'_> {
             + PASS_BYTES
     }
 
-    pub fn memory(&self, columns: usize) -> SolveMemory {
+    /// The memory of a solve in bands of so many columns, by parts in pieces of so many rows.
+    pub fn memory(&self, columns: usize, piece_rows: usize) -> SolveMemory {
+        let pieces = Pieces { rows: piece_rows, row_bytes: self.piece_row_bytes };
         SolveMemory {
             ctx: self.ctx.holding(self.held_bytes(columns)),
-            cuts: self.cuts.clone(),
+            cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),
             piece_row_bytes: self.piece_row_bytes,
-            by_parts: false,
+            by_parts: self.method.by_parts_of_files(),
         }
     }
 
@@ -86,34 +90,39 @@ impl BandNeeds<'_> {
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do.
     pub fn plan(&self) -> Result<BandPlan> {
-        if self.path == Path::Dots {
-            return self.plan_dots();
-        }
         let mut columns = Bands::widest(self.shape.columns).columns;
         loop {
-            let memory = self.memory(columns);
-            match memory.bytes(memory.ctx.memory(), columns) {
+            match self.highest_pieces(columns) {
                 Err(Error::MemoryLimit { .. }) if columns > LEAST_COLUMNS => {
                     columns = (columns / 2).next_multiple_of(LEAST_COLUMNS).min(columns - 1);
                 }
-                bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows: 0, planned_bytes }),
+                plan => return plan,
             }
         }
     }
 
-    /// All right sides in one band, with pieces as high as the limit allows.
-    fn plan_dots(&self) -> Result<BandPlan> {
-        let Shape { order, columns } = self.shape;
-        let beside = self.held_bytes(columns) + vector_bytes(self.ctx, (order, columns), self.bits.solution);
-        let mut piece_rows = PIECE_ROWS.min(order.next_multiple_of(BLOCK));
+    /// The plan of bands of so many columns, with pieces as high as the limit allows.
+    fn highest_pieces(&self, columns: usize) -> Result<BandPlan> {
+        let mut piece_rows = PIECE_ROWS.min(self.shape.order.next_multiple_of(LEAST_PIECE_ROWS));
         loop {
-            match self.ctx.memory().admit(beside + piece_rows as u64 * self.piece_row_bytes) {
-                Err(Error::MemoryLimit { .. }) if piece_rows > BLOCK => {
-                    piece_rows = (piece_rows / 2).next_multiple_of(BLOCK);
+            match self.bytes(columns, piece_rows) {
+                Err(Error::MemoryLimit { .. }) if piece_rows > LEAST_PIECE_ROWS => {
+                    piece_rows = (piece_rows / 2).next_multiple_of(LEAST_PIECE_ROWS);
                 }
                 bytes => return bytes.map(|planned_bytes| BandPlan { columns, piece_rows, planned_bytes }),
             }
         }
+    }
+
+    /// Bytes of the whole call.
+    fn bytes(&self, columns: usize, piece_rows: usize) -> Result<u64> {
+        if self.method.path == Path::Dots {
+            let vectors = vector_bytes(self.ctx, (self.shape.order, columns), self.bits.solution);
+            let pieces = piece_rows as u64 * self.piece_row_bytes;
+            return self.ctx.memory().admit(self.held_bytes(columns) + vectors + pieces);
+        }
+        let memory = self.memory(columns, piece_rows);
+        memory.bytes(memory.ctx.memory(), columns)
     }
 }
 
@@ -132,7 +141,7 @@ pub(super) fn plan_expected(
     BandNeeds {
         ctx,
         shape,
-        path: method.path,
+        method,
         bits,
         piece_row_bytes: piece_row_bytes((shape.order, bits.triangle), is_scaled),
         stream_bytes: stream_bytes(shape.order, bits.triangle),

@@ -7,13 +7,14 @@ use super::rows::FileRows;
 use crate::context::Context;
 use crate::error::Result;
 use crate::io::MatrixFile;
-use crate::matrix::MatrixViewMut;
+use crate::matrix::{Diag, MatrixViewMut, Uplo};
 use crate::ops::disk::{DiskWatch, Place};
 use crate::ops::solve::agreement::Agreement;
-use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::{DotSystem, store_columns};
-use crate::ops::solve::fixed::FixedPoint;
+use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
 use crate::ops::solve::memory::Bands;
+use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::report::SolveBits;
 use crate::ops::solve::run::{Right, Solve, make_room};
@@ -86,7 +87,7 @@ impl DiskSystem<'_> {
         BandNeeds {
             ctx: self.ctx,
             shape: self.shape,
-            path: self.method.path,
+            method: self.method,
             bits: FileBits {
                 right: self.right.precision_bits(),
                 triangle: triangle_bits,
@@ -123,20 +124,51 @@ impl DiskSystem<'_> {
             };
             return Ok((plan, BandSolver::Dots(Box::new(solve))));
         }
-        let solvers = self.steps.iter().map(|step| self.triangle_solver(step)).collect::<Vec<_>>();
-        let needs = self.needs(solvers.iter().map(TriangleSolver::cut).collect());
+        let fixed = self.steps.iter().map(|step| self.fixed_point(step)).collect::<Vec<_>>();
+        let cuts = fixed.iter().map(|fixed| self.cut(fixed.as_ref())).collect();
+        let needs = self.needs(cuts);
         let plan = needs.plan()?;
-        let memory = needs.memory(plan.columns);
-        let steps = solvers.into_iter().map(Step::Triangle).collect();
+        let memory = needs.memory(plan.columns, plan.piece_rows);
+        let each = self.steps.iter().zip(fixed).zip(&memory.cuts);
+        let steps = each.map(|((step, fixed), cut)| Step::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
         let (order, working_bits) = (self.shape.order, self.bits.working);
         let scale = self.scale.as_deref();
         Ok((plan, BandSolver::Bands(Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits })))
     }
 
-    fn triangle_solver(&self, step: &Prepared) -> TriangleSolver<'static> {
-        let rows = FileRows::new(step.triangle.clone());
-        let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.method.accuracy));
-        let fixed = FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise);
-        TriangleSolver::of_rows(fixed, Box::new(rows), self.bits.working)
+    /// A triangle in fixed point, where the path takes it.
+    fn fixed_point(&self, step: &Prepared) -> Option<(FixedPoint, FileRows)> {
+        (self.method.path == Path::Tiles).then(|| {
+            let rows = FileRows::new(step.triangle.clone());
+            let (turned, promise) = ((step.triangle.reversed, step.unit), (self.bits.working, self.method.accuracy));
+            (FixedPoint::of_rows(&rows, step.exponents.clone(), turned, promise), rows)
+        })
+    }
+
+    /// How a triangle is cut, before the plan says in which pieces its blocks come.
+    fn cut(&self, fixed: Option<&(FixedPoint, FileRows)>) -> TriangleCut {
+        TriangleCut {
+            order: self.shape.order,
+            working_bits: self.bits.working,
+            first_try_bits: fixed.and_then(|(fixed, _)| fixed.tries().next()),
+            accuracy: self.method.accuracy,
+            pieces: Pieces::WHOLE,
+        }
+    }
+
+    fn triangle_solver(
+        &self,
+        step: &Prepared,
+        fixed: Option<(FixedPoint, FileRows)>,
+        cut: TriangleCut,
+    ) -> TriangleSolver<'static> {
+        let fixed = fixed.map(|(fixed, rows)| (fixed, Box::new(rows) as Box<dyn TriangleRows>));
+        let parts = self.method.by_parts_of_files().then(|| Parts {
+            blocks: Box::new(FileBlocks::new(step.triangle.clone())),
+            uplo: if step.triangle.reversed { Uplo::Upper } else { Uplo::Lower },
+            diag: if step.unit { Diag::Unit } else { Diag::NonUnit },
+            cut,
+        });
+        TriangleSolver::of_sources(cut, fixed, parts)
     }
 }

@@ -118,7 +118,7 @@ impl DiskSystem<'_> {
             None => Ok(x),
             Some(first) => Err(Error::InvalidArgument(format!(
                 "the unknowns of right side {} (counted from 1) outgrow fixed point, in which columns are solved above \
-                 a disk: solve it in memory",
+                 a disk entry by entry: ask for accuracy by norms, or solve it in memory",
                 cols.start + first + 1
             ))),
         }

@@ -215,6 +215,7 @@ mod tests {
     use crate::kernels;
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
     use crate::ops::solve::agreement::Agreement;
+    use crate::ops::solve::cut::Pieces;
     use crate::ops::solve::memory::SolveMemory;
 
     const ORDER: usize = 80;
@@ -235,7 +236,8 @@ mod tests {
     fn run(ctx: &Context, (triangle, diag): (MatrixView<'_>, Diag), uplo: Uplo, w: &mut Matrix) -> Result<Vec<usize>> {
         let (fixed, mut rows) = FixedPoint::new(&Triangle::new(triangle, uplo, diag).unwrap(), (100, Accuracy::Norm));
         let first_try_bits = fixed.tries().next();
-        let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy: Accuracy::Norm };
+        let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
+        let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
         let memory = SolveMemory { ctx: ctx.clone(), cuts: vec![cut], piece_row_bytes: 0, by_parts: false };
         let band = Band {
             memory: &memory,
