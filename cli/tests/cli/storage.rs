@@ -54,7 +54,7 @@ fn kill_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
     let whole = start.elapsed();
     check(sandbox, expected);
     std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
-    let (mut kills, mut resumes) = (0, 0);
+    let (mut kills, mut resumes, mut inside) = (0, 0, 0);
     let wanted = if effort() > 1 { 100 * effort() } else { 8 };
     while kills < wanted {
         let mut child = sandbox.start(line);
@@ -65,6 +65,7 @@ fn kill_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
             kills += 1;
         }
         sandbox.finish(child);
+        inside += u32::from(has_begun_a_write(sandbox));
         assert!(sandbox.names().iter().all(|name| !name.contains("tmp")), "{:?}", sandbox.names());
         if sandbox.path("X.bin").exists() || kills % 4 == 0 {
             sandbox.run(&format!("{line} --report r.json"));
@@ -73,7 +74,15 @@ fn kill_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
             std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
         }
     }
+    println!("{line}: {kills} kills, {inside} inside a write; {resumes} runs found tiles of one that was killed");
     assert!(resumes > 0, "no run found tiles of one that was killed");
+    assert!(effort() == 1 || 4 * inside >= kills, "{inside} of {kills} kills were inside a write");
+}
+
+/// Whether a file of the directory has not got its name yet.
+fn has_begun_a_write(sandbox: &Sandbox) -> bool {
+    let Ok(entries) = std::fs::read_dir(sandbox.path("tiles")) else { return false };
+    entries.into_iter().any(|entry| entry.unwrap().file_name().to_string_lossy().ends_with(".tmp"))
 }
 
 #[test]

@@ -153,7 +153,8 @@ pub fn run(session: &mut Session, config: &Product, together: Option<&dyn Transp
     agree(world, finish(session, config, &computed, trace))
 }
 
-/// Tells the session what is to come, with the `name` of the computation. What is wrong with a file is said where it is read.
+/// Tells the session what is to come, with the `name` of the computation. What is wrong with a file is said where it is
+/// read.
 fn expect(session: &Session, config: &Product, name: &'static str) {
     let (choices, files) = (&config.choices, config.operands.files());
     let Ok(bits) = product_precision(choices.precision.bits, files[0], choices.exact_integers) else { return };
