@@ -76,7 +76,9 @@ fn kill_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
     }
     println!("{line}: {kills} kills, {inside} inside a write; {resumes} runs found tiles of one that was killed");
     assert!(resumes > 0, "no run found tiles of one that was killed");
-    assert!(effort() == 1 || 4 * inside >= kills, "{inside} of {kills} kills were inside a write");
+    // A product writes at the ends of its pairs of bands, a factorisation all the time.
+    let least = if line == LINE { kills / 4 } else { kills / 20 };
+    assert!(effort() == 1 || inside >= least, "{inside} of {kills} kills were inside a write");
 }
 
 /// Whether a file of the directory has not got its name yet.
