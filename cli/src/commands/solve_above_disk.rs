@@ -105,11 +105,12 @@ fn line(output: &Path, report: &OutOfCoreSolveReport) -> String {
     let OutOfCoreSolveReport { order, columns, precision_bits, kernel, threads, ranks, bands, band_columns, .. } =
         report;
     format!(
-        "{}: {order} x {columns}, {precision_bits} bits ({kernel}, {}, {} of {band_columns} columns, {} planned{}) in \
+        "{}: {order} x {columns}, {precision_bits} bits ({kernel}, {}, {} of {}, {} planned{}) in \
          {}",
         output.display(),
         counted(*threads, "thread"),
         counted(*bands, "band"),
+        counted(*band_columns, "column"),
         format_bytes(report.planned_bytes),
         each_of(*ranks),
         format_seconds(report.seconds),

@@ -148,7 +148,7 @@ fn damaged_blocks_of_a_rank_are_made_again() {
 
 #[test]
 fn solves_are_those_of_memory_for_all_numbers_of_ranks() {
-    for (order, columns) in [(17, 8), (60, 33), (100, 17)] {
+    for (order, columns) in [(17, 8), (60, 33), (100, 17), (60, 5)] {
         let case = solve::Case::new(triangle(order, 0), columns);
         let options = TrsmOptions::new().accuracy(Accuracy::Norm);
         let x = trsm_with(&context(1), &case.matrix, &case.right, BITS, &options).unwrap().result;
@@ -198,6 +198,21 @@ fn a_factorisation_and_a_solve_are_those_of_memory_and_go_on() {
     case.forget();
     call(&context(1), 2).into_iter().for_each(|outcome| drop(outcome.unwrap()));
     case.check(&x, "from the beginning");
+}
+
+#[test]
+fn solves_for_a_few_are_those_of_memory() {
+    for columns in [1, 5] {
+        let case = solve::Case::new(integer_gram(75, 70, 150, 3), columns);
+        let options = CholeskyOptions::new().accuracy(Accuracy::Norm);
+        let x = solve_with(&context(1), Symmetric::lower(&case.matrix), &case.right, BITS, &options).unwrap().result;
+        let outcomes = run(3, |team| {
+            let choices = OutOfCoreSolveOptions::new().tile_rows(16);
+            case.call(|paths| out_of_core::solve_over_ranks(&context(1), team, paths, BITS, &choices))
+        });
+        outcomes.into_iter().for_each(|outcome| assert_eq!(outcome.unwrap().bands, 1));
+        case.check(&x, &format!("{columns} columns"));
+    }
 }
 
 #[test]
