@@ -67,6 +67,19 @@ impl<'a> Place<'a> {
         broadcast_bytes(self.world, ROOT, cast_slice(&found)).map(|bytes| pod_collect_to_vec(&bytes))
     }
 
+    /// The exponents and the checksums that rank 0 finds in files, on all ranks. Collective.
+    ///
+    /// # Errors
+    /// As [`Place::told_by_root`].
+    pub fn scanned_by_root(&self, scan: impl FnOnce() -> Result<(Vec<i64>, [u64; 2])>) -> Result<(Vec<i64>, [u64; 2])> {
+        let words = self.told_by_root(|| {
+            let (exponents, checksums) = scan()?;
+            Ok(checksums.into_iter().chain(exponents.into_iter().map(|exponent| exponent as u64)).collect())
+        })?;
+        let (checksums, exponents) = words.split_at(2);
+        Ok((exponents.iter().map(|&word| word as i64).collect(), [checksums[0], checksums[1]]))
+    }
+
     /// This rank's directory: the one given, of one process, or one of its own below it. What one process has begun
     /// rank 0 goes on with, and the other way round.
     ///

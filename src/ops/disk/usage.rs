@@ -23,19 +23,12 @@ pub(crate) fn telling_of_disk(
     ctx.with_progress(move |progress| told.report_progress(Progress { disk: read(), ..progress }).is_ok())
 }
 
-/// What the disk of a call has done by the time of asking, as long as its directory is open. `beside` says how many
-/// bytes were read from elsewhere than the directory, and how many of the finished tiles' were used without a read.
-pub(crate) fn disk_progress<F: Fn() -> (u64, u64) + Send + Sync>(
-    storage: &Arc<Storage>,
-    beside: F,
-) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<F> {
-    let storage = Arc::downgrade(storage);
-    move || {
-        let storage = storage.upgrade()?;
-        let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
-        let ((elsewhere_bytes, reused_bytes), waiting) = (beside(), storage.oldest_request());
-        Some(DiskProgress { read_bytes: read_bytes + elsewhere_bytes, written_bytes, reused_bytes, waiting })
-    }
+/// What the disk of a call has done: in the directory, with so many bytes read from elsewhere, and so many of finished
+/// tiles used without a read.
+pub(crate) fn disk_progress(storage: &Storage, elsewhere_bytes: u64, reused_bytes: u64) -> DiskProgress {
+    let StorageStatistics { read_bytes, written_bytes, .. } = storage.statistics();
+    let waiting = storage.oldest_request();
+    DiskProgress { read_bytes: read_bytes + elsewhere_bytes, written_bytes, reused_bytes, waiting }
 }
 
 /// What the disk of a call does beside the tasks of a factorisation: the directory of its result, and what is read of
@@ -63,8 +56,7 @@ impl DiskWatch {
         let watch = self.clone();
         telling_of_disk(ctx, move || {
             let storage = watch.lock().upgrade()?;
-            let elsewhere = || (watch.read_bytes.load(Ordering::Relaxed), 0);
-            disk_progress(&storage, elsewhere)()
+            Some(disk_progress(&storage, watch.read_bytes.load(Ordering::Relaxed), 0))
         })
     }
 }

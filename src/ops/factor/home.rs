@@ -240,8 +240,8 @@ impl Home {
 
     /// What the disk has done by the time of the call, as long as this lives.
     pub fn progress(&self) -> impl Fn() -> Option<DiskProgress> + Send + Sync + use<> {
-        let used = self.used.clone();
-        disk_progress(&self.objects.storage, move || (0, reused(&used)))
+        let (storage, used) = (Arc::downgrade(&self.objects.storage), self.used.clone());
+        move || Some(disk_progress(&*storage.upgrade()?, 0, reused(&used)))
     }
 
     /// The entries of a tile that were read.

@@ -68,19 +68,21 @@ impl FileProduct {
     /// Shifts of the columns that scale them to the working precision, and the checksums of the files, as rank 0 finds
     /// them. Collective.
     pub fn scan(&self, (ctx, place): (&Context, Place<'_>), bits: &Bits) -> Result<Scanned> {
-        let words = place.told_by_root(|| {
-            let (left, left_checksum) = scan(&self.left, progress_of(ctx))?;
-            let (right, right_checksum) = match &self.right {
-                Some(right) => scan(right, progress_of(ctx))?,
-                None => (Vec::new(), left_checksum),
+        let (mut shifts, checksums) = place.scanned_by_root(|| {
+            let (mut exponents, left_checksum) = scan(&self.left, progress_of(ctx))?;
+            let right_checksum = match &self.right {
+                Some(right) => {
+                    let (of_right, checksum) = scan(right, progress_of(ctx))?;
+                    exponents.extend(of_right);
+                    checksum
+                }
+                None => left_checksum,
             };
-            let shifts = left.iter().chain(&right).map(|exponent| (i64::from(bits.working) - exponent) as u64);
-            Ok([left_checksum, right_checksum].into_iter().chain(shifts).collect())
+            Ok((exponents, [left_checksum, right_checksum]))
         })?;
-        let (checksums, shifts) = words.split_at(2);
-        let (left, right) = shifts.split_at(self.left.cols());
-        let signed = |words: &[u64]| words.iter().map(|&word| word as i64).collect();
-        Ok(Scanned { shifts: (signed(left), signed(right)), checksums: (checksums[0], checksums[1]) })
+        shifts.iter_mut().for_each(|exponent| *exponent = i64::from(bits.working) - *exponent);
+        let right = shifts.split_off(self.left.cols());
+        Ok(Scanned { shifts: (shifts, right), checksums: (checksums[0], checksums[1]) })
     }
 
     pub fn identity(&self, cut: &ResultCut, (left, right): (u64, u64)) -> Identity {

@@ -5,7 +5,7 @@ use super::needs::{FileBits, plan_expected};
 use super::norms::Norms;
 use super::solver::{DiskSystem, Prepared};
 use super::system::PanelPaths;
-use super::triangular::{open_right, pivots, shared};
+use super::triangular::{open_right, pivots};
 use super::{OutOfCoreSolveOptions, OutOfCoreSolveReport, Shape, SolvePaths};
 use crate::comm::agreed;
 use crate::context::Context;
@@ -138,7 +138,7 @@ fn solve_files(
     let bands = plan_expected(&here.share(ctx), (shape, method), file_bits, (working_bits, 2));
     let band_bytes = agreed(world, here.restated(bands.map(|plan| plan.planned_bytes)));
     larger(band_bytes, factor_bytes)?;
-    let (_, [checksum, right_checksum]) = shared(here, || {
+    let (_, [checksum, right_checksum]) = here.scanned_by_root(|| {
         let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
         Ok((Vec::new(), [file.checksum()?, right_checksum]))
     })?;
@@ -227,7 +227,7 @@ impl<'a> Factoring<'a> {
             }
             let start = Instant::now();
             let mut is_damaged = false;
-            let measured = shared(here, || {
+            let measured = here.scanned_by_root(|| {
                 let measured = MatrixFile::open(&path).and_then(|factor| exponents(self.ctx, &factor, solve_path));
                 is_damaged = matches!(measured, Err(Error::Format { .. })) && report.factorisation.is_none();
                 measured.map(|(scale, cols)| ([scale, cols].concat(), [0; 2]))

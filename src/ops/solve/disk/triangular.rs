@@ -156,7 +156,7 @@ pub(crate) fn solve_triangle(
     let file_bits =
         FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
     agreed(world, place.restated(plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))))?;
-    let (exponents, [checksum, right_checksum]) = shared(place, || {
+    let (exponents, [checksum, right_checksum]) = place.scanned_by_root(|| {
         let (exponents, checksum) = triangle.exponents(ctx)?;
         Ok((exponents, [checksum, right.check(progress_of(ctx), |_, _, _| Ok(()))?]))
     })?;
@@ -187,17 +187,4 @@ pub(crate) fn solve_triangle(
     system.run(paths, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
-}
-
-/// Exponents and checksums that rank 0 finds, on all ranks. Collective.
-pub(super) fn shared(
-    place: Place<'_>,
-    find: impl FnOnce() -> Result<(Vec<i64>, [u64; 2])>,
-) -> Result<(Vec<i64>, [u64; 2])> {
-    let words = place.told_by_root(|| {
-        let (exponents, checksums) = find()?;
-        Ok(checksums.into_iter().chain(exponents.into_iter().map(|exponent| exponent as u64)).collect())
-    })?;
-    let (checksums, exponents) = words.split_at(2);
-    Ok((exponents.iter().map(|&word| word as i64).collect(), [checksums[0], checksums[1]]))
 }
