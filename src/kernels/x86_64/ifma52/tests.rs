@@ -131,11 +131,16 @@ fn the_sub_cubic_schemes_equal_the_classical_product() {
     let Some([fast, _]) = engines(&spec(60)) else { return };
     let mut rng = RandState::new();
     let triangles =
-        [(256usize, 448usize), (257, 449), (300, 456), (1027, 470)].map(|(k, n)| (k, BlockGrid::triangle(n)));
-    let rectangles = [(512usize, 448usize, 448usize), (513, 449, 448), (600, 450, 457), (515, 448, 465)]
+        [(256usize, 192usize), (257, 193), (300, 208), (1027, 214)].map(|(k, n)| (k, BlockGrid::triangle(n)));
+    let rectangles = [(192usize, 192usize, 192usize), (193, 193, 192), (280, 194, 201), (515, 192, 209)]
         .map(|(k, m, n)| (k, BlockGrid::rectangle(m, n)));
-    // Two levels.
-    let large = [(1035usize, BlockGrid::triangle(2571)), (1030, BlockGrid::rectangle(2564, 2580))];
+    // Two levels, then four.
+    let large = [
+        (771usize, BlockGrid::triangle(401)),
+        (390, BlockGrid::rectangle(397, 411)),
+        (1035, BlockGrid::triangle(2571)),
+        (1030, BlockGrid::rectangle(2564, 2580)),
+    ];
     for (rows, grid) in triangles.into_iter().chain(rectangles).chain(large) {
         assert!(levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle) > 0);
         for accumulate in [false, true] {
@@ -162,8 +167,15 @@ fn the_sub_cubic_schemes_equal_the_classical_product() {
 }
 
 #[test]
+fn the_sub_cubic_schemes_begin_where_they_pay() {
+    let is_used = |rows, panels, triangle| levels::scratch_words(rows, panels, triangle) > 0;
+    assert!(is_used(256, (24, 24), true) && !is_used(255, (24, 24), true) && !is_used(256, (23, 23), true));
+    assert!(is_used(192, (24, 24), false) && !is_used(191, (24, 24), false) && !is_used(192, (24, 23), false));
+}
+
+#[test]
 fn scratch_covers_all_products_of_fewer_rows() {
-    for panels in [56, 59, 119, 120, 200] {
+    for panels in [24, 27, 47, 48, 59, 119, 120, 200] {
         for triangle in [false, true] {
             let grid = BlockGrid { rows: panels, cols: panels + usize::from(!triangle), triangle };
             let mut most = 0;

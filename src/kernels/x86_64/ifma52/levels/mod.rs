@@ -1,6 +1,6 @@
 //! Chooses for each product, whole or part of a larger one, between the classical way and the sub-cubic schemes.
 //!
-//! `symmetric` and `winograd` call back here for their own products, so that large ones use two levels.
+//! `symmetric` and `winograd` call back here for their own products, so that large ones use several levels.
 
 mod symmetric;
 mod winograd;
@@ -9,9 +9,6 @@ use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, Target, depth_of_passes, multiply};
 use crate::plan::BlockGrid;
 use std::ops::Range;
-
-/// Fewest panels of a part on each side for which another level pays there (measured).
-const LEAST_INNER_PANELS: usize = 60;
 
 /// A rectangle of blocks of a plane, or a triangle on its diagonal.
 #[derive(Clone)]
@@ -101,11 +98,6 @@ impl Scheme {
         }
     }
 
-    /// The same for a part of a larger product: small parts pay no more.
-    fn choose_inner(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
-        if m.min(n) >= LEAST_INNER_PANELS { Scheme::choose(rows, (m, n), triangle) } else { Scheme::Classical }
-    }
-
     /// Words of scratch.
     fn scratch_words(self, rows: usize, (m, n): (usize, usize)) -> usize {
         match self {
@@ -134,11 +126,6 @@ pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usi
     Scheme::choose(rows, panels, triangle).scratch_words(rows, panels)
 }
 
-/// The same for a part of a larger product.
-pub fn inner_scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
-    Scheme::choose_inner(rows, panels, triangle).scratch_words(rows, panels)
-}
-
 /// The most words of [`scratch_words`] for up to `rows` rows.
 ///
 /// Slabs are cut evenly, so that a little more rows may need less; most takes a single slab of full depth.
@@ -153,17 +140,11 @@ pub fn slab_rows(half_rows: usize, panels: usize) -> usize {
 }
 
 fn most_slab_rows(panels: usize) -> usize {
-    if panels >= LEAST_INNER_PANELS { 2 * KC } else { KC }
+    if panels >= winograd::LEAST_PANELS { 2 * KC } else { KC }
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` on an area.
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub fn multiply_area(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
     Scheme::choose(operands.rows, area.panels(), area.is_triangle()).multiply(field, operands, area, work);
-}
-
-/// [`multiply_area`] for a part of a larger product.
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub fn multiply_part(field: Field<'_>, operands: &Operands<'_>, area: &Area, work: Work<'_>) {
-    Scheme::choose_inner(operands.rows, area.panels(), area.is_triangle()).multiply(field, operands, area, work);
 }

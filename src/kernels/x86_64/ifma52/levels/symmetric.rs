@@ -7,7 +7,7 @@
 //! Three of the products are triangles: 3.5 half-size squares instead of 4. P2 and P3 go straight into C11 and C21.
 //! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 
-use super::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
+use super::{Area, Field, Work, multiply_area, slab_rows};
 use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};
@@ -17,7 +17,7 @@ use crate::plan::{BLOCK, BlockGrid};
 use std::arch::x86_64::*;
 
 /// Fewest panels for which the level pays (measured).
-const LEAST_PANELS: usize = 56;
+const LEAST_PANELS: usize = 24;
 
 /// Fewest rows for which the level pays: the five results are combined once per product.
 const LEAST_ROWS: usize = 256;
@@ -30,7 +30,7 @@ pub fn pays(rows: usize, panels: usize) -> bool {
 /// Words of scratch.
 pub fn scratch_words(rows: usize, panels: usize) -> usize {
     let half = Halves::new(rows, panels);
-    let inner = |triangle| inner_scratch_words(half.slab, (half.panels, half.panels), triangle);
+    let inner = |triangle| super::scratch_words(half.slab, (half.panels, half.panels), triangle);
     2 * half.triangle.words()
         + half.square.words()
         + 4 * half.panels * half.slab * BLOCK
@@ -95,7 +95,7 @@ pub fn multiply_triangle(field: Field<'_>, operands: &Operands<'_>, area: &Area,
         let sum = |number| sum(words, number, depth);
         let mut part = |x, y, next, area: &Area, c: &mut [u64], into| {
             let operands = Operands { x, y, rows: depth, next };
-            multiply_part(field, &operands, area, Work { c, into, scratch: inner });
+            multiply_area(field, &operands, area, Work { c, into, scratch: inner });
         };
         part(a11, a11, begin(a12), &triangle, p1, own);
         part(a12, a12, begin(a22), &top_left, c, shared);

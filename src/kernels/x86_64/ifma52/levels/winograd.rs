@@ -7,7 +7,7 @@
 //! P2, P3 and P4 go straight into C11, C12 and C21. The sums are formed slab by slab, so that they stay in cache.
 //! Source: Winograd 1971; Strassen 1969.
 
-use super::{Area, Field, Work, inner_scratch_words, multiply_part, slab_rows};
+use super::{Area, Field, Work, multiply_area, slab_rows};
 use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};
@@ -15,10 +15,10 @@ use crate::kernels::x86_64::ifma52::sums::{form_sums, sum};
 use crate::plan::{BLOCK, BlockGrid};
 
 /// Fewest panels on either side for which the level pays (measured).
-const LEAST_PANELS: usize = 56;
+pub const LEAST_PANELS: usize = 24;
 
 /// Fewest rows for which the level pays: the results are combined once per product.
-const LEAST_ROWS: usize = 512;
+const LEAST_ROWS: usize = 192;
 
 /// Whether the scheme is used for a rectangle of `m x n` panels.
 pub fn pays(rows: usize, m: usize, n: usize) -> bool {
@@ -30,7 +30,7 @@ pub fn scratch_words(rows: usize, m: usize, n: usize) -> usize {
     let half = Halves::new(rows, m, n);
     4 * half.quarter.words()
         + 4 * (half.x_panels + half.y_panels) * half.slab * BLOCK
-        + inner_scratch_words(half.slab, (half.x_panels, half.y_panels), false)
+        + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
 }
 
 /// How the operands are cut; the odd panels and the odd row that may be left are done classically.
@@ -90,7 +90,7 @@ pub fn multiply_rectangle(field: Field<'_>, operands: &Operands<'_>, area: &Area
         let (sum, other) = (|number| sum(s, number, depth), |number| sum(t, number, depth));
         let mut part = |x, y, next, area: &Area, c: &mut [u64], into| {
             let operands = Operands { x, y, rows: depth, next };
-            multiply_part(field, &operands, area, Work { c, into, scratch: inner });
+            multiply_area(field, &operands, area, Work { c, into, scratch: inner });
         };
         part(a[0], b[0], begin(a[1], m), &quarter, p1, own);
         part(a[1], b[2], begin(a[3], m), &corner(0, 0), c, shared);
