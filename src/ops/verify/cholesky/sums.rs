@@ -2,6 +2,8 @@
 //!
 //! Promise: exact, as long as every sum fits its words with its sign. Does not know: where the integers come from.
 
+use crate::context::Context;
+use crate::drive::parallel_for;
 use crate::error::Result;
 use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
@@ -32,32 +34,20 @@ impl IntegerSums {
         Ok(IntegerSums { rows, width, words: zeroed(rows * cols * width)? })
     }
 
-    /// Adds the integers of a matrix of the same shape.
-    pub fn add(&mut self, integers: &Matrix) {
-        for col in 0..integers.cols() {
-            for row in 0..integers.rows() {
-                self.add_one(row, col, integers.get(row, col));
-            }
-        }
-    }
-
-    fn add_one(&mut self, row: usize, col: usize, value: FloatRef<'_>) {
-        let Some(term) = term(value, KEEP_ALL) else { return };
-        // Bits below 1 are 0: they may fill a part of the lowest word that is there.
-        let (word, shift) = (term.low.div_euclid(64), term.low.rem_euclid(64) as u32);
-        let start = (row + col * self.rows) * self.width;
-        let sum = &mut self.words[start..start + self.width];
-        let (mut below, mut carry) = (0u64, false);
-        for at in word..self.width as i64 {
-            let limb = usize::try_from(at - word).ok().and_then(|from| term.limbs.get(from)).copied().unwrap_or(0);
-            let piece = (limb << shift) | (below >> 1 >> (63 - shift));
-            below = limb;
-            let Ok(at) = usize::try_from(at) else { continue };
-            let change = if term.negative { u64::overflowing_sub } else { u64::overflowing_add };
-            let (first, one) = change(sum[at], piece);
-            let (second, other) = change(first, u64::from(carry));
-            (sum[at], carry) = (second, one | other);
-        }
+    /// Adds the integers of a matrix of the same shape, column by column on all threads of the context.
+    ///
+    /// # Errors
+    /// Those of [`parallel_for`].
+    pub fn add(&mut self, ctx: &Context, integers: &Matrix) -> Result<()> {
+        let width = self.width;
+        let mut columns = self.words.chunks_exact_mut(self.rows * width).enumerate();
+        let add = |_: &mut (), (col, sums): (usize, &mut [u64])| {
+            let sums = sums.chunks_exact_mut(width).enumerate();
+            sums.for_each(|(row, sum)| add_one(sum, integers.get(row, col)));
+            Ok(())
+        };
+        let mut locals = vec![(); ctx.threads()];
+        ctx.install(|| parallel_for(&mut locals, |_| columns.next(), add))
     }
 
     /// A sum.
@@ -72,6 +62,24 @@ impl IntegerSums {
     }
 }
 
+/// Adds an integer to a sum.
+fn add_one(sum: &mut [u64], value: FloatRef<'_>) {
+    let Some(term) = term(value, KEEP_ALL) else { return };
+    // Bits below 1 are 0: they may fill a part of the lowest word that is there.
+    let (word, shift) = (term.low.div_euclid(64), term.low.rem_euclid(64) as u32);
+    let (mut below, mut carry) = (0u64, false);
+    for at in word..sum.len() as i64 {
+        let limb = usize::try_from(at - word).ok().and_then(|from| term.limbs.get(from)).copied().unwrap_or(0);
+        let piece = (limb << shift) | (below >> 1 >> (63 - shift));
+        below = limb;
+        let Ok(at) = usize::try_from(at) else { continue };
+        let change = if term.negative { u64::overflowing_sub } else { u64::overflowing_add };
+        let (first, one) = change(sum[at], piece);
+        let (second, other) = change(first, u64::from(carry));
+        (sum[at], carry) = (second, one | other);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +87,7 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_integers() {
-        let mut rng = RandState::new();
+        let (mut rng, ctx) = (RandState::new(), Context::new().unwrap());
         for (case, bits) in [1u32, 20, 63, 64, 65, 127, 128, 300, 1000].into_iter().enumerate() {
             let mut sums = IntegerSums::new((2, 3), i64::from(bits) + 5).unwrap();
             let mut wanted = vec![Integer::new(); 6];
@@ -91,7 +99,7 @@ mod tests {
                     integers.set_integer_exponent(at % 2, at / 2, &value, 0).unwrap();
                     *wanted += value;
                 }
-                sums.add(&integers);
+                sums.add(&ctx, &integers).unwrap();
             }
             for (at, wanted) in wanted.iter().enumerate() {
                 assert_eq!(&sums.get(at % 2, at / 2), wanted, "{bits} bits");

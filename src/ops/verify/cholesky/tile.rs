@@ -19,8 +19,10 @@ use crate::ops::verify::exact::{Accumulator, KEEP_ALL, compare};
 use crate::ops::verify::{freivalds_gemm, freivalds_syrk};
 use crate::ops::{GemmOptions, SyrkOptions, gemm_with, syrk_with};
 use rug::Integer;
-use std::cmp::Ordering;
+use std::cmp::Ordering as Order;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The residual of one entry.
 #[derive(Clone, Copy, Default)]
@@ -86,8 +88,17 @@ impl Verifier<'_> {
         let seed = seed.unwrap_or_else(fresh_seed);
         let options = VerifyOptions { seed: Some(seed), ..VerifyOptions::default() };
         let mut outcome = Verification { seed, ..Verification::default() };
-        let inner = &self.cut.inner(ctx, &self.check, self.integer_bits);
         let (mut worst, total): (Option<Residual>, _) = (None, (n * (n + 1) / 2) as u64);
+        let (looked_at, outer) = (Arc::new(AtomicU64::new(0)), ctx.clone());
+        let progress = {
+            let looked_at = looked_at.clone();
+            move || Progress::new("verify", looked_at.load(Ordering::Relaxed), total)
+        };
+        // Products of tiles are parts of the one work that is told of.
+        let inner = &self.cut.inner(ctx, &self.check, self.integer_bits).with_progress({
+            let progress = progress.clone();
+            move |_| outer.report_progress(progress()).is_ok()
+        });
         for rows in pieces(n, self.cut.tile_rows) {
             for cols in pieces(rows.end, self.cut.tile_rows) {
                 let product = self.product(inner, (&rows, &cols), &options, &mut outcome)?;
@@ -95,8 +106,8 @@ impl Verifier<'_> {
                 let found = self.worst_of(ctx, &tile, &product)?;
                 worst = Some(worse(worst, found));
                 outcome.entry_count += tile.places().count();
-                let done = outcome.entry_count as u64;
-                ctx.report_progress(Progress::new("verify", done, total))?;
+                looked_at.store(outcome.entry_count as u64, Ordering::Relaxed);
+                ctx.report_progress(progress())?;
             }
         }
         match worst {
@@ -160,7 +171,7 @@ impl Verifier<'_> {
             };
             outcome.vector_count += tested.vector_count;
             outcome.prime = tested.prime;
-            sums.add(&product);
+            sums.add(ctx, &product)?;
         }
         Ok(sums)
     }
@@ -250,7 +261,7 @@ impl Verifier<'_> {
         let bound = (Integer::from(&row.diagonal.0 * &col.diagonal.0), row.diagonal.1 + col.diagonal.1 + two_bits);
         let exceeds = |(size, exponent): (Integer, i64)| {
             let square = (size.square(), 2 * exponent);
-            compare((&square.0, square.1), (&bound.0, bound.1)) == Ordering::Greater
+            compare((&square.0, square.1), (&bound.0, bound.1)) == Order::Greater
         };
         let ratio = quotient_root((&error, exponent), (&bound.0, bound.1));
         let place = (i, j);
