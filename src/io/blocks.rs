@@ -1,12 +1,10 @@
-//! Parts of a binary matrix file, read and written where they lie: for matrices larger than memory.
+//! Parts of a binary matrix file, read where they lie: for matrices larger than memory.
 //!
-//! Promise: what [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read whole; a
-//! file that is written is complete under its final name, or absent.
+//! Promise: what [`MatrixFile::check`] has passed obeys every rule of `math::float`, as a matrix that was read whole.
 //! Does not know: what the blocks are for, threads.
 
 use crate::context::ProgressCallback;
 use crate::error::{Error, Result};
-use crate::io::atomic::write_atomically;
 use crate::io::binary::check_number;
 use crate::io::binary_header::{CHECKSUM_BYTES, HEADER_BYTES, Header};
 use crate::io::head_visitor::{FirstWalk, HeadVisitor};
@@ -22,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes read or written at a time by passes over a whole file; a multiple of 8.
-const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes read at a time by passes over a whole file; a multiple of 8.
+pub(super) const BUFFER_BYTES: usize = 1 << 20;
 
 /// After so many bytes the system is asked to forget what a pass has read.
 const FORGET_BYTES: u64 = 16 << 20;
@@ -73,7 +71,7 @@ impl Header {
     }
 
     /// The stored entries of a block, column by column.
-    fn pieces(self, block: &Block) -> impl Iterator<Item = Piece> + use<'_> {
+    pub(super) fn pieces(self, block: &Block) -> impl Iterator<Item = Piece> + use<'_> {
         block.cols.clone().enumerate().filter_map(move |(at, col)| {
             let rows = self.stored(&block.rows, col);
             let first = at * block.rows.len() + rows.start - block.rows.start;
@@ -90,21 +88,21 @@ impl Header {
 }
 
 /// The stored entries of one column of a block, and where they lie in the file.
-struct Piece {
+pub(super) struct Piece {
     /// Their places among all entries of the block.
-    entries: Range<usize>,
-    heads_at: u64,
-    limbs_at: u64,
+    pub entries: Range<usize>,
+    pub heads_at: u64,
+    pub limbs_at: u64,
 }
 
 impl Piece {
     /// The places of their limbs, `width` for each entry.
-    fn limbs(&self, width: usize) -> Range<usize> {
+    pub fn limbs(&self, width: usize) -> Range<usize> {
         self.entries.start * width..self.entries.end * width
     }
 }
 
-fn failed<'p>(path: &'p Path, action: &'static str) -> impl Fn(io::Error) -> Error + use<'p> {
+pub(super) fn failed<'p>(path: &'p Path, action: &'static str) -> impl Fn(io::Error) -> Error + use<'p> {
     move |source| Error::Io { path: path.to_path_buf(), action, source }
 }
 
@@ -201,10 +199,18 @@ impl MatrixFile {
         Ok(total)
     }
 
+    /// Asks the system to read a block ahead of its use, into memory that is the system's own.
+    pub(crate) fn announce_block(&self, block: &Block) {
+        for piece in self.header.pieces(block) {
+            self.advise(piece.heads_at, 8 * piece.entries.len() as u64, Advice::WillNeed);
+            self.advise(piece.limbs_at, 8 * piece.limbs(self.limbs()).len() as u64, Advice::WillNeed);
+        }
+    }
+
     /// Asks the system to forget what it keeps of a block.
     pub fn forget_block(&self, block: &Block) {
         for piece in self.header.pieces(block) {
-            self.forget(piece.limbs_at, 8 * piece.limbs(self.limbs()).len() as u64);
+            self.advise(piece.limbs_at, 8 * piece.limbs(self.limbs()).len() as u64, Advice::DontNeed);
         }
     }
 
@@ -357,8 +363,8 @@ impl MatrixFile {
         Ok(())
     }
 
-    fn forget(&self, at: u64, bytes: u64) {
-        let _ = fadvise(&self.file, at, std::num::NonZero::new(bytes), Advice::DontNeed);
+    fn advise(&self, at: u64, bytes: u64, advice: Advice) {
+        let _ = fadvise(&self.file, at, std::num::NonZero::new(bytes), advice);
     }
 }
 
@@ -395,106 +401,11 @@ impl Pass<'_> {
             (at, left) = (at + bytes, left - piece as u64);
             self.reporter.advance(bytes)?;
             if at - forgotten >= FORGET_BYTES {
-                self.file.forget(forgotten, at - forgotten);
+                self.file.advise(forgotten, at - forgotten, Advice::DontNeed);
                 forgotten = at;
             }
         }
-        self.file.forget(forgotten, at - forgotten);
+        self.file.advise(forgotten, at - forgotten, Advice::DontNeed);
         Ok(())
-    }
-}
-
-/// A binary matrix file that is being written, block by block in any order.
-pub struct MatrixFileWriter<'f> {
-    path: &'f Path,
-    file: &'f File,
-    header: Header,
-}
-
-/// What a matrix file is to hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MatrixFileShape {
-    /// Rows.
-    pub rows: usize,
-    /// Columns.
-    pub cols: usize,
-    /// Bits of the entries.
-    pub precision_bits: u32,
-    /// Whether the lower triangle of a symmetric matrix is stored alone.
-    pub symmetric: bool,
-}
-
-/// Writes the binary file `path`, which appears when `body` has written all blocks.
-///
-/// Entries that no block writes are 0. At the end the file is read once for its checksum.
-///
-/// # Errors
-/// [`Error::Io`]; [`Error::DimensionOverflow`] where no file could be so long; [`Error::Cancelled`]; those of `body`.
-pub fn write_blocks(
-    path: &Path,
-    shape: MatrixFileShape,
-    progress: Option<Arc<ProgressCallback>>,
-    body: impl FnOnce(&MatrixFileWriter<'_>) -> Result<()>,
-) -> Result<()> {
-    let MatrixFileShape { rows, cols, precision_bits, symmetric } = shape;
-    let symmetry = if symmetric { Symmetry::SymmetricLower } else { Symmetry::General };
-    let header = Header { rows, cols, precision_bits, symmetry };
-    let bytes = header.file_bytes().ok_or(Error::DimensionOverflow { rows, cols, precision_bits })?;
-    write_atomically(path, |file| {
-        let writer = MatrixFileWriter { path, file, header };
-        // What is never written, such as zeros above a diagonal, takes no place on the disk.
-        file.set_len(bytes).map_err(failed(path, "write"))?;
-        writer.write(&header.to_bytes(), 0)?;
-        body(&writer)?;
-        writer.finish(progress)
-    })
-}
-
-impl MatrixFileWriter<'_> {
-    /// Bits of the entries.
-    pub fn precision_bits(&self) -> u32 {
-        self.header.precision_bits
-    }
-
-    /// Writes a block: heads and limbs column by column, as [`MatrixFile::read_block`] gives them. Several threads may
-    /// write at a time.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn write_block(&self, block: &Block, heads: &[u64], limbs: &[u64]) -> Result<()> {
-        let width = self.header.limbs();
-        for piece in self.header.pieces(block) {
-            self.write_words(&limbs[piece.limbs(width)], piece.limbs_at)?;
-            self.write_words(&heads[piece.entries], piece.heads_at)?;
-        }
-        Ok(())
-    }
-
-    fn write_words(&self, words: &[u64], at: u64) -> Result<()> {
-        if cfg!(target_endian = "little") {
-            return self.write(bytemuck::cast_slice(words), at);
-        }
-        let words = words.iter().map(|word| word.to_le()).collect::<Vec<_>>();
-        self.write(bytemuck::cast_slice(&words), at)
-    }
-
-    fn write(&self, bytes: &[u8], at: u64) -> Result<()> {
-        self.file.write_all_at(bytes, at).map_err(failed(self.path, "write"))
-    }
-
-    fn finish(&self, progress: Option<Arc<ProgressCallback>>) -> Result<()> {
-        let bytes = 8 * self.header.entries() * (1 + self.header.limbs() as u64);
-        let mut reporter = Reporter::new(progress, "checksum", bytes);
-        let (mut checksum, mut buffer, mut at) = (Xxh3::new(), vec![0; BUFFER_BYTES], 0);
-        let start = HEADER_BYTES as u64;
-        while at < bytes {
-            let piece = &mut buffer[..BUFFER_BYTES.min(usize::try_from(bytes - at).unwrap_or(usize::MAX))];
-            self.file.read_exact_at(piece, start + at).map_err(failed(self.path, "read"))?;
-            checksum.update(piece);
-            at += piece.len() as u64;
-            reporter.advance(piece.len() as u64)?;
-        }
-        self.write(&checksum.digest().to_le_bytes(), start + bytes)?;
-        reporter.finish()
     }
 }

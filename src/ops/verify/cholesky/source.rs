@@ -74,6 +74,14 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Says that a block will be asked for: what is in a file can be read meanwhile.
+    pub fn announce(self, rows: &Range<usize>, cols: &Range<usize>) {
+        if let Source::File { file, transposed } = self {
+            let (rows, cols) = if transposed { (cols, rows) } else { (rows, cols) };
+            file.announce_block(&Block { rows: rows.clone(), cols: cols.clone() });
+        }
+    }
+
     /// Bytes that a block takes while it is made.
     pub fn block_bytes(self, rows: usize, cols: usize) -> u64 {
         let copies = if matches!(self, Source::File { transposed: true, .. }) { 2 } else { 1 };

@@ -120,6 +120,25 @@ impl Verifier<'_> {
         }
     }
 
+    /// Says that the bands of a tile in some columns will be asked for.
+    fn announce_bands(&self, (rows, cols): (&Range<usize>, &Range<usize>), depth: &Range<usize>) {
+        self.check.l.announce(rows, depth);
+        if rows != cols {
+            self.check.l.announce(cols, depth);
+        }
+    }
+
+    /// Says what comes after the last bands of a tile: its entries, and the first bands of the next tile.
+    fn announce_next(&self, rows: &Range<usize>, cols: &Range<usize>) {
+        self.check.a.announce(rows, cols);
+        let (n, size) = (self.rows.len(), self.cut.tile_rows);
+        let after = |range: &Range<usize>| range.end..(range.end + size).min(n);
+        let (rows, cols) = if rows == cols { (after(rows), 0..size.min(n)) } else { (rows.clone(), after(cols)) };
+        if !rows.is_empty() {
+            self.announce_bands((&rows, &cols), &(0..self.cut.depth.min(cols.end)));
+        }
+    }
+
     /// The integers `l_ik 2^-low_i` of the planar rows, in some columns. Other rows are 0.
     fn band(&self, rows: &Range<usize>, cols: &Range<usize>) -> Result<Matrix> {
         let mut band = self.check.l.block(rows, cols)?;
@@ -153,21 +172,27 @@ impl Verifier<'_> {
         let mut sums = IntegerSums::new((rows.len(), cols.len()), bits)?;
         let least_bits = 2; // the result has as many as its integers need
         // Rows of the factor end at the diagonal, so the columns' last row bounds the contraction.
-        for depth in pieces(cols.end, self.cut.depth) {
+        let mut depths = pieces(cols.end, self.cut.depth).peekable();
+        while let Some(depth) = depths.next() {
             let left = self.band(rows, &depth)?;
-            let (product, tested) = if rows == cols {
-                let choices = SyrkOptions { op: Op::Transpose, exact_integers: true, ..SyrkOptions::default() };
-                let product = syrk_with(ctx, &left, least_bits, &choices)?.result;
-                let options = VerifyOptions { op: Op::Transpose, ..options.clone() };
-                let tested = freivalds_syrk(ctx, &left, &product, &options)?;
-                (product.into_matrix(), tested)
-            } else {
-                let right = self.band(cols, &depth)?;
+            let right = if rows == cols { None } else { Some(self.band(cols, &depth)?) };
+            // The next blocks are read while these are multiplied.
+            match depths.peek() {
+                Some(next) => self.announce_bands((rows, cols), next),
+                None => self.announce_next(rows, cols),
+            }
+            let (product, tested) = if let Some(right) = right {
                 let choices = GemmOptions { op_b: Op::Transpose, exact_integers: true, ..GemmOptions::default() };
                 let product = gemm_with(ctx, &left, &right, least_bits, &choices)?.result;
                 let options = VerifyOptions { op_b: Op::Transpose, ..options.clone() };
                 let tested = freivalds_gemm(ctx, (&left, &right), &product, &options)?;
                 (product, tested)
+            } else {
+                let choices = SyrkOptions { op: Op::Transpose, exact_integers: true, ..SyrkOptions::default() };
+                let product = syrk_with(ctx, &left, least_bits, &choices)?.result;
+                let options = VerifyOptions { op: Op::Transpose, ..options.clone() };
+                let tested = freivalds_syrk(ctx, &left, &product, &options)?;
+                (product.into_matrix(), tested)
             };
             outcome.vector_count += tested.vector_count;
             outcome.prime = tested.prime;
