@@ -86,7 +86,8 @@ pub(super) fn refine(
     let system = SymmetricSystem::new(a, b)?;
     let x = Matrix::zeros(order, b.cols(), shape.full_bits())?;
     let ctx = ctx.holding(shape.held_bytes()).holding(shape.factorisation(ctx)?.table_bytes);
-    let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, x };
+    let residual_bytes = shape.residual_bytes();
+    let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, residual_bytes, x };
     report.iterations = refinement.iterate(b)?;
     report.backward_error_log2 = refinement.finish(solution)?;
     report.seconds = start.elapsed().as_secs_f64();
@@ -100,6 +101,8 @@ struct Refinement<'a> {
     system: SymmetricSystem<'a>,
     options: RefineOptions,
     precision_bits: u32,
+    /// Most bytes of a residual, as the plan has it.
+    residual_bytes: u64,
     x: Matrix,
 }
 
@@ -113,7 +116,8 @@ impl Refinement<'_> {
         for iteration in 1..=self.options.max_iterations {
             let right = residual.as_ref().map_or(b, |residual| residual.matrix.view());
             let (bits, mut correction) = (self.options.factor_bits, Matrix::empty());
-            let ctx = self.ctx.holding(residual.as_ref().map_or(0, |residual| residual.matrix.bytes()));
+            // The first correction, without a residual, keeps to the plan of the others.
+            let ctx = self.ctx.holding(self.residual_bytes);
             self.factor.solve_into(&ctx, right, bits, &mut correction)?;
             drop(residual);
             self.add(&correction)?;
