@@ -3,10 +3,11 @@
 use super::EngineOptions;
 use super::disk::{Disk, Purpose};
 use super::workers::{Ended, Held, Job, Kernel, Workers};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
+use sunzi::advanced::runtime::Ticket;
 use sunzi::advanced::runtime::graph::{Action, Machine, NodeOptions, NodeState, ObjectId, Source, TaskId, TaskSpec};
 use sunzi::advanced::storage::{Completion, StorageStatistics};
 use sunzi::advanced::store::IoBuffer;
@@ -72,6 +73,11 @@ pub struct Engine {
     workers: Vec<Workers>,
     /// Tasks at work on each node.
     running: Vec<usize>,
+    /// Objects of each node that its disk is writing.
+    writing: Vec<FxHashSet<ObjectId>>,
+    /// Tasks that update such an object: they begin when it is written, since a copy would take memory that is not
+    /// theirs.
+    delayed: Vec<(usize, Ticket, TaskId)>,
     disks: Vec<Disk>,
     events: Receiver<Event>,
     traffic: Vec<NodeTraffic>,
@@ -112,6 +118,8 @@ impl Engine {
             memory: (0..options.nodes).map(|_| FxHashMap::default()).collect(),
             workers: workers.collect::<Result<_>>()?,
             running: vec![0; options.nodes],
+            writing: vec![FxHashSet::default(); options.nodes],
+            delayed: Vec::new(),
             last: vec![None; options.nodes],
             disks,
             events,
@@ -210,6 +218,8 @@ impl Engine {
                     Purpose::Write { object, version } => {
                         self.disks[node].written(object, version)?;
                         self.machine.written(node, object);
+                        self.writing[node].remove(&object);
+                        self.begin_delayed()?;
                     }
                     Purpose::Delete => {}
                 }
@@ -229,18 +239,43 @@ impl Engine {
                     let bytes = 8 * held.words as u64;
                     self.traffic[node].written_bytes += bytes;
                     self.disks[node].write(object, Arc::clone(&held.buffer), bytes)?;
+                    self.writing[node].insert(object);
                 }
                 Action::Drop { node, object } => drop(self.memory[node].remove(&object)),
                 Action::Delete { node, object } => self.disks[node].delete(object)?,
-                Action::Run { node, ticket, task } => {
-                    let (reads, writes) = self.operands(node, task)?;
-                    let kernel = self.kernels.remove(&task).expect("a task has a kernel and runs once");
-                    self.running[node] += 1;
-                    self.workers[node].run(Job { node, ticket, task, kernel, reads, writes });
+                Action::Run { node, ticket, task } if self.must_wait(node, task) => {
+                    self.delayed.push((node, ticket, task));
                 }
+                Action::Run { node, ticket, task } => self.begin(node, ticket, task)?,
             }
         }
         self.note();
+        Ok(())
+    }
+
+    /// Whether a task updates what the disk is writing.
+    fn must_wait(&self, node: usize, task: TaskId) -> bool {
+        self.machine.spec(task).updates.iter().any(|object| self.writing[node].contains(object))
+    }
+
+    /// Gives a task to the threads of its node.
+    fn begin(&mut self, node: usize, ticket: Ticket, task: TaskId) -> Result<()> {
+        let (reads, writes) = self.operands(node, task)?;
+        let kernel = self.kernels.remove(&task).expect("a task has a kernel and runs once");
+        self.running[node] += 1;
+        self.workers[node].run(Job { node, ticket, task, kernel, reads, writes });
+        Ok(())
+    }
+
+    /// Begins the delayed tasks that need not wait any more.
+    fn begin_delayed(&mut self) -> Result<()> {
+        for (node, ticket, task) in std::mem::take(&mut self.delayed) {
+            if self.must_wait(node, task) {
+                self.delayed.push((node, ticket, task));
+            } else {
+                self.begin(node, ticket, task)?;
+            }
+        }
         Ok(())
     }
 
