@@ -1,8 +1,8 @@
 //! Each step of every kernel alone, against the machine's multiply-add rate measured in the same run.
 //!
 //! Without arguments (as `cargo test` runs it) sizes are tiny and only the answers matter. `cargo bench --bench
-//! kernels -- --full [kernel] [500x5000]` takes the real sizes, or
-//! one triangle of these columns and rows. One thread; minima over interleaved runs.
+//! kernels -- --full [kernel] [500x5000 | bits=1024]` takes the real sizes, or
+//! one triangle of these columns and rows, or the conversions at these bits. One thread; minima over interleaved runs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,6 +39,10 @@ fn main() {
         let runs = if full { 5 } else { 1 };
         if let Some(shape) = arguments.iter().find_map(|argument| triangle(argument)) {
             time_product(kernel, shape, 5);
+            continue;
+        }
+        if let Some(bits) = arguments.iter().find_map(|argument| argument.strip_prefix("bits=")?.parse().ok()) {
+            time_conversions(kernel, bits, 2000, runs);
             continue;
         }
         for &shape in if full { FULL } else { &[(16, 24, 10, false), (17, 17, 9, true)] } {
@@ -92,7 +96,7 @@ fn time_product(kernel: &'static dyn PlaneKernel, (m, n, rows, triangle): Shape,
     plane(&*engine, m, rows, &mut x);
     plane(&*engine, n, rows, &mut y);
     let grid = if triangle { BlockGrid::triangle(m) } else { BlockGrid::rectangle(m, n) };
-    let c = c.words(grid.words()).expect("fits");
+    let c = c.words(engine.plane_words(&grid)).expect("fits");
     let x = &*x.words(grid.rows * engine.panel_words(rows)).expect("fits");
     let y = if triangle { x } else { y.words(grid.cols * engine.panel_words(rows)).expect("fits") };
     let mut scratch = Buffer::default();
@@ -128,7 +132,7 @@ fn time_conversions(kernel: &'static dyn PlaneKernel, bits: u32, rows: usize, ru
     let mut scratch = Buffer::default();
     let scratch = scratch.words(engine.scratch_words(rows, &grid)).expect("fits");
     let (mut window, mut products) = (Buffer::default(), Buffer::default());
-    let products = products.words(grid.words() * count).expect("fits");
+    let products = products.words(engine.plane_words(&grid) * count).expect("fits");
     let mut block = IntegerBlock::new(engine.magnitude_limbs());
     let (mut forth, mut back) = (f64::MAX, f64::MAX);
     for _ in 0..runs {
@@ -144,7 +148,7 @@ fn time_conversions(kernel: &'static dyn PlaneKernel, bits: u32, rows: usize, ru
             engine.to_residues(0..count, &source, &mut planes, scratch);
         }
         forth = forth.min(start.elapsed().as_secs_f64());
-        for (prime, c) in products.chunks_exact_mut(grid.words()).enumerate() {
+        for (prime, c) in products.chunks_exact_mut(engine.plane_words(&grid)).enumerate() {
             let x = &words[prime * PANELS * panel..][..PANELS * panel];
             let product = PlaneProduct { x, y: x, rows, grid, blocks: 0..grid.len(), accumulate: false };
             engine.multiply(prime, &product, c, scratch);
@@ -152,8 +156,8 @@ fn time_conversions(kernel: &'static dyn PlaneKernel, bits: u32, rows: usize, ru
         let repeats = rows.div_ceil(10);
         let start = Instant::now();
         for at in 0..repeats {
-            let offset = at % grid.len() * BLOCK_WORDS;
-            let residues = BlockResidues { window: products, plane_words: grid.words(), offset };
+            let offset = at % grid.len() * engine.block_words();
+            let residues = BlockResidues { window: products, plane_words: engine.plane_words(&grid), offset };
             engine.reconstruct(&residues, &mut block, scratch);
         }
         back = back.min(start.elapsed().as_secs_f64() / (repeats * BLOCK_WORDS) as f64);

@@ -117,7 +117,7 @@ impl TileEngine for LimbTiles {
 
     fn scratch_words(&self, tile_rows: usize) -> usize {
         let grid = BlockGrid::rectangle(tile_rows, tile_rows);
-        let products = self.primes() * grid.words();
+        let products = self.primes() * self.engine.plane_words(&grid);
         let entries = PANEL_ROWS * self.limbs;
         products + self.engine.scratch_words(tile_rows, &grid) + entries
     }
@@ -253,8 +253,9 @@ impl LimbTiles {
         };
         let left = TileShape { cols: depth, diagonal: false, ..*shape };
         let right = TileShape { rows: shape.cols, cols: depth, diagonal: false };
-        let (window, scratch) = scratch.split_at_mut(self.primes() * grid.words());
-        for (prime, c) in window.chunks_exact_mut(grid.words()).enumerate() {
+        let plane_words = self.engine.plane_words(&grid);
+        let (window, scratch) = scratch.split_at_mut(self.primes() * plane_words);
+        for (prime, c) in window.chunks_exact_mut(plane_words).enumerate() {
             for (number, (x, y)) in x.iter().zip(y).enumerate() {
                 let plane = |words, shape| {
                     let size = self.plane_words(shape);
@@ -270,8 +271,8 @@ impl LimbTiles {
         let mut integers = IntegerBlock::new(self.engine.magnitude_limbs());
         for col in 0..grid.cols {
             for row in grid.first_row(col)..grid.rows {
-                let offset = (grid.column_start(col) + row - grid.first_row(col)) * BLOCK_WORDS;
-                let residues = BlockResidues { window, plane_words: grid.words(), offset };
+                let offset = (grid.column_start(col) + row - grid.first_row(col)) * self.engine.block_words();
+                let residues = BlockResidues { window, plane_words, offset };
                 self.engine.reconstruct(&residues, &mut integers, scratch);
                 self.subtract(*shape, words, (row, col), &integers);
             }

@@ -6,8 +6,8 @@
 //! Layouts that all kernels share, so that everything above them is written once:
 //! - an operand plane is a row of *panels* of 8 columns, `panel_words(rows)` words each; inside a panel the order is
 //!   the kernel's own affair (`to_residues` writes it, `multiply` reads it);
-//! - a product plane is the block list of [`BlockGrid`]; a word holds a residue in the kernel's own form
-//!   (`reconstruct` reads what `multiply` wrote).
+//! - a product plane is the block list of [`BlockGrid`], `block_words()` words a block, which hold its residues in the
+//!   kernel's own form (`reconstruct` reads what `multiply` wrote).
 
 pub mod blas;
 pub mod device;
@@ -15,11 +15,14 @@ pub mod digit_sums;
 pub mod dots;
 pub(crate) mod entries;
 pub mod f64;
+mod i16;
 pub mod integer_tiles;
 pub mod limb_tiles;
 pub mod limbs;
 pub mod max_plus;
+pub(crate) mod radix;
 pub mod reference;
+pub(crate) mod scaled;
 pub mod tiles;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
@@ -48,8 +51,12 @@ pub struct EngineSpec {
 pub trait PlaneKernel: Send + Sync {
     /// Name on the command line and in reports.
     fn name(&self) -> &'static str;
-    /// Name of the modulus family: `ifma52` or `f64`.
+    /// Name of the modulus family: `ifma52`, `f64` or `i16`.
     fn family(&self) -> &'static str;
+    /// The instructions that it has chosen on this CPU, where it has a choice.
+    fn instructions(&self) -> Option<&'static str> {
+        None
+    }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
@@ -95,6 +102,14 @@ pub trait PlaneEngine: Send + Sync {
     fn magnitude_limbs(&self) -> usize;
     /// Words of one operand panel of `rows` rows.
     fn panel_words(&self, rows: usize) -> usize;
+    /// Words of one block of a product plane: one for each entry by default.
+    fn block_words(&self) -> usize {
+        BLOCK_WORDS
+    }
+    /// Words of a product plane on `grid`.
+    fn plane_words(&self, grid: &BlockGrid) -> usize {
+        grid.len() * self.block_words()
+    }
     /// Words of scratch that any one call below may need, for products of up to `rows` rows on `grid`.
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize;
     /// The same where every call of [`PlaneEngine::multiply`] is for a part of `grid` only.
@@ -185,7 +200,7 @@ pub struct PlaneProduct<'a> {
     pub accumulate: bool,
 }
 
-/// Where the residues of one block lie: those of prime `i` are `window[i * plane_words + offset..][..64]`.
+/// Where the residues of one block lie: those of prime `i` begin at `window[i * plane_words + offset]`.
 #[derive(Clone, Copy)]
 pub struct BlockResidues<'a> {
     /// The product window, prime-major.
@@ -197,10 +212,16 @@ pub struct BlockResidues<'a> {
 }
 
 impl<'a> BlockResidues<'a> {
-    /// The 64 residues of prime number `prime`.
+    /// The residues of prime number `prime`, one a word.
     #[inline]
     pub fn of_prime(&self, prime: usize) -> &'a [u64] {
-        &self.window[prime * self.plane_words + self.offset..][..BLOCK_WORDS]
+        self.words_of_prime(prime, BLOCK_WORDS)
+    }
+
+    /// The residues of prime number `prime`, which take `words` words.
+    #[inline]
+    pub fn words_of_prime(&self, prime: usize, words: usize) -> &'a [u64] {
+        &self.window[prime * self.plane_words + self.offset..][..words]
     }
 }
 
@@ -236,6 +257,7 @@ pub const TABLE: &[(&str, Probe)] = &[
     ("ifma52", x86_64::ifma52::probe),
     ("blas", blas::probe),
     ("f64", f64::probe),
+    ("i16", i16::probe),
     ("reference", reference::probe),
 ];
 

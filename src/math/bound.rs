@@ -133,6 +133,43 @@ pub fn f64_digit_bits(terms: usize, modulus: u64) -> u32 {
     (1..=32).rev().find(fits).expect("fewer than 2^27 terms")
 }
 
+/// Bits of the largest primes of the `i16` family: balanced, their residues are at most 4095.
+pub const I16_PRIME_BITS: u32 = 13;
+
+/// Most pairs of products of the `i16` family that are summed in 32 bits before the sum is folded.
+///
+/// The factors are at most `left` and `right` in magnitude, and `fold` is that of `2^16` modulo the prime. A sum `S` is
+/// kept as `S + 2^15`, whose upper half `h` and lower half `l` give `S = 2^16 h + (l - 2^15)`: folding leaves
+/// `fold h + l - 2^15`, at most `2^15 (fold + 1)`. On top of that, `2 left right pairs + 2^15` must stay below `2^31`.
+pub fn i16_sum_pairs(left: u32, right: u32, fold: u32) -> usize {
+    let room = (1 << 31) - 1 - ((u64::from(fold) + 2) << 15);
+    (room / (2 * u64::from(left) * u64::from(right))) as usize
+}
+
+/// Folds after which the quotient of a sum by the prime, rounded from single precision, is the nearest integer.
+///
+/// The product with the inverse is off by less than `2^-22 |S| / p`, which is below `1 / 2p`, the least distance of
+/// `S / p` from a half, for `|S| < 2^21`. The third fold leaves less than that.
+pub const I16_FOLDS: usize = 3;
+
+/// Largest magnitude of the digits that an operand of the `i16` family is cut into: balanced digits of 13 bits, and the
+/// lowest one takes a rounding.
+pub const I16_LARGEST_DIGIT: u32 = (1 << 12) + 1;
+
+/// Largest magnitude of a residue of the `i16` family times its weight: `p (1/2 + |r| / 2^16)` for `|r| <= 4095`.
+pub const I16_LARGEST_WEIGHTED: u32 = 4608;
+
+/// Bits of balanced digits, `|d| <= 2^(bits - 1)`, whose products with `terms` weighted residues of the `i16` family
+/// and the quotient sum to less than `2^31`, even where one of them is that of a damaged residue: 16 at most.
+pub fn i16_digit_bits(terms: usize) -> u32 {
+    let sum = (terms as u64 + 2) * u64::from(I16_LARGEST_WEIGHTED);
+    (1..=16).rev().find(|bits| sum << (bits - 1) < 1 << 31).expect("fewer than 2^18 terms")
+}
+
+/// Bits below the point of `round(2^30 / p)`, the sum of which over 856 weighted residues gives the quotient of a
+/// reconstruction to 2^-9.
+pub const I16_QUOTIENT_BITS: u32 = 30;
+
 /// Largest modulus of the `i8` family whose residues are one signed byte: balanced, they lie in `[-128, 127]`.
 pub const I8_LARGEST_SINGLE: u64 = 256;
 

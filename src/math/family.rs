@@ -54,7 +54,7 @@ fn f64_bits() -> &'static [u32] {
     BITS.get_or_init(|| floor_log2_of_products(f64_primes()))
 }
 
-fn floor_log2_of_products(primes: &[u64]) -> Vec<u32> {
+pub(super) fn floor_log2_of_products(primes: &[u64]) -> Vec<u32> {
     let mut product = Integer::from(1);
     let following = primes.iter().map(|&prime| {
         product *= prime;

@@ -4,6 +4,7 @@
 pub mod bound;
 pub mod check_field;
 pub mod family;
+pub mod family_i16;
 pub mod family_i8;
 pub mod fixed;
 pub mod float;

@@ -3,7 +3,7 @@
 //! In nanoseconds of one worker on a CPU with AVX-512, fitted to measurements from 256 to 2048 bits; only their
 //! proportions matter, and only for which of the cuts that fit is chosen.
 
-use crate::plan::{BLOCK, BLOCK_WORDS, Cut, PlanInput};
+use crate::plan::{BLOCK, Cut, PlanInput};
 
 /// Reading an entry and cutting its digits, for each limb: once for each batch of primes.
 const CUT_NANOSECONDS_PER_LIMB: f64 = 3.3;
@@ -25,7 +25,7 @@ impl PlanInput<'_> {
         let entry = limbs * (batches * CUT_NANOSECONDS_PER_LIMB + self.primes as f64 * RESIDUE_NANOSECONDS_PER_LIMB);
         let entries = self.converted_panels(cut) * (BLOCK * self.contracted) as f64;
         let blocks = self.left_panels as f64 * self.right_panels as f64 / if self.triangle { 2.0 } else { 1.0 };
-        let words = blocks * (BLOCK_WORDS * self.primes) as f64;
+        let words = blocks * (self.block_words * self.primes) as f64;
         let read = self
             .disk
             .as_ref()

@@ -82,6 +82,8 @@ pub struct PlanInput<'a> {
     pub list_bytes: u64,
     /// Bytes of the integers of one block, for each worker.
     pub integer_bytes: u64,
+    /// Words of a block of a product plane.
+    pub block_words: usize,
     /// Limbs of a scaled entry.
     pub operand_limbs: usize,
     /// Words of one operand panel of so many rows.
@@ -216,7 +218,7 @@ impl PlanInput<'_> {
         let operands = cut.batch_primes * (left + right) * panel;
         let mut words = WindowWords { operands, products: 0, scratch: 0, call_bytes: 0 };
         self.for_each_grid(cut, |grid| {
-            words.products = words.products.max(self.primes * grid.words());
+            words.products = words.products.max(self.primes * grid.len() * self.block_words);
             for rows in [cut.chunk_rows, last_rows] {
                 words.scratch = words.scratch.max(self.worker_scratch(cut, rows, grid));
                 words.call_bytes = words.call_bytes.max((self.call_bytes)(rows, grid));

@@ -19,6 +19,8 @@ struct KernelInfo {
     /// What is missing, where it is not available.
     reason: Option<&'static str>,
     family: Option<&'static str>,
+    /// What it has chosen on this CPU, where it has a choice.
+    instructions: Option<&'static str>,
     largest_precision_bits: Option<u32>,
 }
 
@@ -50,11 +52,17 @@ fn kernel_infos() -> Vec<KernelInfo> {
             available: true,
             reason: None,
             family: Some(kernel.family()),
+            instructions: kernel.instructions(),
             largest_precision_bits: Some(largest_precision_bits(kernel.maximum_modulus_bits())),
         },
-        Err(reason) => {
-            KernelInfo { name, available: false, reason: Some(reason), family: None, largest_precision_bits: None }
-        }
+        Err(reason) => KernelInfo {
+            name,
+            available: false,
+            reason: Some(reason),
+            family: None,
+            instructions: None,
+            largest_precision_bits: None,
+        },
     };
     kernels::TABLE.iter().map(look).collect()
 }
@@ -81,7 +89,10 @@ fn describe(info: &Info) -> String {
     lines.push("kernels, the preferred first:".into());
     for kernel in &info.kernels {
         let text = match (kernel.family, kernel.largest_precision_bits, kernel.reason) {
-            (Some(family), Some(bits), _) => format!("family {family}, up to {bits} bits"),
+            (Some(family), Some(bits), _) => {
+                let instructions = kernel.instructions.map(|name| format!(", {name}")).unwrap_or_default();
+                format!("family {family}{instructions}, up to {bits} bits")
+            }
             (_, _, reason) => format!("not available: {}", reason.unwrap_or("unknown")),
         };
         lines.push(format!("  {:<10} {text}", kernel.name));

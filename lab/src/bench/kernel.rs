@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::time::Instant;
 use sunzi::advanced::kernels::{self, BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use sunzi::advanced::math::bound::{ceil_log2, modulus_bits};
-use sunzi::advanced::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use sunzi::advanced::plan::{BLOCK, BlockGrid};
 use sunzi::advanced::store::Buffer;
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{Error, Matrix, Result};
@@ -133,7 +133,8 @@ impl Planes {
         let plane = panel_words * cols.div_ceil(BLOCK);
         let (mut operands, mut products) = (Buffer::default(), Buffer::default());
         let mut scratch = vec![0; engine.scratch_words(rows, &grid)];
-        products.words(primes * grid.words())?;
+        let plane_words = engine.plane_words(&grid);
+        products.words(primes * plane_words)?;
         let shifts = vec![i64::from(ENTRY_BITS); cols];
         let words = operands.words(primes * plane)?;
         for panel in 0..cols.div_ceil(BLOCK) {
@@ -144,7 +145,7 @@ impl Planes {
                 planes.map(|plane| &mut plane[panel * panel_words..][..panel_words]).collect();
             engine.to_residues(0..primes, &source, &mut slices, &mut scratch);
         }
-        Ok(Planes { operands, products, scratch, grid, plane_words: grid.words(), panel_words })
+        Ok(Planes { operands, products, scratch, grid, plane_words, panel_words })
     }
 
     fn multiply(&mut self, engine: &dyn PlaneEngine, prime: usize, rows: usize) -> Result<()> {
@@ -161,7 +162,7 @@ impl Planes {
         let (grid, plane_words) = (self.grid, self.plane_words);
         let window = &*self.products.words(plane_words * engine.moduli().len())?;
         let mut block = IntegerBlock::new(engine.magnitude_limbs());
-        let residues = BlockResidues { window, plane_words, offset: (grid.len() - 1) * BLOCK_WORDS };
+        let residues = BlockResidues { window, plane_words, offset: (grid.len() - 1) * engine.block_words() };
         engine.reconstruct(&residues, &mut block, &mut self.scratch);
         let first = (grid.cols - 1) * BLOCK;
         let integers: Vec<Vec<Integer>> = (first..matrix.cols())

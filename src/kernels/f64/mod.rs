@@ -61,6 +61,10 @@ impl<G: Dgemm + Clone> PlaneKernel for F64Kernel<G> {
         "f64"
     }
 
+    fn instructions(&self) -> Option<&'static str> {
+        Some(Isa::detect().name())
+    }
+
     fn maximum_modulus_bits(&self) -> u32 {
         f64_maximum_modulus_bits()
     }

@@ -11,7 +11,8 @@
 
 use super::combine::{OUTPUTS, ROUNDER, Reducer, combine};
 use super::simd::{LANES, Task, Vector};
-use super::tables::{Digits, Tables};
+use super::tables::Tables;
+use crate::kernels::radix::{Whole, carry, take_magnitudes};
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::plan::BLOCK_WORDS;
 
@@ -109,61 +110,11 @@ fn multiply_cofactors<V: Vector, const N: usize>(tables: &Tables, scaled: &[[f64
     }
 }
 
-/// Carries the sums through their digit positions: limbs in two's complement, limb `w` of all entries at
-/// `w * BLOCK_WORDS`. Returns all ones for each entry below 0, else 0.
-#[inline(always)]
-fn carry(shape: Digits, sums: &[f64], limbs: &mut [u64]) -> [u64; BLOCK_WORDS] {
-    let mask = (1i64 << shape.bits) - 1;
-    let mut carry = [0i64; BLOCK_WORDS];
-    let mut limb = [0u64; BLOCK_WORDS];
-    let mut bit = 0; // bits of `limb` that are filled
-    let mut filled = limbs.chunks_exact_mut(BLOCK_WORDS);
-    for sums in sums.chunks_exact(BLOCK_WORDS) {
-        let next_bit = bit + shape.bits;
-        let mut digits = [0u64; BLOCK_WORDS];
-        for lane in 0..BLOCK_WORDS {
-            // The sum is an integer below 2^51, so the rounder holds it in its low bits.
-            let sum = (sums[lane] + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i64 + carry[lane];
-            digits[lane] = (sum & mask) as u64;
-            carry[lane] = sum >> shape.bits;
-            limb[lane] |= digits[lane] << bit;
-        }
-        bit = next_bit;
-        if bit >= 64 {
-            bit -= 64;
-            filled.next().expect("limbs hold all digits").copy_from_slice(&limb);
-            for lane in 0..BLOCK_WORDS {
-                limb[lane] = digits[lane] >> (shape.bits - bit); // 0 for bit 0: a digit has shape.bits bits
-            }
-        }
-    }
-    // The digits hold the integer with its sign, so the last carry is 0 or -1.
-    let negative = carry.map(|carry| carry as u64);
-    if bit > 0 {
-        let last = filled.next().expect("limbs hold all digits");
-        for lane in 0..BLOCK_WORDS {
-            last[lane] = limb[lane] | negative[lane] << bit;
-        }
-    }
-    negative
-}
-
-/// Writes signs and magnitudes.
-#[inline(always)]
-fn take_magnitudes(limbs: &mut [u64], negative: &[u64; BLOCK_WORDS], integers: &mut IntegerBlock) {
-    let mut carry = negative.map(|mask| mask & 1);
-    for limb in limbs.chunks_exact_mut(BLOCK_WORDS) {
-        for lane in 0..BLOCK_WORDS {
-            let (sum, over) = (limb[lane] ^ negative[lane]).overflowing_add(carry[lane]);
-            limb[lane] = sum;
-            carry[lane] = u64::from(over);
-        }
-    }
-    integers.negative = negative.map(|mask| mask != 0);
-    let width = integers.limbs;
-    for (entry, magnitude) in integers.magnitudes.chunks_exact_mut(width).enumerate() {
-        for (word, limb) in magnitude.iter_mut().enumerate() {
-            *limb = limbs.get(word * BLOCK_WORDS + entry).copied().unwrap_or(0);
-        }
+/// A sum of a digit position is an integer below `2^51`.
+impl Whole for f64 {
+    #[inline(always)]
+    fn whole(self) -> i64 {
+        // The rounder holds it in its low bits.
+        (self + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i64
     }
 }

@@ -94,6 +94,17 @@ impl Isa {
         Isa::available().next().expect("the portable one is always there")
     }
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Level::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => "avx512",
+        }
+    }
+
     /// Runs `task` on this instruction set.
     pub fn run(self, task: impl Task) {
         match self.0 {

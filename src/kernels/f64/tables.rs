@@ -5,6 +5,7 @@
 
 use super::combine::Table;
 use crate::kernels::EngineSpec;
+use crate::kernels::radix::Digits;
 use crate::math::bound::f64_digit_bits;
 use crate::math::family::{f64_prime_count, f64_prime_count_redundant, f64_primes};
 use crate::math::modulus::Modulus;
@@ -15,51 +16,12 @@ pub fn plane_count(spec: &EngineSpec) -> usize {
     if spec.redundant { f64_prime_count_redundant(spec.modulus_bits) } else { f64_prime_count(spec.modulus_bits) }
 }
 
-/// An integer as `sum_i d_i 2^(bits i)`.
-#[derive(Clone, Copy)]
-pub struct Digits {
-    /// Bits of a digit.
-    pub bits: u32,
-    /// Number of digits.
-    pub count: usize,
-}
-
-impl Digits {
-    /// The widest digits for `integer_bits` bits, when `terms(count)` products of a digit and a residue modulo at most
-    /// `modulus` are summed and `spare` bits of [`f64_digit_bits`] are not to be used.
-    fn new(integer_bits: u32, modulus: u64, spare: u32, terms: impl Fn(usize) -> usize) -> Digits {
-        // The widest digits may make so many terms that they must be narrower, and so on: at most a few rounds.
-        let mut bits = f64_digit_bits(1, modulus) - spare;
-        loop {
-            let count = integer_bits.div_ceil(bits) as usize;
-            if f64_digit_bits(terms(count), modulus) - spare >= bits {
-                return Digits { bits, count };
-            }
-            bits -= 1;
-        }
-    }
-
-    /// Limbs that hold the digits.
-    pub fn limbs(&self) -> usize {
-        self.shift(self.count).div_ceil(64) as usize
-    }
-
-    /// The balanced digits of a non-negative integer, `-2^(bits-1) <= d_i < 2^(bits-1)`; two bits more than the
-    /// integer's suffice.
-    fn balanced(&self, integer: &Integer) -> Vec<f64> {
-        // Adding 2^(bits - 1) to each digit makes them all non-negative, so that they are the plain digits of a sum.
-        let half = Integer::from(1) << (self.bits - 1);
-        let sum = (0..self.count).fold(integer.clone(), |sum, digit| sum + (half.clone() << self.shift(digit)));
-        assert!(sum.significant_bits() <= self.shift(self.count), "too few digits");
-        (0..self.count)
-            .map(|digit| Integer::from(&sum >> self.shift(digit)).keep_bits(self.bits) - &half)
-            .map(|digit| digit.to_f64())
-            .collect()
-    }
-
-    fn shift(&self, digit: usize) -> u32 {
-        digit as u32 * self.bits
-    }
+/// The widest digits for `integer_bits` bits, when `terms(count)` products of a digit and a residue modulo at most
+/// `modulus` are summed and `spare` bits of [`f64_digit_bits`] are not to be used.
+fn widest(integer_bits: u32, modulus: u64, spare: u32, terms: impl Fn(usize) -> usize) -> Digits {
+    Digits::widest(integer_bits, f64_digit_bits(1, modulus) - spare, |count| {
+        f64_digit_bits(terms(count), modulus) - spare
+    })
 }
 
 /// Everything an engine knows.
@@ -90,7 +52,7 @@ impl Tables {
         let moduli = f64_primes()[..plane_count(spec)].to_vec();
         // A plain digit is below 2^bits, twice a balanced one, so one bit is spared; the lowest digit plus the rounding
         // bit may reach 2^bits. The magnitude itself may be 2^operand_bits.
-        let operand = Digits::new(spec.operand_bits + 1, moduli[0], 1, |count| count);
+        let operand = widest(spec.operand_bits + 1, moduli[0], 1, |count| count);
         let balanced = |prime: u64, least: u64| Modulus::new(prime).balanced(least) as f64;
         let radix_powers = Table::new(operand.count, moduli.len(), |digit, prime| {
             let prime = moduli[prime];
@@ -99,7 +61,7 @@ impl Tables {
         let product = moduli.iter().fold(Integer::from(1), |product, &prime| product * prime);
         // Each residue and the quotient (at most half the number of primes) times a digit. Two bits more than those of
         // M: for the sign, and because the highest digit is balanced, too.
-        let result = Digits::new(product.significant_bits() + 2, moduli[0], 0, |_| moduli.len() + 1);
+        let result = widest(product.significant_bits() + 2, moduli[0], 0, |_| moduli.len() + 1);
         let mut weights = Vec::with_capacity(moduli.len());
         let mut rows = Vec::with_capacity(moduli.len() + 1);
         for &prime in &moduli {
@@ -109,7 +71,7 @@ impl Tables {
             rows.push(result.balanced(&cofactor));
         }
         rows.push(result.balanced(&product));
-        let cofactors = Table::new(rows.len(), result.count, |row, digit| rows[row][digit]);
+        let cofactors = Table::new(rows.len(), result.count, |row, digit| rows[row][digit] as f64);
         Tables {
             primes: moduli.iter().map(|&prime| prime as f64).collect(),
             inverses: moduli.iter().map(|&prime| 1.0 / prime as f64).collect(),

@@ -9,8 +9,10 @@
 
 use super::combine::{OUTPUTS, Reducer, combine};
 use super::simd::{LANES, Task, Vector};
-use super::tables::{Digits, Tables};
+use super::tables::Tables;
 use crate::kernels::PanelSource;
+use crate::kernels::radix::Digits;
+use crate::kernels::scaled::write_scaled;
 use crate::math::float::{FloatRef, Head};
 use crate::plan::BLOCK;
 use std::ops::Range;
@@ -114,58 +116,10 @@ fn scale_batch(source: &PanelSource<'_>, column: usize, rows: Range<usize>, out:
     for lane in 0..rows.len() {
         let index = first + lane * view.row_stride();
         let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
-        let round_up = write_scaled(value, source.shifts[column], &mut out[lane..]);
+        let round_up = write_scaled(value, source.shifts[column], out[lane..].iter_mut().step_by(BATCH));
         ends.signs[lane] = u64::from(value.head.is_negative()) << 63;
         ends.rounding[lane] = f64::from(u8::from(round_up));
     }
-}
-
-/// Writes the integer part of `|value| * 2^shift`, limb `w` to word `w * BATCH`, and returns whether it must be
-/// increased by one to be the nearest integer (ties to even). It fits in the limbs.
-#[inline(always)]
-fn write_scaled(value: FloatRef<'_>, shift: i64, out: &mut [u64]) -> bool {
-    let limbs = value.limbs;
-    let bits = limbs.len() as i64 * 64;
-    // Bit `low` of the significand becomes bit 0 of the integer; the bits below it are rounded off.
-    let low = bits.saturating_sub(value.head.exponent().saturating_add(shift));
-    let mut rest = out.iter_mut().step_by(BATCH);
-    if value.head.is_zero() || low > bits {
-        // Zero, or less than one half.
-        rest.for_each(|word| *word = 0);
-        return false;
-    }
-    // Word `w` of the integer straddles limbs `first + w` and `first + w + 1`; limbs outside the number are 0.
-    let (first, right) = (low.div_euclid(64), low.rem_euclid(64) as u32);
-    let (mut current, following) = match usize::try_from(first) {
-        Ok(first) if first < limbs.len() => (limbs[first], &limbs[first + 1..]),
-        Ok(_) => (0, &limbs[..0]),
-        Err(_) => {
-            rest.by_ref().take((-first - 1) as usize).for_each(|word| *word = 0);
-            (0, limbs)
-        }
-    };
-    for (&next, word) in following.iter().zip(rest.by_ref()) {
-        *word = (current >> right) | ((next << 1) << (63 - right));
-        current = next;
-    }
-    if let Some(word) = rest.next() {
-        *word = current >> right;
-        rest.for_each(|word| *word = 0);
-    }
-    low > 0 && rounds_up(limbs, low as usize)
-}
-
-/// Whether the significand without its lowest `low` bits, `1 <= low <= 64 limbs`, must be increased by one.
-///
-/// No branch depends on random bits: only an apparent tie looks at all the limbs below.
-#[inline(always)]
-fn rounds_up(limbs: &[u64], low: usize) -> bool {
-    let (word, bit) = ((low - 1) / 64, (low - 1) % 64);
-    let half = (limbs[word] >> bit) & 1 == 1;
-    let odd = limbs.get(low / 64).is_some_and(|limb| (limb >> (low % 64)) & 1 == 1);
-    let near = limbs[word] & ((1 << bit) - 1) != 0;
-    let tie_so_far = half & !odd & !near;
-    half & (odd | near) || (tie_so_far && limbs[..word].iter().any(|&limb| limb != 0))
 }
 
 /// Cuts the magnitudes of a batch into digits with the entries' signs, the rounding bit added to the lowest.
@@ -303,7 +257,7 @@ mod tests {
 
             let operand = tables.operand;
             let mut out = vec![0xdead; operand.limbs() * BATCH];
-            let round_up = write_scaled(value, size - exponent, &mut out[5..]);
+            let round_up = write_scaled(value, size - exponent, out[5..].iter_mut().step_by(BATCH));
             let words: Vec<u64> = out[5..].iter().step_by(BATCH).copied().collect();
             let got = Integer::from_digits(&words, Order::Lsf) + u32::from(round_up);
             let got = if head.is_negative() { -got } else { got };

@@ -237,3 +237,35 @@ fn sums_of_digits_fit_their_accumulators() {
         assert!(terms > 0 && size(digits, terms) < 1 << 63 && size(digits, terms + 1) > 1 << 63, "{digits} digits");
     }
 }
+
+#[test]
+fn sums_of_sixteen_bits_fit_and_one_pair_more_does_not() {
+    // The least of all: every residue at its largest, and a power that folds worst.
+    assert_eq!(i16_sum_pairs(4095, 4095, 4095), 60);
+    for (left, right, fold) in [(4095u32, 4095u32, 4095u32), (4095, 4095, 8), (2047, 2047, 2047), (4097, 4095, 2000)] {
+        let pairs = i16_sum_pairs(left, right, fold) as u64;
+        let largest = |pairs: u64| 2 * pairs * u64::from(left * right) + ((u64::from(fold) + 1) << 15) + (1 << 15);
+        assert!(largest(pairs) < 1 << 31 && largest(pairs + 1) >= 1 << 31, "{left}, {right}, {fold}");
+    }
+    // What is left after each fold, by the largest halves that it can meet.
+    let after = |sum: u64, fold: u64| (1u64 << 15) + ((sum + (1 << 15)) >> 16) * fold;
+    let folded = |folds: usize| (0..folds).fold((1u64 << 31) - 1 - (1 << 15), |sum, _| after(sum, 4095));
+    assert!(folded(I16_FOLDS) < 1 << 21 && folded(I16_FOLDS - 1) >= 1 << 21);
+}
+
+#[test]
+fn weighted_residues_and_their_digits_fit() {
+    let weighted = |residue: f64| 8191.0 * (0.5 + residue / 65536.0);
+    assert!(weighted(4095.0) <= f64::from(I16_LARGEST_WEIGHTED) && weighted(4104.0) > f64::from(I16_LARGEST_WEIGHTED));
+    // A damaged residue may be any number of 16 bits, and counts for two.
+    assert!(weighted(32768.0) < 2.0 * f64::from(I16_LARGEST_WEIGHTED));
+    assert_eq!([1usize, 12, 13, 165, 225, 226, 856].map(i16_digit_bits), [16, 16, 15, 12, 12, 11, 10]);
+    for terms in [1usize, 13, 165, 231, 232, 856] {
+        let sum = |bits: u32| ((terms as u64 + 2) * u64::from(I16_LARGEST_WEIGHTED)) << (bits - 1);
+        let bits = i16_digit_bits(terms);
+        assert!(sum(bits) < 1 << 31 && (bits == 16 || sum(bits + 1) >= 1 << 31), "{terms} terms");
+    }
+    // Each constant is off by up to a half: all together by less than 2^-9, one bit less would not do.
+    let error = |bits: u32| 856.0 * f64::from(I16_LARGEST_WEIGHTED) / 2.0 / 2f64.powi(bits as i32);
+    assert!(error(I16_QUOTIENT_BITS) < 2f64.powi(-9) && error(I16_QUOTIENT_BITS - 1) > 2f64.powi(-9));
+}

@@ -11,7 +11,7 @@ use crate::kernels::PlaneEngine;
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::segments::Region;
 use crate::ops::product::shares::{OwnedBlocks, ShareStream, block_owners};
-use crate::plan::{BLOCK_WORDS, pieces};
+use crate::plan::pieces;
 use crate::tile::TileMap;
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ impl<'a> Exchange<'a> {
     /// The exchange of the planes of `region` of a result that `map` distributes.
     pub fn new(ranks: Ranks<'a>, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
         let owners = block_owners(map, region);
-        Exchange { ranks, engine, owners, plane_words: region.grid.words() }
+        Exchange { ranks, engine, owners, plane_words: engine.plane_words(&region.grid) }
     }
 
     fn planes(&self) -> usize {
@@ -42,8 +42,9 @@ impl<'a> Exchange<'a> {
     pub fn partition(&self) -> Partition {
         let node = self.ranks.layout.node_of[self.ranks.world.rank()];
         let own = self.owners.iter().filter(|run| self.ranks.layout.node_of[run.owner] == node);
+        let block = self.engine.block_words();
         let runs = own.map(|run| Run {
-            words: run.blocks.start * BLOCK_WORDS..run.blocks.end * BLOCK_WORDS,
+            words: run.blocks.start * block..run.blocks.end * block,
             rank: self.ranks.layout.local_of[run.owner],
         });
         let outer = Level { count: self.planes(), stride: self.plane_words };
@@ -58,7 +59,8 @@ impl<'a> Exchange<'a> {
         let (own, rest) = shares.with_rest();
         let mut own = own.collect::<Vec<_>>();
         let rank = self.ranks.world.rank();
-        let stream = ShareStream::new(&self.owners, rank, self.planes());
+        let share = |owner| ShareStream::new(&self.owners, owner, (self.planes(), self.engine.block_words()));
+        let stream = share(rank);
         let (nodes, node) = (self.ranks.layout.nodes.len(), self.ranks.layout.node_of[rank]);
         let mut received = vec![0; MESSAGE_WORDS.min(stream.len())];
         for step in 1..nodes {
@@ -67,7 +69,7 @@ impl<'a> Exchange<'a> {
             let local = self.ranks.layout.local_of[rank];
             let mine = self.ranks.layout.nodes[node].len();
             let served = to.iter().copied().skip(local).step_by(mine);
-            let streams = served.map(|other| (other, ShareStream::new(&self.owners, other, self.planes())));
+            let streams = served.map(|other| (other, share(other)));
             let streams = streams.collect::<Vec<_>>();
             let sender = from[local % from.len()];
             let longest = streams.iter().map(|(_, stream)| stream.len()).max().unwrap_or(0).max(stream.len());

@@ -189,6 +189,7 @@ fn plan_with(
         table_bytes: engine.table_bytes(),
         list_bytes: (size.rows + size.cols) as u64 * size_of::<i64>() as u64 + check_bytes,
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
+        block_words: engine.block_words(),
         operand_limbs: limbs_for(request.bits.operand.max(1)),
         panel_words: &|rows| engine.panel_words(rows),
         scratch_words: &|rows, grid| engine.scratch_words(rows, grid),

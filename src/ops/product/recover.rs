@@ -9,7 +9,7 @@ use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::ops::product::segments::{ColumnPiece, Region, Segment};
 use crate::ops::product::space::Space;
-use crate::plan::{BLOCK, BLOCK_WORDS};
+use crate::plan::BLOCK;
 use std::time::{Duration, Instant};
 
 /// Work units of one block for each pair of primes, where a plane product counts one for a row of a block.
@@ -86,10 +86,10 @@ impl Recovery<'_> {
     }
 
     fn fill(&self, local: &mut Local<'_, '_>, mut segment: Segment<'_>, meter: &Meter<'_>) -> Result<()> {
-        let plane_words = self.region.grid.words();
+        let plane_words = self.engine.plane_words(&self.region.grid);
         let (integers, scratch) = (&mut *local.space.integers, &mut *local.space.scratch);
         for row in segment.rows.clone() {
-            let offset = self.region.block_index(row, segment.col) * BLOCK_WORDS;
+            let offset = self.region.block_index(row, segment.col) * self.engine.block_words();
             let residues = BlockResidues { window: self.window, plane_words, offset };
             self.engine.reconstruct(&residues, integers, scratch);
             let reconstructed = Instant::now();

@@ -30,7 +30,7 @@ use crate::ops::product::segments::{Region, ResultEntries, SegmentIter};
 use crate::ops::product::space::Space;
 use crate::ops::product::streamed::StreamedOperands;
 use crate::plan::rank_chunk;
-use crate::plan::{BLOCK, BLOCK_WORDS, BandPair, JobList, NodeShape, plan_jobs};
+use crate::plan::{BLOCK, BandPair, JobList, NodeShape, plan_jobs};
 use crate::tile::TileMap;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -140,7 +140,7 @@ impl<'a> ProductRun<'a> {
         state: &mut RunState<'_>,
         outcome: Result<()>,
     ) -> Result<()> {
-        let plane_words = pair.grid.words();
+        let plane_words = self.engine.plane_words(&pair.grid);
         let all = Run { words: 0..self.engine.moduli().len() * plane_words, rank: 0 };
         let partition = Partition::new(self.shape.ranks(), Level::ONCE, Level::ONCE, vec![all]);
         let shares = state.products.write(&self.fence(), outcome, &partition)?;
@@ -226,10 +226,10 @@ impl<'a> ProductRun<'a> {
 
     /// Which rank writes which words of the product window: neighbouring jobs of a rank are one run.
     fn product_partition(&self, list: &JobList, first_prime: usize, plane_words: usize) -> Partition {
-        let mut runs = Vec::<Run>::new();
+        let (block, mut runs) = (self.engine.block_words(), Vec::<Run>::new());
         for (job, &worker) in list.jobs.iter().zip(&list.assignment.worker) {
             let plane = (first_prime + job.prime) * plane_words;
-            let words = plane + job.blocks.start * BLOCK_WORDS..plane + job.blocks.end * BLOCK_WORDS;
+            let words = plane + job.blocks.start * block..plane + job.blocks.end * block;
             let rank = if self.shape.ranks() == 1 { 0 } else { self.shape.rank_of(worker) };
             match runs.last_mut() {
                 Some(last) if last.rank == rank && last.words.end == words.start => last.words.end = words.end,
@@ -248,7 +248,7 @@ impl<'a> ProductRun<'a> {
         (meter, outcome): (&Meter<'_>, Result<()>),
     ) -> Result<Result<()>> {
         let list = plan_jobs(step.primes.len(), pair.grid.len(), self.shape.workers());
-        let partition = self.product_partition(&list, step.primes.start, pair.grid.words());
+        let partition = self.product_partition(&list, step.primes.start, self.engine.plane_words(&pair.grid));
         let RunState { operands, products, spaces, clock } = state;
         let (operands, shares) = clock.wait(|| products.write_from(operands, &self.fence(), outcome, &partition))?;
         let own = self.shape.workers_of(self.rank());
@@ -260,7 +260,7 @@ impl<'a> ProductRun<'a> {
             if run.is_empty() {
                 run = runs.next().expect("words for each job");
             }
-            let (words, rest) = std::mem::take(&mut run).split_at_mut(job.blocks.len() * BLOCK_WORDS);
+            let (words, rest) = std::mem::take(&mut run).split_at_mut(job.blocks.len() * self.engine.block_words());
             run = rest;
             queues[worker - own.start].push_back(Task { job, words });
         }

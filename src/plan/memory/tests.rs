@@ -37,6 +37,7 @@ fn with_disk(
         table_bytes: 100,
         list_bytes: 10,
         integer_bytes: 500,
+        block_words: 64,
         operand_limbs: 17,
         panel_words: &|rows| 8 * rows.next_multiple_of(4),
         scratch_words: &|rows, grid| rows.min(300) * 16 + if grid.triangle { 1000 } else { 0 },

@@ -28,6 +28,18 @@ pub fn seeds(count: u64) -> std::ops::Range<u64> {
     0..count * effort()
 }
 
+/// The bytes of residue number `entry` in a plane of so many blocks, of which kernels have 2 or 8.
+pub fn residue(plane: &mut [u64], blocks: usize, entry: usize) -> &mut [u8] {
+    let bytes = size_of_val(plane) / (64 * blocks);
+    &mut bytemuck::cast_slice_mut(plane)[entry * bytes..][..bytes]
+}
+
+/// Writes one residue of a plane over another.
+pub fn copy_residue(plane: &mut [u64], blocks: usize, (from, to): (usize, usize)) {
+    let bytes = residue(plane, blocks, from).to_vec();
+    residue(plane, blocks, to).copy_from_slice(&bytes);
+}
+
 /// Names of the kernels that can run here.
 pub fn kernel_names() -> Vec<&'static str> {
     kernels::available().iter().map(|kernel| kernel.name()).collect()

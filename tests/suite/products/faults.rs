@@ -6,7 +6,7 @@
 //! prime's plane, as the redundant prime promises no more.
 
 use crate::common::oracle::{Factors, expected, expected_integers, squared_norms};
-use crate::common::{KINDS, Rng, effort, forced, integer_matrix, kernel_names, matrix};
+use crate::common::{KINDS, Rng, copy_residue, effort, forced, integer_matrix, kernel_names, matrix, residue};
 use rug::{Float, Integer};
 use std::sync::Mutex;
 use sunzi::advanced::Hooks;
@@ -163,16 +163,20 @@ fn a_changed_residue_is_caught_at_its_entry() {
             let p = matrix(KINDS[seed as usize % 2], 6, cols, 120, seed);
             let (col, plane) = (rng.below(cols), rng.word() as usize);
             let row = col + rng.below(cols - col);
-            // Entry (row, col) of the only block; its words in a plane are residues, so any two that differ in bits
-            // and are both in the kernel's form differ as residues, but for the two zeros of a double.
+            // Entry (row, col) of the only block: any two residues of a plane that differ in bits and are both in the
+            // kernel's form differ as residues, but for the two zeros of a double.
             let changed = Mutex::new(false);
             let strike = |window: &mut [u64], plane_words: usize| {
                 let first = plane % (window.len() / plane_words) * plane_words;
                 let plane = &mut window[first..][..plane_words];
-                let other = plane[(8 * col + row + 1) % 64];
-                let zeros = [plane[8 * col + row], other].iter().all(|&word| word << 1 == 0);
-                *changed.lock().unwrap() = other != plane[8 * col + row] && !zeros;
-                plane[8 * col + row] = other;
+                let (entry, other) = (8 * col + row, (8 * col + row + 1) % 64);
+                let [old, new] = [entry, other].map(|at| residue(plane, 1, at).to_vec());
+                let is_zero = |bytes: &[u8]| {
+                    let (last, rest) = bytes.split_last().unwrap();
+                    last & 0x7f == 0 && rest.iter().all(|&byte| byte == 0)
+                };
+                *changed.lock().unwrap() = new != old && !(is_zero(&old) && is_zero(&new));
+                copy_residue(plane, 1, (other, entry));
             };
             let outcome = syrk_with(&ctx, &p, 120, &SyrkOptions::default().hooks(Hooks::fault(&strike)));
             if *changed.lock().unwrap() {
@@ -191,7 +195,7 @@ fn without_the_check_the_same_faults_do_change_results() {
         let ctx = forced(kernel, 1).build().unwrap();
         let p = matrix(KINDS[0], 6, 5, 120, 3);
         let clean = syrk_with(&ctx, &p, 120, &SyrkOptions::default()).unwrap().result;
-        let strike = |window: &mut [u64], _: usize| window[0] = window[1];
+        let strike = |window: &mut [u64], plane_words: usize| copy_residue(&mut window[..plane_words], 1, (1, 0));
         let outcome = syrk_with(&ctx, &p, 120, &SyrkOptions::default().hooks(Hooks::fault(&strike))).unwrap();
         assert!(!outcome.report.checked && outcome.result != clean, "{kernel}: the hook does not reach the window");
     }
@@ -203,7 +207,7 @@ fn a_fault_in_all_planes_passes_the_redundant_prime_but_not_freivalds() {
         let p = matrix(KINDS[0], 60, 20, 200, 5);
         // Entry (9, 8) becomes entry (10, 8), in every plane: an integer as good as any other.
         let strike = |window: &mut [u64], plane_words: usize| {
-            window.chunks_exact_mut(plane_words).for_each(|plane| plane[3 * 64 + 1] = plane[3 * 64 + 2]);
+            window.chunks_exact_mut(plane_words).for_each(|plane| copy_residue(plane, 6, (3 * 64 + 2, 3 * 64 + 1)));
         };
         let run = |ctx: &Context| syrk_with(ctx, &p, 200, &SyrkOptions::default().hooks(Hooks::fault(&strike)));
         let clean = syrk_with(&forced(kernel, 1).build().unwrap(), &p, 200, &SyrkOptions::default()).unwrap().result;
@@ -222,9 +226,11 @@ fn faults_in_a_general_product_are_found_too() {
     for kernel in kernel_names() {
         let (a, b) = (matrix(KINDS[0], 50, 21, 150, 7), matrix(KINDS[1], 50, 34, 150, 8));
         let options = GemmOptions::new().op_a(Op::Transpose);
-        let one_plane = |window: &mut [u64], plane_words: usize| window[plane_words + 10] = window[plane_words + 11];
+        let one_plane = |window: &mut [u64], plane_words: usize| {
+            copy_residue(&mut window[plane_words..2 * plane_words], 15, (11, 10));
+        };
         let all_planes = |window: &mut [u64], plane_words: usize| {
-            window.chunks_exact_mut(plane_words).for_each(|plane| plane[10] = plane[11]);
+            window.chunks_exact_mut(plane_words).for_each(|plane| copy_residue(plane, 15, (11, 10)));
         };
         let checked = forced(kernel, 2).self_check(true).build().unwrap();
         let found = gemm_with(&checked, &a, &b, 150, &options.clone().hooks(Hooks::fault(&one_plane))).unwrap_err();

@@ -259,8 +259,8 @@ fn through_residues(
         window
     };
     let (x, y) = (planes(source, shift), planes(identity, 0));
-    let mut product = vec![0xfeed_feed_feed_feed; primes * grid.words()];
-    for (prime, c) in product.chunks_mut(grid.words()).enumerate() {
+    let mut product = vec![0xfeed_feed_feed_feed; primes * engine.plane_words(&grid)];
+    for (prime, c) in product.chunks_mut(engine.plane_words(&grid)).enumerate() {
         let words = prime * engine.panel_words(BLOCK)..(prime + 1) * engine.panel_words(BLOCK);
         let plane = PlaneProduct {
             x: &x[words.clone()],
@@ -273,7 +273,7 @@ fn through_residues(
         engine.multiply(prime, &plane, c, &mut scratch);
     }
     let mut integers = IntegerBlock::new(engine.magnitude_limbs());
-    let residues = BlockResidues { window: &product, plane_words: grid.words(), offset: 0 };
+    let residues = BlockResidues { window: &product, plane_words: engine.plane_words(&grid), offset: 0 };
     engine.reconstruct(&residues, &mut integers, &mut scratch);
     integers
 }

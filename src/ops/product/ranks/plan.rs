@@ -74,7 +74,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
         (describe(ctx, request.operation, (&request.size, &request.bits), input, &cut), input.slot_panels(&cut))
     });
     let mut team = describe_team(request);
-    team.sent_bytes = sent_bytes(request, &shapes, plan.primes);
+    team.sent_bytes = sent_bytes(request, &shapes, (plan.primes, engine.block_words()));
     (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
     let mut words = None;
     for shape in &shapes {
@@ -196,6 +196,7 @@ fn with_input<R>(
         table_bytes: ranks * engine.table_bytes(),
         list_bytes,
         integer_bytes: (BLOCK_WORDS * engine.magnitude_limbs() * 8) as u64,
+        block_words: engine.block_words(),
         operand_limbs: limbs_for(request.bits.operand.max(1)),
         panel_words: &|rows| engine.panel_words(rows_of(rows)),
         scratch_words: &|rows, grid| engine.scratch_words(rows_of(rows), grid),
@@ -250,14 +251,14 @@ fn owned_blocks(map: &TileMap, rank: usize) -> usize {
 }
 
 /// Every block that a node does not own goes to its owner, in all planes.
-fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], primes: usize) -> u64 {
+fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], (primes, block_words): (usize, usize)) -> u64 {
     if request.nodes.len() == 1 {
         return 0;
     }
     let (rows, cols) = (request.size.rows.div_ceil(BLOCK), request.size.cols.div_ceil(BLOCK));
     let grid = BlockGrid { rows, cols, triangle: request.size.triangle };
     let owned = shapes.iter().map(|shape| shape.owned_blocks).min().unwrap_or(0);
-    ((grid.len() - owned) * BLOCK_WORDS) as u64 * 8 * primes as u64
+    ((grid.len() - owned) * block_words) as u64 * 8 * primes as u64
 }
 
 fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {

@@ -1,0 +1,64 @@
+//! Every instruction set against plain Rust.
+
+use super::*;
+
+/// All operations on two vectors of pairs.
+struct Operations<'a> {
+    a: &'a [i32; 16],
+    b: &'a [i32; 16],
+    out: &'a mut Vec<i32>,
+}
+
+impl Task for Operations<'_> {
+    #[inline(always)]
+    fn run<L: Lanes, const V: usize, const C: usize>(self) {
+        let mut narrowed = [0i16; 16];
+        let store = |value: L, out: &mut Vec<i32>| {
+            let mut lanes = [0; 16];
+            value.store(&mut lanes);
+            out.extend_from_slice(&lanes[..L::WIDTH]);
+        };
+        let halves: &[i16] = bytemuck::cast_slice(self.b);
+        let mut results = vec![Vec::new(); 10];
+        for first in (0..16).step_by(L::WIDTH) {
+            let (a, b) = (L::load(&self.a[first..]), L::load(&self.b[first..]));
+            store(a.multiply_add(b, a), &mut results[0]);
+            store(a.sub(b), &mut results[1]);
+            store(a.xor(L::splat(77)), &mut results[2]);
+            store(a.pair(b), &mut results[3]);
+            store(a.sub(L::splat(3)).times(1.0 / 8191.0), &mut results[4]);
+            store(a.multiply_halves(b), &mut results[5]);
+            store(a.multiply_halves_high(b), &mut results[6]);
+            store(a.sub_halves(b), &mut results[7]);
+            store(L::widen(&halves[first..]), &mut results[8]);
+            L::widen(&halves[first..]).narrow(&mut narrowed[first..]);
+        }
+        assert_eq!(narrowed[..], halves[..16]);
+        let (mut first, mut second) = ([0; 8], [0; 8]);
+        L::interleave(halves.first_chunk().unwrap(), [&mut first, &mut second]);
+        results[9].extend(first.into_iter().chain(second));
+        *self.out = results.concat();
+    }
+}
+
+#[test]
+fn every_instruction_set_computes_the_same() {
+    let names: Vec<&str> = Isa::available().map(Isa::name).collect();
+    assert!(names.ends_with(&["portable"]));
+    // Quotients stay below 2^22, and a half of -2^15 squared has no half of its own.
+    let a: [i32; 16] = std::array::from_fn(|lane| ((lane as i64 - 8) * 123_456_789 % 30_000_001) as i32);
+    let b: [i32; 16] = std::array::from_fn(|lane| (lane as i32).wrapping_mul(987_654_321) ^ 0x5a5a);
+    let mut want = Vec::new();
+    Isa(Level::Portable).run(Operations { a: &a, b: &b, out: &mut want });
+    assert_eq!(want.len(), 160);
+    for isa in Isa::available() {
+        let mut got = Vec::new();
+        isa.run(Operations { a: &a, b: &b, out: &mut got });
+        assert_eq!(got, want, "{isa:?}");
+    }
+    // By hand: 3 + 2 * 5 + (-1) * 7, and halves of 8 rows.
+    let [one, other] = [(-1 << 16) | 2, (7 << 16) | 5];
+    let mut lanes = [0; 8];
+    Plain::splat(3).multiply_add(Plain::splat(one), Plain::splat(other)).store(&mut lanes);
+    assert_eq!(lanes, [6; 8]);
+}

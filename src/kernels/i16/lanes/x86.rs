@@ -1,0 +1,261 @@
+//! The lanes of x86-64: AVX2, AVX-512, and AVX-512 with VNNI.
+//!
+//! The vector types never leave this module but as the type parameter of a task that one of the `run` functions runs,
+//! so their methods only execute on a CPU that has the instructions.
+
+use super::{INTERLEAVED, Lanes, Task};
+use std::arch::x86_64::*;
+
+/// # Safety
+/// The CPU has AVX2.
+#[target_feature(enable = "avx2")]
+pub unsafe fn run_avx2<T: Task>(task: T) {
+    task.run::<Avx2, 2, 4>();
+}
+
+/// # Safety
+/// The CPU has AVX2 and AVX-512 F, BW, DQ and VL.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+pub unsafe fn run_avx512<T: Task>(task: T) {
+    task.run::<Avx512, 3, 8>();
+}
+
+/// # Safety
+/// The CPU has AVX2 and AVX-512 F, BW, DQ, VL and VNNI.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2")]
+pub unsafe fn run_vnni<T: Task>(task: T) {
+    task.run::<Vnni, 3, 8>();
+}
+
+/// Eight lanes.
+#[derive(Clone, Copy)]
+struct Avx2(__m256i);
+
+/// Sixteen lanes.
+#[derive(Clone, Copy)]
+struct Avx512(__m512i);
+
+/// Sixteen lanes; products are added to sums at once.
+#[derive(Clone, Copy)]
+struct Vnni(__m512i);
+
+impl Lanes for Avx2 {
+    const WIDTH: usize = 8;
+
+    #[inline(always)]
+    fn splat(x: i32) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_set1_epi32(x)) }
+    }
+
+    #[inline(always)]
+    fn load(from: &[i32]) -> Self {
+        assert!(from.len() >= Self::WIDTH);
+        // SAFETY: see the note on top of this module; the slice is long enough.
+        unsafe { Avx2(_mm256_loadu_si256(from.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [i32]) {
+        assert!(to.len() >= Self::WIDTH);
+        // SAFETY: see the note on top of this module; the slice is long enough.
+        unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn widen(from: &[i16]) -> Self {
+        assert!(from.len() >= Self::WIDTH);
+        // SAFETY: see the note on top of this module; the slice is long enough.
+        unsafe { Avx2(_mm256_cvtepi16_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
+    }
+
+    #[inline(always)]
+    fn narrow(self, to: &mut [i16]) {
+        assert!(to.len() >= Self::WIDTH);
+        // SAFETY: see the note on top of this module; the slice is long enough.
+        unsafe {
+            let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
+            _mm_storeu_si128(to.as_mut_ptr().cast(), _mm_packs_epi32(low, high));
+        }
+    }
+
+    #[inline(always)]
+    fn multiply_add(self, a: Self, b: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_add_epi32(self.0, _mm256_madd_epi16(a.0, b.0))) }
+    }
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_sub_epi32(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_xor_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    fn pair(self, high: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_blend_epi16::<0b1010_1010>(self.0, _mm256_slli_epi32::<16>(high.0))) }
+    }
+
+    #[inline(always)]
+    fn times(self, factor: f32) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(self.0), _mm256_set1_ps(factor)))) }
+    }
+
+    #[inline(always)]
+    fn multiply_halves(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_mullo_epi16(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    fn multiply_halves_high(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_mulhrs_epi16(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    fn sub_halves(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_sub_epi16(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
+        // SAFETY: see the note on top of this module; both loads lie inside the array, each store is a whole one.
+        unsafe {
+            for (number, to) in to.into_iter().enumerate() {
+                let upper = _mm_loadu_si128(from.as_ptr().add(16 * number).cast());
+                let lower = _mm_loadu_si128(from.as_ptr().add(16 * number + 8).cast());
+                let pairs = (_mm_unpacklo_epi16(upper, lower), _mm_unpackhi_epi16(upper, lower));
+                _mm_storeu_si128(to.as_mut_ptr().cast(), pairs.0);
+                _mm_storeu_si128(to.as_mut_ptr().add(4).cast(), pairs.1);
+            }
+        }
+    }
+}
+
+/// Where each 16-bit integer of four rows of 8 comes from when rows 0 and 1, 2 and 3 become pairs.
+const PAIRED: [i16; 32] = {
+    let mut order = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        order[at] = (at / 16 * 16 + at % 2 * 8 + at % 16 / 2) as i16;
+        at += 1;
+    }
+    order
+};
+
+/// The lanes of a 512-bit register; the two types differ in how products are added.
+macro_rules! wide_lanes {
+    ($lanes:ident, |$sum:ident, $a:ident, $b:ident| $multiply_add:expr) => {
+        impl Lanes for $lanes {
+            const WIDTH: usize = 16;
+
+            #[inline(always)]
+            fn splat(x: i32) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_set1_epi32(x)) }
+            }
+
+            #[inline(always)]
+            fn load(from: &[i32]) -> Self {
+                assert!(from.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe { $lanes(_mm512_loadu_si512(from.as_ptr().cast())) }
+            }
+
+            #[inline(always)]
+            fn store(self, to: &mut [i32]) {
+                assert!(to.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
+            }
+
+            #[inline(always)]
+            fn widen(from: &[i16]) -> Self {
+                assert!(from.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe { $lanes(_mm512_cvtepi16_epi32(_mm256_loadu_si256(from.as_ptr().cast()))) }
+            }
+
+            #[inline(always)]
+            fn narrow(self, to: &mut [i16]) {
+                assert!(to.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi16(self.0)) }
+            }
+
+            #[inline(always)]
+            fn multiply_add(self, a: Self, b: Self) -> Self {
+                let ($sum, $a, $b) = (self.0, a.0, b.0);
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes($multiply_add) }
+            }
+
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_sub_epi32(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_xor_si512(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn pair(self, high: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_mask_blend_epi16(0xaaaa_aaaa, self.0, _mm512_slli_epi32::<16>(high.0))) }
+            }
+
+            #[inline(always)]
+            fn times(self, factor: f32) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(self.0), _mm512_set1_ps(factor)))) }
+            }
+
+            #[inline(always)]
+            fn multiply_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_mullo_epi16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn multiply_halves_high(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_mulhrs_epi16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn sub_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_sub_epi16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
+                // SAFETY: see the note on top of this module; the loads are whole arrays, and so are the stores.
+                unsafe {
+                    let order = _mm512_loadu_si512(PAIRED.as_ptr().cast());
+                    let pairs = _mm512_permutexvar_epi16(order, _mm512_loadu_si512(from.as_ptr().cast()));
+                    let [first, second] = to;
+                    _mm256_storeu_si256(first.as_mut_ptr().cast(), _mm512_castsi512_si256(pairs));
+                    _mm256_storeu_si256(second.as_mut_ptr().cast(), _mm512_extracti64x4_epi64::<1>(pairs));
+                }
+            }
+        }
+    };
+}
+
+wide_lanes!(Avx512, |sum, a, b| _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)));
+wide_lanes!(Vnni, |sum, a, b| _mm512_dpwssd_epi32(sum, a, b));

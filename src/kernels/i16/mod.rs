@@ -1,0 +1,138 @@
+//! The `i16` family: balanced residues of 16 bits modulo primes of 13, 12 and 11 bits, multiplied in pairs and summed
+//! in 32-bit integers.
+//!
+//! `lanes` is what a CPU computes with, and which CPU has what; `micro` the register tile, which does all products:
+//! those of planes (`product`), of digits by radix powers (`to_residues`), of residues by digits of cofactors
+//! (`reconstruct`). Layout of an operand panel: `[row][8 columns]`, 16 bits each; of a block of a product plane:
+//! 64 residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
+
+mod lanes;
+mod micro;
+mod product;
+mod reconstruct;
+mod tables;
+mod to_residues;
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::{Error, Result};
+use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::math::family_i16::i16_maximum_modulus_bits;
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use lanes::Isa;
+use std::ops::Range;
+use std::sync::Arc;
+use tables::Tables;
+
+/// Entries of a block.
+const BLOCK_ENTRIES: usize = BLOCK_WORDS;
+
+/// Words of the residues of a block.
+const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
+
+/// The kernel `i16`.
+struct I16Kernel;
+
+/// The kernel; it runs on every CPU.
+pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
+    Ok(&I16Kernel)
+}
+
+impl PlaneKernel for I16Kernel {
+    fn name(&self) -> &'static str {
+        "i16"
+    }
+
+    fn family(&self) -> &'static str {
+        "i16"
+    }
+
+    fn instructions(&self) -> Option<&'static str> {
+        Some(Isa::detect().name())
+    }
+
+    fn maximum_modulus_bits(&self) -> u32 {
+        i16_maximum_modulus_bits()
+    }
+
+    fn plane_count(&self, spec: &EngineSpec) -> usize {
+        assert!(spec.modulus_bits <= self.maximum_modulus_bits());
+        tables::plane_count(spec)
+    }
+
+    fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
+        if spec.modulus_bits > self.maximum_modulus_bits() {
+            let maximum_bits = u64::from(self.maximum_modulus_bits());
+            return Err(Error::Precision { precision_bits: spec.modulus_bits.into(), maximum_bits });
+        }
+        Ok(Arc::new(I16Engine { tables: Tables::new(spec), isa: Isa::detect() }))
+    }
+}
+
+struct I16Engine {
+    tables: Tables,
+    isa: Isa,
+}
+
+impl PlaneEngine for I16Engine {
+    fn moduli(&self) -> &[u64] {
+        &self.tables.moduli
+    }
+
+    fn magnitude_limbs(&self) -> usize {
+        self.tables.magnitude_limbs
+    }
+
+    fn panel_words(&self, rows: usize) -> usize {
+        rows * BLOCK / 4
+    }
+
+    fn block_words(&self) -> usize {
+        RESIDUE_WORDS
+    }
+
+    fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        product::scratch_words(rows, grid)
+            .max(to_residues::scratch_words(&self.tables))
+            .max(reconstruct::scratch_words(&self.tables))
+    }
+
+    fn table_bytes(&self) -> u64 {
+        self.tables.bytes()
+    }
+
+    fn row_runs(&self, _rows: usize, part: Range<usize>) -> crate::kernels::RowRuns {
+        let row = self.panel_words(1);
+        crate::kernels::RowRuns { first: part.start * row, words: part.len() * row, count: 1, stride: 0 }
+    }
+
+    fn to_residues(
+        &self,
+        primes: Range<usize>,
+        source: &PanelSource<'_>,
+        planes: &mut [&mut [u64]],
+        scratch: &mut [u64],
+    ) {
+        assert!(primes.end <= self.tables.moduli.len() && planes.len() == primes.len());
+        assert!((1..=BLOCK).contains(&source.columns.len()));
+        self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, planes, scratch });
+    }
+
+    fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
+        let interval = self.tables.intervals[prime];
+        let prime = self.tables.primes[prime / micro::COLUMNS][prime % micro::COLUMNS];
+        let c = bytemuck::cast_slice_mut(c);
+        product::Multiply { prime, interval, product, c, scratch }.run_on(self.isa);
+    }
+
+    fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {
+        let prime = self.tables.moduli[prime] as i32;
+        product::add(prime, bytemuck::cast_slice_mut(sum), bytemuck::cast_slice(words));
+    }
+
+    fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
+        assert!(integers.limbs >= self.tables.magnitude_limbs, "{} limbs are too few", integers.limbs);
+        self.isa.run(reconstruct::Reconstruct { tables: &self.tables, residues, integers, scratch });
+    }
+}

@@ -1,0 +1,199 @@
+//! Moduli of one engine and the constant tables of its conversions.
+//!
+//! Knows: big integers, once, while the tables are made. Does not know: matrices, instructions.
+#![forbid(unsafe_code)]
+
+use super::micro::{COLUMNS, Prime};
+use crate::kernels::EngineSpec;
+use crate::kernels::radix::Digits;
+use crate::math::bound::{I16_LARGEST_DIGIT, I16_PRIME_BITS, I16_QUOTIENT_BITS, i16_digit_bits, i16_sum_pairs};
+use crate::math::family_i16::{i16_prime_count, i16_prime_count_redundant, i16_primes};
+use crate::math::modulus::Modulus;
+use rug::Integer;
+
+/// Number of planes for `spec`.
+pub fn plane_count(spec: &EngineSpec) -> usize {
+    if spec.redundant { i16_prime_count_redundant(spec.modulus_bits) } else { i16_prime_count(spec.modulus_bits) }
+}
+
+/// The constant factors of a conversion: terms in pairs, outputs in groups of [`COLUMNS`].
+pub struct Table {
+    pairs: usize,
+    outputs: usize,
+    words: Vec<[i32; COLUMNS]>,
+}
+
+impl Table {
+    /// The table with `entry(term, output)`, integers of 16 bits.
+    fn new(terms: usize, outputs: usize, entry: impl Fn(usize, usize) -> i64) -> Table {
+        let pairs = terms.div_ceil(2);
+        let mut words = vec![[0; COLUMNS]; pairs * outputs.div_ceil(COLUMNS)];
+        for output in 0..outputs {
+            let group = &mut words[output / COLUMNS * pairs..][..pairs];
+            for term in 0..terms {
+                let half = i16::try_from(entry(term, output)).expect("factors have 16 bits");
+                group[term / 2][output % COLUMNS] |= i32::from(half as u16) << (16 * (term % 2));
+            }
+        }
+        Table { pairs, outputs, words }
+    }
+
+    /// Pairs of terms.
+    pub fn pairs(&self) -> usize {
+        self.pairs
+    }
+
+    /// Number of sums.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Groups of outputs.
+    pub fn groups(&self) -> usize {
+        self.outputs.div_ceil(COLUMNS)
+    }
+
+    /// The factors of one group, pair by pair.
+    #[inline(always)]
+    pub fn group(&self, index: usize) -> &[[i32; COLUMNS]] {
+        &self.words[index * self.pairs..][..self.pairs]
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.words.len() * COLUMNS * 4) as u64
+    }
+}
+
+/// The weights of two neighbouring primes as pairs.
+#[derive(Clone, Copy)]
+pub struct Weights {
+    /// `(M / p)^-1` modulo `p`, balanced.
+    pub weight: i32,
+    /// `round(2^15 weight / p)`.
+    pub ratio: i32,
+    /// The primes.
+    pub prime: i32,
+}
+
+/// Everything an engine knows.
+pub struct Tables {
+    /// The primes in plane order.
+    pub moduli: Vec<u64>,
+    /// The primes, ready for reductions, padded to whole groups.
+    pub primes: Vec<[Prime; COLUMNS]>,
+    /// Rows of pairs after which sums are folded, for each prime.
+    pub intervals: Vec<usize>,
+    /// Balanced digits of the scaled integers.
+    pub operand: Digits,
+    /// Pairs of digits after which sums are folded.
+    pub operand_interval: usize,
+    /// Balanced residues of the radix powers: terms are digits, outputs are primes.
+    pub radix_powers: Table,
+    /// Balanced digits of the reconstructed integers.
+    pub result: Digits,
+    /// Weights of the primes, in pairs.
+    pub weights: Vec<Weights>,
+    /// Digits of `2^30 / p_i`: terms are primes, outputs are digits of the result's width.
+    pub quotients: Table,
+    /// Digits of `M / p_i` for each prime, then those of `M`, which begin a pair.
+    pub cofactors: Table,
+    /// Limbs of `M`.
+    pub magnitude_limbs: usize,
+}
+
+impl Tables {
+    /// The tables for `spec`, which is in range.
+    pub fn new(spec: &EngineSpec) -> Tables {
+        let moduli = i16_primes()[..plane_count(spec)].to_vec();
+        let folds: Vec<i64> = moduli.iter().map(|&prime| Modulus::new(prime).balanced((1 << 16) % prime)).collect();
+        let operand = operand_digits(spec.operand_bits);
+        let product = moduli.iter().fold(Integer::from(1), |product, &prime| product * prime);
+        // Two bits more than those of M: for the sign, and because the highest digit is balanced, too.
+        let bits = i16_digit_bits(moduli.len() + 1);
+        let result = Digits { bits, count: (product.significant_bits() + 2).div_ceil(bits) as usize };
+        let (mut weights, mut rows) = (Vec::with_capacity(moduli.len()), Vec::with_capacity(moduli.len() + 2));
+        for &prime in &moduli {
+            let cofactor = Integer::from(&product / prime);
+            let modulus = Modulus::new(prime);
+            weights.push(modulus.balanced(modulus.inverse(modulus.reduce(cofactor.as_limbs()))));
+            rows.push(result.balanced(&cofactor));
+        }
+        rows.resize(moduli.len().next_multiple_of(2), vec![0; result.count]);
+        rows.push(result.balanced(&product));
+        let shares = Digits { bits, count: (I16_QUOTIENT_BITS - I16_PRIME_BITS + 5).div_ceil(bits) as usize };
+        let share = |prime: u64| shares.balanced(&Integer::from(((1 << I16_QUOTIENT_BITS) + prime / 2) / prime));
+        let share_rows: Vec<_> = moduli.iter().map(|&prime| share(prime)).collect();
+        Tables {
+            primes: prime_groups(&moduli, &folds),
+            intervals: moduli.iter().zip(&folds).map(|(&prime, &fold)| interval(prime, fold)).collect(),
+            operand,
+            operand_interval: operand_interval(&moduli, &folds),
+            radix_powers: radix_powers(operand, &moduli),
+            result,
+            weights: paired_weights(&moduli, &weights),
+            quotients: Table::new(moduli.len(), shares.count, |prime, digit| share_rows[prime][digit]),
+            cofactors: Table::new(rows.len(), result.count, |row, digit| rows[row][digit]),
+            magnitude_limbs: product.significant_digits::<u64>(),
+            moduli,
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        let primes = self.moduli.len() as u64;
+        let tables = [&self.radix_powers, &self.quotients, &self.cofactors].map(Table::bytes);
+        let groups = (self.primes.len() * COLUMNS * size_of::<Prime>()) as u64;
+        tables.into_iter().sum::<u64>() + 16 * primes + groups + (self.weights.len() * size_of::<Weights>()) as u64
+    }
+}
+
+/// Rows of pairs whose products of balanced residues are summed before a fold.
+fn interval(prime: u64, fold: i64) -> usize {
+    let half = (prime / 2) as u32;
+    i16_sum_pairs(half, half, fold.unsigned_abs() as u32)
+}
+
+/// Digits of scaled integers of so many bits.
+fn operand_digits(operand_bits: u32) -> Digits {
+    // The magnitude may be 2^operand_bits, and the highest digit must not be carried out of.
+    Digits { bits: I16_PRIME_BITS, count: (operand_bits + 2).div_ceil(I16_PRIME_BITS) as usize }
+}
+
+/// Pairs of such digits between folds.
+fn operand_interval(moduli: &[u64], folds: &[i64]) -> usize {
+    let interval = |(&prime, &fold): (&u64, &i64)| {
+        i16_sum_pairs(I16_LARGEST_DIGIT, (prime / 2) as u32, fold.unsigned_abs() as u32)
+    };
+    moduli.iter().zip(folds).map(interval).min().expect("there are primes")
+}
+
+/// Residues of the powers of their radix.
+fn radix_powers(operand: Digits, moduli: &[u64]) -> Table {
+    Table::new(operand.count, moduli.len(), |digit, prime| {
+        let modulus = Modulus::new(moduli[prime]);
+        modulus.balanced(modulus.power(1 << operand.bits, digit as u64))
+    })
+}
+
+/// Primes in groups; those past the last are the last one again.
+fn prime_groups(moduli: &[u64], folds: &[i64]) -> Vec<[Prime; COLUMNS]> {
+    let ready = |at: usize| {
+        let (prime, fold) = (moduli[at.min(moduli.len() - 1)], folds[at.min(moduli.len() - 1)]);
+        Prime { prime: prime as i32, fold: (fold as i32) << 16 | 1, inverse: 1.0 / prime as f32 }
+    };
+    (0..moduli.len().div_ceil(COLUMNS)).map(|group| std::array::from_fn(|at| ready(group * COLUMNS + at))).collect()
+}
+
+fn paired_weights(moduli: &[u64], weights: &[i64]) -> Vec<Weights> {
+    let pair = |low: i64, high: i64| (low as i32 & 0xffff) | (high as i32) << 16;
+    let both = |at: usize| {
+        let of = |at: usize| match moduli.get(at) {
+            Some(&prime) => (weights[at], prime as i64),
+            None => (0, 1),
+        };
+        let ratio = |(weight, prime): (i64, i64)| (2 * (weight << 15) + prime).div_euclid(2 * prime);
+        let (low, high) = (of(at), of(at + 1));
+        Weights { weight: pair(low.0, high.0), ratio: pair(ratio(low), ratio(high)), prime: pair(low.1, high.1) }
+    };
+    (0..moduli.len()).step_by(2).map(both).collect()
+}

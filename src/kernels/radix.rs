@@ -1,0 +1,120 @@
+//! Integers as digits: how many and how wide, and how sums of digit positions become magnitudes, a block at a time.
+//!
+//! Knows: slices. Does not know: moduli, instructions; what is inlined is compiled with those of its caller.
+#![forbid(unsafe_code)]
+
+use crate::kernels::IntegerBlock;
+use crate::plan::BLOCK_WORDS;
+use rug::Integer;
+
+/// An integer as `sum_i d_i 2^(bits i)`.
+#[derive(Clone, Copy)]
+pub struct Digits {
+    /// Bits of a digit.
+    pub bits: u32,
+    /// Number of digits.
+    pub count: usize,
+}
+
+impl Digits {
+    /// The widest digits for `integer_bits` bits, of at most `most_bits` each, where so many of them may have up to
+    /// `bits_for(count)` bits.
+    pub fn widest(integer_bits: u32, most_bits: u32, bits_for: impl Fn(usize) -> u32) -> Digits {
+        // The widest digits may make so many terms that they must be narrower, and so on: at most a few rounds.
+        let mut bits = most_bits;
+        loop {
+            let count = integer_bits.div_ceil(bits) as usize;
+            if bits_for(count) >= bits {
+                return Digits { bits, count };
+            }
+            bits -= 1;
+        }
+    }
+
+    /// Limbs that hold the digits.
+    pub fn limbs(&self) -> usize {
+        self.shift(self.count).div_ceil(64) as usize
+    }
+
+    /// The balanced digits of a non-negative integer, `-2^(bits-1) <= d_i < 2^(bits-1)`; two bits more than the
+    /// integer's suffice.
+    pub fn balanced(&self, integer: &Integer) -> Vec<i64> {
+        // Adding 2^(bits - 1) to each digit makes them all non-negative, so that they are the plain digits of a sum.
+        let half = Integer::from(1) << (self.bits - 1);
+        let sum = (0..self.count).fold(integer.clone(), |sum, digit| sum + (half.clone() << self.shift(digit)));
+        assert!(sum.significant_bits() <= self.shift(self.count), "too few digits");
+        (0..self.count)
+            .map(|digit| Integer::from(&sum >> self.shift(digit)).keep_bits(self.bits) - &half)
+            .map(|digit| digit.to_i64().expect("a digit is below 2^63"))
+            .collect()
+    }
+
+    /// Bits below a digit.
+    pub fn shift(&self, digit: usize) -> u32 {
+        digit as u32 * self.bits
+    }
+}
+
+/// A sum of a digit position.
+pub trait Whole: Copy {
+    /// The integer that it is; its magnitude and a carry stay below `2^63`.
+    fn whole(self) -> i64;
+}
+
+/// Carries the sums through their digit positions: limbs in two's complement, limb `w` of all entries at
+/// `w * BLOCK_WORDS`. Returns all ones for each entry below 0, else 0.
+#[inline(always)]
+pub fn carry(shape: Digits, sums: &[impl Whole], limbs: &mut [u64]) -> [u64; BLOCK_WORDS] {
+    let mask = (1i64 << shape.bits) - 1;
+    let mut carry = [0i64; BLOCK_WORDS];
+    let mut limb = [0u64; BLOCK_WORDS];
+    let mut bit = 0; // bits of `limb` that are filled
+    let mut filled = limbs.chunks_exact_mut(BLOCK_WORDS);
+    for sums in sums.chunks_exact(BLOCK_WORDS) {
+        let next_bit = bit + shape.bits;
+        let mut digits = [0u64; BLOCK_WORDS];
+        for lane in 0..BLOCK_WORDS {
+            let sum = sums[lane].whole() + carry[lane];
+            digits[lane] = (sum & mask) as u64;
+            carry[lane] = sum >> shape.bits;
+            limb[lane] |= digits[lane] << bit;
+        }
+        bit = next_bit;
+        if bit >= 64 {
+            bit -= 64;
+            filled.next().expect("limbs hold all digits").copy_from_slice(&limb);
+            for lane in 0..BLOCK_WORDS {
+                limb[lane] = digits[lane] >> (shape.bits - bit); // 0 for bit 0: a digit has shape.bits bits
+            }
+        }
+    }
+    // The digits hold the integer with its sign, so the last carry is 0 or -1.
+    let negative = carry.map(|carry| carry as u64);
+    if bit > 0 {
+        let last = filled.next().expect("limbs hold all digits");
+        for lane in 0..BLOCK_WORDS {
+            last[lane] = limb[lane] | negative[lane] << bit;
+        }
+    }
+    negative
+}
+
+/// Writes signs and magnitudes.
+#[inline(always)]
+pub fn take_magnitudes(limbs: &mut [u64], negative: &[u64; BLOCK_WORDS], integers: &mut IntegerBlock) {
+    let mut carry = negative.map(|mask| mask & 1);
+    for limb in limbs.chunks_exact_mut(BLOCK_WORDS) {
+        for lane in 0..BLOCK_WORDS {
+            let (sum, over) = (limb[lane] ^ negative[lane]).overflowing_add(carry[lane]);
+            limb[lane] = sum;
+            carry[lane] = u64::from(over);
+        }
+    }
+    integers.negative = negative.map(|mask| mask != 0);
+    let width = integers.limbs;
+    for (entry, magnitude) in integers.magnitudes.chunks_exact_mut(width).enumerate() {
+        for (word, limb) in magnitude.iter_mut().enumerate() {
+            *limb = limbs.get(word * BLOCK_WORDS + entry).copied().unwrap_or(0);
+        }
+    }
+}
