@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::kernels::device::DeviceFamily;
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
+use crate::math::processor;
 use crate::matrix::Matrix;
 use crate::store::Buffer;
 use std::ops::{Deref, DerefMut};
@@ -271,14 +272,14 @@ impl ContextBuilder {
     /// Makes the context and its threads.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for 0 threads, [`Error::UnknownKernel`], [`Error::KernelUnavailable`],
-    /// [`Error::Threads`].
+    /// [`Error::InvalidArgument`] for 0 threads or an unknown `SUNZI_CPU`, [`Error::UnknownKernel`],
+    /// [`Error::KernelUnavailable`], [`Error::Threads`].
     pub fn build(self) -> Result<Context> {
         let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         if !(1..=4096).contains(&threads) {
             return Err(Error::InvalidArgument(format!("{threads} threads: choose 1 to 4096")));
         }
-        let (kernel, devices) = self.choose_kernel()?;
+        let (kernel, devices) = processor::check().and_then(|()| self.choose_kernel())?;
         let pool = (threads > 1).then(|| WorkerPool::new(threads)).transpose()?;
         Ok(Context {
             threads,

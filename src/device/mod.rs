@@ -10,6 +10,7 @@
 //! Safety: [`Device::launch`] is the only unsafe call. Copies and products check their own bounds, and host memory
 //! that copies are under way to or from is waited for before it is touched ([`Pinned::lock`]).
 
+pub(crate) mod dgemm;
 mod gemm;
 mod memory;
 mod names;

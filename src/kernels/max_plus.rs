@@ -5,6 +5,8 @@
 //! Knows: heads of big floats. Does not know: what the depths are for, threads.
 
 use crate::math::float::Head;
+#[cfg(target_arch = "x86_64")]
+use crate::math::processor::processor_has;
 
 /// Columns of a panel.
 pub const PANEL: usize = 32;
@@ -39,7 +41,7 @@ pub fn largest_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
 /// `sums[i][j]` becomes the largest of itself and all `left[k][i] + right[k][j]`.
 pub fn raise_sums(left: &[Row], right: &[Row], sums: &mut [Row; PANEL]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
+    if processor_has!(Avx2: "avx2") {
         // SAFETY: the CPU has the one feature that `avx2` needs.
         return unsafe { avx2(left, right, sums) };
     }

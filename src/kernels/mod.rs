@@ -9,6 +9,7 @@
 //! - a product plane is the block list of [`BlockGrid`], `block_words()` words a block, which hold its residues in the
 //!   kernel's own form (`reconstruct` reads what `multiply` wrote).
 
+pub(crate) mod area;
 pub mod blas;
 pub mod device;
 pub mod digit_sums;

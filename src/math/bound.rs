@@ -146,11 +146,23 @@ pub fn i16_sum_pairs(left: u32, right: u32, fold: u32) -> usize {
     (room / (2 * u64::from(left) * u64::from(right))) as usize
 }
 
-/// Folds after which the quotient of a sum by the prime, rounded from single precision, is the nearest integer.
+/// Largest magnitude of a sum of the `i16` family whose last fold multiplied its halves with `2^16` and `2^32` modulo the
+/// prime, at most `low` and `high` in magnitude, after one that left at most `2^15 (fold + 1)`.
+pub fn i16_lifted_sum(low: u32, high: u32, fold: u32) -> u64 {
+    let upper_half = ((u64::from(fold) + 2) << 15) >> 16;
+    (u64::from(low) << 15) + u64::from(high) * upper_half
+}
+
+/// Whether Montgomery's reduction of every `|S| <= sum` modulo `prime` is a balanced residue after a single comparison.
 ///
-/// The product with the inverse is off by less than `2^-22 |S| / p`, which is below `1 / 2p`, the least distance of
-/// `S / p` from a half, for `|S| < 2^21`. The third fold leaves less than that.
-pub const I16_FOLDS: usize = 3;
+/// `S + 2^15` has the upper half `u`, and `t` is that of a signed 16-bit integer times the prime: `u - t - 1` must be at
+/// least `-p` and below `p`.
+pub fn i16_montgomery_fits(sum: u64, prime: u64) -> bool {
+    let (sum, prime, half) = (sum as i64, prime as i64, 1 << 15);
+    let least = ((half - sum) >> 16) - (((half - 1) * prime) >> 16) - 1;
+    let most = ((half + sum) >> 16) - ((-half * prime) >> 16) - 1;
+    least >= -prime && most < prime
+}
 
 /// Largest magnitude of the digits that an operand of the `i16` family is cut into: balanced digits of 13 bits, and the
 /// lowest one takes a rounding.

@@ -67,6 +67,22 @@ impl Modulus {
             .expect("half of all bases are non-residues")
     }
 
+    /// Two residues whose squares add up to -1; there are some modulo every odd prime, and the second is 0 where -1 is a
+    /// square itself.
+    pub fn squares_of_minus_one(self) -> (u64, u64) {
+        if self.prime % 4 == 1 {
+            return (self.root_of_minus_one(), 0);
+        }
+        // Half of all residues are squares, and modulo a prime that is 3 mod 4 a root is a power.
+        (1..self.prime)
+            .find_map(|b| {
+                let square = self.prime - 1 - self.multiply(b, b);
+                let root = self.power(square, self.prime.div_ceil(4));
+                (self.multiply(root, root) == square).then_some((root, b))
+            })
+            .expect("-1 is a sum of two squares")
+    }
+
     /// The least residue of a little-endian integer.
     pub fn reduce(self, limbs: &[u64]) -> u64 {
         let step =
@@ -97,6 +113,15 @@ mod tests {
                 let root = modulus.root_of_minus_one();
                 assert_eq!(modulus.multiply(root, root), prime - 1);
             }
+        }
+    }
+
+    #[test]
+    fn minus_one_is_a_sum_of_two_squares() {
+        for prime in (3..2000).filter(|&prime| crate::math::prime::is_prime(prime)).chain([(1 << 52) - 143]) {
+            let modulus = Modulus::new(prime);
+            let (a, b) = modulus.squares_of_minus_one();
+            assert_eq!(modulus.add(modulus.multiply(a, a), modulus.multiply(b, b)), prime - 1, "{prime}");
         }
     }
 

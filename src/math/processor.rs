@@ -1,7 +1,81 @@
-//! What the processor has, beyond what `std` tells.
+//! What the processor has, and what of it is used.
+//!
+//! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable`, `avx2`, `avx512`, `vnni`
+//! or `native`. Results have the same bits; it serves to test and to measure what other processors get.
+
+use crate::error::{Error, Result};
+use std::sync::LazyLock;
+
+/// The variable that hides instructions.
+pub const VARIABLE: &str = "SUNZI_CPU";
+
+/// Sets of instructions, each with all that come before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    /// What the compiler takes for granted.
+    Portable,
+    /// AVX2 with FMA and BMI2.
+    Avx2,
+    /// AVX-512 F, BW, DQ, VL and CD.
+    Avx512,
+    /// With VNNI.
+    Vnni,
+    /// All that the processor has.
+    Native,
+}
+
+impl Level {
+    /// All of them, the smallest first.
+    pub const ALL: [Level; 5] = [Level::Portable, Level::Avx2, Level::Avx512, Level::Vnni, Level::Native];
+
+    /// Its name in the environment.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Portable => "portable",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+            Level::Vnni => "vnni",
+            Level::Native => "native",
+        }
+    }
+
+    fn by_name(name: &str) -> Option<Level> {
+        Level::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+static ASKED: LazyLock<std::result::Result<Level, String>> = LazyLock::new(|| {
+    let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else { return Ok(Level::Native) };
+    let name = value.to_string_lossy().into_owned();
+    Level::by_name(&name).ok_or(name)
+});
+
+/// The instructions that may be used: all, or what `SUNZI_CPU` says; it is read once.
+pub fn level() -> Level {
+    ASKED.as_ref().copied().unwrap_or(Level::Native)
+}
+
+/// Whether `SUNZI_CPU`, where it is set, names a level.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] with the names.
+pub fn check() -> Result<()> {
+    let Err(name) = &*ASKED else { return Ok(()) };
+    let known = Level::ALL.map(Level::name).join(", ");
+    Err(Error::InvalidArgument(format!("{VARIABLE}={name}: no such set of instructions; known are {known}")))
+}
+
+/// Whether `level` may be used and the processor has each of the features.
+#[cfg(target_arch = "x86_64")]
+macro_rules! processor_has {
+    ($level:ident: $($feature:tt),+) => {
+        $crate::math::processor::level() >= $crate::math::processor::Level::$level
+            && $(std::arch::is_x86_feature_detected!($feature))&&+
+    };
+}
 
 #[cfg(target_arch = "x86_64")]
-use std::sync::LazyLock;
+pub(crate) use processor_has;
 
 /// Whether the crate `gemm` has code for this processor: it goes by one extension of several that it then relies on,
 /// and ends the program where another is missing (AMD's Piledriver has FMA and no AVX2).
@@ -9,7 +83,8 @@ use std::sync::LazyLock;
 pub fn dgemm_crate_runs() -> bool {
     use gemm_common::simd::{MixedSimd, V3, V4};
     static RUNS: LazyLock<bool> = LazyLock::new(|| match () {
-        () if is_x86_feature_detected!("avx512f") => <V4 as MixedSimd<f64, f64, f64, f64>>::try_new().is_some(),
+        () if level() == Level::Portable => false,
+        () if processor_has!(Avx512: "avx512f") => <V4 as MixedSimd<f64, f64, f64, f64>>::try_new().is_some(),
         () if is_x86_feature_detected!("fma") => <V3 as MixedSimd<f64, f64, f64, f64>>::try_new().is_some(),
         () => true,
     });
@@ -19,4 +94,18 @@ pub fn dgemm_crate_runs() -> bool {
 #[cfg(not(target_arch = "x86_64"))]
 pub fn dgemm_crate_runs() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_names_and_an_order() {
+        for level in Level::ALL {
+            assert_eq!(Level::by_name(level.name()), Some(level));
+        }
+        assert!(Level::ALL.is_sorted() && Level::by_name("sse9").is_none());
+        assert!(level() >= Level::Portable && check().is_ok());
+    }
 }

@@ -1,6 +1,7 @@
 //! Products and triangular solves of a software device.
 
 use super::threads::apart;
+use crate::device::dgemm::function;
 use crate::device::{Element, Gemm, Operand, Trsm};
 use crate::math::processor::dgemm_crate_runs;
 use rayon::ThreadPool;
@@ -51,7 +52,7 @@ fn multiply_f64(gemm: &Gemm, index: usize) {
     // SAFETY: `Gemm::check` found that all matrices lie in their regions; C overlaps neither operand, as on any BLAS;
     // what C holds is read only where it is added to.
     unsafe {
-        gemm_f64::gemm::f64::get_gemm_fn()(
+        function()(
             *m,
             *n,
             *k,

@@ -17,6 +17,9 @@ pub use scaled::ScaledSums;
 #[cfg(not(target_arch = "x86_64"))]
 pub use unscaled::ScaledSums;
 
+#[cfg(target_arch = "x86_64")]
+use crate::math::processor::processor_has;
+
 /// Bits of a digit.
 pub const DIGIT_BITS: u32 = 52;
 
@@ -259,9 +262,7 @@ impl Sums {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_ifma() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512ifma")
-        && std::arch::is_x86_feature_detected!("avx512vbmi2")
+    processor_has!(Native: "avx512f", "avx512ifma", "avx512vbmi2")
 }
 
 /// Copies as many limbs as both have (asserted), without a call for the numbers that are met most often.

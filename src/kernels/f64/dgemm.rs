@@ -3,6 +3,7 @@
 //! Promise: shapes are checked here, so that no caller needs `unsafe`; the entries are summed in any order, which the
 //! family's moduli make exact. Does not know: moduli, blocks.
 
+use crate::device::dgemm::function;
 use crate::math::processor::dgemm_crate_runs;
 
 /// Columns of a column-major matrix of doubles, `stride` words apart.
@@ -104,7 +105,7 @@ impl Dgemm for GemmCrate {
             // slice; here `k` runs from `first` to at most `rows`. `out` holds `x.count() * y.count()` words and is
             // borrowed mutably, so it overlaps neither operand. Its old contents are read only where `first > 0`.
             unsafe {
-                gemm_f64::gemm::f64::get_gemm_fn()(
+                function()(
                     x.count(),
                     y.count(),
                     depth.min(x.rows() - first),

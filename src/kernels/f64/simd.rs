@@ -5,6 +5,8 @@
 //!
 //! The task's code must reach the vector operations through `#[inline(always)]` functions and plain loops, never
 //! through closures: only then is it compiled with the instructions of its instance.
+#[cfg(target_arch = "x86_64")]
+use crate::math::processor::processor_has;
 
 /// Doubles in a [`Vector`].
 pub const LANES: usize = 8;
@@ -72,16 +74,11 @@ impl Isa {
     pub fn available() -> impl Iterator<Item = Isa> {
         let levels: [Option<Level>; 3] = [
             #[cfg(target_arch = "x86_64")]
-            (is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("bmi2"))
-            .then_some(Level::Avx512),
+            processor_has!(Avx512: "avx512f", "avx512dq", "avx512vl", "bmi2").then_some(Level::Avx512),
             #[cfg(not(target_arch = "x86_64"))]
             None,
             #[cfg(target_arch = "x86_64")]
-            (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2"))
-                .then_some(Level::Avx2),
+            processor_has!(Avx2: "avx2", "fma", "bmi2").then_some(Level::Avx2),
             #[cfg(not(target_arch = "x86_64"))]
             None,
             Some(Level::Portable),

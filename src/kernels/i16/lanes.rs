@@ -6,6 +6,8 @@
 //!
 //! The task's code must reach the operations through `#[inline(always)]` functions and plain loops, never through
 //! closures: only then is it compiled with the instructions of its instance.
+#[cfg(target_arch = "x86_64")]
+use crate::math::processor::processor_has;
 
 /// Rows that [`Lanes::interleave`] takes at a time.
 pub const INTERLEAVED: usize = 4;
@@ -22,24 +24,30 @@ pub trait Lanes: Copy {
     fn store(self, to: &mut [i32]);
     /// The first [`Lanes::WIDTH`] integers of `from`.
     fn widen(from: &[i16]) -> Self;
-    /// Writes the lanes, which are 16-bit integers, to the front of `to`.
-    fn narrow(self, to: &mut [i16]);
     /// `self + a_0 b_0 + a_1 b_1` for the halves of `a` and `b`, modulo `2^32`.
     fn multiply_add(self, a: Self, b: Self) -> Self;
-    /// `self - other`, modulo `2^32`.
-    fn sub(self, other: Self) -> Self;
     /// `self` and `other`, bit by bit unequal.
     fn xor(self, other: Self) -> Self;
     /// Lower halves of `self` below those of `high`.
     fn pair(self, high: Self) -> Self;
-    /// The integers nearest to `self * factor` in single precision, ties to even.
-    fn times(self, factor: f32) -> Self;
+    /// The lower halves of all lanes of `self`, then of `other`, in an order of the instruction set's own.
+    fn low_halves(self, other: Self) -> Self;
+    /// The upper halves in the same order.
+    fn high_halves(self, other: Self) -> Self;
+    /// Writes halves that came in that order, those of the first vector before those of the second one.
+    fn store_halves(self, to: &mut [i16]);
     /// Of each half the product with that of `other`, modulo `2^16`.
     fn multiply_halves(self, other: Self) -> Self;
     /// Of each half the product with that of `other` over `2^15`, to nearest, ties up.
     fn multiply_halves_high(self, other: Self) -> Self;
+    /// Of each half the product with that of `other`, over `2^16` and rounded down.
+    fn multiply_halves_top(self, other: Self) -> Self;
+    /// Of each half the sum with that of `other`, modulo `2^16`.
+    fn add_halves(self, other: Self) -> Self;
     /// Of each half the difference to that of `other`, modulo `2^16`.
     fn sub_halves(self, other: Self) -> Self;
+    /// Of each half and that of `other` the lesser one, without signs.
+    fn min_halves(self, other: Self) -> Self;
     /// Four rows of 8 columns as two rows of 8 pairs: rows 0 and 1, rows 2 and 3.
     fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]);
 }
@@ -70,13 +78,9 @@ impl Isa {
     pub fn available() -> impl Iterator<Item = Isa> {
         #[cfg(target_arch = "x86_64")]
         let levels = {
-            let avx2 = is_x86_feature_detected!("avx2");
-            let avx512 = avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
+            let avx2 = processor_has!(Avx2: "avx2");
+            let avx512 = avx2 && processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl");
+            let vnni = avx512 && processor_has!(Vnni: "avx512vnni");
             [
                 vnni.then_some(Level::Vnni),
                 avx512.then_some(Level::Avx512),
@@ -178,19 +182,9 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    fn narrow(self, to: &mut [i16]) {
-        to[..8].copy_from_slice(&self.0.map(|lane| lane as i16));
-    }
-
-    #[inline(always)]
     fn multiply_add(self, a: Self, b: Self) -> Self {
         let products = a.zip(b, |a, b| (low(a) * low(b)).wrapping_add(high(a) * high(b)));
         self.zip(products, i32::wrapping_add)
-    }
-
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        self.zip(other, i32::wrapping_sub)
     }
 
     #[inline(always)]
@@ -204,10 +198,23 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    fn times(self, factor: f32) -> Self {
-        // Adding 1.5 * 2^23 rounds a float below 2^22 to the nearest integer, ties to even.
-        const ROUNDER: f32 = 12_582_912.0;
-        Plain(self.0.map(|lane| ((lane as f32 * factor + ROUNDER) - ROUNDER) as i32))
+    fn low_halves(self, other: Self) -> Self {
+        Plain(std::array::from_fn(|lane| {
+            let of = |at: usize| if at < 8 { self.0[at] } else { other.0[at - 8] };
+            (of(2 * lane) & 0xffff) | of(2 * lane + 1) << 16
+        }))
+    }
+
+    #[inline(always)]
+    fn high_halves(self, other: Self) -> Self {
+        Plain(self.0.map(high)).low_halves(Plain(other.0.map(high)))
+    }
+
+    #[inline(always)]
+    fn store_halves(self, to: &mut [i16]) {
+        for (pair, to) in self.0.into_iter().zip(to.as_chunks_mut::<2>().0) {
+            *to = [low(pair) as i16, high(pair) as i16];
+        }
     }
 
     #[inline(always)]
@@ -221,8 +228,23 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
+    fn multiply_halves_top(self, other: Self) -> Self {
+        self.zip_halves(other, |a, b| (a * b) >> 16)
+    }
+
+    #[inline(always)]
+    fn add_halves(self, other: Self) -> Self {
+        self.zip_halves(other, |a, b| a + b)
+    }
+
+    #[inline(always)]
     fn sub_halves(self, other: Self) -> Self {
         self.zip_halves(other, |a, b| a - b)
+    }
+
+    #[inline(always)]
+    fn min_halves(self, other: Self) -> Self {
+        self.zip_halves(other, |a, b| i32::from((a as u16).min(b as u16)))
     }
 
     #[inline(always)]

@@ -2,11 +2,11 @@
 //!
 //! A sum `S` is held as `S + 2^15`, so that its halves give `S = 2^16 h + l` with signed halves `h` and `l` after one
 //! bit is turned over; folding takes `l + (2^16 mod p) h`, by one multiplication of pairs. `math::bound::i16_sum_pairs`
-//! says when it must be done, `I16_FOLDS` how often before a residue is taken.
+//! says when it must be done. Residues are taken by Montgomery's reduction, of two vectors at a time.
 #![forbid(unsafe_code)]
 
 use super::lanes::Lanes;
-use crate::math::bound::I16_FOLDS;
+use crate::math::modulus::Modulus;
 
 /// Columns of the right operand of a tile.
 pub const COLUMNS: usize = 8;
@@ -14,34 +14,69 @@ pub const COLUMNS: usize = 8;
 /// Most lanes of a tile.
 pub const MOST_LANES: usize = 48;
 
+/// Room for the residues of a column: those of an odd last vector are written with a copy of themselves.
+const RESIDUE_LANES: usize = 64;
+
 /// A tile: a column after the other.
 #[repr(C, align(64))]
 pub struct Tile {
     /// Sums that were folded once.
     sums: [[i32; MOST_LANES]; COLUMNS],
     /// Their residues.
-    pub residues: [[i16; MOST_LANES]; COLUMNS],
+    pub residues: [[i16; RESIDUE_LANES]; COLUMNS],
 }
 
 impl Tile {
     /// A tile of zeros.
     pub fn new() -> Tile {
-        Tile { sums: [[0; MOST_LANES]; COLUMNS], residues: [[0; MOST_LANES]; COLUMNS] }
+        Tile { sums: [[0; MOST_LANES]; COLUMNS], residues: [[0; RESIDUE_LANES]; COLUMNS] }
     }
 }
 
 /// What a sum is held with.
-const BIAS: i32 = 1 << 15;
+pub const BIAS: i32 = 1 << 15;
 
-/// A prime, ready for reductions.
+/// A prime, ready for reductions; each constant is a pair of 16-bit integers.
 #[derive(Clone, Copy, Debug)]
 pub struct Prime {
-    /// The prime, and 0 in the upper half.
-    pub prime: i32,
-    /// 1, and `2^16` modulo the prime, balanced, in the upper half.
+    /// 1 and `2^16` modulo the prime, balanced.
     pub fold: i32,
-    /// The inverse in single precision.
-    pub inverse: f32,
+    /// `2^16` and `2^32` modulo the prime, balanced: what Montgomery's reduction divides by is multiplied in.
+    pub lift: i32,
+    /// The prime twice.
+    pub prime: i32,
+    /// Its inverse modulo `2^16`, twice.
+    pub inverse: i32,
+}
+
+impl Prime {
+    /// The constants of an odd prime below `2^13`.
+    pub fn new(prime: u64) -> Prime {
+        let modulus = Modulus::new(prime);
+        let power = |bits: u32| modulus.balanced(modulus.reduce(&[1 << bits])) as i32;
+        // Newton's iteration doubles the bits of an inverse modulo a power of two; an odd number is its own one
+        // modulo 8.
+        let inverse = (0..3).fold(prime as u16, |inverse, _| {
+            inverse.wrapping_mul(2u16.wrapping_sub((prime as u16).wrapping_mul(inverse)))
+        });
+        Prime {
+            fold: pair(1, power(16)),
+            lift: pair(power(16), power(32)),
+            prime: pair(prime as i32, prime as i32),
+            inverse: pair(i32::from(inverse), i32::from(inverse)),
+        }
+    }
+
+    /// The prime.
+    #[inline(always)]
+    pub fn value(&self) -> i16 {
+        self.prime as i16
+    }
+}
+
+/// Two 16-bit integers side by side.
+pub fn pair(low: i32, high: i32) -> i32 {
+    (low & 0xffff) | high << 16
 }
 
 /// Pairs of rows of the left operand, `stride` integers apart.
@@ -77,22 +112,32 @@ fn multiply_add<L: Lanes, const V: usize, const C: usize>(
     sums
 }
 
+/// What is left of a sum after its halves are multiplied with a pair of constants.
 #[inline(always)]
-fn fold<L: Lanes>(sum: L, prime: &Prime) -> L {
+fn fold<L: Lanes>(sum: L, constants: i32) -> L {
     let bias = L::splat(BIAS);
-    bias.multiply_add(sum.xor(bias), L::splat(prime.fold))
+    bias.multiply_add(sum.xor(bias), L::splat(constants))
 }
 
-/// What is left of a sum is folded until its quotient is exact; the result is balanced.
+/// The balanced residues of two vectors of sums that were folded, as halves.
 #[inline(always)]
-fn residue<L: Lanes>(sum: L, prime: &Prime) -> L {
-    let mut sum = sum;
-    for _ in 1..I16_FOLDS {
-        sum = fold(sum, prime);
-    }
-    let sum = sum.sub(L::splat(BIAS));
-    let quotient = sum.times(prime.inverse);
-    sum.sub(L::splat(0).multiply_add(quotient, L::splat(prime.prime)))
+fn residue<L: Lanes>(first: L, second: L, prime: &Prime) -> L {
+    reduce([fold(first, prime.lift), fold(second, prime.lift)], prime)
+}
+
+/// The balanced residues of `2^-16 S` for two vectors of sums `S`, held as `S + 2^15`, that `math::bound` calls small
+/// enough ([`crate::math::bound::i16_montgomery_fits`]), as halves.
+///
+/// With `m` the product of the lower half and the inverse of `p`, `S + 2^15 - m p` is `2^16` times the difference of
+/// the upper halves. That is congruent to `2^-16 S` and a half, so less `(p + 1) / 2` it is the residue: plus
+/// `(p - 1) / 2`, which makes residues least ones, that is less 1.
+#[inline(always)]
+pub fn reduce<L: Lanes>([first, second]: [L; 2], prime: &Prime) -> L {
+    let (low, high) = (first.low_halves(second), first.high_halves(second));
+    let (p, half) = (L::splat(prime.prime), prime.prime >> 17);
+    let multiples = low.multiply_halves(L::splat(prime.inverse)).multiply_halves_top(p);
+    let above = high.sub_halves(multiples).sub_halves(L::splat(pair(1, 1)));
+    above.min_halves(above.add_halves(p)).sub_halves(L::splat(pair(half, half)))
 }
 
 /// Residues of `left^T right`, column `c` modulo `primes[c]`, for `C` columns; sums are folded every `interval` rows.
@@ -109,7 +154,7 @@ fn columns<L: Lanes, const V: usize, const C: usize>(
         sums = multiply_add(sums, Strip { words, ..left }, right, first);
         for c in 0..C {
             for sum in &mut sums[c] {
-                *sum = fold(*sum, &primes[first + c]);
+                *sum = fold(*sum, primes[first + c].fold);
             }
         }
     }
@@ -121,8 +166,9 @@ fn columns<L: Lanes, const V: usize, const C: usize>(
     }
     let sums = tile.sums.iter().zip(&mut tile.residues);
     for ((sums, residues), prime) in sums.zip(primes).skip(first).take(C) {
-        for v in 0..V {
-            residue(L::load(&sums[v * L::WIDTH..]), prime).narrow(&mut residues[v * L::WIDTH..]);
+        for v in (0..V).step_by(2) {
+            let second = L::load(&sums[(v + 1).min(V - 1) * L::WIDTH..]);
+            residue(L::load(&sums[v * L::WIDTH..]), second, prime).store_halves(&mut residues[v * L::WIDTH..]);
         }
     }
 }

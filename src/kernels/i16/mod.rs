@@ -7,6 +7,7 @@
 //! 64 residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
 
 mod lanes;
+mod levels;
 mod micro;
 mod product;
 mod reconstruct;
@@ -17,10 +18,13 @@ mod to_residues;
 mod tests;
 
 use crate::error::{Error, Result};
+use crate::kernels::area::{Area, Target};
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use lanes::Isa;
+use levels::{Modular, Work, multiply_area};
+use product::{Operands, Panels};
 use std::ops::Range;
 use std::sync::Arc;
 use tables::Tables;
@@ -93,7 +97,13 @@ impl PlaneEngine for I16Engine {
     }
 
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        product::scratch_words(rows, grid)
+        levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle)
+            .max(to_residues::scratch_words(&self.tables))
+            .max(reconstruct::scratch_words(&self.tables))
+    }
+
+    fn part_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        product::scratch_words(rows, grid.cols)
             .max(to_residues::scratch_words(&self.tables))
             .max(reconstruct::scratch_words(&self.tables))
     }
@@ -120,15 +130,26 @@ impl PlaneEngine for I16Engine {
     }
 
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
-        let interval = self.tables.intervals[prime];
-        let prime = self.tables.primes[prime / micro::COLUMNS][prime % micro::COLUMNS];
+        let PlaneProduct { x, y, rows, grid, blocks, accumulate } = product;
+        assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS);
         let c = bytemuck::cast_slice_mut(c);
-        product::Multiply { prime, interval, product, c, scratch }.run_on(self.isa);
+        let panels = |words| Panels { residues: bytemuck::cast_slice(words), stride: rows * BLOCK };
+        let operands = Operands { x: panels(x), y: panels(y), rows: *rows };
+        let modular = Modular { isa: self.isa, factors: &self.tables.factors[prime] };
+        let work = Work { c, adds: *accumulate, scratch };
+        if *blocks == (0..grid.len()) {
+            multiply_area(modular, operands, &Area::whole(*grid), work);
+        } else {
+            modular.multiply(operands, &Target::new(*grid, blocks.clone()), work);
+        }
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {
-        let prime = self.tables.moduli[prime] as i32;
-        product::add(prime, bytemuck::cast_slice_mut(sum), bytemuck::cast_slice(words));
+        let prime = self.tables.moduli[prime] as i16;
+        let (sums, words) = (bytemuck::cast_slice_mut::<u64, i16>(sum), bytemuck::cast_slice::<u64, i16>(words));
+        for (sum, words) in sums.as_chunks_mut::<8>().0.iter_mut().zip(words.as_chunks().0) {
+            *sum = product::sum(prime, sum, words);
+        }
     }
 
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {

@@ -1,4 +1,4 @@
-//! One plane product: packed operands, chunk of rows after chunk, tile after tile.
+//! Classical plane products: packed operands, chunk of rows after chunk, tile after tile.
 //!
 //! A panel holds its rows one after the other, 8 residues of 16 bits each; packing makes pairs of neighbouring rows.
 //! The right operand's pairs stay in a large cache, block of columns after block, while strips of the left operand,
@@ -7,45 +7,91 @@
 
 use super::lanes::{INTERLEAVED, Isa, Lanes, Task};
 use super::micro::{COLUMNS, MOST_LANES, Prime, Strip, Tile, residues};
-use crate::kernels::PlaneProduct;
-use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use crate::kernels::area::Target;
+use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::ops::Range;
 
 /// Most rows of one pass over the operands: residues are taken once a pass.
 pub const MOST_DEPTH: usize = 2048;
 
 /// Most panels of the right operand that are packed at a time.
-const MOST_PANELS: usize = 64;
+const MOST_PANELS: usize = 32;
 
 /// Words by which a buffer may begin too early for whole cache lines.
 const LINE_WORDS: usize = 8;
+
+/// Panels of an operand, `stride` residues apart, from some row on.
+#[derive(Clone, Copy)]
+pub struct Panels<'a> {
+    /// The first panel's first row begins the slice.
+    pub residues: &'a [i16],
+    /// Residues from one panel to the next.
+    pub stride: usize,
+}
+
+impl<'a> Panels<'a> {
+    /// The panels from number `panel` on, from row `row` on.
+    pub fn from(self, panel: usize, row: usize) -> Panels<'a> {
+        let at = (panel * self.stride + row * BLOCK).min(self.residues.len());
+        Panels { residues: &self.residues[at..], ..self }
+    }
+
+    /// Some rows of panel `panel`.
+    #[inline(always)]
+    pub fn rows(&self, panel: usize, rows: &Range<usize>) -> &'a [i16] {
+        &self.residues[panel * self.stride..][rows.start * BLOCK..rows.end * BLOCK]
+    }
+}
+
+/// The two operands of a product over `rows` rows.
+#[derive(Clone, Copy)]
+pub struct Operands<'a> {
+    /// Panels that give the rows of C.
+    pub x: Panels<'a>,
+    /// Panels that give the columns of C.
+    pub y: Panels<'a>,
+    /// Rows of both.
+    pub rows: usize,
+}
+
+/// A prime, and the rows of pairs after which sums of products modulo it are folded.
+#[derive(Clone, Copy)]
+pub struct Field {
+    /// The prime.
+    pub prime: Prime,
+    /// Rows of pairs.
+    pub interval: usize,
+}
 
 /// Rows of pairs in a pass of `depth` rows; those past the last row are 0.
 fn pairs(depth: usize) -> usize {
     depth.div_ceil(INTERLEAVED) * (INTERLEAVED / 2)
 }
 
-/// Rows of each pass, a multiple of [`INTERLEAVED`].
-fn depth_of_passes(rows: usize) -> usize {
-    rows.div_ceil(rows.div_ceil(MOST_DEPTH).max(1)).next_multiple_of(INTERLEAVED).max(INTERLEAVED)
+/// Rows of each of the fewest equal pieces of at most `most` rows, a multiple of [`INTERLEAVED`]; the last piece may
+/// have fewer.
+pub fn depth_of_passes(rows: usize, most: usize) -> usize {
+    rows.div_ceil(rows.div_ceil(most).max(1)).next_multiple_of(INTERLEAVED).max(INTERLEAVED)
 }
 
-/// Words of scratch for one call.
-pub fn scratch_words(rows: usize, grid: &BlockGrid) -> usize {
-    let pairs = pairs(depth_of_passes(rows).min(rows));
-    pairs * (grid.cols.min(MOST_PANELS) * COLUMNS + MOST_LANES) / 2 + LINE_WORDS
+/// Words of scratch for a product over `rows` rows into at most `columns` block columns.
+pub fn scratch_words(rows: usize, columns: usize) -> usize {
+    let pairs = pairs(depth_of_passes(rows, MOST_DEPTH).min(rows));
+    pairs * (columns.min(MOST_PANELS) * COLUMNS + MOST_LANES) / 2 + LINE_WORDS
 }
 
-/// One product modulo one prime.
+/// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`.
 pub struct Multiply<'a> {
     /// The prime.
-    pub prime: Prime,
-    /// Rows of pairs after which sums are folded.
-    pub interval: usize,
-    /// Operands and extent.
-    pub product: &'a PlaneProduct<'a>,
-    /// The blocks of the product.
+    pub field: Field,
+    /// What is multiplied.
+    pub operands: Operands<'a>,
+    /// Where it goes.
+    pub target: &'a Target,
+    /// The blocks that the target says.
     pub c: &'a mut [i16],
+    /// Whether C keeps what it holds.
+    pub adds: bool,
     /// [`scratch_words`] words.
     pub scratch: &'a mut [u64],
 }
@@ -53,13 +99,15 @@ pub struct Multiply<'a> {
 impl Multiply<'_> {
     /// Does it.
     pub fn run_on(self, isa: Isa) {
-        let PlaneProduct { rows, grid, blocks, accumulate, .. } = self.product;
+        let Target { grid, blocks, row_window, .. } = self.target;
         assert!(blocks.end <= grid.len() && self.c.len() == blocks.len() * BLOCK_WORDS);
-        if *rows == 0 && !accumulate {
-            self.c.fill(0);
-        }
-        if *rows > 0 && !blocks.is_empty() {
+        if self.operands.rows > 0 {
             isa.run(self);
+        } else if !self.adds {
+            for col in self.target.columns() {
+                let (run, first) = self.target.run(col, row_window);
+                self.c[first * BLOCK_WORDS..][..run.len() * BLOCK_WORDS].fill(0);
+            }
         }
     }
 }
@@ -67,20 +115,20 @@ impl Multiply<'_> {
 impl Task for Multiply<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let Multiply { prime, interval, product, c, scratch } = self;
-        let PlaneProduct { grid, blocks, .. } = product;
-        let scratch = &mut scratch[..scratch_words(product.rows, grid)];
+        let Multiply { field, operands, target, c, adds, scratch } = self;
+        let (columns, rows) = (target.columns(), operands.rows);
+        let scratch = &mut scratch[..scratch_words(rows, columns.len())];
         let skipped = scratch.as_ptr().align_offset(8 * LINE_WORDS).min(LINE_WORDS);
         let words: &mut [i32] = bytemuck::cast_slice_mut(&mut scratch[skipped..]);
-        let primes = [prime; COLUMNS];
-        let (columns, step) =
-            (grid.column_of(blocks.start)..grid.column_of(blocks.end - 1) + 1, depth_of_passes(product.rows));
-        for first in (0..product.rows).step_by(step) {
-            let rows = first..(first + step).min(product.rows);
-            let (right, left) = words.split_at_mut(grid.cols.min(MOST_PANELS) * pairs(rows.len()) * COLUMNS);
+        let moduli = ([field.prime; COLUMNS], field.interval);
+        let step = depth_of_passes(rows, MOST_DEPTH);
+        for first in (0..rows).step_by(step) {
+            let rows = first..(first + step).min(rows);
+            let (right, left) = words.split_at_mut(columns.len().min(MOST_PANELS) * pairs(rows.len()) * COLUMNS);
             for begin in columns.clone().step_by(MOST_PANELS) {
                 let columns = begin..(begin + MOST_PANELS).min(columns.end);
-                let pass = Pass { product, rows: rows.clone(), columns, moduli: (&primes, interval) };
+                let adds = adds || rows.start > 0;
+                let pass = Pass { operands, target, rows: rows.clone(), columns, moduli: &moduli, adds };
                 pass.run::<L, V, C>(right.as_chunks_mut().0, left, c);
             }
         }
@@ -89,10 +137,12 @@ impl Task for Multiply<'_> {
 
 /// Some rows of the operands, some columns of blocks.
 struct Pass<'a> {
-    product: &'a PlaneProduct<'a>,
+    operands: Operands<'a>,
+    target: &'a Target,
     rows: Range<usize>,
     columns: Range<usize>,
-    moduli: (&'a [Prime; COLUMNS], usize),
+    moduli: &'a ([Prime; COLUMNS], usize),
+    adds: bool,
 }
 
 impl Pass<'_> {
@@ -103,82 +153,72 @@ impl Pass<'_> {
         left: &mut [i32],
         c: &mut [i16],
     ) {
-        let PlaneProduct { x, y, grid, blocks, .. } = self.product;
+        let Target { grid, row_window, origin, .. } = self.target;
         let (pairs, lanes) = (pairs(self.rows.len()), V * L::WIDTH);
-        for (number, panel) in self.columns.clone().enumerate() {
+        for (number, col) in self.columns.clone().enumerate() {
             let out = right[number * pairs..][..pairs].as_flattened_mut();
-            self.pack::<L>(y, panel, out, (COLUMNS, 0));
+            pack::<L>(self.operands.y.rows(col - origin.1, &self.rows), out, (COLUMNS, 0));
         }
         let mut tile = Tile::new();
-        let first = grid.first_row(self.columns.start);
-        for start in (first..grid.rows).step_by(lanes / BLOCK) {
-            let strip = start..(start + lanes / BLOCK).min(grid.rows);
+        let first = row_window.start.max(grid.first_row(self.columns.start));
+        for start in (first..row_window.end).step_by(lanes / BLOCK) {
+            let strip = start..(start + lanes / BLOCK).min(row_window.end);
             let left = &mut left[..pairs * lanes];
             for number in 0..lanes / BLOCK {
-                if start + number < grid.rows {
-                    self.pack::<L>(x, start + number, left, (lanes, number * BLOCK));
+                if start + number < strip.end {
+                    let rows = self.operands.x.rows(start + number - origin.0, &self.rows);
+                    pack::<L>(rows, left, (lanes, number * BLOCK));
                 } else {
                     left.chunks_exact_mut(lanes).for_each(|row| row[number * BLOCK..][..BLOCK].fill(0));
                 }
             }
             for (number, col) in self.columns.clone().enumerate() {
-                let present = grid.rows_in(col, blocks);
-                let run = present.start.max(strip.start)..present.end.min(strip.end);
-                if run.start < run.end {
+                let (run, block) = self.target.run(col, &strip);
+                if !run.is_empty() {
                     let factors = &right[number * pairs..][..pairs];
-                    self.tile::<L, V, C>((left, factors), (start, col), run, (&mut tile, c));
+                    let out = &mut c[block * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
+                    self.tile::<L, V, C>((left, factors), run.start - start..run.end - start, (&mut tile, out));
                 }
             }
         }
     }
 
-    /// The blocks `run` of column `col`, whose panels lie in the strip that begins with panel `start`.
+    /// The blocks of one column in the panels `run` of the strip.
     #[inline(always)]
     fn tile<L: Lanes, const V: usize, const C: usize>(
         &self,
         (left, right): (&[i32], &[[i32; COLUMNS]]),
-        (start, col): (usize, usize),
         run: Range<usize>,
-        (tile, c): (&mut Tile, &mut [i16]),
+        (tile, out): (&mut Tile, &mut [i16]),
     ) {
-        let PlaneProduct { grid, blocks, accumulate, .. } = self.product;
         let panels = L::WIDTH / BLOCK;
-        let skipped = (run.start - start) / panels;
-        let vectors = (run.end - start).div_ceil(panels) - skipped;
+        let skipped = run.start / panels;
+        let vectors = run.end.div_ceil(panels) - skipped;
         let strip = Strip { words: &left[skipped * L::WIDTH..], stride: V * L::WIDTH };
-        residues::<L, V, C>(vectors, (strip, right), self.moduli, tile);
-        let first = grid.column_start(col) + run.start - grid.first_row(col) - blocks.start;
-        let out = &mut c[first * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
-        let at = (run.start - start - skipped * panels) * BLOCK;
-        let adds = *accumulate || self.rows.start > 0;
-        for (number, block) in out.chunks_exact_mut(BLOCK_WORDS).enumerate() {
-            for (column, entries) in block.chunks_exact_mut(BLOCK).enumerate() {
-                let residues = &tile.residues[column][at + number * BLOCK..][..BLOCK];
-                if adds {
-                    add(self.moduli.0[0].prime, entries, residues);
-                } else {
-                    entries.copy_from_slice(residues);
-                }
+        residues::<L, V, C>(vectors, (strip, right), (&self.moduli.0, self.moduli.1), tile);
+        let at = (run.start - skipped * panels) * BLOCK;
+        let prime = self.moduli.0[0].value();
+        for (number, block) in out.as_chunks_mut::<BLOCK_WORDS>().0.iter_mut().enumerate() {
+            for (column, entries) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+                let residues = tile.residues[column][at + number * BLOCK..].first_chunk().expect("a column of a block");
+                *entries = if self.adds { sum(prime, entries, residues) } else { *residues };
             }
         }
     }
+}
 
-    /// Pairs of rows of one panel, `stride` integers apart, from integer `at` on.
-    #[inline(always)]
-    fn pack<L: Lanes>(&self, plane: &[u64], panel: usize, out: &mut [i32], (stride, at): (usize, usize)) {
-        let words = self.product.rows * BLOCK;
-        let panel = &bytemuck::cast_slice::<u64, i16>(plane)[panel * words..][..words];
-        let rows = &panel[self.rows.start * BLOCK..self.rows.end * BLOCK];
-        let (whole, rest) = rows.as_chunks::<{ INTERLEAVED * BLOCK }>();
-        let mut last = [0; INTERLEAVED * BLOCK];
-        last[..rest.len()].copy_from_slice(rest);
-        let mut groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
-        for (rows, group) in whole.iter().zip(&mut groups) {
-            interleave::<L>(rows, group, stride, at);
-        }
-        if let Some(group) = groups.next().filter(|_| !rest.is_empty()) {
-            interleave::<L>(&last, group, stride, at);
-        }
+/// Pairs of rows of one panel, `stride` integers apart, from integer `at` on.
+#[inline(always)]
+fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
+    let (whole, rest) = rows.as_chunks::<{ INTERLEAVED * BLOCK }>();
+    let mut last = [0; INTERLEAVED * BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
+    for (rows, group) in whole.iter().zip(&mut groups) {
+        interleave::<L>(rows, group, stride, at);
+    }
+    if let Some(group) = groups.next().filter(|_| !rest.is_empty()) {
+        interleave::<L>(&last, group, stride, at);
     }
 }
 
@@ -189,14 +229,32 @@ fn interleave<L: Lanes>(rows: &[i16; INTERLEAVED * BLOCK], group: &mut [i32], st
     L::interleave(rows, [first.expect("eight pairs"), second.expect("eight pairs")]);
 }
 
-/// `sums := sums + residues` for balanced residues.
+/// `a + b` for balanced residues.
+///
+/// Unsigned, what lies outside of the range is larger by a prime taken off or added than without: the lesser counts.
+/// Damaged words become some others.
 #[inline(always)]
-pub fn add(prime: i32, sums: &mut [i16], residues: &[i16]) {
-    let (prime, half) = (prime as i16, (prime / 2) as i16);
-    for (sum, residue) in sums.iter_mut().zip(residues) {
-        // Damaged words may wrap, others lie far from the ends.
-        let whole = sum.wrapping_add(*residue);
-        let lower = if whole > half { whole.wrapping_sub(prime) } else { whole };
-        *sum = if whole < -half { whole.wrapping_add(prime) } else { lower };
+pub fn sum<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {
+    let (prime, half, mut sums) = (prime as u16, prime as u16 / 2, [0; N]);
+    for at in 0..N {
+        sums[at] = least(prime, (a[at] as u16).wrapping_add(b[at] as u16).wrapping_add(half)).wrapping_sub(half) as i16;
     }
+    sums
+}
+
+/// `a - b` for balanced residues.
+#[inline(always)]
+pub fn difference<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {
+    let (prime, half, mut sums) = (prime as u16, prime as u16 / 2, [0; N]);
+    for at in 0..N {
+        sums[at] = least(prime, (a[at] as u16).wrapping_sub(b[at] as u16).wrapping_add(half)).wrapping_sub(half) as i16;
+    }
+    sums
+}
+
+/// The least residue of an integer in `-p..2p`.
+#[inline(always)]
+fn least(prime: u16, integer: u16) -> u16 {
+    let integer = integer.min(integer.wrapping_add(prime));
+    integer.min(integer.wrapping_sub(prime))
 }

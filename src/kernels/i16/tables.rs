@@ -3,7 +3,8 @@
 //! Knows: big integers, once, while the tables are made. Does not know: matrices, instructions.
 #![forbid(unsafe_code)]
 
-use super::micro::{COLUMNS, Prime};
+use super::micro::{COLUMNS, Prime, pair};
+use super::product::Field;
 use crate::kernels::EngineSpec;
 use crate::kernels::radix::Digits;
 use crate::math::bound::{I16_LARGEST_DIGIT, I16_PRIME_BITS, I16_QUOTIENT_BITS, i16_digit_bits, i16_sum_pairs};
@@ -64,6 +65,35 @@ impl Table {
     }
 }
 
+/// A skew-orthogonal matrix of order 2, `(a, -b; b, a)` with `a^2 + b^2 = -1`, as pairs that rows are multiplied with;
+/// both are ready for Montgomery's reduction.
+#[derive(Clone, Copy)]
+pub struct Rotation {
+    /// For the first row of the result: `2^16 (a, b)`.
+    pub even: i32,
+    /// For the second one: `2^16 (-b, a)`.
+    pub odd: i32,
+}
+
+impl Rotation {
+    /// For an odd prime, modulo which -1 is a sum of two squares.
+    fn new(modulus: Modulus) -> Rotation {
+        let (a, b) = modulus.squares_of_minus_one();
+        let lifted = |residue: u64| modulus.balanced(modulus.multiply(residue, 1 << 16)) as i32;
+        let (a, b) = (lifted(a), lifted(b));
+        Rotation { even: pair(a, b), odd: pair(-b, a) }
+    }
+}
+
+/// What products modulo one prime need.
+#[derive(Clone, Copy)]
+pub struct Factors {
+    /// The prime, and when its sums are folded.
+    pub field: Field,
+    /// For the products of a matrix with itself.
+    pub rotation: Rotation,
+}
+
 /// The weights of two neighbouring primes as pairs.
 #[derive(Clone, Copy)]
 pub struct Weights {
@@ -81,8 +111,8 @@ pub struct Tables {
     pub moduli: Vec<u64>,
     /// The primes, ready for reductions, padded to whole groups.
     pub primes: Vec<[Prime; COLUMNS]>,
-    /// Rows of pairs after which sums are folded, for each prime.
-    pub intervals: Vec<usize>,
+    /// What products need of each prime.
+    pub factors: Vec<Factors>,
     /// Balanced digits of the scaled integers.
     pub operand: Digits,
     /// Pairs of digits after which sums are folded.
@@ -124,8 +154,8 @@ impl Tables {
         let share = |prime: u64| shares.balanced(&Integer::from(((1 << I16_QUOTIENT_BITS) + prime / 2) / prime));
         let share_rows: Vec<_> = moduli.iter().map(|&prime| share(prime)).collect();
         Tables {
-            primes: prime_groups(&moduli, &folds),
-            intervals: moduli.iter().zip(&folds).map(|(&prime, &fold)| interval(prime, fold)).collect(),
+            primes: prime_groups(&moduli),
+            factors: moduli.iter().zip(&folds).map(|(&prime, &fold)| factors(prime, fold)).collect(),
             operand,
             operand_interval: operand_interval(&moduli, &folds),
             radix_powers: radix_powers(operand, &moduli),
@@ -143,14 +173,20 @@ impl Tables {
         let primes = self.moduli.len() as u64;
         let tables = [&self.radix_powers, &self.quotients, &self.cofactors].map(Table::bytes);
         let groups = (self.primes.len() * COLUMNS * size_of::<Prime>()) as u64;
-        tables.into_iter().sum::<u64>() + 16 * primes + groups + (self.weights.len() * size_of::<Weights>()) as u64
+        let factors = self.factors.len() * size_of::<Factors>();
+        tables.into_iter().sum::<u64>()
+            + 8 * primes
+            + factors as u64
+            + groups
+            + (self.weights.len() * size_of::<Weights>()) as u64
     }
 }
 
-/// Rows of pairs whose products of balanced residues are summed before a fold.
-fn interval(prime: u64, fold: i64) -> usize {
+/// What products modulo `prime` need.
+fn factors(prime: u64, fold: i64) -> Factors {
     let half = (prime / 2) as u32;
-    i16_sum_pairs(half, half, fold.unsigned_abs() as u32)
+    let interval = i16_sum_pairs(half, half, fold.unsigned_abs() as u32);
+    Factors { field: Field { prime: Prime::new(prime), interval }, rotation: Rotation::new(Modulus::new(prime)) }
 }
 
 /// Digits of scaled integers of so many bits.
@@ -176,16 +212,13 @@ fn radix_powers(operand: Digits, moduli: &[u64]) -> Table {
 }
 
 /// Primes in groups; those past the last are the last one again.
-fn prime_groups(moduli: &[u64], folds: &[i64]) -> Vec<[Prime; COLUMNS]> {
-    let ready = |at: usize| {
-        let (prime, fold) = (moduli[at.min(moduli.len() - 1)], folds[at.min(moduli.len() - 1)]);
-        Prime { prime: prime as i32, fold: (fold as i32) << 16 | 1, inverse: 1.0 / prime as f32 }
-    };
+fn prime_groups(moduli: &[u64]) -> Vec<[Prime; COLUMNS]> {
+    let ready = |at: usize| Prime::new(moduli[at.min(moduli.len() - 1)]);
     (0..moduli.len().div_ceil(COLUMNS)).map(|group| std::array::from_fn(|at| ready(group * COLUMNS + at))).collect()
 }
 
 fn paired_weights(moduli: &[u64], weights: &[i64]) -> Vec<Weights> {
-    let pair = |low: i64, high: i64| (low as i32 & 0xffff) | (high as i32) << 16;
+    let pair = |low: i64, high: i64| pair(low as i32, high as i32);
     let both = |at: usize| {
         let of = |at: usize| match moduli.get(at) {
             Some(&prime) => (weights[at], prime as i64),

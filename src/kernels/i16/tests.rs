@@ -176,6 +176,37 @@ fn products_equal_integer_sums() {
 }
 
 #[test]
+fn products_of_several_levels_equal_integer_sums() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    let primes = i16_primes();
+    // Primes that are 1 and 3 modulo 4, the largest and the smallest; odd numbers of panels, rows of every remainder.
+    let spec = EngineSpec { operand_bits: 30, modulus_bits: i16_maximum_modulus_bits(), redundant: true };
+    for (isa, engine) in engines(spec) {
+        for (prime, rows) in [(0, 256), (1, 131), (463, 70), (464, 97), (855, 64), (854, 32)] {
+            let half = (primes[prime] / 2) as i64;
+            let extreme = |rng: &mut ChaCha8Rng| match rng.random_range(0..4) {
+                0 => half,
+                1 => -half,
+                _ => rng.random_range(-half..=half),
+            };
+            for (left, right) in [(96usize, 72usize), (65, 130), (150, 40)] {
+                let x = panels(rows, left.next_multiple_of(BLOCK), |_, _| extreme(&mut rng));
+                let y = panels(rows, right.next_multiple_of(BLOCK), |_, _| extreme(&mut rng));
+                for accumulate in [false, true] {
+                    let label = format!("{isa:?}, {rows} rows, {left} by {right}, prime {prime}, {accumulate}");
+                    let (triangle, grid) = (BlockGrid::triangle(left), BlockGrid::rectangle(left, right));
+                    let (all, every) = (0..triangle.len(), 0..grid.len());
+                    let gram = PlaneProduct { x: &x, y: &x, rows, grid: triangle, blocks: all, accumulate };
+                    check_product(&engine, prime, &gram, &label);
+                    let product = PlaneProduct { x: &x, y: &y, rows, grid, blocks: every, accumulate };
+                    check_product(&engine, prime, &product, &label);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn any_range_of_blocks_can_be_computed_alone() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let half = (i16_primes()[0] / 2) as i64;
@@ -209,7 +240,7 @@ fn the_largest_residues_everywhere_stay_exact() {
     for (isa, engine) in engines(spec) {
         for prime in [0, most, least, 463, 464, 855] {
             let half = (primes[prime] / 2) as i64;
-            let interval = engine.tables.intervals[prime];
+            let interval = engine.tables.factors[prime].field.interval;
             for rows in [2 * interval, 2 * interval + 2, 1030] {
                 for (index, sign) in patterns.iter().enumerate() {
                     let x = panels(rows, 24, |row, col| half * sign(row, col));

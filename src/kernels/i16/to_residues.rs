@@ -19,7 +19,7 @@ use crate::plan::BLOCK;
 use std::ops::Range;
 
 /// Strips of rows whose digits are held: as many neighbouring lines of a plane are written together.
-const STRIPS: usize = 4;
+const STRIPS: usize = 16;
 
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {

@@ -247,10 +247,33 @@ fn sums_of_sixteen_bits_fit_and_one_pair_more_does_not() {
         let largest = |pairs: u64| 2 * pairs * u64::from(left * right) + ((u64::from(fold) + 1) << 15) + (1 << 15);
         assert!(largest(pairs) < 1 << 31 && largest(pairs + 1) >= 1 << 31, "{left}, {right}, {fold}");
     }
-    // What is left after each fold, by the largest halves that it can meet.
-    let after = |sum: u64, fold: u64| (1u64 << 15) + ((sum + (1 << 15)) >> 16) * fold;
-    let folded = |folds: usize| (0..folds).fold((1u64 << 31) - 1 - (1 << 15), |sum, _| after(sum, 4095));
-    assert!(folded(I16_FOLDS) < 1 << 21 && folded(I16_FOLDS - 1) >= 1 << 21);
+}
+
+#[test]
+fn folded_sums_are_reduced_by_one_comparison() {
+    use crate::math::family_i16::i16_primes;
+    use crate::math::modulus::Modulus;
+    for &prime in i16_primes() {
+        let balanced = |bits: u32| Modulus::new(prime).balanced((1u64 << bits) % prime).unsigned_abs() as u32;
+        let sum = i16_lifted_sum(balanced(16), balanced(32), balanced(16));
+        assert!(i16_montgomery_fits(sum, prime), "{prime}");
+        // Two products of balanced residues, as a sum of two rows is.
+        assert!(i16_montgomery_fits(2 * (prime / 2).pow(2), prime), "{prime}");
+    }
+    // The edge, by all halves that there are: one more does not do.
+    let reduced = |sum: i64, prime: i64| {
+        let multiples = |lower: i64| (lower * prime) >> 16;
+        let (upper, odd) = ((sum + (1 << 15)) >> 16, [-(1i64 << 15), (1 << 15) - 1]);
+        odd.map(|lower| upper - multiples(lower) - 1)
+    };
+    for prime in [8191u64, 4099, 2053, 1031] {
+        let edge = (0..1u64 << 31).step_by(1 << 15).take_while(|&sum| i16_montgomery_fits(sum, prime)).last().unwrap();
+        let edge = (edge..).take_while(|&sum| i16_montgomery_fits(sum, prime)).last().unwrap() as i64;
+        let range = -(prime as i64)..prime as i64;
+        let fits =
+            |sum: i64| [sum, -sum].into_iter().flat_map(|sum| reduced(sum, prime as i64)).all(|s| range.contains(&s));
+        assert!(fits(edge) && !fits(edge + 1), "{prime}: {edge}");
+    }
 }
 
 #[test]

@@ -70,25 +70,9 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn narrow(self, to: &mut [i16]) {
-        assert!(to.len() >= Self::WIDTH);
-        // SAFETY: see the note on top of this module; the slice is long enough.
-        unsafe {
-            let (low, high) = (_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
-            _mm_storeu_si128(to.as_mut_ptr().cast(), _mm_packs_epi32(low, high));
-        }
-    }
-
-    #[inline(always)]
     fn multiply_add(self, a: Self, b: Self) -> Self {
         // SAFETY: see the note on top of this module.
         unsafe { Avx2(_mm256_add_epi32(self.0, _mm256_madd_epi16(a.0, b.0))) }
-    }
-
-    #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_sub_epi32(self.0, other.0)) }
     }
 
     #[inline(always)]
@@ -104,9 +88,28 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn times(self, factor: f32) -> Self {
+    fn low_halves(self, other: Self) -> Self {
         // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(self.0), _mm256_set1_ps(factor)))) }
+        unsafe {
+            let mask = _mm256_set1_epi32(0xffff);
+            Avx2(_mm256_packus_epi32(_mm256_and_si256(self.0, mask), _mm256_and_si256(other.0, mask)))
+        }
+    }
+
+    #[inline(always)]
+    fn high_halves(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_packs_epi32(_mm256_srai_epi32::<16>(self.0), _mm256_srai_epi32::<16>(other.0))) }
+    }
+
+    #[inline(always)]
+    fn store_halves(self, to: &mut [i16]) {
+        assert!(to.len() >= 2 * Self::WIDTH);
+        // SAFETY: see the note on top of this module; the slice is long enough.
+        unsafe {
+            let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(self.0);
+            _mm256_storeu_si256(to.as_mut_ptr().cast(), ordered);
+        }
     }
 
     #[inline(always)]
@@ -122,9 +125,27 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn multiply_halves_top(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_mulhi_epi16(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    fn add_halves(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_add_epi16(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     fn sub_halves(self, other: Self) -> Self {
         // SAFETY: see the note on top of this module.
         unsafe { Avx2(_mm256_sub_epi16(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    fn min_halves(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Avx2(_mm256_min_epu16(self.0, other.0)) }
     }
 
     #[inline(always)]
@@ -187,23 +208,10 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
-            fn narrow(self, to: &mut [i16]) {
-                assert!(to.len() >= Self::WIDTH);
-                // SAFETY: see the note on top of this module; the slice is long enough.
-                unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi16(self.0)) }
-            }
-
-            #[inline(always)]
             fn multiply_add(self, a: Self, b: Self) -> Self {
                 let ($sum, $a, $b) = (self.0, a.0, b.0);
                 // SAFETY: see the note on top of this module.
                 unsafe { $lanes($multiply_add) }
-            }
-
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                // SAFETY: see the note on top of this module.
-                unsafe { $lanes(_mm512_sub_epi32(self.0, other.0)) }
             }
 
             #[inline(always)]
@@ -219,9 +227,29 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
-            fn times(self, factor: f32) -> Self {
+            fn low_halves(self, other: Self) -> Self {
                 // SAFETY: see the note on top of this module.
-                unsafe { $lanes(_mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(self.0), _mm512_set1_ps(factor)))) }
+                unsafe {
+                    let mask = _mm512_set1_epi32(0xffff);
+                    let (low, other) = (_mm512_and_si512(self.0, mask), _mm512_and_si512(other.0, mask));
+                    $lanes(_mm512_packus_epi32(low, other))
+                }
+            }
+
+            #[inline(always)]
+            fn high_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_packs_epi32(_mm512_srai_epi32::<16>(self.0), _mm512_srai_epi32::<16>(other.0))) }
+            }
+
+            #[inline(always)]
+            fn store_halves(self, to: &mut [i16]) {
+                assert!(to.len() >= 2 * Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe {
+                    let order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
+                    _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_permutexvar_epi64(order, self.0));
+                }
             }
 
             #[inline(always)]
@@ -237,9 +265,27 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
+            fn multiply_halves_top(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_mulhi_epi16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn add_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_add_epi16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
             fn sub_halves(self, other: Self) -> Self {
                 // SAFETY: see the note on top of this module.
                 unsafe { $lanes(_mm512_sub_epi16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn min_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_min_epu16(self.0, other.0)) }
             }
 
             #[inline(always)]

@@ -21,15 +21,17 @@ mod to_residues;
 mod transpose;
 
 use crate::error::{Error, Result};
+use crate::kernels::area::{Area, Target};
 use crate::kernels::dots::{DotSource, FixedVector};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
+use crate::math::processor::{Level, level, processor_has};
 use crate::plan::{BLOCK, BlockGrid};
-use levels::{Area, Field, Work};
+use levels::{Field, Work};
 use micro::Fold;
-use product::{Next, Operands, Panels, Store, Target};
+use product::{Next, Operands, Panels, Store};
 use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,12 +44,10 @@ static KERNEL: Ifma52 = Ifma52(());
 
 /// The kernel, where the CPU has AVX-512 F, BW, DQ, VL, VBMI and IFMA.
 pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
-    let has = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("avx512ifma");
+    if level() < Level::Native {
+        return Err("SUNZI_CPU hides AVX-512 IFMA");
+    }
+    let has = processor_has!(Native: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512ifma");
     if has { Ok(&KERNEL) } else { Err("this CPU lacks AVX-512 IFMA or VBMI") }
 }
 

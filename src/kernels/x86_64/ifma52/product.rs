@@ -5,6 +5,7 @@
 
 pub use super::micro::Store;
 use super::micro::{Fold, Tile, tile};
+use crate::kernels::area::Target;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::ops::Range;
 
@@ -74,45 +75,6 @@ pub struct Operands<'a> {
     pub next: Option<Next>,
 }
 
-/// The blocks of C to compute: those of `blocks` whose row and column lie in the windows.
-#[derive(Clone)]
-pub struct Target {
-    /// Blocks of the whole plane.
-    pub grid: BlockGrid,
-    /// Linear indices of the blocks that the slice C holds.
-    pub blocks: Range<usize>,
-    /// Block rows.
-    pub row_window: Range<usize>,
-    /// Block columns.
-    pub col_window: Range<usize>,
-    /// Block row and block column to which panel 0 of X and of Y belong.
-    pub origin: (usize, usize),
-}
-
-impl Target {
-    /// All blocks of `blocks`.
-    pub fn new(grid: BlockGrid, blocks: Range<usize>) -> Target {
-        Target { grid, blocks, row_window: 0..grid.rows, col_window: 0..grid.cols, origin: (0, 0) }
-    }
-
-    /// The whole plane.
-    pub fn whole(grid: BlockGrid) -> Target {
-        Target::new(grid, 0..grid.len())
-    }
-
-    /// Block rows of column `col` within `rows`, and where the first of them begins in C.
-    fn run(&self, col: usize, rows: &Range<usize>) -> (Range<usize>, usize) {
-        let present = self.grid.rows_in(col, &self.blocks);
-        let start = present.start.max(rows.start).max(self.row_window.start);
-        let end = present.end.min(rows.end).min(self.row_window.end);
-        if start >= end {
-            return (0..0, 0);
-        }
-        let linear = self.grid.column_start(col) + start - self.grid.first_row(col);
-        (start..end, (linear - self.blocks.start) * BLOCK_WORDS)
-    }
-}
-
 /// Rows of each of the fewest equal pieces of at most `most` rows, a multiple of 4; the last piece may have fewer.
 pub fn depth_of_passes(rows: usize, most: usize) -> usize {
     rows.div_ceil(rows.div_ceil(most).max(1)).next_multiple_of(4)
@@ -132,15 +94,14 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
     assert!(c.len() == blocks.len() * BLOCK_WORDS);
     if rows == 0 && into == Store::Overwrite {
         for col in col_window.clone() {
-            let (run, offset) = target.run(col, row_window);
-            c[offset..][..run.len() * BLOCK_WORDS].fill(0);
+            let (run, first) = target.run(col, row_window);
+            c[first * BLOCK_WORDS..][..run.len() * BLOCK_WORDS].fill(0);
         }
     }
     if rows == 0 || blocks.is_empty() {
         return;
     }
-    let columns = grid.column_of(blocks.start)..grid.column_of(blocks.end - 1) + 1;
-    let columns = columns.start.max(col_window.start)..columns.end.min(col_window.end);
+    let columns = target.columns();
     let step = depth_of_passes(rows, KC);
     let group_panels = row_window.len().div_ceil(row_window.len().div_ceil(MC_PANELS).max(1)).max(1);
     for first in (0..rows).step_by(step) {
@@ -156,8 +117,8 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
                 _ => Ahead::new(x, panels(row_window.start), later..(later + step).min(rows)),
             };
             for col in columns.clone() {
-                let (run, offset) = target.run(col, &group);
-                let column = &mut c[offset..][..run.len() * BLOCK_WORDS];
+                let (run, first) = target.run(col, &group);
+                let column = &mut c[first * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
                 if run.is_empty() {
                     continue;
                 }

@@ -5,56 +5,9 @@
 mod symmetric;
 mod winograd;
 
+use crate::kernels::area::Area;
 use crate::kernels::x86_64::ifma52::micro::Fold;
-use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, Target, depth_of_passes, multiply};
-use crate::plan::BlockGrid;
-use std::ops::Range;
-
-/// A rectangle of blocks of a plane, or a triangle on its diagonal.
-#[derive(Clone)]
-pub struct Area {
-    /// Blocks of the whole plane.
-    pub grid: BlockGrid,
-    /// Block rows.
-    pub rows: Range<usize>,
-    /// Block columns.
-    pub cols: Range<usize>,
-}
-
-impl Area {
-    /// The whole plane.
-    pub fn whole(grid: BlockGrid) -> Area {
-        Area { grid, rows: 0..grid.rows, cols: 0..grid.cols }
-    }
-
-    /// The part in the given block rows and columns, counted from where the area begins.
-    pub fn part(&self, rows: Range<usize>, cols: Range<usize>) -> Area {
-        let (row, col) = (self.rows.start, self.cols.start);
-        Area { rows: row + rows.start..row + rows.end, cols: col + cols.start..col + cols.end, ..self.clone() }
-    }
-
-    /// Block rows and block columns.
-    pub fn panels(&self) -> (usize, usize) {
-        (self.rows.len(), self.cols.len())
-    }
-
-    /// Whether only the blocks on and below the diagonal exist.
-    pub fn is_triangle(&self) -> bool {
-        self.grid.triangle && self.rows == self.cols
-    }
-
-    /// Linear index in the plane of a block, counted from where the area begins.
-    pub fn index(&self, row: usize, col: usize) -> usize {
-        self.grid.index(self.rows.start + row, self.cols.start + col)
-    }
-
-    /// The blocks of the area in the given block rows and columns; the operands begin where the area does.
-    pub fn target(&self, rows: Range<usize>, cols: Range<usize>) -> Target {
-        let part = self.part(rows, cols);
-        let origin = (self.rows.start, self.cols.start);
-        Target { row_window: part.rows, col_window: part.cols, origin, ..Target::whole(self.grid) }
-    }
-}
+use crate::kernels::x86_64::ifma52::product::{KC, Operands, Store, depth_of_passes, multiply};
 
 /// Where a product goes, and what it may overwrite on the way.
 pub struct Work<'a> {

@@ -7,7 +7,8 @@
 //! Three of the products are triangles: 3.5 half-size squares instead of 4. P2 and P3 go straight into C11 and C21.
 //! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 
-use super::{Area, Field, Work, multiply_area, slab_rows};
+use super::{Field, Work, multiply_area, slab_rows};
+use crate::kernels::area::Area;
 use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};

@@ -7,7 +7,8 @@
 //! P2, P3 and P4 go straight into C11, C12 and C21. The sums are formed slab by slab, so that they stay in cache.
 //! Source: Winograd 1971; Strassen 1969.
 
-use super::{Area, Field, Work, multiply_area, slab_rows};
+use super::{Field, Work, multiply_area, slab_rows};
+use crate::kernels::area::Area;
 use crate::kernels::x86_64::ifma52::blocks::{Block, add_blocks, load_block, store_block};
 use crate::kernels::x86_64::ifma52::micro::Fold;
 use crate::kernels::x86_64::ifma52::product::{MC_PANELS, Next, Operands, Store, multiply};

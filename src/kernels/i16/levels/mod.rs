@@ -1,0 +1,107 @@
+//! Chooses for each product, whole or part of a larger one, between the classical way and the sub-cubic schemes.
+//!
+//! `symmetric` and `winograd` call back here for their own products, so that large ones use several levels.
+#![forbid(unsafe_code)]
+
+mod sums;
+mod symmetric;
+mod winograd;
+
+use super::lanes::Isa;
+use super::product::{self, Multiply, Operands, depth_of_passes};
+use super::tables::Factors;
+use crate::kernels::area::{Area, Target};
+use crate::plan::BLOCK_WORDS;
+
+/// Most rows of each half that are added up at a time, so that the sums stay in a cache.
+const SLAB_ROWS: usize = 2048;
+
+/// Fewest panels on either side for which a level pays (measured). Unit tests see several levels of small products.
+const LEAST_PANELS: usize = if cfg!(test) { 4 } else { 40 };
+
+/// Fewest rows for which a level pays: results are combined once a product.
+const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 1024 };
+
+/// Residues of 16 bits in a word.
+const RESIDUES_PER_WORD: usize = 4;
+
+/// Where a product goes, and what it may overwrite on the way.
+pub struct Work<'a> {
+    /// The plane.
+    pub c: &'a mut [i16],
+    /// Whether C keeps what it holds.
+    pub adds: bool,
+    /// At least [`scratch_words`] words.
+    pub scratch: &'a mut [u64],
+}
+
+/// What the products of one prime have in common.
+#[derive(Clone, Copy)]
+pub struct Modular<'a> {
+    /// What multiplies.
+    pub isa: Isa,
+    /// The prime and what belongs to it.
+    pub factors: &'a Factors,
+}
+
+impl Modular<'_> {
+    /// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`, block by block.
+    pub fn multiply(self, operands: Operands<'_>, target: &Target, Work { c, adds, scratch }: Work<'_>) {
+        Multiply { field: self.factors.field, operands, target, c, adds, scratch }.run_on(self.isa);
+    }
+}
+
+/// How one product is done.
+#[derive(Clone, Copy)]
+enum Scheme {
+    /// Block by block.
+    Classical,
+    /// Five products of parts, for a triangle: see `symmetric`.
+    Symmetric,
+    /// Seven products of parts, for a rectangle: see `winograd`.
+    Winograd,
+}
+
+impl Scheme {
+    /// For a product over `rows` rows into an area of `m x n` panels.
+    fn choose(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
+        match rows >= LEAST_ROWS && m.min(n) >= LEAST_PANELS {
+            true if triangle => Scheme::Symmetric,
+            true => Scheme::Winograd,
+            false => Scheme::Classical,
+        }
+    }
+}
+
+/// Words of scratch for a product over `rows` rows into an area of this many panels.
+pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
+    let schemes = match Scheme::choose(rows, panels, triangle) {
+        Scheme::Classical => 0,
+        Scheme::Symmetric => symmetric::scratch_words(rows, panels.0),
+        Scheme::Winograd => winograd::scratch_words(rows, panels),
+    };
+    // What is left over is done classically, over all rows and over the few last ones.
+    schemes.max(product::scratch_words(rows, panels.1))
+}
+
+/// Rows of each half that one slab takes.
+fn slab_rows(half_rows: usize) -> usize {
+    depth_of_passes(half_rows, SLAB_ROWS)
+}
+
+/// Words of a plane of so many blocks.
+fn plane_words(blocks: usize) -> usize {
+    blocks * BLOCK_WORDS / RESIDUES_PER_WORD
+}
+
+/// `C := C + X^T Y` or `C := X^T Y` on an area.
+pub fn multiply_area(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
+    match Scheme::choose(operands.rows, area.panels(), area.is_triangle()) {
+        Scheme::Classical => {
+            let (m, n) = area.panels();
+            modular.multiply(operands, &area.target(0..m, 0..n), work);
+        }
+        Scheme::Symmetric => symmetric::multiply_triangle(modular, operands, area, work),
+        Scheme::Winograd => winograd::multiply_rectangle(modular, operands, area, work),
+    }
+}

@@ -1,0 +1,119 @@
+//! `X^T X` by five block products: one level below the classical count, exact modulo any odd prime.
+//!
+//! With `A = X^T` in halves of columns and of rows, and `Y` with `Y Y^T = -1`:
+//! `S1 = (A21 - A11) Y`, `S2 = A22 - A21 Y`, `S3 = S1 - A22`, `S4 = S3 + A12`;
+//! `P1 = A11 A11^T`, `P2 = A12 A12^T`, `P3 = A22 S4^T`, `P4 = S1 S2^T`, `P5 = S3 S3^T`;
+//! `C11 = P1 + P2`, `C21 = P1 + P5 + P4 + P3`, `C22 = P1 + P5 + P4 + P4^T`.
+//! Three of the products are triangles: 3.5 half-size squares instead of 4. P2 and P3 go straight into C11 and C21.
+//! `Y` is made of blocks `(a, -b; b, a)` on its diagonal with `a^2 + b^2 = -1`, which act on pairs of rows.
+//! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
+#![forbid(unsafe_code)]
+
+use super::sums::{FormSums, Symmetric, formed};
+use super::{Modular, RESIDUES_PER_WORD, Work, multiply_area, plane_words, slab_rows};
+use crate::kernels::area::Area;
+use crate::kernels::i16::lanes::INTERLEAVED;
+use crate::kernels::i16::product::{Operands, sum};
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+
+/// Words of scratch.
+pub fn scratch_words(rows: usize, panels: usize) -> usize {
+    let half = Halves::new(rows, panels);
+    let inner = |triangle| super::scratch_words(half.slab, (half.panels, half.panels), triangle);
+    let own = 2 * plane_words(half.triangle.len()) + plane_words(half.square.len()) + half.sum_words();
+    own + inner(true).max(inner(false))
+}
+
+/// How the operand is cut; the odd panel and the few rows that may be left are done classically.
+struct Halves {
+    panels: usize,
+    rows: usize,
+    slab: usize,
+    triangle: BlockGrid,
+    square: BlockGrid,
+}
+
+impl Halves {
+    fn new(rows: usize, panels: usize) -> Halves {
+        let (panels, rows) = (panels / 2, rows / 2 / INTERLEAVED * INTERLEAVED);
+        let columns = panels * BLOCK;
+        let (triangle, square) = (BlockGrid::triangle(columns), BlockGrid::rectangle(columns, columns));
+        Halves { panels, rows, slab: slab_rows(rows), triangle, square }
+    }
+
+    fn sum_words(&self) -> usize {
+        4 * self.panels * self.slab * BLOCK / RESIDUES_PER_WORD
+    }
+}
+
+/// `C := C + X^T X` or `C := X^T X` for a triangle.
+pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
+    let Work { c, adds, scratch } = work;
+    let half = Halves::new(operands.rows, area.rows.len());
+    let Operands { x, rows, .. } = operands;
+    let (triangle_words, h) = (plane_words(half.triangle.len()), half.panels);
+    let (products, rest) = scratch.split_at_mut(2 * triangle_words + plane_words(half.square.len()));
+    let (p1, others) = bytemuck::cast_slice_mut::<u64, i16>(products).split_at_mut(half.triangle.len() * BLOCK_WORDS);
+    let (p5, p4) = others.split_at_mut(half.triangle.len() * BLOCK_WORDS);
+    let (sums, inner) = rest.split_at_mut(half.sum_words());
+    let sums: &mut [i16] = bytemuck::cast_slice_mut(sums);
+    let (triangle, square) = (Area::whole(half.triangle), Area::whole(half.square));
+    let (top_left, bottom_left) = (area.part(0..h, 0..h), area.part(h..2 * h, 0..h));
+    let rule = || Symmetric { prime: modular.factors.field.prime, rotation: modular.factors.rotation };
+    for first in (0..half.rows).step_by(half.slab) {
+        let depth = half.slab.min(half.rows - first);
+        let (own, shared) = (first > 0, first > 0 || adds);
+        let (a11, a12) = (x.from(0, first), x.from(0, half.rows + first));
+        let (a21, a22) = (x.from(h, first), x.from(h, half.rows + first));
+        let sums = &mut sums[..4 * h * depth * BLOCK];
+        modular.isa.run(FormSums { rule: rule(), parts: [a11, a12, a21, a22], panels: h, depth, out: &mut *sums });
+        let [s1, s2, s3, s4] = [0, 1, 2, 3].map(|number| formed(sums, number, depth));
+        let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
+            multiply_area(modular, Operands { x, y, rows: depth }, area, Work { c, adds, scratch: inner });
+        };
+        part(a11, a11, &triangle, p1, own);
+        part(a12, a12, &top_left, c, shared);
+        part(a22, s4, &bottom_left, c, shared);
+        part(s3, s3, &triangle, p5, own);
+        part(s1, s2, &square, p4, own);
+    }
+    combine(modular.factors.field.prime.value(), &half, [p1, p4, p5], area, (&mut *c, adds));
+    let (done, panels) = (2 * half.panels, area.rows.len());
+    if done < panels {
+        let target = area.target(done..panels, 0..panels);
+        modular.multiply(operands, &target, Work { c: &mut *c, adds, scratch: &mut *scratch });
+    }
+    if 2 * half.rows < rows {
+        let end = x.from(0, 2 * half.rows);
+        let last = Operands { x: end, y: end, rows: rows - 2 * half.rows };
+        modular.multiply(last, &area.target(0..done, 0..done), Work { c, adds: true, scratch });
+    }
+}
+
+/// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.
+fn combine(prime: i16, half: &Halves, products: [&mut [i16]; 3], area: &Area, (c, adds): (&mut [i16], bool)) {
+    let [p1, p4, p5] = products.map(|product| product.as_chunks::<BLOCK_WORDS>().0);
+    let (c, h) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.panels);
+    let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
+        let block = &mut c[area.index(row, col)];
+        *block = if adds { sum(prime, block, value) } else { *value };
+    };
+    for col in 0..h {
+        for row in 0..h {
+            let lower = half.triangle.index(row.max(col), row.min(col));
+            let symmetric = sum(prime, &p1[lower], &p5[lower]);
+            let mirrored = if row < col { transpose(&symmetric) } else { symmetric };
+            let both = sum(prime, &mirrored, &p4[half.square.index(row, col)]);
+            store(h + row, col, &both, true);
+            if row >= col {
+                let across = transpose(&p4[half.square.index(col, row)]);
+                store(h + row, h + col, &sum(prime, &both, &across), adds);
+                store(row, col, &p1[lower], true);
+            }
+        }
+    }
+}
+
+fn transpose(block: &[i16; BLOCK_WORDS]) -> [i16; BLOCK_WORDS] {
+    std::array::from_fn(|at| block[at % BLOCK * BLOCK + at / BLOCK])
+}

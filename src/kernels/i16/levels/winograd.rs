@@ -1,0 +1,115 @@
+//! `X^T Y` by seven block products: one level of Strassen's method in Winograd's form, exact modulo a prime.
+//!
+//! With `A = X^T` and `B = Y` in halves: `S1 = A21 + A22`, `S2 = S1 - A11`, `S3 = A11 - A21`, `S4 = A12 - S2`;
+//! `T1 = B12 - B11`, `T2 = B22 - T1`, `T3 = B22 - B12`, `T4 = B21 - T2`;
+//! `P1 = A11 B11`, `P2 = A12 B21`, `P3 = S4 B22`, `P4 = A22 T4`, `P5 = S1 T1`, `P6 = S2 T2`, `P7 = S3 T3`;
+//! `C11 = P1 + P2`, `C12 = P1 + P6 + P5 + P3`, `C21 = P1 + P6 + P7 + P4`, `C22 = P1 + P6 + P7 + P5`.
+//! P2, P3 and P4 go straight into C11, C12 and C21. The sums are formed slab by slab, so that they stay in cache.
+//! Source: Winograd 1971; Strassen 1969.
+#![forbid(unsafe_code)]
+
+use super::sums::{FormSums, WinogradLeft, WinogradRight, formed};
+use super::{Modular, RESIDUES_PER_WORD, Work, multiply_area, plane_words, slab_rows};
+use crate::kernels::area::Area;
+use crate::kernels::i16::lanes::INTERLEAVED;
+use crate::kernels::i16::product::{Operands, sum};
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+
+/// Words of scratch.
+pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
+    let half = Halves::new(rows, panels);
+    4 * plane_words(half.quarter.len())
+        + half.sum_words()
+        + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
+}
+
+/// How the operands are cut; the odd panels and the few rows that may be left are done classically.
+struct Halves {
+    x_panels: usize,
+    y_panels: usize,
+    rows: usize,
+    slab: usize,
+    quarter: BlockGrid,
+}
+
+impl Halves {
+    fn new(rows: usize, (m, n): (usize, usize)) -> Halves {
+        let (x_panels, y_panels, rows) = (m / 2, n / 2, rows / 2 / INTERLEAVED * INTERLEAVED);
+        let quarter = BlockGrid::rectangle(x_panels * BLOCK, y_panels * BLOCK);
+        Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter }
+    }
+
+    fn sum_words(&self) -> usize {
+        4 * (self.x_panels + self.y_panels) * self.slab * BLOCK / RESIDUES_PER_WORD
+    }
+}
+
+/// `C := C + X^T Y` or `C := X^T Y` for a rectangle.
+pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
+    let Work { c, adds, scratch } = work;
+    let half = Halves::new(operands.rows, area.panels());
+    let Operands { x, y, rows } = operands;
+    let (products, rest) = scratch.split_at_mut(4 * plane_words(half.quarter.len()));
+    let products: &mut [i16] = bytemuck::cast_slice_mut(products);
+    let (sums, inner) = rest.split_at_mut(half.sum_words());
+    let sums: &mut [i16] = bytemuck::cast_slice_mut(sums);
+    let (quarter, m, n) = (Area::whole(half.quarter), half.x_panels, half.y_panels);
+    let corner = |row: usize, col: usize| area.part(row * m..(row + 1) * m, col * n..(col + 1) * n);
+    let prime = modular.factors.field.prime;
+    for first in (0..half.rows).step_by(half.slab) {
+        let depth = half.slab.min(half.rows - first);
+        let (own, shared, second) = (first > 0, first > 0 || adds, half.rows + first);
+        let a = [x.from(0, first), x.from(0, second), x.from(m, first), x.from(m, second)];
+        let b = [y.from(0, first), y.from(n, first), y.from(0, second), y.from(n, second)];
+        let (left, right) = sums.split_at_mut(4 * m * depth * BLOCK);
+        let right = &mut right[..4 * n * depth * BLOCK];
+        modular.isa.run(FormSums { rule: WinogradLeft(prime), parts: a, panels: m, depth, out: &mut *left });
+        modular.isa.run(FormSums { rule: WinogradRight(prime), parts: b, panels: n, depth, out: &mut *right });
+        let [s1, s2, s3, s4] = [0, 1, 2, 3].map(|number| formed(left, number, depth));
+        let [t1, t2, t3, t4] = [0, 1, 2, 3].map(|number| formed(right, number, depth));
+        let mut own_products = products.chunks_exact_mut(half.quarter.len() * BLOCK_WORDS);
+        let [p1, p5, p6, p7] = std::array::from_fn(|_| own_products.next().expect("scratch holds four products"));
+        let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
+            multiply_area(modular, Operands { x, y, rows: depth }, area, Work { c, adds, scratch: inner });
+        };
+        part(a[0], b[0], &quarter, p1, own);
+        part(a[1], b[2], &corner(0, 0), c, shared);
+        part(a[3], t4, &corner(1, 0), c, shared);
+        part(s4, b[3], &corner(0, 1), c, shared);
+        part(s1, t1, &quarter, p5, own);
+        part(s2, t2, &quarter, p6, own);
+        part(s3, t3, &quarter, p7, own);
+    }
+    combine(prime.value(), &half, products, area, (&mut *c, adds));
+    let ((m, n), (rows_done, cols_done)) = (area.panels(), (2 * half.x_panels, 2 * half.y_panels));
+    for target in [area.target(rows_done..m, 0..n), area.target(0..rows_done, cols_done..n)] {
+        modular.multiply(operands, &target, Work { c: &mut *c, adds, scratch: &mut *scratch });
+    }
+    if 2 * half.rows < rows {
+        let (x, y) = (x.from(0, 2 * half.rows), y.from(0, 2 * half.rows));
+        let last = Operands { x, y, rows: rows - 2 * half.rows };
+        modular.multiply(last, &area.target(0..rows_done, 0..cols_done), Work { c, adds: true, scratch });
+    }
+}
+
+/// Adds to C what the products in scratch hold: three of its quarters have P2, P3 and P4 already.
+fn combine(prime: i16, half: &Halves, products: &[i16], area: &Area, (c, adds): (&mut [i16], bool)) {
+    let (c, size) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.quarter.len());
+    let products = products.as_chunks::<BLOCK_WORDS>().0;
+    let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
+        let block = &mut c[area.index(row, col)];
+        *block = if adds { sum(prime, block, value) } else { *value };
+    };
+    for col in 0..half.y_panels {
+        for row in 0..half.x_panels {
+            let index = half.quarter.index(row, col);
+            let [p1, p5, p6, p7] = [0, 1, 2, 3].map(|number| &products[number * size + index]);
+            let u2 = sum(prime, p1, p6);
+            let u3 = sum(prime, &u2, p7);
+            store(row, col, p1, true);
+            store(row, half.y_panels + col, &sum(prime, &u2, p5), true);
+            store(half.x_panels + row, col, &u3, true);
+            store(half.x_panels + row, half.y_panels + col, &sum(prime, &u3, p5), adds);
+        }
+    }
+}
