@@ -82,10 +82,12 @@ pub fn pair(low: i32, high: i32) -> i32 {
 /// Pairs of rows of the left operand, `stride` integers apart.
 #[derive(Clone, Copy)]
 pub struct Strip<'a> {
-    /// The first row's first integer begins the slice.
+    /// Whole rows of pairs.
     pub words: &'a [i32],
     /// From one row to the next.
     pub stride: usize,
+    /// Integers of each row before those that are multiplied.
+    pub skipped: usize,
 }
 
 /// `sums + left^T right`, for columns `first..first + C`. By value: sums behind a reference would be stored each time.
@@ -96,8 +98,9 @@ fn multiply_add<L: Lanes, const V: usize, const C: usize>(
     right: &[[i32; COLUMNS]],
     first: usize,
 ) -> [[L; V]; C] {
-    for (row, factors) in right.iter().enumerate() {
-        let words = &left.words[row * left.stride..][..V * L::WIDTH];
+    // Whole rows, so that no bound is checked in the loop.
+    for (row, factors) in left.words.chunks_exact(left.stride).zip(right) {
+        let words = &row[left.skipped..left.skipped + V * L::WIDTH];
         let mut lanes = [L::splat(0); V];
         for v in 0..V {
             lanes[v] = L::load(&words[v * L::WIDTH..]);

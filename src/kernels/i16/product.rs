@@ -194,7 +194,7 @@ impl Pass<'_> {
         let panels = L::WIDTH / BLOCK;
         let skipped = run.start / panels;
         let vectors = run.end.div_ceil(panels) - skipped;
-        let strip = Strip { words: &left[skipped * L::WIDTH..], stride: V * L::WIDTH };
+        let strip = Strip { words: left, stride: V * L::WIDTH, skipped: skipped * L::WIDTH };
         residues::<L, V, C>(vectors, (strip, right), (&self.moduli.0, self.moduli.1), tile);
         let at = (run.start - skipped * panels) * BLOCK;
         let prime = self.moduli.0[0].value();

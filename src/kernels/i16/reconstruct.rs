@@ -108,12 +108,12 @@ fn multiply<L: Lanes, const V: usize, const C: usize>(weighted: &[i32], table: &
         let out = &mut out[group * COLUMNS * BLOCK_ENTRIES..][..COLUMNS * BLOCK_ENTRIES];
         let mut first = 0;
         while first + V * L::WIDTH <= BLOCK_ENTRIES {
-            let strip = Strip { words: &weighted[first..], stride: BLOCK_ENTRIES };
+            let strip = Strip { words: weighted, stride: BLOCK_ENTRIES, skipped: first };
             sums::<L, V, C>(strip, table.group(group), (&mut out[first..], BLOCK_ENTRIES));
             first += V * L::WIDTH;
         }
         while first < BLOCK_ENTRIES {
-            let strip = Strip { words: &weighted[first..], stride: BLOCK_ENTRIES };
+            let strip = Strip { words: weighted, stride: BLOCK_ENTRIES, skipped: first };
             sums::<L, 1, C>(strip, table.group(group), (&mut out[first..], BLOCK_ENTRIES));
             first += L::WIDTH;
         }

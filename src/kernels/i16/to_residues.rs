@@ -70,7 +70,7 @@ impl Task for ToResidues<'_, '_> {
                 let (factors, moduli) =
                     (tables.radix_powers.group(group), (&tables.primes[group], tables.operand_interval));
                 for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
-                    let strip = Strip { words: digits, stride: lanes };
+                    let strip = Strip { words: digits, stride: lanes, skipped: 0 };
                     residues::<L, V, C>(V, (strip, factors), moduli, &mut tile);
                     let entries = start * BLOCK..((start + strip_rows) * BLOCK).min(rows * BLOCK);
                     for (prime, column) in (group * COLUMNS..).zip(&tile.residues) {
