@@ -2,6 +2,7 @@
 
 use crate::baselines::openblas_core;
 use serde::Serialize;
+use sunzi::advanced::math::processor::{Level, level};
 use sunzi::advanced::store::available_bytes;
 
 /// Environment variable that overrides OpenBLAS's own choice of kernels, read before `main`.
@@ -19,7 +20,7 @@ pub struct Machine {
     pub architecture: &'static str,
     /// Processors that the process may use.
     pub processors: usize,
-    /// Those of the CPU's abilities that kernels ask for.
+    /// Those of the CPU's abilities that kernels ask for and `SUNZI_CPU` does not hide.
     pub features: Vec<&'static str>,
     /// Memory that can be taken now.
     pub available_bytes: Option<u64>,
@@ -65,14 +66,22 @@ pub fn has_avx512() -> bool {
 }
 
 /// Starts the program anew where OpenBLAS runs below this CPU's abilities: without `OPENBLAS_CORETYPE` where that is
-/// set, else (an OpenBLAS too old to know the CPU) with `SKYLAKEX` in it.
+/// set, else (an OpenBLAS too old to know the CPU) with `SKYLAKEX` in it. Where `SUNZI_CPU` hides AVX-512, with
+/// `HASWELL`, so that a baseline has no more than the library.
 ///
 /// OpenBLAS reads the variable when it is loaded, so nothing less helps. Where it cannot be helped `note` says why;
 /// else nothing is said, as the benchmark names the kernels that run. Comes back where there is nothing to do, or
 /// nothing left to try.
 pub fn restart_with_strong_blas(note: impl Fn(&str)) {
-    let Some(core) = openblas_core().filter(|core| has_avx512() && is_weak_core(core)) else { return };
+    let Some(core) = openblas_core() else { return };
     let value = match std::env::var(OPENBLAS_CORE_VARIABLE) {
+        // A measurement of what a lesser CPU would get.
+        Ok(value) if level() < Level::Avx512 && !is_weak_core(&core) && is_weak_core(&value) => {
+            note(&format!("OpenBLAS runs its {core} kernels in spite of {value}"));
+            return;
+        }
+        _ if level() < Level::Avx512 && !is_weak_core(&core) => Some("HASWELL"),
+        _ if !has_avx512() || !is_weak_core(&core) => return,
         Ok(value) if !is_weak_core(&value) => {
             note(&format!("OpenBLAS runs its {core} kernels, which waste AVX-512, in spite of {value}"));
             return;
@@ -96,15 +105,17 @@ pub fn restart_with_strong_blas(note: impl Fn(&str)) {
 #[cfg(target_arch = "x86_64")]
 fn features() -> Vec<&'static str> {
     let all = [
-        ("avx2", std::arch::is_x86_feature_detected!("avx2")),
-        ("fma", std::arch::is_x86_feature_detected!("fma")),
-        ("avx512f", std::arch::is_x86_feature_detected!("avx512f")),
-        ("avx512dq", std::arch::is_x86_feature_detected!("avx512dq")),
-        ("avx512vl", std::arch::is_x86_feature_detected!("avx512vl")),
-        ("avx512vbmi", std::arch::is_x86_feature_detected!("avx512vbmi")),
-        ("avx512ifma", std::arch::is_x86_feature_detected!("avx512ifma")),
+        (Level::Avx2, "avx2", std::arch::is_x86_feature_detected!("avx2")),
+        (Level::Avx2, "fma", std::arch::is_x86_feature_detected!("fma")),
+        (Level::Avx512, "avx512f", std::arch::is_x86_feature_detected!("avx512f")),
+        (Level::Avx512, "avx512bw", std::arch::is_x86_feature_detected!("avx512bw")),
+        (Level::Avx512, "avx512dq", std::arch::is_x86_feature_detected!("avx512dq")),
+        (Level::Avx512, "avx512vl", std::arch::is_x86_feature_detected!("avx512vl")),
+        (Level::Vnni, "avx512vnni", std::arch::is_x86_feature_detected!("avx512vnni")),
+        (Level::Native, "avx512vbmi", std::arch::is_x86_feature_detected!("avx512vbmi")),
+        (Level::Native, "avx512ifma", std::arch::is_x86_feature_detected!("avx512ifma")),
     ];
-    all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
+    all.into_iter().filter(|(least, _, has)| *has && level() >= *least).map(|(_, name, _)| name).collect()
 }
 
 #[cfg(not(target_arch = "x86_64"))]

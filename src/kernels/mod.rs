@@ -58,6 +58,13 @@ pub trait PlaneKernel: Send + Sync {
     fn instructions(&self) -> Option<&'static str> {
         None
     }
+    /// Multiply-adds of residues that the calling thread could issue in a second if nothing else were in the way; the
+    /// best of `trials` runs of some milliseconds. `None` where that is not measured.
+    ///
+    /// Over the number of planes, the least time of a classical product: the limit that benchmarks quote.
+    fn issue_rate(&self, _trials: usize) -> Option<f64> {
+        None
+    }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).

@@ -1,29 +1,71 @@
-//! The least time an operation can take: its IFMA instructions and, for a solve, its reads of memory; nothing else.
+//! The least time an operation can take: its multiply-adds of residues and, for a solve, its reads of memory; nothing
+//! else.
 //!
-//! Classical products by residues take `multiply-adds * primes * 2 / 8` instructions with the least working precision
-//! and number of 52-bit primes that the bounds allow (docs/ALGORITHM.md, "The limit"); rates are those of all threads
-//! used, measured beside the runs.
+//! Classical products by residues take as many multiply-adds for each plane as on numbers, with the least working
+//! precision and number of primes that the bounds allow (docs/ALGORITHM.md, "The limit"). The limit is that of the
+//! family of moduli which is fastest on this CPU; rates are those of all threads used, measured beside the runs.
 
+use super::spread::Spread;
 use crate::baselines::Operation;
 use sunzi::advanced::kernels;
 use sunzi::advanced::math::bound::{
     cholesky_modulus_bits, cholesky_working_bits, ifma52_prime_count, modulus_bits, working_bits,
 };
+use sunzi::advanced::math::family_i16::i16_prime_count;
 use sunzi::advanced::store::room_for_threads;
 
 /// Trials of about 3 ms of which the best is one measurement of the rate.
 const RATE_TRIALS: usize = 4;
 
-/// Bits of a digit of the 52-bit multiplier.
-const DIGIT_BITS: u32 = 52;
+/// A family of moduli.
+struct Family {
+    kernel: &'static str,
+    /// Bits of a factor of one multiplication.
+    digit_bits: u32,
+    /// Planes whose moduli exceed so many bits.
+    planes: fn(u32) -> usize,
+}
 
-/// What the machine can do in a second.
-#[derive(Clone, Copy, Debug)]
-pub struct Rates {
-    /// IFMA instructions.
-    pub instructions: f64,
-    /// Bytes read from memory.
-    pub read_bytes: f64,
+/// Those whose issue rate is measured. Doubles are left out: a multiplication of 16-bit pairs does more on every CPU
+/// that multiplies doubles in vectors.
+const FAMILIES: [Family; 2] = [
+    Family { kernel: "ifma52", digit_bits: 52, planes: ifma52_prime_count },
+    Family { kernel: "i16", digit_bits: 13, planes: i16_prime_count },
+];
+
+/// Multiply-adds of residues a second of all threads used, for each of the families; 0 where the CPU lacks it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IssueRates(pub [f64; FAMILIES.len()]);
+
+impl IssueRates {
+    /// Measures `threads` threads at work at the same time; `None` on a CPU without any of the families.
+    pub fn measure(threads: usize) -> Option<IssueRates> {
+        let rates = FAMILIES.map(|family| rate(family.kernel, threads).unwrap_or(0.0));
+        rates.iter().any(|&rate| rate > 0.0).then_some(IssueRates(rates))
+    }
+}
+
+/// Multiply-adds a second of one family.
+fn rate(kernel: &str, threads: usize) -> Option<f64> {
+    let kernel = kernels::by_name(kernel).ok()?;
+    if threads == 1 {
+        return kernel.issue_rate(RATE_TRIALS);
+    }
+    room_for_threads(threads).ok()?;
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| kernel.issue_rate(RATE_TRIALS))).collect();
+        workers.into_iter().map(|worker| worker.join().ok().flatten()).sum()
+    })
+}
+
+/// A limit, and what it rests on.
+pub struct LeastTime {
+    /// Seconds; 0 where there is nothing to do.
+    pub seconds: f64,
+    /// The kernel of the family.
+    pub kernel: &'static str,
+    /// Its multiply-adds a second.
+    pub multiply_adds: Spread,
 }
 
 /// An operation whose limit is asked for.
@@ -35,13 +77,21 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Seconds at these rates.
-    pub fn seconds(&self, rates: Rates) -> f64 {
-        let instructions = self.instructions() / rates.instructions;
-        match self.operation {
-            Operation::Solve if self.cols > 0 => instructions.max(2.0 * self.factor_bytes() / rates.read_bytes),
-            _ => instructions,
-        }
+    /// The least time over all families, at the medians of the rates measured, with `read_bytes` of memory read a
+    /// second; `None` where no rate was measured.
+    pub fn least(&self, rates: &[IssueRates], read_bytes: f64) -> Option<LeastTime> {
+        let of_family = |(number, family): (usize, &Family)| {
+            let measured: Vec<f64> = rates.iter().map(|rates| rates.0[number]).filter(|&rate| rate > 0.0).collect();
+            let multiply_adds = (!measured.is_empty()).then(|| Spread::of(&measured))?;
+            let products = self.multiply_adds(family) / multiply_adds.median;
+            let seconds = match self.operation {
+                Operation::Solve if self.cols > 0 => products.max(2.0 * self.factor_bytes() / read_bytes),
+                _ => products,
+            };
+            Some(LeastTime { seconds, kernel: family.kernel, multiply_adds })
+        };
+        let times = FAMILIES.iter().enumerate().filter_map(of_family);
+        times.min_by(|one, other| one.seconds.total_cmp(&other.seconds))
     }
 
     /// Bytes of the lower triangle of the factor: half its entries, a head and the limbs of each.
@@ -50,77 +100,84 @@ impl Limit {
         self.rows as f64 * self.rows as f64 / 2.0 * f64::from(entry_bytes)
     }
 
-    fn instructions(&self) -> f64 {
+    /// Multiply-adds of residues in all planes.
+    fn multiply_adds(&self, family: &Family) -> f64 {
         let (rows, cols) = (self.rows as f64, self.cols as f64);
-        let primes = self.primes() as f64;
-        let planes = |multiply_adds: f64| multiply_adds * primes * 2.0 / 8.0;
+        let planes = (family.planes)(self.modulus_bits()) as f64;
         match self.operation {
-            Operation::Syrk => planes(rows * cols * (cols + 1.0) / 2.0),
-            Operation::Gemm => planes(rows * cols * cols),
-            Operation::Cholesky => planes(rows * rows * rows / 6.0),
-            Operation::Trsm => planes(rows * rows * cols / 2.0),
+            Operation::Syrk => planes * (rows * cols * (cols + 1.0) / 2.0),
+            Operation::Gemm => planes * (rows * cols * cols),
+            Operation::Cholesky => planes * (rows * rows * rows / 6.0),
+            Operation::Trsm => planes * (rows * rows * cols / 2.0),
             Operation::Solve => {
                 // Digit by digit, or by residues once those of the factor are there: digits win for one column.
-                let digits = f64::from(self.precision_bits.div_ceil(DIGIT_BITS));
-                let direct = rows * rows * cols * digits * digits / 4.0;
-                let conversion = if cols > 0.0 { rows * rows / 2.0 * digits * primes * 2.0 / 8.0 } else { 0.0 };
-                direct.min(conversion + planes(rows * rows * cols))
+                let digits = f64::from(self.precision_bits.div_ceil(family.digit_bits));
+                let direct = rows * rows * cols * digits * digits;
+                let conversion = if cols > 0.0 { rows * rows / 2.0 * digits * planes } else { 0.0 };
+                direct.min(conversion + planes * (rows * rows * cols))
             }
         }
     }
 
-    fn primes(&self) -> usize {
-        let bits = match self.operation {
+    fn modulus_bits(&self) -> u32 {
+        match self.operation {
             Operation::Cholesky => cholesky_modulus_bits(cholesky_working_bits(self.precision_bits)),
             _ => {
                 let bits = working_bits(self.precision_bits, self.rows);
                 modulus_bits(bits, bits)
             }
-        };
-        ifma52_prime_count(bits)
+        }
     }
-}
-
-/// Instructions a second of `threads` threads at work at the same time; `None` on a CPU without them.
-pub fn instruction_rate(threads: usize) -> Option<f64> {
-    if threads == 1 {
-        return kernels::instruction_rate(RATE_TRIALS);
-    }
-    room_for_threads(threads).ok()?;
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| kernels::instruction_rate(RATE_TRIALS))).collect();
-        workers.into_iter().map(|worker| worker.join().ok().flatten()).sum()
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const RATES: Rates = Rates { instructions: 8.0e9, read_bytes: 2.0e10 };
+    /// 8 G instructions a second that multiply 52-bit integers, two for each product of eight.
+    const RATES: [IssueRates; 1] = [IssueRates([32.0e9, 0.0])];
+
+    impl Limit {
+        fn seconds(&self) -> f64 {
+            self.least(&RATES, 2.0e10).unwrap().seconds
+        }
+    }
 
     #[test]
     fn the_limit_of_products_is_the_documented_one() {
         let limit = Limit { operation: Operation::Syrk, rows: 4000, cols: 1000, precision_bits: 1024 };
         // 40 primes: 4000 * 1000 * 1001 / 2 * 40 / 4 instructions.
-        assert_eq!(limit.seconds(RATES), 4000.0 * 500_500.0 * 10.0 / 8.0e9);
+        assert_eq!(limit.seconds(), 4000.0 * 500_500.0 * 10.0 / 8.0e9);
         let gemm = Limit { operation: Operation::Gemm, ..limit };
-        assert_eq!(gemm.seconds(RATES), 4.0e9 * 10.0 / 8.0e9);
+        assert_eq!(gemm.seconds(), 4.0e9 * 10.0 / 8.0e9);
     }
 
     #[test]
     fn the_limit_of_operations_with_a_factor_is_the_documented_one() {
         let cholesky = Limit { operation: Operation::Cholesky, rows: 1000, cols: 1000, precision_bits: 1024 };
         // floor((2 * 1026 + 3) / 52) + 1 = 40 primes.
-        assert_eq!(cholesky.seconds(RATES), 1.0e9 / 6.0 * 40.0 * 2.0 / 8.0 / 8.0e9);
+        assert_eq!(cholesky.seconds(), 1.0e9 / 6.0 * 40.0 * 2.0 / 8.0 / 8.0e9);
         let trsm = Limit { operation: Operation::Trsm, ..cholesky };
-        assert_eq!(trsm.seconds(RATES), 0.5e9 * 10.0 / 8.0e9);
+        assert_eq!(trsm.seconds(), 0.5e9 * 10.0 / 8.0e9);
         let solve = Limit { operation: Operation::Solve, cols: 1, ..cholesky };
         // 20 digits: 100 instructions for each of 1e6 entries, against 136 bytes for each.
-        assert_eq!(solve.seconds(RATES), 1.0e8 / 8.0e9);
-        assert_eq!(solve.seconds(Rates { read_bytes: 1.0e9, ..RATES }), 1.36e8 / 1.0e9);
+        assert_eq!(solve.seconds(), 1.0e8 / 8.0e9);
+        assert_eq!(solve.least(&RATES, 1.0e9).unwrap().seconds, 1.36e8 / 1.0e9);
         let many = Limit { cols: 1000, ..solve };
-        assert_eq!(many.seconds(RATES), (1.0e6 / 2.0 * 20.0 * 10.0 + 1.0e10) / 8.0e9);
-        assert_eq!(Limit { cols: 0, ..solve }.seconds(RATES), 0.0);
+        assert_eq!(many.seconds(), (1.0e6 / 2.0 * 20.0 * 10.0 + 1.0e10) / 8.0e9);
+        assert_eq!(Limit { cols: 0, ..solve }.seconds(), 0.0);
+    }
+
+    #[test]
+    fn the_limit_is_that_of_the_fastest_family() {
+        let limit = Limit { operation: Operation::Syrk, rows: 4000, cols: 1000, precision_bits: 1024 };
+        let least = |rates: &[IssueRates]| limit.least(rates, 1.0e10).map(|least| (least.kernel, least.seconds));
+        // 40 planes of 52 bits, or 161 of 13.
+        let products = 4000.0 * 500_500.0;
+        assert_eq!(least(&[IssueRates([14.0e9, 0.0])]), Some(("ifma52", products * 40.0 / 14.0e9)));
+        assert_eq!(least(&[IssueRates([14.0e9, 112.0e9])]), Some(("i16", products * 161.0 / 112.0e9)));
+        assert_eq!(least(&[IssueRates([32.0e9, 112.0e9])]).unwrap().0, "ifma52");
+        assert_eq!(least(&[IssueRates([0.0, 1.0e9]), IssueRates([0.0, 3.0e9]), IssueRates([0.0, 2.0e9])]).unwrap().1, products * 161.0 / 2.0e9);
+        assert!(least(&[]).is_none());
     }
 }

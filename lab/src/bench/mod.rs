@@ -31,7 +31,7 @@ use crate::engine::{Engine, limited};
 use crate::machine::Machine;
 use crate::session::Session;
 use check::{Samples, Verifier};
-use limit::{Limit, Rates, instruction_rate};
+use limit::{IssueRates, Limit};
 use operands::Operands;
 use reading::Reading;
 use report::{BaselineReport, BenchReport, table};
@@ -96,9 +96,9 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let mut timed = prepare_baselines(config, &operands, ctx.threads())?;
     let limit = limit(config);
     let reading = (config.operation == Operation::Solve).then(|| Reading::new(limit.factor_bytes(), ctx.threads()));
-    let (mut instructions, mut reads) = (Vec::new(), Vec::new());
+    let (mut rates, mut reads) = (Vec::new(), Vec::new());
     for _ in 0..config.runs {
-        instructions.extend(instruction_rate(ctx.threads()));
+        rates.extend(IssueRates::measure(ctx.threads()));
         reads.extend(reading.as_ref().map(Reading::rate));
         ours.run()?;
         for baseline in &mut timed {
@@ -108,7 +108,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     let worst_error = verifier.worst_error(&|i, j| ours.entry(i, j));
     let verified = ours.verify();
     let measured = Measured {
-        instructions: spread(&instructions),
+        rates,
         reads: spread(&reads),
         worst_error,
         verified: verified.is_ok(),
@@ -174,7 +174,7 @@ fn spread(values: &[f64]) -> Option<Spread> {
 
 /// What was measured beside the times.
 struct Measured {
-    instructions: Option<Spread>,
+    rates: Vec<IssueRates>,
     reads: Option<Spread>,
     worst_error: f64,
     verified: bool,
@@ -182,14 +182,12 @@ struct Measured {
 
 fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured: Measured) -> BenchReport {
     let (account, seconds) = (ours.median_account(), ours.seconds());
-    let rates = measured.instructions.map(|rate| Rates {
-        instructions: rate.median,
-        read_bytes: measured.reads.map_or(f64::INFINITY, |rate| rate.median),
-    });
+    let read_bytes = measured.reads.map_or(f64::INFINITY, |rate| rate.median);
     // An empty operation has no limit to speak of, and that of this CPU's instructions says nothing about devices.
     let on_devices = config.engine.wants_devices();
-    let rates = rates.filter(|_| !on_devices);
-    let limit_seconds = rates.map(|rates| limit(config).seconds(rates)).filter(|&seconds| seconds > 0.0);
+    let limit = limit(config).least(&measured.rates, read_bytes).filter(|_| !on_devices);
+    let limit = limit.filter(|limit| limit.seconds > 0.0);
+    let limit_seconds = limit.as_ref().map(|limit| limit.seconds);
     let baselines = timed.iter().map(|baseline| BaselineReport {
         name: baseline.name(),
         form: baseline.form(),
@@ -215,7 +213,8 @@ fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured:
         phases: account.phases.clone(),
         limit_seconds,
         limit_ratio: limit_seconds.map(|limit| seconds.median / limit),
-        instructions_per_second: measured.instructions,
+        limit_kernel: limit.as_ref().map(|limit| limit.kernel),
+        multiply_adds_per_second: limit.map(|limit| limit.multiply_adds),
         read_bytes_per_second: measured.reads,
         planned_bytes: ours.planned_bytes(),
         peak_bytes: ours.peak_bytes(),

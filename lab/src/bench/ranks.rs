@@ -5,7 +5,7 @@
 //! the memory. Every result is compared with that of the one process, bit by bit, once.
 
 use super::Bench;
-use super::limit::{Limit, Rates, instruction_rate};
+use super::limit::{IssueRates, Limit};
 use super::operands::Operands;
 use super::spread::Spread;
 use crate::baselines::Operation;
@@ -32,7 +32,8 @@ struct RanksBench {
     nodes: usize,
     threads: usize,
     window: &'static str,
-    instructions_per_second: Option<Spread>,
+    limit_kernel: Option<&'static str>,
+    multiply_adds_per_second: Option<Spread>,
     limit_seconds: Option<f64>,
     /// One process with the threads of all ranks.
     one_process: Spread,
@@ -227,12 +228,12 @@ fn total_threads(comparison: &Comparison) -> Result<usize> {
     Ok(threads[0] as usize)
 }
 
-/// The instruction rate of all threads of all ranks, measured at the same time; on every rank.
-fn all_rates(world: &dyn Transport, threads: usize) -> Result<Option<f64>> {
+/// The issue rates of all threads of all ranks, measured at the same time; on every rank.
+fn all_rates(world: &dyn Transport, threads: usize) -> Result<Option<IssueRates>> {
     barrier(world)?;
-    let mut rate = [instruction_rate(threads).unwrap_or(0.0) as u64];
-    world.all_reduce(Reduction::Sum, &mut rate)?;
-    Ok((rate[0] > 0).then_some(rate[0] as f64))
+    let mut rates = IssueRates::measure(threads).unwrap_or_default().0.map(|rate| rate as u64);
+    world.all_reduce(Reduction::Sum, &mut rates)?;
+    Ok(rates.iter().any(|&rate| rate > 0).then_some(IssueRates(rates.map(|rate| rate as f64))))
 }
 
 /// The report, on the root.
@@ -240,15 +241,13 @@ fn summarise(
     config: &Bench,
     comparisons: &[Comparison],
     reference: &OneProcess,
-    rates: &[f64],
+    rates: &[IssueRates],
     threads: usize,
 ) -> Option<RanksBench> {
     reference.ctx.as_ref()?;
     let Bench { rows, cols, precision_bits, runs, .. } = *config;
-    let rate = (!rates.is_empty()).then(|| Spread::of(rates));
-    let limit = Limit { operation: Operation::Syrk, rows, cols, precision_bits };
-    let seconds = |rate: Spread| limit.seconds(Rates { instructions: rate.median, read_bytes: f64::INFINITY });
-    let limit_seconds = rate.map(seconds).filter(|&seconds| seconds > 0.0);
+    let limit = Limit { operation: Operation::Syrk, rows, cols, precision_bits }.least(rates, f64::INFINITY);
+    let limit_seconds = limit.as_ref().map(|limit| limit.seconds).filter(|&seconds| seconds > 0.0);
     let one_process = Spread::of(&reference.seconds);
     let first = Spread::of(&comparisons[0].seconds);
     let report = |comparison: &Comparison| {
@@ -275,7 +274,8 @@ fn summarise(
         nodes: comparisons[0].team.layout().nodes.len(),
         threads,
         window: comparisons[0].team.window_kind(),
-        instructions_per_second: rate,
+        limit_kernel: limit.as_ref().map(|limit| limit.kernel),
+        multiply_adds_per_second: limit.map(|limit| limit.multiply_adds),
         limit_seconds,
         one_process,
         comparisons: comparisons.iter().map(report).collect(),

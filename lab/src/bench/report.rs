@@ -29,7 +29,10 @@ pub struct BenchReport {
     pub phases: Phases,
     pub limit_seconds: Option<f64>,
     pub limit_ratio: Option<f64>,
-    pub instructions_per_second: Option<Spread>,
+    /// The kernel whose family has the least time.
+    pub limit_kernel: Option<&'static str>,
+    /// What its instructions could do in a second, in one plane.
+    pub multiply_adds_per_second: Option<Spread>,
     pub read_bytes_per_second: Option<Spread>,
     pub planned_bytes: Option<u64>,
     pub peak_bytes: u64,
@@ -144,14 +147,16 @@ fn limit(report: &BenchReport) -> String {
     if report.on_devices {
         return "limit      not known on devices: sunzi gpu-check compares with plain products".into();
     }
-    let (Some(seconds), Some(ratio), Some(rate)) =
-        (report.limit_seconds, report.limit_ratio, &report.instructions_per_second)
+    let (Some(seconds), Some(ratio), Some(kernel), Some(rate)) =
+        (report.limit_seconds, report.limit_ratio, report.limit_kernel, &report.multiply_adds_per_second)
     else {
-        return "limit      not known: no work, or no IFMA instructions to measure".into();
+        return "limit      not known: no work, or no instructions whose rate is measured".into();
     };
     let reading = report
         .read_bytes_per_second
         .map_or(String::new(), |rate| format!(" and {}/s read", format_bytes(rate.median as u64)));
     let (limit, giga) = (format_seconds(seconds), rate.median / 1e9);
-    format!("limit      {limit} at {giga:.2} G IFMA instructions a second{reading}: ours takes {ratio:.3} times that")
+    format!(
+        "limit      {limit} at {giga:.2} G multiply-adds a second in a plane of {kernel}{reading}: ours takes {ratio:.3} times that"
+    )
 }

@@ -67,6 +67,11 @@ impl PlaneKernel for Ifma52 {
         "ifma52"
     }
 
+    fn issue_rate(&self, trials: usize) -> Option<f64> {
+        // A product has a lower and an upper half, and eight lanes.
+        instruction_rate(trials).map(|rate| rate * 8.0 / 2.0)
+    }
+
     fn maximum_modulus_bits(&self) -> u32 {
         ifma52_maximum_modulus_bits()
     }

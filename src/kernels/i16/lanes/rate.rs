@@ -1,0 +1,67 @@
+//! The machine's limit: how many multiplications of pairs, each added to a sum, a core does a second when nothing else
+//! is in the way.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+use std::time::Instant;
+
+/// Turns of a run: a few milliseconds.
+const TURNS: u32 = 400_000;
+
+/// Runs one loop over independent sums in registers and gives the sums that it added to a second, best of `trials`.
+macro_rules! rate {
+    ($name:ident, $features:literal, $register:ty, $class:ident, $sums:literal, $start:expr, [$($line:literal),+]) => {
+        /// Sums of vectors that are added to a second on the calling thread.
+        #[target_feature(enable = $features)]
+        pub fn $name(trials: usize) -> f64 {
+            let factor: $register = $start;
+            let mut best = 0.0f64;
+            for _ in 0..trials.max(1) {
+                let mut sums = [factor; $sums];
+                let start = Instant::now();
+                for _ in 0..TURNS {
+                    for sum in &mut sums {
+                        // SAFETY: register instructions without memory or flags, of the features that the function is
+                        // compiled with.
+                        unsafe {
+                            asm!($($line),+, sum = inout($class) *sum, a = in($class) factor, t = out($class) _,
+                                options(pure, nomem, nostack, preserves_flags));
+                        }
+                    }
+                }
+                let seconds = start.elapsed().as_secs_f64();
+                std::hint::black_box(sums);
+                best = best.max(f64::from(TURNS) * f64::from($sums) / seconds);
+            }
+            best
+        }
+    };
+}
+
+rate!(
+    avx2,
+    "avx2",
+    __m256i,
+    ymm_reg,
+    12,
+    _mm256_set1_epi32(0x0003_0005),
+    ["vpmaddwd {t}, {a}, {a}", "vpaddd {sum}, {sum}, {t}"]
+);
+rate!(
+    avx512,
+    "avx512f,avx512bw",
+    __m512i,
+    zmm_reg,
+    24,
+    _mm512_set1_epi32(0x0003_0005),
+    ["vpmaddwd {t}, {a}, {a}", "vpaddd {sum}, {sum}, {t}"]
+);
+rate!(
+    vnni,
+    "avx512f,avx512vnni",
+    __m512i,
+    zmm_reg,
+    24,
+    _mm512_set1_epi32(0x0003_0005),
+    ["vpdpwssd {sum}, {a}, {a}", "/* {t} */"]
+);
