@@ -10,14 +10,15 @@ pub const STRIP_PANELS: usize = super::tiles::SIDE / BLOCK;
 /// Residues of four rows of a panel.
 const GROUP_RESIDUES: usize = GROUP * BLOCK;
 
-/// Bytes that stand for a residue: itself, or `low`, `high` and their sum for `128 high + low`.
+/// Bytes that stand for residues: themselves, or `low`, `high` and their sum for `128 high + low`; in the low halves of
+/// 16-bit numbers.
 pub trait Digits {
     /// Planes of bytes.
     const PLANES: usize;
-    /// The bytes of a balanced residue.
-    fn signed(residue: i16) -> [i16; 3];
-    /// The bytes of a least residue.
-    fn unsigned(residue: u16) -> [u16; 3];
+    /// The bytes of balanced residues.
+    fn signed(residues: &[i16; GROUP_RESIDUES]) -> [[u16; GROUP_RESIDUES]; 3];
+    /// The bytes of least residues.
+    fn unsigned(residues: &[u16; GROUP_RESIDUES]) -> [[u16; GROUP_RESIDUES]; 3];
 }
 
 /// Moduli of one plane.
@@ -30,13 +31,17 @@ impl Digits for Single {
     const PLANES: usize = 1;
 
     #[inline(always)]
-    fn signed(residue: i16) -> [i16; 3] {
-        [residue, 0, 0]
+    fn signed(residues: &[i16; GROUP_RESIDUES]) -> [[u16; GROUP_RESIDUES]; 3] {
+        let mut digits = [[0; GROUP_RESIDUES]; 3];
+        for at in 0..GROUP_RESIDUES {
+            digits[0][at] = residues[at] as u16;
+        }
+        digits
     }
 
     #[inline(always)]
-    fn unsigned(residue: u16) -> [u16; 3] {
-        [residue, 0, 0]
+    fn unsigned(residues: &[u16; GROUP_RESIDUES]) -> [[u16; GROUP_RESIDUES]; 3] {
+        [*residues, [0; GROUP_RESIDUES], [0; GROUP_RESIDUES]]
     }
 }
 
@@ -44,63 +49,72 @@ impl Digits for Triple {
     const PLANES: usize = 3;
 
     #[inline(always)]
-    fn signed(residue: i16) -> [i16; 3] {
-        let high = (residue + 64) >> 7;
-        let low = residue - (high << 7);
-        [low, high, low + high]
+    fn signed(residues: &[i16; GROUP_RESIDUES]) -> [[u16; GROUP_RESIDUES]; 3] {
+        let mut digits = [[0; GROUP_RESIDUES]; 3];
+        for at in 0..GROUP_RESIDUES {
+            let high = (residues[at] + 64) >> 7;
+            let low = residues[at] - (high << 7);
+            digits[0][at] = low as u16;
+            digits[1][at] = high as u16;
+            digits[2][at] = (low + high) as u16;
+        }
+        digits
     }
 
     #[inline(always)]
-    fn unsigned(residue: u16) -> [u16; 3] {
-        let (low, high) = (residue & 127, residue >> 7);
-        [low, high, low + high]
+    fn unsigned(residues: &[u16; GROUP_RESIDUES]) -> [[u16; GROUP_RESIDUES]; 3] {
+        let mut digits = [[0; GROUP_RESIDUES]; 3];
+        for at in 0..GROUP_RESIDUES {
+            let (low, high) = (residues[at] & 127, residues[at] >> 7);
+            digits[0][at] = low;
+            digits[1][at] = high;
+            digits[2][at] = low + high;
+        }
+        digits
     }
 }
 
 /// Four rows of bytes as a word for each column.
 #[inline(always)]
-fn words(bytes: &[[u8; BLOCK]; GROUP]) -> [u32; BLOCK] {
+fn words(digits: &[u16; GROUP_RESIDUES]) -> [u32; BLOCK] {
+    let mut pairs = [[0u16; BLOCK]; 2];
+    for column in 0..BLOCK {
+        pairs[0][column] = (digits[column] & 0xff) | digits[BLOCK + column] << 8;
+        pairs[1][column] = (digits[2 * BLOCK + column] & 0xff) | digits[3 * BLOCK + column] << 8;
+    }
     let mut words = [0; BLOCK];
     for column in 0..BLOCK {
-        words[column] = u32::from(bytes[0][column])
-            | u32::from(bytes[1][column]) << 8
-            | u32::from(bytes[2][column]) << 16
-            | u32::from(bytes[3][column]) << 24;
+        words[column] = u32::from(pairs[0][column]) | u32::from(pairs[1][column]) << 16;
     }
     words
 }
 
-/// The words of one group of rows, plane by plane.
+/// The words of the balanced residues of one group, plane by plane.
 #[inline(always)]
-fn group_words(digits: &[[u16; 3]; GROUP_RESIDUES], planes: usize) -> [[u32; BLOCK]; 3] {
+fn signed_words<D: Digits>(residues: &[u16; GROUP_RESIDUES], modulus: u16) -> [[u32; BLOCK]; 3] {
+    let (mut balanced, half) = ([0; GROUP_RESIDUES], ((modulus - 1) / 2) as i16);
+    for at in 0..GROUP_RESIDUES {
+        // Residues and moduli are below 2^15.
+        let above = if residues[at] as i16 > half { modulus } else { 0 };
+        balanced[at] = residues[at].wrapping_sub(above) as i16;
+    }
+    let digits = D::signed(&balanced);
     let mut out = [[0; BLOCK]; 3];
-    for plane in 0..planes {
-        let mut bytes = [[0; BLOCK]; GROUP];
-        for at in 0..GROUP_RESIDUES {
-            bytes[at / BLOCK][at % BLOCK] = digits[at][plane] as u8;
-        }
-        out[plane] = words(&bytes);
+    for plane in 0..D::PLANES {
+        out[plane] = words(&digits[plane]);
     }
     out
 }
 
+/// The words of the least residues of one group, plane by plane.
 #[inline(always)]
-fn signed_group<D: Digits>(residues: &[u16; GROUP_RESIDUES], modulus: u16) -> [[u32; BLOCK]; 3] {
-    let mut digits = [[0; 3]; GROUP_RESIDUES];
-    for at in 0..GROUP_RESIDUES {
-        let above = if residues[at] > (modulus - 1) / 2 { modulus } else { 0 };
-        digits[at] = D::signed(residues[at].wrapping_sub(above) as i16).map(|digit| digit as u16);
+fn unsigned_words<D: Digits>(residues: &[u16; GROUP_RESIDUES]) -> [[u32; BLOCK]; 3] {
+    let digits = D::unsigned(residues);
+    let mut out = [[0; BLOCK]; 3];
+    for plane in 0..D::PLANES {
+        out[plane] = words(&digits[plane]);
     }
-    group_words(&digits, D::PLANES)
-}
-
-#[inline(always)]
-fn unsigned_group<D: Digits>(residues: &[u16; GROUP_RESIDUES]) -> [[u32; BLOCK]; 3] {
-    let mut digits = [[0; 3]; GROUP_RESIDUES];
-    for at in 0..GROUP_RESIDUES {
-        digits[at] = D::unsigned(residues[at]);
-    }
-    group_words(&digits, D::PLANES)
+    out
 }
 
 /// The residues of one step of a panel; rows beyond the last are 0. `None` where the panel has ended.
@@ -129,7 +143,7 @@ pub fn pack_columns<D: Digits>(panel: &[u16], at: usize, out: &mut [Columns]) {
     let steps = out.len() / D::PLANES;
     for step in 0..steps {
         for group in 0..STEP_GROUPS {
-            let words = unsigned_group::<D>(&group_of(panel, step * STEP_GROUPS + group));
+            let words = unsigned_words::<D>(&group_of(panel, step * STEP_GROUPS + group));
             for plane in 0..D::PLANES {
                 let tile = &mut out[plane * steps + step][at / 2];
                 tile[group][at % 2 * BLOCK..][..BLOCK].copy_from_slice(&words[plane]);
@@ -145,7 +159,7 @@ pub fn pack_rows<D: Digits>(panel: &[u16], modulus: u16, at: usize, out: &mut [R
     for step in 0..steps {
         let mut words = [[[0; BLOCK]; STEP_GROUPS]; 3];
         for group in 0..STEP_GROUPS {
-            let of_planes = signed_group::<D>(&group_of(panel, step * STEP_GROUPS + group), modulus);
+            let of_planes = signed_words::<D>(&group_of(panel, step * STEP_GROUPS + group), modulus);
             for plane in 0..D::PLANES {
                 words[plane][group] = of_planes[plane];
             }

@@ -14,7 +14,7 @@ use super::tables::Tables;
 use super::tiles::{
     Columns, Extent, GROUP, LINE_WORDS, SIDE, STEP_GROUPS, STEP_WORDS, Sums, Task, Unit, aligned, columns_mut,
 };
-use crate::kernels::radix::{carry, take_magnitudes};
+use crate::kernels::radix::{Whole, carry, take_magnitudes};
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::plan::BLOCK_WORDS;
 
@@ -38,17 +38,28 @@ pub struct Reconstruct<'a> {
 
 /// Words of scratch for one call.
 pub fn scratch_words(tables: &Tables) -> usize {
-    let positions = tables.result.count * BLOCK_WORDS / 2;
-    tables.result.limbs() * BLOCK_WORDS + positions + STRIPS * tables.cofactors.steps() * STEP_WORDS / 2 + LINE_WORDS
+    let (positions, limbs) = (tables.result_words.count * BLOCK_WORDS, tables.result_words.limbs() * BLOCK_WORDS);
+    limbs + positions + positions * GROUP / 2 + STRIPS * tables.cofactors.steps() * STEP_WORDS / 2 + LINE_WORDS
+}
+
+/// A sum of the positions of four bytes.
+impl Whole for i64 {
+    #[inline(always)]
+    fn whole(self) -> i64 {
+        self
+    }
 }
 
 impl Task for Reconstruct<'_> {
     #[inline(always)]
     fn run<U: Unit>(self) {
-        let (tables, count) = (self.tables, self.tables.result.count);
-        let (limbs, rest) = self.scratch.split_at_mut(tables.result.limbs() * BLOCK_WORDS);
+        let (tables, shape) = (self.tables, self.tables.result_words);
+        let count = shape.count * GROUP;
+        let (limbs, rest) = self.scratch.split_at_mut(shape.limbs() * BLOCK_WORDS);
+        let (words, rest) = rest.split_at_mut(shape.count * BLOCK_WORDS);
         let (positions, rest) = rest.split_at_mut(count * BLOCK_WORDS / 2);
         let positions: &mut [i32] = bytemuck::cast_slice_mut(positions);
+        let words: &mut [i64] = bytemuck::cast_slice_mut(words);
         let strip_steps = tables.cofactors.steps();
         let weighted = columns_mut(&mut aligned(rest)[..STRIPS * strip_steps * STEP_WORDS]);
         weigh(tables, self.residues, weighted);
@@ -63,8 +74,21 @@ impl Task for Reconstruct<'_> {
                 }
             }
         }
-        let negative = carry(tables.result, positions, limbs);
+        join(positions, words);
+        let negative = carry(shape, words, limbs);
         take_magnitudes(limbs, &negative, self.integers);
+    }
+}
+
+/// The sums of each four positions of bytes as one: at most `2^26 (1 + 2^8 + 2^16 + 2^24) < 2^51`.
+#[inline(always)]
+fn join(positions: &[i32], words: &mut [i64]) {
+    let positions = positions.as_chunks::<BLOCK_WORDS>().0.as_chunks::<GROUP>().0;
+    for (positions, words) in positions.iter().zip(words.as_chunks_mut::<BLOCK_WORDS>().0) {
+        for entry in 0..BLOCK_WORDS {
+            let at = |byte: usize| i64::from(positions[byte][entry]) << (8 * byte);
+            words[entry] = at(0) + at(1) + at(2) + at(3);
+        }
     }
 }
 

@@ -101,3 +101,27 @@ pub fn karatsuba_tile(reducer: Reducer, [low, high, both]: &[Sums; 3], rows: usi
         reducer.karatsuba([&low.0[row], &high.0[row], &both.0[row]], &mut residues.0[row]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::bound::I8_QUOTIENT_BITS;
+    use crate::math::family_i8::i8_moduli;
+
+    #[test]
+    fn residues_are_least_up_to_the_largest_quotient() {
+        for &modulus in i8_moduli() {
+            let (reducer, m) = (Reducer::new(modulus), modulus as i64);
+            let largest = (m << I8_QUOTIENT_BITS).min(i64::from(i32::MAX));
+            let near = |middle: i64| (-3..=3).map(move |step| middle + step);
+            let halves = (0..40).flat_map(|step| near((largest / 40 * step / m) * m + m / 2));
+            let multiples = (0..40).flat_map(|step| near((largest / 40 * step / m) * m));
+            for sum in halves.chain(multiples).chain(near(largest - 3)).flat_map(|sum| [sum, -sum]) {
+                let sum = sum as i32;
+                assert_eq!(i64::from(reducer.least(sum)), i64::from(sum).rem_euclid(m), "{sum} modulo {modulus}");
+                let left = i64::from(reducer.near(sum));
+                assert!(16 * left.abs() <= 9 * m, "{sum} modulo {modulus} leaves {left}");
+            }
+        }
+    }
+}

@@ -92,8 +92,8 @@ pub struct Tables {
     pub weights: Vec<i32>,
     /// The doubles nearest to the inverses of the moduli.
     pub inverses: Vec<f64>,
-    /// Bytes of the reconstructed integers.
-    pub result: Digits,
+    /// The reconstructed integers, four of their bytes at a time.
+    pub result_words: Digits,
     /// Bytes of `M / m_i` for each byte of a weighted residue, then those of `-M` for each byte of the quotient.
     pub cofactors: Table,
     /// Limbs of `M`.
@@ -115,9 +115,10 @@ impl Tables {
                 Integer::from(&product / modulus).invert(&Integer::from(modulus)).expect("moduli are coprime");
             Modulus::new(modulus).balanced(inverse.to_u64().expect("a residue is a word")) as i32
         };
-        // Three bits more than those of M, and a byte: for signs, and because rows for the upper byte of a residue or
+        // Two bits more than those of M, and a byte: for signs, and because rows for the upper byte of a residue or
         // a quotient are 256 times the others.
-        let result = Digits { bits: 8, count: (product.significant_bits() + 2).div_ceil(8) as usize + 1 };
+        let bytes = (product.significant_bits() + 2).div_ceil(8) as usize + 1;
+        let result = Digits { bits: 8, count: bytes.next_multiple_of(GROUP) };
         Tables {
             reducers: moduli.iter().map(|&modulus| Reducer::new(modulus)).collect(),
             operand_limbs,
@@ -125,7 +126,7 @@ impl Tables {
             groups,
             weights: moduli.iter().map(weight).collect(),
             inverses: moduli.iter().map(|&modulus| 1.0 / modulus as f64).collect(),
-            result,
+            result_words: Digits { bits: 32, count: result.count / GROUP },
             cofactors: cofactors(&moduli, singles, &product, result),
             magnitude_limbs: product.significant_digits::<u64>(),
             singles,
