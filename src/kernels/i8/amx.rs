@@ -6,7 +6,7 @@
 
 use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Task, Unit};
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::arch::x86_64::{__cpuid_count, CpuidResult};
 use std::sync::OnceLock;
 
 /// What LDTILECFG reads: the palette, and for each of eight tiles the bytes of a row and the number of rows.
@@ -34,16 +34,23 @@ pub fn is_granted() -> bool {
     *GRANTED.get_or_init(|| has_tiles() && has_palette() && is_enabled() && ask_system())
 }
 
+/// What the CPU tells of itself.
+#[allow(unused_unsafe)] // a safe function for the compilers of today, not for the oldest that we promise
+fn cpuid(leaf: u32, part: u32) -> CpuidResult {
+    // SAFETY: every CPU of this architecture has the instruction.
+    unsafe { __cpuid_count(leaf, part) }
+}
+
 /// AMX-TILE and AMX-INT8.
 fn has_tiles() -> bool {
     const TILE: u32 = 1 << 24;
     const INT8: u32 = 1 << 25;
-    __cpuid(0).eax >= 0x1d && __cpuid_count(7, 0).edx & (TILE | INT8) == TILE | INT8
+    cpuid(0, 0).eax >= 0x1d && cpuid(7, 0).edx & (TILE | INT8) == TILE | INT8
 }
 
 /// Whether palette 1 has eight tiles of 16 rows of 64 bytes.
 fn has_palette() -> bool {
-    let palette = __cpuid_count(0x1d, 1);
+    let palette = cpuid(0x1d, 1);
     let (row_bytes, tiles, rows) = (palette.ebx & 0xffff, palette.ebx >> 16, palette.ecx & 0xffff);
     tiles >= 8 && row_bytes >= 64 && rows >= 16
 }
@@ -52,7 +59,7 @@ fn has_palette() -> bool {
 fn is_enabled() -> bool {
     const OSXSAVE: u32 = 1 << 27;
     const TILE_STATE: u32 = 1 << 17 | 1 << 18;
-    if __cpuid(1).ecx & OSXSAVE == 0 {
+    if cpuid(1, 0).ecx & OSXSAVE == 0 {
         return false;
     }
     let low: u32;

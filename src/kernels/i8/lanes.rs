@@ -33,9 +33,9 @@ impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
         for column in (0..extent.columns).step_by(V * L::WIDTH) {
             for row in (0..extent.rows).step_by(R) {
                 let tile = register_tile::<L, R, V>((rows, row), (columns, column), extent.groups);
-                for r in 0..R {
-                    for v in 0..V {
-                        tile[r][v].store(&mut sums.0[row + r][column + v * L::WIDTH..]);
+                for (lanes, sums) in tile.iter().zip(&mut sums.0[row..]) {
+                    for (lanes, sums) in lanes.iter().zip(sums[column..].chunks_exact_mut(L::WIDTH)) {
+                        lanes.store(sums);
                     }
                 }
             }
@@ -54,9 +54,9 @@ fn register_tile<L: Lanes, const R: usize, const V: usize>(
         let rows: &[[u32; STEP_GROUPS]; R] = rows[row..].first_chunk().expect("whole register tiles");
         for group in 0..STEP_GROUPS.min(groups - step * STEP_GROUPS) {
             let mut unsigned = [L::zero(); V];
-            for v in 0..V {
+            for (v, lanes) in unsigned.iter_mut().enumerate() {
                 let at = column + v * L::WIDTH;
-                unsigned[v] = L::load(&columns[at / 16][group][at % 16..]);
+                *lanes = L::load(&columns[at / 16][group][at % 16..]);
             }
             for r in 0..R {
                 let signed = L::splat(rows[r][group]);
@@ -99,11 +99,11 @@ impl Lanes for Plain {
     #[inline(always)]
     fn add_products(self, unsigned: Self, signed: Self) -> Self {
         let mut sums = self.0;
-        for lane in 0..8 {
+        for (lane, sum) in sums.iter_mut().enumerate() {
             let (u, s) = (unsigned.0[lane] as u32, signed.0[lane]);
             for byte in 0..4 {
                 let (u, s) = ((u >> (8 * byte)) & 0xff, (s << (24 - 8 * byte)) >> 24);
-                sums[lane] = sums[lane].wrapping_add(u as i32 * s);
+                *sum = sum.wrapping_add(u as i32 * s);
             }
         }
         Plain(sums)

@@ -157,18 +157,15 @@ pub fn pack_columns<D: Digits>(panel: &[u16], at: usize, out: &mut [Columns]) {
 pub fn pack_rows<D: Digits>(panel: &[u16], modulus: u16, at: usize, out: &mut [Rows]) {
     let steps = out.len() / D::PLANES;
     for step in 0..steps {
-        let mut words = [[[0; BLOCK]; STEP_GROUPS]; 3];
-        for group in 0..STEP_GROUPS {
-            let of_planes = signed_words::<D>(&group_of(panel, step * STEP_GROUPS + group), modulus);
-            for plane in 0..D::PLANES {
-                words[plane][group] = of_planes[plane];
-            }
+        let mut words = [[[0; BLOCK]; 3]; STEP_GROUPS];
+        for (group, words) in words.iter_mut().enumerate() {
+            *words = signed_words::<D>(&group_of(panel, step * STEP_GROUPS + group), modulus);
         }
         for plane in 0..D::PLANES {
             let tile = &mut out[plane * steps + step][at * BLOCK..][..BLOCK];
             for (column, row) in tile.iter_mut().enumerate() {
-                for group in 0..STEP_GROUPS {
-                    row[group] = words[plane][group][column];
+                for (word, words) in row.iter_mut().zip(&words) {
+                    *word = words[plane][column];
                 }
             }
         }

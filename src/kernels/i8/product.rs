@@ -151,14 +151,8 @@ impl Pass<'_> {
     /// All rows of blocks that some of these columns want: from the first to the last.
     fn wanted_rows(&self, columns: Range<usize>) -> Range<usize> {
         let PlaneProduct { grid, blocks, .. } = self.product;
-        let mut wanted = usize::MAX..0;
-        for col in columns {
-            let rows = grid.rows_in(col, blocks);
-            if !rows.is_empty() {
-                wanted = wanted.start.min(rows.start)..wanted.end.max(rows.end);
-            }
-        }
-        if wanted.end == 0 { 0..0 } else { wanted }
+        let runs = columns.map(|col| grid.rows_in(col, blocks)).filter(|rows| !rows.is_empty());
+        runs.reduce(|all, rows| all.start.min(rows.start)..all.end.max(rows.end)).unwrap_or(0..0)
     }
 
     /// The blocks of C in some rows and columns of blocks, at most a strip each.

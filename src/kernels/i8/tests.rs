@@ -3,7 +3,7 @@
 use super::tiles::STEP;
 use super::*;
 use crate::math::bound::{I8_PASS_ROWS, I8_TABLE_TERMS};
-use crate::math::family_i8::{I8_SINGLES, i8_moduli};
+use crate::math::family_i8::i8_moduli;
 use crate::math::scale::scaled_integer;
 use crate::matrix::{Matrix, MatrixView};
 use rand::{Rng, SeedableRng};
