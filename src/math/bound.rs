@@ -194,8 +194,8 @@ pub const I8_PASS_ROWS: usize = 31 * 64;
 /// `(128 + 1) 64 * 255 terms` fits 32 bits.
 pub const I8_TABLE_TERMS: usize = 15 * 64;
 
-/// Sums of the `i8` family on a CPU are reduced where `|sum / modulus| <= 2^18`: in single precision the quotient is off
-/// by less than `1/16`, and rounding it by a half, so that less than `9/16` of the modulus is left.
+/// Sums of the `i8` family on a CPU are reduced where `|sum / modulus| <= 2^18`: in single precision the quotient is
+/// off by less than `1/16`, and rounding it by a half, so that less than `9/16` of the modulus is left.
 pub const I8_QUOTIENT_BITS: u32 = 18;
 
 /// `|sum| <= 2^53` for every sum of a chunk of the `f64` family.

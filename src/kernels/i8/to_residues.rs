@@ -5,8 +5,8 @@
 //! Promise: equal to `math::scale::scaled_integer` modulo each modulus; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::reduce::{Reducer, Residues};
-use super::tables::{ModulusGroup, Tables};
+use super::reduce::Residues;
+use super::tables::Tables;
 use super::tiles::{
     Columns, Extent, GROUP, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Sums, Task, Unit, aligned, columns_mut,
 };
@@ -70,7 +70,7 @@ impl Task for ToResidues<'_, '_> {
                 }
                 for ((start, strip), signs) in starts.clone().zip(columns.chunks_exact(strip_steps)).zip(&signs) {
                     let entries = start * BLOCK..(start + STRIP_ROWS).min(rows) * BLOCK;
-                    convert::<U>((tables, index, group), (strip, entries.len()), signs, &mut tile);
+                    tile.convert::<U>(tables, index, (strip, entries.len()), signs);
                     for modulus in wanted.clone() {
                         let residues = &tile.residues.0[modulus - group.moduli.start];
                         write(planes[modulus - primes.start], entries.clone(), residues);
@@ -87,39 +87,46 @@ struct Tile {
     residues: Residues,
 }
 
-/// Residues of the entries of a strip, modulo each of a group of moduli.
-#[inline(always)]
-fn convert<U: Unit>(
-    (tables, index, group): (&Tables, usize, &ModulusGroup),
-    (strip, entries): (&[Columns], usize),
-    signs: &[i32; SIDE],
-    tile: &mut Tile,
-) {
-    let (table, rows_each) = (&tables.radix_powers, if group.is_triple { 2 } else { 1 });
-    let mut part = Residues::new();
-    for first in (0..table.steps()).step_by(MOST_STEPS) {
-        let steps = first..(first + MOST_STEPS).min(table.steps());
-        let groups = table.groups().min(steps.end * STEP_GROUPS) - first * STEP_GROUPS;
-        let extent = Extent { groups, rows: group.moduli.len() * rows_each, columns: entries };
-        U::multiply(&table.strip(index)[steps.clone()], &strip[steps], extent, &mut tile.sums);
-        let residues = if first == 0 { &mut tile.residues } else { &mut part };
-        for (number, reducer) in tables.reducers[group.moduli.clone()].iter().enumerate() {
-            let row = match group.is_triple {
-                true => join(&tile.sums.0[2 * number], &tile.sums.0[2 * number + 1], signs),
-                false => with_signs(&tile.sums.0[number], signs),
-            };
-            reducer.row(&row, &mut residues.0[number]);
-        }
-        if first > 0 {
-            for (number, &reducer) in tables.reducers[group.moduli.clone()].iter().enumerate() {
-                Reducer::add(reducer, &mut tile.residues.0[number], &part.0[number]);
+impl Tile {
+    /// Residues of the entries of a strip, modulo each of a group of moduli.
+    #[inline(always)]
+    fn convert<U: Unit>(
+        &mut self,
+        tables: &Tables,
+        index: usize,
+        (strip, entries): (&[Columns], usize),
+        signs: &Signs,
+    ) {
+        let (table, group) = (&tables.radix_powers, &tables.groups[index]);
+        let (rows_each, reducers) = (if group.is_triple { 2 } else { 1 }, &tables.reducers[group.moduli.clone()]);
+        for first in (0..table.steps()).step_by(MOST_STEPS) {
+            let steps = first..(first + MOST_STEPS).min(table.steps());
+            let groups = table.groups().min(steps.end * STEP_GROUPS) - first * STEP_GROUPS;
+            let extent = Extent { groups, rows: reducers.len() * rows_each, columns: entries };
+            U::multiply(&table.strip(index)[steps.clone()], &strip[steps], extent, &mut self.sums);
+            let sums = &self.sums.0;
+            for (number, reducer) in reducers.iter().enumerate() {
+                let row = match group.is_triple {
+                    true => join(&sums[2 * number], &sums[2 * number + 1], signs),
+                    false => with_signs(&sums[number], signs),
+                };
+                if first == 0 {
+                    reducer.row(&row, &mut self.residues.0[number]);
+                } else {
+                    let mut part = [0; SIDE];
+                    reducer.row(&row, &mut part);
+                    reducer.add(&mut self.residues.0[number], &part);
+                }
             }
         }
     }
 }
 
+/// All ones for each entry that is negative.
+type Signs = [i32; SIDE];
+
 #[inline(always)]
-fn with_signs(sums: &[i32; SIDE], signs: &[i32; SIDE]) -> [i32; SIDE] {
+fn with_signs(sums: &[i32; SIDE], signs: &Signs) -> [i32; SIDE] {
     let mut row = [0; SIDE];
     for column in 0..SIDE {
         row[column] = (sums[column] ^ signs[column]).wrapping_sub(signs[column]);
@@ -128,7 +135,7 @@ fn with_signs(sums: &[i32; SIDE], signs: &[i32; SIDE]) -> [i32; SIDE] {
 }
 
 #[inline(always)]
-fn join(low: &[i32; SIDE], high: &[i32; SIDE], signs: &[i32; SIDE]) -> [i32; SIDE] {
+fn join(low: &[i32; SIDE], high: &[i32; SIDE], signs: &Signs) -> [i32; SIDE] {
     let mut row = [0; SIDE];
     for column in 0..SIDE {
         row[column] = high[column].wrapping_mul(128).wrapping_add(low[column]);
@@ -154,7 +161,7 @@ fn scale_rows(
     source: &PanelSource<'_>,
     rows: Range<usize>,
     out: &mut [u64],
-    (signs, rounding): (&mut [i32; SIDE], &mut [u32; SIDE]),
+    (signs, rounding): (&mut Signs, &mut [u32; SIDE]),
 ) {
     let (view, columns) = (&source.view, source.columns.clone());
     let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
