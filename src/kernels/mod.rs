@@ -17,6 +17,7 @@ pub mod dots;
 pub(crate) mod entries;
 pub mod f64;
 mod i16;
+mod i8;
 pub mod integer_tiles;
 pub mod limb_tiles;
 pub mod limbs;
@@ -52,7 +53,7 @@ pub struct EngineSpec {
 pub trait PlaneKernel: Send + Sync {
     /// Name on the command line and in reports.
     fn name(&self) -> &'static str;
-    /// Name of the modulus family: `ifma52`, `f64` or `i16`.
+    /// Name of the modulus family: `ifma52`, `f64`, `i16` or `i8`.
     fn family(&self) -> &'static str;
     /// The instructions that it has chosen on this CPU, where it has a choice.
     fn instructions(&self) -> Option<&'static str> {
@@ -64,6 +65,10 @@ pub trait PlaneKernel: Send + Sync {
     /// Over the number of planes, the least time of a classical product: the limit that benchmarks quote.
     fn issue_rate(&self, _trials: usize) -> Option<f64> {
         None
+    }
+    /// Whether this CPU runs it faster than the kernels before it in [`TABLE`].
+    fn is_preferred(&self) -> bool {
+        false
     }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
@@ -259,13 +264,14 @@ impl IntegerBlock {
 /// How one kernel of the table is obtained: the kernel, or what this CPU or build lacks.
 pub type Probe = fn() -> std::result::Result<&'static dyn PlaneKernel, &'static str>;
 
-/// All kernels, the preferred first; `reference` is always there.
+/// All kernels, the preferred first, where none says more of this CPU; `reference` is always there.
 pub const TABLE: &[(&str, Probe)] = &[
     #[cfg(target_arch = "x86_64")]
     ("ifma52", x86_64::ifma52::probe),
     ("blas", blas::probe),
     ("f64", f64::probe),
     ("i16", i16::probe),
+    ("i8", i8::probe),
     ("reference", reference::probe),
 ];
 
@@ -283,7 +289,9 @@ pub fn by_name(name: &str) -> Result<&'static dyn PlaneKernel> {
 
 /// The preferred kernel of those that can run here.
 pub fn preferred() -> &'static dyn PlaneKernel {
-    TABLE.iter().find_map(|(_, probe)| probe().ok()).expect("the reference kernel needs nothing")
+    let kernels = || TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    let asks = kernels().find(|kernel| kernel.is_preferred());
+    asks.or_else(|| kernels().next()).expect("the reference kernel needs nothing")
 }
 
 /// Every kernel that can run here, the preferred first.

@@ -36,8 +36,7 @@ impl Digits {
         self.shift(self.count).div_ceil(64) as usize
     }
 
-    /// The balanced digits of a non-negative integer, `-2^(bits-1) <= d_i < 2^(bits-1)`; two bits more than the
-    /// integer's suffice.
+    /// The balanced digits of an integer, `-2^(bits-1) <= d_i < 2^(bits-1)`; two bits more than the integer's suffice.
     pub fn balanced(&self, integer: &Integer) -> Vec<i64> {
         // Adding 2^(bits - 1) to each digit makes them all non-negative, so that they are the plain digits of a sum.
         let half = Integer::from(1) << (self.bits - 1);

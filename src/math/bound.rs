@@ -196,6 +196,20 @@ pub const I8_CHUNK_ROWS: usize = 1 << 16;
 /// `|sum| <= 2^45` for every sum of a chunk of the `i8` family, those put together from three planes included.
 pub const I8_SUM_BITS: u32 = 45;
 
+/// Most rows of a plane product of the `i8` family on a CPU before residues are taken: 31 steps of 64.
+///
+/// One factor's bytes are least there, at most 127 for the two digits of a residue, the other's are at most 64 in
+/// magnitude, so that `128 high + middle` is at most `(128 + 2) 64 * 127 rows` and fits 32 bits.
+pub const I8_PASS_ROWS: usize = 31 * 64;
+
+/// Most bytes of a magnitude whose products with the two digits of a residue are summed before it is reduced:
+/// `(128 + 1) 64 * 255 terms` fits 32 bits.
+pub const I8_TABLE_TERMS: usize = 15 * 64;
+
+/// Sums of the `i8` family on a CPU are reduced where `|sum / modulus| <= 2^18`: in single precision the quotient is
+/// off by less than `1/16`, and rounding it by a half, so that less than `9/16` of the modulus is left.
+pub const I8_QUOTIENT_BITS: u32 = 18;
+
 /// `|sum| <= 2^53` for every sum of a chunk of the `f64` family.
 pub const F64_SUM_BITS: u32 = 53;
 

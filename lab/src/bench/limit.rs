@@ -177,7 +177,10 @@ mod tests {
         assert_eq!(least(&[IssueRates([14.0e9, 0.0])]), Some(("ifma52", products * 40.0 / 14.0e9)));
         assert_eq!(least(&[IssueRates([14.0e9, 112.0e9])]), Some(("i16", products * 161.0 / 112.0e9)));
         assert_eq!(least(&[IssueRates([32.0e9, 112.0e9])]).unwrap().0, "ifma52");
-        assert_eq!(least(&[IssueRates([0.0, 1.0e9]), IssueRates([0.0, 3.0e9]), IssueRates([0.0, 2.0e9])]).unwrap().1, products * 161.0 / 2.0e9);
+        assert_eq!(
+            least(&[IssueRates([0.0, 1.0e9]), IssueRates([0.0, 3.0e9]), IssueRates([0.0, 2.0e9])]).unwrap().1,
+            products * 161.0 / 2.0e9
+        );
         assert!(least(&[]).is_none());
     }
 }

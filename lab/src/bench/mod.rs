@@ -107,12 +107,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
     }
     let worst_error = verifier.worst_error(&|i, j| ours.entry(i, j));
     let verified = ours.verify();
-    let measured = Measured {
-        rates,
-        reads: spread(&reads),
-        worst_error,
-        verified: verified.is_ok(),
-    };
+    let measured = Measured { rates, reads: spread(&reads), worst_error, verified: verified.is_ok() };
     let report = summarise(config, &ours, &timed, measured);
     session.finish_report(&report)?;
     session.say(&table(&report))?;

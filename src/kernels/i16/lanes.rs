@@ -98,6 +98,11 @@ impl Isa {
         Isa::available().next().expect("the portable one is always there")
     }
 
+    /// Whether it is plain Rust.
+    pub fn is_portable(self) -> bool {
+        self.0 == Level::Portable
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self.0 {

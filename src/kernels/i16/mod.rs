@@ -58,7 +58,7 @@ impl PlaneKernel for I16Kernel {
 
     fn is_preferred(&self) -> bool {
         // Twice as fast as doubles of as many bits; where 52-bit integers are multiplied, they come first.
-        Isa::detect() >= Isa::WORTHWHILE && !crate::kernels::has_ifma52()
+        !Isa::detect().is_portable() && crate::kernels::by_name("ifma52").is_err()
     }
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {

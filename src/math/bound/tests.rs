@@ -292,3 +292,20 @@ fn weighted_residues_and_their_digits_fit() {
     let error = |bits: u32| 856.0 * f64::from(I16_LARGEST_WEIGHTED) / 2.0 / 2f64.powi(bits as i32);
     assert!(error(I16_QUOTIENT_BITS) < 2f64.powi(-9) && error(I16_QUOTIENT_BITS - 1) > 2f64.powi(-9));
 }
+
+#[test]
+fn sums_of_bytes_on_a_cpu_fit_and_one_step_more_does_not() {
+    use crate::math::family_i8::{I8_SINGLES, i8_moduli};
+    let planes = |rows: usize| (128 + 2) * 64 * 127 * rows as u64;
+    assert!(planes(I8_PASS_ROWS) < 1 << 31 && planes(I8_PASS_ROWS + 64) >= 1 << 31);
+    let table = |terms: usize| (128 + 1) * 64 * 255 * terms as u64;
+    assert!(table(I8_TABLE_TERMS) < 1 << 31 && table(I8_TABLE_TERMS + 64) >= 1 << 31);
+    // What is reduced stays below 2^18 moduli, and 2^19 would leave more than 9/16 of one.
+    let most = f64::from(1 << I8_QUOTIENT_BITS);
+    let single = |modulus: &u64| (modulus / 2 * (modulus - 1) * I8_PASS_ROWS as u64) as f64 / *modulus as f64;
+    assert!(I8_SINGLES.iter().map(single).fold(0.0, f64::max) <= most);
+    assert!(2f64.powi(31) / *i8_moduli().last().unwrap() as f64 <= most);
+    assert!(255.0 * I8_TABLE_TERMS as f64 / 2.0 <= most && 65536.0 / 2.0 <= most);
+    let error = |quotient: f64| 3.01 * 2f64.powi(-24) * quotient;
+    assert!(error(most) < 1.0 / 16.0 && error(2.0 * most) > 1.0 / 16.0);
+}

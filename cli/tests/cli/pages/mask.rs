@@ -29,7 +29,7 @@ const UNITS: [&str; 16] =
     ["bytes", "s", "ms", "us", "ns", "min", "h", "B", "KiB", "MiB", "GiB", "GB/s", "Gop/s", "GHz", "threads", "thread"];
 
 /// Kernels: a parenthesis that begins with one tells how this machine ran.
-const KERNELS: [&str; 6] = ["direct", "ifma52", "blas", "f64", "i16", "reference"];
+const KERNELS: [&str; 7] = ["direct", "ifma52", "blas", "f64", "i16", "i8", "reference"];
 
 /// The line with `#` in place of all that may differ, and single blanks.
 fn masked(line: &str) -> String {

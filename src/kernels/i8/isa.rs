@@ -1,0 +1,130 @@
+//! Which units this CPU has: AMX, AVX-512 with VNNI, AVX-VNNI, AVX2, or plain Rust.
+//!
+//! An algorithm is a [`Task`], written once over [`Unit`](super::tiles::Unit); [`Isa::run`] compiles it once per unit
+//! and calls the instance that the holder of the `Isa` has proven the CPU to have.
+//!
+//! The task's code must reach the unit through `#[inline(always)]` functions and plain loops, never through closures:
+//! only then is it compiled with the instructions of its instance.
+
+#[cfg(target_arch = "x86_64")]
+use super::amx;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::x86;
+use super::lanes::{ByLanes, Plain};
+use super::tiles::Task;
+
+/// A unit that this CPU has been seen to have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Isa(Level);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    AvxVnni,
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
+    #[cfg(target_arch = "x86_64")]
+    Amx,
+    /// The tile registers emulated.
+    #[cfg(test)]
+    Emulated,
+    /// The instructions of AMX, each emulated where this CPU refuses it.
+    #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+    Trapped,
+}
+
+impl Isa {
+    /// Every unit of this CPU, the best first; the portable one is always there.
+    pub fn available() -> impl Iterator<Item = Isa> {
+        #[cfg(target_arch = "x86_64")]
+        let levels = {
+            let avx2 = is_x86_feature_detected!("avx2");
+            let avx_vnni = avx2 && is_x86_feature_detected!("avxvnni");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
+            [
+                (avx512 && amx::is_granted()).then_some(Level::Amx),
+                vnni.then_some(Level::Vnni),
+                avx_vnni.then_some(Level::AvxVnni),
+                avx2.then_some(Level::Avx2),
+                Some(Level::Portable),
+            ]
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let levels = [Some(Level::Portable)];
+        levels.into_iter().flatten().map(Isa)
+    }
+
+    /// Every unit of this CPU, then those that are emulated.
+    #[cfg(test)]
+    pub fn all() -> impl Iterator<Item = Isa> {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        let trapped = !amx::is_granted();
+        let emulated = [
+            Some(Level::Emulated),
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            trapped.then_some(Level::Trapped),
+        ];
+        Isa::available().chain(emulated.into_iter().flatten().map(Isa))
+    }
+
+    /// The best unit of this CPU.
+    pub fn detect() -> Isa {
+        Isa::available().next().expect("the portable one is always there")
+    }
+
+    /// Whether its sums are those of tile registers.
+    pub fn has_tiles(self) -> bool {
+        self.name() == "amx"
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Level::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => "avx-vnni",
+            #[cfg(target_arch = "x86_64")]
+            Level::Vnni => "vnni8",
+            #[cfg(target_arch = "x86_64")]
+            Level::Amx => "amx",
+            #[cfg(test)]
+            Level::Emulated => "emulated",
+            #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+            Level::Trapped => "trapped",
+        }
+    }
+
+    /// Runs `task` on this unit.
+    pub fn run(self, task: impl Task) {
+        match self.0 {
+            Level::Portable => task.run::<ByLanes<Plain, 2, 1>>(),
+            // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx2` needs.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { x86::run_avx2(task) },
+            // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx_vnni` needs.
+            #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => unsafe { x86::run_avx_vnni(task) },
+            // SAFETY: only `available` makes this level, after the CPU reported every feature `run_vnni` needs.
+            #[cfg(target_arch = "x86_64")]
+            Level::Vnni => unsafe { x86::run_vnni(task) },
+            // SAFETY: only `available` makes this level, after the CPU reported every feature `run` needs and the
+            // system granted the tile registers.
+            #[cfg(target_arch = "x86_64")]
+            Level::Amx => unsafe { amx::run(task) },
+            #[cfg(test)]
+            Level::Emulated => task.run::<super::emulation::Emulated>(),
+            #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
+            Level::Trapped => super::emulation::trap::run(task),
+        }
+    }
+}

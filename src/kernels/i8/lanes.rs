@@ -1,0 +1,117 @@
+//! 32-bit sums side by side, to which products of four bytes are added, and the unit that they make.
+//!
+//! The register tile is written once over [`Lanes`]: AVX-512 with VNNI, AVX-VNNI, AVX2, or plain Rust.
+
+use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Unit};
+use std::marker::PhantomData;
+
+/// Some 32-bit integers, each also four bytes.
+pub trait Lanes: Copy {
+    /// How many.
+    const WIDTH: usize;
+    /// Zeros.
+    fn zero() -> Self;
+    /// `x` in every lane.
+    fn splat(x: u32) -> Self;
+    /// The first [`Lanes::WIDTH`] words of `from`.
+    fn load(from: &[u32]) -> Self;
+    /// Writes the lanes to the front of `to`.
+    fn store(self, to: &mut [i32]);
+    /// `self + sum_j u_j s_j` for the unsigned bytes `u_j` and the signed bytes `s_j` of each lane, modulo `2^32`.
+    fn add_products(self, unsigned: Self, signed: Self) -> Self;
+}
+
+/// A unit that keeps `R` rows of `V` vectors of sums in registers.
+pub struct ByLanes<L, const R: usize, const V: usize>(PhantomData<L>);
+
+impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
+    #[inline(always)]
+    fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
+        const { assert!(V * L::WIDTH <= 32 && 32 % (V * L::WIDTH) == 0 && 32 % R == 0 && L::WIDTH <= 16) };
+        let steps = extent.groups.div_ceil(STEP_GROUPS);
+        let (rows, columns) = (&rows[..steps], &columns[..steps]);
+        for column in (0..extent.columns).step_by(V * L::WIDTH) {
+            for row in (0..extent.rows).step_by(R) {
+                let tile = register_tile::<L, R, V>((rows, row), (columns, column), extent.groups);
+                for (lanes, sums) in tile.iter().zip(&mut sums.0[row..]) {
+                    for (lanes, sums) in lanes.iter().zip(sums[column..].chunks_exact_mut(L::WIDTH)) {
+                        lanes.store(sums);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn register_tile<L: Lanes, const R: usize, const V: usize>(
+    (rows, row): (&[Rows], usize),
+    (columns, column): (&[Columns], usize),
+    groups: usize,
+) -> [[L; V]; R] {
+    let mut sums = [[L::zero(); V]; R];
+    for (step, (rows, columns)) in rows.iter().zip(columns).enumerate() {
+        let rows: &[[u32; STEP_GROUPS]; R] = rows[row..].first_chunk().expect("whole register tiles");
+        for group in 0..STEP_GROUPS.min(groups - step * STEP_GROUPS) {
+            let mut unsigned = [L::zero(); V];
+            for (v, lanes) in unsigned.iter_mut().enumerate() {
+                let at = column + v * L::WIDTH;
+                *lanes = L::load(&columns[at / 16][group][at % 16..]);
+            }
+            for r in 0..R {
+                let signed = L::splat(rows[r][group]);
+                for v in 0..V {
+                    sums[r][v] = sums[r][v].add_products(unsigned[v], signed);
+                }
+            }
+        }
+    }
+    sums
+}
+
+/// Eight integers in plain Rust.
+#[derive(Clone, Copy)]
+pub struct Plain([i32; 8]);
+
+impl Lanes for Plain {
+    const WIDTH: usize = 8;
+
+    #[inline(always)]
+    fn zero() -> Self {
+        Plain([0; 8])
+    }
+
+    #[inline(always)]
+    fn splat(x: u32) -> Self {
+        Plain([x as i32; 8])
+    }
+
+    #[inline(always)]
+    fn load(from: &[u32]) -> Self {
+        Plain(from.first_chunk::<8>().expect("eight words").map(|word| word as i32))
+    }
+
+    #[inline(always)]
+    fn store(self, to: &mut [i32]) {
+        to[..8].copy_from_slice(&self.0);
+    }
+
+    #[inline(always)]
+    fn add_products(self, unsigned: Self, signed: Self) -> Self {
+        let mut sums = self.0;
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            let (u, s) = (unsigned.0[lane] as u32, signed.0[lane]);
+            for byte in 0..4 {
+                let (u, s) = ((u >> (8 * byte)) & 0xff, (s << (24 - 8 * byte)) >> 24);
+                *sum = sum.wrapping_add(u as i32 * s);
+            }
+        }
+        Plain(sums)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub mod x86;
+
+#[cfg(test)]
+mod tests;
