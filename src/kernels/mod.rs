@@ -170,7 +170,7 @@ pub trait PlaneEngine: Send + Sync {
 /// Up to 8 columns of a matrix, to be scaled by powers of two and rounded to integers.
 ///
 /// Entry `(k, j)` stands for the integer `round(a_kj * 2^shifts[j])`, to nearest, ties to even, whose magnitude is at
-/// most `2^operand_bits` of the engine's spec.
+/// most `2^operand_bits` of the engine's spec. Significands may have leading zeros.
 #[derive(Clone)]
 pub struct PanelSource<'a> {
     /// The matrix; `columns` and `rows` index it.

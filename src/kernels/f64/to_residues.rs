@@ -74,6 +74,9 @@ impl Task for ToResidues<'_, '_> {
     #[inline(always)]
     fn run<V: Vector, const N: usize>(self) {
         let (rows, operand) = (self.source.rows.len(), self.tables.operand);
+        if rows <= LANES {
+            return self.convert_square::<V, N>();
+        }
         let stream = 8 * self.primes.len() * rows * self.source.view.cols() > STREAM_BYTES;
         let (limbs, digits) = self.scratch.split_at_mut(operand.limbs() * BATCH);
         let digits: &mut [f64] = bytemuck::cast_slice_mut(&mut digits[..operand.count * BATCH]);
@@ -88,9 +91,10 @@ impl Task for ToResidues<'_, '_> {
             for first in (0..rows).step_by(BATCH) {
                 let count = BATCH.min(rows - first);
                 let mut ends = Ends { signs: [0; BATCH], rounding: [0.0; BATCH] };
-                scale_batch(self.source, column, first..first + count, limbs, &mut ends);
+                scale_batch(self.source, column, first..first + count, (limbs, 0), &mut ends);
                 cut_digits(operand, limbs, &ends, digits);
-                let batch = Batch { tables: self.tables, digits, place: self.place, column, first, count, stream };
+                let lanes = BatchLanes::Column { column, first };
+                let batch = Batch { tables: self.tables, digits, place: self.place, lanes, rows, stream };
                 batch.write_residues::<V, N>(self.primes.clone(), self.planes);
             }
         }
@@ -100,21 +104,49 @@ impl Task for ToResidues<'_, '_> {
     }
 }
 
+impl ToResidues<'_, '_> {
+    /// Up to a vector of rows, all columns in one batch: a vector each.
+    #[inline(always)]
+    fn convert_square<V: Vector, const N: usize>(self) {
+        const { assert!(BLOCK <= VECTORS) };
+        let (rows, operand) = (self.source.rows.len(), self.tables.operand);
+        let (limbs, digits) = self.scratch.split_at_mut(operand.limbs() * BATCH);
+        let digits: &mut [f64] = bytemuck::cast_slice_mut(&mut digits[..operand.count * BATCH]);
+        let mut ends = Ends { signs: [0; BATCH], rounding: [0.0; BATCH] };
+        limbs.fill(0); // columns that there are not
+        if rows > 0 {
+            for column in 0..self.source.columns.len() {
+                scale_batch(self.source, column, 0..rows, (limbs, column * LANES), &mut ends);
+            }
+        }
+        cut_digits(operand, limbs, &ends, digits);
+        let lanes = BatchLanes::Square;
+        let batch = Batch { tables: self.tables, digits, place: self.place, lanes, rows, stream: false };
+        batch.write_residues::<V, N>(self.primes.clone(), self.planes);
+    }
+}
+
 /// What a magnitude lacks: the sign bit of each double, and 1 where the magnitude is to be rounded up.
 struct Ends {
     signs: [u64; BATCH],
     rounding: [f64; BATCH],
 }
 
-/// Writes the magnitudes of rows `rows` (counted from the chunk's first) of one column.
+/// Writes the magnitudes of rows `rows` (counted from the chunk's first) of one column to the lanes from `start` on.
 #[inline(always)]
-fn scale_batch(source: &PanelSource<'_>, column: usize, rows: Range<usize>, out: &mut [u64], ends: &mut Ends) {
+fn scale_batch(
+    source: &PanelSource<'_>,
+    column: usize,
+    rows: Range<usize>,
+    (out, start): (&mut [u64], usize),
+    ends: &mut Ends,
+) {
     let (view, column) = (&source.view, source.columns.start + column);
     let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
     let first = view.element_index(source.rows.start + rows.start, column);
     view.element_index(source.rows.start + rows.end - 1, column); // asserts that all rows lie in the view
-    for lane in 0..rows.len() {
-        let index = first + lane * view.row_stride();
+    for (row, lane) in (start..start + rows.len()).enumerate() {
+        let index = first + row * view.row_stride();
         let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
         let round_up = write_scaled(value, source.shifts[column], out[lane..].iter_mut().step_by(BATCH));
         ends.signs[lane] = u64::from(value.head.is_negative()) << 63;
@@ -157,56 +189,81 @@ fn signed(x: f64, sign: u64) -> f64 {
     f64::from_bits(x.to_bits() ^ sign)
 }
 
-/// The digits of `count` rows of one column from row `first` on, written past the caches or not.
+/// What the vectors of a batch are.
+#[derive(Clone, Copy)]
+enum BatchLanes {
+    /// Rows of one column, from row `first` on.
+    Column { column: usize, first: usize },
+    /// A column each.
+    Square,
+}
+
+/// The digits of a batch of `rows` rows in all, written past the caches or not.
 struct Batch<'a> {
     tables: &'a Tables,
     digits: &'a [f64],
     place: Place,
-    column: usize,
-    first: usize,
-    count: usize,
+    lanes: BatchLanes,
+    rows: usize,
     stream: bool,
 }
 
 impl Batch<'_> {
+    /// Column and first row of a vector; the row may lie behind the last one.
+    #[inline(always)]
+    fn start(&self, vector: usize) -> (usize, usize) {
+        match self.lanes {
+            BatchLanes::Column { column, first } => (column, first + vector * LANES),
+            BatchLanes::Square => (vector, 0),
+        }
+    }
+
+    /// Vectors that have rows to write.
+    #[inline(always)]
+    fn vectors(&self) -> usize {
+        match self.lanes {
+            BatchLanes::Column { first, .. } => (self.rows - first).div_ceil(LANES).min(VECTORS),
+            BatchLanes::Square => BLOCK,
+        }
+    }
+
     #[inline(always)]
     fn write_residues<V: Vector, const N: usize>(&self, primes: Range<usize>, planes: &mut [&mut [u64]]) {
-        let rows = self.digits.as_chunks::<LANES>().0;
+        let digits = self.digits.as_chunks::<LANES>().0;
+        let vectors = self.vectors();
         for group in primes.start / OUTPUTS..primes.end.div_ceil(OUTPUTS) {
             let table = self.tables.radix_powers.group(group);
             for first in (0..VECTORS).step_by(N) {
-                if first * LANES >= self.count {
+                if first >= vectors {
                     break;
                 }
-                let sums = combine::<V, N>(rows, VECTORS, first, table);
+                let sums = combine::<V, N>(digits, VECTORS, first, table);
                 for (output, sums) in sums.iter().enumerate() {
                     let prime = group * OUTPUTS + output;
                     if primes.contains(&prime) {
-                        let (plane, start) = self.place.of(prime - primes.start, self.column);
-                        let column = &mut planes[plane][start + self.first..][..self.count];
-                        self.store(sums, first, prime, column);
+                        let reducer = Reducer::<V>::new(self.tables.primes[prime], self.tables.inverses[prime]);
+                        for (vector, &sum) in (first..vectors).zip(sums) {
+                            let (column, row) = self.start(vector);
+                            let (plane, start) = self.place.of(prime - primes.start, column);
+                            let count = LANES.min(self.rows - row);
+                            self.store(reducer.reduce(sum), &mut planes[plane][start + row..][..count]);
+                        }
                     }
                 }
             }
         }
     }
 
-    /// Reduces and stores the rows of vectors `first..first + N` that exist.
+    /// Stores the residues of up to eight rows.
     #[inline(always)]
-    fn store<V: Vector, const N: usize>(&self, sums: &[V; N], first: usize, prime: usize, column: &mut [u64]) {
-        let reducer = Reducer::<V>::new(self.tables.primes[prime], self.tables.inverses[prime]);
-        let column: &mut [f64] = bytemuck::cast_slice_mut(column);
-        for (n, &sum) in sums.iter().enumerate() {
-            let residues = reducer.reduce(sum);
-            let at = (first + n) * LANES;
-            if let Some(whole) = column.get_mut(at..at + LANES) {
-                let whole = whole.first_chunk_mut().expect("eight words");
-                if self.stream { residues.stream(whole) } else { residues.store(whole) }
-            } else if at < self.count {
-                let mut last = [0.0; LANES];
-                residues.store(&mut last);
-                column[at..].copy_from_slice(&last[..self.count - at]);
-            }
+    fn store<V: Vector>(&self, residues: V, out: &mut [u64]) {
+        let out: &mut [f64] = bytemuck::cast_slice_mut(out);
+        if let Some(whole) = out.first_chunk_mut() {
+            if self.stream { residues.stream(whole) } else { residues.store(whole) }
+        } else {
+            let mut last = [0.0; LANES];
+            residues.store(&mut last);
+            out.copy_from_slice(&last[..out.len()]);
         }
     }
 }

@@ -12,6 +12,8 @@ use super::amx;
 use super::lanes::x86;
 use super::lanes::{ByLanes, Plain};
 use super::tiles::Task;
+#[cfg(target_arch = "x86_64")]
+use crate::math::processor::{self, level, processor_has};
 
 /// A unit that this CPU has been seen to have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,16 +43,12 @@ impl Isa {
     pub fn available() -> impl Iterator<Item = Isa> {
         #[cfg(target_arch = "x86_64")]
         let levels = {
-            let avx2 = is_x86_feature_detected!("avx2");
-            let avx_vnni = avx2 && is_x86_feature_detected!("avxvnni");
-            let avx512 = avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
+            let avx2 = processor_has!(Avx2: "avx2");
+            let avx_vnni = avx2 && processor_has!(Vnni: "avxvnni");
+            let avx512 = avx2 && processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl");
+            let vnni = avx512 && processor_has!(Vnni: "avx512vnni");
             [
-                (avx512 && amx::is_granted()).then_some(Level::Amx),
+                (avx512 && level() == processor::Level::Native && amx::is_granted()).then_some(Level::Amx),
                 vnni.then_some(Level::Vnni),
                 avx_vnni.then_some(Level::AvxVnni),
                 avx2.then_some(Level::Avx2),
