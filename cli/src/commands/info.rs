@@ -5,11 +5,15 @@ use serde::Serialize;
 use sunzi::advanced::device::Description;
 use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::math::processor::{Level, VARIABLE, check as check_processor, level};
 use sunzi::{Result, cuda_devices};
 use sunzi_lab::engine::largest_precision_bits;
 use sunzi_lab::machine::Machine;
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::format_bytes;
+
+/// Trials of some milliseconds of which the best is a kernel's rate.
+const RATE_TRIALS: usize = 2;
 
 /// One kernel of the table.
 #[derive(Serialize)]
@@ -21,6 +25,10 @@ struct KernelInfo {
     family: Option<&'static str>,
     /// What it has chosen on this CPU, where it has a choice.
     instructions: Option<&'static str>,
+    /// Whether `--kernel auto` takes it.
+    preferred: bool,
+    /// Multiply-adds in one plane that a thread's instructions could do in a second, where that is measured.
+    multiply_adds_per_second: Option<f64>,
     largest_precision_bits: Option<u32>,
 }
 
@@ -35,6 +43,7 @@ struct Info {
 }
 
 pub fn run(session: &mut Session) -> Result<()> {
+    check_processor()?;
     let (devices, no_devices) = match cuda_devices() {
         Ok(devices) => (devices, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
@@ -45,6 +54,14 @@ pub fn run(session: &mut Session) -> Result<()> {
     session.say(&describe(&info))
 }
 
+fn features(machine: &Machine) -> String {
+    let found = if machine.features.is_empty() { "none looked for".into() } else { machine.features.join(" ") };
+    match level() {
+        Level::Native => found,
+        hidden => format!("{found} ({VARIABLE}={} hides the others)", hidden.name()),
+    }
+}
+
 fn kernel_infos() -> Vec<KernelInfo> {
     let look = |&(name, probe): &(&'static str, kernels::Probe)| match probe() {
         Ok(kernel) => KernelInfo {
@@ -53,6 +70,8 @@ fn kernel_infos() -> Vec<KernelInfo> {
             reason: None,
             family: Some(kernel.family()),
             instructions: kernel.instructions(),
+            preferred: name == kernels::preferred().name(),
+            multiply_adds_per_second: kernel.issue_rate(RATE_TRIALS),
             largest_precision_bits: Some(largest_precision_bits(kernel.maximum_modulus_bits())),
         },
         Err(reason) => KernelInfo {
@@ -61,10 +80,14 @@ fn kernel_infos() -> Vec<KernelInfo> {
             reason: Some(reason),
             family: None,
             instructions: None,
+            preferred: false,
+            multiply_adds_per_second: None,
             largest_precision_bits: None,
         },
     };
-    kernels::TABLE.iter().map(look).collect()
+    let mut infos: Vec<KernelInfo> = kernels::TABLE.iter().map(look).collect();
+    infos.sort_by_key(|info| !info.preferred);
+    infos
 }
 
 fn describe(info: &Info) -> String {
@@ -75,10 +98,7 @@ fn describe(info: &Info) -> String {
             "cpu        {} ({}, {} processors for this process)",
             machine.cpu, machine.architecture, machine.processors
         ),
-        format!(
-            "features   {}",
-            if machine.features.is_empty() { "none looked for".into() } else { machine.features.join(" ") }
-        ),
+        format!("features   {}", features(machine)),
         format!("memory     {} available", machine.available_bytes.map_or("unknown".into(), format_bytes)),
         format!("gmp, mpfr  {}, {}", machine.gmp, machine.mpfr),
         format!("openblas   {}", machine.openblas_core.as_deref().unwrap_or("not linked")),
@@ -91,7 +111,10 @@ fn describe(info: &Info) -> String {
         let text = match (kernel.family, kernel.largest_precision_bits, kernel.reason) {
             (Some(family), Some(bits), _) => {
                 let instructions = kernel.instructions.map(|name| format!(", {name}")).unwrap_or_default();
-                format!("family {family}{instructions}, up to {bits} bits")
+                let rate = kernel
+                    .multiply_adds_per_second
+                    .map(|rate| format!(", {:.1} G multiply-adds a second in one plane", rate / 1e9));
+                format!("family {family}{instructions}, up to {bits} bits{}", rate.unwrap_or_default())
             }
             (_, _, reason) => format!("not available: {}", reason.unwrap_or("unknown")),
         };

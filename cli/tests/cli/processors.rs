@@ -34,6 +34,45 @@ fn emulated(sandbox: &Sandbox, model: &str, line: &str) -> Output {
 }
 
 #[test]
+fn hidden_instructions_change_the_kernels_and_no_bit() {
+    let sandbox = Sandbox::new();
+    sandbox.run("gen random --rows 60 --cols 40 --precision 300 --seed 5 -o P.mtx");
+    sandbox.run("syrk P.mtx -o Q.mtx --precision 300");
+    sandbox.run("cholesky Q.mtx -o L.mtx --precision 300");
+    let run = |level: &str, line: &str| {
+        let program = env!("CARGO_BIN_EXE_sunzi");
+        let words = line.split_whitespace();
+        Command::new(program).args(words).current_dir(sandbox.path("")).env("SUNZI_CPU", level).output().unwrap()
+    };
+    for level in ["portable", "avx2", "avx512", "vnni", "native", ""] {
+        for (line, file) in [("syrk P.mtx -o R.mtx -p 300", "Q.mtx"), ("cholesky Q.mtx -o R.mtx -p 300", "L.mtx")] {
+            let output = run(level, &format!("--quiet {line}"));
+            assert!(output.status.success(), "{level}: {line}: {output:?}");
+            assert!(sandbox.bytes("R.mtx") == sandbox.bytes(file), "{level}: {line}");
+        }
+        let info = run(level, "info --report info.json");
+        assert!(info.status.success(), "{level}: {info:?}");
+        let report: serde_json::Value = serde_json::from_slice(&sandbox.bytes("info.json")).unwrap();
+        let kernels = report["kernels"].as_array().unwrap();
+        assert!(kernels[0]["preferred"] == true && kernels[0]["available"] == true, "{report}");
+        let of = |name: &str| kernels.iter().find(|kernel| kernel["name"] == name).unwrap();
+        if !["native", ""].contains(&level) {
+            assert_eq!(of("ifma52")["available"], false, "{level}");
+            let names = ["portable", "avx2", "avx512", "vnni"];
+            let place = |name: &serde_json::Value| names.iter().position(|known| name == known).unwrap();
+            assert!(place(&of("i16")["instructions"]) <= place(&level.into()), "{level}: {report}");
+            assert!(String::from_utf8_lossy(&info.stdout).contains(&format!("SUNZI_CPU={level} hides")));
+        }
+    }
+    for line in ["info", "syrk P.mtx -o S.mtx -p 300"] {
+        let output = run("avx9", line);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains("SUNZI_CPU=avx9") && text.contains("avx512"), "{text}");
+    }
+    assert!(!sandbox.path("S.mtx").exists());
+}
+
+#[test]
 fn every_processor_gives_the_same_bits() {
     if Command::new(EMULATOR).arg("--version").output().is_err() {
         println!("skipped: other processors: the emulator {EMULATOR} is not there (package qemu-user)");
