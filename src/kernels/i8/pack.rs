@@ -152,20 +152,29 @@ pub fn pack_columns<D: Digits>(panel: &[u16], at: usize, out: &mut [Columns]) {
     }
 }
 
+/// Groups whose words are turned at a time.
+const TURNED: usize = 4;
+
 /// Writes a panel's residues as rows `8 at` to `8 at + 7` of a strip.
 #[inline(always)]
 pub fn pack_rows<D: Digits>(panel: &[u16], modulus: u16, at: usize, out: &mut [Rows]) {
     let steps = out.len() / D::PLANES;
     for step in 0..steps {
-        let mut words = [[[0; BLOCK]; 3]; STEP_GROUPS];
-        for (group, words) in words.iter_mut().enumerate() {
-            *words = signed_words::<D>(&group_of(panel, step * STEP_GROUPS + group), modulus);
-        }
-        for plane in 0..D::PLANES {
-            let tile = &mut out[plane * steps + step][at * BLOCK..][..BLOCK];
-            for (column, row) in tile.iter_mut().enumerate() {
-                for (word, words) in row.iter_mut().zip(&words) {
-                    *word = words[plane][column];
+        for first in (0..STEP_GROUPS).step_by(TURNED) {
+            let mut words = [[[0; BLOCK]; 3]; TURNED];
+            for (number, words) in words.iter_mut().enumerate() {
+                *words = signed_words::<D>(&group_of(panel, step * STEP_GROUPS + first + number), modulus);
+            }
+            for plane in 0..D::PLANES {
+                let mut turned = [[0; TURNED]; BLOCK];
+                for (column, turned) in turned.iter_mut().enumerate() {
+                    for (word, words) in turned.iter_mut().zip(&words) {
+                        *word = words[plane][column];
+                    }
+                }
+                let tile = &mut out[plane * steps + step][at * BLOCK..][..BLOCK];
+                for (row, turned) in tile.iter_mut().zip(&turned) {
+                    row.as_chunks_mut::<TURNED>().0[first / TURNED] = *turned;
                 }
             }
         }
