@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::kernels::device::DeviceFamily;
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
+use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
 use crate::store::Buffer;
 use std::ops::{Deref, DerefMut};
@@ -112,6 +113,8 @@ pub struct Workspace {
     pub right_shifts: Vec<i64>,
     /// Matrices that solves work in, of arbitrary contents.
     pub matrices: Vec<Matrix>,
+    /// Running sums of the rows of a factorisation, and what they begin with.
+    pub weights: [Vec<RowWeight>; 2],
 }
 
 /// Memory of one worker, kept between calls.
@@ -159,6 +162,7 @@ impl Workspace {
             *self = Workspace {
                 left_shifts: std::mem::take(&mut self.left_shifts),
                 right_shifts: std::mem::take(&mut self.right_shifts),
+                weights: std::mem::take(&mut self.weights),
                 ..Workspace::default()
             };
         }

@@ -11,6 +11,7 @@
 
 pub mod blas;
 pub mod device;
+pub mod digit_lanes;
 pub mod digit_sums;
 pub mod dots;
 pub(crate) mod entries;
