@@ -186,16 +186,16 @@ mod avx2 {
     pub unsafe fn add_products(x: &[i32], y: &[i32], digits: usize, sums: &mut [i64]) {
         let stride = digits * LANES;
         let rows = y.len() / stride;
-        assert!(digits % 2 == 0 && sums.len() == 2 * stride);
+        assert!(digits.is_multiple_of(2) && sums.len() == 2 * stride);
         assert!(y.len() == rows * stride && x.len() + LANES > rows * stride);
         for from in (0..digits).step_by(GROUP) {
             macro_rules! with_group {
                 ($($count:literal $sums:literal)*) => {
                     match digits - from {
                         // SAFETY: the processor has AVX2, and the lengths are those that were asserted.
-                        $($count => unsafe { add_group::<$count, $sums>((x, y, rows), (digits, from), sums) },)*
+                        $($count => unsafe { add_group::<$count, $sums>((x, y), (digits, from), sums) },)*
                         // SAFETY: as above.
-                        _ => unsafe { add_group::<10, 11>((x, y, rows), (digits, from), sums) },
+                        _ => unsafe { add_group::<10, 11>((x, y), (digits, from), sums) },
                     }
                 };
             }
@@ -206,16 +206,17 @@ mod avx2 {
     /// The products of `D` digits of `x`, the first of them `from`, with all of `y`; there are `S = D + 1` sums.
     ///
     /// # Safety
-    /// The processor has AVX2; `y` has `rows` times four times `digits` entries, `x` at most three less, `sums` twice
-    /// four times `digits`, and `from + D` is at most `digits`, which is even.
+    /// The processor has AVX2; `y` has four times `digits` entries for each row, `x` at most three less in all, `sums`
+    /// twice four times `digits`, and `from + D` is at most `digits`, which is even.
     #[target_feature(enable = "avx2")]
     unsafe fn add_group<const D: usize, const S: usize>(
-        (x, y, rows): (&[i32], &[i32], usize),
+        (x, y): (&[i32], &[i32]),
         (digits, from): (usize, usize),
         sums: &mut [i64],
     ) {
         assert!(S == D + 1 && from + D <= digits);
         let stride = digits * LANES;
+        let rows = y.len() / stride;
         for second in (0..digits).step_by(2) {
             // SAFETY: the processor has AVX2 (the caller's promise). The largest place read of `x` is
             // `(rows - 1) stride + (from + D - 1) LANES`, of `y` `(rows - 1) stride + (second + 1) LANES + 3`; of `sums`

@@ -194,7 +194,7 @@ impl Choices {
                 let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(accuracy).alpha(alpha);
                 let options = options.beta(self.beta.as_ref());
                 let problems = each().map(|problem| match &problem.added {
-                    Some(added) => GemmProblem::from((problem.first.entries(), second(problem), added.view())),
+                    Some(added) => GemmProblem::from(((problem.first.entries(), second(problem)), added.view())),
                     None => GemmProblem::from((problem.first.entries(), second(problem))),
                 });
                 sunzi::gemm_batch_with(ctx, problems, bits, &options)

@@ -10,7 +10,7 @@ use crate::ops::product::forecast::{ProductPlanOptions, plan_gemm_with};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 
-/// One GEMM of a batch: from `(a, b)`, or from `(a, b, accumulate)`.
+/// One GEMM of a batch: from `(a, b)`, or from `((a, b), accumulate)`.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct GemmProblem<'a> {
@@ -28,11 +28,11 @@ impl<'a, A: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>> From<(A, B)> for Gemm
     }
 }
 
-impl<'a, A: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>, C: Into<MatrixView<'a>>> From<(A, B, C)>
+impl<'a, A: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>, C: Into<MatrixView<'a>>> From<((A, B), C)>
     for GemmProblem<'a>
 {
-    fn from((a, b, accumulate): (A, B, C)) -> Self {
-        GemmProblem { a: a.into(), b: b.into(), accumulate: Some(accumulate.into()) }
+    fn from((pair, accumulate): ((A, B), C)) -> Self {
+        GemmProblem { accumulate: Some(accumulate.into()), ..GemmProblem::from(pair) }
     }
 }
 

@@ -108,18 +108,18 @@ fn fill((problem, lower): (&Problem, MatrixView<'_>), workspace: &mut Workspace,
     let words = operands.words(layout.words(problem.order))?;
     match layout {
         Layout::Lanes(lanes) => lanes.factor((problem, lower), weights, words, factor),
-        Layout::Limbs(widths) => fill_on_limbs((problem, lower, widths), weights, words, factor),
+        Layout::Limbs(_) => fill_on_limbs((problem, lower), weights, words, factor),
     }
 }
 
 /// The same on limbs.
 fn fill_on_limbs(
-    (problem, lower, widths): (&Problem, MatrixView<'_>, Widths),
+    (problem, lower): (&Problem, MatrixView<'_>),
     weights: &mut [RowWeight],
     words: &mut [u64],
     factor: &mut Matrix,
 ) -> Result<bool> {
-    let order = problem.order;
+    let (order, widths) = (problem.order, Widths::new(problem.working_bits));
     let (entries, rest) = words.split_at_mut(order * order * (widths.entry + 1));
     let (rest, space) = rest.split_at_mut(widths.rest);
     let mut rows = Rows { problem, lower, widths, entries };
@@ -248,7 +248,7 @@ mod tests {
         let mut words = vec![0xdead_beef; Layout::Limbs(widths).words(problem.order)];
         let mut factor = Matrix::zeros(problem.order, problem.order, problem.precision_bits).unwrap();
         let mut weights = problem.weights.clone();
-        let done = fill_on_limbs((problem, lower, widths), &mut weights, &mut words, &mut factor).unwrap();
+        let done = fill_on_limbs((problem, lower), &mut weights, &mut words, &mut factor).unwrap();
         (done, factor)
     }
 

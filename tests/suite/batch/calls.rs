@@ -75,7 +75,7 @@ fn products_of_two_matrices() {
         let mut results = gemm_batch(&ctx, chained.clone(), bits).unwrap();
         let singles = chained.map(|(a, b)| sunzi::gemm(&one, a, b, bits).unwrap()).collect::<Vec<_>>();
         assert!(results == singles);
-        let triples = b.iter().zip(&singles).map(|(b, c)| (b.view(), b.view().transposed(), c.view()));
+        let triples = b.iter().zip(&singles).map(|(b, c)| ((b.view(), b.view().transposed()), c.view()));
         gemm_batch_into(&ctx, triples, bits, &GemmOptions::new(), &mut results).unwrap();
         for ((b, c), got) in b.iter().zip(&singles).zip(&results) {
             let options = GemmOptions::new().accumulate(c.view());

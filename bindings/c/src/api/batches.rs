@@ -274,9 +274,11 @@ impl Batch {
             let order = shape_of(&a[at], op).0;
             c[at].check_shape(order, order).map(|()| (order, order))
         })?;
-        // SAFETY: by contract, for all below.
+        // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&c[at], part) })?;
+        // SAFETY: by contract.
         let inputs = self.each(|at| unsafe { call.read(&a[at], Part::All) })?;
+        // SAFETY: by contract.
         let added = unsafe { self.added(call, beta.as_ref(), c, part) }?;
         let addend = |at: usize| added.get(at).map(|added| symmetric(c[at].name, added.view(), uplo)).transpose();
         let addends = self.each(addend)?;
@@ -322,9 +324,11 @@ impl Batch {
             }
             c[at].check_shape(rows, cols).map(|()| (rows, cols))
         })?;
-        // SAFETY: by contract, for all below.
+        // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&c[at], Part::All) })?;
+        // SAFETY: by contract.
         let inputs = self.each(|at| unsafe { Ok((call.read(&a[at], Part::All)?, call.read(&b[at], Part::All)?)) })?;
+        // SAFETY: by contract.
         let added = unsafe { self.added(call, beta.as_ref(), c, Part::All) }?;
         let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(call.accuracy()).alpha(alpha.as_ref());
         let options = options.beta(beta.as_ref().filter(|_| !added.is_empty()));
@@ -333,7 +337,7 @@ impl Batch {
             if added.is_empty() {
                 return gemm_batch_into(&call.context(), views(), bits, &options, results);
             }
-            let triples = views().zip(group).map(|((a, b), &at)| (a, b, added[at].view()));
+            let triples = views().zip(group).map(|(pair, &at)| (pair, added[at].view()));
             gemm_batch_into(&call.context(), triples, bits, &options, results)
         };
         let (results, outcomes) = self.run(call, &bits, &places, run)?;
@@ -345,8 +349,9 @@ impl Batch {
     /// The header's rules.
     unsafe fn cholesky(self, call: &Call<'_>, uplo: Option<Uplo>, a: &[Operand]) -> Outcome<Vec<Outcome<()>>> {
         let places = self.each(|at| a[at].check_square().map(|()| (a[at].rows(), a[at].rows())))?;
-        // SAFETY: by contract, for all below.
+        // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&a[at], part_of(uplo)) })?;
+        // SAFETY: by contract.
         let inputs = self.each(|at| unsafe { call.read(&a[at], part_of(uplo)) })?;
         let options = CholeskyOptions::new().accuracy(call.accuracy());
         let run = |group: &[usize], bits: u32, results: &mut [Matrix]| {
@@ -385,8 +390,9 @@ impl Batch {
             let (rows, cols) = if side == Side::Left { (t.rows(), b.cols()) } else { (b.rows(), t.rows()) };
             b.check_shape(rows, cols).map(|()| (rows, cols))
         })?;
-        // SAFETY: by contract, for all below.
+        // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&b[at], Part::All) })?;
+        // SAFETY: by contract.
         let read =
             |at: usize| unsafe { Ok((call.read(&t[at], part_read(uplo, diag))?, call.read(&b[at], Part::All)?)) };
         let inputs: Vec<(Input<'_>, Input<'_>)> = self.each(read)?;
