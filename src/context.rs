@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::kernels::device::DeviceFamily;
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
+use crate::math::pivot::RowWeight;
 use crate::math::processor;
 use crate::matrix::Matrix;
 use crate::store::Buffer;
@@ -85,11 +86,17 @@ pub struct Context {
 /// What calls leave for the next ones.
 #[derive(Default)]
 struct Kept {
+    tables: Arc<Tables>,
+    workspace: Mutex<Workspace>,
+}
+
+/// The engines of earlier calls, with their tables.
+#[derive(Default)]
+struct Tables {
     /// By kernel.
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
     /// By kernel and working bits.
     tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
-    workspace: Mutex<Workspace>,
 }
 
 /// Memory kept between calls.
@@ -107,6 +114,8 @@ pub struct Workspace {
     pub right_shifts: Vec<i64>,
     /// Matrices that solves work in, of arbitrary contents.
     pub matrices: Vec<Matrix>,
+    /// Running sums of the rows of a factorisation, and what they begin with.
+    pub weights: [Vec<RowWeight>; 2],
 }
 
 /// Memory of one worker, kept between calls.
@@ -154,6 +163,7 @@ impl Workspace {
             *self = Workspace {
                 left_shifts: std::mem::take(&mut self.left_shifts),
                 right_shifts: std::mem::take(&mut self.right_shifts),
+                weights: std::mem::take(&mut self.weights),
                 ..Workspace::default()
             };
         }
@@ -363,6 +373,32 @@ impl Context {
         Context { memory, ..self.clone() }
     }
 
+    /// So many contexts of one thread for workers of this one that call whole operations: the same choices and tables,
+    /// workspaces of their own, no memory limit, no devices. The first has the workspace of this context.
+    pub(crate) fn workers(&self, count: usize) -> impl Iterator<Item = Context> {
+        // With devices the tile engines in the tables are theirs.
+        let shares = self.devices.is_empty();
+        let first = Some(self.alone(Arc::clone(&self.kept))).filter(|_| shares);
+        let tables = if shares { Arc::clone(&self.kept.tables) } else { Arc::default() };
+        let other = move |_| self.alone(Arc::new(Kept { tables: Arc::clone(&tables), workspace: Mutex::default() }));
+        first.into_iter().chain((0..).map(other)).take(count)
+    }
+
+    /// The same with nothing kept: for plans that nobody runs.
+    pub(crate) fn apart(&self) -> Context {
+        self.alone(Arc::default())
+    }
+
+    fn alone(&self, kept: Arc<Kept>) -> Context {
+        let devices = Arc::new(DeviceSet::new(Vec::new(), None));
+        Context { threads: 1, memory: MemoryBudget::default(), devices, pool: None, kept, ..self.clone() }
+    }
+
+    /// Whether anybody is told how a call goes on.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.progress.is_some()
+    }
+
     /// Asks whether a call of so many bytes fits the memory limit, beside what is held.
     ///
     /// # Errors
@@ -430,8 +466,8 @@ impl Context {
         let (key, make) = ((kernel.name(), spec), || kernel.prepare(&spec));
         // Plans count the tables of the engine that runs.
         match self.memory_bytes().is_some() {
-            true => self.kept.engines.get_or_replace(key, make),
-            false => self.kept.engines.get_or_make(key, make),
+            true => self.kept.tables.engines.get_or_replace(key, make),
+            false => self.kept.tables.engines.get_or_make(key, make),
         }
     }
 
@@ -442,7 +478,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
-        let (key, kept) = ((kernel.name(), working_bits), &self.kept.tile_engines);
+        let (key, kept) = ((kernel.name(), working_bits), &self.kept.tables.tile_engines);
         let make = || self.devices.tile_engine((working_bits, self.self_check), kernel.tile_engine(working_bits)?);
         // Plans count the tables of the engine that runs, and a device's memory is for one engine.
         match self.memory_bytes().is_some() || !self.devices.is_empty() {

@@ -209,6 +209,16 @@ pub enum Error {
         /// Precision of the factor.
         factor_bits: u32,
     },
+    /// A problem of a batch failed; the others are not touched by that.
+    #[error("problem {problem} of {count}: {error}")]
+    Problem {
+        /// Its number in the batch, from 0.
+        problem: usize,
+        /// Problems in the batch.
+        count: usize,
+        /// Why it failed.
+        error: Box<Error>,
+    },
     /// The progress callback or a signal asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -333,6 +343,15 @@ impl Error {
             (Error::Rank { rank, message, .. }, _) => {
                 ErrorText::counted(|base| format!("rank {rank}: {}", message.in_base(base)))
             }
+            (Error::Problem { problem, count, error }, _) => {
+                let text = error.text();
+                ErrorText::counted(|base| {
+                    let (number, text) = (base.number(*problem), text.in_base(base));
+                    let says_base = base == IndexBase::Zero || error.counted_from_one().is_some();
+                    let suffix = if says_base { "" } else { " (counted from 1)" };
+                    format!("problem {number} of {count}: {text}{suffix}")
+                })
+            }
             (_, Some(error)) => ErrorText::counted(|base| match base {
                 IndexBase::Zero => self.to_string(),
                 IndexBase::One => format!("{error} (counted from 1)"),
@@ -425,6 +444,7 @@ impl Error {
             Error::Transport(_) => 6,
             Error::Device(_) | Error::DeviceLost(_) => 7,
             Error::Rank { exit_code, .. } => *exit_code,
+            Error::Problem { error, .. } => error.exit_code(),
             Error::Cancelled => 130,
         }
     }

@@ -59,6 +59,9 @@
 //! - `verb_into(ctx, operands, precision, &options, result)` writes into memory of the caller, a matrix or a block of
 //!   one ([`Destination`], [`SymmetricDestination`]), and gives the report.
 //!
+//! Many small problems at a time: [`syrk_batch`], [`gemm_batch`], [`cholesky_batch`], [`trsm_batch`], in the same three
+//! forms. The threads share out the problems, and each of these has a result, or an error, of its own.
+//!
 //! `axpy` has no options, `dot` and `nrm2` give numbers. A [`Cholesky`] is made in the memory of another one, so is
 //! an inverse or a refined solution; `ldlt` has no `_into`. A [`Cholesky`] or an [`Ldlt`] solves again and again.
 //! `plan_*` tell beforehand how a call would run and what it takes. Results are judged by [`verify`].
@@ -116,6 +119,11 @@ pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, Sy
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
+pub use ops::{
+    BatchReport, GemmProblem, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into, cholesky_batch_with,
+    gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch, syrk_batch_into, syrk_batch_with, trsm_batch,
+    trsm_batch_into, trsm_batch_with,
+};
 pub use ops::{
     Certificate, Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into,
     cholesky_with,

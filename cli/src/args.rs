@@ -14,7 +14,7 @@ mod simulate;
 mod values;
 mod verify;
 
-pub use bench::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType, GpuCheck};
+pub use bench::{BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, Comparison, ElementType, GpuCheck};
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output};

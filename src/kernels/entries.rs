@@ -4,7 +4,9 @@
 //! Knows: slices of limbs. Does not know: matrices, tiles, which rows are rejected.
 
 use crate::kernels::limbs;
-use crate::math::bound::{DIVISOR_GUARD_BITS, DIVISOR_WINDOW, TILE_SPARE_BITS};
+use crate::math::bound::{
+    CHOLESKY_GUARD_BITS, DIVISOR_GUARD_BITS, DIVISOR_WINDOW, LIMB_QUOTIENT_WINDOW, TILE_SPARE_BITS,
+};
 use crate::math::float::{LIMB_BITS, bit_length, limbs_for};
 use rug::Integer;
 use rug::integer::Order;
@@ -133,6 +135,88 @@ impl Divisor {
     }
 }
 
+/// A pivot that many magnitudes are divided by: each quotient is a product with the reciprocal, and is divided exactly
+/// only where that lies too close to half an integer. Source: docs/ALGORITHM.md, "Quotients by a common pivot".
+pub struct Reciprocal<'s> {
+    pivot: &'s [u64],
+    /// `floor(2^(64 (skipped + fraction)) / pivot)`.
+    limbs: &'s [u64],
+    /// Limbs of a numerator that do not count.
+    skipped: usize,
+    /// Limbs of a product below the integer part of the quotient.
+    fraction: usize,
+    /// Bits that a numerator may have.
+    most_bits: u64,
+}
+
+impl<'s> Reciprocal<'s> {
+    /// Limbs of scratch for [`Reciprocal::new`].
+    pub fn words(working_bits: u32) -> usize {
+        3 * most_numerator(working_bits) + 1
+    }
+
+    /// Limbs of scratch for [`Reciprocal::quotient`].
+    pub fn quotient_words(widths: Widths, working_bits: u32) -> usize {
+        widths.quotient().max(3 * limbs_for(working_bits + 2 * CHOLESKY_GUARD_BITS + 2))
+    }
+
+    /// Of a magnitude other than 0 and at most `2^(working_bits + 1)`, for quotients below `2^(working_bits + 1)`.
+    pub fn new(pivot: &'s [u64], working_bits: u32, space: &'s mut [u64]) -> Reciprocal<'s> {
+        let pivot = &pivot[..significant(pivot).expect("a pivot is not 0")];
+        let length = bit_length(pivot);
+        let skipped = length.saturating_sub(CHOLESKY_GUARD_BITS.into()) / 64;
+        let most_bits = length + u64::from(working_bits) + 2;
+        let fraction = (most_bits + u64::from(CHOLESKY_GUARD_BITS) - 1 - 64 * skipped).div_ceil(64);
+        let (skipped, fraction) = (skipped as usize, fraction as usize);
+        let (power, space) = space.split_at_mut(skipped + fraction + 1);
+        power.fill(0);
+        power[skipped + fraction] = 1;
+        let (remainder, limbs) = space.split_at_mut(pivot.len());
+        let count = power.len() - pivot.len() + 1;
+        limbs::divide(&mut limbs[..count], remainder, power, pivot);
+        let count = significant(&limbs[..count]).expect("the power is above the pivot");
+        // As many limbs as a numerator has, which are multiplied fastest.
+        let width = (most_bits.div_ceil(64) as usize - skipped).max(count);
+        limbs[count..width].fill(0);
+        Reciprocal { pivot, limbs: &limbs[..width], skipped, fraction, most_bits }
+    }
+
+    /// A magnitude over the pivot, to nearest, ties to even, in `space`: [`quotient`], faster.
+    #[inline]
+    pub fn quotient<'q>(&self, rest: &[u64], space: &'q mut [u64]) -> &'q [u64] {
+        if bit_length(rest) > self.most_bits {
+            return quotient(rest, self.pivot, space);
+        }
+        let width = self.limbs.len();
+        let (product, copy) = space.split_at_mut(2 * width);
+        match rest.get(self.skipped..self.skipped + width) {
+            Some(numerator) => limbs::multiply(product, numerator, self.limbs),
+            None => {
+                let kept = rest.get(self.skipped..).unwrap_or_default();
+                let numerator = &mut copy[..width];
+                numerator[..kept.len()].copy_from_slice(kept);
+                numerator[kept.len()..].fill(0);
+                limbs::multiply(product, numerator, self.limbs);
+            }
+        }
+        let part = product[self.fraction - 1];
+        let is_close = part.abs_diff(1 << 63) <= LIMB_QUOTIENT_WINDOW;
+        if is_close || product[2 * width - 1] == u64::MAX {
+            return quotient(rest, self.pivot, space);
+        }
+        let quotient = &mut space[self.fraction..2 * width];
+        if part >> 63 == 1 {
+            limbs::increment(quotient);
+        }
+        quotient
+    }
+}
+
+/// Most limbs of the power of two that reciprocals are taken from.
+fn most_numerator(working_bits: u32) -> usize {
+    limbs_for(2 * working_bits + 3 * CHOLESKY_GUARD_BITS) + 3
+}
+
 /// Limbs up to the highest that is not 0; `None` for 0.
 fn significant(magnitude: &[u64]) -> Option<usize> {
     magnitude.iter().rposition(|&limb| limb != 0).map(|top| top + 1)
@@ -160,6 +244,45 @@ mod tests {
     use super::*;
     use crate::math::pivot::round_quotient;
     use rug::rand::RandState;
+
+    #[test]
+    fn products_with_reciprocals_give_the_quotients() {
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(14));
+        for case in 0..40_000u32 {
+            let working_bits = [4, 62, 64, 129, 258, 300, 770][case as usize % 7];
+            let widths = Widths::new(working_bits);
+            let own = 1 + rng.below(working_bits + 1);
+            let pivot = match case % 5 {
+                0 => Integer::from(1) << (own - 1),
+                1 => (Integer::from(1) << own) - 1u32,
+                2 => Integer::from(1) << (working_bits + 1),
+                _ => Integer::from(Integer::random_bits(own, &mut rng)) + 1u32,
+            };
+            let whole = Integer::from(Integer::random_bits(rng.below(working_bits + 2), &mut rng));
+            // At integers, at halves, and one beside either; else anywhere, also beyond what the product takes.
+            let mut rest = Integer::from(&whole * &pivot);
+            match rng.below(5) {
+                0 => rest += rng.below(2),
+                1 => rest += Integer::from(&pivot >> 1u32) + rng.below(3),
+                2 => rest -= rng.below(2),
+                3 => rest += Integer::from(pivot.random_below_ref(&mut rng)),
+                _ => rest = Integer::from(Integer::random_bits(2 * working_bits + 2, &mut rng)),
+            }
+            let rest = if rest < 0 { Integer::new() } else { rest };
+            let limbs = |value: &Integer, count: usize| {
+                let mut limbs = value.to_digits::<u64>(Order::Lsf);
+                limbs.resize(count.max(limbs.len()), 0);
+                limbs
+            };
+            let (divisor, number) = (limbs(&pivot, widths.entry), limbs(&rest, widths.rest));
+            let mut memory = vec![0xdead; Reciprocal::words(working_bits)];
+            let reciprocal = Reciprocal::new(&divisor, working_bits, &mut memory);
+            let mut space = vec![0xdead; Reciprocal::quotient_words(widths, working_bits)];
+            let got = Integer::from_digits(reciprocal.quotient(&number, &mut space), Order::Lsf);
+            assert_eq!(got, round_quotient(&rest, &pivot), "case {case}: {rest} / {pivot}");
+        }
+    }
 
     #[test]
     fn quotients_are_rounded_to_nearest_and_ties_to_even() {

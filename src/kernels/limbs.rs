@@ -132,6 +132,18 @@ pub fn subtract_assign(sum: &mut [u64], x: &[u64]) {
     unsafe { gmp::mpn_sub(target, target, sum.len() as size_t, x.as_ptr(), x.len() as size_t) };
 }
 
+/// `x := x - y`, modulo their limbs, of which both have as many (asserted).
+#[inline]
+pub fn subtract_equal(x: &mut [u64], y: &[u64]) {
+    assert!(x.len() == y.len());
+    let mut borrow = false;
+    for (x, &y) in x.iter_mut().zip(y) {
+        let (difference, first) = x.overflowing_sub(y);
+        let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+        (*x, borrow) = (difference, first | second);
+    }
+}
+
 /// `x := -x`, modulo its limbs, of which there is at least 1 (asserted).
 #[inline]
 pub fn negate(x: &mut [u64]) {
@@ -284,6 +296,10 @@ mod tests {
                 let modulus = Integer::from(1) << (64 * room as u32);
                 assert_eq!(sum, limbs(&want.modulo(&modulus), room), "{count} limbs");
             }
+            let (mut difference, subtrahend) = (limbs(&a, count), limbs(&b, count));
+            subtract_equal(&mut difference, &subtrahend);
+            let modulus = Integer::from(1) << (64 * count as u32);
+            assert_eq!(difference, limbs(&Integer::from(&a - &b).modulo(&modulus), count));
             let mut sum = vec![u64::MAX; 2 * count + 1]; // -1 modulo the limbs
             subtract_assign(&mut sum, &product);
             negate(&mut sum); // 1 + product

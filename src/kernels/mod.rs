@@ -12,6 +12,7 @@
 pub(crate) mod area;
 pub mod blas;
 pub mod device;
+pub mod digit_lanes;
 pub mod digit_sums;
 pub mod dots;
 pub(crate) mod entries;

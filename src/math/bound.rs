@@ -89,6 +89,12 @@ pub const DIVISOR_GUARD_BITS: u32 = 32;
 /// Cutting the numerator and the reciprocal moves the quotient by less than `2^-30`, that is `2^34` units.
 pub const DIVISOR_WINDOW: u64 = 1 << 35;
 
+/// Distance of a quotient's fraction of one limb from one half, in units of `2^-64`, up to which it is divided exactly.
+///
+/// Cutting the numerator and the reciprocal moves the fraction by less than `2^-62`, cutting the product by one unit
+/// more: by less than 5 in all.
+pub const LIMB_QUOTIENT_WINDOW: u64 = 8;
+
 /// Bit length that no reconstructed product may exceed: `|x| < 2^(modulus_bits - 1)` for every true product, and a
 /// single wrong residue moves `x` beyond it when a redundant prime is held.
 pub fn range_check_bits(modulus_bits: u32) -> u32 {
@@ -111,6 +117,16 @@ pub const IFMA52_CHUNK_ROWS: usize = 4092;
 /// digits: each adds less than `2 digits * 2^52` to one, and what it held before is below `2^52`.
 pub fn digit_sum_terms(digits: usize) -> usize {
     ((1 << 11) - 1) / (2 * digits)
+}
+
+/// Bits of the digits whose products are summed four columns at a time: balanced, `-2^27 <= d < 2^27`.
+pub const DIGIT_LANE_BITS: u32 = 28;
+
+/// Most products of two numbers of `digits` balanced digits of 28 bits whose sums fit signed 64 bits: each adds at most
+/// `digits * 2^54` to one, and what it held before is at most `2^27`; the last, which takes the carries of the others,
+/// belongs to no product.
+pub fn digit_lane_terms(digits: usize) -> usize {
+    ((1 << 9) - 1) / digits
 }
 
 /// Largest odd modulus `2 h + 1` whose balanced products sum exactly in a double over `chunk_rows` terms, with the

@@ -25,6 +25,14 @@ impl<'a> From<MatrixViewMut<'a>> for Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
+    /// The same place, for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> Destination<'_> {
+        match self {
+            Destination::Matrix(matrix) => Destination::Matrix(matrix),
+            Destination::Block(block) => Destination::Block(block.reborrow()),
+        }
+    }
+
     /// The place of a result of this shape and precision.
     ///
     /// # Errors
@@ -59,6 +67,17 @@ pub enum SymmetricDestination<'a> {
     Block(MatrixViewMut<'a>),
     /// One triangle alone, as the BLAS has it; the other may hold anything afterwards.
     Triangle(Destination<'a>),
+}
+
+impl SymmetricDestination<'_> {
+    /// The same place, for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> SymmetricDestination<'_> {
+        match self {
+            SymmetricDestination::Matrix(matrix) => SymmetricDestination::Matrix(matrix),
+            SymmetricDestination::Block(block) => SymmetricDestination::Block(block.reborrow()),
+            SymmetricDestination::Triangle(result) => SymmetricDestination::Triangle(result.reborrow()),
+        }
+    }
 }
 
 impl<'a> From<&'a mut SymmetricMatrix> for SymmetricDestination<'a> {

@@ -2,7 +2,7 @@
 //!
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
-use crate::context::Context;
+use crate::context::{Context, Workspace};
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::factor::entrywise::{self, RangeBits};
@@ -123,7 +123,15 @@ struct Factoring<'a> {
 impl Factoring<'_> {
     fn by_norms(mut self, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
         let problem = self.problem(0)?;
-        self.run(self.ctx, &problem, memory)
+        let done = self.run(self.ctx, &problem, memory);
+        self.keep_lists(problem);
+        done
+    }
+
+    /// Keeps the lists of a problem for the next one.
+    fn keep_lists(&self, problem: Problem) {
+        let mut workspace = self.ctx.workspace();
+        (workspace.left_shifts, workspace.weights[1]) = (problem.exponents, problem.weights);
     }
 
     /// With more and more bits, until each entry of the factor's residual is as small as its own terms ask for.
@@ -154,7 +162,10 @@ impl Factoring<'_> {
     }
 
     fn problem(&self, range_bits: u32) -> Result<Problem> {
-        Problem::new(self.lower, self.precision_bits, self.working_bits(range_bits)?)
+        let mut workspace = self.ctx.workspace();
+        let Workspace { left_shifts, weights: [_, weights], .. } = &mut *workspace;
+        let lists = (std::mem::take(left_shifts), std::mem::take(weights));
+        Problem::in_lists(lists, self.lower, self.precision_bits, self.working_bits(range_bits)?)
     }
 
     /// One factorisation, in `memory` where that fits.

@@ -14,7 +14,10 @@ static CURRENT: AtomicUsize = AtomicUsize::new(0);
 /// Largest value of `CURRENT` since the last reset.
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator with two counters; see [`allocated_bytes`] and [`peak_bytes`].
+/// Blocks that were asked for, or asked to grow, since the program began.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's allocator with counters; see [`allocated_bytes`] and [`peak_bytes`].
 pub struct CountingAllocator;
 
 /// Bytes allocated now; 0 where the program did not install [`CountingAllocator`].
@@ -32,7 +35,13 @@ pub fn reset_peak_bytes() {
     PEAK.store(CURRENT.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
+/// How often a block was asked for, or asked to grow, since the program began.
+pub fn allocation_count() -> u64 {
+    COUNT.load(Ordering::Relaxed) as u64
+}
+
 fn grown(bytes: usize) {
+    COUNT.fetch_add(1, Ordering::Relaxed);
     let before = CURRENT.fetch_add(bytes, Ordering::Relaxed);
     PEAK.fetch_max(before + bytes, Ordering::Relaxed);
 }

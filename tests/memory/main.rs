@@ -2,6 +2,7 @@
 //!
 //! A program of its own, since the counters see all threads of the process: its tests run one at a time.
 
+mod batches;
 mod calls;
 mod cluster;
 mod disk;

@@ -245,6 +245,57 @@ uint64_t sunzi_head(int negative, int64_t exponent);
 // The exponent of a head.
 int64_t sunzi_head_exponent(uint64_t head);
 
+// `sunzi_syrk` on `count` pairs: `C_i := alpha * A_i A_i^T + beta * C_i`, or with `A_i^T A_i`.
+//
+// `a` and `c` are arrays of `count` descriptions, whose shapes and precisions may differ. Each result has the bits of
+// the single call. The threads of the context share out the problems. `statuses` takes the status of each problem; it
+// may be null.
+// One problem that fails leaves its own result as it was and costs the others nothing; the call returns the status of
+// the first such problem, and `sunzi_last_error` says its number, from 0. A description or an entry that cannot be
+// read, a memory limit that is too small, or a stop ends the whole call before anything is written, with that status
+// for all. The arrays of different problems must not overlap where one is written.
+enum sunzi_status sunzi_syrk_batch(const struct sunzi_context *ctx,
+                                   int32_t uplo,
+                                   int32_t trans,
+                                   const struct sunzi_matrix *alpha,
+                                   const struct sunzi_matrix *a,
+                                   const struct sunzi_matrix *beta,
+                                   const struct sunzi_matrix *c,
+                                   int64_t count,
+                                   enum sunzi_status *statuses);
+
+// `sunzi_gemm` on `count` triples: `C_i := alpha * op(A_i) op(B_i) + beta * C_i`; the rest as in `sunzi_syrk_batch`.
+enum sunzi_status sunzi_gemm_batch(const struct sunzi_context *ctx,
+                                   int32_t trans_a,
+                                   int32_t trans_b,
+                                   const struct sunzi_matrix *alpha,
+                                   const struct sunzi_matrix *a,
+                                   const struct sunzi_matrix *b,
+                                   const struct sunzi_matrix *beta,
+                                   const struct sunzi_matrix *c,
+                                   int64_t count,
+                                   enum sunzi_status *statuses);
+
+// `sunzi_cholesky` on `count` matrices, each in place; the rest as in `sunzi_syrk_batch`. A matrix that is not positive
+// definite stays as it was and has `SUNZI_NOT_POSITIVE_DEFINITE` among `statuses`; all others become their factors.
+enum sunzi_status sunzi_cholesky_batch(const struct sunzi_context *ctx,
+                                       int32_t uplo,
+                                       const struct sunzi_matrix *a,
+                                       int64_t count,
+                                       enum sunzi_status *statuses);
+
+// `sunzi_trsm` on `count` pairs, each in place; the rest as in `sunzi_syrk_batch`.
+enum sunzi_status sunzi_trsm_batch(const struct sunzi_context *ctx,
+                                   int32_t side,
+                                   int32_t uplo,
+                                   int32_t trans,
+                                   int32_t diag,
+                                   const struct sunzi_matrix *alpha,
+                                   const struct sunzi_matrix *t,
+                                   const struct sunzi_matrix *b,
+                                   int64_t count,
+                                   enum sunzi_status *statuses);
+
 // The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
 // `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same
 // numbers in both triangles, and becomes L with zeros above the diagonal.

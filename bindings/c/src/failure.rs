@@ -42,6 +42,10 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
+        if let Error::Problem { problem, count, error } = error {
+            let failure = Failure::from(*error);
+            return Failure { message: format!("problem {problem} of {count}: {}", failure.message), ..failure };
+        }
         let status = match &error {
             Error::NotFinite { .. } => SUNZI_NOT_FINITE,
             Error::ExponentRange { .. } => SUNZI_EXPONENT_RANGE,

@@ -18,6 +18,7 @@ mod failure;
 mod types;
 
 pub use api::arrays::*;
+pub use api::batches::*;
 pub use api::cholesky::*;
 pub use api::contexts::*;
 pub use api::digits::*;

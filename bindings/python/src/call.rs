@@ -158,6 +158,24 @@ impl<'py> Call<'py> {
         result
     }
 
+    /// The report of a call with many results: `numbers` is that of the library, as JSON.
+    ///
+    /// # Errors
+    /// Those of Python's dictionaries.
+    pub fn tell(&self, numbers: Option<String>) -> PyResult<()> {
+        let Some(report) = &self.report else { return Ok(()) };
+        if let Some(numbers) = numbers {
+            let json = self.py.import("json")?;
+            report.update(json.call_method1("loads", (numbers,))?.cast::<PyDict>()?.as_mapping())?;
+        }
+        let Clock { start, computing, computed } = self.clock;
+        let computing = computing.unwrap_or(start);
+        let computed = computed.unwrap_or(computing);
+        report.set_item("input_seconds", (computing - start).as_secs_f64())?;
+        report.set_item("compute_seconds", (computed - computing).as_secs_f64())?;
+        report.set_item("output_seconds", computed.elapsed().as_secs_f64())
+    }
+
     /// The result as the caller wants it, and the report: `numbers` is that of the library, as JSON.
     ///
     /// # Errors

@@ -57,6 +57,14 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub fn exception(py: Python<'_>, error: Error) -> PyErr {
     let text = error.to_string();
     match error {
+        // The exception of the problem, with its number.
+        Error::Problem { problem, error, .. } => {
+            let inner = exception(py, *error);
+            with(py, inner, |value| {
+                value.setattr("args", (text,))?;
+                value.setattr("problem", problem)
+            })
+        }
         Error::NotPositiveDefinite { index, more_bits, .. } => {
             with(py, NotPositiveDefiniteError::new_err(text), |value| {
                 value.setattr("index", index)?;

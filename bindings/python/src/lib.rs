@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod assign;
+mod batches;
 mod call;
 mod context;
 mod errors;
@@ -54,6 +55,7 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::cholesky, module)?)?;
     module.add_function(wrap_pyfunction!(functions::solve, module)?)?;
     module.add_function(wrap_pyfunction!(functions::log_det, module)?)?;
+    module.add_function(wrap_pyfunction!(batches::batch, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::gemv, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::symv, module)?)?;
     module.add_function(wrap_pyfunction!(vectors::trmv, module)?)?;

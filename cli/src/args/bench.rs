@@ -43,6 +43,12 @@ pub enum BenchOperation {
     /// L L^T X = B, L given.
     #[command(after_help = "Example:\n  sunzi bench solve --rows 500 --cols 1 --precision 512 --against mpfr")]
     Solve(BenchSolve),
+    /// Many small problems in one call.
+    #[command(
+        after_help = "Example:\n  sunzi bench batch --operation cholesky --count 1000 --rows 16 --precision 768 \
+                            --against mpfr,calls"
+    )]
+    Batch(BenchBatch),
     /// One plane product against the instruction rate.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]
     Kernel(BenchKernel),
@@ -174,6 +180,38 @@ pub struct BenchSolve {
     pub comparison: Comparison,
 }
 
+/// The operation of a batch.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BatchOperation {
+    /// P^T P.
+    Syrk,
+    /// A^T B, both K x N.
+    Gemm,
+    /// A = L L^T.
+    Cholesky,
+    /// L X = B.
+    Trsm,
+}
+
+/// `sunzi bench batch`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchBatch {
+    /// What each problem is; --against also takes calls, one call of ours for each problem.
+    #[arg(long, value_name = "NAME", value_enum, default_value = "cholesky")]
+    pub operation: BatchOperation,
+    /// Problems, all different.
+    #[arg(long, value_name = "C", default_value = "1000", value_parser = size)]
+    pub count: usize,
+    /// Rows of each matrix (K).
+    #[arg(long, value_name = "K", default_value = "16", value_parser = size)]
+    pub rows: usize,
+    /// Columns of each operand of a product, right-hand sides of a triangle [default: as --rows].
+    #[arg(long, value_name = "N", value_parser = size)]
+    pub cols: Option<usize>,
+    #[command(flatten)]
+    pub comparison: Comparison,
+}
+
 /// `sunzi bench kernel`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchKernel {
@@ -205,12 +243,29 @@ impl Bench {
             }
             BenchOperation::Trsm(args) => &args.comparison,
             BenchOperation::Solve(args) => &args.comparison,
+            BenchOperation::Batch(args) => {
+                args.check()?;
+                &args.comparison
+            }
             BenchOperation::Kernel(args) => {
                 let what = "a plane product to time (sunzi gpu-check times those of devices)";
                 return args.engine.refuse_devices(what);
             }
         };
         check_reach(comparison.precision_bits(), comparison.engine.kernel)
+    }
+}
+
+impl BenchBatch {
+    fn check(&self) -> Result<()> {
+        let is_square = self.operation == BatchOperation::Cholesky;
+        match self.cols {
+            Some(cols) if is_square && cols != self.rows => Err(Error::InvalidArgument(format!(
+                "--cols {cols} does not go with --rows {}: a matrix to factor is square",
+                self.rows
+            ))),
+            _ => self.comparison.engine.refuse_devices("a batch"),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `sunzi bench`: hands what was typed to the laboratory.
 
-use crate::args::{Bench, BenchCholesky, BenchOperation, Comparison, ElementType};
+use crate::args::{BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, Comparison, ElementType};
 use crate::ranks::Ranks;
 use crate::session::Session;
 use sunzi::Result;
@@ -51,6 +51,7 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
         BenchOperation::Solve(args) => {
             bench::Bench { cols: args.cols, ..options(Operation::Solve, args.rows, args.comparison) }
         }
+        BenchOperation::Batch(args) => return bench::run_batch(session, &batch(args)),
         BenchOperation::Kernel(args) => {
             let engine = Engine::clone(&args.engine);
             let options = bench::BenchKernel { rows: args.rows, cols: args.cols, runs: args.runs, engine };
@@ -78,6 +79,28 @@ fn options(operation: Operation, rows: usize, comparison: Comparison) -> bench::
         tile_rows: None,
         memory_parts: Vec::new(),
         window: WindowKind::Auto,
+    }
+}
+
+/// A batch of small problems.
+fn batch(args: BenchBatch) -> bench::BenchBatch {
+    let operation = match args.operation {
+        BatchOperation::Syrk => Operation::Syrk,
+        BatchOperation::Gemm => Operation::Gemm,
+        BatchOperation::Cholesky => Operation::Cholesky,
+        BatchOperation::Trsm => Operation::Trsm,
+    };
+    let options = options(operation, args.rows, args.comparison);
+    bench::BenchBatch {
+        operation,
+        count: args.count,
+        rows: args.rows,
+        cols: args.cols.unwrap_or(args.rows),
+        precision_bits: options.precision_bits,
+        baselines: options.baselines,
+        runs: options.runs,
+        accuracy: options.accuracy,
+        engine: options.engine,
     }
 }
 

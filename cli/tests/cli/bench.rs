@@ -91,6 +91,32 @@ fn empty_and_single_operations_are_fine() {
     bench(&sandbox, "solve", "--rows 5 --cols 0 --precision 64 --runs 1");
 }
 
+#[test]
+fn batches_are_timed_beside_calls() {
+    let sandbox = Sandbox::new();
+    for (operation, flags) in [
+        ("syrk", "--rows 5 --cols 3 --threads 2"),
+        ("gemm", "--rows 4 --cols 2"),
+        ("cholesky", "--rows 4"),
+        ("trsm", "--rows 4 --cols 2 --accuracy entrywise"),
+        ("cholesky", "--rows 4 --count 0"),
+        ("syrk", "--rows 0 --count 1"),
+    ] {
+        let count = if flags.contains("--count") { "" } else { "--count 7" };
+        let flags = format!("--operation {operation} {flags} {count} --precision 128 --runs 2 --against mpfr,calls");
+        let text = sandbox.run(&format!("bench batch {flags} --report r.json"));
+        let report = sandbox.json("r.json");
+        assert_eq!(report["operation"], format!("{operation}_batch"));
+        assert!(report["checked"] == true && report["seconds"]["median"].as_f64().unwrap() > 0.0, "{text}");
+        assert_eq!(report["baselines"][0]["name"], "calls");
+        assert!(text.contains("every run right") && text.contains("one call of ours for each problem"), "{text}");
+    }
+    let error = sandbox.fail("bench batch --operation cholesky --rows 4 --cols 3", 2);
+    assert!(error.contains("--cols 3 does not go with --rows 4"), "{error}");
+    let error = sandbox.fail("bench batch --rows 4 --count 2 --precision 64 --against nobody", 2);
+    assert!(error.contains("unknown baseline 'nobody'"), "{error}");
+}
+
 #[cfg(feature = "flint")]
 #[test]
 fn packed_floats_are_refused_where_they_do_not_exist() {

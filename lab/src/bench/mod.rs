@@ -4,6 +4,7 @@
 //! rounds. Each side is warmed up once outside the clock, with its input in its own number type and its memory in
 //! place; ours writes a product into a result that it keeps, as the baselines do.
 
+mod batch;
 mod check;
 mod double;
 mod factor;
@@ -19,6 +20,7 @@ mod sides;
 mod spread;
 mod task;
 
+pub use batch::{BenchBatch, run as run_batch};
 pub use double::run as run_double;
 pub use double::{BenchDouble, World};
 pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matrix};

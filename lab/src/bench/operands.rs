@@ -36,13 +36,26 @@ impl Operands {
     /// # Errors
     /// Those of [`generate`].
     pub fn new(operation: Operation, size: Size) -> Result<Operands> {
+        Operands::seeded(operation, size, SEED)
+    }
+
+    /// The second operand, of an operation that has one.
+    pub fn second(&self) -> &Matrix {
+        self.b.as_ref().expect("an operation with two operands")
+    }
+
+    /// [`Operands::new`] from another seed, and the one after it.
+    ///
+    /// # Errors
+    /// Those of [`generate`].
+    pub fn seeded(operation: Operation, size: Size, seed: u64) -> Result<Operands> {
         let square = Size { cols: size.rows, ..size };
-        let second = || generate(Kind::Random, size, SEED + 1).map(Some);
+        let second = || generate(Kind::Random, size, seed + 1).map(Some);
         let dominant =
-            |entry: fn(&Matrix, usize, usize) -> Float| dominant(&generate(Kind::Random, square, SEED)?, entry);
+            |entry: fn(&Matrix, usize, usize) -> Float| dominant(&generate(Kind::Random, square, seed)?, entry);
         Ok(match operation {
-            Operation::Syrk => Operands { a: generate(Kind::Random, size, SEED)?, b: None },
-            Operation::Gemm => Operands { a: generate(Kind::Random, size, SEED)?, b: second()? },
+            Operation::Syrk => Operands { a: generate(Kind::Random, size, seed)?, b: None },
+            Operation::Gemm => Operands { a: generate(Kind::Random, size, seed)?, b: second()? },
             Operation::Cholesky => Operands { a: dominant(symmetric)?, b: None },
             Operation::Trsm | Operation::Solve => Operands { a: dominant(lower)?, b: second()? },
         })

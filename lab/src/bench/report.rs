@@ -62,21 +62,27 @@ pub struct BaselineReport {
     pub checked: bool,
 }
 
-/// The report for people.
-pub fn table(report: &BenchReport) -> String {
+/// Our times and those of all baselines, under a line of headings.
+pub fn rows_of_sides(seconds: &Spread, baselines: &[BaselineReport]) -> Vec<String> {
     let row = |name: &str, seconds: &Spread, last: String| {
         let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
         format!("{name:<10} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
     };
     let mut lines = vec![
-        heading(report),
         format!("{:<10} {:>10} {:>10} {:>10}  over ours", "", "least", "median", "most"),
-        row("sunzi", &report.seconds, String::new()),
+        row("sunzi", seconds, String::new()),
     ];
-    for baseline in &report.baselines {
+    for baseline in baselines {
         let wrong = if baseline.checked { "" } else { "  WRONG RESULT" };
         lines.push(row(baseline.name, &baseline.seconds, format!("{:.2}{wrong}  {}", baseline.ratio, baseline.form)));
     }
+    lines
+}
+
+/// The report for people.
+pub fn table(report: &BenchReport) -> String {
+    let mut lines = vec![heading(report)];
+    lines.extend(rows_of_sides(&report.seconds, &report.baselines));
     let parts = report.phases.0.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
     let parts = parts.collect::<Vec<_>>();
     if !parts.is_empty() {

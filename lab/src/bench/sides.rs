@@ -123,9 +123,7 @@ impl TimedBaseline {
     /// # Errors
     /// [`Error::InvalidArgument`] where this build lacks it or the problem is not one it takes.
     pub fn new(name: &str, problem: Problem<'_>) -> Result<TimedBaseline> {
-        let baseline = baselines::by_name(name, problem).map_err(Error::InvalidArgument)?;
-        let (seconds, phases) = (Vec::new(), Vec::new());
-        let mut timed = TimedBaseline { baseline, repeats: 1, seconds, phases, counted: false, right: true };
+        let mut timed = TimedBaseline::prepare(name, problem)?;
         let warm_up = timed.time();
         if warm_up > LONG_SECONDS {
             timed.seconds.push(warm_up);
@@ -136,6 +134,27 @@ impl TimedBaseline {
             timed.repeats = repeats(seconds);
         }
         Ok(timed)
+    }
+
+    /// The same without a run.
+    ///
+    /// # Errors
+    /// As [`TimedBaseline::new`].
+    pub fn prepare(name: &str, problem: Problem<'_>) -> Result<TimedBaseline> {
+        let baseline = baselines::by_name(name, problem).map_err(Error::InvalidArgument)?;
+        let (seconds, phases) = (Vec::new(), Vec::new());
+        Ok(TimedBaseline { baseline, repeats: 1, seconds, phases, counted: false, right: true })
+    }
+
+    /// One run, whose time somebody else takes.
+    pub fn run_once(&mut self) {
+        self.baseline.run();
+    }
+
+    /// Whether the last result is right.
+    pub fn is_right_by(&self, verifier: &dyn Verifier) -> bool {
+        // A NaN compares false, and so counts as wrong.
+        verifier.worst_error(&|i, j| self.baseline.entry(i, j)) <= verifier.baseline_allowance()
     }
 
     fn time(&mut self) -> f64 {
@@ -153,8 +172,7 @@ impl TimedBaseline {
             self.seconds.push(seconds);
             self.phases.push(self.baseline.phases());
         }
-        // A NaN compares false, and so counts as wrong.
-        self.right &= verifier.worst_error(&|i, j| self.baseline.entry(i, j)) <= verifier.baseline_allowance();
+        self.right &= self.is_right_by(verifier);
     }
 
     pub fn name(&self) -> &'static str {
@@ -182,7 +200,8 @@ impl TimedBaseline {
     }
 }
 
-fn repeats(seconds: f64) -> usize {
+/// Runs inside the clock of a side that takes so long.
+pub(super) fn repeats(seconds: f64) -> usize {
     (LEAST_SECONDS / seconds.max(1e-7)).ceil().clamp(1.0, 100_000.0) as usize
 }
 

@@ -12,6 +12,7 @@ pub mod disk;
 pub mod double;
 pub(crate) mod entrywise;
 mod home;
+mod lanes;
 pub(crate) mod options;
 mod payload;
 pub(crate) mod plan;

@@ -8,6 +8,9 @@ use crate::matrix::MatrixView;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_entry, scaled_limbs};
 use rug::Integer;
 
+/// Limbs of a scaled diagonal entry that is kept on the stack.
+const SHORT_LIMBS: usize = 80;
+
 /// A symmetric matrix to factor at one precision; the same on all ranks that share it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
@@ -32,7 +35,23 @@ impl Problem {
     /// # Errors
     /// [`Error::NotSquare`] where it is not square.
     pub fn new(lower: MatrixView<'_>, precision_bits: u32, working_bits: u32) -> Result<Problem> {
-        let mut problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
+        Problem::in_lists((Vec::new(), Vec::new()), lower, precision_bits, working_bits)
+    }
+
+    /// The same in the memory of lists that are no longer needed.
+    ///
+    /// # Errors
+    /// As [`Problem::new`].
+    pub fn in_lists(
+        (mut exponents, mut weights): (Vec<i64>, Vec<RowWeight>),
+        lower: MatrixView<'_>,
+        precision_bits: u32,
+        working_bits: u32,
+    ) -> Result<Problem> {
+        let problem = Problem::unscaled((lower.rows(), lower.cols()), precision_bits, working_bits)?;
+        exponents.clear();
+        weights.clear();
+        let mut problem = Problem { exponents, weights, ..problem };
         problem.exponents.reserve(problem.rows);
         problem.exponents.extend((0..problem.rows).map_while(|i| row_exponent(lower.get(i, i).head)));
         let mut order = problem.exponents.len();
@@ -45,12 +64,19 @@ impl Problem {
         }
         problem.cut(order);
         // A scaled diagonal entry is below 1, but may be rounded up to it.
-        let mut scaled = vec![0; limbs_for(2 * working_bits + 1)];
-        let weight = |i: usize| {
-            scaled_limbs(lower.get(i, i), 2 * problem.exponents[i], working_bits, &mut scaled);
-            RowWeight::of_limbs(&scaled, working_bits)
+        let count = limbs_for(2 * working_bits + 1);
+        let (mut short, mut long) = ([0; SHORT_LIMBS], Vec::new());
+        let scaled = if count > SHORT_LIMBS {
+            long.resize(count, 0);
+            &mut long[..]
+        } else {
+            &mut short[..count]
         };
-        problem.weights = (0..problem.order).map(weight).collect();
+        let Problem { exponents, weights, order, .. } = &mut problem;
+        weights.extend(exponents.iter().enumerate().take(*order).map(|(i, &exponent)| {
+            scaled_limbs(lower.get(i, i), 2 * exponent, working_bits, scaled);
+            RowWeight::of_limbs(scaled, working_bits)
+        }));
         Ok(problem)
     }
 

@@ -1,4 +1,4 @@
-//! The path of tiny sizes, where residues cost more than they save: exact sums of products on limbs.
+//! The path of tiny sizes, where residues cost more than they save: exact sums of products on limbs or in digits.
 //!
 //! The same scaled integers, the same exact product and the same rounding as on planes, so the same bits; no engine,
 //! no thread, and one block of memory beside the result.
@@ -6,8 +6,9 @@
 use crate::context::{Context, Workspace};
 use crate::drive::Meter;
 use crate::error::Result;
+use crate::kernels::digit_lanes::{DigitLanes, LANES};
 use crate::kernels::limbs;
-use crate::math::float::{limbs_for, round_shifted};
+use crate::math::float::{FloatRef, limbs_for, round_shifted};
 use crate::matrix::{MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::Place;
@@ -25,26 +26,35 @@ pub(crate) const NAME: &str = "direct";
 /// The sign word of an entry that is 0.
 const ZERO: u64 = 2;
 
-/// The layout of the scaled operands: for each entry a sign word and `width` limbs, column by column.
+/// How the scaled operands lie, and what their products are made with.
 #[derive(Clone, Copy)]
 struct Layout {
+    /// Limbs of an entry.
     width: usize,
     contracted: usize,
     left_words: usize,
     right_words: usize,
+    /// In digits, where this processor multiplies those faster; else each entry is a sign word and limbs, column by
+    /// column.
+    lanes: Option<DigitLanes>,
 }
 
 impl Layout {
     fn new(size: &ProductSize, operand_bits: u32) -> Layout {
         let width = limbs_for(operand_bits + 1); // a norm of exactly 2^operand_bits is allowed
-        let column = size.contracted * (width + 1);
-        let right_words = if size.triangle { 0 } else { size.cols * column };
-        Layout { width, contracted: size.contracted, left_words: size.rows * column, right_words }
+        let (lanes, contracted) = (DigitLanes::new(operand_bits), size.contracted);
+        let words = |columns: usize| match lanes {
+            Some(lanes) => columns.div_ceil(LANES) * lanes.panel_words(contracted),
+            None => columns * contracted * (width + 1),
+        };
+        let right_words = if size.triangle { 0 } else { words(size.cols) };
+        Layout { width, contracted, left_words: words(size.rows), right_words, lanes }
     }
 
     /// Words of all entries, one product, and the sum of products with room for every carry and the sign.
     fn words(&self) -> usize {
-        self.left_words + self.right_words + 2 * self.width + (2 * self.width + 1)
+        let product = self.lanes.map_or(2 * self.width, |lanes| lanes.sum_words());
+        self.left_words + self.right_words + product + (2 * self.width + 1)
     }
 
     fn column(&self, col: usize) -> Range<usize> {
@@ -81,10 +91,14 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         chunk_rows: size.contracted,
         bytes,
         planned_bytes: bytes.total(),
-        jobs_per_worker: vec![1],
         load_max_over_mean: 1.0,
         ..Plan::default()
     })
+}
+
+/// The plan with the list of its jobs, which a call by itself does without.
+pub(crate) fn as_one_job(plan: Plan) -> Plan {
+    Plan { jobs_per_worker: vec![1], ..plan }
 }
 
 /// The plan of a product of which every entry is summed term by term.
@@ -115,18 +129,20 @@ pub(crate) fn run(
     let Workspace { operands, left_shifts, right_shifts, .. } = workspace;
     let (left, rest) = operands.words(layout.words())?.split_at_mut(layout.left_words);
     let (right, space) = rest.split_at_mut(layout.right_words);
-    scale_columns(problem.left.view, left_shifts, layout.width, left);
+    layout.scale_columns(problem.left.view, left_shifts, left, space);
     let (right, right_shifts) = match problem.right {
         Some(operand) => {
-            scale_columns(operand.view, right_shifts, layout.width, right);
+            layout.scale_columns(operand.view, right_shifts, right, space);
             (&*right, &*right_shifts)
         }
         None => (&*left, &*left_shifts),
     };
-    fill(ctx, problem, result, |Place { row, col }, finish| {
-        let (negative, magnitude) =
-            sum_of_products(&left[layout.column(row)], &right[layout.column(col)], layout.width, space);
-        finish(ExactEntry { negative, magnitude, exponent: -(left_shifts[row] + right_shifts[col]) })
+    let (product, sum) = space.split_at_mut(space.len() - (2 * layout.width + 1));
+    let mut sums = Sums { layout, product, known: None };
+    fill(ctx, problem, result, |place, finish| {
+        sums.add_up(place, (left, right), sum);
+        let negative = limbs::to_magnitude(sum);
+        finish(ExactEntry { negative, magnitude: sum, exponent: -(left_shifts[place.row] + right_shifts[place.col]) })
     })
 }
 
@@ -156,30 +172,76 @@ fn fill(
     Ok(())
 }
 
-/// Writes `round(a_kj * 2^shifts[j])` as sign word and limbs, column by column.
-fn scale_columns(view: MatrixView<'_>, shifts: &[i64], width: usize, out: &mut [u64]) {
-    let mut entries = out.chunks_exact_mut(width + 1);
-    for (col, shift) in shifts.iter().enumerate() {
-        for (row, entry) in (0..view.rows()).zip(&mut entries) {
-            let value = view.get(row, col);
-            let (sign, magnitude) = entry.split_at_mut(1);
-            sign[0] = u64::from(value.head.is_negative());
-            if value.head.is_zero() {
-                sign[0] = ZERO;
-                magnitude.fill(0);
-            } else {
-                let drop = value.limbs.len() as i64 * 64 - value.head.exponent() - shift;
-                round_shifted(value.limbs, drop, magnitude);
+impl Layout {
+    /// Writes `round(a_kj * 2^shifts[j])`, column by column; `space` has room for one entry.
+    fn scale_columns(&self, view: MatrixView<'_>, shifts: &[i64], out: &mut [u64], space: &mut [u64]) {
+        let magnitude = &mut space[..self.width];
+        for (col, &shift) in shifts.iter().enumerate() {
+            match self.lanes {
+                Some(lanes) => {
+                    let panel = &mut out[col / LANES * lanes.panel_words(self.contracted)..];
+                    let rows = panel.chunks_exact_mut(lanes.row_words()).take(view.rows());
+                    for (row, words) in rows.enumerate() {
+                        let value = view.get(row, col);
+                        let kept = if value.head.is_zero() { &[] } else { &*scaled(value, shift, magnitude) };
+                        lanes.set(words, col % LANES, value.head.is_negative(), kept);
+                    }
+                }
+                None => {
+                    let entries = out[self.column(col)].chunks_exact_mut(self.width + 1);
+                    for (row, entry) in entries.enumerate() {
+                        let value = view.get(row, col);
+                        let (sign, magnitude) = entry.split_at_mut(1);
+                        sign[0] = u64::from(value.head.is_negative());
+                        if value.head.is_zero() {
+                            sign[0] = ZERO;
+                            magnitude.fill(0);
+                        } else {
+                            scaled(value, shift, magnitude);
+                        }
+                    }
+                }
             }
         }
     }
 }
 
-/// The exact sum of the products of two scaled columns: whether it is negative, and its magnitude.
-///
-/// `space` has room for one product and the sum.
-fn sum_of_products<'s>(x: &[u64], y: &[u64], width: usize, space: &'s mut [u64]) -> (bool, &'s [u64]) {
-    let (product, sum) = space.split_at_mut(2 * width);
+/// `round(|value| * 2^shift)` in all of `out`.
+fn scaled<'o>(value: FloatRef<'_>, shift: i64, out: &'o mut [u64]) -> &'o mut [u64] {
+    let drop = value.limbs.len() as i64 * 64 - value.head.exponent() - shift;
+    round_shifted(value.limbs, drop, out);
+    out
+}
+
+/// The exact sums of products of two scaled columns.
+struct Sums<'s> {
+    layout: Layout,
+    /// Room for one product, or for the sums of a column with a panel.
+    product: &'s mut [u64],
+    /// The column of the result and the panel of rows that `product` has the sums of.
+    known: Option<(usize, usize)>,
+}
+
+impl Sums<'_> {
+    /// The sum of an entry of the result, in two's complement.
+    fn add_up(&mut self, Place { row, col }: Place, (left, right): (&[u64], &[u64]), sum: &mut [u64]) {
+        let layout = &self.layout;
+        let Some(lanes) = layout.lanes else {
+            let (x, y) = (&left[layout.column(row)], &right[layout.column(col)]);
+            return sum_of_products((x, y), layout.width, self.product, sum);
+        };
+        if self.known != Some((col, row / LANES)) {
+            let words = lanes.panel_words(layout.contracted);
+            let (x, y) = (&right[col / LANES * words..], &left[row / LANES * words..]);
+            lanes.multiply((x, col % LANES), y, layout.contracted, self.product);
+            self.known = Some((col, row / LANES));
+        }
+        lanes.sum(self.product, row % LANES, sum);
+    }
+}
+
+/// The exact sum of the products of two scaled columns in two's complement; `product` has room for one of them.
+fn sum_of_products((x, y): (&[u64], &[u64]), width: usize, product: &mut [u64], sum: &mut [u64]) {
     sum.fill(0);
     for (a, b) in x.chunks_exact(width + 1).zip(y.chunks_exact(width + 1)) {
         // Triangles have zeros, which are left out.
@@ -187,5 +249,4 @@ fn sum_of_products<'s>(x: &[u64], y: &[u64], width: usize, space: &'s mut [u64])
             limbs::add_product(sum, (&a[1..], &b[1..]), a[0] != b[0], product);
         }
     }
-    (limbs::to_magnitude(sum), sum)
 }

@@ -117,7 +117,7 @@ fn plan_entrywise(ctx: &Context, request: &PlanRequest, range_bits: Option<u32>)
     let accuracy = Accuracy::Entrywise;
     if takes_all(size, bits.result) {
         let sums = Singles::All.bytes(size, bits.result);
-        let plan = direct::plan_entries(&ctx.holding(sums), request)?;
+        let plan = direct::as_one_job(direct::plan_entries(&ctx.holding(sums), request)?);
         let planned_bytes = plan.planned_bytes + sums;
         return Ok(Plan { accuracy, working_bits: 0, planned_bytes, ..plan });
     }

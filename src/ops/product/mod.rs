@@ -10,7 +10,7 @@ pub(crate) mod combine;
 mod convert;
 pub(crate) mod depths;
 pub mod device;
-mod direct;
+pub(crate) mod direct;
 pub mod disk;
 mod entrywise;
 mod exchange;

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::digit_lanes::{DigitLanes, LANES};
 use crate::math::float::limbs_for;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest};
 use crate::ops::product::direct;
@@ -38,7 +39,10 @@ pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) 
     // Two planes of the narrower primes do the work of one, and small matrix products have their own overhead.
     let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 2.5 };
     let planes = slowdown * plane_nanoseconds(size, operand_bits);
-    if !ctx.self_check() && !ctx.freivalds() && direct_nanoseconds(size, operand_bits) < planes {
+    // Where there are IFMA instructions, planes were measured against limbs.
+    let lanes = DigitLanes::new(operand_bits).filter(|_| ctx.kernel().family() != "ifma52");
+    let direct = lanes.map_or_else(|| direct_nanoseconds(size, operand_bits), |lanes| lane_nanoseconds(size, &lanes));
+    if !ctx.self_check() && !ctx.freivalds() && direct < planes {
         return Path::Direct;
     }
     Path::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
@@ -56,6 +60,15 @@ pub(crate) fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     let product = 3.0 + if limbs <= 20.0 { 0.9 * limbs * limbs } else { 360.0 * (limbs / 20.0).powf(1.58) };
     let convert = (size.contracted * size.operand_columns()) as f64 * (15.0 + 2.0 * limbs);
     convert + size.entries() * (30.0 + 5.0 * limbs + size.contracted as f64 * product)
+}
+
+/// Estimate for the direct path in digits, fitted to measurements from 128 to 2048 bits on a Zen 3.
+fn lane_nanoseconds(size: &ProductSize, lanes: &DigitLanes) -> f64 {
+    let digits = lanes.digits() as f64;
+    let padded =
+        if size.triangle { size.cols * (size.cols + LANES) / 2 } else { size.rows.next_multiple_of(LANES) * size.cols };
+    let convert = (size.contracted * size.operand_columns()) as f64 * (15.0 + 1.5 * digits);
+    convert + padded as f64 * (40.0 + 4.0 * digits + size.contracted as f64 * 0.045 * digits * digits)
 }
 
 /// Estimate for the planes of a kernel with 52-bit primes on one worker, columns padded to blocks of 8.
@@ -83,7 +96,7 @@ pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 /// As [`plan_request`].
 pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match path {
-        Path::Direct => direct::plan(ctx, request),
+        Path::Direct => direct::plan(ctx, request).map(direct::as_one_job),
         Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
         Path::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
     }

@@ -4,6 +4,7 @@
 //! What all pointers must be is stated once, at the head of the header; "the header's rules" below means that.
 
 pub mod arrays;
+pub mod batches;
 pub mod cholesky;
 pub mod contexts;
 pub mod digits;

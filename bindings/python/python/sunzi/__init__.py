@@ -12,6 +12,7 @@ Results have the same bits on any number of threads, kernel or memory limit.
 import sys
 
 from sunzi._absent import absent
+from sunzi._batches import cholesky_batch, gemm_batch, syrk_batch, trsm_batch
 from sunzi._functions import cholesky, gemm, log_det, plan, solve, syrk, trsm
 from sunzi._matrices import hstack, vstack
 from sunzi._reports import Plan, Report, Verification
@@ -65,12 +66,14 @@ __all__ = [
     "__version__",
     "axpy",
     "cholesky",
+    "cholesky_batch",
     "condition",
     "det",
     "diagonal",
     "dot",
     "extreme_eigenvalue",
     "gemm",
+    "gemm_batch",
     "gemv",
     "ger",
     "hstack",
@@ -87,10 +90,12 @@ __all__ = [
     "symv",
     "syr2k",
     "syrk",
+    "syrk_batch",
     "trace",
     "trmm",
     "trmv",
     "trsm",
+    "trsm_batch",
     "trsv",
     "verify",
     "vstack",

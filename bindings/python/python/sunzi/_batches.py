@@ -1,0 +1,153 @@
+"""Many small problems in one call: signatures and documentation.
+
+Each function takes a list of problems and returns the list of their results, each with the numbers of the single
+function, at the precision of its own operands unless `precision` says one for all. Shapes may differ. The threads share
+out the problems. The options are those of the single functions, for all problems alike.
+
+errors: what becomes of a problem without a result, such as a matrix that is not positive definite. `raise` (the
+    default) raises the exception of the first of them; `return` puts each exception in the place of its result, and
+    the others are there. Its text and its attribute `problem` say the number of the problem, from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from sunzi import _sunzi
+from sunzi._sunzi import Context
+
+Progress = Callable[[int, int], object]
+Errors = Literal["raise", "return"]
+Accuracy = Literal["entrywise", "norm"]
+
+
+def syrk_batch(
+    problems: Iterable[Any],
+    *,
+    transpose: bool = False,
+    uplo: Literal["both", "lower", "upper"] | None = None,
+    alpha: Any = None,
+    beta: Any = None,
+    errors: Errors = "raise",
+    accuracy: Accuracy = "entrywise",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    report: dict[str, Any] | None = None,
+) -> list[Any]:
+    """`alpha PᵀP + beta C` of many `p`; see `syrk`. A problem is `p`, or a tuple `(p, c)`.
+
+    >>> import sunzi
+    >>> sunzi.syrk_batch([[[1.0, 2.0]], [[3.0]], ([[1.0]], [[5.0]])])
+    [[[1.0, 2.0], [2.0, 4.0]], [[9.0]], [[6.0]]]
+    """
+    options = {"transpose": transpose, "uplo": uplo, "alpha": alpha, "beta": beta}
+    shared = _shared(accuracy, precision, context, progress, report)
+    return _checked(_sunzi.batch("syrk", _problems(problems), options | shared), errors)
+
+
+def gemm_batch(
+    problems: Iterable[tuple[Any, ...]],
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: Any = None,
+    beta: Any = None,
+    errors: Errors = "raise",
+    accuracy: Accuracy = "entrywise",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    report: dict[str, Any] | None = None,
+) -> list[Any]:
+    """`alpha op(A) op(B) + beta C` of many pairs; see `gemm`. A problem is a tuple `(a, b)` or `(a, b, c)`.
+
+    >>> import sunzi
+    >>> sunzi.gemm_batch([([[2.0]], [[3.0]]), ([[1.0, 2.0]], [[1.0], [1.0]])])
+    [[[6.0]], [[3.0]]]
+    """
+    options = {"transpose": transpose_a, "transpose_b": transpose_b, "alpha": alpha, "beta": beta}
+    shared = _shared(accuracy, precision, context, progress, report)
+    return _checked(_sunzi.batch("gemm", _problems(problems), options | shared), errors)
+
+
+def cholesky_batch(
+    matrices: Iterable[Any],
+    *,
+    uplo: Literal["both", "lower", "upper"] | None = None,
+    errors: Errors = "raise",
+    accuracy: Accuracy = "entrywise",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    report: dict[str, Any] | None = None,
+) -> list[Any]:
+    """The factors of many symmetric positive definite matrices; see `cholesky`.
+
+    >>> import sunzi
+    >>> blocks = [[[4.0, 2.0], [2.0, 10.0]], [[1.0, 2.0], [2.0, 1.0]]]
+    >>> factors = sunzi.cholesky_batch(blocks, errors="return")
+    >>> factors[0]
+    [[2.0, 0.0], [1.0, 3.0]]
+    >>> (factors[1].problem, factors[1].index)
+    (1, 1)
+    """
+    shared = _shared(accuracy, precision, context, progress, report)
+    return _checked(_sunzi.batch("cholesky", _problems(matrices), {"uplo": uplo} | shared), errors)
+
+
+def trsm_batch(
+    problems: Iterable[tuple[Any, Any]],
+    *,
+    side: Literal["left", "right"] = "left",
+    uplo: Literal["lower", "upper"] = "lower",
+    transpose: bool = False,
+    unit: bool = False,
+    alpha: Any = None,
+    errors: Errors = "raise",
+    accuracy: Accuracy = "entrywise",
+    precision: int | None = None,
+    context: Context | None = None,
+    progress: Progress | None = None,
+    report: dict[str, Any] | None = None,
+) -> list[Any]:
+    """The solutions of many triangular systems; see `trsm`. A problem is a tuple `(t, b)`.
+
+    >>> import sunzi
+    >>> sunzi.trsm_batch([([[2.0]], [[4.0]]), ([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0])])
+    [[[2.0]], [1.0, 2.0]]
+    """
+    options = {"side": side, "uplo": uplo, "transpose": transpose, "unit": unit, "alpha": alpha}
+    shared = _shared(accuracy, precision, context, progress, report)
+    return _checked(_sunzi.batch("trsm", _problems(problems), options | shared), errors)
+
+
+def _problems(problems: Iterable[Any]) -> list[list[Any]]:
+    return [list(problem) if isinstance(problem, tuple) else [problem] for problem in problems]
+
+
+def _shared(
+    accuracy: Accuracy,
+    precision: int | None,
+    context: Context | None,
+    progress: Progress | None,
+    report: dict[str, Any] | None,
+) -> dict[str, Any]:
+    return {
+        "accuracy": accuracy,
+        "precision": precision,
+        "context": context,
+        "progress": progress,
+        "report": report,
+    }
+
+
+def _checked(results: list[Any], errors: Errors) -> list[Any]:
+    if errors not in ("raise", "return"):
+        raise ValueError(f"errors is '{errors}': use one of raise, return")
+    if errors == "raise":
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+    return results

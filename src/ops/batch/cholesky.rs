@@ -1,0 +1,112 @@
+//! `cholesky_batch`: `A_i = L_i L_i^T` for many `A_i`.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::Symmetric;
+use crate::ops::batch::report::BatchReport;
+use crate::ops::batch::run::{Done, Shape, Verb, all_or_first, pair, run, with_outcomes};
+use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_into};
+use crate::ops::factor::direct;
+use crate::ops::factor::plan::plan_cholesky;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::product::report::Outcome;
+
+/// The factors of many matrices; see [`cholesky_batch_with`].
+///
+/// # Errors
+/// As [`cholesky_batch_with`], and [`crate::Error::Problem`] for the first matrix that has no factor.
+pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
+    ctx: &Context,
+    matrices: impl IntoIterator<Item = A>,
+    precision_bits: u32,
+) -> Result<Vec<Cholesky>> {
+    all_or_first(cholesky_batch_with(ctx, matrices, precision_bits, &CholeskyOptions::default())?.result)
+}
+
+/// The factors `L_i` with `A_i = L_i L_i^T` of many matrices, each with the bits of [`crate::cholesky_with`].
+///
+/// One matrix that is not positive definite costs the others nothing: its place has
+/// [`crate::Error::Problem`] around [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of
+/// its pivot, and all others have their factors.
+///
+/// ```
+/// use sunzi::{CholeskyOptions, Context, Error, Matrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let blocks = [
+///     Matrix::from_f64s(2, 2, 256, &[4.0, 2.0, 2.0, 5.0])?,
+///     Matrix::from_f64s(2, 2, 256, &[1.0, 2.0, 2.0, 1.0])?, // eigenvalues 3 and -1
+/// ];
+/// let factors = sunzi::cholesky_batch_with(&ctx, &blocks, 256, &CholeskyOptions::new())?;
+/// assert_eq!(factors.report.failed, 1);
+/// assert!(factors.result[0].is_ok());
+/// assert!(matches!(factors.result[1], Err(Error::Problem { problem: 1, .. })));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// Shapes, precisions, threads and memory as in [`crate::syrk_batch_with`].
+///
+/// # Errors
+/// As [`crate::syrk_batch_with`]; for a matrix by itself those of [`crate::cholesky_with`].
+pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
+    ctx: &Context,
+    matrices: impl IntoIterator<Item = A>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+) -> Result<Outcome<Vec<Result<Cholesky>>, BatchReport>> {
+    let matrices = matrices.into_iter().map(Into::into).collect::<Vec<Symmetric<'_>>>();
+    let mut results = vec![Cholesky::default(); matrices.len()];
+    let Outcome { result, report } = cholesky_batch_into(ctx, matrices, precision_bits, options, &mut results)?;
+    Ok(Outcome { result: with_outcomes(results, result), report })
+}
+
+/// [`cholesky_batch_with`] in the memory of factors that are no longer needed, one for each matrix; see
+/// [`crate::cholesky_into`]. Gives the outcome of each.
+///
+/// # Errors
+/// As [`cholesky_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as matrices.
+pub fn cholesky_batch_into<'a, 'r, A: Into<Symmetric<'a>>>(
+    ctx: &Context,
+    matrices: impl IntoIterator<Item = A>,
+    precision_bits: u32,
+    options: &CholeskyOptions,
+    results: impl IntoIterator<Item = &'r mut Cholesky>,
+) -> Result<Outcome<Vec<Result<()>>, BatchReport>> {
+    let verb = Factor { options, precision_bits };
+    let items = pair(&verb, matrices.into_iter().map(Into::into), results.into_iter())?;
+    let (result, report) = run(ctx, &verb, items)?;
+    Ok(Outcome { result, report })
+}
+
+struct Factor<'o> {
+    options: &'o CholeskyOptions,
+    precision_bits: u32,
+}
+
+impl Verb for Factor<'_> {
+    const OPERATION: &'static str = "cholesky_batch";
+    type Problem<'p> = Symmetric<'p>;
+    type Place<'p> = &'p mut Cholesky;
+    type Result = Cholesky;
+
+    fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    fn accuracy(&self) -> Accuracy {
+        self.options.accuracy
+    }
+
+    fn shape(&self, matrix: &Symmetric<'_>) -> Shape {
+        let order = matrix.order();
+        Shape { rows: order, cols: order, depth: order / 3 }
+    }
+
+    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64> {
+        Ok(plan_cholesky(ctx, shape.rows, self.precision_bits, self.options)?.planned_bytes)
+    }
+
+    fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, place: &mut &mut Cholesky) -> Result<Done> {
+        let report = cholesky_into(ctx, *matrix, self.precision_bits, self.options, place)?;
+        Ok(Done { planned_bytes: report.planned_bytes, direct: report.kernel == direct::NAME })
+    }
+}

@@ -1,0 +1,130 @@
+//! `gemm_batch`: `C_i := alpha * op(A_i) op(B_i) + beta * D_i` for many pairs.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{Destination, Matrix, MatrixView, Op};
+use crate::ops::batch::report::BatchReport;
+use crate::ops::batch::run::{Done, Shape, Verb, all_or_first, pair, run, with_outcomes};
+use crate::ops::gemm::{GemmOptions, gemm_into};
+use crate::ops::product::forecast::{ProductPlanOptions, plan_gemm_with};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::product::report::Outcome;
+
+/// One GEMM of a batch: from `(a, b)`, or from `((a, b), accumulate)`.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct GemmProblem<'a> {
+    /// The left operand.
+    pub a: MatrixView<'a>,
+    /// The right operand.
+    pub b: MatrixView<'a>,
+    /// A matrix to add; `None` takes that of the options.
+    pub accumulate: Option<MatrixView<'a>>,
+}
+
+impl<'a, A: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>> From<(A, B)> for GemmProblem<'a> {
+    fn from((a, b): (A, B)) -> Self {
+        GemmProblem { a: a.into(), b: b.into(), accumulate: None }
+    }
+}
+
+impl<'a, A: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>, C: Into<MatrixView<'a>>> From<((A, B), C)>
+    for GemmProblem<'a>
+{
+    fn from((pair, accumulate): ((A, B), C)) -> Self {
+        GemmProblem { accumulate: Some(accumulate.into()), ..GemmProblem::from(pair) }
+    }
+}
+
+/// The products `A_i B_i` of many pairs; see [`gemm_batch_with`].
+///
+/// # Errors
+/// As [`gemm_batch_with`], and [`crate::Error::Problem`] for the first problem that has no result.
+pub fn gemm_batch<'a, P: Into<GemmProblem<'a>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+) -> Result<Vec<Matrix>> {
+    all_or_first(gemm_batch_with(ctx, problems, precision_bits, &GemmOptions::default())?.result)
+}
+
+/// `C_i := alpha * op(A_i) op(B_i) + beta * D_i` for many problems, each with the bits of [`crate::gemm_with`].
+///
+/// Shapes, precisions, failing problems, threads and memory as in [`crate::syrk_batch_with`].
+///
+/// # Errors
+/// As [`crate::syrk_batch_with`]; for a problem by itself those of [`crate::gemm_with`].
+pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+    options: &GemmOptions<'_>,
+) -> Result<Outcome<Vec<Result<Matrix>>, BatchReport>> {
+    let problems = problems.into_iter().map(Into::into).collect::<Vec<GemmProblem<'_>>>();
+    let mut results = vec![Matrix::empty(); problems.len()];
+    let Outcome { result, report } = gemm_batch_into(ctx, problems, precision_bits, options, &mut results)?;
+    Ok(Outcome { result: with_outcomes(results, result), report })
+}
+
+/// [`gemm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
+/// each problem.
+///
+/// # Errors
+/// As [`gemm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+pub fn gemm_batch_into<'a, 'r, P: Into<GemmProblem<'a>>, R: Into<Destination<'r>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+    options: &GemmOptions<'_>,
+    results: impl IntoIterator<Item = R>,
+) -> Result<Outcome<Vec<Result<()>>, BatchReport>> {
+    let verb = Gemm { options, precision_bits };
+    let items = pair(&verb, problems.into_iter().map(Into::into), results.into_iter().map(Into::into))?;
+    let (result, report) = run(ctx, &verb, items)?;
+    Ok(Outcome { result, report })
+}
+
+struct Gemm<'o> {
+    options: &'o GemmOptions<'o>,
+    precision_bits: u32,
+}
+
+impl Verb for Gemm<'_> {
+    const OPERATION: &'static str = "gemm_batch";
+    type Problem<'p> = GemmProblem<'p>;
+    type Place<'p> = Destination<'p>;
+    type Result = Matrix;
+
+    fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    fn accuracy(&self) -> Accuracy {
+        self.options.accuracy
+    }
+
+    fn plans_are_bounds(&self) -> bool {
+        self.options.accuracy == Accuracy::Norm && !self.options.exact_integers
+    }
+
+    fn shape(&self, GemmProblem { a, b, .. }: &GemmProblem<'_>) -> Shape {
+        let turned = |view: &MatrixView<'_>, op| match op {
+            Op::NoTranspose => (view.rows(), view.cols()),
+            Op::Transpose => (view.cols(), view.rows()),
+        };
+        let ((rows, depth), (_, cols)) = (turned(a, self.options.op_a), turned(b, self.options.op_b));
+        Shape { rows, cols, depth }
+    }
+
+    fn plan(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Result<u64> {
+        let options = ProductPlanOptions::new().accuracy(self.options.accuracy);
+        Ok(plan_gemm_with(ctx, (rows, cols), depth, self.precision_bits, &options)?.planned_bytes)
+    }
+
+    fn run(&self, ctx: &Context, problem: &GemmProblem<'_>, place: &mut Destination<'_>) -> Result<Done> {
+        let accumulate = problem.accumulate.or(self.options.accumulate);
+        let options = GemmOptions { accumulate, ..self.options.clone() };
+        let (a, b) = (problem.a, problem.b);
+        Ok(Done::product(&gemm_into(ctx, a, b, self.precision_bits, &options, place.reborrow())?))
+    }
+}

@@ -1,0 +1,112 @@
+//! What a batch may take of memory, and how many workers share it.
+//!
+//! Results and lists are there for the whole call. The rest is shared out evenly; a worker's share must be enough for
+//! the largest problem without a limit, else there are fewer workers. One worker alone has what is left for problems
+//! that are cut to fit, as the single call cuts them.
+
+use crate::context::{Context, MemoryBudget};
+use crate::error::{Error, Result};
+use crate::ops::batch::run::{Item, Shape, Verb};
+
+/// The memory of one batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchMemory {
+    /// The budget of the whole call.
+    whole: MemoryBudget,
+    /// Bytes of all results and lists.
+    fixed_bytes: u64,
+    /// Workers at the same time.
+    pub workers: usize,
+    /// Bytes beside its result that each of them may take; `None` without a limit.
+    share_bytes: Option<u64>,
+    /// Bytes beside its result that the largest problem takes, where that was planned.
+    largest_bytes: u64,
+}
+
+impl BatchMemory {
+    /// Plans a batch of these items.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] with the least limit that would do.
+    pub fn new<V: Verb>(ctx: &Context, verb: &V, items: &[Item<'_, '_, V>]) -> Result<BatchMemory> {
+        let list_bytes =
+            items.len() * (size_of::<Item<'_, '_, V>>() + 2 * size_of::<Result<()>>() + size_of::<V::Result>());
+        let results = items.iter().map(|item| item.shape.result_bytes(verb.precision_bits()));
+        let fixed_bytes = results.fold(list_bytes as u64, u64::saturating_add);
+        let workers = ctx.threads().min(items.len()).max(1);
+        let whole = ctx.memory();
+        let memory = BatchMemory { whole, fixed_bytes, workers, share_bytes: None, largest_bytes: 0 };
+        match whole.limit_bytes() {
+            None => Ok(memory),
+            Some(limit_bytes) => memory.within(ctx, limit_bytes, (verb, items)),
+        }
+    }
+
+    /// The same under a limit.
+    fn within<V: Verb>(self, ctx: &Context, limit_bytes: u64, (verb, items): (&V, &[Item<'_, '_, V>])) -> Result<Self> {
+        let mut shapes = items.iter().map(|item| item.shape).collect::<Vec<_>>();
+        shapes.sort_unstable();
+        shapes.dedup();
+        let apart = ctx.apart();
+        let (mut least_bytes, mut largest_bytes) = (self.whole.total(self.fixed_bytes), 0);
+        for shape in shapes {
+            let result_bytes = shape.result_bytes(verb.precision_bits());
+            // What is wrong with a problem is said where it runs.
+            if let Err(Error::MemoryLimit { minimum_bytes, .. }) =
+                verb.plan(&apart.with_memory(self.alone(result_bytes)), shape)
+            {
+                least_bytes = least_bytes.max(minimum_bytes);
+            }
+            // The largest limit there is, so that only one engine is kept.
+            let roomy = apart.with_memory(MemoryBudget::new(Some(u64::MAX)));
+            largest_bytes = largest_bytes.max(verb.plan(&roomy, shape).unwrap_or(0).saturating_sub(result_bytes));
+        }
+        self.whole.admit_total(least_bytes)?;
+        let room = limit_bytes - self.whole.total(self.fixed_bytes);
+        let workers = (room / largest_bytes.max(1)).clamp(1, self.workers as u64) as usize;
+        Ok(BatchMemory { workers, share_bytes: Some(room / workers as u64), largest_bytes, ..self })
+    }
+
+    /// Whether workers have less than the whole call has for a problem.
+    pub fn is_shared(&self) -> bool {
+        self.share_bytes.is_some() && self.workers > 1
+    }
+
+    /// The budget of a problem beside others.
+    pub fn of_worker(&self, result_bytes: u64) -> MemoryBudget {
+        match self.share_bytes {
+            None => MemoryBudget::default(),
+            Some(_) if self.workers == 1 => self.alone(result_bytes),
+            Some(share_bytes) => MemoryBudget::new(Some(share_bytes + result_bytes)),
+        }
+    }
+
+    /// The budget of a problem that has all workers' shares.
+    pub fn alone(&self, result_bytes: u64) -> MemoryBudget {
+        self.whole.holding(self.fixed_bytes.saturating_sub(result_bytes))
+    }
+
+    /// Whether problems have budgets of their own.
+    pub fn is_limited(&self) -> bool {
+        self.share_bytes.is_some()
+    }
+
+    /// Bytes of the whole call, in which the workers took so many beside their results.
+    pub fn planned_bytes(&self, worker_bytes: u64, is_bound: bool) -> u64 {
+        let workers_bytes = match (self.share_bytes, is_bound) {
+            (None, _) => worker_bytes,
+            (Some(_), true) if self.largest_bytes <= self.share_bytes.unwrap_or(0) => {
+                self.largest_bytes * self.workers as u64
+            }
+            (Some(share_bytes), _) => share_bytes * self.workers as u64,
+        };
+        self.whole.total(self.fixed_bytes.saturating_add(workers_bytes))
+    }
+}
+
+impl Shape {
+    /// Bytes of the result.
+    pub fn result_bytes(&self, precision_bits: u32) -> u64 {
+        crate::matrix::Matrix::bytes_for(self.rows, self.cols, precision_bits)
+    }
+}

@@ -1,0 +1,28 @@
+//! What a batch tells about itself.
+
+use crate::ops::product::problem::Accuracy;
+use serde::Serialize;
+
+/// The plan and the time of one batch.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct BatchReport {
+    /// `syrk_batch`, `gemm_batch`, `cholesky_batch` or `trsm_batch`.
+    pub operation: &'static str,
+    /// Problems in the batch.
+    pub problems: usize,
+    /// Problems that have an error instead of a result.
+    pub failed: usize,
+    /// Precision of all results.
+    pub precision_bits: u32,
+    /// What was asked for each entry.
+    pub accuracy: Accuracy,
+    /// Worker threads, each with problems of its own; under a memory limit as many as it has room for.
+    pub threads: usize,
+    /// Problems that went without residues and tiles, on limbs: the path of the smallest products and factors.
+    pub direct: usize,
+    /// Wall-clock seconds of the call.
+    pub seconds: f64,
+    /// Bytes the plan allows for: all results, lists of the problems, and what each worker works in.
+    pub planned_bytes: u64,
+}

@@ -1,0 +1,272 @@
+//! The loop over the problems of a batch.
+
+use crate::context::{Context, Progress};
+use crate::drive;
+use crate::error::{Error, Result};
+use crate::ops::batch::memory::BatchMemory;
+use crate::ops::batch::report::BatchReport;
+use crate::ops::product::problem::Accuracy;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The phase in progress reports.
+const PHASE: &str = "batch";
+
+/// The sizes of a problem: its plan and its work follow from them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Shape {
+    /// Rows of the result.
+    pub rows: usize,
+    /// Columns of the result.
+    pub cols: usize,
+    /// Terms of an entry.
+    pub depth: usize,
+}
+
+/// A verb on one problem at a time.
+pub(super) trait Verb: Sync {
+    /// `syrk_batch` and the like.
+    const OPERATION: &'static str;
+    /// Operands.
+    type Problem<'p>: Send + Sync;
+    /// Where a result goes.
+    type Place<'p>: Send;
+    /// A result by itself.
+    type Result;
+
+    /// Precision of all results.
+    fn precision_bits(&self) -> u32;
+    /// What is promised of each entry.
+    fn accuracy(&self) -> Accuracy;
+    /// Whether plans by sizes alone cover what the problems take.
+    fn plans_are_bounds(&self) -> bool {
+        self.accuracy() == Accuracy::Norm
+    }
+    /// The sizes of a problem.
+    fn shape(&self, problem: &Self::Problem<'_>) -> Shape;
+    /// Bytes of the single call, the result included.
+    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64>;
+    /// The single call.
+    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, place: &mut Self::Place<'_>) -> Result<Done>;
+}
+
+/// What a single call says of itself.
+pub(super) struct Done {
+    pub planned_bytes: u64,
+    pub direct: bool,
+}
+
+/// One problem and the place of its result.
+pub(super) struct Item<'p, 'r, V: Verb> {
+    pub shape: Shape,
+    number: usize,
+    problem: V::Problem<'p>,
+    place: V::Place<'r>,
+    outcome: Result<()>,
+}
+
+/// A worker: its context, and what its problems took.
+struct Worker {
+    ctx: Context,
+    /// Bytes beside its result of the largest problem.
+    largest_bytes: u64,
+    /// The same of the smallest: where they differ, memory of several sizes is kept.
+    smallest_bytes: u64,
+    direct: usize,
+}
+
+impl Worker {
+    fn new(ctx: Context) -> Worker {
+        Worker { ctx, largest_bytes: 0, smallest_bytes: u64::MAX, direct: 0 }
+    }
+
+    fn note(&mut self, done: &Done, result_bytes: u64) {
+        let own_bytes = done.planned_bytes.saturating_sub(result_bytes);
+        self.largest_bytes = self.largest_bytes.max(own_bytes);
+        self.smallest_bytes = self.smallest_bytes.min(own_bytes);
+        self.direct += usize::from(done.direct);
+    }
+
+    /// Bytes beside results at the worst moment.
+    fn bytes(&self) -> u64 {
+        let kept_bytes = if self.smallest_bytes < self.largest_bytes { self.ctx.workspace().bytes() } else { 0 };
+        self.largest_bytes + kept_bytes
+    }
+}
+
+/// A batch under way.
+struct Batch<'b, V> {
+    ctx: &'b Context,
+    verb: &'b V,
+    memory: BatchMemory,
+    done: Arc<AtomicU64>,
+    total: u64,
+}
+
+/// Pairs problems with places.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where there are not as many of each.
+pub(super) fn pair<'p, 'r, V: Verb>(
+    verb: &V,
+    problems: impl Iterator<Item = V::Problem<'p>>,
+    mut places: impl Iterator<Item = V::Place<'r>>,
+) -> Result<Vec<Item<'p, 'r, V>>> {
+    let mut items = Vec::with_capacity(problems.size_hint().0);
+    let mut missing = 0usize;
+    for (number, problem) in problems.enumerate() {
+        match places.next() {
+            Some(place) => {
+                items.push(Item { shape: verb.shape(&problem), number, problem, place, outcome: Ok(()) });
+            }
+            None => missing += 1,
+        }
+    }
+    let (problems, places) = (items.len() + missing, items.len() + places.count());
+    match problems == places {
+        true => Ok(items),
+        false => Err(Error::InvalidArgument(format!(
+            "{}: {problems} problems and {places} places for results: there must be as many",
+            V::OPERATION
+        ))),
+    }
+}
+
+/// Runs all items: the outcome of each, in the order of their numbers.
+///
+/// # Errors
+/// Those that end the whole call: [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
+pub(super) fn run<V: Verb>(
+    ctx: &Context,
+    verb: &V,
+    mut items: Vec<Item<'_, '_, V>>,
+) -> Result<(Vec<Result<()>>, BatchReport)> {
+    let start = Instant::now();
+    let memory = BatchMemory::new(ctx, verb, &items)?;
+    let batch = Batch { ctx, verb, memory, done: Arc::default(), total: items.len() as u64 };
+    ctx.report_progress(Progress::new(PHASE, 0, batch.total))?;
+    let mut workers = ctx.workers(memory.workers).map(|ctx| Worker::new(batch.watched(ctx))).collect::<Vec<_>>();
+    if memory.workers > 1 {
+        // Long problems first, so that the workers end at about the same time.
+        items.sort_by_key(|item| Reverse(item.shape.work()));
+    }
+    let refused = batch.run_all(&mut workers, &mut items)?;
+    if refused {
+        workers.truncate(1);
+        workers[0].ctx.release();
+        batch.run_refused(&mut workers[0], &mut items)?;
+    }
+    let (count, precision_bits, accuracy) = (items.len(), verb.precision_bits(), verb.accuracy());
+    let mut outcomes = (0..count).map(|_| Ok(())).collect::<Vec<Result<()>>>();
+    for Item { number, outcome, .. } in items {
+        let named = |error| Error::Problem { problem: number, count, error: Box::new(error) };
+        outcomes[number] = outcome.map_err(named);
+    }
+    let report = BatchReport {
+        operation: V::OPERATION,
+        problems: count,
+        failed: outcomes.iter().filter(|outcome| outcome.is_err()).count(),
+        precision_bits,
+        accuracy,
+        threads: memory.workers,
+        direct: workers.iter().map(|worker| worker.direct).sum(),
+        planned_bytes: memory
+            .planned_bytes(workers.iter().map(Worker::bytes).sum(), verb.plans_are_bounds() && !refused),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    Ok((outcomes, report))
+}
+
+/// The results of all problems, or the error of the first that has none.
+///
+/// # Errors
+/// [`Error::Problem`].
+pub(super) fn all_or_first<R>(results: Vec<Result<R>>) -> Result<Vec<R>> {
+    results.into_iter().collect()
+}
+
+/// Results with the outcomes of their problems.
+pub(super) fn with_outcomes<R>(results: Vec<R>, outcomes: Vec<Result<()>>) -> Vec<Result<R>> {
+    results.into_iter().zip(outcomes).map(|(result, outcome)| outcome.map(|()| result)).collect()
+}
+
+impl<V: Verb> Batch<'_, V> {
+    /// A worker's context whose progress is that of the batch.
+    fn watched(&self, worker: Context) -> Context {
+        if !self.ctx.is_watched() {
+            return worker;
+        }
+        let (ctx, done, total) = (self.ctx.clone(), Arc::clone(&self.done), self.total);
+        worker.with_progress(move |_| {
+            ctx.report_progress(Progress::new(PHASE, done.load(Ordering::Relaxed), total)).is_ok()
+        })
+    }
+
+    /// Every item once; whether any was refused by its worker's share of the memory.
+    fn run_all(&self, workers: &mut [Worker], items: &mut [Item<'_, '_, V>]) -> Result<bool> {
+        let mut next = items.iter_mut();
+        let mut run = || drive::parallel_for(workers, |_| next.next(), |worker, item| self.attempt(worker, item));
+        if self.memory.workers == 1 { run() } else { self.ctx.install(run) }?;
+        Ok(self.memory.is_shared() && items.iter().any(is_refused))
+    }
+
+    /// One item, on its worker's share.
+    fn attempt(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>) -> Result<()> {
+        let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
+        let ctx = match self.memory.is_limited() {
+            true => Cow::Owned(worker.ctx.with_memory(self.memory.of_worker(result_bytes))),
+            false => Cow::Borrowed(&worker.ctx),
+        };
+        let outcome = self.verb.run(&ctx, &item.problem, &mut item.place);
+        drop(ctx);
+        self.note(worker, item, outcome)?;
+        if self.memory.is_shared() && is_refused(item) {
+            return Ok(());
+        }
+        self.add_one()
+    }
+
+    /// The items that were refused, one at a time with the memory of all workers.
+    fn run_refused(&self, worker: &mut Worker, items: &mut [Item<'_, '_, V>]) -> Result<()> {
+        for item in items.iter_mut().filter(|item| is_refused(item)) {
+            let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
+            let ctx = worker.ctx.with_memory(self.memory.alone(result_bytes));
+            let outcome = self.verb.run(&ctx, &item.problem, &mut item.place);
+            self.note(worker, item, outcome)?;
+            self.add_one()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what came of an item; an error that ends the whole call is returned.
+    fn note(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>, outcome: Result<Done>) -> Result<()> {
+        item.outcome = match outcome {
+            Ok(done) => {
+                worker.note(&done, item.shape.result_bytes(self.verb.precision_bits()));
+                Ok(())
+            }
+            Err(error @ (Error::Cancelled | Error::OutOfMemory { .. })) => return Err(error),
+            Err(error) => Err(error),
+        };
+        Ok(())
+    }
+
+    fn add_one(&self) -> Result<()> {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        self.ctx.report_progress(Progress::new(PHASE, done, self.total))
+    }
+}
+
+fn is_refused<V: Verb>(item: &Item<'_, '_, V>) -> bool {
+    matches!(item.outcome, Err(Error::MemoryLimit { .. }))
+}
+
+impl Shape {
+    /// About how much there is to do.
+    fn work(&self) -> u128 {
+        self.rows as u128 * self.cols as u128 * (self.depth as u128 + 8)
+    }
+}

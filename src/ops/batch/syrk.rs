@@ -1,0 +1,146 @@
+//! `syrk_batch`: `Q_i := alpha * P_i^T P_i + beta * C_i` for many `P_i`.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix};
+use crate::ops::batch::report::BatchReport;
+use crate::ops::batch::run::{Done, Shape, Verb, all_or_first, pair, run, with_outcomes};
+use crate::ops::product::forecast::{ProductPlanOptions, plan_syrk_with};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::product::report::{Outcome, Report};
+use crate::ops::syrk::{SyrkOptions, syrk_into};
+
+/// One SYRK of a batch: from `p`, or from `(p, accumulate)`.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct SyrkProblem<'a> {
+    /// The operand.
+    pub p: MatrixView<'a>,
+    /// A symmetric matrix to add; `None` takes that of the options.
+    pub accumulate: Option<Symmetric<'a>>,
+}
+
+impl<'a, P: Into<MatrixView<'a>>> From<P> for SyrkProblem<'a> {
+    fn from(p: P) -> Self {
+        SyrkProblem { p: p.into(), accumulate: None }
+    }
+}
+
+impl<'a, P: Into<MatrixView<'a>>, C: Into<Symmetric<'a>>> From<(P, C)> for SyrkProblem<'a> {
+    fn from((p, accumulate): (P, C)) -> Self {
+        SyrkProblem { p: p.into(), accumulate: Some(accumulate.into()) }
+    }
+}
+
+/// The products `P_i^T P_i` of many matrices; see [`syrk_batch_with`].
+///
+/// ```
+/// use sunzi::{Context, Matrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let ps = (1..4).map(|n| Matrix::from_fn(5, n, 256, |row, col| (row + col) as f64)).collect::<Result<Vec<_>, _>>()?;
+/// let qs = sunzi::syrk_batch(&ctx, &ps, 256)?;
+/// assert_eq!(qs[2], sunzi::syrk(&ctx, &ps[2], 256)?);
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`syrk_batch_with`], and [`crate::Error::Problem`] for the first problem that has no result.
+pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+) -> Result<Vec<SymmetricMatrix>> {
+    all_or_first(syrk_batch_with(ctx, problems, precision_bits, &SyrkOptions::default())?.result)
+}
+
+/// `Q_i := alpha * P_i^T P_i + beta * C_i` for many problems, each with the bits of [`crate::syrk_with`].
+///
+/// Shapes and precisions of the operands may differ from problem to problem; the precision of the results and the
+/// options are those of all. A problem that fails has its error in place of a result, as [`crate::Error::Problem`] with
+/// its number, and the others are computed.
+/// The threads of the context share out the problems: each is the work of one thread, on the CPU. What a call takes
+/// beside its result is made once for each thread. Under a memory limit there are as many workers as it has room for.
+/// Cost: that of the single calls, less what each takes to begin.
+///
+/// # Errors
+/// Those that end the whole call: [`crate::Error::MemoryLimit`] with the least limit that would do, before any work;
+/// [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]. For a problem by itself those of [`crate::syrk_with`].
+pub fn syrk_batch_with<'a, P: Into<SyrkProblem<'a>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+    options: &SyrkOptions<'_>,
+) -> Result<Outcome<Vec<Result<SymmetricMatrix>>, BatchReport>> {
+    let problems = problems.into_iter().map(Into::into).collect::<Vec<SyrkProblem<'_>>>();
+    let mut results = vec![SymmetricMatrix::default(); problems.len()];
+    let Outcome { result, report } = syrk_batch_into(ctx, problems, precision_bits, options, &mut results)?;
+    Ok(Outcome { result: with_outcomes(results, result), report })
+}
+
+/// [`syrk_batch_with`] into memory of the caller, one place for each problem; see [`SymmetricDestination`]. Gives the
+/// outcome of each problem.
+///
+/// After an error of a problem its place is as after one of [`crate::syrk_into`].
+///
+/// # Errors
+/// As [`syrk_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+pub fn syrk_batch_into<'a, 'r, P: Into<SyrkProblem<'a>>, R: Into<SymmetricDestination<'r>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+    options: &SyrkOptions<'_>,
+    results: impl IntoIterator<Item = R>,
+) -> Result<Outcome<Vec<Result<()>>, BatchReport>> {
+    let verb = Syrk { options, precision_bits };
+    let items = pair(&verb, problems.into_iter().map(Into::into), results.into_iter().map(Into::into))?;
+    let (result, report) = run(ctx, &verb, items)?;
+    Ok(Outcome { result, report })
+}
+
+struct Syrk<'o> {
+    options: &'o SyrkOptions<'o>,
+    precision_bits: u32,
+}
+
+impl Verb for Syrk<'_> {
+    const OPERATION: &'static str = "syrk_batch";
+    type Problem<'p> = SyrkProblem<'p>;
+    type Place<'p> = SymmetricDestination<'p>;
+    type Result = SymmetricMatrix;
+
+    fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    fn accuracy(&self) -> Accuracy {
+        self.options.accuracy
+    }
+
+    fn plans_are_bounds(&self) -> bool {
+        self.options.accuracy == Accuracy::Norm && !self.options.exact_integers
+    }
+
+    fn shape(&self, problem: &SyrkProblem<'_>) -> Shape {
+        let (rows, cols) = (problem.p.rows(), problem.p.cols());
+        let (depth, order) = if self.options.op == Op::NoTranspose { (rows, cols) } else { (cols, rows) };
+        Shape { rows: order, cols: order, depth }
+    }
+
+    fn plan(&self, ctx: &Context, Shape { rows, depth, .. }: Shape) -> Result<u64> {
+        let options = ProductPlanOptions::new().accuracy(self.options.accuracy);
+        Ok(plan_syrk_with(ctx, (depth, rows), self.precision_bits, &options)?.planned_bytes)
+    }
+
+    fn run(&self, ctx: &Context, problem: &SyrkProblem<'_>, place: &mut SymmetricDestination<'_>) -> Result<Done> {
+        let accumulate = problem.accumulate.or(self.options.accumulate);
+        let options = SyrkOptions { accumulate, ..self.options.clone() };
+        Ok(Done::product(&syrk_into(ctx, problem.p, self.precision_bits, &options, place.reborrow())?))
+    }
+}
+
+impl Done {
+    /// What a product says.
+    pub fn product(report: &Report) -> Done {
+        Done { planned_bytes: report.planned_bytes, direct: report.kernel == crate::ops::product::direct::NAME }
+    }
+}

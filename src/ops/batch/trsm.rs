@@ -1,0 +1,114 @@
+//! `trsm_batch`: `op(T_i) X_i = alpha B_i` and `X_i op(T_i) = alpha B_i` for many pairs.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{Destination, Matrix, MatrixView, Side};
+use crate::ops::batch::report::BatchReport;
+use crate::ops::batch::run::{Done, Shape, Verb, all_or_first, pair, run, with_outcomes};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::product::report::Outcome;
+use crate::ops::solve::plan_trsm;
+use crate::ops::trsm::{TrsmOptions, trsm_into};
+
+/// One triangular solve of a batch: from `(t, b)`.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct TrsmProblem<'a> {
+    /// The triangular matrix.
+    pub t: MatrixView<'a>,
+    /// The right sides.
+    pub b: MatrixView<'a>,
+}
+
+impl<'a, T: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>> From<(T, B)> for TrsmProblem<'a> {
+    fn from((t, b): (T, B)) -> Self {
+        TrsmProblem { t: t.into(), b: b.into() }
+    }
+}
+
+/// The solutions `X_i` of many `L_i X_i = B_i` with lower triangular `L_i`; see [`trsm_batch_with`].
+///
+/// # Errors
+/// As [`trsm_batch_with`], and [`crate::Error::Problem`] for the first problem that has no result.
+pub fn trsm_batch<'a, P: Into<TrsmProblem<'a>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+) -> Result<Vec<Matrix>> {
+    all_or_first(trsm_batch_with(ctx, problems, precision_bits, &TrsmOptions::default())?.result)
+}
+
+/// The solutions of many triangular systems, each with the bits of [`crate::trsm_with`].
+///
+/// Shapes, precisions, failing problems, threads and memory as in [`crate::syrk_batch_with`].
+///
+/// # Errors
+/// As [`crate::syrk_batch_with`]; for a problem by itself those of [`crate::trsm_with`].
+pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+) -> Result<Outcome<Vec<Result<Matrix>>, BatchReport>> {
+    let problems = problems.into_iter().map(Into::into).collect::<Vec<TrsmProblem<'_>>>();
+    let mut results = vec![Matrix::empty(); problems.len()];
+    let Outcome { result, report } = trsm_batch_into(ctx, problems, precision_bits, options, &mut results)?;
+    Ok(Outcome { result: with_outcomes(results, result), report })
+}
+
+/// [`trsm_batch_with`] into memory of the caller, one place for each problem; see [`Destination`]. Gives the outcome of
+/// each problem.
+///
+/// # Errors
+/// As [`trsm_batch_with`]; [`crate::Error::InvalidArgument`] where there are not as many places as problems.
+pub fn trsm_batch_into<'a, 'r, P: Into<TrsmProblem<'a>>, R: Into<Destination<'r>>>(
+    ctx: &Context,
+    problems: impl IntoIterator<Item = P>,
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+    results: impl IntoIterator<Item = R>,
+) -> Result<Outcome<Vec<Result<()>>, BatchReport>> {
+    let verb = Trsm { options, precision_bits };
+    let items = pair(&verb, problems.into_iter().map(Into::into), results.into_iter().map(Into::into))?;
+    let (result, report) = run(ctx, &verb, items)?;
+    Ok(Outcome { result, report })
+}
+
+struct Trsm<'o> {
+    options: &'o TrsmOptions<'o>,
+    precision_bits: u32,
+}
+
+impl Verb for Trsm<'_> {
+    const OPERATION: &'static str = "trsm_batch";
+    type Problem<'p> = TrsmProblem<'p>;
+    type Place<'p> = Destination<'p>;
+    type Result = Matrix;
+
+    fn precision_bits(&self) -> u32 {
+        self.precision_bits
+    }
+
+    fn accuracy(&self) -> Accuracy {
+        self.options.accuracy
+    }
+
+    fn plans_are_bounds(&self) -> bool {
+        false // right sides that outgrow a try take more
+    }
+
+    fn shape(&self, TrsmProblem { t, b }: &TrsmProblem<'_>) -> Shape {
+        Shape { rows: b.rows(), cols: b.cols(), depth: t.rows() / 2 }
+    }
+
+    fn plan(&self, ctx: &Context, Shape { rows, cols, .. }: Shape) -> Result<u64> {
+        let (order, columns) = if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) };
+        Ok(plan_trsm(ctx, (order, columns), self.precision_bits, self.options.accuracy)?.planned_bytes)
+    }
+
+    fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, place: &mut Destination<'_>) -> Result<Done> {
+        let TrsmProblem { t, b } = *problem;
+        let report = trsm_into(ctx, t, b, self.precision_bits, self.options, place.reborrow())?;
+        Ok(Done { planned_bytes: report.planned_bytes, direct: false })
+    }
+}

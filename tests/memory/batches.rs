@@ -1,0 +1,105 @@
+//! What batches allocate: results and lists as planned, and nothing for a small problem beside its result.
+
+use crate::{alone, matrix, rise};
+use sunzi::advanced::store::allocation_count;
+use sunzi::{
+    Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Symmetric, SymmetricMatrix, SyrkOptions,
+    TrsmOptions, cholesky_batch_into, cholesky_batch_with, gemm_batch_into, syrk_batch_into, syrk_batch_with,
+    trsm_batch_with,
+};
+
+/// A positive definite matrix.
+fn definite(order: usize, bits: u32) -> Matrix {
+    let mut a = matrix(order, order, bits, 1);
+    (0..order).for_each(|i| a.set_f64(i, i, order as f64).unwrap());
+    a
+}
+
+fn context(threads: usize, memory_bytes: Option<u64>) -> Context {
+    let builder = Context::builder().threads(threads);
+    memory_bytes.map_or(builder.clone(), |bytes| builder.memory_bytes(bytes)).build().unwrap()
+}
+
+/// Blocks asked for by a call on so many problems, beyond those of a call on half of them.
+fn beyond_half(count: usize, mut call: impl FnMut(usize)) -> u64 {
+    call(count); // memory that is kept for later calls
+    let mut counted = |count: usize| {
+        let before = allocation_count();
+        call(count);
+        allocation_count() - before
+    };
+    let (half, all) = (counted(count / 2), counted(count));
+    all.saturating_sub(half)
+}
+
+#[test]
+fn small_problems_allocate_nothing_beside_their_results() {
+    let _alone = alone();
+    let ctx = context(1, None);
+    let one = |bits: u32| {
+        let (p, q, a) = (matrix(20, 10, bits, 1), matrix(10, 7, bits, 2), definite(12, bits));
+        let mut grams = vec![SymmetricMatrix::default(); 200];
+        let syrk = beyond_half(200, |count| {
+            let places = &mut grams[..count];
+            syrk_batch_into(&ctx, vec![&p; count], bits, &SyrkOptions::new(), places).unwrap();
+        });
+        let mut products = vec![Matrix::empty(); 200];
+        let gemm = beyond_half(200, |count| {
+            let pairs = std::iter::repeat_n((&p, &q), count);
+            gemm_batch_into(&ctx, pairs, bits, &GemmOptions::new(), &mut products[..count]).unwrap();
+        });
+        let mut factors = vec![Cholesky::default(); 200];
+        let cholesky = beyond_half(200, |count| {
+            let matrices = std::iter::repeat_n(Symmetric::lower(&a), count);
+            cholesky_batch_into(&ctx, matrices, bits, &CholeskyOptions::new(), &mut factors[..count]).unwrap();
+        });
+        [syrk, gemm, cholesky]
+    };
+    for bits in [64, 256, 1024] {
+        let outcome = one(bits);
+        let ctx_takes_it = sunzi::syrk_with(&ctx, &matrix(20, 10, bits, 1), bits, &SyrkOptions::new()).unwrap();
+        let is_direct = ctx_takes_it.report.kernel == "direct";
+        // A list that grows is all that may differ.
+        assert!(outcome[0] <= 4 || !is_direct, "{bits} bits: {outcome:?}");
+        assert!(outcome[2] <= 4, "{bits} bits: {outcome:?}");
+    }
+}
+
+#[test]
+fn batches_keep_their_plan_and_their_limit() {
+    let _alone = alone();
+    let (bits, count) = (256, 40);
+    let (p, a) = (matrix(60, 30, bits, 1), definite(40, bits));
+    let b = matrix(40, 9, bits, 3);
+    for threads in [1, 3] {
+        let syrk = |ctx: &Context| {
+            let batch = syrk_batch_with(ctx, vec![&p; count], bits, &SyrkOptions::new())?;
+            Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
+        };
+        let cholesky = |ctx: &Context| {
+            let matrices = vec![Symmetric::lower(&a); count];
+            let batch = cholesky_batch_with(ctx, matrices, bits, &CholeskyOptions::new())?;
+            Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
+        };
+        let trsm = |ctx: &Context| {
+            let batch = trsm_batch_with(ctx, vec![(&a, &b); count], bits, &TrsmOptions::new())?;
+            Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
+        };
+        type Call<'c> = &'c dyn Fn(&Context) -> Result<(bool, sunzi::BatchReport), Error>;
+        for call in [&syrk as Call<'_>, &cholesky, &trsm] {
+            let (peak, outcome) = rise(|| call(&context(threads, None)).unwrap());
+            let report = outcome.1;
+            let what = format!("{}, {threads} threads: {peak}, {}", report.operation, report.planned_bytes);
+            // The threads themselves, and what each makes to run.
+            let own = (32 << 10) * (1 + threads as u64);
+            assert!(outcome.0 && peak <= report.planned_bytes + own, "{what}");
+            let Err(Error::MemoryLimit { minimum_bytes, .. }) = call(&context(threads, Some(1))) else {
+                panic!("one byte is enough");
+            };
+            for limit in [minimum_bytes, 2 * minimum_bytes] {
+                let (peak, (right, report)) = rise(|| call(&context(threads, Some(limit))).unwrap());
+                assert!(right && peak <= limit + own && report.planned_bytes <= limit, "{what}, limit {limit}: {peak}");
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Every form and option of every verb: each problem has the bits of its single call.
+
+use super::{ORDERS, context, definite, operands};
+use crate::common::{Kind, matrix};
+use rug::Float;
+use sunzi::{
+    Accuracy, Cholesky, CholeskyOptions, Diag, GemmOptions, Matrix, Op, Side, Symmetric, SymmetricMatrix, SyrkOptions,
+    TrsmOptions, Uplo, cholesky_batch, cholesky_batch_into, cholesky_batch_with, cholesky_with, gemm_batch,
+    gemm_batch_into, gemm_batch_with, gemm_with, syrk_batch, syrk_batch_into, syrk_batch_with, syrk_with, trsm_batch,
+    trsm_batch_into, trsm_batch_with, trsm_with,
+};
+
+const ACCURACIES: [Accuracy; 2] = [Accuracy::Norm, Accuracy::Entrywise];
+
+#[test]
+fn products_of_one_matrix() {
+    let (one, bits) = (context(1, None), 256);
+    let ps = operands(bits, 3);
+    let alpha = Float::with_val(60, -7) / 3u32;
+    for threads in [1, 3] {
+        let ctx = context(threads, None);
+        for accuracy in ACCURACIES {
+            for (op, uplo) in [(Op::NoTranspose, Uplo::Lower), (Op::Transpose, Uplo::Upper)] {
+                let options = SyrkOptions::new().op(op).uplo(uplo).accuracy(accuracy).alpha(&alpha);
+                let batch = syrk_batch_with(&ctx, &ps, bits, &options).unwrap();
+                let report = &batch.report;
+                assert_eq!((report.problems, report.failed, report.threads), (ps.len(), 0, threads));
+                assert!(report.direct > 0 && report.operation == "syrk_batch");
+                for (p, q) in ps.iter().zip(batch.result) {
+                    let single = syrk_with(&one, p, bits, &options).unwrap().result;
+                    assert!(q.unwrap() == single, "{} x {}, {op:?}, {accuracy:?}", p.rows(), p.cols());
+                }
+            }
+        }
+        let plain = syrk_batch(&ctx, &ps, 100).unwrap();
+        let singles = ps.iter().map(|p| sunzi::syrk(&one, p, 100).unwrap()).collect::<Vec<_>>();
+        assert!(plain == singles);
+        // Again into the same memory, with a matrix added to each, or the same one to all.
+        let mut results = plain;
+        let beta = Float::with_val(60, 5);
+        let options = SyrkOptions::new().beta(&beta);
+        let added = ps.iter().zip(&singles).map(|(p, c)| (p, c));
+        let outcome = syrk_batch_into(&ctx, added, 100, &options, &mut results).unwrap();
+        assert!(outcome.result.iter().all(Result::is_ok));
+        for ((p, c), q) in ps.iter().zip(&singles).zip(&results) {
+            let options = SyrkOptions::new().beta(&beta).accumulate(Symmetric::from(c));
+            assert!(*q == syrk_with(&one, p, 100, &options).unwrap().result);
+        }
+        let same = [&ps[6]; 3];
+        let options = SyrkOptions::new().accumulate(Symmetric::from(&singles[6]));
+        let all = syrk_batch_with(&ctx, same, 100, &options).unwrap().result;
+        let single = syrk_with(&one, &ps[6], 100, &options).unwrap().result;
+        assert!(all.into_iter().all(|q| q.unwrap() == single));
+    }
+}
+
+#[test]
+fn products_of_two_matrices() {
+    let (one, bits) = (context(1, None), 300);
+    let (a, b) = (operands(bits, 5), operands(bits, 7));
+    let pairs = || a.iter().zip(&b);
+    for threads in [1, 3] {
+        let ctx = context(threads, None);
+        for accuracy in ACCURACIES {
+            for (op_a, op_b) in [(Op::Transpose, Op::NoTranspose), (Op::NoTranspose, Op::Transpose)] {
+                let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(accuracy);
+                let batch = gemm_batch_with(&ctx, pairs(), bits, &options).unwrap();
+                for ((a, b), c) in pairs().zip(batch.result) {
+                    let single = gemm_with(&one, a, b, bits, &options).unwrap().result;
+                    assert!(c.unwrap() == single, "{} x {}, {op_a:?}, {accuracy:?}", a.rows(), a.cols());
+                }
+            }
+        }
+        let chained = b.iter().map(|b| (b.view(), b.view().transposed()));
+        let mut results = gemm_batch(&ctx, chained.clone(), bits).unwrap();
+        let singles = chained.map(|(a, b)| sunzi::gemm(&one, a, b, bits).unwrap()).collect::<Vec<_>>();
+        assert!(results == singles);
+        let triples = b.iter().zip(&singles).map(|(b, c)| ((b.view(), b.view().transposed()), c.view()));
+        gemm_batch_into(&ctx, triples, bits, &GemmOptions::new(), &mut results).unwrap();
+        for ((b, c), got) in b.iter().zip(&singles).zip(&results) {
+            let options = GemmOptions::new().accumulate(c.view());
+            assert!(*got == gemm_with(&one, b.view(), b.view().transposed(), bits, &options).unwrap().result);
+        }
+    }
+}
+
+#[test]
+fn factors() {
+    let one = context(1, None);
+    for bits in [64, 256, 768] {
+        let matrices = definite(bits, 9);
+        for threads in [1, 3] {
+            let ctx = context(threads, None);
+            for accuracy in ACCURACIES {
+                let options = CholeskyOptions::new().accuracy(accuracy);
+                let batch = cholesky_batch_with(&ctx, &matrices, bits, &options).unwrap();
+                assert_eq!((batch.report.problems, batch.report.failed), (ORDERS.len(), 0));
+                for (a, l) in matrices.iter().zip(&batch.result) {
+                    let (single, l) = (cholesky_with(&one, a, bits, &options).unwrap().result, l.as_ref().unwrap());
+                    assert!(l.factor() == single.factor(), "{} rows, {bits} bits, {accuracy:?}", a.rows());
+                    assert_eq!((l.accuracy(), l.working_bits()), (single.accuracy(), single.working_bits()));
+                }
+            }
+            let plain = cholesky_batch(&ctx, &matrices, bits).unwrap();
+            let mut again = vec![Cholesky::default(); matrices.len()];
+            for _ in 0..2 {
+                let lower = matrices.iter().map(|a| Symmetric::lower(a.as_matrix()));
+                cholesky_batch_into(&ctx, lower, bits, &CholeskyOptions::new(), &mut again).unwrap();
+                assert!(plain.iter().zip(&again).all(|(x, y)| x.factor() == y.factor()));
+            }
+        }
+    }
+}
+
+#[test]
+fn triangular_solves() {
+    let (one, bits) = (context(1, None), 256);
+    let factors = cholesky_batch(&one, &definite(bits, 11), bits).unwrap();
+    let factors = factors.into_iter().map(Cholesky::into_factor).collect::<Vec<_>>();
+    let alpha = Float::with_val(30, 3);
+    for threads in [1, 3] {
+        let ctx = context(threads, None);
+        for accuracy in ACCURACIES {
+            for (side, op, diag) in [
+                (Side::Left, Op::NoTranspose, Diag::NonUnit),
+                (Side::Left, Op::Transpose, Diag::Unit),
+                (Side::Right, Op::Transpose, Diag::NonUnit),
+            ] {
+                let options = TrsmOptions::new().side(side).op(op).diag(diag).alpha(&alpha).accuracy(accuracy);
+                let right = |(at, l): (usize, &Matrix)| {
+                    let columns = [1, 0, 3, 7, 8, 20][at % 6];
+                    let (rows, cols) = if side == Side::Left { (l.rows(), columns) } else { (columns, l.rows()) };
+                    matrix(Kind::Unit, rows, cols, bits, at as u64)
+                };
+                let bs = factors.iter().enumerate().map(right).collect::<Vec<_>>();
+                let batch = trsm_batch_with(&ctx, factors.iter().zip(&bs), bits, &options).unwrap();
+                let mut places = vec![Matrix::empty(); bs.len()];
+                let pairs = factors.iter().zip(&bs);
+                trsm_batch_into(&ctx, pairs.clone(), bits, &options, &mut places).unwrap();
+                for (((l, b), x), place) in pairs.zip(batch.result).zip(places) {
+                    let single = trsm_with(&one, l, b, bits, &options).unwrap().result;
+                    let what = format!("{} rows, {} x {}, {side:?}", l.rows(), b.rows(), b.cols());
+                    assert!(x.unwrap() == single && place == single, "{what}");
+                }
+            }
+        }
+        let bs = factors.iter().map(|l| matrix(Kind::Unit, l.rows(), 4, bits, 1)).collect::<Vec<_>>();
+        let plain = trsm_batch(&ctx, factors.iter().zip(&bs), bits).unwrap();
+        let singles = factors.iter().zip(&bs).map(|(l, b)| sunzi::trsm(&one, l, b, bits).unwrap());
+        assert!(plain.iter().zip(singles).all(|(x, single)| *x == single));
+    }
+}
+
+#[test]
+fn empty_batches_and_checked_contexts() {
+    let ctx = context(3, None);
+    let none: [Matrix; 0] = [];
+    let empty = syrk_batch_with(&ctx, &none, 256, &SyrkOptions::new()).unwrap();
+    assert!(empty.result.is_empty() && empty.report.problems == 0);
+    assert!(cholesky_batch(&ctx, &[] as &[SymmetricMatrix], 64).unwrap().is_empty());
+    assert!(gemm_batch(&ctx, none.iter().zip(&none), 64).unwrap().is_empty());
+    assert!(trsm_batch(&ctx, none.iter().zip(&none), 64).unwrap().is_empty());
+    // A forced kernel and the self-check keep their paths; devices are not used.
+    let ps = operands(200, 13);
+    let singles = syrk_batch(&ctx, &ps, 200).unwrap();
+    for kernel in sunzi::advanced::kernels::available() {
+        let forced = sunzi::Context::builder().threads(2).kernel(kernel.name()).self_check(true).build().unwrap();
+        let batch = syrk_batch_with(&forced, &ps, 200, &SyrkOptions::new()).unwrap();
+        assert!(batch.result.iter().zip(&singles).all(|(q, single)| q.as_ref().unwrap() == single));
+    }
+}
