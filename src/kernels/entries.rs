@@ -188,13 +188,13 @@ mod tests {
                 let divisor = Divisor::new(pivot.as_limbs(), bits);
                 let exact = Integer::from(Integer::random_bits(bits, &mut rng)) * &pivot;
                 let value = match case % 9 {
-                    0 => exact,                                       // an integer
-                    1 => exact + Integer::from(&pivot >> 1),          // a half, where the pivot is even
-                    2 => exact + (Integer::from(&pivot >> 1) + 1u32), // just above
-                    3 => exact + Integer::from(&pivot - 1u32),        // just below the next
-                    4 => Integer::from(&pivot << bits),               // the largest quotient
+                    0 => exact,                                        // an integer
+                    1 => exact + Integer::from(&pivot >> 1),           // a half, where the pivot is even
+                    2 => exact + (Integer::from(&pivot >> 1) + 1u32),  // just above
+                    3 => exact + Integer::from(&pivot - 1u32),         // just below the next
+                    4 => Integer::from(&pivot << bits),                // the largest quotient
                     5 => (Integer::from(&pivot << (bits + 1))) - 1u32, // too large, as far as reciprocals serve
-                    6 => Integer::from(1) << (2 * bits + 2),          // too large, or nearly
+                    6 => Integer::from(1) << (2 * bits + 2),           // too large, or nearly
                     7 => Integer::from(Integer::random_bits(bits / 2, &mut rng)),
                     _ => exact + Integer::from(Integer::random_below_ref(&pivot, &mut rng)),
                 };

@@ -57,7 +57,8 @@ impl Layout {
 
     /// Words of a whole tile.
     pub fn words(&self) -> usize {
-        self.operand_words() + (self.shape.rows * self.shape.padded_cols() * self.slot_words).next_multiple_of(LINE_WORDS)
+        self.operand_words()
+            + (self.shape.rows * self.shape.padded_cols() * self.slot_words).next_multiple_of(LINE_WORDS)
     }
 
     /// The operand panels of one prime.

@@ -285,8 +285,7 @@ fn solve(engine: &dyn TileEngine, shape: TileShape, bits: u32, seed: u64) -> (Ve
     let (single, double, none) = (shifts(bits), shifts(2 * bits), shifts(0));
     let mut operand = |matrix: &Matrix, part: TilePart| {
         let (rows, cols) = (0..matrix.rows(), 0..matrix.cols());
-        let source =
-            TileSource { matrix: matrix.view(), part, rows, cols, row_shifts: &single, col_shifts: &none };
+        let source = TileSource { matrix: matrix.view(), part, rows, cols, row_shifts: &single, col_shifts: &none };
         let mut words = vec![NOISE; engine.operand_words(source.shape())];
         engine.load_operand(&source, &mut words, &mut scratch);
         words
@@ -301,14 +300,8 @@ fn solve(engine: &dyn TileEngine, shape: TileShape, bits: u32, seed: u64) -> (Ve
     let square = TileShape { rows: cols, cols, diagonal: true };
     let data = engine.triangle(square, &mut above, &pivots);
     let part = TilePart::Whole;
-    let source = TileSource {
-        matrix: right.view(),
-        part,
-        rows: 0..rows,
-        cols: 0..cols,
-        row_shifts: &double,
-        col_shifts: &none,
-    };
+    let source =
+        TileSource { matrix: right.view(), part, rows: 0..rows, cols: 0..cols, row_shifts: &double, col_shifts: &none };
     let mut words = vec![NOISE; engine.tile_words(shape)];
     engine.load(&source, &mut words, &mut scratch);
     let tile = UpdateTile { shape, words: &mut words, x: vec![&x], device: 0 };
