@@ -1,9 +1,9 @@
 //! Tile kernels for any plane kernel: products on planes, the last step of every entry on integers.
 //!
-//! Updates are summed as residues, in blocks of the plane kernel, and nothing is reconstructed until a tile is finished.
-//! Then its columns are finished in blocks of 8: products with the columns before, in halves of the tile, halves of
-//! these, and so on, are planes too (`finish`); what is left inside a block are integers (`rows`). Finished entries are
-//! residues again, for later columns and later tiles (`publish`). Layout of a tile: `layout`.
+//! Updates are summed as residues, in blocks of the plane kernel; nothing is reconstructed until a tile is finished.
+//! Then its columns are finished in blocks of 8: products with the columns before, in parts of the tile and parts of
+//! these, are planes too (`finish`); what is left inside a block are integers (`rows`). Finished entries are residues
+//! again, for later columns and later tiles (`publish`). Layout of a tile: `layout`.
 
 mod finish;
 mod layout;

@@ -1,4 +1,4 @@
-//! Rows of a block of 8 columns on integers: what is left of each entry, its quotient by the pivot, the root of a pivot.
+//! Rows of a block of 8 columns on integers: what is left of each entry, its quotient by the pivot, roots of pivots.
 
 use super::LimbTiles;
 use crate::kernels::IntegerBlock;
