@@ -9,20 +9,19 @@ mod builder;
 mod cache;
 mod devices;
 mod pool;
+mod workspace;
 
 pub(crate) use budget::MemoryBudget;
 pub use builder::ContextBuilder;
 pub use devices::DeviceSet;
+pub use workspace::{WorkerSpace, Workspace, WorkspaceNeeds};
 
 pub(crate) use crate::context::cache::KEPT_ENGINES;
 use crate::context::cache::KeyedCache;
 use crate::context::pool::WorkerPool;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::TileEngine;
-use crate::kernels::{self, EngineSpec, IntegerBlock, PlaneEngine, PlaneKernel};
-use crate::math::pivot::RowWeight;
-use crate::matrix::Matrix;
-use crate::store::Buffer;
+use crate::kernels::{self, EngineSpec, PlaneEngine, PlaneKernel};
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -96,88 +95,6 @@ struct Tables {
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
     /// By kernel and working bits.
     tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
-}
-
-/// Memory kept between calls.
-#[derive(Default)]
-pub struct Workspace {
-    /// Planes of the operands, batch by batch.
-    pub operands: Buffer,
-    /// Planes of the product, all primes.
-    pub products: Buffer,
-    /// What each worker has for itself.
-    pub workers: Vec<WorkerSpace>,
-    /// Scale shifts of the columns of the left operand.
-    pub left_shifts: Vec<i64>,
-    /// Scale shifts of the columns of the right operand.
-    pub right_shifts: Vec<i64>,
-    /// Matrices that solves work in, of arbitrary contents.
-    pub matrices: Vec<Matrix>,
-    /// Running sums of the rows of a factorisation, and what they begin with.
-    pub weights: [Vec<RowWeight>; 2],
-}
-
-/// Memory of one worker, kept between calls.
-pub struct WorkerSpace {
-    /// Scratch for the kernel.
-    pub scratch: Buffer,
-    /// The integers of one block.
-    pub integers: IntegerBlock,
-}
-
-impl WorkerSpace {
-    /// Bytes held.
-    pub fn bytes(&self) -> u64 {
-        self.scratch.bytes() + self.integers.magnitudes.capacity() as u64 * 8
-    }
-}
-
-/// What a call takes of the memory that is kept between calls.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct WorkspaceNeeds {
-    /// Bytes of the first window.
-    pub operand_bytes: u64,
-    /// Bytes of the second window.
-    pub product_bytes: u64,
-    /// Workers.
-    pub workers: usize,
-    /// Bytes of each worker.
-    pub worker_bytes: u64,
-    /// Bytes of the whole call, the ones above included.
-    pub planned_bytes: u64,
-}
-
-impl Workspace {
-    /// Gives the memory back where what is kept beyond `needs` would break the limit; shifts stay.
-    pub(crate) fn trim(&mut self, memory: MemoryBudget, needs: &WorkspaceNeeds) {
-        let excess = |held: u64, needed: u64| held.saturating_sub(needed);
-        let matrices = self.matrices.iter().map(Matrix::bytes).sum::<u64>();
-        let mut kept = matrices
-            + excess(self.operands.bytes(), needs.operand_bytes)
-            + excess(self.products.bytes(), needs.product_bytes);
-        for (index, worker) in self.workers.iter().enumerate() {
-            kept += excess(worker.bytes(), if index < needs.workers { needs.worker_bytes } else { 0 });
-        }
-        if memory.admit(needs.planned_bytes.saturating_add(kept)).is_err() {
-            *self = Workspace {
-                left_shifts: std::mem::take(&mut self.left_shifts),
-                right_shifts: std::mem::take(&mut self.right_shifts),
-                weights: std::mem::take(&mut self.weights),
-                ..Workspace::default()
-            };
-        }
-    }
-
-    /// Makes room for so many workers.
-    pub fn reserve_workers(&mut self, workers: usize) {
-        let space = || WorkerSpace { scratch: Buffer::default(), integers: IntegerBlock::new(0) };
-        self.workers.resize_with(self.workers.len().max(workers), space);
-    }
-
-    /// Bytes held in windows and by workers.
-    pub fn bytes(&self) -> u64 {
-        self.operands.bytes() + self.products.bytes() + self.workers.iter().map(WorkerSpace::bytes).sum::<u64>()
-    }
 }
 
 /// The workspace of a context for the time of one call; dropping it gives the memory back for the next call.

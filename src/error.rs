@@ -344,12 +344,10 @@ impl Error {
                 ErrorText::counted(|base| format!("rank {rank}: {}", message.in_base(base)))
             }
             (Error::Problem { problem, count, error }, _) => {
-                let text = error.text();
+                let (text, is_plain) = (error.text(), error.counted_from_one().is_none());
                 ErrorText::counted(|base| {
-                    let (number, text) = (base.number(*problem), text.in_base(base));
-                    let says_base = base == IndexBase::Zero || error.counted_from_one().is_some();
-                    let suffix = if says_base { "" } else { " (counted from 1)" };
-                    format!("problem {number} of {count}: {text}{suffix}")
+                    let remark = if is_plain && base == IndexBase::One { " (counted from 1)" } else { "" };
+                    format!("problem {} of {count}: {}{remark}", base.number(*problem), text.in_base(base))
                 })
             }
             (_, Some(error)) => ErrorText::counted(|base| match base {

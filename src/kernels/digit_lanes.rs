@@ -219,9 +219,9 @@ mod avx2 {
         let rows = y.len() / stride;
         for second in (0..digits).step_by(2) {
             // SAFETY: the processor has AVX2 (the caller's promise). The largest place read of `x` is
-            // `(rows - 1) stride + (from + D - 1) LANES`, of `y` `(rows - 1) stride + (second + 1) LANES + 3`; of `sums`
-            // the places `from + second + s <= digits + digits - 2 + 1` of four are read and written. All lie inside
-            // (the caller's promise).
+            // `(rows - 1) stride + (from + D - 1) LANES`, of `y` `(rows - 1) stride + (second + 1) LANES + 3`; of
+            // `sums` the places `from + second + s <= digits + digits - 2 + 1` of four are read and written. All
+            // lie inside (the caller's promise).
             unsafe {
                 let mut own = [_mm256_setzero_si256(); S];
                 let (mut x, mut y) = (x.as_ptr().add(from * LANES), y.as_ptr().add(second * LANES));

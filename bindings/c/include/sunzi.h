@@ -276,8 +276,10 @@ enum sunzi_status sunzi_gemm_batch(const struct sunzi_context *ctx,
                                    int64_t count,
                                    enum sunzi_status *statuses);
 
-// `sunzi_cholesky` on `count` matrices, each in place; the rest as in `sunzi_syrk_batch`. A matrix that is not positive
-// definite stays as it was and has `SUNZI_NOT_POSITIVE_DEFINITE` among `statuses`; all others become their factors.
+// `sunzi_cholesky` on `count` matrices, each in place; the rest as in `sunzi_syrk_batch`.
+//
+// A matrix that is not positive definite stays as it was and has `SUNZI_NOT_POSITIVE_DEFINITE` among `statuses`; all
+// others become their factors.
 enum sunzi_status sunzi_cholesky_batch(const struct sunzi_context *ctx,
                                        int32_t uplo,
                                        const struct sunzi_matrix *a,

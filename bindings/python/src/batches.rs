@@ -3,7 +3,7 @@
 //! Problems of one precision go to the library together, so that each result has the bits of the single call.
 
 use crate::call::Call;
-use crate::errors::exception;
+use crate::errors::{OrRaise, exception};
 use crate::functions::{ACCURACIES, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::output::{Form, Shape, give};
@@ -12,9 +12,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
+use std::sync::Arc;
 use sunzi::{
-    Accuracy, BatchReport, Cholesky, CholeskyOptions, Context, Diag, Error, GemmOptions, GemmProblem, Matrix, Outcome,
-    Side, SyrkOptions, SyrkProblem, TrsmOptions, TrsmProblem, Uplo,
+    Accuracy, BatchReport, Cholesky, CholeskyOptions, Context, Diag, Error, GemmOptions, GemmProblem, Matrix,
+    MatrixView, Outcome, Side, SyrkOptions, SyrkProblem, TrsmOptions, TrsmProblem, Uplo,
 };
 
 /// Results, or why there is none.
@@ -47,7 +48,7 @@ struct Choices {
 struct Problem {
     first: View,
     second: Option<View>,
-    added: Option<Matrix>,
+    added: Option<Arc<Matrix>>,
     precision_bits: u32,
     shape: Shape,
 }
@@ -107,6 +108,12 @@ fn numbered(py: Python<'_>, error: PyErr, problem: usize, count: usize) -> PyErr
     }
 }
 
+impl Problem {
+    fn second(&self) -> MatrixView<'_> {
+        self.second.as_ref().expect("two operands were read").entries()
+    }
+}
+
 impl Choices {
     /// Reads the operands of a problem.
     fn take<'py>(&self, call: &Call<'py>, operands: &[Bound<'py, PyAny>]) -> PyResult<Problem> {
@@ -130,15 +137,11 @@ impl Choices {
         let kind = read.iter().take(least).map(|operand| operand.kind).min().expect("at least one operand");
         let container = read[if verb == Verb::Trsm { 1 } else { 0 }].container;
         let added = if read.len() > least { read.pop() } else { None };
-        let added = added.map(|added| self.added(added.view(py, Bits::Round(bits))?, py)).transpose()?;
+        let whole = |added: Operand<'py>| added.view(py, Bits::Round(bits))?.to_whole().or_raise(py);
+        let added = added.map(whole).transpose()?;
         let mut views = read.into_iter().map(|operand| operand.view(py, Bits::Round(bits)));
         let (first, second) = (views.next().expect("at least one operand")?, views.next().transpose()?);
         Ok(Problem { first, second, added, precision_bits: bits, shape: Shape { container, kind } })
-    }
-
-    /// A matrix to add, as one that may be given to threads.
-    fn added(&self, view: View, py: Python<'_>) -> PyResult<Matrix> {
-        view.to_whole().map_err(|error| exception(py, error))
     }
 
     /// All problems, those of one precision together.
@@ -175,7 +178,6 @@ impl Choices {
     ) -> sunzi::Result<Outcome<Results, BatchReport>> {
         let bits = problems[group[0]].precision_bits;
         let each = || group.iter().map(|&at| &problems[at]);
-        let second = |problem: &'_ Problem| problem.second.as_ref().expect("two operands were read").entries();
         let (alpha, accuracy) = (self.alpha.as_ref(), self.accuracy);
         match self.verb {
             Verb::Syrk => {
@@ -194,8 +196,8 @@ impl Choices {
                 let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(accuracy).alpha(alpha);
                 let options = options.beta(self.beta.as_ref());
                 let problems = each().map(|problem| match &problem.added {
-                    Some(added) => GemmProblem::from(((problem.first.entries(), second(problem)), added.view())),
-                    None => GemmProblem::from((problem.first.entries(), second(problem))),
+                    Some(added) => GemmProblem::from(((problem.first.entries(), problem.second()), added.view())),
+                    None => GemmProblem::from((problem.first.entries(), problem.second())),
                 });
                 sunzi::gemm_batch_with(ctx, problems, bits, &options)
             }
@@ -213,7 +215,7 @@ impl Choices {
             Verb::Trsm => {
                 let options = TrsmOptions::new().side(self.side).uplo(self.triangle).op(op(self.transposed.0));
                 let options = options.diag(self.diag).alpha(alpha).accuracy(accuracy);
-                let problems = each().map(|problem| TrsmProblem::from((problem.first.entries(), second(problem))));
+                let problems = each().map(|problem| TrsmProblem::from((problem.first.entries(), problem.second())));
                 sunzi::trsm_batch_with(ctx, problems, bits, &options)
             }
         }

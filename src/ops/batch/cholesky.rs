@@ -4,7 +4,8 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::Symmetric;
 use crate::ops::batch::report::BatchReport;
-use crate::ops::batch::run::{Done, Shape, Verb, all_or_first, pair, run, with_outcomes};
+use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
+use crate::ops::batch::verb::{Done, Shape, Verb};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_into};
 use crate::ops::factor::direct;
 use crate::ops::factor::plan::plan_cholesky;
@@ -25,9 +26,9 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
 
 /// The factors `L_i` with `A_i = L_i L_i^T` of many matrices, each with the bits of [`crate::cholesky_with`].
 ///
-/// One matrix that is not positive definite costs the others nothing: its place has
-/// [`crate::Error::Problem`] around [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of
-/// its pivot, and all others have their factors.
+/// One matrix that is not positive definite costs the others nothing: its place has [`crate::Error::Problem`] around
+/// [`crate::Error::NotPositiveDefinite`], with its number in the batch and the index of its pivot, and all others have
+/// their factors.
 ///
 /// ```
 /// use sunzi::{CholeskyOptions, Context, Error, Matrix};

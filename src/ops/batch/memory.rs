@@ -6,7 +6,7 @@
 
 use crate::context::{Context, MemoryBudget};
 use crate::error::{Error, Result};
-use crate::ops::batch::run::{Item, Shape, Verb};
+use crate::ops::batch::verb::{Item, Verb};
 
 /// The memory of one batch.
 #[derive(Clone, Copy, Debug)]
@@ -101,12 +101,5 @@ impl BatchMemory {
             (Some(share_bytes), _) => share_bytes * self.workers as u64,
         };
         self.whole.total(self.fixed_bytes.saturating_add(workers_bytes))
-    }
-}
-
-impl Shape {
-    /// Bytes of the result.
-    pub fn result_bytes(&self, precision_bits: u32) -> u64 {
-        crate::matrix::Matrix::bytes_for(self.rows, self.cols, precision_bits)
     }
 }

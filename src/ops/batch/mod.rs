@@ -1,8 +1,8 @@
 //! Many problems in one call: the verbs on small matrices, the threads shared out over the problems.
 //!
 //! Each problem is the single call, on one thread, in the workspace of its worker, so its bits are those of the single
-//! call; what a call makes beside its result is made once for each worker. `run` is the loop, `memory` what it may take,
-//! the other files are pages of the verbs.
+//! call; what a call makes beside its result is made once for each worker. `verb` is what a problem is, `run` the loop,
+//! `memory` what it may take; the other files are pages of the verbs.
 
 mod cholesky;
 mod gemm;
@@ -11,6 +11,7 @@ mod report;
 mod run;
 mod syrk;
 mod trsm;
+mod verb;
 
 pub use cholesky::{cholesky_batch, cholesky_batch_into, cholesky_batch_with};
 pub use gemm::{GemmProblem, gemm_batch, gemm_batch_into, gemm_batch_with};

@@ -5,7 +5,7 @@ use crate::drive;
 use crate::error::{Error, Result};
 use crate::ops::batch::memory::BatchMemory;
 use crate::ops::batch::report::BatchReport;
-use crate::ops::product::problem::Accuracy;
+use crate::ops::batch::verb::{Done, Item, Verb};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,59 +14,6 @@ use std::time::Instant;
 
 /// The phase in progress reports.
 const PHASE: &str = "batch";
-
-/// The sizes of a problem: its plan and its work follow from them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Shape {
-    /// Rows of the result.
-    pub rows: usize,
-    /// Columns of the result.
-    pub cols: usize,
-    /// Terms of an entry.
-    pub depth: usize,
-}
-
-/// A verb on one problem at a time.
-pub(super) trait Verb: Sync {
-    /// `syrk_batch` and the like.
-    const OPERATION: &'static str;
-    /// Operands.
-    type Problem<'p>: Send + Sync;
-    /// Where a result goes.
-    type Place<'p>: Send;
-    /// A result by itself.
-    type Result;
-
-    /// Precision of all results.
-    fn precision_bits(&self) -> u32;
-    /// What is promised of each entry.
-    fn accuracy(&self) -> Accuracy;
-    /// Whether plans by sizes alone cover what the problems take.
-    fn plans_are_bounds(&self) -> bool {
-        self.accuracy() == Accuracy::Norm
-    }
-    /// The sizes of a problem.
-    fn shape(&self, problem: &Self::Problem<'_>) -> Shape;
-    /// Bytes of the single call, the result included.
-    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64>;
-    /// The single call.
-    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, place: &mut Self::Place<'_>) -> Result<Done>;
-}
-
-/// What a single call says of itself.
-pub(super) struct Done {
-    pub planned_bytes: u64,
-    pub direct: bool,
-}
-
-/// One problem and the place of its result.
-pub(super) struct Item<'p, 'r, V: Verb> {
-    pub shape: Shape,
-    number: usize,
-    problem: V::Problem<'p>,
-    place: V::Place<'r>,
-    outcome: Result<()>,
-}
 
 /// A worker: its context, and what its problems took.
 struct Worker {
@@ -262,11 +209,4 @@ impl<V: Verb> Batch<'_, V> {
 
 fn is_refused<V: Verb>(item: &Item<'_, '_, V>) -> bool {
     matches!(item.outcome, Err(Error::MemoryLimit { .. }))
-}
-
-impl Shape {
-    /// About how much there is to do.
-    fn work(&self) -> u128 {
-        self.rows as u128 * self.cols as u128 * (self.depth as u128 + 8)
-    }
 }

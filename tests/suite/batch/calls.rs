@@ -39,7 +39,7 @@ fn products_of_one_matrix() {
         let mut results = plain;
         let beta = Float::with_val(60, 5);
         let options = SyrkOptions::new().beta(&beta);
-        let added = ps.iter().zip(&singles).map(|(p, c)| (p, c));
+        let added = ps.iter().zip(&singles);
         let outcome = syrk_batch_into(&ctx, added, 100, &options, &mut results).unwrap();
         assert!(outcome.result.iter().all(Result::is_ok));
         for ((p, c), q) in ps.iter().zip(&singles).zip(&results) {

@@ -78,8 +78,10 @@ pub unsafe extern "C" fn sunzi_gemm_batch(
     }
 }
 
-/// `sunzi_cholesky` on `count` matrices, each in place; the rest as in `sunzi_syrk_batch`. A matrix that is not positive
-/// definite stays as it was and has `SUNZI_NOT_POSITIVE_DEFINITE` among `statuses`; all others become their factors.
+/// `sunzi_cholesky` on `count` matrices, each in place; the rest as in `sunzi_syrk_batch`.
+///
+/// A matrix that is not positive definite stays as it was and has `SUNZI_NOT_POSITIVE_DEFINITE` among `statuses`; all
+/// others become their factors.
 ///
 /// # Safety
 /// The header's rules.

@@ -1,0 +1,71 @@
+//! What a batch knows of its verb: the sizes of a problem, its plan, the single call.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::Matrix;
+use crate::ops::product::problem::Accuracy;
+
+/// The sizes of a problem: its plan and its work follow from them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Shape {
+    /// Rows of the result.
+    pub rows: usize,
+    /// Columns of the result.
+    pub cols: usize,
+    /// Terms of an entry.
+    pub depth: usize,
+}
+
+/// A verb on one problem at a time.
+pub(super) trait Verb: Sync {
+    /// `syrk_batch` and the like.
+    const OPERATION: &'static str;
+    /// Operands.
+    type Problem<'p>: Send + Sync;
+    /// Where a result goes.
+    type Place<'p>: Send;
+    /// A result by itself.
+    type Result;
+
+    /// Precision of all results.
+    fn precision_bits(&self) -> u32;
+    /// What is promised of each entry.
+    fn accuracy(&self) -> Accuracy;
+    /// Whether plans by sizes alone cover what the problems take.
+    fn plans_are_bounds(&self) -> bool {
+        self.accuracy() == Accuracy::Norm
+    }
+    /// The sizes of a problem.
+    fn shape(&self, problem: &Self::Problem<'_>) -> Shape;
+    /// Bytes of the single call, the result included.
+    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64>;
+    /// The single call.
+    fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, place: &mut Self::Place<'_>) -> Result<Done>;
+}
+
+/// What a single call says of itself.
+pub(super) struct Done {
+    pub planned_bytes: u64,
+    pub direct: bool,
+}
+
+/// One problem and the place of its result.
+pub(super) struct Item<'p, 'r, V: Verb> {
+    pub shape: Shape,
+    pub number: usize,
+    pub problem: V::Problem<'p>,
+    pub place: V::Place<'r>,
+    pub outcome: Result<()>,
+}
+
+impl Shape {
+    /// About how much there is to do.
+    pub fn work(&self) -> u128 {
+        self.rows as u128 * self.cols as u128 * (self.depth as u128 + 8)
+    }
+
+    /// Bytes of the result.
+    pub fn result_bytes(&self, precision_bits: u32) -> u64 {
+        Matrix::bytes_for(self.rows, self.cols, precision_bits)
+    }
+}
