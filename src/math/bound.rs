@@ -170,17 +170,17 @@ pub fn i16_sum_pairs(left: u32, right: u32, fold: u32) -> usize {
     (room / (2 * u64::from(left) * u64::from(right))) as usize
 }
 
-/// Largest magnitude of a sum of the `i16` family whose last fold multiplied its halves with `2^16` and `2^32` modulo the
-/// prime, at most `low` and `high` in magnitude, after one that left at most `2^15 (fold + 1)`.
+/// Largest magnitude of a sum of the `i16` family whose last fold multiplied its halves with `2^16` and `2^32` modulo
+/// the prime, at most `low` and `high` in magnitude, after one that left at most `2^15 (fold + 1)`.
 pub fn i16_lifted_sum(low: u32, high: u32, fold: u32) -> u64 {
     let upper_half = ((u64::from(fold) + 2) << 15) >> 16;
     (u64::from(low) << 15) + u64::from(high) * upper_half
 }
 
-/// Whether Montgomery's reduction of every `|S| <= sum` modulo `prime` is a balanced residue after a single comparison.
+/// Whether Montgomery's reduction of every `|S| <= sum` modulo `prime` is a balanced residue after one comparison.
 ///
-/// `S + 2^15` has the upper half `u`, and `t` is that of a signed 16-bit integer times the prime: `u - t - 1` must be at
-/// least `-p` and below `p`.
+/// `S + 2^15` has the upper half `u`, and `t` is that of a signed 16-bit integer times the prime: `u - t - 1` must be
+/// at least `-p` and below `p`.
 pub fn i16_montgomery_fits(sum: u64, prime: u64) -> bool {
     let (sum, prime, half) = (sum as i64, prime as i64, 1 << 15);
     let least = ((half - sum) >> 16) - (((half - 1) * prime) >> 16) - 1;

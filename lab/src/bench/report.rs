@@ -162,7 +162,6 @@ fn limit(report: &BenchReport) -> String {
         .read_bytes_per_second
         .map_or(String::new(), |rate| format!(" and {}/s read", format_bytes(rate.median as u64)));
     let (limit, giga) = (format_seconds(seconds), rate.median / 1e9);
-    format!(
-        "limit      {limit} at {giga:.2} G multiply-adds a second in a plane of {kernel}{reading}: ours takes {ratio:.3} times that"
-    )
+    let rate = format!("{giga:.2} G multiply-adds a second in a plane of {kernel}");
+    format!("limit      {limit} at {rate}{reading}: ours takes {ratio:.3} times that")
 }

@@ -78,11 +78,6 @@ impl Isa {
         Isa::available().next().expect("the portable one is always there")
     }
 
-    /// Whether its sums are those of tile registers.
-    pub fn has_tiles(self) -> bool {
-        self.name() == "amx"
-    }
-
     /// Its name.
     pub fn name(self) -> &'static str {
         match self.0 {

@@ -58,10 +58,6 @@ impl PlaneKernel for I8Kernel {
         Some(Isa::detect().name())
     }
 
-    fn is_preferred(&self) -> bool {
-        Isa::detect().has_tiles()
-    }
-
     fn maximum_modulus_bits(&self) -> u32 {
         i8_maximum_modulus_bits()
     }
