@@ -71,14 +71,14 @@ impl Rows<'_, '_> {
         pivots: &mut Vec<Divisor>,
     ) -> Result<(), FailedPivot> {
         let (row_words, slot_words, first) = (self.row_words(), self.kernels.slot_words(), pivots.len());
-        for lane in 0..self.cols {
+        for (lane, weight) in weights.iter_mut().enumerate().take(self.cols) {
             let (above, row) = slots.split_at_mut(lane * row_words);
             let row = &mut row[..row_words];
             for col in 0..lane {
                 let above = &above[col * row_words..][..row_words];
-                self.entry((lane, col), row, (above, &pivots[first + col]), &mut weights[lane]);
+                self.entry((lane, col), row, (above, &pivots[first + col]), weight);
             }
-            if weights[lane].is_rejected() {
+            if weight.is_rejected() {
                 return Err(FailedPivot { column: lane, value: None });
             }
             let (before, slot) = row.split_at_mut(lane * slot_words);

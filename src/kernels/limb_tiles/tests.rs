@@ -122,7 +122,8 @@ impl<'a> Factoring<'a> {
         for row in 0..tiles {
             let (own, mut finished) = (self.rows(row), Vec::<Finished>::new());
             let mut integers = vec![Vec::new(); own.len()];
-            for col in 0..=row {
+            let columns = 0..=row;
+            for col in columns {
                 let (shape, mut words) = (self.shape(row, col), self.load(row, col));
                 let at_row = |at: usize| if col == row { &finished[at] } else { &done[col][at] };
                 for ks in [0..col / 2, col / 2..col] {
@@ -291,11 +292,12 @@ fn solve(engine: &dyn TileEngine, shape: TileShape, bits: u32, seed: u64) -> (Ve
         words
     };
     let (mut above, x, y) = (
-        operand(&triangle, if seed % 2 == 0 { TilePart::StrictlyLower } else { TilePart::Lower }),
+        operand(&triangle, if seed.is_multiple_of(2) { TilePart::StrictlyLower } else { TilePart::Lower }),
         operand(&known, TilePart::Whole),
         operand(&beside, TilePart::Whole),
     );
-    let pivot = |at: usize| Integer::from(if at % 3 == 0 { -1 } else { 1 }) << (bits - (at as u32 % 4).min(bits));
+    let pivot =
+        |at: usize| Integer::from(if at.is_multiple_of(3) { -1 } else { 1 }) << (bits - (at as u32 % 4).min(bits));
     let pivots = (0..cols).map(pivot).collect::<Vec<_>>();
     let square = TileShape { rows: cols, cols, diagonal: true };
     let data = engine.triangle(square, &mut above, &pivots);
