@@ -38,9 +38,10 @@ impl<'a, P: Into<MatrixView<'a>>, C: Into<Symmetric<'a>>> From<(P, C)> for SyrkP
 /// ```
 /// use sunzi::{Context, Matrix};
 /// let ctx = Context::builder().threads(1).build()?;
-/// let ps = (1..4).map(|n| Matrix::from_fn(5, n, 256, |row, col| (row + col) as f64)).collect::<Result<Vec<_>, _>>()?;
+/// let ps = [Matrix::from_f64s(2, 1, 256, &[3.0, 4.0])?, Matrix::from_f64s(1, 2, 256, &[1.0, 2.0])?];
 /// let qs = sunzi::syrk_batch(&ctx, &ps, 256)?;
-/// assert_eq!(qs[2], sunzi::syrk(&ctx, &ps[2], 256)?);
+/// assert_eq!(qs[0].view().to_f64s(), [25.0]);
+/// assert_eq!(qs[1], sunzi::syrk(&ctx, &ps[1], 256)?);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
