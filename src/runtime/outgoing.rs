@@ -18,9 +18,16 @@ struct Leaving {
     copies: usize,
 }
 
+/// Those who have asked for a tile that was not read since.
+struct Asked<R> {
+    readers: Vec<R>,
+    /// Whether it is ready, or being read.
+    is_queued: bool,
+}
+
 /// The tiles that others get; `R` says who gets one, and what goes with it.
 pub struct Outgoing<R> {
-    asked: FxHashMap<TileId, Vec<R>>,
+    asked: FxHashMap<TileId, Asked<R>>,
     /// Tiles on the disk that were asked for, and that are not being read.
     ready: VecDeque<TileId>,
     leaving: FxHashMap<TileId, Leaving>,
@@ -37,16 +44,18 @@ impl<R> Default for Outgoing<R> {
 impl<R> Outgoing<R> {
     /// Takes in that a rank gets a tile, which is on the disk or will be.
     pub fn ask(&mut self, tile: TileId, reader: R, is_written: bool) {
-        let readers = self.asked.entry(tile).or_default();
-        readers.push(reader);
-        if is_written && readers.len() == 1 {
-            self.ready.push_back(tile);
+        let asked = self.asked.entry(tile).or_insert_with(|| Asked { readers: Vec::new(), is_queued: false });
+        asked.readers.push(reader);
+        if is_written {
+            self.written(tile);
         }
     }
 
-    /// Takes in that a tile lies on the disk now.
+    /// Takes in that a tile lies on the disk now. Who asks may have known it before: it is read once all the same.
     pub fn written(&mut self, tile: TileId) {
-        if self.asked.contains_key(&tile) {
+        let waiting = self.asked.get_mut(&tile).filter(|asked| !asked.is_queued);
+        if let Some(asked) = waiting {
+            asked.is_queued = true;
             self.ready.push_back(tile);
         }
     }
@@ -60,7 +69,7 @@ impl<R> Outgoing<R> {
 
     /// Takes in that a tile was read: those who have asked for it by now.
     pub fn read(&mut self, tile: TileId) -> Vec<R> {
-        let readers = self.asked.remove(&tile).unwrap_or_default();
+        let readers = self.asked.remove(&tile).expect("it is read for somebody").readers;
         let leaving = self.leaving.entry(tile).or_default();
         leaving.transfers += readers.len();
         leaving.copies += 1;
@@ -83,6 +92,23 @@ mod tests {
     use super::*;
 
     const TILE: TileId = TileId { row: 3, col: 1 };
+
+    #[test]
+    fn a_tile_that_was_known_to_be_written_before_it_is_told_is_read_once() {
+        let mut outgoing = Outgoing::default();
+        outgoing.ask(TILE, 'a', true);
+        outgoing.written(TILE);
+        assert_eq!((outgoing.next(2), outgoing.next(2)), (Some(TILE), None));
+        outgoing.written(TILE);
+        assert_eq!(outgoing.read(TILE), ['a']);
+        outgoing.sent(TILE);
+        // No copy is left under way, or there would be no room for another tile one day.
+        assert_eq!(outgoing.copies, 0);
+        outgoing.written(TILE);
+        assert_eq!(outgoing.next(2), None, "nobody asks");
+        outgoing.ask(TILE, 'b', true);
+        assert_eq!((outgoing.next(1), outgoing.read(TILE)), (Some(TILE), vec!['b']));
+    }
 
     #[test]
     fn a_tile_is_read_once_for_all_who_have_asked() {
