@@ -45,6 +45,7 @@ pub fn function() -> Function {
 /// As for the crate's own function: all elements that the shapes and strides say lie in their matrices, and C overlaps
 /// no operand.
 #[cfg(target_arch = "x86_64")]
+#[expect(clippy::too_many_arguments, reason = "the signature is the crate's")]
 unsafe fn with_avx2(
     m: usize,
     n: usize,
