@@ -180,7 +180,12 @@ impl Context {
         first.into_iter().chain((0..).map(other)).take(count)
     }
 
-    /// The same with nothing kept: for plans that nobody runs.
+    /// A clone that keeps what it makes for itself: for plans that nobody runs.
+    pub(crate) fn forgetful(&self) -> Context {
+        Context { kept: Arc::default(), ..self.clone() }
+    }
+
+    /// A context of one thread with nothing kept: for plans that nobody runs.
     pub(crate) fn apart(&self) -> Context {
         self.alone(Arc::default())
     }
@@ -299,6 +304,11 @@ impl Context {
         if self.memory_bytes().is_some() {
             *self.workspace() = Workspace::default();
         }
+    }
+
+    /// Gives back what workers keep between calls: for a step that needs little of it.
+    pub(crate) fn release_workers(&self) {
+        self.workspace().workers.clear();
     }
 
     /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.

@@ -25,18 +25,30 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table of zeros.
+    fn empty(terms: usize, outputs: usize) -> Table {
+        let pairs = terms.div_ceil(2);
+        Table { pairs, outputs, words: vec![[0; COLUMNS]; pairs * outputs.div_ceil(COLUMNS)] }
+    }
+
     /// The table with `entry(term, output)`, integers of 16 bits.
     fn new(terms: usize, outputs: usize, entry: impl Fn(usize, usize) -> i64) -> Table {
-        let pairs = terms.div_ceil(2);
-        let mut words = vec![[0; COLUMNS]; pairs * outputs.div_ceil(COLUMNS)];
-        for output in 0..outputs {
-            let group = &mut words[output / COLUMNS * pairs..][..pairs];
-            for term in 0..terms {
-                let half = i16::try_from(entry(term, output)).expect("factors have 16 bits");
-                group[term / 2][output % COLUMNS] |= i32::from(half as u16) << (16 * (term % 2));
-            }
+        let mut table = Table::empty(terms, outputs);
+        for term in 0..terms {
+            (0..outputs).for_each(|output| table.set(term, output, entry(term, output)));
         }
-        Table { pairs, outputs, words }
+        table
+    }
+
+    /// Sets all factors of a term, which are 0 before: tables of many primes are made a term at a time.
+    fn set_term(&mut self, term: usize, factors: &[i64]) {
+        factors.iter().enumerate().for_each(|(output, &factor)| self.set(term, output, factor));
+    }
+
+    fn set(&mut self, term: usize, output: usize, factor: i64) {
+        let half = i16::try_from(factor).expect("factors have 16 bits");
+        let pair = &mut self.words[output / COLUMNS * self.pairs + term / 2][output % COLUMNS];
+        *pair |= i32::from(half as u16) << (16 * (term % 2));
     }
 
     /// Pairs of terms.
@@ -141,15 +153,15 @@ impl Tables {
         // Two bits more than those of M: for the sign, and because the highest digit is balanced, too.
         let bits = i16_digit_bits(moduli.len() + 1);
         let result = Digits { bits, count: (product.significant_bits() + 2).div_ceil(bits) as usize };
-        let (mut weights, mut rows) = (Vec::with_capacity(moduli.len()), Vec::with_capacity(moduli.len() + 2));
-        for &prime in &moduli {
+        let mut weights = Vec::with_capacity(moduli.len());
+        let mut cofactors = Table::empty(moduli.len().next_multiple_of(2) + 1, result.count);
+        for (term, &prime) in moduli.iter().enumerate() {
             let cofactor = Integer::from(&product / prime);
             let modulus = Modulus::new(prime);
             weights.push(modulus.balanced(modulus.inverse(modulus.reduce(cofactor.as_limbs()))));
-            rows.push(result.balanced(&cofactor));
+            cofactors.set_term(term, &result.balanced(&cofactor));
         }
-        rows.resize(moduli.len().next_multiple_of(2), vec![0; result.count]);
-        rows.push(result.balanced(&product));
+        cofactors.set_term(moduli.len().next_multiple_of(2), &result.balanced(&product));
         let shares = Digits { bits, count: (I16_QUOTIENT_BITS - I16_PRIME_BITS + 5).div_ceil(bits) as usize };
         let share = |prime: u64| shares.balanced(&Integer::from(((1 << I16_QUOTIENT_BITS) + prime / 2) / prime));
         let share_rows: Vec<_> = moduli.iter().map(|&prime| share(prime)).collect();
@@ -162,7 +174,7 @@ impl Tables {
             result,
             weights: paired_weights(&moduli, &weights),
             quotients: Table::new(moduli.len(), shares.count, |prime, digit| share_rows[prime][digit]),
-            cofactors: Table::new(rows.len(), result.count, |row, digit| rows[row][digit]),
+            cofactors,
             magnitude_limbs: product.significant_digits::<u64>(),
             moduli,
         }

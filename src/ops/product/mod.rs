@@ -12,7 +12,7 @@ pub(crate) mod depths;
 pub mod device;
 pub(crate) mod direct;
 pub mod disk;
-mod entrywise;
+pub(crate) mod entrywise;
 mod exchange;
 pub(crate) mod forecast;
 mod inner_check;

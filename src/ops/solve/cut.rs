@@ -4,11 +4,12 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::guard_bits;
+use crate::math::bound::{RANGE_STEP_BITS, guard_bits};
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::block::{BlockShape, plan};
 use crate::ops::product::depths::choice_bytes;
+use crate::ops::product::entrywise::possible_range_bits;
 use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::size::ProductSize;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
@@ -110,13 +111,37 @@ impl TriangleCut {
         rows
     }
 
-    /// Bytes of the tables of these products.
+    /// Bits that these products may take beyond [`TriangleCut::product_bits`], entry by entry, where their terms are of
+    /// one size.
+    fn most_range_bits(&self) -> u32 {
+        let size = ProductSize { contracted: self.order, rows: 1, cols: 1, triangle: false };
+        match self.accuracy {
+            Accuracy::Norm => 0,
+            Accuracy::Entrywise => possible_range_bits(&size, self.working_bits, None),
+        }
+    }
+
+    /// Bytes of the tables of the widest of these products.
     ///
     /// # Errors
     /// Those of [`Context::engine`].
     pub fn table_bytes(&self, ctx: &Context) -> Result<u64> {
-        let bits = Bits::scaled(self.working_bits, 0).widened(self.product_bits());
+        self.widened_table_bytes(ctx, self.most_range_bits())
+    }
+
+    /// Bytes of the tables of products that take `more` bits.
+    fn widened_table_bytes(&self, ctx: &Context, more: u32) -> Result<u64> {
+        let bits = Bits::scaled(self.working_bits, 0).widened(self.product_bits() + more);
         Ok(ctx.engine(ctx.kernel(), bits.spec(ctx.self_check()))?.table_bytes())
+    }
+
+    /// Bytes of the tables that a context without a limit keeps for narrower products than the widest, entry by entry.
+    fn narrower_table_bytes(&self, ctx: &Context) -> Result<u64> {
+        if ctx.memory_bytes().is_some() {
+            return Ok(0);
+        }
+        let steps = (0..self.most_range_bits()).step_by(RANGE_STEP_BITS as usize);
+        steps.map(|more| self.widened_table_bytes(ctx, more)).sum()
     }
 
     /// Most bytes while the products of a solve by parts run, on so many columns; `ctx` holds the scratch that takes
@@ -126,6 +151,7 @@ impl TriangleCut {
     /// [`crate::Error::MemoryLimit`] with the least that the most demanding product needs.
     pub fn product_bytes(&self, ctx: &Context, columns: usize, levels: u32) -> Result<u64> {
         let (mut most, mut seen) = (ctx.memory().admit(0), BTreeSet::new());
+        let ctx = &ctx.holding(self.narrower_table_bytes(ctx)?);
         self.visit(&(0..self.order), levels, &mut |shape, bits| {
             if !seen.insert((shape.rows, shape.contracted)) {
                 return;
@@ -133,9 +159,11 @@ impl TriangleCut {
             // The result of the product lies in the scratch, which is held.
             let memory = ctx.memory().releasing(Matrix::bytes_for(shape.rows, columns, self.working_bits));
             let shape = BlockShape { cols: columns, ..shape };
-            let planned = plan(&ctx.with_memory(memory), shape, self.working_bits, bits);
-            let bytes = planned.map(|plan| memory.total(plan.planned_bytes));
-            most = larger(std::mem::replace(&mut most, Ok(0)), bytes);
+            for bits in BTreeSet::from([bits, bits + self.most_range_bits()]) {
+                let planned = plan(&ctx.with_memory(memory), shape, self.working_bits, bits);
+                let bytes = planned.map(|plan| memory.total(plan.planned_bytes));
+                most = larger(std::mem::replace(&mut most, Ok(0)), bytes);
+            }
         });
         most
     }

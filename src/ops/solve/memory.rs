@@ -21,6 +21,7 @@ pub(crate) const LEAST_COLUMNS: usize = 8;
 const ROOMY_COLUMNS: usize = 64;
 
 /// All that the memory of a solve depends on.
+#[derive(Clone)]
 pub(crate) struct SolveMemory {
     /// Holds what is beside the bands: results, scaled heads, what the caller holds.
     pub ctx: Context,
@@ -90,8 +91,10 @@ impl SolveMemory {
     /// # Errors
     /// Those of planning, beside [`Error::MemoryLimit`].
     pub fn least_bytes(&self, total: usize) -> Result<u64> {
+        // Apart, as the tables of what only a limit asks for would stay without one.
+        let apart = SolveMemory { ctx: self.ctx.forgetful(), ..self.clone() };
         let none = self.ctx.memory().within(Some(0));
-        let planned = self.widest_within(Bands::widest(total), |bands| self.bytes(none, bands.columns));
+        let planned = self.widest_within(Bands::widest(total), |bands| apart.bytes(none, bands.columns));
         least_limit(planned.map(|(_, bytes)| bytes))
     }
 

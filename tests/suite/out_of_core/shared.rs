@@ -106,22 +106,23 @@ fn ended_after(most: u64, phase: &'static str, limit: u64) -> Context {
 fn products_that_were_ended_go_on_also_on_other_numbers_of_ranks() {
     let product = Product { a: PLAIN, b: Some(PLAIN), precision_bits: 120 };
     let case = products::Case::new(product, 100, (120, 90), Kind::Graded);
-    let options = products::options(16);
+    let options = products::options(8);
     let mut found = Vec::new();
     for round in 0..40u64 {
         let ranks = [4, 4, 2, 3, 1][round as usize % 5];
         let least = least(multiply(&case, ranks, &context(1).with_memory_bytes(Some(1)), &options));
-        let ctx = ended_after(if round > 30 { u64::MAX } else { 2 + round * 3 % 8 }, "product", least + least / 20);
+        // A kernel with many primes has many steps before the first tiles.
+        let ctx = ended_after(if round > 30 { u64::MAX } else { 2 + round * 7 }, "product", least);
         let outcomes = multiply(&case, ranks, &ctx, &options);
         if outcomes.iter().all(Result::is_ok) {
-            found.push(outcomes[0].as_ref().unwrap().disk.tiles_found);
+            found.extend(outcomes.iter().map(|outcome| outcome.as_ref().unwrap().disk.tiles_found));
             break;
         }
         assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(Error::Cancelled))), "{outcomes:?}");
         assert!(!case.path("c.bin").exists());
     }
     case.check("resumed");
-    assert!(found.first().is_some_and(|&tiles| tiles > 0), "the last run found nothing: {found:?}");
+    assert!(found.iter().any(|&tiles| tiles > 0), "the last run found nothing: {found:?}");
 }
 
 fn rank_groups(folder: &Path, ranks: usize) -> Vec<Vec<std::path::PathBuf>> {

@@ -2,6 +2,7 @@
 
 use crate::common::{Kind, Rng, matrix, seeds};
 use std::cell::RefCell;
+use sunzi::advanced::kernels::{self, EngineSpec};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     ClusterShape, DistOptions, PlanHook, Team, TeamOptions, TeamPlan, even_operand_bytes, even_share,
@@ -108,7 +109,11 @@ fn what_nodes_send_is_what_they_do_not_own() {
         plan_syrk_cluster(&context(None), cluster, 5000, 1024, 256).unwrap()
     };
     assert_eq!(team(&plan(1)).sent_bytes, 0);
-    let planes = |plan: &Plan| (plan.primes * (128 * 129 / 2) * 64 * 8) as u64;
+    let block_words = |plan: &Plan| {
+        let spec = EngineSpec { operand_bits: 256, modulus_bits: 520, redundant: false };
+        kernels::by_name(plan.kernel).unwrap().prepare(&spec).unwrap().block_words()
+    };
+    let planes = |plan: &Plan| (plan.primes * (128 * 129 / 2) * block_words(plan) * 8) as u64;
     for nodes in [2, 4, 9] {
         let plan = plan(nodes);
         let share = planes(&plan) - team(&plan).sent_bytes;
