@@ -306,11 +306,6 @@ impl Context {
         }
     }
 
-    /// Gives back what workers keep between calls: for a step that needs little of it.
-    pub(crate) fn release_workers(&self) {
-        self.workspace().workers.clear();
-    }
-
     /// The windows and scratch kept between calls. A call that overlaps another on the same context gets new ones.
     pub fn workspace(&self) -> WorkspaceLease<'_> {
         let workspace = std::mem::take(&mut *self.kept.workspace.lock().unwrap_or_else(PoisonError::into_inner));

@@ -91,7 +91,6 @@ fn invert_and_keep(
     }
     let Outcome { result: factor, report } = cholesky_with(ctx, a, precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
-    ctx.release_workers();
     let inverted = factor.inverse_into(&ctx.holding(factor.factor().bytes()), precision_bits, result)?;
     Ok((factor, inverted.after(report, start)))
 }
