@@ -116,8 +116,8 @@ fn check_plan(label: &str, plan: &dyn Fn(&Context) -> Result<SolvePlan>, run: &d
     }
 }
 
-/// Whether the kernel that is taken here has tiles of its own. Of the tiles of others, plans of refined solves, inverses
-/// and LDL^T leave out a few percent.
+/// Whether the kernel that is taken here has tiles of its own. Of the tiles of others, plans of refined solves,
+/// inverses and LDL^T leave out a few percent.
 fn plans_are_exact() -> bool {
     sunzi::advanced::kernels::preferred().name() == "ifma52"
 }

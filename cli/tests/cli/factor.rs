@@ -111,9 +111,9 @@ fn one_triangle_is_enough() {
 #[test]
 fn solutions_and_inverses_fit_their_matrix() {
     let sandbox = gram(25, 300);
-    let said =
-        // So small a factor has tiles where a kernel is named.
-        sandbox.run("solve A.mtx B.mtx -o X.mtx -p 300 --report r.json --trace t.json --log-det --condition --kernel f64");
+    // So small a factor has tiles where a kernel is named.
+    let options = "--report r.json --trace t.json --log-det --condition --kernel f64";
+    let said = sandbox.run(&format!("solve A.mtx B.mtx -o X.mtx --precision 300 {options}"));
     assert!(said.contains("t.json: a trace, to be opened in https://ui.perfetto.dev"), "{said}");
     let report = sandbox.json("r.json");
     assert_eq!((&report["operation"], &report["rows"], &report["cols"]), (&"solve".into(), &25.into(), &3.into()));
