@@ -18,8 +18,6 @@ from sunzi import _sunzi
 from sunzi._sunzi import Context
 
 Progress = Callable[[int, int], object]
-Errors = Literal["raise", "return"]
-Accuracy = Literal["entrywise", "norm"]
 
 
 def syrk_batch(
@@ -29,8 +27,8 @@ def syrk_batch(
     uplo: Literal["both", "lower", "upper"] | None = None,
     alpha: Any = None,
     beta: Any = None,
-    errors: Errors = "raise",
-    accuracy: Accuracy = "entrywise",
+    errors: Literal["raise", "return"] = "raise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -54,8 +52,8 @@ def gemm_batch(
     transpose_b: bool = False,
     alpha: Any = None,
     beta: Any = None,
-    errors: Errors = "raise",
-    accuracy: Accuracy = "entrywise",
+    errors: Literal["raise", "return"] = "raise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -76,8 +74,8 @@ def cholesky_batch(
     matrices: Iterable[Any],
     *,
     uplo: Literal["both", "lower", "upper"] | None = None,
-    errors: Errors = "raise",
-    accuracy: Accuracy = "entrywise",
+    errors: Literal["raise", "return"] = "raise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -105,8 +103,8 @@ def trsm_batch(
     transpose: bool = False,
     unit: bool = False,
     alpha: Any = None,
-    errors: Errors = "raise",
-    accuracy: Accuracy = "entrywise",
+    errors: Literal["raise", "return"] = "raise",
+    accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -128,7 +126,7 @@ def _problems(problems: Iterable[Any]) -> list[list[Any]]:
 
 
 def _shared(
-    accuracy: Accuracy,
+    accuracy: Literal["entrywise", "norm"],
     precision: int | None,
     context: Context | None,
     progress: Progress | None,
@@ -143,7 +141,7 @@ def _shared(
     }
 
 
-def _checked(results: list[Any], errors: Errors) -> list[Any]:
+def _checked(results: list[Any], errors: Literal["raise", "return"]) -> list[Any]:
     if errors not in ("raise", "return"):
         raise ValueError(f"errors is '{errors}': use one of raise, return")
     if errors == "raise":
