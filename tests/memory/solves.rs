@@ -117,7 +117,7 @@ fn check_plan(label: &str, plan: &dyn Fn(&Context) -> Result<SolvePlan>, run: &d
 }
 
 /// Whether the kernel that is taken here has tiles of its own. With those of other kernels refined solves and inverses
-/// take up to 6 % more than planned, LDL^T fails its check, and unknowns that grow took 13.6 MB under a limit of 7.4 MB.
+/// take up to 6 % more than planned, LDL^T fails its check, and unknowns that grow took 13.6 MB under a limit of 7.4.
 fn plans_are_exact() -> bool {
     sunzi::advanced::kernels::preferred().name() == "ifma52"
 }
