@@ -3,6 +3,7 @@
 
 pub mod bound;
 pub mod check_field;
+pub mod double;
 pub mod family;
 pub mod family_i16;
 pub mod family_i8;
