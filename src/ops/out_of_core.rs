@@ -5,7 +5,9 @@
 
 pub use crate::ops::disk::DiskUse;
 pub use crate::ops::factor::disk::{OutOfCoreOptions, OutOfCorePlan, OutOfCoreReport};
-pub use crate::ops::factor::disk::{cholesky, cholesky_over_ranks, plan_cholesky};
+pub use crate::ops::factor::disk::{
+    cholesky, cholesky_over_ranks, double_cholesky, double_cholesky_over_ranks, plan_cholesky, plan_double_cholesky,
+};
 pub use crate::ops::product::disk::{
     OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths, gemm,
     gemm_over_ranks, plan_gemm, plan_syrk, syrk, syrk_over_ranks,

@@ -133,7 +133,10 @@ pub trait DiskTiles<L>: Sync {
     /// As [`RankTiles::run`].
     fn encode(&self, local: &mut L) -> Result<IoBuffer>;
 
-    /// Begins to write them.
+    /// The worker's last run has failed: what it held for [`DiskTiles::encode`] others may wait for.
+    fn abandon(&self, local: &mut L);
+
+    /// Begins to write what was encoded.
     ///
     /// # Errors
     /// Whatever ends the factorisation.

@@ -74,6 +74,9 @@ impl<W: RankTiles> SharedState<'_, W> {
             }
             Job::Run(run) => {
                 let outcome = self.run(local, &run, log);
+                if let (Err(_), Some(disk)) = (&outcome, self.tiles.disk()) {
+                    disk.abandon(local);
+                }
                 (Some(run.clone()), outcome.map(|(packed, bytes)| Done::Run(run, packed, bytes)))
             }
         }
@@ -94,8 +97,8 @@ impl<W: RankTiles> SharedState<'_, W> {
             packed.push((tile, self.tiles.pack(local, tile)?));
             log.add(SpanKind::Pack, tile, start);
         }
-        let bytes = disk.map(|disk| disk.encode(local)).transpose()?;
         self.tiles.advanced(run)?;
+        let bytes = disk.map(|disk| disk.encode(local)).transpose()?;
         Ok((packed, bytes))
     }
 

@@ -12,6 +12,7 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::ops::disk::{Attempt, disk_progress};
 use crate::runtime::LevelShape;
+use crate::runtime::protocol::TileRun;
 use crate::storage::{
     AnsweredStorage, Completion, FetchRequest, GroupName, NewObject, ObjectName, Priority, PublishRequest, ReadRequest,
     Source, padded_bytes,
@@ -76,6 +77,17 @@ pub(crate) struct HomePlan {
     pub write_buffers: (usize, u64),
     /// Buffers for tiles of other ranks, as many again for tiles that others get, and the bytes of each.
     pub rank_buffers: (usize, u64),
+}
+
+/// Finished tiles of a run under way, ready to be written, and the words that they take.
+#[derive(Default)]
+pub(crate) struct Encoded(Option<(IoBuffer, usize)>);
+
+impl Encoded {
+    /// All of them; the run has finished tiles.
+    pub fn take(&mut self) -> IoBuffer {
+        self.0.take().expect("the run has finished tiles").0
+    }
 }
 
 /// The disk below the tiles.
@@ -227,8 +239,14 @@ impl Home {
         Block { rows: self.tiling.row_range(tile.row), cols: self.tiling.row_range(tile.col) }
     }
 
-    /// Counts finished tiles that a task reads.
-    pub fn count_use(&self, tiles: impl Iterator<Item = TileId>) {
+    /// The words of a finished tile that was read.
+    pub fn finished<'b>(&self, tile: TileId, words: &'b [u64]) -> &'b [u64] {
+        &words[..(self.payload_words)(tile)]
+    }
+
+    /// Counts the finished tiles that the updates of a run read.
+    pub fn count_use(&self, run: &TileRun) {
+        let tiles = run.updates.clone().flat_map(|col| run.operand_rows().map(move |row| TileId { row, col }));
         let bytes = tiles.map(|tile| 8 * (self.payload_words)(tile) as u64).sum::<u64>();
         self.used[0].fetch_add(bytes, Ordering::Relaxed);
     }
@@ -271,7 +289,7 @@ impl Home {
     ///
     /// # Errors
     /// [`Error::Cancelled`] once the run has ended.
-    pub fn write_buffer(&self) -> Result<IoBuffer> {
+    fn write_buffer(&self) -> Result<IoBuffer> {
         let mut writes = lock(&self.writes);
         loop {
             if writes.closed {
@@ -285,8 +303,30 @@ impl Home {
     }
 
     /// Words of a finished tile in a buffer: whole blocks.
-    pub fn object_words(&self, tile: TileId) -> usize {
+    fn object_words(&self, tile: TileId) -> usize {
         padded_bytes(8 * (self.payload_words)(tile) as u64) as usize / 8
+    }
+
+    /// Lets `fill` write the words of a finished tile behind those that the same run has finished.
+    ///
+    /// # Errors
+    /// As [`Home::write_buffer`].
+    pub fn encode(&self, encoded: &mut Encoded, tile: TileId, fill: impl FnOnce(&mut [u64])) -> Result<()> {
+        let (mut bytes, start) = match encoded.0.take() {
+            Some(begun) => begun,
+            None => (self.write_buffer()?, 0),
+        };
+        fill(&mut bytes.words_mut()[start..][..(self.payload_words)(tile)]);
+        encoded.0 = Some((bytes, start + self.object_words(tile)));
+        Ok(())
+    }
+
+    /// The run that has finished these tiles has failed: another one may wait for the buffer.
+    pub fn abandon(&self, encoded: &mut Encoded) {
+        if let Some((buffer, _)) = encoded.0.take() {
+            lock(&self.writes).free.push(buffer);
+            self.written.notify_one();
+        }
     }
 
     /// Begins to write finished tiles, which lie one after another in a buffer.

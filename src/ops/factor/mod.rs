@@ -3,8 +3,8 @@
 //! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process
 //! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the
 //! arithmetic of one tile, `payload` the words in which a finished one travels. `disk` does it for a matrix larger than
-//! memory, with the tiles' `home` in files. Does not know: what is solved with a
-//! factor.
+//! memory, with the tiles' `home` in files. `double` factors tiles of doubles, in memory and in such a home.
+//! Does not know: what is solved with a factor.
 
 pub(crate) mod diagnose;
 pub(crate) mod direct;
@@ -12,6 +12,7 @@ pub mod disk;
 pub mod double;
 pub(crate) mod entrywise;
 mod home;
+mod home_tiles;
 mod lanes;
 pub(crate) mod options;
 mod payload;
@@ -23,6 +24,7 @@ pub(crate) mod reference;
 pub(crate) mod report;
 pub(crate) mod run;
 mod scaling;
+mod slots;
 pub(crate) mod spans;
 mod tile_store;
 mod tile_work;

@@ -7,6 +7,7 @@ use crate::drive::{self, RankReport};
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::{Matrix, MatrixView};
+use crate::ops::factor::home::Encoded;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
@@ -60,7 +61,7 @@ impl Factorisation<'_> {
         let scratch = workspace.workers[..plan.threads].iter_mut().map(|space| space.scratch.words(plan.scratch_words));
         let log = |worker| TaskLog::new(clock.start, worker, world.size() == 1);
         let locals = scratch.enumerate().map(|(worker, words)| {
-            words.map(|scratch| Local { scratch, whole_tile: &mut [], encoded: None, log: log(worker) })
+            words.map(|scratch| Local { scratch, whole_tile: &mut [], encoded: Encoded::default(), log: log(worker) })
         });
         let locals = locals.collect::<Result<Vec<_>>>();
         let words = workspace.operands.words(plan.tile_words + plan.slot_words());

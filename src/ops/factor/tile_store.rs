@@ -12,15 +12,14 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
-use crate::ops::factor::home::Home;
+use crate::ops::factor::home::{Encoded, Home};
 use crate::ops::factor::plan::units;
+use crate::ops::factor::slots::Slots;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
 use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
 use crate::runtime::protocol::TileRun;
-use crate::store::IoBuffer;
 use crate::tile::{OwnTiles, RankGrid, TileId};
 use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The entries of a tile that is to be factored.
@@ -31,8 +30,8 @@ pub(crate) struct Local<'w> {
     pub scratch: &'w mut [u64],
     /// Above a disk, where a slot has no room for the integers of a finished tile: words of a whole tile.
     pub whole_tile: &'w mut [u64],
-    /// Above a disk: finished tiles of the run under way, ready to be written, and the words that they take.
-    pub encoded: Option<(IoBuffer, usize)>,
+    /// Above a disk: finished tiles of the run under way.
+    pub encoded: Encoded,
     pub log: TaskLog,
 }
 
@@ -64,36 +63,6 @@ pub(crate) struct TileMemory<'w> {
     pub remote: &'w mut [u64],
     /// Words of one of these.
     pub remote_words: usize,
-}
-
-/// The number of a tile of the lower triangle among all of them, row by row.
-fn number(tile: TileId) -> usize {
-    tile.row * (tile.row + 1) / 2 + tile.col
-}
-
-/// Which slot each tile lies in, where tiles come and go: own ones and those that own tasks read.
-struct Slots {
-    /// By [`number`].
-    of: Vec<AtomicUsize>,
-    free: Mutex<Vec<usize>>,
-}
-
-impl Slots {
-    fn new(tiles: usize, slots: usize) -> Slots {
-        let of = (0..tiles).map(|_| AtomicUsize::new(usize::MAX)).collect();
-        Slots { of, free: Mutex::new((0..slots).collect()) }
-    }
-
-    /// Finds a slot for a tile.
-    fn take(&self, index: usize) {
-        let slot = unpoisoned(self.free.lock()).pop().expect("the level keeps to its limit");
-        self.of[index].store(slot, Ordering::Release);
-    }
-
-    fn give_back(&self, index: usize) {
-        let slot = self.of[index].swap(usize::MAX, Ordering::AcqRel);
-        unpoisoned(self.free.lock()).push(slot);
-    }
 }
 
 /// The tiles of one rank.
@@ -198,7 +167,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let slots = words.chunks_exact_mut(slot_words.max(1)).map(RwLock::new).collect::<Vec<_>>();
         let left = own.in_columns(0..tiles).filter(|&tile| !home.was_finished(tile));
         let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
-        let places = Slots::new(tiles * (tiles + 1) / 2, slots.len());
+        let places = Slots::new(tiles, slots.len());
         let store = TileStore::of_words((work, own), slots, weights, Meter::new(ctx, total));
         TileStore { slots: Some(places), home: Some(home), ..store }
     }
@@ -214,8 +183,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     fn own(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
-        let slot = |slots: &Slots| slots.of[number(tile)].load(Ordering::Acquire);
-        &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), slot)]
+        &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), |slots| slots.of(tile))]
     }
 
     /// Words of a tile under work in its place.
@@ -370,9 +338,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
         }
         if !run.updates.is_empty() {
             if let Some(home) = &self.home {
-                home.count_use(
-                    run.updates.clone().flat_map(|col| run.operand_rows().map(move |row| TileId { row, col })),
-                );
+                home.count_use(run);
             }
             self.update(local, run, &mut own)?;
         }

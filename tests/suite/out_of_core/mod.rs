@@ -2,6 +2,7 @@
 //! were ended.
 
 mod cholesky;
+mod double;
 mod products;
 mod ranks;
 mod shared;

@@ -153,6 +153,11 @@ impl TileKernels {
         TileKernels::on(Isa::detect())
     }
 
+    /// The name of the best instructions of this CPU, those of [`TileKernels::new`].
+    pub fn instructions() -> &'static str {
+        Isa::detect().name()
+    }
+
     /// The kernels on certain instructions.
     pub fn on(isa: Isa) -> TileKernels {
         let scratch = Scratch { left: Aligned::new(LEFT_WORDS), right: Aligned::new(RIGHT_WORDS) };

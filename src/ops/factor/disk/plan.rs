@@ -5,12 +5,10 @@ use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
-use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
-use crate::math::float::limbs_for;
+use crate::kernels::tiles::PANEL_ROWS;
 use crate::ops::disk::Place;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::HomePlan;
-use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::{
     BlockShape, CholeskyGraph, LevelBytes, LevelSearch, LevelShape, LevelTraffic, MOST_STRIP_TILES, MOST_TRANSFERS,
     Owner, count_level, least_level_bytes,
@@ -20,15 +18,8 @@ use crate::store::{Buffer, IoBuffer};
 use crate::tile::{RankGrid, TileId, TileMap};
 use serde::Serialize;
 
-/// Rows of a tile of a large matrix: updates of so many columns are as fast as they get, and a tile is read in about a
-/// millisecond.
-const TILE_ROWS: usize = 128;
-
 /// A smaller matrix is cut into at least so many tile rows.
 const LEAST_TILE_ROWS: usize = 8;
-
-/// Updates in a row, for kernels to which each call has costs of its own.
-const UPDATES_AT_ONCE: usize = 4;
 
 /// The part of the limit that buffers for reads may take, and that for writes.
 const BUFFER_SHARE: u64 = 8;
@@ -72,18 +63,34 @@ pub struct OutOfCorePlan {
     pub(super) home: HomePlan,
 }
 
-/// The tiles of `order` rows: they depend on the order alone, so that a run under another limit finds them.
-pub(super) fn tiling(order: usize, tile_rows: Option<usize>, grid: RankGrid) -> TileMap {
-    let wanted = tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(TILE_ROWS));
+/// Rows and columns of tiles: they depend on the order alone, so that a run under another limit finds the tiles.
+///
+/// By default `most`, or fewer for a smaller matrix.
+pub(super) fn tiling(order: usize, (tile_rows, most): (Option<usize>, usize), grid: RankGrid) -> TileMap {
+    let wanted = tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(most));
     TileMap { grid, ..TileMap::symmetric(order, wanted.max(1).next_multiple_of(PANEL_ROWS)) }
+}
+
+/// What the tiles of an element type take.
+#[derive(Clone, Copy)]
+pub(super) struct TileNeeds<'a> {
+    /// Words of a slot: of a tile before its last task, or one that updates read.
+    pub slot_words: usize,
+    /// Words in which a finished tile lies on the disk.
+    pub payload_words: &'a dyn Fn(TileId) -> usize,
+    /// Bytes of a worker: what it computes in, and a tile of the factor while it is written.
+    pub worker_bytes: u64,
+    /// Bytes that all share: tables, what is known of finished tiles beside their words.
+    pub shared_bytes: u64,
+    /// Most updates of a run on each of its tiles, where there is room for their operands.
+    pub most_updates: usize,
 }
 
 /// What a plan goes by.
 pub(super) struct DiskNeeds<'a> {
-    pub engine: &'a dyn TileEngine,
-    pub work: &'a TileWork<'a>,
+    pub tiling: &'a TileMap,
     pub file: &'a MatrixFile,
-    pub precision_bits: u32,
+    pub tiles: TileNeeds<'a>,
     pub threads: usize,
     pub place: RankPlace<'a>,
 }
@@ -122,66 +129,36 @@ impl<'a> RankPlace<'a> {
     }
 }
 
+/// Bytes of the largest tile as heads and limbs.
+pub(super) fn most_entry_bytes(tiling: &TileMap, limbs: usize) -> u64 {
+    8 * (tiling.most_entries() * (1 + limbs)) as u64
+}
+
 impl DiskNeeds<'_> {
-    fn tiling(&self) -> &TileMap {
-        self.work.tiling
-    }
-
-    /// A whole tile.
-    fn largest(&self) -> TileShape {
-        let rows = self.tiling().tile_size.min(self.tiling().rows);
-        TileShape { rows, cols: rows, diagonal: false }
-    }
-
-    /// Words of a slot: of a tile before its last task, or one that updates read.
-    pub fn slot_words(&self) -> usize {
-        let whole = self.largest();
-        let diagonal = TileShape { diagonal: true, ..whole };
-        let words = |shape| self.engine.update_words(shape).max(self.engine.operand_words(shape));
-        words(whole).max(words(diagonal))
-    }
-
-    /// Words in which a worker finishes a tile, where a slot is too small for that.
-    pub fn whole_words(&self) -> usize {
-        let whole = self.engine.tile_words(self.largest());
-        if whole > self.slot_words() { whole } else { 0 }
-    }
-
     fn entry_bytes(&self, tile: TileId) -> u64 {
-        let (rows, cols) = self.tiling().shape(tile);
+        let (rows, cols) = self.tiling.shape(tile);
         let entries = if tile.row == tile.col { rows * (rows + 1) / 2 } else { rows * cols };
         8 * (entries * (1 + self.file.limbs())) as u64
     }
 
     fn finished_bytes(&self, tile: TileId) -> u64 {
-        padded_bytes(8 * self.work.payload_words(tile) as u64)
+        padded_bytes(8 * (self.tiles.payload_words)(tile) as u64)
     }
 
     fn most_finished_bytes(&self) -> u64 {
-        let tile = TileId { row: 1.min(self.tiling().tile_rows().saturating_sub(1)), col: 0 };
+        let tile = TileId { row: 1.min(self.tiling.tile_rows().saturating_sub(1)), col: 0 };
         self.finished_bytes(tile).max(self.finished_bytes(TileId { row: 0, col: 0 }))
     }
 
     fn read_bytes(&self) -> u64 {
-        let TileShape { rows, cols, .. } = self.largest();
-        self.most_finished_bytes().max(8 * (rows * cols * (1 + self.file.limbs())) as u64)
-    }
-
-    /// Bytes of a tile of the result while it is rounded.
-    fn rounded_bytes(&self) -> u64 {
-        let TileShape { rows, cols, .. } = self.largest();
-        8 * (rows * cols * (1 + limbs_for(self.precision_bits))) as u64
+        self.most_finished_bytes().max(most_entry_bytes(self.tiling, self.file.limbs()))
     }
 
     fn fixed_bytes(&self) -> u64 {
-        let (rows, tiles) = (self.tiling().tile_size, self.tiling().tile_rows());
-        let words = self.engine.scratch_words(rows) + self.whole_words();
-        let scratch = Buffer::bytes_for(words) + self.engine.call_bytes(rows);
-        self.threads as u64 * (scratch + self.rounded_bytes() + WORKER_BYTES)
-            + tiles as u64 * self.engine.diagonal_bytes(self.largest().rows)
-            + self.engine.table_bytes()
-            + TILE_BYTES * CholeskyGraph::of(self.tiling()).tile_count() as u64
-            + ROW_BYTES * self.tiling().rows as u64
+        self.threads as u64 * (self.tiles.worker_bytes + WORKER_BYTES)
+            + self.tiles.shared_bytes
+            + TILE_BYTES * CholeskyGraph::of(self.tiling).tile_count() as u64
+            + ROW_BYTES * self.tiling.rows as u64
             + CALL_BYTES
     }
 
@@ -200,7 +177,7 @@ impl DiskNeeds<'_> {
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do: room for three tiles.
     pub fn plan(&self, ctx: &Context) -> Result<OutOfCorePlan> {
-        let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling()), Buffer::bytes_for(self.slot_words()));
+        let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling), Buffer::bytes_for(self.tiles.slot_words));
         let (transfers, transfer_bytes) = self.transfers();
         let fixed = ctx.memory().total(self.fixed_bytes()) + transfer_bytes;
         let Place { world, ranks_here } = self.place.here;
@@ -227,7 +204,7 @@ impl DiskNeeds<'_> {
         let room = least_room + fits(spare, slot_bytes).min(graph.tile_count() + 4 * graph.tiles + 8);
         let shape = self.agreed_shape(self.best_shape(graph, room, strip))?;
         let home = HomePlan {
-            tiling: *self.tiling(),
+            tiling: *self.tiling,
             shape,
             read_buffers: (reads, read_bytes),
             write_buffers: (writes, strip as u64 * write_bytes),
@@ -238,7 +215,7 @@ impl DiskNeeds<'_> {
         let whole = (graph, self.place.owner());
         let counts = world.rank() < self.place.grid.size();
         Ok(OutOfCorePlan {
-            tile_rows: self.tiling().tile_size,
+            tile_rows: self.tiling.tile_size,
             tiles: graph.tiles,
             room_tiles: room,
             block_tiles: (shape.blocks.rows, shape.blocks.cols),
@@ -262,8 +239,7 @@ impl DiskNeeds<'_> {
     /// The blocks that read the fewest bytes.
     fn best_shape(&self, graph: CholeskyGraph, room_tiles: usize, strip_tiles: usize) -> LevelShape {
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
-        let most_updates = if self.engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 };
-        let (owner, workers) = (self.place.owner(), self.threads);
+        let (owner, workers, most_updates) = (self.place.owner(), self.threads, self.tiles.most_updates);
         LevelSearch { graph, owner, room_tiles, strip_tiles, most_updates, workers, bytes }.best()
     }
 }

@@ -8,16 +8,19 @@
 //! delivery or policy, since the updates of a tile are applied in the order of their columns. Devices sum in orders of
 //! their own.
 
+mod above_disk;
 mod devices;
 mod host;
 mod matrix;
 mod on_device;
 mod potrf;
 mod report;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod tiles;
 
+pub(crate) use above_disk::{DiskDoubles, DiskWorker};
 pub use matrix::DoubleMatrix;
 pub use report::{DeviceShare, DoubleReport};
 

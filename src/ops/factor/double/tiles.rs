@@ -6,17 +6,17 @@
 
 use super::devices::{DeviceTiles, UnderWay};
 use super::matrix::{DoubleMatrix, Words};
+use super::tasks::CpuTasks;
 use crate::comm::mailbox::Payload;
 use crate::context::Context;
 use crate::drive::{self, HostCopy, Meter, RankTiles};
 use crate::error::{Error, Result};
-use crate::kernels::f64::tile::{BadPivot, Tile, TileKernels, TileMut};
+use crate::kernels::f64::tile::{BadPivot, TileKernels};
 use crate::runtime::protocol::{Sites, TileRun};
 use crate::tile::{TileId, TileMap};
 use rug::Float;
 use rug::float::Special;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -116,42 +116,13 @@ impl<'a> DoubleTiles<'a> {
         received.get(&tile).expect("a task runs when its operands are here").clone()
     }
 
-    fn view<'w>(&self, tile: TileId, words: &'w Words) -> Tile<'w> {
-        let (rows, cols) = self.map.shape(tile);
-        Tile::new(bytemuck::cast_slice(words), rows, cols, rows)
-    }
-
-    /// Takes off the products of some columns, the next operands read ahead meanwhile.
-    fn update(&self, kernels: &mut TileKernels, tile: TileId, updates: Range<usize>, own: TileMut<'_>) {
-        let of_row = |row: usize| updates.clone().map(move |col| TileId { row, col });
-        let held = |row: usize| of_row(row).map(|tile| (tile, self.operand(tile))).collect::<Vec<_>>();
-        let left = held(tile.row);
-        let x = left.iter().map(|(tile, words)| self.view(*tile, words));
-        if tile.row == tile.col {
-            return kernels.syrks(&x.collect::<Vec<_>>(), own);
-        }
-        let right = held(tile.col);
-        let y = right.iter().map(|(tile, words)| self.view(*tile, words));
-        kernels.gemms_nt(&x.zip(y).collect::<Vec<_>>(), own);
-    }
-
     /// A run on a CPU.
     fn on_cpu(&self, kernels: &mut TileKernels, run: &TileRun) -> Result<()> {
-        let (tile, (rows, cols)) = (run.tile, self.map.shape(run.tile));
-        let mut own = self.own(tile);
+        let mut own = self.own(run.tile);
         // Nobody else has a handle before the tile is finished, so nothing is copied.
         let words: &mut Vec<u64> = Arc::make_mut(&mut own);
-        let words = bytemuck::cast_slice_mut::<u64, f64>(words);
-        self.update(kernels, tile, run.updates.clone(), TileMut::new(words, rows, cols, rows));
-        let own = TileMut::new(words, rows, cols, rows);
-        if run.finish && tile.row == tile.col {
-            return kernels.potrf(own).map_err(|bad| self.failure(tile, bad));
-        }
-        if run.finish {
-            let diagonal = TileId { row: tile.col, col: tile.col };
-            kernels.trsm(self.view(diagonal, &self.operand(diagonal)), own);
-        }
-        Ok(())
+        let tasks = CpuTasks { map: &self.map, operand: |tile| self.operand(tile) };
+        tasks.run(kernels, run, words).map_err(|bad| self.failure(run.tile, bad))
     }
 
     /// Updates on a device, and TRSM with them.
@@ -256,7 +227,7 @@ impl RankTiles for DoubleTiles<'_> {
 }
 
 /// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry.
-fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
+pub(super) fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
     let shown = |value: f64| Float::with_val(f64::MANTISSA_DIGITS, value);
     let noise = 4.0 * (index + 1) as f64 * f64::EPSILON * diagonal.abs();
     let hidden = (noise / pivot.abs().max(f64::MIN_POSITIVE)).log2().ceil();

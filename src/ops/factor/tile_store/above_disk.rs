@@ -1,12 +1,11 @@
-//! The tiles of a rank in a memory above a disk: places that they come to and leave, and their words on the disk.
+//! Tiles of big floats in a memory above a disk: what is made of them when they come, and their words on the disk.
 
-use super::{Local, TileStore, number, unpoisoned};
-use crate::drive::{DiskEvent, DiskTiles};
+use super::{Local, TileStore, unpoisoned};
 use crate::error::Result;
-use crate::ops::factor::home::Home;
+use crate::ops::factor::home::{Encoded, Home};
+use crate::ops::factor::home_tiles::HomeTiles;
+use crate::ops::factor::slots::Slots;
 use crate::ops::factor::spans::TaskKind;
-use crate::runtime::LevelShape;
-use crate::runtime::protocol::TileRun;
 use crate::store::IoBuffer;
 use crate::tile::TileId;
 
@@ -37,41 +36,26 @@ impl<'w> TileStore<'_, 'w> {
     }
 
     fn encode_tile(&self, local: &mut Local<'w>, tile: TileId, words: &[u64], home: &Home) -> Result<()> {
-        let (mut bytes, start) = match local.encoded.take() {
-            Some(begun) => begun,
-            None => (home.write_buffer()?, 0),
-        };
-        let payload = &mut bytes.words_mut()[start..][..self.work.payload_words(tile)];
         let weights = unpoisoned(self.weights[tile.row].lock());
-        self.work.pack(tile, (words, &weights), payload, local.scratch);
-        local.encoded = Some((bytes, start + home.object_words(tile)));
-        Ok(())
+        let Local { encoded, scratch, .. } = local;
+        home.encode(encoded, tile, |payload| self.work.pack(tile, (words, &weights), payload, scratch))
     }
 }
 
 /// The home of tiles that come and go: asked for where there is one.
 const HOME: &str = "the tiles are above a disk";
 
-impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
-    fn shape(&self) -> LevelShape {
-        self.home.as_ref().expect(HOME).shape
+impl<'w> HomeTiles<Local<'w>> for TileStore<'_, 'w> {
+    fn home(&self) -> (&Home, &Slots) {
+        (self.home.as_ref().expect(HOME), self.slots.as_ref().expect(HOME))
     }
 
-    fn was_finished(&self, tile: TileId) -> bool {
-        self.home.as_ref().expect(HOME).was_finished(tile)
-    }
-
-    fn fetch(&self, tile: TileId) -> Result<()> {
-        self.slots.as_ref().expect(HOME).take(number(tile));
-        self.home.as_ref().expect(HOME).fetch(tile)
-    }
-
-    fn place(&self, local: &mut Local<'w>, tile: TileId, read: IoBuffer) -> Result<()> {
-        let home = self.home.as_ref().expect(HOME);
+    fn take_in(&self, local: &mut Local<'w>, tile: TileId, read: &IoBuffer) -> Result<()> {
+        let home = self.home().0;
         let mut words = unpoisoned(self.own(tile).write());
         local.log.begin();
         if home.is_published(tile) {
-            let payload = &read.words()[..self.work.payload_words(tile)];
+            let payload = home.finished(tile, read.words());
             let words = &mut words[..self.work.operand_words(tile)];
             let data = self.work.unpack(tile, payload, words, local.scratch);
             if let Some(data) = data {
@@ -83,46 +67,21 @@ impl<'w> DiskTiles<Local<'w>> for TileStore<'_, 'w> {
             self.work.load(tile, home.entries(tile, read.words())?, words, local.scratch);
         }
         local.log.add(TaskKind::Load, tile);
-        home.give_back(read)
+        Ok(())
     }
 
-    fn encode(&self, local: &mut Local<'w>) -> Result<IoBuffer> {
-        Ok(local.encoded.take().expect("the run has finished tiles").0)
+    fn encoded<'l>(local: &'l mut Local<'w>) -> &'l mut Encoded {
+        &mut local.encoded
     }
 
-    fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {
-        self.home.as_ref().expect(HOME).publish(run.tiles().collect(), bytes)
-    }
-
-    fn drop_tile(&self, tile: TileId) {
-        self.slots.as_ref().expect(HOME).give_back(number(tile));
-        self.home.as_ref().expect(HOME).forget_weights(tile);
+    fn forget(&self, tile: TileId) {
+        self.home().0.forget_weights(tile);
         if tile.row == tile.col {
             *unpoisoned(self.diagonals[tile.col].write()) = None;
         }
     }
 
-    fn is_written(&self, tile: TileId) -> bool {
-        self.home.as_ref().expect(HOME).is_published(tile)
-    }
-
-    fn transfers(&self) -> (usize, usize) {
-        self.home.as_ref().expect(HOME).transfers()
-    }
-
-    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
-        self.home.as_ref().expect(HOME).keep(tile, words)
-    }
-
-    fn fetch_to_send(&self, tile: TileId) -> Result<()> {
-        self.home.as_ref().expect(HOME).fetch_to_send(tile)
-    }
-
-    fn next_event(&self) -> Option<DiskEvent> {
-        self.home.as_ref().expect(HOME).next_event(|| self.meter.add("factor", 0))
-    }
-
-    fn close(&self) {
-        self.home.as_ref().expect(HOME).close();
+    fn wait(&self) -> Result<()> {
+        self.meter.add("factor", 0)
     }
 }

@@ -1,0 +1,214 @@
+//! Big floats above a disk: tiles under work are residues, finished ones exact integers on the disk.
+
+use super::call::{DiskCall, Element, ElementFigures, check_square};
+use super::plan::{OutOfCorePlan, RankPlace, TileNeeds, most_entry_bytes, tiling};
+use super::store::write_factor;
+use super::{OutOfCoreOptions, OutOfCoreReport};
+use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::context::Context;
+use crate::drive::RankReport;
+use crate::error::{Error, Result};
+use crate::io::MatrixFile;
+use crate::kernels::tiles::{TileEngine, TileShape};
+use crate::math::float::limbs_for;
+use crate::ops::disk::{progress_of, telling_of_disk};
+use crate::ops::factor::home::{Encoded, Home};
+use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::spans::{Clock, TaskLog};
+use crate::ops::factor::tile_store::{Local, TileStore};
+use crate::ops::factor::tile_work::{FailedRow, TileWork};
+use crate::store::Buffer;
+use crate::tile::{TileId, TileMap};
+use rug::Float;
+use rug::float::Special;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows of a tile of a large matrix: updates of so many columns are as fast as they get, and a tile is read in about a
+/// millisecond.
+const TILE_ROWS: usize = 128;
+
+/// Updates in a row, for kernels to which each call has costs of its own.
+const UPDATES_AT_ONCE: usize = 4;
+
+/// The factorisation of [`super::cholesky`], by one process or a rank. Collective.
+///
+/// # Errors
+/// As [`super::cholesky_over_ranks`].
+pub(crate) fn factor_file(
+    (ctx, place): (&Context, RankPlace<'_>),
+    (matrix, factor): (&Path, &Path),
+    storage: &Path,
+    precision_bits: u32,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCoreReport> {
+    let (mut clock, world) = (Clock::new(), place.here.world);
+    let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
+    let mut element = agreed(world, BigFloats::new(ctx, file.rows(), precision_bits))?;
+    check_square(place, &file)?;
+    // Refused before the file is read.
+    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
+    let mut call = DiskCall { ctx, place, file: file.clone(), tiling, options, storage };
+    let mut plan = call.plan(&element)?;
+    let bits = (precision_bits, element.problem.working_bits);
+    let read = || {
+        let read = Problem::of_file(&file, bits, progress_of(ctx))?;
+        if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
+    };
+    let (problem, checksum) = Problem::shared(place.here, file.rows(), bits, read)?;
+    let scan_seconds = clock.now();
+    if !problem.is_whole() {
+        call.tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
+        plan = call.plan(&element)?;
+    }
+    element.problem = problem;
+    let identity = call.identify("cholesky", Some(precision_bits), checksum);
+    let made = call.factor(&element, (&plan, &identity), factor, &mut clock)?;
+    call.report(element.figures(ctx.kernel().name()), plan, made, (clock, scan_seconds))
+}
+
+/// The plan of a factorisation by ranks. Collective.
+///
+/// # Errors
+/// As [`super::plan_cholesky`].
+pub(crate) fn plan_file(
+    (ctx, place): (&Context, RankPlace<'_>),
+    matrix: &Path,
+    precision_bits: u32,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCorePlan> {
+    let file = Arc::new(MatrixFile::open(matrix)?);
+    let element = BigFloats::new(ctx, file.rows(), precision_bits)?;
+    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
+    DiskCall { ctx, place, file, tiling, options, storage: Path::new("") }.plan(&element)
+}
+
+/// How big floats are factored.
+struct BigFloats {
+    engine: Arc<dyn TileEngine>,
+    /// Nothing but its shape before the file was read.
+    problem: Problem,
+}
+
+impl BigFloats {
+    fn new(ctx: &Context, order: usize, precision_bits: u32) -> Result<BigFloats> {
+        let kernel = ctx.kernel();
+        let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
+        let engine = ctx.tile_engine(kernel, working_bits)?;
+        Ok(BigFloats { engine, problem: Problem::unscaled((order, order), precision_bits, working_bits)? })
+    }
+
+    fn figures(&self, kernel: &'static str) -> ElementFigures {
+        let Problem { precision_bits, working_bits, .. } = self.problem;
+        ElementFigures { element: "big", precision_bits, working_bits, kernel, primes: self.engine.primes() }
+    }
+
+    /// A whole tile.
+    fn largest(tiling: &TileMap) -> TileShape {
+        let rows = tiling.tile_size.min(tiling.rows);
+        TileShape { rows, cols: rows, diagonal: false }
+    }
+
+    /// Words of a tile before its last task, or of one that updates read.
+    fn slot_words(&self, tiling: &TileMap) -> usize {
+        let whole = BigFloats::largest(tiling);
+        let diagonal = TileShape { diagonal: true, ..whole };
+        let words = |shape| self.engine.update_words(shape).max(self.engine.operand_words(shape));
+        words(whole).max(words(diagonal))
+    }
+
+    /// Words in which a worker finishes a tile, where a slot is too small for that.
+    fn whole_words(&self, tiling: &TileMap) -> usize {
+        let whole = self.engine.tile_words(BigFloats::largest(tiling));
+        if whole > self.slot_words(tiling) { whole } else { 0 }
+    }
+
+    fn work<'w>(&'w self, tiling: &'w TileMap) -> TileWork<'w> {
+        TileWork::new(&*self.engine, tiling, self.problem.working_bits, &self.problem.exponents)
+    }
+
+    /// The error for a row whose pivot is not positive.
+    fn not_positive(&self, file: &MatrixFile, index: usize, pivot: Option<rug::Integer>) -> Error {
+        let Problem { exponents, working_bits, order, .. } = &self.problem;
+        let pivot = match pivot {
+            Some(scaled) => {
+                let exponent = 2 * (exponents[index] - i64::from(*working_bits));
+                Float::with_val(53, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+            }
+            None => Float::with_val(53, Special::NegZero),
+        };
+        let diagonal = file.diagonal_entry(index).map_or_else(|_| Float::new(53), |entry| Float::with_val(53, entry));
+        // A row left out from the start has a minor that is not positive, at any precision.
+        let more_bits = (index < *order).then_some(1);
+        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None }
+    }
+}
+
+impl Element for BigFloats {
+    fn payload_words(&self, tiling: &TileMap) -> Box<dyn Fn(TileId) -> usize + Send + Sync> {
+        let (engine, tiling, bits) = (self.engine.clone(), *tiling, self.problem.working_bits);
+        Box::new(move |tile| TileWork::new(&*engine, &tiling, bits, &[]).payload_words(tile))
+    }
+
+    fn needs<'n>(&self, tiling: &TileMap, payload_words: &'n dyn Fn(TileId) -> usize) -> TileNeeds<'n> {
+        let (engine, rows) = (&self.engine, tiling.tile_size);
+        let scratch =
+            Buffer::bytes_for(engine.scratch_words(rows) + self.whole_words(tiling)) + engine.call_bytes(rows);
+        let diagonals = tiling.tile_rows() as u64 * engine.diagonal_bytes(BigFloats::largest(tiling).rows);
+        TileNeeds {
+            slot_words: self.slot_words(tiling),
+            payload_words,
+            worker_bytes: scratch + most_entry_bytes(tiling, limbs_for(self.problem.precision_bits)),
+            shared_bytes: diagonals + engine.table_bytes(),
+            most_updates: if engine.updates_at_once() { UPDATES_AT_ONCE } else { 1 },
+        }
+    }
+
+    fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
+        let (engine, world, tiling) = (&*self.engine, call.place.here.world, &call.tiling);
+        let ctx = &telling_of_disk(call.ctx, home.progress());
+        let shape = home.shape;
+        let scratch_words = engine.scratch_words(tiling.tile_size);
+        let mut workspace = ctx.workspace();
+        let workspace = &mut *workspace;
+        workspace.reserve_workers(call.threads());
+        let scratch = workspace.workers[..call.threads()].iter_mut().enumerate();
+        let whole_words = self.whole_words(tiling);
+        let words = scratch.map(|(worker, space)| Ok((worker, space.scratch.words(scratch_words + whole_words)?)));
+        let locals = agreed(world, words.collect::<Result<Vec<_>>>())?.into_iter().map(|(worker, words)| {
+            let (scratch, whole_tile) = words.split_at_mut(scratch_words);
+            let log = TaskLog::new(clock.start, worker, call.options.spans);
+            Local { scratch, whole_tile, encoded: Encoded::default(), log }
+        });
+        let mut locals = locals.collect::<Vec<_>>();
+        let words = agreed(world, workspace.operands.words(shape.room_tiles * self.slot_words(tiling)))?;
+        let place = (world.rank(), home);
+        let tiles = TileStore::above_disk(ctx, self.work(tiling), words, place, &self.problem.weights);
+        let outcome = call.run_tiles(ctx, &shape, &tiles, &mut locals);
+        clock.add(locals.into_iter().map(|local| local.log));
+        let failed = tiles.failed();
+        let failed = failed.map(|FailedRow { index, pivot }| self.not_positive(&call.file, *index, pivot.clone()));
+        let outcome = agree_on_failure(world, failed, outcome);
+        let home = tiles.into_home().expect("the tiles are above a disk");
+        engine.end_operation();
+        Ok((home, outcome))
+    }
+
+    fn write(&self, call: &DiskCall<'_>, path: &Path, home: &Home) -> Result<()> {
+        if !self.problem.is_whole() {
+            return Err(self.not_positive(&call.file, self.problem.order, None));
+        }
+        let (work, bits) = (self.work(&call.tiling), self.problem.precision_bits);
+        write_factor(call, path, home, bits, &|tile, payload, words| work.round_payload(tile, payload, words, bits))
+    }
+}
+
+/// The error of the rank that met a row which is not positive, where one did, or `outcome`. Collective.
+fn agree_on_failure(world: &dyn Transport, own: Option<Error>, outcome: Result<RankReport>) -> Result<RankReport> {
+    let mut any = [u64::from(own.is_some())];
+    world.all_reduce(Reduction::Max, &mut any)?;
+    if any[0] == 1 {
+        agree(world, own.map_or(Ok(()), Err))?;
+    }
+    outcome
+}

@@ -1,0 +1,216 @@
+//! A factorisation above a disk, whatever its elements are: the directory, attempts until no tile is damaged, the
+//! protocol, and what is told at the end.
+
+use super::plan::{DiskNeeds, OutOfCorePlan, RankPlace, TileNeeds};
+use super::{OutOfCoreOptions, OutOfCoreReport};
+use crate::comm::{Reduction, agree, agreed};
+use crate::context::Context;
+use crate::drive::{self, RankPlan, RankReport, RankTiles};
+use crate::error::{Error, Result};
+use crate::io::MatrixFile;
+use crate::ops::disk::{DiskUse, until_whole};
+use crate::ops::factor::home::Home;
+use crate::ops::factor::problem::SQUARE;
+use crate::ops::factor::rank_report::{RankSummary, RanksReport};
+use crate::ops::factor::spans::Clock;
+use crate::runtime::protocol::ProtocolOptions;
+use crate::runtime::{CholeskyGraph, LevelShape, level_options};
+use crate::storage::{AnsweredStorage, Identity};
+use crate::tile::{TileId, TileMap};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What an element type brings to a factorisation above a disk.
+pub(super) trait Element {
+    /// Words in which each finished tile lies on the disk.
+    fn payload_words(&self, tiling: &TileMap) -> Box<dyn Fn(TileId) -> usize + Send + Sync>;
+
+    /// What tiles take; finished ones these words.
+    fn needs<'n>(&self, tiling: &TileMap, payload_words: &'n dyn Fn(TileId) -> usize) -> TileNeeds<'n>;
+
+    /// Runs until all tiles are finished or something fails; the inner error is one of the run. Collective.
+    ///
+    /// # Errors
+    /// What kept the run from its beginning.
+    fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)>;
+
+    /// Writes the factor, all of whose tiles are finished. Collective.
+    ///
+    /// # Errors
+    /// Those of the storage and of the file; those of a matrix that was not factored to its end.
+    fn write(&self, call: &DiskCall<'_>, path: &Path, home: &Home) -> Result<()>;
+}
+
+/// What is said of the element type.
+pub(super) struct ElementFigures {
+    pub element: &'static str,
+    pub precision_bits: u32,
+    pub working_bits: u32,
+    pub kernel: &'static str,
+    pub primes: usize,
+}
+
+/// A factorisation under way.
+pub(super) struct DiskCall<'a> {
+    pub ctx: &'a Context,
+    pub place: RankPlace<'a>,
+    pub file: Arc<MatrixFile>,
+    pub tiling: TileMap,
+    pub options: &'a OutOfCoreOptions,
+    pub storage: &'a Path,
+}
+
+/// What became of it.
+#[derive(Default)]
+pub(super) struct Made {
+    rank: RankReport,
+    disk: DiskUse,
+    factor_seconds: f64,
+    store_seconds: f64,
+}
+
+/// Refuses a file whose matrix is not square. Collective.
+///
+/// # Errors
+/// [`Error::NotSquare`].
+pub(super) fn check_square(place: RankPlace<'_>, file: &MatrixFile) -> Result<()> {
+    let refusal = Error::NotSquare { operation: SQUARE, rows: file.rows(), cols: file.cols() };
+    agree(place.here.world, if file.rows() == file.cols() { Ok(()) } else { Err(refusal) })
+}
+
+impl DiskCall<'_> {
+    pub fn threads(&self) -> usize {
+        self.ctx.threads()
+    }
+
+    /// The plan. Collective.
+    ///
+    /// # Errors
+    /// Those of [`DiskNeeds::plan`].
+    pub fn plan(&self, element: &impl Element) -> Result<OutOfCorePlan> {
+        let payload_words = element.payload_words(&self.tiling);
+        let tiles = element.needs(&self.tiling, &payload_words);
+        let DiskCall { place, ref file, ref tiling, .. } = *self;
+        DiskNeeds { tiling, file, tiles, threads: self.threads(), place }.plan(self.ctx)
+    }
+
+    /// The values that a directory goes by for every element type, after which others may follow.
+    pub fn identify(&self, operation: &str, bits: Option<u32>, checksum: u64) -> Identity {
+        let identity = Identity::new(operation).with("order", self.tiling.rows);
+        let identity = bits.into_iter().fold(identity, |identity, bits| identity.with("precision_bits", bits));
+        identity
+            .with("matrix_precision_bits", self.file.precision_bits())
+            .with("matrix_checksum", format!("{checksum:016x}"))
+            .with("tile_rows", self.tiling.tile_size)
+    }
+
+    /// The tiles' home, without groups that are damaged; and how many these were.
+    fn open(&self, element: &impl Element, plan: &OutOfCorePlan, identity: &Identity) -> Result<(Home, usize)> {
+        let directory = self.place.here.directory(self.storage)?;
+        let (objects, damaged) = AnsweredStorage::open(&directory, identity, self.options.caching)?;
+        let home = Home::new(objects, self.file.clone(), &plan.home, element.payload_words(&self.tiling))?;
+        Ok((home, damaged))
+    }
+
+    /// Factors all tiles that are not finished, and writes the factor. A damaged tile is made again. Collective.
+    ///
+    /// # Errors
+    /// Those of `element`; those of the directory.
+    pub fn factor(
+        &self,
+        element: &impl Element,
+        (plan, identity): (&OutOfCorePlan, &Identity),
+        path: &Path,
+        clock: &mut Clock,
+    ) -> Result<Made> {
+        let (mut made, world) = (Made::default(), self.place.here.world);
+        let mut disk = DiskUse::default();
+        until_whole(world, &mut disk, |disk| {
+            let (home, damaged) = agreed(world, self.open(element, plan, identity))?;
+            disk.groups_repaired += damaged;
+            disk.tiles_found = disk.tiles_found.max(home.found());
+            let start = clock.now();
+            let (home, outcome) = element.run(self, home, clock)?;
+            let factored = clock.now();
+            made.factor_seconds += factored - start;
+            let outcome = outcome.and_then(|rank| {
+                made.rank = rank;
+                element.write(self, path, &home)
+            });
+            made.store_seconds += clock.now() - factored;
+            disk.reused_bytes += home.reused_bytes();
+            Ok(home.attempt(outcome))
+        })?;
+        made.disk = disk;
+        Ok(made)
+    }
+
+    /// The choices of the protocol. There is a slot for each tile of other ranks, as these lie on the disk.
+    fn protocol(&self, shape: &LevelShape) -> ProtocolOptions {
+        let slots = self.place.grid.useful_slots(self.tiling.tile_rows(), usize::MAX);
+        ProtocolOptions { slots, ..level_options(shape, self.threads()) }
+    }
+
+    /// Carries out the tasks of `tiles`, under the order of blocks. Collective.
+    ///
+    /// # Errors
+    /// Those of [`drive::run_tiles`].
+    pub fn run_tiles<W: RankTiles>(
+        &self,
+        ctx: &Context,
+        shape: &LevelShape,
+        tiles: &W,
+        locals: &mut [W::Local],
+    ) -> Result<RankReport> {
+        let (graph, grid) = (CholeskyGraph::of(&self.tiling), self.tiling.grid);
+        let plan = RankPlan { grid, graph, protocol: self.protocol(shape), spans: self.options.spans };
+        drive::run_tiles(ctx, self.place.here.world, &plan, tiles, locals)
+    }
+
+    /// What is told of the call, with what all ranks did together, and each of them. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn report(
+        &self,
+        of: ElementFigures,
+        plan: OutOfCorePlan,
+        mut made: Made,
+        (mut clock, scan_seconds): (Clock, f64),
+    ) -> Result<OutOfCoreReport> {
+        let world = self.place.here.world;
+        let mut threads = [self.threads() as u64];
+        world.all_reduce(Reduction::Sum, &mut threads)?;
+        made.disk.sum(world)?;
+        let protocol = self.protocol(&plan.home.shape);
+        let ranks = RanksReport {
+            grid: self.place.grid,
+            ranks: world.size(),
+            delivery: protocol.delivery,
+            termination: protocol.termination,
+            policy: protocol.policy,
+            slots: protocol.slots,
+            per_rank: RankSummary::gather(world, &made.rank)?,
+        };
+        Ok(OutOfCoreReport {
+            operation: "cholesky",
+            element: of.element,
+            order: self.tiling.rows,
+            precision_bits: of.precision_bits,
+            working_bits: of.working_bits,
+            kernel: of.kernel,
+            primes: of.primes,
+            threads: threads[0] as usize,
+            ranks: (world.size() > 1).then_some(ranks),
+            plan,
+            disk: made.disk,
+            seconds: clock.now(),
+            scan_seconds,
+            factor_seconds: made.factor_seconds,
+            store_seconds: made.store_seconds,
+            tasks: clock.times,
+            spans: std::mem::take(&mut clock.spans),
+            rank: made.rank,
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! Doubles above a disk: tiles are doubles in memory and on the disk, and their kernels those of doubles in memory.
+
+use super::call::{DiskCall, Element, ElementFigures, check_square};
+use super::plan::{OutOfCorePlan, RankPlace, TileNeeds, most_entry_bytes, tiling};
+use super::store::write_factor;
+use super::{OutOfCoreOptions, OutOfCoreReport};
+use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::context::Context;
+use crate::drive::RankReport;
+use crate::error::{Error, Result};
+use crate::io::{HeadVisitor, MatrixFile};
+use crate::kernels::f64::tile::TileKernels;
+use crate::math::double::{DOUBLE_EXPONENT, double_parts, nearest_double};
+use crate::math::float::{FloatRef, Head};
+use crate::ops::disk::{progress_of, telling_of_disk};
+use crate::ops::factor::double::{DiskDoubles, DiskWorker};
+use crate::ops::factor::home::Home;
+use crate::ops::factor::spans::{Clock, TaskLog};
+use crate::tile::{TileId, TileMap};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows of a tile of a large matrix.
+const TILE_ROWS: usize = 256;
+
+/// Bits of the significand of a double.
+const BITS: u32 = f64::MANTISSA_DIGITS;
+
+/// The factorisation of [`super::double_cholesky`], by one process or a rank. Collective.
+///
+/// # Errors
+/// As [`super::double_cholesky_over_ranks`].
+pub(super) fn factor_doubles(
+    (ctx, place): (&Context, RankPlace<'_>),
+    (matrix, factor): (&Path, &Path),
+    storage: &Path,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCoreReport> {
+    let (mut clock, world) = (Clock::new(), place.here.world);
+    let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
+    check_square(place, &file)?;
+    let instructions = agree_on_instructions(world)?;
+    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
+    let call = DiskCall { ctx, place, file: file.clone(), tiling, options, storage };
+    // Refused before the file is read.
+    let plan = call.plan(&Doubles)?;
+    let checksum = place.here.told_by_root(|| {
+        let checksum = file.check_heads(progress_of(ctx), &mut DoubleRange)?;
+        if !options.lower {
+            file.check_symmetric(tiling.tile_size)?;
+        }
+        Ok(vec![checksum])
+    })?;
+    let scan_seconds = clock.now();
+    let identity = call.identify("cholesky of doubles", None, checksum[0]).with("instructions", instructions);
+    let made = call.factor(&Doubles, (&plan, &identity), factor, &mut clock)?;
+    let figures =
+        ElementFigures { element: "double", precision_bits: BITS, working_bits: BITS, kernel: instructions, primes: 0 };
+    call.report(figures, plan, made, (clock, scan_seconds))
+}
+
+/// The plan of a factorisation by ranks. Collective.
+///
+/// # Errors
+/// As [`super::plan_double_cholesky`].
+pub(super) fn plan_doubles(
+    (ctx, place): (&Context, RankPlace<'_>),
+    matrix: &Path,
+    options: &OutOfCoreOptions,
+) -> Result<OutOfCorePlan> {
+    let file = Arc::new(MatrixFile::open(matrix)?);
+    check_square(place, &file)?;
+    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
+    DiskCall { ctx, place, file, tiling, options, storage: Path::new("") }.plan(&Doubles)
+}
+
+/// The instructions of all ranks: on others the bits would be others. Collective.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where they differ; [`Error::Transport`].
+fn agree_on_instructions(world: &dyn Transport) -> Result<&'static str> {
+    let name = TileKernels::instructions();
+    let word = name.bytes().fold(0u64, |word, byte| word << 8 | u64::from(byte));
+    let mut range = [word, !word];
+    world.all_reduce(Reduction::Max, &mut range)?;
+    let refusal = || {
+        let message = format!("doubles on CPUs of several kinds: this rank has {name}, and others other instructions");
+        Error::InvalidArgument(message)
+    };
+    agree(world, if range[0] == !range[1] { Ok(()) } else { Err(refusal()) })?;
+    Ok(name)
+}
+
+/// Refuses the first entry of the lower triangle that is beyond the range of doubles.
+struct DoubleRange;
+
+impl HeadVisitor for DoubleRange {
+    fn first(&mut self, _row: usize, _col: usize, _head: Head) -> Result<()> {
+        Ok(())
+    }
+
+    fn second(&mut self, row: usize, column: usize, number: FloatRef<'_>) -> Result<()> {
+        let exponent = number.head.exponent();
+        if row < column || exponent < DOUBLE_EXPONENT || nearest_double(number).is_finite() {
+            return Ok(());
+        }
+        Err(Error::ExponentRange { row, column, exponent, limit: DOUBLE_EXPONENT })
+    }
+}
+
+/// How doubles are factored.
+struct Doubles;
+
+impl Element for Doubles {
+    fn payload_words(&self, tiling: &TileMap) -> Box<dyn Fn(TileId) -> usize + Send + Sync> {
+        let tiling = *tiling;
+        Box::new(move |tile| tiling.entries(tile))
+    }
+
+    fn needs<'n>(&self, tiling: &TileMap, payload_words: &'n dyn Fn(TileId) -> usize) -> TileNeeds<'n> {
+        TileNeeds {
+            slot_words: tiling.most_entries(),
+            payload_words,
+            worker_bytes: DiskWorker::BYTES + most_entry_bytes(tiling, 1),
+            shared_bytes: 0,
+            most_updates: 1,
+        }
+    }
+
+    fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
+        let world = call.place.here.world;
+        let ctx = &telling_of_disk(call.ctx, home.progress());
+        let shape = home.shape;
+        let worker = |worker: usize| DiskWorker::new(TaskLog::new(clock.start, worker, call.options.spans));
+        let mut workers = (0..call.threads()).map(worker).collect::<Vec<_>>();
+        let mut workspace = ctx.workspace();
+        let words = agreed(world, workspace.operands.words(shape.room_tiles * call.tiling.most_entries()))?;
+        let tiles = DiskDoubles::new(ctx, (call.tiling, &call.file), words, (world.rank(), home));
+        let outcome = call.run_tiles(ctx, &shape, &tiles, &mut workers);
+        clock.add(workers.into_iter().map(|worker| worker.log));
+        Ok((tiles.into_home(), outcome))
+    }
+
+    fn write(&self, call: &DiskCall<'_>, path: &Path, home: &Home) -> Result<()> {
+        write_factor(call, path, home, BITS, &|tile, finished, (heads, limbs)| {
+            let (rows, is_diagonal) = (call.tiling.shape(tile).0.max(1), tile.row == tile.col);
+            for (at, &word) in finished.iter().enumerate().filter(|(at, _)| !is_diagonal || at % rows >= at / rows) {
+                let (head, limb) = double_parts(f64::from_bits(word));
+                (heads[at], limbs[at]) = (head.0, limb);
+            }
+            Ok(())
+        })
+    }
+}

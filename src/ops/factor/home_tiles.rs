@@ -1,0 +1,97 @@
+//! Tiles of a rank in a memory above a disk, whatever their elements are: slots that they come to and leave, and their
+//! words on the disk.
+
+use crate::drive::{DiskEvent, DiskTiles};
+use crate::error::Result;
+use crate::ops::factor::home::{Encoded, Home};
+use crate::ops::factor::slots::Slots;
+use crate::runtime::LevelShape;
+use crate::runtime::protocol::TileRun;
+use crate::store::IoBuffer;
+use crate::tile::TileId;
+
+/// What element types differ in above a disk; `L` is what a worker has for itself.
+pub(super) trait HomeTiles<L>: Sync {
+    /// Where the tiles lie that have no room in memory, and the slots of the others.
+    fn home(&self) -> (&Home, &Slots);
+
+    /// Makes of what was read of a tile, its entries or its words, what tasks work on or read, in its slot.
+    ///
+    /// # Errors
+    /// Whatever ends the factorisation.
+    fn take_in(&self, local: &mut L, tile: TileId, read: &IoBuffer) -> Result<()>;
+
+    /// The finished tiles of the run that the worker has under way.
+    fn encoded(local: &mut L) -> &mut Encoded;
+
+    /// The tile leaves its slot: what is known of it beside its words is not wanted any more.
+    fn forget(&self, _tile: TileId) {}
+
+    /// Says that nothing happens.
+    ///
+    /// # Errors
+    /// [`crate::Error::Cancelled`].
+    fn wait(&self) -> Result<()>;
+}
+
+impl<L, T: HomeTiles<L>> DiskTiles<L> for T {
+    fn shape(&self) -> LevelShape {
+        self.home().0.shape
+    }
+
+    fn was_finished(&self, tile: TileId) -> bool {
+        self.home().0.was_finished(tile)
+    }
+
+    fn fetch(&self, tile: TileId) -> Result<()> {
+        let (home, slots) = self.home();
+        slots.take(tile);
+        home.fetch(tile)
+    }
+
+    fn place(&self, local: &mut L, tile: TileId, read: IoBuffer) -> Result<()> {
+        self.take_in(local, tile, &read)?;
+        self.home().0.give_back(read)
+    }
+
+    fn encode(&self, local: &mut L) -> Result<IoBuffer> {
+        Ok(T::encoded(local).take())
+    }
+
+    fn abandon(&self, local: &mut L) {
+        self.home().0.abandon(T::encoded(local));
+    }
+
+    fn write(&self, run: &TileRun, bytes: IoBuffer) -> Result<()> {
+        self.home().0.publish(run.tiles().collect(), bytes)
+    }
+
+    fn drop_tile(&self, tile: TileId) {
+        self.home().1.give_back(tile);
+        self.forget(tile);
+    }
+
+    fn is_written(&self, tile: TileId) -> bool {
+        self.home().0.is_published(tile)
+    }
+
+    fn transfers(&self) -> (usize, usize) {
+        self.home().0.transfers()
+    }
+
+    fn keep(&self, tile: TileId, words: &[u64]) -> Result<()> {
+        self.home().0.keep(tile, words)
+    }
+
+    fn fetch_to_send(&self, tile: TileId) -> Result<()> {
+        self.home().0.fetch_to_send(tile)
+    }
+
+    fn next_event(&self) -> Option<DiskEvent> {
+        self.home().0.next_event(|| self.wait())
+    }
+
+    fn close(&self) {
+        self.home().0.close();
+    }
+}
