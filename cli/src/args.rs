@@ -205,9 +205,10 @@ impl Arguments {
             Command::Syrk(Syrk { choices, .. }) | Command::Gemm(Gemm { choices, .. }) => {
                 choices.precision.check(&choices.engine)
             }
-            Command::Cholesky(Cholesky { factor, .. })
-            | Command::Solve(Solve { factor, .. })
-            | Command::Inverse(Inverse { factor, .. }) => factor.precision.check(&factor.engine),
+            Command::Cholesky(args) => args.check(),
+            Command::Solve(Solve { factor, .. }) | Command::Inverse(Inverse { factor, .. }) => {
+                factor.precision.check(&factor.engine)
+            }
             Command::Trsm(args) => args.precision.check(&args.engine),
             Command::Verify(args) => args.check(),
             Command::Plan(args) => args.check(),

@@ -1,10 +1,11 @@
-//! What solves above a disk allocate: never more than their plan, which keeps the limit, at the least one and above it.
+//! What solves above a disk, and factorisations of doubles there, allocate: never more than their plan, which keeps the
+//! limit, at the least one and above it.
 
 use crate::solves::{definite, lower};
 use crate::{alone, matrix, rise};
 use std::fs;
 use sunzi::io::{self, WriteOptions};
-use sunzi::out_of_core::{self, OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
+use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use sunzi::{Context, Error, Matrix, Op, Result, TrsmOptions};
 
 const BITS: u32 = 300;
@@ -64,5 +65,31 @@ fn solves_above_a_disk_keep_their_plan() {
         |ctx: &Context, paths: SolvePaths<'_>| out_of_core::solve(ctx, paths, BITS, &OutOfCoreSolveOptions::new());
     for columns in [1, 3, 6] {
         check((&definite(300, BITS), &matrix(300, columns, BITS, 5)), &solve, &format!("solve, {columns} columns"));
+    }
+}
+
+#[test]
+fn doubles_above_a_disk_keep_their_plan() {
+    let _alone = alone();
+    for (order, bits, tile_rows) in [(200, 53, None), (700, 53, Some(32)), (700, 53, Some(96)), (500, 300, None)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        io::write(path("a.bin"), &definite(order, bits), &WriteOptions::new()).unwrap();
+        let options = OutOfCoreOptions::new().tile_rows(tile_rows);
+        let run = |limit: Option<u64>| {
+            let ctx = Context::builder().threads(2).build().unwrap().with_memory_bytes(limit);
+            out_of_core::double_cholesky(&ctx, (&path("a.bin"), &path("l.bin")), &path("tiles"), &options)
+        };
+        let least = match run(Some(1)) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+            other => panic!("{other:?}"),
+        };
+        for limit in [Some(least), Some(least + least / 8), None] {
+            let (peak, report) = rise(|| run(limit).unwrap());
+            let (what, planned) = (format!("{order} rows, limit {limit:?}"), report.plan.planned_bytes);
+            assert!(peak <= planned, "{what}: {peak} bytes, planned {planned}");
+            assert!(limit.is_none_or(|limit| planned <= limit), "{what}: planned {planned}");
+            fs::remove_dir_all(path("tiles")).unwrap();
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::values::{PrecisionChoice, accuracy, broadcast, digits, grid, positive, precision, precision_or_auto, side};
 use super::values::{caching, size, termination, uplo};
-use super::{EngineArgs, Output, Precision};
+use super::{ElementType, EngineArgs, Output, Precision};
 use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::PathBuf;
@@ -182,6 +182,7 @@ pub struct StorageChoices {
                         sunzi cholesky A.mtx --log-det --precision 512\n  \
                         sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
                         sunzi cholesky A.bin -o L.bin --storage tiles --memory 2G\n  \
+                        sunzi cholesky A.bin -o L.bin --storage tiles --memory 2G --element-type double\n  \
                         mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
 pub struct Cholesky {
     #[command(flatten)]
@@ -190,6 +191,39 @@ pub struct Cholesky {
     pub output: FactorOutput,
     #[command(flatten)]
     pub storage: StorageChoices,
+    /// What is factored with --storage: big floats, or the entries rounded to doubles, in doubles.
+    #[arg(long, value_name = "TYPE", value_enum, default_value = "big", help_heading = "Larger than memory")]
+    pub element_type: ElementType,
+}
+
+impl Cholesky {
+    /// Refuses a precision that the kernel cannot serve, and what means nothing to doubles.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Precision`], [`sunzi::Error::InvalidArgument`].
+    pub fn check(&self) -> Result<()> {
+        let Factor { precision, engine, .. } = &self.factor;
+        precision.check(engine)?;
+        if self.element_type == ElementType::Big {
+            return Ok(());
+        }
+        if self.storage.directory.is_none() {
+            let message = "--element-type double goes with --storage DIR; in memory doubles are factored by sunzi bench \
+                           cholesky --element-type double";
+            return Err(Error::InvalidArgument(message.into()));
+        }
+        let given = [
+            ("--precision", precision.choice.is_some()),
+            ("--kernel", engine.kernel.is_some()),
+            ("--device", !engine.devices.is_empty()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => {
+                Err(Error::InvalidArgument(format!("{option} means nothing to --element-type double")))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Where a factor goes, if anywhere.

@@ -32,6 +32,10 @@ fn factors(launcher: &Launcher, ranks: usize) {
     let ended = on_ranks(launcher, ranks, 2, at, "cholesky @/A.bin -o @/L.bin --storage @/tiles --tile 16 --memory 9M");
     refused(&ended, 4, "at least");
     assert!(!at.join("L.bin").exists());
+    let doubles = |line: &str, storage: &str| format!("{line} --element-type double").replace("tiles", storage);
+    alone(at, &doubles("cholesky A.bin -o D1.bin --storage tiles --tile 16", "one"));
+    on_ranks(launcher, ranks, 2, at, &doubles(line, "doubles")).expect_success();
+    same(at, "D1.bin", "L.bin");
 }
 
 fn killed(launcher: &Launcher, ranks: usize) {

@@ -2,7 +2,7 @@
 //!
 //! Does not know: blocks.
 
-use crate::args::{Cholesky, Output};
+use crate::args::{Cholesky, ElementType, Output};
 use crate::commands::above_disk::{self, check_binary, check_grid, each_of};
 use crate::files::stated_precision;
 use crate::progress::{Stage, factor_seconds};
@@ -18,14 +18,19 @@ use sunzi_lab::units::{counted, format_bytes, format_seconds};
 
 /// Runs in this process, or on the ranks that work `together`, each with a directory of its own below the one given.
 pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transport>) -> Result<()> {
-    let Cholesky { factor, storage, output } = args;
+    let Cholesky { factor, storage, output, element_type } = args;
     let directory = storage.directory.as_deref().expect("asked for");
     let output = output.clone().given().expect("an output goes with a storage directory");
     let world = together.unwrap_or(local::alone());
     let is_root = world.rank() == ROOT;
     agree(world, check(args, &output, together))?;
     let file = agreed(world, MatrixFile::open(&factor.a))?;
-    let bits = agreed(world, stated_precision(factor.precision.typed(None).bits, &factor.a, Some(&file.info())))?;
+    let asked = if *element_type == ElementType::Double {
+        Some(f64::MANTISSA_DIGITS)
+    } else {
+        factor.precision.typed(None).bits
+    };
+    let bits = agreed(world, stated_precision(asked, &factor.a, Some(&file.info())))?;
     let order = file.rows();
     if is_root {
         session.expect(&[&factor.a], bits, |_| Work {
@@ -41,9 +46,13 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
         .grid(factor.ranks.grid);
     let files = (factor.a.as_path(), output.path.as_path());
     let builder = agreed(world, session.context(&factor.engine))?;
-    let call = |ctx: &Context, team: Option<&Team>| match team {
-        None => out_of_core::cholesky(ctx, files, directory, bits, &options),
-        Some(team) => out_of_core::cholesky_over_ranks(ctx, team, files, directory, bits, &options),
+    let call = |ctx: &Context, team: Option<&Team>| match (team, element_type) {
+        (None, ElementType::Big) => out_of_core::cholesky(ctx, files, directory, bits, &options),
+        (Some(team), ElementType::Big) => out_of_core::cholesky_over_ranks(ctx, team, files, directory, bits, &options),
+        (None, ElementType::Double) => out_of_core::double_cholesky(ctx, files, directory, &options),
+        (Some(team), ElementType::Double) => {
+            out_of_core::double_cholesky_over_ranks(ctx, team, files, directory, &options)
+        }
     };
     let report = above_disk::run(session, builder, (factor.engine.budget(0), directory), together, call)?;
     if !is_root {
@@ -74,12 +83,13 @@ fn check_choices(args: &Cholesky) -> Result<()> {
 
 fn line(output: &Path, report: &OutOfCoreReport) -> String {
     let OutOfCoreReport { order, precision_bits, kernel, threads, plan, .. } = report;
+    let element = if report.element == "double" { "doubles".into() } else { format!("{precision_bits} bits") };
     let (rows, cols) = plan.block_tiles;
     let ranks = report.ranks.as_ref().map_or(String::new(), |ranks| {
         format!("{} as {} x {}", each_of(ranks.ranks), ranks.grid.rows, ranks.grid.cols)
     });
     format!(
-        "{}: {order} x {order}, {precision_bits} bits ({kernel}, {}, tiles of {} rows in blocks of {rows} x {cols}, {} \
+        "{}: {order} x {order}, {element} ({kernel}, {}, tiles of {} rows in blocks of {rows} x {cols}, {} \
          planned{ranks}) in {}",
         output.display(),
         counted(*threads, "thread"),

@@ -20,8 +20,8 @@ use crate::tile::{TileId, TileMap};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a tile of a large matrix.
-const TILE_ROWS: usize = 256;
+/// Rows of a tile of a large matrix: kernels are as fast as on any larger one, and blocks fill a small memory better.
+const TILE_ROWS: usize = 192;
 
 /// Bits of the significand of a double.
 const BITS: u32 = f64::MANTISSA_DIGITS;
