@@ -137,7 +137,12 @@ pub fn least_level_bytes((graph, owner): (CholeskyGraph, Owner), own_blocks: Blo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::local::Ticket;
+    use crate::runtime::policy::Draw;
+    use crate::runtime::protocol::TileRun;
     use crate::tile::RankGrid;
+    use std::collections::HashMap;
+    use std::iter;
 
     const ONE: RankGrid = RankGrid { rows: 1, cols: 1 };
     const ALONE: Owner = Owner { grid: ONE, number: 0 };
@@ -230,6 +235,54 @@ mod tests {
                 _ => return read,
             }
         }
+    }
+
+    /// Doubles are summed in the order in which a tile's updates run, so it is one order whatever comes first.
+    #[test]
+    fn the_updates_of_a_tile_run_in_the_order_of_their_columns() {
+        let graph = CholeskyGraph { tiles: 9 };
+        for (seed, (rows, cols, strip, updates)) in
+            (0..).zip([(1, 1, 1, 1), (2, 2, 2, 1), (3, 3, 2, 1), (3, 2, 3, 2), (9, 9, 4, 1), (4, 4, 4, 3)])
+        {
+            let mut shape = shape(0, rows, cols, strip, updates);
+            shape.room_tiles = shape.least_room(rows * cols) + seed as usize;
+            let mut machine = TaskMachine::unchecked(ONE, graph, 0, level_options(&shape, 3));
+            let mut level = TileLevel::new(graph, ALONE, shape, |_| false);
+            let (mut draw, mut events) = (Draw::new(seed), Vec::new());
+            let mut applied = HashMap::<TileId, usize>::new();
+            loop {
+                while let Some(Action::Run(run)) = machine.poll() {
+                    level.take(run);
+                }
+                events.extend(iter::from_fn(|| level.next_move()).map(Happening::Moved));
+                events.extend(iter::from_fn(|| level.next_run()).map(|(ticket, run)| Happening::Ran(ticket, run)));
+                if events.is_empty() {
+                    break;
+                }
+                // Whatever is under way may end next.
+                match events.swap_remove(draw.below(events.len())) {
+                    Happening::Moved(Move::Fetch(tile)) => level.fetched(tile),
+                    Happening::Moved(Move::WriteBack(tile)) => level.written(tile),
+                    Happening::Moved(Move::Drop(_)) => {}
+                    Happening::Ran(ticket, run) => {
+                        for tile in run.tiles() {
+                            let before = applied.insert(tile, run.updates.end).unwrap_or(0);
+                            assert_eq!(before, run.updates.start, "{shape:?}: {run:?}");
+                            assert!(!run.finish || run.updates.end == tile.col, "{shape:?}: {run:?}");
+                        }
+                        level.done(ticket, &run);
+                        machine.handle(Event::Done(run));
+                    }
+                }
+            }
+            assert!(applied.len() == graph.tile_count() && applied.iter().all(|(tile, &updates)| updates == tile.col));
+        }
+    }
+
+    /// What ends some time after it has begun.
+    enum Happening {
+        Moved(Move<TileId>),
+        Ran(Ticket, TileRun),
     }
 
     #[test]
