@@ -140,8 +140,8 @@ pub struct BenchCholesky {
     /// Rows of a tile [default: chosen by size and precision].
     #[arg(long, value_name = "NB", value_parser = positive)]
     pub tile: Option<usize>,
-    /// What the entries are; doubles are factored on the devices of --device, where none is named on soft or, on several
-    /// ranks, by the CPUs.
+    /// What the entries are; doubles are factored on the devices of --device, where none is named on soft or, on
+    /// several ranks, by the CPUs.
     #[arg(long, value_name = "TYPE", value_enum, default_value = "big")]
     pub element_type: ElementType,
     /// Which task runs next: fifo, lifo, random, by_ij, greedy, critical_path, panels, leftmost [default:

@@ -208,8 +208,8 @@ impl Cholesky {
             return Ok(());
         }
         if self.storage.directory.is_none() {
-            let message = "--element-type double goes with --storage DIR; in memory doubles are factored by sunzi bench \
-                           cholesky --element-type double";
+            let message = "--element-type double goes with --storage DIR; in memory doubles are factored by sunzi \
+                           bench cholesky --element-type double";
             return Err(Error::InvalidArgument(message.into()));
         }
         let given = [
