@@ -159,6 +159,24 @@ impl Context {
         self.with_memory(self.memory.within(memory_bytes))
     }
 
+    /// Runs a step that its plan gave `planned_bytes` of the limit, what is held included: within them where they are
+    /// enough, since the step may need fewer bits than planned and would take as much more memory for wider bands; else
+    /// within the limit.
+    ///
+    /// # Errors
+    /// Those of the step.
+    pub(crate) fn within_plan<R>(&self, planned_bytes: u64, mut step: impl FnMut(&Context) -> Result<R>) -> Result<R> {
+        match self.memory_bytes() {
+            Some(limit_bytes) if planned_bytes < limit_bytes => {
+                match step(&self.with_memory_bytes(Some(planned_bytes))) {
+                    Err(Error::MemoryLimit { .. }) => step(self),
+                    other => other,
+                }
+            }
+            _ => step(self),
+        }
+    }
+
     /// A clone for operations inside one that holds so many bytes of the limit itself.
     pub(crate) fn holding(&self, bytes: u64) -> Context {
         self.with_memory(self.memory.holding(bytes))

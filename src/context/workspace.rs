@@ -55,6 +55,17 @@ pub struct WorkspaceNeeds {
     pub planned_bytes: u64,
 }
 
+impl WorkspaceNeeds {
+    /// Bytes that windows and scratch of this size take beyond what a later call needs of them, where both lie in the
+    /// memory kept between calls.
+    pub(crate) fn beyond(&self, later: &WorkspaceNeeds) -> u64 {
+        let workers = |needs: &WorkspaceNeeds| (needs.workers as u64).saturating_mul(needs.worker_bytes);
+        self.operand_bytes.saturating_sub(later.operand_bytes)
+            + self.product_bytes.saturating_sub(later.product_bytes)
+            + workers(self).saturating_sub(workers(later))
+    }
+}
+
 impl Workspace {
     /// Gives the memory back where what is kept beyond `needs` would break the limit; shifts stay.
     pub(crate) fn trim(&mut self, memory: MemoryBudget, needs: &WorkspaceNeeds) {

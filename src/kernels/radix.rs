@@ -38,20 +38,34 @@ impl Digits {
 
     /// The balanced digits of an integer, `-2^(bits-1) <= d_i < 2^(bits-1)`; two bits more than the integer's suffice.
     pub fn balanced(&self, integer: &Integer) -> Vec<i64> {
-        // Adding 2^(bits - 1) to each digit makes them all non-negative, so that they are the plain digits of a sum.
-        let half = Integer::from(1) << (self.bits - 1);
-        let sum = (0..self.count).fold(integer.clone(), |sum, digit| sum + (half.clone() << self.shift(digit)));
-        assert!(sum.significant_bits() <= self.shift(self.count), "too few digits");
-        (0..self.count)
-            .map(|digit| Integer::from(&sum >> self.shift(digit)).keep_bits(self.bits) - &half)
-            .map(|digit| digit.to_i64().expect("a digit is below 2^63"))
-            .collect()
+        assert!(self.bits < 63, "a plain digit and a carry are below 2^63");
+        let (limbs, negative) = (integer.as_limbs(), *integer < 0);
+        let (radix, half) = (1i64 << self.bits, 1i64 << (self.bits - 1));
+        let mut carry = 0;
+        let digits = (0..self.count).map(|digit| {
+            let plain = plain_digit(limbs, self.shift(digit), self.bits) as i64;
+            let signed = if negative { -plain } else { plain } + carry;
+            let balanced = ((signed + half) & (radix - 1)) - half;
+            carry = (signed - balanced) >> self.bits;
+            balanced
+        });
+        let digits = digits.collect();
+        assert!(carry == 0 && integer.significant_bits() <= self.shift(self.count), "too few digits");
+        digits
     }
 
     /// Bits below a digit.
     pub fn shift(&self, digit: usize) -> u32 {
         digit as u32 * self.bits
     }
+}
+
+/// The `bits < 64` bits of a magnitude from `shift` on.
+fn plain_digit(limbs: &[u64], shift: u32, bits: u32) -> u64 {
+    let limb = |at: usize| limbs.get(at).copied().unwrap_or(0);
+    let (at, offset) = ((shift / 64) as usize, shift % 64);
+    let window = u128::from(limb(at)) | u128::from(limb(at + 1)) << 64;
+    (window >> offset) as u64 & ((1 << bits) - 1)
 }
 
 /// A sum of a digit position.
@@ -114,6 +128,41 @@ pub fn take_magnitudes(limbs: &mut [u64], negative: &[u64; BLOCK_WORDS], integer
     for (entry, magnitude) in integers.magnitudes.chunks_exact_mut(width).enumerate() {
         for (word, limb) in magnitude.iter_mut().enumerate() {
             *limb = limbs.get(word * BLOCK_WORDS + entry).copied().unwrap_or(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The integer of so many balanced digits that has each at `digit`.
+    fn uniform(shape: Digits, digit: i64) -> Integer {
+        (0..shape.count).map(|at| Integer::from(digit) << shape.shift(at)).sum()
+    }
+
+    #[test]
+    fn balanced_digits_add_up_to_the_integer() {
+        for (bits, count) in [(1, 70), (2, 9), (13, 1), (13, 40), (23, 17), (31, 5), (52, 9), (62, 4)] {
+            let shape = Digits { bits, count };
+            let half = 1i64 << (bits - 1);
+            let (least, most) = (uniform(shape, -half), uniform(shape, half - 1));
+            let square = Integer::from(&most * &most) % (Integer::from(&most) + 1);
+            for integer in [least, most.clone(), Integer::from(0), Integer::from(&most / 3), square, -most / 5] {
+                let digits = shape.balanced(&integer);
+                assert!(digits.iter().all(|digit| (-half..half).contains(digit)), "{bits} bits, {integer}");
+                let sum = digits.iter().enumerate().map(|(at, &digit)| Integer::from(digit) << shape.shift(at));
+                assert_eq!(sum.sum::<Integer>(), integer, "{count} digits of {bits} bits");
+            }
+        }
+    }
+
+    #[test]
+    fn integers_beyond_the_digits_are_bugs() {
+        let shape = Digits { bits: 13, count: 3 };
+        let (least, most) = (uniform(shape, -(1 << 12)), uniform(shape, (1 << 12) - 1));
+        for beyond in [least - 1, most + 1] {
+            assert!(std::panic::catch_unwind(|| shape.balanced(&beyond)).is_err(), "{beyond}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The inverse of the matrix behind a factor: the inverse of the row-scaled factor, and the product with its transpose.
 
-use crate::context::{Context, MemoryBudget};
+use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::math::bound::{cholesky_inverse_guard_bits, guard_bits};
 use crate::math::float::Head;
@@ -9,7 +9,7 @@ use crate::matrix::{Destination, Matrix, Symmetric, SymmetricMatrix, check_expon
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, plan_cholesky};
 use crate::ops::columns::{Column, ColumnRef, each_column};
 use crate::ops::estimate::where_there_is_room;
-use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, plan};
+use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits, needs, plan};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
@@ -86,12 +86,15 @@ fn invert_and_keep(
     result: &mut SymmetricMatrix,
 ) -> Result<(Cholesky, SolveReport)> {
     let start = Instant::now();
-    if ctx.memory_bytes().is_some() {
-        plan_inverse(ctx, a.order(), precision_bits, options)?; // before the work of a factorisation
-    }
+    // Before the work of a factorisation. Pivots may ask for fewer bits than planned, but the plan's bytes hold.
+    let planned_bytes = match ctx.memory_bytes() {
+        Some(_) => plan_inverse(ctx, a.order(), precision_bits, options)?.planned_bytes,
+        None => u64::MAX,
+    };
     let Outcome { result: factor, report } = cholesky_with(ctx, a, precision_bits, options)?;
     ctx.release(); // under a limit the tiles of the factorisation are in the way
-    let inverted = factor.inverse_into(&ctx.holding(factor.factor().bytes()), precision_bits, result)?;
+    let ctx = ctx.holding(factor.factor().bytes());
+    let inverted = factor.inverse_within(&ctx, precision_bits, planned_bytes, result)?;
     Ok((factor, inverted.after(report, start)))
 }
 
@@ -170,6 +173,17 @@ impl Cholesky {
         precision_bits: u32,
         result: &mut SymmetricMatrix,
     ) -> Result<SolveReport> {
+        self.inverse_within(ctx, precision_bits, u64::MAX, result)
+    }
+
+    /// [`Cholesky::inverse_into`] within `planned_bytes` where they are enough, else within the context's limit.
+    fn inverse_within(
+        &self,
+        ctx: &Context,
+        precision_bits: u32,
+        planned_bytes: u64,
+        result: &mut SymmetricMatrix,
+    ) -> Result<SolveReport> {
         let start = Instant::now();
         let order = self.factor().rows();
         // While it is half written it is not symmetric: nobody sees it then.
@@ -189,7 +203,8 @@ impl Cholesky {
         let mut norm_exponent = (0..order).map(|i| 1 - head(i)).max().unwrap_or(0).max(0) + 4;
         loop {
             let working_bits = working_bits(ctx, precision_bits, order, norm_exponent)?;
-            let mut work = Inversion::plan(ctx, &scaled, (working_bits, precision_bits))?;
+            let bits = (working_bits, precision_bits);
+            let mut work = ctx.within_plan(planned_bytes, |ctx| Inversion::plan(ctx, &scaled, bits))?;
             let inverse = work.invert()?;
             let found = column_exponent(inverse.parts().0.iter().map(|&head| Head(head)));
             if found <= norm_exponent {
@@ -241,14 +256,20 @@ impl StripPlan {
         let order = cut.order;
         let columns = order.min(STRIP_COLUMNS);
         let holding = ctx.holding(Matrix::bytes_for(order, order, cut.working_bits));
+        let memory = SolveMemory { ctx: holding.clone(), cuts: vec![cut], piece_row_bytes: 0, by_parts: true };
+        let bands = Bands::widest(columns);
+        // Without a limit the windows of the strips are kept beside those of the products where they are larger.
+        let first_needs = match ctx.memory_bytes() {
+            None => memory.first_needs(bands.columns)?,
+            Some(_) => WorkspaceNeeds::default(),
+        };
         let mut products = Ok(0);
         for rows in strips(order) {
             let shape = BlockShape { rows: rows.len(), cols: rows.end, contracted: order - rows.start };
             let need = plan(&holding, shape, precision_bits, product_bits(precision_bits, order));
-            products = larger(products, need.map(|plan| holding.memory().total(plan.planned_bytes)));
+            let bytes = need.map(|plan| plan.planned_bytes + first_needs.beyond(&needs(&plan)));
+            products = larger(products, bytes.map(|bytes| holding.memory().total(bytes)));
         }
-        let memory = SolveMemory { ctx: holding, cuts: vec![cut], piece_row_bytes: 0, by_parts: true };
-        let bands = Bands::widest(columns);
         let planned = match ctx.memory_bytes() {
             None => memory.unlimited_bytes(bands.columns).map(|bytes| (bands, bytes)),
             Some(_) => memory.plan(columns),

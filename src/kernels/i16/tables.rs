@@ -35,20 +35,21 @@ impl Table {
     fn new(terms: usize, outputs: usize, entry: impl Fn(usize, usize) -> i64) -> Table {
         let mut table = Table::empty(terms, outputs);
         for term in 0..terms {
-            (0..outputs).for_each(|output| table.set(term, output, entry(term, output)));
+            let factors: Vec<_> = (0..outputs).map(|output| entry(term, output)).collect();
+            table.set_term(term, &factors);
         }
         table
     }
 
     /// Sets all factors of a term, which are 0 before: tables of many primes are made a term at a time.
     fn set_term(&mut self, term: usize, factors: &[i64]) {
-        factors.iter().enumerate().for_each(|(output, &factor)| self.set(term, output, factor));
-    }
-
-    fn set(&mut self, term: usize, output: usize, factor: i64) {
-        let half = i16::try_from(factor).expect("factors have 16 bits");
-        let pair = &mut self.words[output / COLUMNS * self.pairs + term / 2][output % COLUMNS];
-        *pair |= i32::from(half as u16) << (16 * (term % 2));
+        let rows = self.words[term / 2..].iter_mut().step_by(self.pairs);
+        for (row, factors) in rows.zip(factors.chunks(COLUMNS)) {
+            for (pair, &factor) in row.iter_mut().zip(factors) {
+                let half = i16::try_from(factor).expect("factors have 16 bits");
+                *pair |= i32::from(half as u16) << (16 * (term % 2));
+            }
+        }
     }
 
     /// Pairs of terms.
@@ -217,10 +218,18 @@ fn operand_interval(moduli: &[u64], folds: &[i64]) -> usize {
 
 /// Residues of the powers of their radix.
 fn radix_powers(operand: Digits, moduli: &[u64]) -> Table {
-    Table::new(operand.count, moduli.len(), |digit, prime| {
-        let modulus = Modulus::new(moduli[prime]);
-        modulus.balanced(modulus.power(1 << operand.bits, digit as u64))
-    })
+    let moduli: Vec<_> = moduli.iter().map(|&prime| Modulus::new(prime)).collect();
+    let mut powers = vec![1; moduli.len()];
+    let mut table = Table::empty(operand.count, moduli.len());
+    for digit in 0..operand.count {
+        let balanced: Vec<_> = moduli.iter().zip(&powers).map(|(modulus, &power)| modulus.balanced(power)).collect();
+        table.set_term(digit, &balanced);
+        moduli
+            .iter()
+            .zip(&mut powers)
+            .for_each(|(modulus, power)| *power = modulus.multiply(*power, 1 << operand.bits));
+    }
+    table
 }
 
 /// Primes in groups; those past the last are the last one again.

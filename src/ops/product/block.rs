@@ -12,6 +12,7 @@ use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Accuracy, Problem};
 use rug::Float;
 
+pub(crate) use crate::ops::product::call::needs;
 pub(crate) use crate::ops::product::size::BlockShape;
 
 /// One product of two views.

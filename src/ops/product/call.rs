@@ -338,7 +338,8 @@ fn operand_exponents(
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 
-fn needs(plan: &Plan) -> WorkspaceNeeds {
+/// What a call takes of kept memory.
+pub(crate) fn needs(plan: &Plan) -> WorkspaceNeeds {
     let bytes = &plan.bytes;
     WorkspaceNeeds {
         operand_bytes: bytes.operand_window,

@@ -4,7 +4,7 @@
 //! again, or solved by parts, in narrower bands that take no more memory than the first try; so the plan does not
 //! depend on the entries of the right sides.
 
-use crate::context::{Context, MemoryBudget};
+use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
 use crate::ops::solve::tiles::{TilePlan, TrySize, most_fixed_bits};
@@ -103,6 +103,8 @@ impl SolveMemory {
     /// # Errors
     /// Those of [`SolveMemory::plan`].
     pub fn retry(&self, columns: usize) -> Result<Retry> {
+        // Planning makes tables, which may be larger than those of the try before: its windows make room for them.
+        self.ctx.release();
         let limit_bytes = match (self.bytes(self.ctx.memory(), columns), self.ctx.memory_bytes()) {
             (Err(Error::MemoryLimit { .. }), Some(limit_bytes)) => limit_bytes,
             (bytes, _) => bytes?,
@@ -209,6 +211,15 @@ impl SolveMemory {
     }
 
     fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, (columns, fixed_bits): (usize, u32)) -> Result<u64> {
+        memory.admit(self.try_plan(memory, cut, (columns, fixed_bits))?.bytes())
+    }
+
+    fn try_plan(
+        &self,
+        memory: MemoryBudget,
+        cut: &TriangleCut,
+        (columns, fixed_bits): (usize, u32),
+    ) -> Result<TilePlan> {
         let size = TrySize {
             order: cut.order,
             columns,
@@ -216,7 +227,18 @@ impl SolveMemory {
             piece_row_bytes: self.piece_row_bytes,
             accuracy: cut.accuracy,
         };
-        memory.admit(TilePlan::new(&self.ctx, memory, size)?.bytes())
+        TilePlan::new(&self.ctx, memory, size)
+    }
+
+    /// What the first try of a solve with one triangle takes of kept memory, without a limit; nothing where it is
+    /// solved by parts.
+    ///
+    /// # Errors
+    /// Those of [`Context::tile_engine_for`].
+    pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
+        let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
+        let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
+        Ok(self.try_plan(self.ctx.memory().within(None), cut, (columns, bits))?.needs())
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {

@@ -87,7 +87,8 @@ pub(super) fn refine(
     let x = Matrix::zeros(order, b.cols(), shape.full_bits())?;
     let ctx = ctx.holding(shape.held_bytes()).holding(shape.factorisation(ctx)?.table_bytes);
     let residual_bytes = shape.residual_bytes();
-    let mut refinement = Refinement { ctx, factor, system, options: *options, precision_bits, residual_bytes, x };
+    let options = *options;
+    let mut refinement = Refinement { ctx, factor, system, options, precision_bits, residual_bytes, planned_bytes, x };
     report.iterations = refinement.iterate(b)?;
     report.backward_error_log2 = refinement.finish(solution)?;
     report.seconds = start.elapsed().as_secs_f64();
@@ -103,6 +104,8 @@ struct Refinement<'a> {
     precision_bits: u32,
     /// Most bytes of a residual, as the plan has it.
     residual_bytes: u64,
+    /// Most bytes of the call, as the plan has it.
+    planned_bytes: u64,
     x: Matrix,
 }
 
@@ -118,14 +121,15 @@ impl Refinement<'_> {
             let (bits, mut correction) = (self.options.factor_bits, Matrix::empty());
             // The first correction, without a residual, keeps to the plan of the others.
             let ctx = self.ctx.holding(self.residual_bytes);
-            self.factor.solve_into(&ctx, right, bits, &mut correction)?;
+            let planned_bytes = self.planned_bytes;
+            ctx.within_plan(planned_bytes, |ctx| self.factor.solve_into(ctx, right, bits, &mut correction))?;
             drop(residual);
             self.add(&correction)?;
             drop(correction);
             // The residual to come is as small as this correction makes it; it must be known to the factor's bits.
             let known = best.componentwise_log2.min(0).unsigned_abs() + 2 * u64::from(self.options.factor_bits);
             let bits = u64::from(full).min(known + u64::from(REFINE_GUARD_BITS)) as u32;
-            let next = self.system.residual(&self.ctx, &self.x, bits)?;
+            let next = self.ctx.within_plan(planned_bytes, |ctx| self.system.residual(ctx, &self.x, bits))?;
             let size = next.size;
             if size.componentwise_log2 <= target {
                 return Ok(iteration);

@@ -75,12 +75,13 @@ impl TilePlan {
             accuracy,
             memory,
         };
-        let mut plan = plan.with_tile_rows(largest);
-        while plan.tile_rows > PANEL_ROWS && memory.admit(plan.bytes()).is_err() {
-            let smaller = whole_panels(plan.tile_rows / 2);
-            plan = plan.with_tile_rows(smaller);
-        }
-        Ok(plan)
+        let plan = plan.with_tile_rows(largest);
+        // Where none fits, the least is what a refusal names: padding and lists make it not always the smallest tiles.
+        let smaller = |&rows: &usize| (rows > PANEL_ROWS).then(|| whole_panels(rows / 2));
+        let sizes = std::iter::successors(Some(largest), smaller).map(|rows| (rows, plan.bytes_with(rows)));
+        let fitting = sizes.clone().find(|&(_, bytes)| memory.admit(bytes).is_ok());
+        let chosen = fitting.or_else(|| sizes.min_by_key(|&(_, bytes)| bytes));
+        Ok(plan.with_tile_rows(chosen.map_or(largest, |(rows, _)| rows)))
     }
 
     /// The same with tiles of so many rows of the triangle, a multiple of 8.
@@ -89,6 +90,11 @@ impl TilePlan {
         let each = self.columns.div_ceil(self.threads).max(1);
         let right_rows = whole_panels(each.div_ceil(each.div_ceil(tile_rows)));
         TilePlan { tile_rows, right_rows, ..self }
+    }
+
+    /// Bytes of everything with tiles of so many rows.
+    fn bytes_with(&self, tile_rows: usize) -> u64 {
+        TilePlan { engine: Arc::clone(&self.engine), ..*self }.with_tile_rows(tile_rows).bytes()
     }
 
     /// Rows of the triangle in tile row `index`.
@@ -154,7 +160,7 @@ impl TilePlan {
     }
 
     /// What the call takes of kept memory.
-    fn needs(&self) -> WorkspaceNeeds {
+    pub fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
             operand_bytes: Buffer::bytes_for(self.solution_words()),
             product_bytes: Buffer::bytes_for(self.largest_row_words()),

@@ -161,7 +161,7 @@ impl FixedPoint {
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
-            ctx.release(); // under a limit the tables of the next engine take the room of the last try's windows
+            ctx.release(); // under a limit the tables of the next engine take the room of the last round's windows
         }
         let made = match some.is_empty() {
             true => Ok(None),
