@@ -119,14 +119,17 @@ pub fn digit_sum_terms(digits: usize) -> usize {
     ((1 << 11) - 1) / (2 * digits)
 }
 
-/// Bits of the digits whose products are summed four columns at a time: balanced, `-2^27 <= d < 2^27`.
+/// Most bits `b` of the digits whose products are summed four columns at a time: balanced, `-2^(b-1) <= d < 2^(b-1)`,
+/// so that those of sums of eight parts are numbers of 32 bits.
 pub const DIGIT_LANE_BITS: u32 = 28;
 
-/// Most products of two numbers of `digits` balanced digits of 28 bits whose sums fit signed 64 bits: each adds at most
-/// `digits * 2^54` to one, and what it held before is at most `2^27`; the last, which takes the carries of the others,
-/// belongs to no product.
-pub fn digit_lane_terms(digits: usize) -> usize {
-    ((1 << 9) - 1) / digits
+/// Most products of two numbers of `digits` balanced digits of `bits` bits, or of sums of `2^levels` such numbers, whose
+/// sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. What it held before is at most
+/// `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum, which takes the carries
+/// of the others, belongs to no product.
+pub fn digit_lane_terms(bits: u32, levels: u32, digits: usize) -> usize {
+    let room = (1u64 << 63) - (1 << (bits - 1)) - (1 << (64 - bits));
+    (room >> (2 * bits - 2 + 2 * levels)) as usize / digits
 }
 
 /// Largest odd modulus `2 h + 1` whose balanced products sum exactly in a double over `chunk_rows` terms, with the

@@ -62,13 +62,15 @@ pub(crate) fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     convert + size.entries() * (30.0 + 5.0 * limbs + size.contracted as f64 * product)
 }
 
-/// Estimate for the direct path in digits, fitted to measurements from 128 to 2048 bits on a Zen 3.
+/// Estimate for the direct path in digits.
 fn lane_nanoseconds(size: &ProductSize, lanes: &DigitLanes) -> f64 {
-    let digits = lanes.digits() as f64;
-    let padded =
-        if size.triangle { size.cols * (size.cols + LANES) / 2 } else { size.rows.next_multiple_of(LANES) * size.cols };
-    let convert = (size.contracted * size.operand_columns()) as f64 * (15.0 + 1.5 * digits);
-    convert + padded as f64 * (40.0 + 4.0 * digits + size.contracted as f64 * 0.045 * digits * digits)
+    let panels = match size.triangle {
+        true => size.cols * (size.cols + LANES) / (2 * LANES),
+        false => size.rows.div_ceil(LANES) * size.cols,
+    };
+    let convert = (size.contracted * size.operand_columns()) as f64 * (20.0 + lanes.set_nanoseconds());
+    let round = size.entries() * (40.0 + 2.0 * lanes.digits() as f64);
+    convert + panels as f64 * lanes.nanoseconds(size.contracted) + round
 }
 
 /// Estimate for the planes of a kernel with 52-bit primes on one worker, columns padded to blocks of 8.
