@@ -14,6 +14,7 @@ mod products;
 
 use crate::math::bound::{DIGIT_LANE_BITS, digit_lane_terms};
 use bytemuck::{cast_slice, cast_slice_mut};
+use halves::MOST_LEVELS;
 use std::ops::RangeInclusive;
 
 /// Columns of a panel.
@@ -21,9 +22,6 @@ pub const LANES: usize = 4;
 
 /// Largest number of digits: longer integers are multiplied faster by others.
 const MOST_DIGITS: usize = 160;
-
-/// Most halvings.
-const MOST_LEVELS: u32 = 3;
 
 /// Bits of a digit: fewer where more products are to be summed between carries.
 const BITS: RangeInclusive<u32> = 24..=DIGIT_LANE_BITS;
@@ -131,15 +129,14 @@ impl DigitLanes {
         let length = self.block * LANES;
         let mut bit = 0;
         for part in 0..1 << self.levels {
-            let place = halves::block_of(part, self.levels) * length;
+            let place = halves::block_of(part) * length;
             for digit in row[place..place + length].iter_mut().skip(lane).step_by(LANES) {
                 let window: [u8; 8] = bytes[bit / 8..bit / 8 + 8].try_into().expect("8 bytes");
                 *digit = ((u64::from_le_bytes(window) >> (bit % 8)) & mask) as i32 - half;
                 bit += self.bits as usize;
             }
         }
-        // Of all lanes: those of the others are what they were, or garbage that is set later.
-        halves::add(row, length, self.levels);
+        halves::add(row, length);
     }
 
     /// The sums of the products of column `lane` of panel `x` with the four columns of `y`, over all of their `rows`:

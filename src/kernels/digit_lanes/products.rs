@@ -55,7 +55,7 @@ pub use safe::{add, carry, finish};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use crate::kernels::digit_lanes::{LANES, halves};
+    use crate::kernels::digit_lanes::LANES;
     use std::arch::x86_64::*;
 
     /// Digits of `x` at a time, whose sums with two digits of `y` stay in registers over the rows.
@@ -105,6 +105,7 @@ mod avx2 {
         unsafe {
             // Sums move down by two places from one pair of digits of `y` to the next, and two more come.
             let mut own = [_mm256_setzero_si256(); S];
+            // Closures, since loops of one place after the other would keep the sums in memory.
             (0..S - 2).for_each(|s| own[s] = _mm256_loadu_si256(place.add(s)));
             for second in (0..digits).step_by(2) {
                 own[S - 2] = _mm256_loadu_si256(place.add(S - 2));
@@ -157,12 +158,16 @@ mod avx2 {
     /// The processor has AVX2.
     #[target_feature(enable = "avx2")]
     pub unsafe fn finish(sums: &mut [i64], block: usize, levels: u32, bits: u32) {
-        halves::interpolate(sums, block * LANES, levels);
         let shift = Shift::new(bits);
         let mask = _mm256_set1_epi64x((1 << bits) - 1);
         let mut up = _mm256_setzero_si256();
         let sums = sums.as_chunks_mut::<LANES>().0;
         let digits = block << levels;
+        for level in (0..levels).rev() {
+            for part in 0..3usize.pow(level) {
+                interpolate(sums, part, digits >> level);
+            }
+        }
         for pair in 0..digits {
             let low = _mm256_add_epi64(load(&sums[2 * pair]), up);
             let high = _mm256_add_epi64(load(&sums[2 * pair + 1]), shift.right(low));
@@ -171,6 +176,28 @@ mod avx2 {
             store(&mut sums[pair], _mm256_or_si256(_mm256_and_si256(low, mask), high));
         }
         store(&mut sums[digits], up);
+    }
+
+    /// Puts the sums of products of two halves and of their sums together, `digits` numbers each, the last in the place of
+    /// triple `part`; the result goes to the place of pair `part`.
+    ///
+    /// Differences wrap where sums have been carried: what comes of them is small again (docs/ALGORITHM.md).
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn interpolate(sums: &mut [[i64; LANES]], part: usize, digits: usize) {
+        let (from, half) = (3 * part * digits, digits / 2);
+        let (outer, sum) = sums[from..from + 3 * digits].split_at_mut(2 * digits);
+        let (low, high) = outer.split_at_mut(digits);
+        let ((low, low_end), (high, high_end)) = (low.split_at_mut(half), high.split_at_mut(half));
+        let (sum, sum_end) = sum.split_at_mut(half);
+        for at in 0..half {
+            let (inner, next) = (load(&low_end[at]), load(&high[at]));
+            let middle = _mm256_sub_epi64(load(&sum[at]), _mm256_add_epi64(load(&low[at]), next));
+            let end = _mm256_sub_epi64(load(&sum_end[at]), _mm256_add_epi64(inner, load(&high_end[at])));
+            store(&mut low_end[at], _mm256_add_epi64(inner, middle));
+            store(&mut high[at], _mm256_add_epi64(next, end));
+        }
+        sums.copy_within(from..from + 2 * digits, 2 * part * digits);
     }
 
     /// Shifts of signed numbers by the bits of a digit.
