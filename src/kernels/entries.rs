@@ -4,12 +4,8 @@
 //! Knows: slices of limbs. Does not know: matrices, tiles, which rows are rejected.
 
 use crate::kernels::limbs;
-use crate::math::bound::{
-    CHOLESKY_GUARD_BITS, DIVISOR_GUARD_BITS, DIVISOR_WINDOW, LIMB_QUOTIENT_WINDOW, TILE_SPARE_BITS,
-};
+use crate::math::bound::{CHOLESKY_GUARD_BITS, LIMB_QUOTIENT_WINDOW, TILE_SPARE_BITS};
 use crate::math::float::{LIMB_BITS, bit_length, limbs_for};
-use rug::Integer;
-use rug::integer::Order;
 use std::cmp::Ordering;
 
 /// Limbs of the numbers.
@@ -29,7 +25,7 @@ impl Widths {
         Widths { entry, rest: limbs_for(2 * working_bits + TILE_SPARE_BITS + 1).max(2 * entry + 1) }
     }
 
-    /// Limbs of scratch for [`root`], [`quotient`] and [`Divisor::divide`].
+    /// Limbs of scratch for [`root`] and [`quotient`].
     pub fn quotient(self) -> usize {
         2 * (self.rest + 2)
     }
@@ -70,77 +66,12 @@ pub fn quotient<'s>(rest: &[u64], pivot: &[u64], space: &'s mut [u64]) -> &'s [u
     quotient
 }
 
-/// A pivot's reciprocal, for quotients of many magnitudes by it.
-pub struct Divisor {
-    /// `floor(2^(64 (low + fraction)) / pivot)`.
-    reciprocal: Vec<u64>,
-    /// Lowest limbs of a magnitude that are left out.
-    low: usize,
-    /// Limbs of the product with the reciprocal that lie below the point.
-    fraction: usize,
-    /// Bits of the longest magnitude that this serves.
-    most_bits: u64,
-}
-
-impl Divisor {
-    /// For a pivot other than 0, at most `2^working_bits`.
-    pub fn new(pivot: &[u64], working_bits: u32) -> Divisor {
-        let length = bit_length(pivot) as u32;
-        let low = length.saturating_sub(DIVISOR_GUARD_BITS) / LIMB_BITS;
-        let fraction = (working_bits + length + DIVISOR_GUARD_BITS + 1 - LIMB_BITS * low).div_ceil(LIMB_BITS);
-        let power = Integer::from(1) << (LIMB_BITS * (low + fraction));
-        let reciprocal = power / Integer::from_digits(pivot, Order::Lsf);
-        Divisor {
-            reciprocal: reciprocal.to_digits(Order::Lsf),
-            low: low as usize,
-            fraction: fraction as usize,
-            most_bits: u64::from(working_bits + length + 1),
-        }
-    }
-
-    /// Most bytes of one.
-    pub fn bytes(working_bits: u32) -> u64 {
-        size_of::<Divisor>() as u64 + 8 * limbs_for(working_bits + DIVISOR_GUARD_BITS + 3 * LIMB_BITS) as u64
-    }
-
-    /// [`quotient`] of a magnitude by the pivot, faster: exactly only where the fraction is too near to a half.
-    #[inline]
-    pub fn divide<'s>(&self, rest: &[u64], pivot: &[u64], space: &'s mut [u64]) -> &'s [u64] {
-        match self.estimate(rest, space) {
-            Some(length) => &space[self.fraction..length],
-            None => quotient(rest, pivot, space),
-        }
-    }
-
-    /// Writes a rounded quotient from limb `fraction` of `space` on; where it ends, or `None` where it is not clear.
-    #[inline]
-    fn estimate(&self, rest: &[u64], space: &mut [u64]) -> Option<usize> {
-        let count = significant(rest)?;
-        let bits = count as u64 * 64 - u64::from(rest[count - 1].leading_zeros());
-        if bits > self.most_bits || count <= self.low || count - self.low + self.reciprocal.len() <= self.fraction {
-            return None;
-        }
-        let length = count - self.low + self.reciprocal.len();
-        let space = &mut space[..length + 1];
-        limbs::multiply_any(&mut space[..length], &rest[self.low..count], &self.reciprocal);
-        space[length] = 0; // room for a carry of rounding
-        let part = space[self.fraction - 1];
-        if part.abs_diff(1 << 63) <= DIVISOR_WINDOW {
-            return None;
-        }
-        if part >> 63 == 1 {
-            limbs::increment(&mut space[self.fraction..]);
-        }
-        Some(length + 1)
-    }
-}
-
-/// A pivot that many magnitudes are divided by: each quotient is a product with the reciprocal, and is divided exactly
-/// only where that lies too close to half an integer. Source: docs/ALGORITHM.md, "Quotients by a common pivot".
-pub struct Reciprocal<'s> {
-    pivot: &'s [u64],
+/// The reciprocal of a pivot that many magnitudes are divided by: each quotient is a product with it, and is divided
+/// exactly only where that lies too close to half an integer. `L` holds its limbs: memory of the caller or its own.
+/// Source: docs/ALGORITHM.md, "Quotients by a common pivot".
+pub struct Reciprocal<L> {
     /// `floor(2^(64 (skipped + fraction)) / pivot)`.
-    limbs: &'s [u64],
+    limbs: L,
     /// Limbs of a numerator that do not count.
     skipped: usize,
     /// Limbs of a product below the integer part of the quotient.
@@ -149,19 +80,14 @@ pub struct Reciprocal<'s> {
     most_bits: u64,
 }
 
-impl<'s> Reciprocal<'s> {
+impl<'s> Reciprocal<&'s [u64]> {
     /// Limbs of scratch for [`Reciprocal::new`].
     pub fn words(working_bits: u32) -> usize {
         3 * most_numerator(working_bits) + 1
     }
 
-    /// Limbs of scratch for [`Reciprocal::quotient`].
-    pub fn quotient_words(widths: Widths, working_bits: u32) -> usize {
-        widths.quotient().max(3 * limbs_for(working_bits + 2 * CHOLESKY_GUARD_BITS + 2))
-    }
-
     /// Of a magnitude other than 0 and at most `2^(working_bits + 1)`, for quotients below `2^(working_bits + 1)`.
-    pub fn new(pivot: &'s [u64], working_bits: u32, space: &'s mut [u64]) -> Reciprocal<'s> {
+    pub fn new(pivot: &[u64], working_bits: u32, space: &'s mut [u64]) -> Reciprocal<&'s [u64]> {
         let pivot = &pivot[..significant(pivot).expect("a pivot is not 0")];
         let length = bit_length(pivot);
         let skipped = length.saturating_sub(CHOLESKY_GUARD_BITS.into()) / 64;
@@ -178,31 +104,54 @@ impl<'s> Reciprocal<'s> {
         // As many limbs as a numerator has, which are multiplied fastest.
         let width = (most_bits.div_ceil(64) as usize - skipped).max(count);
         limbs[count..width].fill(0);
-        Reciprocal { pivot, limbs: &limbs[..width], skipped, fraction, most_bits }
+        Reciprocal { limbs: &limbs[..width], skipped, fraction, most_bits }
+    }
+}
+
+impl Reciprocal<Box<[u64]>> {
+    /// [`Reciprocal::new`] in memory of its own.
+    pub fn boxed(pivot: &[u64], working_bits: u32) -> Reciprocal<Box<[u64]>> {
+        let mut space = vec![0; Reciprocal::words(working_bits)];
+        let Reciprocal { limbs, skipped, fraction, most_bits } = Reciprocal::new(pivot, working_bits, &mut space);
+        Reciprocal { limbs: limbs.into(), skipped, fraction, most_bits }
     }
 
+    /// Most bytes of one.
+    pub fn bytes(working_bits: u32) -> u64 {
+        let limbs = limbs_for(working_bits + 2 * CHOLESKY_GUARD_BITS + 2 * LIMB_BITS);
+        size_of::<Self>() as u64 + 8 * limbs as u64
+    }
+}
+
+/// Limbs of scratch for [`Reciprocal::quotient`].
+pub fn quotient_words(widths: Widths, working_bits: u32) -> usize {
+    widths.quotient().max(3 * limbs_for(working_bits + 2 * CHOLESKY_GUARD_BITS + 2))
+}
+
+impl<L: AsRef<[u64]>> Reciprocal<L> {
     /// A magnitude over the pivot, to nearest, ties to even, in `space`: [`quotient`], faster.
     #[inline]
-    pub fn quotient<'q>(&self, rest: &[u64], space: &'q mut [u64]) -> &'q [u64] {
+    pub fn quotient<'q>(&self, rest: &[u64], pivot: &[u64], space: &'q mut [u64]) -> &'q [u64] {
         if bit_length(rest) > self.most_bits {
-            return quotient(rest, self.pivot, space);
+            return quotient(rest, pivot, space);
         }
-        let width = self.limbs.len();
+        let limbs = self.limbs.as_ref();
+        let width = limbs.len();
         let (product, copy) = space.split_at_mut(2 * width);
         match rest.get(self.skipped..self.skipped + width) {
-            Some(numerator) => limbs::multiply(product, numerator, self.limbs),
+            Some(numerator) => limbs::multiply(product, numerator, limbs),
             None => {
                 let kept = rest.get(self.skipped..).unwrap_or_default();
                 let numerator = &mut copy[..width];
                 numerator[..kept.len()].copy_from_slice(kept);
                 numerator[kept.len()..].fill(0);
-                limbs::multiply(product, numerator, self.limbs);
+                limbs::multiply(product, numerator, limbs);
             }
         }
         let part = product[self.fraction - 1];
         let is_close = part.abs_diff(1 << 63) <= LIMB_QUOTIENT_WINDOW;
         if is_close || product[2 * width - 1] == u64::MAX {
-            return quotient(rest, self.pivot, space);
+            return quotient(rest, pivot, space);
         }
         let quotient = &mut space[self.fraction..2 * width];
         if part >> 63 == 1 {
@@ -243,6 +192,8 @@ fn compare_twice(x: &[u64], y: &[u64]) -> Ordering {
 mod tests {
     use super::*;
     use crate::math::pivot::round_quotient;
+    use rug::Integer;
+    use rug::integer::Order;
     use rug::rand::RandState;
 
     #[test]
@@ -278,8 +229,8 @@ mod tests {
             let (divisor, number) = (limbs(&pivot, widths.entry), limbs(&rest, widths.rest));
             let mut memory = vec![0xdead; Reciprocal::words(working_bits)];
             let reciprocal = Reciprocal::new(&divisor, working_bits, &mut memory);
-            let mut space = vec![0xdead; Reciprocal::quotient_words(widths, working_bits)];
-            let got = Integer::from_digits(reciprocal.quotient(&number, &mut space), Order::Lsf);
+            let mut space = vec![0xdead; quotient_words(widths, working_bits)];
+            let got = Integer::from_digits(reciprocal.quotient(&number, &divisor, &mut space), Order::Lsf);
             assert_eq!(got, round_quotient(&rest, &pivot), "case {case}: {rest} / {pivot}");
         }
     }
@@ -300,7 +251,6 @@ mod tests {
     fn quotients_by_reciprocals_are_those_of_divisions() {
         let mut rng = RandState::new();
         rng.seed(&Integer::from(78));
-        let mut estimated = 0;
         for bits in [4u32, 31, 32, 33, 63, 64, 65, 127, 128, 256, 514, 1026] {
             let widths = Widths::new(bits);
             for case in 0..300u32 {
@@ -308,7 +258,8 @@ mod tests {
                 let mut pivot = Integer::from(Integer::random_bits(length, &mut rng));
                 pivot.set_bit(length - 1, true);
                 let pivot = pivot.min(Integer::from(1) << bits);
-                let divisor = Divisor::new(pivot.as_limbs(), bits);
+                let divisor = Reciprocal::boxed(pivot.as_limbs(), bits);
+                assert!(size_of_val(&*divisor.limbs) as u64 + 40 <= Reciprocal::bytes(bits), "{bits} bits");
                 let exact = Integer::from(Integer::random_bits(bits, &mut rng)) * &pivot;
                 let value = match case % 9 {
                     0 => exact,                                        // an integer
@@ -326,37 +277,31 @@ mod tests {
                 rest[..value.as_limbs().len()].copy_from_slice(value.as_limbs());
                 let mut limbs = vec![0; widths.entry.max(pivot.as_limbs().len())];
                 limbs[..pivot.as_limbs().len()].copy_from_slice(pivot.as_limbs());
-                let mut space = vec![0xdead; widths.quotient()];
-                let clear = divisor.estimate(&rest, &mut space);
-                estimated += usize::from(clear.is_some());
-                if case % 9 == 1 && pivot.is_even() {
-                    assert!(clear.is_none(), "{bits} bits, case {case}: a tie is never clear");
-                }
-                let got = Integer::from_digits(divisor.divide(&rest, &limbs, &mut space), Order::Lsf);
+                let mut space = vec![0xdead; quotient_words(widths, bits)];
+                let got = Integer::from_digits(divisor.quotient(&rest, &limbs, &mut space), Order::Lsf);
                 assert_eq!(got, want, "{bits} bits, case {case}: {value} by {pivot}");
             }
         }
-        assert!(estimated > 1800, "{estimated} quotients came from reciprocals");
     }
 
-    /// The next smaller guard would not do: an error of the estimate that the window allows for occurs.
+    /// The window would do if it were half as wide, and not if it were an eighth: such errors occur.
     #[test]
-    fn estimates_are_off_by_less_than_the_window() {
+    fn products_with_reciprocals_are_off_by_less_than_the_window() {
         let mut largest = 0;
         for bits in [100u32, 159, 160, 256] {
             for length in bits - 70..=bits {
                 let pivot = (Integer::from(1) << (length - 1)) + 1u32;
-                let divisor = Divisor::new(pivot.as_limbs(), bits);
-                let value = Integer::from(&pivot << bits) - 1u32;
-                let (low, point) = (64 * divisor.low as u32, 64 * divisor.fraction as u32);
-                let reciprocal = Integer::from_digits(&divisor.reciprocal, Order::Lsf);
+                let divisor = Reciprocal::boxed(pivot.as_limbs(), bits);
+                let value = (Integer::from(1) << divisor.most_bits as u32) - 1u32;
+                let (low, point) = (64 * divisor.skipped as u32, 64 * divisor.fraction as u32);
+                let reciprocal = Integer::from_digits(&divisor.limbs, Order::Lsf);
                 let product = Integer::from(&value >> low) * reciprocal;
                 let exact = Integer::from(&value << point) / &pivot;
                 let off = (exact - product) >> (point - 64);
-                assert!(off >= 0 && off < DIVISOR_WINDOW / 2, "{bits} bits, {length}: {off}");
+                assert!(off >= 0 && off <= LIMB_QUOTIENT_WINDOW / 2, "{bits} bits, {length}: {off}");
                 largest = largest.max(off.to_u64().unwrap());
             }
         }
-        assert!(largest > DIVISOR_WINDOW / 64, "{largest}: the bound is far from what occurs");
+        assert!(largest >= LIMB_QUOTIENT_WINDOW / 8, "{largest}: the bound is far from what occurs");
     }
 }

@@ -81,14 +81,6 @@ pub const CHOLESKY_GUARD_BITS: u32 = 64;
 /// Cutting the numerator, the reciprocal and the product moves the fraction by less than `2^-44`, that is 256 units.
 pub const QUOTIENT_WINDOW: u64 = 1 << 10;
 
-/// The same as [`CHOLESKY_GUARD_BITS`] where quotients are found limb by limb.
-pub const DIVISOR_GUARD_BITS: u32 = 32;
-
-/// Distance of such a quotient's 64-bit fraction from one half, in units of `2^-64`, up to which it is divided exactly.
-///
-/// Cutting the numerator and the reciprocal moves the quotient by less than `2^-30`, that is `2^34` units.
-pub const DIVISOR_WINDOW: u64 = 1 << 35;
-
 /// Distance of a quotient's fraction of one limb from one half, in units of `2^-64`, up to which it is divided exactly.
 ///
 /// Cutting the numerator and the reciprocal moves the fraction by less than `2^-62`, cutting the product by one unit

@@ -5,11 +5,10 @@
 //! all that is to be taken off its entries but for the products inside it. Finished residues lie in scratch, since sums
 //! of later columns are where they belong.
 
-use super::LimbTiles;
 use super::layout::{HEADER_WORDS, Layout};
 use super::publish::Publisher;
 use super::rows::{Rows, Space};
-use crate::kernels::entries::Divisor;
+use super::{LimbTiles, Reciprocal};
 use crate::kernels::tiles::{FailedPivot, TileShape};
 use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine, PlaneProduct};
 use crate::math::pivot::RowWeight;
@@ -21,7 +20,7 @@ use std::ops::Range;
 struct Above<'a> {
     layout: Layout,
     words: &'a [u64],
-    pivots: &'a [Divisor],
+    pivots: &'a [Reciprocal],
 }
 
 /// A tile that is finished.
@@ -36,7 +35,7 @@ pub struct Finish<'a> {
     slots: &'a mut [u64],
     weights: &'a mut [RowWeight],
     /// Of the tile's own columns, where it lies on the diagonal.
-    pivots: Vec<Divisor>,
+    pivots: Vec<Reciprocal>,
     /// Sums of a block as integers.
     integers: IntegerBlock,
     scratch: Scratch<'a>,
@@ -76,7 +75,7 @@ impl<'a> Finish<'a> {
         layout.residue_words()
             + (shape.panels() + shape.cols.div_ceil(BLOCK)) * deep
             + Publisher::words_for(kernels, BLOCK)
-            + Space::words(kernels.widths)
+            + Space::words(kernels.widths, kernels.working_bits)
     }
 
     /// For a tile below the factored one `above`, whose pivots are given, or for one on the diagonal.
@@ -84,7 +83,7 @@ impl<'a> Finish<'a> {
         kernels: &'a LimbTiles,
         (shape, words): (TileShape, &'a mut [u64]),
         weights: &'a mut [RowWeight],
-        above: Option<(&'a [u64], &'a [Divisor])>,
+        above: Option<(&'a [u64], &'a [Reciprocal])>,
         scratch: &'a mut [u64],
     ) -> Finish<'a> {
         let layout = kernels.layout(shape);
@@ -94,7 +93,7 @@ impl<'a> Finish<'a> {
         let (right, scratch) = scratch.split_at_mut(shape.cols.div_ceil(BLOCK) * deep);
         let (own, scratch) = scratch.split_at_mut(Publisher::words_for(kernels, BLOCK));
         let publisher = Publisher::new(kernels, BLOCK, own);
-        let (space, engine) = Space::new(kernels.widths, scratch);
+        let (space, engine) = Space::new(kernels.widths, kernels.working_bits, scratch);
         let (residues, slots) = words[..layout.words()].split_at_mut(layout.operand_words());
         let (header, sums) = residues.split_at_mut(HEADER_WORDS);
         let square = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
@@ -116,7 +115,7 @@ impl<'a> Finish<'a> {
     ///
     /// # Errors
     /// The first pivot that is not positive; the rows before it are in place.
-    pub fn run(mut self) -> Result<Vec<Divisor>, FailedPivot> {
+    pub fn run(mut self) -> Result<Vec<Reciprocal>, FailedPivot> {
         self.blocks(0..self.layout.grid.cols)?;
         self.sums.copy_from_slice(self.scratch.planes);
         Ok(self.pivots)

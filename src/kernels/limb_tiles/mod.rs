@@ -13,7 +13,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use crate::kernels::entries::{Divisor, Widths};
+use crate::kernels::entries::Widths;
 use crate::kernels::limbs;
 use crate::kernels::tiles::{
     DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
@@ -36,8 +36,11 @@ pub struct LimbTiles {
     widths: Widths,
 }
 
-/// The pivots of a diagonal tile, ready for quotients.
-struct Pivots(Vec<Divisor>);
+/// A pivot, ready for quotients.
+type Reciprocal = crate::kernels::entries::Reciprocal<Box<[u64]>>;
+
+/// The pivots of a diagonal tile.
+struct Pivots(Vec<Reciprocal>);
 
 impl DiagonalData for Pivots {
     fn as_any(&self) -> &dyn std::any::Any {
@@ -133,7 +136,7 @@ impl TileEngine for LimbTiles {
     }
 
     fn diagonal_bytes(&self, cols: usize) -> u64 {
-        cols as u64 * Divisor::bytes(self.working_bits) + 64
+        cols as u64 * Reciprocal::bytes(self.working_bits) + 64
     }
 
     fn table_bytes(&self) -> u64 {
@@ -183,14 +186,14 @@ impl TileEngine for LimbTiles {
     fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
         let layout = self.layout(shape);
         let slots = &mut words[layout.operand_words()..];
-        let divisor = |(at, pivot): (usize, &Integer)| {
+        let reciprocal = |(at, pivot): (usize, &Integer)| {
             let (sign, limbs) = slots[layout.slot(at, at)..][..self.slot_words()].split_at_mut(1);
             sign[0] = u64::from(*pivot < 0);
             limbs.fill(0);
             limbs[..pivot.as_limbs().len()].copy_from_slice(pivot.as_limbs());
-            Divisor::new(pivot.as_limbs(), self.working_bits)
+            Reciprocal::boxed(pivot.as_limbs(), self.working_bits)
         };
-        Box::new(Pivots(pivots.iter().enumerate().map(divisor).collect()))
+        Box::new(Pivots(pivots.iter().enumerate().map(reciprocal).collect()))
     }
 
     fn update(

@@ -1,8 +1,8 @@
 //! Rows of a block of 8 columns on integers: what is left of each entry, its quotient by the pivot, roots of pivots.
 
-use super::LimbTiles;
+use super::{LimbTiles, Reciprocal};
 use crate::kernels::IntegerBlock;
-use crate::kernels::entries::{self, Divisor, Widths};
+use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
 use crate::kernels::tiles::FailedPivot;
 use crate::math::pivot::RowWeight;
@@ -20,15 +20,15 @@ pub struct Space<'s> {
 
 impl<'s> Space<'s> {
     /// Words that it takes.
-    pub fn words(widths: Widths) -> usize {
-        widths.rest + 2 * widths.entry + widths.quotient()
+    pub fn words(widths: Widths, working_bits: u32) -> usize {
+        widths.rest + 2 * widths.entry + entries::quotient_words(widths, working_bits)
     }
 
     /// Cut from the front of `scratch`, and what is left.
-    pub fn new(widths: Widths, scratch: &'s mut [u64]) -> (Space<'s>, &'s mut [u64]) {
+    pub fn new(widths: Widths, working_bits: u32, scratch: &'s mut [u64]) -> (Space<'s>, &'s mut [u64]) {
         let (rest, scratch) = scratch.split_at_mut(widths.rest);
         let (product, scratch) = scratch.split_at_mut(2 * widths.entry);
-        let (quotient, scratch) = scratch.split_at_mut(widths.quotient());
+        let (quotient, scratch) = scratch.split_at_mut(entries::quotient_words(widths, working_bits));
         (Space { rest, product, quotient }, scratch)
     }
 }
@@ -51,7 +51,7 @@ impl Rows<'_, '_> {
     }
 
     /// Finishes rows below the triangle `above` of the block, whose pivots are given: one for each weight.
-    pub fn solve(&mut self, slots: &mut [u64], (above, pivots): (&[u64], &[Divisor]), weights: &mut [RowWeight]) {
+    pub fn solve(&mut self, slots: &mut [u64], (above, pivots): (&[u64], &[Reciprocal]), weights: &mut [RowWeight]) {
         let row_words = self.row_words();
         for ((lane, row), weight) in slots.chunks_exact_mut(row_words).enumerate().zip(weights) {
             for col in 0..self.cols {
@@ -68,7 +68,7 @@ impl Rows<'_, '_> {
         &mut self,
         slots: &mut [u64],
         weights: &mut [RowWeight],
-        pivots: &mut Vec<Divisor>,
+        pivots: &mut Vec<Reciprocal>,
     ) -> Result<(), FailedPivot> {
         let (row_words, slot_words, first) = (self.row_words(), self.kernels.slot_words(), pivots.len());
         for (lane, weight) in weights.iter_mut().enumerate().take(self.cols) {
@@ -88,7 +88,7 @@ impl Rows<'_, '_> {
             match entries::root(rest, quotient).filter(|_| !negative) {
                 Some(root) => {
                     set(&mut slot[..slot_words], self.kernels.widths.entry, false, root);
-                    pivots.push(Divisor::new(root, self.kernels.working_bits));
+                    pivots.push(Reciprocal::boxed(root, self.kernels.working_bits));
                 }
                 None => {
                     let value = -Integer::from_digits(rest, Order::Lsf);
@@ -105,7 +105,7 @@ impl Rows<'_, '_> {
         &mut self,
         (lane, col): (usize, usize),
         row: &mut [u64],
-        (above, divisor): (&[u64], &Divisor),
+        (above, reciprocal): (&[u64], &Reciprocal),
         weight: &mut RowWeight,
     ) {
         let (slot_words, widths) = (self.kernels.slot_words(), self.kernels.widths);
@@ -118,7 +118,7 @@ impl Rows<'_, '_> {
         self.take_off((lane, col), slot, (before, products));
         let Space { rest, quotient, .. } = &mut *self.space;
         let negative = limbs::to_magnitude(rest) != (pivot[0] == 1);
-        let quotient = divisor.divide(rest, &pivot[1..=widths.entry], quotient);
+        let quotient = reciprocal.quotient(rest, &pivot[1..=widths.entry], quotient);
         weight.add_limbs(quotient, self.kernels.working_bits);
         let kept = if weight.is_rejected() { &[] } else { quotient };
         set(slot, widths.entry, negative, kept);

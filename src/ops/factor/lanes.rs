@@ -34,7 +34,7 @@ impl LaneLayout {
     pub fn words(&self) -> usize {
         let LaneLayout { lanes, widths, order, working_bits } = *self;
         let panels = order.div_ceil(LANES) * lanes.panel_words(order);
-        let quotient = Reciprocal::quotient_words(widths, working_bits);
+        let quotient = entries::quotient_words(widths, working_bits);
         panels + lanes.sum_words() + 2 * widths.rest + widths.entry + Reciprocal::words(working_bits) + quotient
     }
 
@@ -81,7 +81,7 @@ impl LaneLayout {
                     continue;
                 }
                 let negative = columns.reduce((row, col));
-                let quotient = reciprocal.quotient(columns.rest, space);
+                let quotient = reciprocal.quotient(columns.rest, pivot, space);
                 weight.add_limbs(quotient, working_bits);
                 let kept = if weight.is_rejected() { &[] } else { quotient };
                 columns.set((row, col), negative, kept);
