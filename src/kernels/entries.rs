@@ -298,7 +298,8 @@ mod tests {
                 let product = Integer::from(&value >> low) * reciprocal;
                 let exact = Integer::from(&value << point) / &pivot;
                 let off = (exact - product) >> (point - 64);
-                assert!(off >= 0 && off <= LIMB_QUOTIENT_WINDOW / 2, "{bits} bits, {length}: {off}");
+                let most = Integer::from(LIMB_QUOTIENT_WINDOW / 2);
+                assert!((Integer::ZERO..=most).contains(&off), "{bits} bits, {length}: {off}");
                 largest = largest.max(off.to_u64().unwrap());
             }
         }

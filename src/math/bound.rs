@@ -115,10 +115,10 @@ pub fn digit_sum_terms(digits: usize) -> usize {
 /// so that those of sums of eight parts are numbers of 32 bits.
 pub const DIGIT_LANE_BITS: u32 = 28;
 
-/// Most products of two numbers of `digits` balanced digits of `bits` bits, or of sums of `2^levels` such numbers, whose
-/// sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. What it held before is at most
-/// `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum, which takes the carries
-/// of the others, belongs to no product.
+/// Most products of two numbers of `digits` balanced digits of `bits` bits, or of sums of `2^levels` such numbers,
+/// whose sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. What it held before
+/// is at most `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum, which takes
+/// the carries of the others, belongs to no product.
 pub fn digit_lane_terms(bits: u32, levels: u32, digits: usize) -> usize {
     let room = (1u64 << 63) - (1 << (bits - 1)) - (1 << (64 - bits));
     (room >> (2 * bits - 2 + 2 * levels)) as usize / digits

@@ -1,8 +1,8 @@
 //! Karatsuba's scheme on digits: `(l + h B)(l' + h' B) = l l' + ((l + h)(l' + h') - l l' - h h') B + h h' B^2`.
 //!
-//! Where an integer lies that is cut in halves up to three times: part by part at the places that [`block_of`] names, with
-//! the sums of halves at the others. Source: A. Karatsuba and Y. Ofman, Multiplication of many-digital numbers by automatic
-//! computers, 1962.
+//! Where an integer lies that is cut in halves up to three times: part by part at the places that [`block_of`] names,
+//! with the sums of halves at the others. Source: A. Karatsuba and Y. Ofman, Multiplication of many-digital numbers by
+//! automatic computers, 1962.
 
 /// Most halvings.
 pub const MOST_LEVELS: u32 = 3;
@@ -10,8 +10,8 @@ pub const MOST_LEVELS: u32 = 3;
 /// Blocks of an integer that is halved most often.
 const MOST_BLOCKS: usize = 3usize.pow(MOST_LEVELS);
 
-/// The block in which the digits of a part of an integer lie: the binary digits of its number, in base 3. Two is the digit
-/// of a sum of halves.
+/// The block in which the digits of a part of an integer lie: the binary digits of its number, in base 3. Two is the
+/// digit of a sum of halves.
 const BLOCKS_OF_PARTS: [usize; 1 << MOST_LEVELS] = {
     let mut blocks = [0; 1 << MOST_LEVELS];
     let mut part = 1;
@@ -47,8 +47,8 @@ pub fn block_of(part: usize) -> usize {
 /// Fills in the blocks, of `length` numbers each, that are sums of others. Numbers may be garbage: of lanes that are
 /// not set yet.
 pub fn add(blocks: &mut [i32], length: usize) {
-    for block in 0..blocks.len() / length {
-        let below = BELOW[block] * length;
+    for (block, below) in BELOW.iter().enumerate().take(blocks.len() / length) {
+        let below = below * length;
         if below > 0 {
             let (before, sums) = blocks.split_at_mut(block * length);
             let (one, other) =

@@ -87,8 +87,9 @@ mod avx2 {
     /// The products of `D` digits of `x`, the first of them `from`, with all of `y`; there are `S = D + 1` sums.
     ///
     /// # Safety
-    /// The processor has AVX2; `y` has `stride` entries for each row but the last, and four times `digits` for that, `x`
-    /// at most three less in all, `sums` twice four times `digits`, and `from + D` is at most `digits`, which is even.
+    /// The processor has AVX2; `y` has `stride` entries for each row but the last, and four times `digits` for that,
+    /// `x` at most three less in all, `sums` twice four times `digits`, and `from + D` is at most `digits`, which is
+    /// even.
     #[target_feature(enable = "avx2")]
     unsafe fn add_group<const D: usize, const S: usize>(
         (x, y): (&[i32], &[i32]),
@@ -98,10 +99,9 @@ mod avx2 {
     ) {
         assert!(S == D + 1 && from + D <= digits);
         let mut place = sums.as_mut_ptr().wrapping_add(from * LANES).cast::<__m256i>();
-        // SAFETY: the processor has AVX2 (the caller's promise). The largest place read of `x` is
-        // `(rows - 1) stride + (from + D - 1) LANES`, of `y` `(rows - 1) stride + (second + 1) LANES + 3`; of `sums` the
-        // places `from + second + s <= digits + digits - 2 + 1` of four are read and written. All lie inside (the
-        // caller's promise).
+        // SAFETY: the processor has AVX2 (the caller's promise). The largest place read of `x` is `(rows - 1) stride +
+        // (from + D - 1) LANES`, of `y` `(rows - 1) stride + (second + 1) LANES + 3`; of `sums` the places `from +
+        // second + s <= digits + digits - 2 + 1` of four are read and written. All lie inside (the caller's promise).
         unsafe {
             // Sums move down by two places from one pair of digits of `y` to the next, and two more come.
             let mut own = [_mm256_setzero_si256(); S];
@@ -178,8 +178,8 @@ mod avx2 {
         store(&mut sums[digits], up);
     }
 
-    /// Puts the sums of products of two halves and of their sums together, `digits` numbers each, the last in the place of
-    /// triple `part`; the result goes to the place of pair `part`.
+    /// Puts the sums of products of two halves and of their sums together, `digits` numbers each, the last in the
+    /// place of triple `part`; the result goes to the place of pair `part`.
     ///
     /// Differences wrap where sums have been carried: what comes of them is small again (docs/ALGORITHM.md).
     #[inline]

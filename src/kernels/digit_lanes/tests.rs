@@ -114,7 +114,8 @@ fn sums_of_many_rows_keep_their_highest_bits() {
     for (lane, count) in [(0, rows as i64), (1, 2 - rows as i64)] {
         let mut got = vec![0; 3];
         lanes.sum(&sums, lane, &mut got);
-        let want = Integer::from(Integer::from(count) << 104).modulo(&(Integer::from(1) << 192));
+        let square: Integer = Integer::from(count) << 104;
+        let want = square.modulo(&(Integer::from(1) << 192));
         assert_eq!(got, limbs(&want, 3), "lane {lane}");
     }
 }

@@ -36,8 +36,8 @@ pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) 
     if ctx.forced_kernel().is_some() || ctx.devices().family.is_some() {
         return Path::Planes(ctx.threads());
     }
-    // Three or four planes of the narrower primes do the work of one, and small matrix products have their own overhead:
-    // measured with 16-bit residues on a Zen 3, from 4 columns at 256 bits to 64 at 1500.
+    // Three or four planes of the narrower primes do the work of one, and small matrix products have their own
+    // overhead: measured with 16-bit residues on a Zen 3, from 4 columns at 256 bits to 64 at 1500.
     let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 4.3 };
     let planes = slowdown * plane_nanoseconds(size, operand_bits);
     // Where there are IFMA instructions, planes were measured against limbs.
