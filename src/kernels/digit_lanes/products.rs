@@ -74,9 +74,13 @@ mod avx2 {
                 ($($count:literal $sums:literal)*) => {
                     match digits - from {
                         // SAFETY: the processor has AVX2, and the lengths are those that were asserted.
-                        $($count => unsafe { add_group::<$count, $sums>((x, y), (rows, stride), (digits, from), sums) },)*
+                        $($count => unsafe {
+                            add_group::<$count, $sums>((x, y), (rows, stride), (digits, from), sums);
+                        })*
                         // SAFETY: as above.
-                        _ => unsafe { add_group::<10, 11>((x, y), (rows, stride), (digits, from), sums) },
+                        _ => unsafe {
+                            add_group::<10, 11>((x, y), (rows, stride), (digits, from), sums);
+                        }
                     }
                 };
             }
