@@ -290,6 +290,11 @@ impl Context {
         }
     }
 
+    /// Bytes of the tables that the engines of earlier calls keep: beside what a step takes that uses none of them.
+    pub(crate) fn kept_table_bytes(&self) -> u64 {
+        self.kept.tables.engines.bytes(|engine| engine.table_bytes())
+    }
+
     /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.
     ///
     /// With devices, the first of them runs the updates, and `kernel` the rest.

@@ -33,6 +33,11 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         Ok(made)
     }
 
+    /// The bytes of all values.
+    pub fn bytes(&self, of: impl Fn(&V) -> u64) -> u64 {
+        self.lock().iter().map(|(_, value)| of(value)).sum()
+    }
+
     /// [`KeyedCache::get_or_make`] where a new value takes the place of all others, which are given back before it is
     /// made.
     ///

@@ -58,7 +58,7 @@ fn run_direct(
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let summed = matches!(scaled.entrywise.singles, Singles::All);
     let plan = if summed { direct::plan_entries } else { direct::plan }(ctx, &request(problem, bits))?;
-    workspace.trim(ctx.memory(), &needs(&plan));
+    workspace.trim(ctx.holding(ctx.kept_table_bytes()).memory(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     if !summed {
         direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
@@ -301,7 +301,8 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
                 let product = plan_widened(ctx, &request(problem, problem.scaled_bits()), even);
                 larger_refusal(Err(refusal), product)?;
             }
-            workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
+            let beside = ctx.holding(ctx.kept_table_bytes()).memory();
+            workspace.trim(beside, &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
             let Workspace { left_shifts, right_shifts, .. } = workspace;
             let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
             let entrywise = entrywise::choose(&walkers, &terms(problem, &blocks, (left_shifts, right_shifts)))?;
