@@ -1,11 +1,10 @@
 //! Cholesky factorisations from file to file, against those in memory.
 
-use super::{damage, groups};
+use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
 use crate::common::{forced, kernel_names, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::storage::Caching;
@@ -170,17 +169,9 @@ fn a_run_that_is_begun_again_goes_on_and_ends_with_the_same_bytes() {
         let least = case.least_limit(&Context::builder().threads(3).build().unwrap(), &options);
         let mut found = Vec::new();
         for round in 0..40 {
-            let calls = Arc::new(AtomicU64::new(0));
-            let (most, seen) = (3 + (seed * 7 + round) % 11, calls.clone());
-            let ctx = Context::builder()
-                .threads(1 + (round % 3) as usize)
-                .memory_bytes(least * (1 + round % 2) + (round % 5) * (least / 3))
-                .progress(move |progress| {
-                    let stop = progress.phase == "factor" && seen.fetch_add(1, Ordering::Relaxed) >= most;
-                    !stop || round > 30
-                })
-                .build()
-                .unwrap();
+            let most = if round > 30 { u64::MAX } else { 3 + (seed * 7 + round) % 11 };
+            let limit = least * (1 + round % 2) + (round % 5) * (least / 3);
+            let ctx = ended_after(most, "factor", (1 + (round % 3) as usize, limit));
             match case.run(&ctx, &options) {
                 Ok(report) => {
                     found.push(report.disk.tiles_found);

@@ -1,13 +1,11 @@
 //! Cholesky factorisations of doubles from file to file, against those in memory: the same bits.
 
 use super::cholesky::options;
-use super::{damage, groups};
+use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
 use crate::common::seeds;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::advanced::tile::RankGrid;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{Team, TeamOptions};
@@ -210,17 +208,9 @@ fn a_run_that_is_begun_again_goes_on_and_ends_with_the_same_bits() {
         let least = case.least_limit(&context(3), &options);
         let mut found = None;
         for round in 0..40 {
-            let calls = Arc::new(AtomicU64::new(0));
-            let (most, seen) = (3 + (seed * 7 + round) % 11, calls.clone());
-            let ctx = Context::builder()
-                .threads(1 + (round % 3) as usize)
-                .memory_bytes(least + (round % 5) * (least / 60))
-                .progress(move |progress| {
-                    let stop = progress.phase == "factor" && seen.fetch_add(1, Ordering::Relaxed) >= most;
-                    !stop || round > 30
-                })
-                .build()
-                .unwrap();
+            let most = if round > 30 { u64::MAX } else { 3 + (seed * 7 + round) % 11 };
+            let limit = least + (round % 5) * (least / 60);
+            let ctx = ended_after(most, "factor", (1 + (round % 3) as usize, limit));
             match case.run(&ctx, &options) {
                 Ok(report) => {
                     found = Some(report.disk.tiles_found);

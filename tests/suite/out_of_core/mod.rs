@@ -11,6 +11,9 @@ mod verify;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::Context;
 
 /// The groups of a storage directory, in the order of their names.
 fn groups(folder: &Path) -> Vec<PathBuf> {
@@ -18,6 +21,14 @@ fn groups(folder: &Path) -> Vec<PathBuf> {
     let mut groups = files.filter(|path| path.extension().is_some_and(|ending| ending == "group")).collect::<Vec<_>>();
     groups.sort();
     groups
+}
+
+/// A context whose progress ends a call after so many reports of a phase.
+fn ended_after(most: u64, phase: &'static str, (threads, limit): (usize, u64)) -> Context {
+    let seen = Arc::new(AtomicU64::new(0));
+    let told =
+        move |progress: sunzi::Progress| !(progress.phase == phase && seen.fetch_add(1, Ordering::Relaxed) >= most);
+    Context::builder().threads(threads).memory_bytes(limit).progress(told).build().unwrap()
 }
 
 /// Cuts a group, or flips a bit of its header or of an object, as the seed says.

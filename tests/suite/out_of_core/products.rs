@@ -1,11 +1,9 @@
 //! Products from file to file, against those in memory.
 
-use super::{damage, groups};
+use super::{damage, ended_after, groups};
 use crate::common::{Kind, forced, kernel_names, matrix, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::advanced::storage::Caching;
 use sunzi::distributed::Team;
 use sunzi::io::{self, Symmetry, WriteOptions};
@@ -259,17 +257,9 @@ fn a_run_that_is_begun_again_goes_on_and_ends_with_the_same_bytes() {
         let (least, most) = case.limits(&base, &options(16));
         let mut found = Vec::new();
         for round in 0..60 {
-            let calls = Arc::new(AtomicU64::new(0));
-            let (last, seen) = (20 + (seed * 7 + round * 5) % 60, calls.clone());
-            let ctx = Context::builder()
-                .threads(1 + (round % 3) as usize)
-                .memory_bytes(least + (most - least) * (round % 4) / 8 + 40_000)
-                .progress(move |progress| {
-                    let stop = progress.phase == "reconstruct" && seen.fetch_add(1, Ordering::Relaxed) >= last;
-                    !stop || round > 50
-                })
-                .build()
-                .unwrap();
+            let most_reports = if round > 50 { u64::MAX } else { 20 + (seed * 7 + round * 5) % 60 };
+            let limit = least + (most - least) * (round % 4) / 8 + 40_000;
+            let ctx = ended_after(most_reports, "reconstruct", (1 + (round % 3) as usize, limit));
             match case.run(&ctx, &options(16)) {
                 Ok(report) => {
                     found.push(report.disk.tiles_found);

@@ -1,11 +1,9 @@
 //! Factorisations above the disks of several ranks.
 
 use super::cholesky::{Case, options};
-use super::{damage, groups};
+use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
 use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::advanced::tile::RankGrid;
 use sunzi::comm::Transport;
 use sunzi::comm::local;
@@ -69,18 +67,11 @@ fn ranks_that_were_ended_go_on_also_in_other_numbers() {
     let base = Context::builder().threads(2).build().unwrap();
     let mut found = Vec::new();
     for round in 0..40 {
-        let calls = Arc::new(AtomicU64::new(0));
-        let (most, seen, ranks) = (2 + round * 7 % 11, calls.clone(), [4, 4, 2, 3][round as usize % 4]);
+        let ranks = [4, 4, 2, 3][round as usize % 4];
         let least = least_limit(&case, ranks, &base, &options);
-        let ctx = Context::builder()
-            .threads(1 + (round % 2) as usize)
-            .memory_bytes(least + (round % 3) * (least / 20))
-            .progress(move |progress| {
-                let stop = progress.phase == "factor" && seen.fetch_add(1, Ordering::Relaxed) >= most;
-                !stop || round > 30
-            })
-            .build()
-            .unwrap();
+        let most = if round > 30 { u64::MAX } else { 2 + round * 7 % 11 };
+        let limit = least + (round % 3) * (least / 20);
+        let ctx = ended_after(most, "factor", (1 + (round % 2) as usize, limit));
         let outcomes = run(&case, ranks, &ctx, &options);
         if outcomes.iter().all(Result::is_ok) {
             found.push(outcomes[0].as_ref().unwrap().disk.tiles_found);

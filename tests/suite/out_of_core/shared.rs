@@ -2,13 +2,11 @@
 
 use super::products::{self, Product};
 use super::solve::{self, BITS, context, triangle};
-use super::{damage, groups};
+use super::{damage, ended_after, groups};
 use crate::common::Kind;
 use crate::common::definite::integer_gram;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{Team, TeamOptions};
 use sunzi::out_of_core::{self, OutOfCoreProductOptions, OutOfCoreProductReport, OutOfCoreSolveOptions, SolvePaths};
@@ -94,14 +92,6 @@ fn all_ranks_share_a_product() {
     }
 }
 
-/// Progress ends the first attempts after some reports.
-fn ended_after(most: u64, phase: &'static str, limit: u64) -> Context {
-    let seen = Arc::new(AtomicU64::new(0));
-    let told =
-        move |progress: sunzi::Progress| !(progress.phase == phase && seen.fetch_add(1, Ordering::Relaxed) >= most);
-    Context::builder().threads(1).memory_bytes(limit).progress(told).build().unwrap()
-}
-
 #[test]
 fn products_that_were_ended_go_on_also_on_other_numbers_of_ranks() {
     let product = Product { a: PLAIN, b: Some(PLAIN), precision_bits: 120 };
@@ -112,7 +102,7 @@ fn products_that_were_ended_go_on_also_on_other_numbers_of_ranks() {
         let ranks = [4, 4, 2, 3, 1][round as usize % 5];
         let least = least(multiply(&case, ranks, &context(1).with_memory_bytes(Some(1)), &options));
         // A kernel with many primes has many steps before the first tiles.
-        let ctx = ended_after(if round > 30 { u64::MAX } else { 2 + round * 7 }, "product", least);
+        let ctx = ended_after(if round > 30 { u64::MAX } else { 2 + round * 7 }, "product", (1, least));
         let outcomes = multiply(&case, ranks, &ctx, &options);
         if outcomes.iter().all(Result::is_ok) {
             found.extend(outcomes.iter().map(|outcome| outcome.as_ref().unwrap().disk.tiles_found));
@@ -187,7 +177,7 @@ fn a_factorisation_and_a_solve_are_those_of_memory_and_go_on() {
         })
     };
     let least = least(call(&context(1).with_memory_bytes(Some(1)), 4));
-    let ended = call(&ended_after(3, "solve", least + least / 2), 4);
+    let ended = call(&ended_after(3, "solve", (1, least + least / 2)), 4);
     assert!(ended.iter().all(|outcome| matches!(outcome, Err(Error::Cancelled))), "{ended:?}");
     for (ranks, is_found) in [(3, true), (4, true)] {
         for outcome in call(&context(1).with_memory_bytes(Some(2 * least)), ranks) {
