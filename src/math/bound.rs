@@ -119,7 +119,7 @@ pub const DIGIT_LANE_BITS: u32 = 28;
 /// whose sums fit signed 64 bits: each adds at most `digits * 2^(2 bits - 2 + 2 levels)` to one. What it held before
 /// is at most `2^(bits - 1)`, and carries of at most `2^(63 - bits)` come on top at the end; the last sum, which takes
 /// the carries of the others, belongs to no product.
-pub fn digit_lane_terms(bits: u32, levels: u32, digits: usize) -> usize {
+pub const fn digit_lane_terms(bits: u32, levels: u32, digits: usize) -> usize {
     let room = (1u64 << 63) - (1 << (bits - 1)) - (1 << (64 - bits));
     (room >> (2 * bits - 2 + 2 * levels)) as usize / digits
 }

@@ -15,7 +15,6 @@ mod products;
 use crate::math::bound::{DIGIT_LANE_BITS, digit_lane_terms};
 use bytemuck::{cast_slice, cast_slice_mut};
 use halves::MOST_LEVELS;
-use std::ops::RangeInclusive;
 
 /// Columns of a panel.
 pub const LANES: usize = 4;
@@ -23,8 +22,8 @@ pub const LANES: usize = 4;
 /// Largest number of digits: longer integers are multiplied faster by others.
 const MOST_DIGITS: usize = 160;
 
-/// Bits of a digit: fewer where more products are to be summed between carries.
-const BITS: RangeInclusive<u32> = 24..=DIGIT_LANE_BITS;
+/// Fewest bits of a digit: fewer than the most where more products are to be summed between carries.
+const LEAST_BITS: u32 = 24;
 
 /// Rows for which integers are cut as is best.
 const USUAL_ROWS: usize = 16;
@@ -34,6 +33,20 @@ const LEAST_TERMS: usize = 4;
 
 /// Limbs of as many digits, and one that may be read beyond them.
 const MOST_LIMBS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / 64 + 2;
+
+/// Bits from one length of integers to the next that is cut in a way of its own.
+const STEP_BITS: u32 = 16;
+
+/// How integers of so many steps are cut. Made by the compiler: the smallest products take less time than the choice.
+static BEST: [Option<DigitLanes>; MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1] = {
+    let mut best = [None; MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1];
+    let mut steps = 0;
+    while steps < best.len() {
+        best[steps] = DigitLanes::best(steps as u32 * STEP_BITS);
+        steps += 1;
+    }
+    best
+};
 
 /// How integers of one length lie in digits.
 #[derive(Clone, Copy, Debug)]
@@ -54,28 +67,49 @@ impl DigitLanes {
         if !products::has_instructions() {
             return None;
         }
-        let ways = (0..=MOST_LEVELS).flat_map(|levels| BITS.rev().map(move |digit| (levels, digit)));
-        let ways = ways.filter_map(|(levels, digit)| DigitLanes::with(bits, levels, digit));
-        ways.min_by(|one, other| one.nanoseconds(USUAL_ROWS).total_cmp(&other.nanoseconds(USUAL_ROWS)))
+        *BEST.get(bits.div_ceil(STEP_BITS) as usize)?
+    }
+
+    /// The way to cut integers of so many bits that costs least for [`USUAL_ROWS`].
+    const fn best(bits: u32) -> Option<DigitLanes> {
+        let mut best: Option<DigitLanes> = None;
+        let mut levels = 0;
+        while levels <= MOST_LEVELS {
+            let mut digit = DIGIT_LANE_BITS;
+            while digit >= LEAST_BITS {
+                if let Some(lanes) = DigitLanes::with(bits, levels, digit) {
+                    let is_better = match best {
+                        Some(other) => lanes.nanoseconds(USUAL_ROWS) < other.nanoseconds(USUAL_ROWS),
+                        None => true,
+                    };
+                    if is_better {
+                        best = Some(lanes);
+                    }
+                }
+                digit -= 1;
+            }
+            levels += 1;
+        }
+        best
     }
 
     /// With digits of `digit` bits and so many halvings; `None` where sums would not fit.
-    fn with(bits: u32, levels: u32, digit: u32) -> Option<DigitLanes> {
+    const fn with(bits: u32, levels: u32, digit: u32) -> Option<DigitLanes> {
         // The largest number of n balanced digits is 2^(n digit - 1) - 1 at least, but for the digits below the first.
         let least = (bits + 2).div_ceil(digit) as usize;
         let block = least.div_ceil(1 << levels).next_multiple_of(2);
         let terms = digit_lane_terms(digit, levels, block);
         let fits = block << levels <= MOST_DIGITS && terms >= LEAST_TERMS;
-        fits.then_some(DigitLanes { bits: digit, levels, block, terms })
+        if fits { Some(DigitLanes { bits: digit, levels, block, terms }) } else { None }
     }
 
     /// Estimate for the products of a column with a panel of so many rows, fitted to measurements from 128 to 2080 bits
     /// on a Zen 3.
-    pub fn nanoseconds(&self, rows: usize) -> f64 {
+    pub const fn nanoseconds(&self, rows: usize) -> f64 {
         let (block, digits, rows) = (self.block as f64, self.digits() as f64, rows as f64);
         let each_row = block * (0.2 * (block + 2.0) + 7.0 / self.terms as f64);
         let once = 30.0 + 8.0 * block;
-        let halvings = f64::from(self.levels + 1);
+        let halvings = (self.levels + 1) as f64;
         self.blocks() as f64 * (rows * each_row + once) + 5.0 * digits * halvings
     }
 
@@ -85,12 +119,12 @@ impl DigitLanes {
     }
 
     /// Digits of an integer.
-    pub fn digits(&self) -> usize {
+    pub const fn digits(&self) -> usize {
         self.block << self.levels
     }
 
     /// Blocks of digits: those of an integer and of the sums of its halves.
-    fn blocks(&self) -> usize {
+    const fn blocks(&self) -> usize {
         3usize.pow(self.levels)
     }
 
@@ -188,8 +222,8 @@ impl DigitLanes {
 }
 
 /// For each number of bits, from the largest down, the number that has half the base in every digit.
-const OFFSETS: [[u64; MOST_LIMBS]; (DIGIT_LANE_BITS - 24 + 1) as usize] = {
-    let mut offsets = [[0; MOST_LIMBS]; (DIGIT_LANE_BITS - 24 + 1) as usize];
+const OFFSETS: [[u64; MOST_LIMBS]; (DIGIT_LANE_BITS - LEAST_BITS + 1) as usize] = {
+    let mut offsets = [[0; MOST_LIMBS]; (DIGIT_LANE_BITS - LEAST_BITS + 1) as usize];
     let mut index = 0;
     while index < offsets.len() {
         let bits = DIGIT_LANE_BITS as usize - index;

@@ -4,7 +4,7 @@
 pub fn has_instructions() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        is_x86_feature_detected!("avx2")
+        crate::math::processor::processor_has!(Avx2: "avx2")
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
