@@ -1,7 +1,7 @@
 //! Runs a product: norms, plan, the direct path or the planes, the result and its report.
 
 use crate::comm::window::NodeWindow;
-use crate::context::{Context, Workspace, WorkspaceNeeds};
+use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::distribution::team::Ranks;
@@ -58,7 +58,7 @@ fn run_direct(
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let summed = matches!(scaled.entrywise.singles, Singles::All);
     let plan = if summed { direct::plan_entries } else { direct::plan }(ctx, &request(problem, bits))?;
-    workspace.trim(ctx.holding(ctx.kept_table_bytes()).memory(), &needs(&plan));
+    workspace.trim(beside_tables(ctx), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     if !summed {
         direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
@@ -249,6 +249,14 @@ impl Scaled {
     }
 }
 
+/// The limit for a step that uses none of the tables that earlier calls have left.
+fn beside_tables(ctx: &Context) -> MemoryBudget {
+    match ctx.memory_bytes() {
+        Some(_) => ctx.memory().holding(ctx.kept_table_bytes()),
+        None => ctx.memory(),
+    }
+}
+
 /// Bytes while the bits of entrywise accuracy are chosen: the result may be there already.
 fn choice_bytes(problem: &Problem<'_>) -> u64 {
     let (rows, cols) = problem.result_shape();
@@ -301,8 +309,7 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
                 let product = plan_widened(ctx, &request(problem, problem.scaled_bits()), even);
                 larger_refusal(Err(refusal), product)?;
             }
-            let beside = ctx.holding(ctx.kept_table_bytes()).memory();
-            workspace.trim(beside, &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
+            workspace.trim(beside_tables(ctx), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
             let Workspace { left_shifts, right_shifts, .. } = workspace;
             let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
             let entrywise = entrywise::choose(&walkers, &terms(problem, &blocks, (left_shifts, right_shifts)))?;
