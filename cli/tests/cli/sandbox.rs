@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 use tempfile::TempDir;
+
+/// No command of these tests takes as long on any machine: what does hangs.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -46,8 +51,23 @@ impl Sandbox {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
+    /// Waits for a command to end; one that hangs is killed, and the test fails with what its threads were doing.
     pub fn finish(&self, child: Child) -> Output {
+        let process = child.id();
+        let (ended, end) = channel::<()>();
+        let watch = std::thread::spawn(move || {
+            let hangs = end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+            hangs.then(|| {
+                let threads = threads_of(process);
+                let _ = Command::new("kill").args(["-KILL", &process.to_string()]).status();
+                threads
+            })
+        });
         let output = child.wait_with_output().unwrap();
+        drop(ended);
+        if let Some(threads) = watch.join().unwrap() {
+            panic!("a command hangs: {threads}, {output:?}");
+        }
         Output {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -107,6 +127,19 @@ impl Sandbox {
         names.sort();
         names
     }
+}
+
+/// The command line of a process, and for each of its threads the name and where in the kernel it waits, where the
+/// system tells them.
+fn threads_of(process: u32) -> String {
+    let folder = PathBuf::from(format!("/proc/{process}"));
+    let line = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+    let mut told = String::from_utf8_lossy(&line).replace('\0', " ");
+    for thread in std::fs::read_dir(folder.join("task")).into_iter().flatten().flatten() {
+        let read = |name: &str| std::fs::read_to_string(thread.path().join(name)).unwrap_or_default();
+        told += &format!("; {} waits in {}", read("comm").trim(), read("wchan"));
+    }
+    told
 }
 
 /// The least limit in bytes that a refusal names, as `22 MiB (23068672 bytes)` or as `1000 bytes`.

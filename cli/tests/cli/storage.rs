@@ -51,7 +51,7 @@ fn wait_for_tiles(sandbox: &Sandbox, child: &mut Child) {
 fn kill_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
     let start = Instant::now();
     sandbox.run(line);
-    let whole = start.elapsed();
+    let mut whole = start.elapsed();
     check(sandbox, expected);
     std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
     let (mut kills, mut resumes, mut inside) = (0, 0, 0);
@@ -63,6 +63,9 @@ fn kill_and_go_on(sandbox: &Sandbox, line: &str, expected: &str) {
         if child.try_wait().unwrap().is_none() {
             child.kill().unwrap();
             kills += 1;
+        } else {
+            // The run that was timed had less of the machine than this one: later kills would never come in time.
+            whole = whole.mul_f64(0.9);
         }
         sandbox.finish(child);
         inside += u32::from(has_begun_a_write(sandbox));
