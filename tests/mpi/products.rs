@@ -11,7 +11,8 @@ use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
-    DistMatrix, DistOptions, RankGrid, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk, trsm,
+    DistMatrix, DistOptions, RankGrid, Team, TeamOptions, cholesky, even_share, gemm, scatter_rows, solve, syrk,
+    trsm_with,
 };
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, TrsmOptions, Uplo, gemm_with, syrk_with};
@@ -149,8 +150,9 @@ fn solves(rank: MpiRank) {
         assert!(got.is_none_or(|got| got == one.solve(&ctx, &b, 200).unwrap()), "{cols} columns");
         assert_eq!(solved.gathered_columns, if cols == 5 { 5 } else { 0 });
         for op in [Op::NoTranspose, Op::Transpose] {
-            let got = trsm(&ctx, &team, &factor, &right, 200, op).unwrap().solution.gather(&rank, 0).unwrap();
             let options = TrsmOptions::new().op(op);
+            let solved = trsm_with(&ctx, &team, &factor, &right, 200, &options).unwrap();
+            let got = solved.solution.gather(&rank, 0).unwrap();
             assert!(
                 got.is_none_or(|got| got == sunzi::trsm_with(&ctx, one.factor(), &b, 200, &options).unwrap().result)
             );

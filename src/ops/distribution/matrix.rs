@@ -3,8 +3,8 @@
 use crate::comm::{Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
+use crate::matrix::Matrix;
 use crate::matrix::mirror::{Workers, mirror};
-use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::place::{Place, receive, send, store, unpack};
 use crate::plan::BLOCK;
 use crate::tile::{TileId, TileMap};
@@ -72,21 +72,6 @@ impl DistMatrix {
         on_diagonal.for_each(|(_, tile)| mirror(tile.view_mut(), uplo, Workers::One));
         self.symmetric = true;
         Ok(self)
-    }
-
-    /// Where in the matrix a tile stands, and the tile as it stands there: once, or for a symmetric matrix also
-    /// transposed on the other side of the diagonal.
-    pub(crate) fn images<'m>(&self, id: TileId, tile: &'m Matrix) -> impl Iterator<Item = (Place, MatrixView<'m>)> {
-        let views = [tile.view(), tile.transposed()];
-        self.places(id).zip(views)
-    }
-
-    /// The places of [`DistMatrix::images`].
-    pub(crate) fn places(&self, id: TileId) -> impl Iterator<Item = Place> + use<> {
-        let place = Place::of_tile(&self.map, id);
-        let other = Place { rows: place.cols.clone(), cols: place.rows.clone() };
-        let mirrored = (self.symmetric && id.row != id.col).then_some(other);
-        std::iter::once(place).chain(mirrored)
     }
 
     /// The rank whose part this is.

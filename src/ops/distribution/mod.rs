@@ -4,6 +4,7 @@
 
 pub(crate) mod matrix;
 pub(crate) mod place;
-mod redistribute;
+pub(crate) mod redistribute;
 pub(crate) mod slices;
 pub(crate) mod team;
+mod travel;

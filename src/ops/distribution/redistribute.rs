@@ -1,59 +1,41 @@
 //! The same matrix in other tiles, over another grid of ranks, or as one triangle of it.
 
-use crate::comm::{Incoming, Outgoing, Reduction, Transport, agree, agreed};
+use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
-use crate::matrix::{Matrix, Uplo};
+use crate::math::float::limbs_for;
+use crate::matrix::{Matrix, MatrixView, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::place::{Place, pack, unpack};
-use crate::tile::{TileId, TileMap};
+use crate::ops::distribution::travel::{LocalSource, LocalTarget, Moved, Source, Target, Travel, read_run, write_run};
+use crate::tile::{Distribution, TileId, TileMap};
 use std::ops::Range;
 
-/// Two distributions of one matrix.
-struct Route {
-    from: TileMap,
-    to: TileMap,
-    /// Whether entry `(i, j)` comes from `(j, i)`.
-    flipped: bool,
+/// The tiles of a rank, or those of the transpose.
+struct TileSource<'a> {
+    matrix: &'a DistMatrix,
+    transposed: bool,
 }
 
-/// Entries that a tile of the old distribution gives to one of the new.
-struct Piece {
-    source: TileId,
-    target: TileId,
-    /// Within the source, transposed where the route is flipped.
-    in_source: Place,
-    in_target: Place,
+impl Source for TileSource<'_> {
+    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+        let size = self.matrix.map().tile_size;
+        let (row, col_tile) = (rows.start / size, col / size);
+        let id = if self.transposed { TileId { row: col_tile, col: row } } else { TileId { row, col: col_tile } };
+        let tile = self.matrix.tile(id).expect("runs lie within own tiles");
+        let view = if self.transposed { tile.transposed() } else { tile.view() };
+        let first = rows.start % size;
+        read_run(&view, first..first + rows.len(), col % size, width, words);
+    }
 }
 
-impl Route {
-    /// All pieces of some columns of tiles of the new distribution: in the same order on every rank.
-    fn pieces(&self, cols: Range<usize>) -> impl Iterator<Item = Piece> + '_ {
-        let targets = cols.flat_map(|col| self.to.tile_rows_of(col).map(move |row| TileId { row, col }));
-        targets.flat_map(move |target| {
-            let outer = Place::of_tile(&self.to, target);
-            self.sources(&outer).map(move |source| {
-                let place = self.source_place(source);
-                let common = outer.intersect(&place);
-                Piece { source, target, in_source: common.within(&place), in_target: common.within(&outer) }
-            })
-        })
-    }
+/// The tiles of a rank, to be filled.
+struct TileTarget<'a>(&'a mut DistMatrix);
 
-    /// The tiles of the old distribution that have entries of `place`.
-    fn sources<'r>(&'r self, place: &Place) -> impl Iterator<Item = TileId> + use<'r> {
-        let (rows, cols) = if self.flipped { (&place.cols, &place.rows) } else { (&place.rows, &place.cols) };
-        let size = self.from.tile_size;
-        let (rows, cols) = (rows.start / size..rows.end.div_ceil(size), cols.start / size..cols.end.div_ceil(size));
-        cols.flat_map(move |col| {
-            let exist = self.from.tile_rows_of(col);
-            (rows.start.max(exist.start)..rows.end.min(exist.end)).map(move |row| TileId { row, col })
-        })
-    }
-
-    /// Where the entries of an old tile lie in the matrix.
-    fn source_place(&self, source: TileId) -> Place {
-        let Place { rows, cols } = Place::of_tile(&self.from, source);
-        if self.flipped { Place { rows: cols, cols: rows } } else { Place { rows, cols } }
+impl Target for TileTarget<'_> {
+    fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]) {
+        let size = self.0.map().tile_size;
+        let id = TileId { row: rows.start / size, col: col / size };
+        let tile = self.0.tile_mut(id).expect("runs that come are for own tiles");
+        write_run(tile, rows.start % size, col % size, words);
     }
 }
 
@@ -64,8 +46,7 @@ impl DistMatrix {
     /// One triangle made of the other is that of a symmetric matrix: the entries are transposed. A whole matrix made of
     /// a triangle has zeros elsewhere, or the mirror image where it is symmetric ([`DistMatrix::is_symmetric`]); a
     /// triangle made of a whole matrix leaves the other out.
-    /// Memory: the new tiles; at a time, messages for one of this rank's columns of them, and with what it has for such
-    /// a column of every other rank. Each entry travels once.
+    /// Memory: the new tiles, and messages of about 8 MiB to and from this rank. Each entry travels once.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] for a map of another shape; [`Error::InvalidArgument`] for a grid of more ranks than
@@ -73,25 +54,89 @@ impl DistMatrix {
     /// [`Error::OutOfMemory`], [`Error::Transport`]; on every rank.
     pub fn redistribute(&self, group: &dyn Transport, map: TileMap) -> Result<DistMatrix> {
         self.check_group(group)?;
-        check_alike(group, &map)?;
-        let from = *self.map();
-        check_map(group, &from, &map)?;
         let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), self.precision_bits()))?;
-        let flipped = from.triangle.is_some() && map.triangle.is_some() && from.triangle != map.triangle;
-        let mirrored = self.is_symmetric() && map.triangle.is_none();
-        for flipped in std::iter::once(flipped).chain(mirrored.then_some(true)) {
-            let route = Route { from, to: map, flipped };
-            // A column of tiles for each column of the new grid: every rank receives at a time.
-            for start in (0..map.tile_cols()).step_by(map.grid.cols) {
-                let cols = start..(start + map.grid.cols).min(map.tile_cols());
-                self.send_columns(group, &route, cols, &mut target)?;
-            }
-        }
-        if let (None, Some(uplo)) = (from.triangle, map.triangle) {
-            let on_diagonal = target.tiles_mut().iter_mut().filter(|(id, _)| id.row == id.col);
-            on_diagonal.for_each(|(_, tile)| clear_outside(tile, uplo));
-        }
+        let to = Distribution::of_tiles(&map);
+        self.travel(group, false, (&to, map.triangle), &mut TileTarget(&mut target))?;
         if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
+    }
+
+    /// The transpose as `map` distributes it, whole or one triangle of it. Collective; memory and errors as
+    /// [`DistMatrix::redistribute`].
+    ///
+    /// # Errors
+    /// As [`DistMatrix::redistribute`].
+    pub fn transposed(&self, group: &dyn Transport, map: TileMap) -> Result<DistMatrix> {
+        self.check_group(group)?;
+        let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), self.precision_bits()))?;
+        let to = Distribution::of_tiles(&map);
+        self.travel(group, true, (&to, map.triangle), &mut TileTarget(&mut target))?;
+        if self.is_symmetric() && map.triangle.is_some() { target.into_symmetric() } else { Ok(target) }
+    }
+
+    /// This rank's part of the matrix as `distribution` deals it out, in the order of the indices. Collective.
+    ///
+    /// What lies outside a triangle is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
+    /// Memory: the part, and messages of about 8 MiB to and from this rank. Each entry travels once to each rank that
+    /// has it.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::redistribute`], and [`Error::InvalidArgument`] as [`Distribution::check`]; on every rank.
+    pub fn to_local(&self, group: &dyn Transport, distribution: &Distribution) -> Result<Matrix> {
+        self.check_group(group)?;
+        agree(group, distribution.check(group.size()))?;
+        let (rows, cols) = distribution.local_shape(group.rank());
+        let mut local = agreed(group, Matrix::zeros(rows, cols, self.precision_bits()))?;
+        self.travel(group, false, (distribution, None), &mut LocalTarget { distribution, local: &mut local })?;
+        Ok(local)
+    }
+
+    /// The matrix of which each rank passes its part in `local`, as `distribution` deals it out, in tiles. Collective.
+    ///
+    /// Where the map names a triangle, that one is read, and the result is a triangle: see
+    /// [`DistMatrix::into_symmetric`]. It has the largest precision of all ranks' parts. Where several ranks have an
+    /// entry, one of them gives it. For a matrix whose transpose is wanted, pass [`Distribution::transposed`] and the
+    /// transposed view. Memory: as [`DistMatrix::redistribute`].
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] for a part of another shape; else as [`DistMatrix::to_local`].
+    pub fn from_local<'m>(
+        group: &dyn Transport,
+        distribution: &Distribution,
+        local: impl Into<MatrixView<'m>>,
+        map: TileMap,
+    ) -> Result<DistMatrix> {
+        let local = local.into();
+        let precision_bits = check_local(group, distribution, &local)?;
+        let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
+        let width = limbs_for(precision_bits);
+        let to = Distribution::of_tiles(&map);
+        let travel =
+            Travel { from: distribution, to: &to, part: map.triangle.map_or(Moved::All, Moved::Triangle), width };
+        travel.run(group, &LocalSource { distribution, local }, &mut TileTarget(&mut target))?;
+        Ok(target)
+    }
+
+    /// Moves the entries, or those of the transpose, to where `to` wants them, of a triangle those of it alone.
+    fn travel(
+        &self,
+        group: &dyn Transport,
+        turned: bool,
+        (to, triangle): (&Distribution, Option<Uplo>),
+        target: &mut dyn Target,
+    ) -> Result<()> {
+        let own = self.map().triangle.map(|uplo| if turned { other(uplo) } else { uplo });
+        let flipped = turned != (own.is_some() && triangle.is_some() && own != triangle);
+        let part = triangle.or(own).map_or(Moved::All, Moved::Triangle);
+        // The other side of a symmetric matrix of which one triangle is held and both are wanted.
+        let mirrored = own.filter(|_| self.is_symmetric() && triangle.is_none());
+        let mirrored = mirrored.map(|uplo| (!turned, Moved::Strict(other(uplo))));
+        for (transposed, part) in std::iter::once((flipped, part)).chain(mirrored) {
+            let tiles = Distribution::of_tiles(self.map());
+            let from = if transposed { tiles.transposed() } else { tiles };
+            let travel = Travel { from: &from, to, part, width: limbs_for(self.precision_bits()) };
+            travel.run(group, &TileSource { matrix: self, transposed }, target)?;
+        }
+        Ok(())
     }
 
     /// Refuses a whole square matrix that is not its own transpose. Collective; memory: three triangles of it.
@@ -121,94 +166,42 @@ impl DistMatrix {
             }
         }
     }
-
-    /// Moves the entries of some columns of new tiles.
-    fn send_columns(
-        &self,
-        group: &dyn Transport,
-        route: &Route,
-        cols: Range<usize>,
-        target: &mut DistMatrix,
-    ) -> Result<()> {
-        let (rank, size) = (group.rank(), group.size());
-        let (mut messages, mut coming) = (vec![Vec::new(); size], Vec::new());
-        coming.resize_with(size, Vec::new);
-        let mut packed = Ok(());
-        for piece in route.pieces(cols) {
-            let (from, to) = (route.from.owner(piece.source), route.to.owner(piece.target));
-            if from == rank && packed.is_ok() {
-                packed = self.pack_piece(route, &piece, &mut messages[to]);
-            }
-            if to == rank {
-                coming[from].push(piece);
-            }
-        }
-        agree(group, packed)?;
-        let width = 1 + self.precision_bits().div_ceil(u64::BITS) as usize;
-        let words = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.in_target.entries()).sum::<usize>() * width;
-        let own = std::mem::take(&mut messages[rank]);
-        let mut received = coming.iter().map(|pieces| vec![0; words(pieces)]).collect::<Vec<_>>();
-        received[rank] = Vec::new(); // what stays does not travel
-        let sends = messages.iter().enumerate().filter(|(_, words)| !words.is_empty());
-        let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
-        let receives = received.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
-        group.exchange(&sends, &mut receives.map(|(from, words)| Incoming { from, words }).collect::<Vec<_>>())?;
-        received[rank] = own;
-        for (pieces, message) in coming.iter().zip(&received) {
-            let mut rest = &message[..];
-            for piece in pieces {
-                let (words, after) = rest.split_at(piece.in_target.entries() * width);
-                let tile = target.tile_mut(piece.target).expect("pieces that come are for own tiles");
-                unpack(words, &piece.in_target, tile);
-                rest = after;
-            }
-        }
-        Ok(())
-    }
-
-    fn pack_piece(&self, route: &Route, piece: &Piece, message: &mut Vec<u64>) -> Result<()> {
-        let tile = self.tile(piece.source).expect("an own tile");
-        pack(if route.flipped { tile.transposed() } else { tile.view() }, &piece.in_source, message)
-    }
 }
 
-/// Refuses maps that differ between ranks. Collective.
-fn check_alike(group: &dyn Transport, map: &TileMap) -> Result<()> {
-    let triangle = map.triangle.map_or(0, |uplo| if uplo == Uplo::Lower { 1 } else { 2 });
-    let own = [map.rows, map.cols, map.tile_size, map.grid.rows, map.grid.cols, triangle].map(|number| number as u64);
-    let mut words = own.iter().copied().chain(own.map(|word| !word)).collect::<Vec<_>>();
-    group.all_reduce(Reduction::Max, &mut words)?;
-    let (largest, least) = words.split_at(own.len());
-    match largest.iter().zip(least).all(|(largest, least)| *largest == !least) {
-        true => Ok(()),
-        false => Err(Error::InvalidArgument("ranks ask for different distributions of a matrix".to_string())),
-    }
+/// The triangle on the other side of the diagonal.
+fn other(uplo: Uplo) -> Uplo {
+    if uplo == Uplo::Lower { Uplo::Upper } else { Uplo::Lower }
 }
 
-/// Refuses a map of another shape or of more ranks than there are; all ranks have the same one.
-fn check_map(group: &dyn Transport, from: &TileMap, to: &TileMap) -> Result<()> {
-    if (from.rows, from.cols) != (to.rows, to.cols) {
-        return Err(Error::shape_mismatch("redistribute", (from.rows, from.cols), (to.rows, to.cols)));
-    }
-    if to.grid.size() > group.size() {
-        let message = format!("a grid of {} x {} for {} ranks", to.grid.rows, to.grid.cols, group.size());
-        return Err(Error::InvalidArgument(message));
-    }
-    Ok(())
+/// The part of a matrix that each rank passes in `local`, in another distribution. Collective; memory and errors as
+/// [`DistMatrix::from_local`].
+///
+/// # Errors
+/// As [`DistMatrix::from_local`].
+pub fn redistribute<'m>(
+    group: &dyn Transport,
+    (from, local): (&Distribution, impl Into<MatrixView<'m>>),
+    to: &Distribution,
+) -> Result<Matrix> {
+    let view = local.into();
+    let precision_bits = check_local(group, from, &view)?;
+    agree(group, to.check(group.size()))?;
+    let (rows, cols) = to.local_shape(group.rank());
+    let mut local = agreed(group, Matrix::zeros(rows, cols, precision_bits))?;
+    let travel = Travel { from, to, part: Moved::All, width: limbs_for(precision_bits) };
+    let source = LocalSource { distribution: from, local: view };
+    travel.run(group, &source, &mut LocalTarget { distribution: to, local: &mut local })?;
+    Ok(local)
 }
 
-/// Zeros in a tile on the diagonal, outside a triangle.
-fn clear_outside(tile: &mut Matrix, uplo: Uplo) {
-    if uplo == Uplo::Lower {
-        return tile.clear_above_diagonal();
-    }
-    let (rows, width) = (tile.rows(), tile.limbs_per_element());
-    let (heads, limbs) = tile.parts_mut();
-    for (col, (heads, limbs)) in heads.chunks_mut(rows).zip(limbs.chunks_mut(rows * width)).enumerate() {
-        let below = (col + 1).min(rows);
-        heads[below..].fill(0);
-        limbs[below * width..].fill(0);
-    }
+/// Refuses local parts that do not fit their distribution; the largest precision of all. Collective.
+fn check_local(group: &dyn Transport, distribution: &Distribution, local: &MatrixView<'_>) -> Result<u32> {
+    agree(group, distribution.check(group.size()))?;
+    let (shape, held) = (distribution.local_shape(group.rank()), (local.rows(), local.cols()));
+    agree(group, if shape == held { Ok(()) } else { Err(Error::shape_mismatch("local part", shape, held)) })?;
+    let mut bits = [u64::from(local.precision_bits())];
+    group.all_reduce(Reduction::Max, &mut bits)?;
+    Ok(bits[0] as u32)
 }
 
 #[cfg(test)]

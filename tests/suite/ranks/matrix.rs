@@ -4,8 +4,8 @@ use crate::common::{Kind, Rng, matrix, seeds};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
-    CyclicBlock, DistMatrix, DistOptions, GridOrder, RankGrid, Team, TeamOptions, cholesky, even_share, gemm, solve,
-    syrk,
+    Along, DistMatrix, DistOptions, Distribution, GridOrder, RankGrid, Team, TeamOptions, cholesky, even_share, gemm,
+    redistribute, solve, syrk,
 };
 use sunzi::{Context, Error, GemmOptions, Matrix, MatrixView, Op, Uplo, gemm_with};
 
@@ -103,39 +103,17 @@ fn blocks_shared_by_groups_give_the_bits_of_one_process() {
                     held.set(i, j, whole.get(start + row, col));
                 }
             }
-            let block = CyclicBlock { rows, cols, grid, order, local: held.view() };
-            let rows = block.to_rows(&*group).unwrap();
+            let entries = Some(Along::GridRow);
+            let entries =
+                Distribution::entry_cyclic((rows, cols), (grid, order), (entries, Some(Along::GridCol)), (0, 0));
+            let by_rows =
+                Distribution::entry_cyclic((rows, cols), (grid, order), (Some(Along::ColumnMajor), None), (0, 0));
+            let rows = redistribute(&*group, (&entries, &held), &by_rows).unwrap();
             let outcome = syrk(&one_thread(), &mut team, &[rows.view()], 140, &DistOptions::default()).unwrap();
             let got = outcome.result.gather(rank, 0).unwrap();
             assert!(got.is_none_or(|got| got == want), "seed {seed}, {order:?}");
         });
     }
-}
-
-#[test]
-fn a_cyclic_block_of_the_wrong_shape_is_refused_on_all_ranks() {
-    let errors = local::run(4, |rank| {
-        let held = Matrix::zeros(if rank.rank() == 3 { 4 } else { 5 }, 3, 100).unwrap();
-        let grid = RankGrid { rows: 2, cols: 2 };
-        let block = CyclicBlock { rows: 10, cols: 6, grid, order: GridOrder::RowMajor, local: held.view() };
-        let narrow = CyclicBlock { grid: RankGrid { rows: 1, cols: 2 }, ..block };
-        (block.to_rows(rank).unwrap_err().to_string(), narrow.to_rows(rank).unwrap_err().to_string())
-    });
-    for (shape, grid) in errors {
-        assert_eq!(shape, "rank 3: cyclic block: shapes do not fit: 5 x 3 against 4 x 3");
-        assert_eq!(grid, "a grid of 1 x 2 ranks for a group of 4");
-    }
-}
-
-#[test]
-fn a_cyclic_block_that_ranks_describe_differently_is_refused() {
-    let errors = local::run(2, |rank| {
-        let held = Matrix::zeros(5, 3, if rank.rank() == 1 { 200 } else { 100 }).unwrap();
-        let grid = RankGrid { rows: 2, cols: 1 };
-        let block = CyclicBlock { rows: 10, cols: 3, grid, order: GridOrder::RowMajor, local: held.view() };
-        block.to_rows(rank).unwrap_err().to_string()
-    });
-    assert!(errors.iter().all(|error| error == "ranks 0 and 1 describe different cyclic blocks"), "{errors:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod cholesky;
 mod devices;
+mod distributions;
 mod double;
 mod mailbox;
 mod matrix;

@@ -1,10 +1,11 @@
 //! Solves with a factor in tiles over many ranks: the bits of one process, whatever the grid, tiles and threads.
 
 use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
+use rug::Float;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve, solve_with, trsm};
-use sunzi::{Accuracy, Cholesky, Context, Error, Matrix, Op, TrsmOptions, Uplo};
+use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, log_det, solve, solve_with, trsm, trsm_with};
+use sunzi::{Accuracy, Cholesky, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, log_det_of};
 
 fn threads(count: usize) -> Context {
     Context::builder().threads(count).build().unwrap()
@@ -92,7 +93,7 @@ fn on_ranks(
         let solved = match task {
             Task::Solve => solve(&contexts[rank.rank()], &team, &l, &b, bits),
             Task::SolveEntrywise => solve_with(&contexts[rank.rank()], &team, &l, &b, bits, Accuracy::Entrywise),
-            Task::Trsm(op) => trsm(&contexts[rank.rank()], &team, &l, &b, bits, op),
+            Task::Trsm(op) => trsm_with(&contexts[rank.rank()], &team, &l, &b, bits, &TrsmOptions::new().op(op)),
         };
         solved.map(|solved| {
             assert_eq!(solved.solution.map(), b.map());
@@ -135,6 +136,86 @@ fn all_sizes_give_the_bits_of_one_process() {
             }
         }
     }
+}
+
+/// Both sides, triangles and diagonals, with and without a scalar, of whole matrices and of triangles.
+#[test]
+fn every_form_of_trsm_gives_the_bits_of_one_process() {
+    let mut rng = Rng::new(3);
+    let half = Float::with_val(60, -0.75);
+    let forms = [Side::Left, Side::Right].into_iter().flat_map(|side| {
+        [Uplo::Lower, Uplo::Upper].into_iter().flat_map(move |uplo| {
+            [Op::NoTranspose, Op::Transpose].into_iter().flat_map(move |op| {
+                [Diag::NonUnit, Diag::Unit].map(|diag| TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag))
+            })
+        })
+    });
+    for (at, form) in forms.enumerate() {
+        for (order, columns, accuracy) in
+            [(1, 3, Accuracy::Norm), (40, 5, Accuracy::Norm), (50, 20, Accuracy::Norm), (30, 17, Accuracy::Entrywise)]
+        {
+            let alpha = [None, Some(&half)][rng.below(2)];
+            let options = form.accuracy(accuracy).alpha(alpha);
+            let lower = factor(order, 120, 0, rng.word());
+            let mut whole = matrix(Kind::Unit, order, order, 120, rng.word());
+            for (i, j) in (0..order).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+                let (row, col) = if form.uplo == Uplo::Lower { (i, j) } else { (j, i) };
+                whole.set(row, col, lower.get(i, j));
+            }
+            let shape = if form.side == Side::Left { (order, columns) } else { (columns, order) };
+            let b = matrix(Kind::Graded, shape.0, shape.1, 100, rng.word());
+            let want = sunzi::trsm_with(&threads(1), &whole, &b, 130, &options).unwrap().result;
+            let ranks = 1 + (at + rng.below(3)) % 5;
+            let (of_t, of_b) = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+            let triangle = [None, Some(form.uplo)][rng.below(2)];
+            local::run(ranks, |rank| {
+                let (ctx, team) = (threads(1), team(rank));
+                let t = scatter(rank, &whole, of_t.map(order, order, triangle));
+                let b = scatter(rank, &b, of_b.map(shape.0, shape.1, None));
+                let solved = trsm_with(&ctx, &team, &t, &b, 130, &options).unwrap();
+                assert_eq!(solved.solution.map(), b.map());
+                let got = solved.solution.gather(rank, 0).unwrap();
+                assert!(got.is_none_or(|got| got == want), "{options:?}, {order}, {columns}, {triangle:?}, {of_t:?}");
+                // The other triangle than the one that is held.
+                if triangle.is_some() {
+                    let other = if form.uplo == Uplo::Lower { Uplo::Upper } else { Uplo::Lower };
+                    let error = trsm_with(&ctx, &team, &t, &b, 130, &options.uplo(other)).unwrap_err();
+                    assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
+                }
+            });
+        }
+    }
+    let defaults = local::run(2, |rank| {
+        let (l, b) = (factor(20, 100, 0, 1), matrix(Kind::Unit, 20, 9, 100, 2));
+        let (of_l, of_b) = (Lie { tile_size: 8, grid: (1, 2) }, Lie { tile_size: 16, grid: (2, 1) });
+        let held = (scatter(rank, &l, of_l.map(20, 20, None)), scatter(rank, &b, of_b.map(20, 9, None)));
+        trsm(&threads(1), &team(rank), &held.0, &held.1, 100).unwrap().solution.gather(rank, 0).unwrap()
+    });
+    let (l, b) = (factor(20, 100, 0, 1), matrix(Kind::Unit, 20, 9, 100, 2));
+    assert!(defaults[0] == Some(sunzi::trsm(&threads(1), &l, &b, 100).unwrap()));
+}
+
+#[test]
+fn the_logarithm_of_a_determinant_is_that_of_one_process() {
+    for (ranks, order, lie) in [
+        (1, 0, Lie { tile_size: 8, grid: (1, 1) }),
+        (4, 45, Lie { tile_size: 8, grid: (2, 2) }),
+        (6, 90, Lie { tile_size: 24, grid: (2, 3) }),
+        (5, 10, Lie { tile_size: 16, grid: (1, 3) }),
+    ] {
+        let l = factor(order, 180, 5, 9);
+        let want = log_det_of(&l, 150);
+        let got = local::run(ranks, |rank| {
+            let team = team(rank);
+            log_det(&team, &scatter(rank, &l, lie.map(order, order, Some(Uplo::Lower))), 150).unwrap()
+        });
+        assert!(got.iter().all(|got| *got == want), "{ranks} ranks, {order}: {got:?}, {want}");
+    }
+    local::run(2, |rank| {
+        let lie = Lie { tile_size: 8, grid: (1, 2) };
+        let wide = scatter(rank, &matrix(Kind::Unit, 5, 9, 100, 1), lie.map(5, 9, None));
+        assert!(matches!(log_det(&team(rank), &wide, 100), Err(Error::ShapeMismatch { .. })));
+    });
 }
 
 #[test]

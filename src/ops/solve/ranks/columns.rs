@@ -5,7 +5,6 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::matrix::Matrix;
-use crate::ops::distribution::place::Place;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::fixed::FixedPoint;
@@ -16,6 +15,7 @@ use crate::ops::solve::ranks::stream::{Stream, StreamSource, row_bytes};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
+use crate::tile::Distribution;
 use std::ops::Range;
 
 /// The columns of `rank`: whole panels, evenly.
@@ -24,9 +24,10 @@ pub(super) fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize
     panels.start * PANEL_ROWS..(panels.end * PANEL_ROWS).min(cols)
 }
 
-/// The place of a rank's columns in a matrix of this shape.
-pub(super) fn panel_place((rows, cols): (usize, usize), ranks: usize, rank: usize) -> Place {
-    Place { rows: 0..rows, cols: panel_share(cols, ranks, rank) }
+/// The columns of all ranks.
+pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distribution {
+    let starts = (0..ranks).map(|rank| panel_share(cols, ranks, rank).start.min(cols)).chain([cols]).collect();
+    Distribution::col_blocks(rows, starts)
 }
 
 /// What is substituted, at which working precision, and what that promises.
@@ -36,7 +37,7 @@ pub(super) struct Substitutions<'a> {
     pub accuracy: Accuracy,
 }
 
-/// Solves for the columns of `b`, this rank's own from column `first` of all on, into `x`, by substitutions with the
+/// Solves for the right sides, this rank's own columns of all, into `x`, by substitutions with the
 /// factor that `source` streams; the columns that outgrow every try are left alone, and returned. Collective.
 ///
 /// # Errors
@@ -45,7 +46,7 @@ pub(super) fn solve_columns(
     ctx: &Context,
     (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
     &Substitutions { list, working_bits, accuracy }: &Substitutions<'_>,
-    (b, first): (&Matrix, usize),
+    right: Right<'_>,
     x: &mut Matrix,
 ) -> Result<Vec<usize>> {
     let (world, order) = (source.world, tiles.order());
@@ -64,10 +65,14 @@ pub(super) fn solve_columns(
         steps.push(Step::Triangle(solver));
     }
     let piece_row_bytes = row_bytes(order, source.factor.precision_bits());
-    let memory = SolveMemory { ctx: ctx.holding(b.bytes() + x.bytes()), cuts, piece_row_bytes, by_parts: false };
+    let memory = SolveMemory {
+        ctx: ctx.holding(Matrix::bytes_for(order, x.cols(), right.b.precision_bits()) + x.bytes()),
+        cuts,
+        piece_row_bytes,
+        by_parts: false,
+    };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
-    let (bands, _) = agreed(world, solve.bands(b.cols()))?;
-    let right = Right { b: b.view(), alpha: None, first_column: first, transposed: false };
+    let (bands, _) = agreed(world, solve.bands(right.b.cols()))?;
     solve.run(bands, &right, &mut x.view_mut())
 }

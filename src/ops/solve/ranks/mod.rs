@@ -5,27 +5,32 @@ mod factor;
 mod plan;
 mod rest;
 mod stream;
+mod trsm;
 mod vector;
 
 pub use plan::plan_solve;
+pub use trsm::{trsm, trsm_with};
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
-use crate::matrix::{Diag, Matrix, Op, Uplo};
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::cholesky::log_det_of;
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::problem::{CHOLESKY, LOWER, Substitution, UPPER, triangle_working_bits, working_bits};
-use crate::ops::solve::triangular::TriangularSystem;
+use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
+use crate::ops::solve::run::Right;
 use crate::tile::TileMap;
-use columns::{Substitutions, panel_place, panel_share};
+use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
 use rest::{Shares, solve_gathered};
+use rug::Float;
 use std::sync::OnceLock;
 use stream::StreamSource;
 use vector::Pass;
@@ -89,7 +94,7 @@ pub fn solve_with(
     accuracy: Accuracy,
 ) -> Result<DistSolution> {
     let ranks_here = team.ranks_here();
-    let call = Call { ctx, ranks_here, world: team.world(), factor, b, precision_bits, accuracy };
+    let call = Call { ctx, ranks_here, world: team.world(), factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
     let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
@@ -112,45 +117,26 @@ pub fn solve_with(
     })
 }
 
-/// `X` with `L X = B`, or `L^T X = B` for [`Op::Transpose`], rounded to `precision_bits` bits, for a lower triangular
-/// `L` in tiles over the ranks of `team`. Collective.
+/// `log det A = 2 sum log |l_ii|` for a factor `L` of `A = L L^T` in tiles over the ranks, at `precision_bits` bits, on
+/// every rank. Collective.
 ///
-/// Shapes: `factor` is `n x n`, of which the lower triangle is read; `b` and the result are `n x m`.
-/// Accuracy, by norms, and bits: as [`crate::trsm()`] in one process, for any grid, tile size and number of threads.
-/// Cost and memory: as [`solve_with`], the factor being sent once where that sends it twice; with fewer than eight
-/// right sides, it is gathered on rank 0.
+/// Accuracy and bits: as [`crate::log_det_of`]. Cost: the diagonal is sent to all ranks.
 ///
 /// # Errors
-/// As [`crate::trsm()`] and [`solve_with`].
-pub fn trsm(
-    ctx: &Context,
-    team: &Team,
-    factor: &DistMatrix,
-    b: &DistMatrix,
-    precision_bits: u32,
-    op: Op,
-) -> Result<DistSolution> {
-    let accuracy = Accuracy::Norm;
-    let ranks_here = team.ranks_here();
-    let call = Call { ctx, ranks_here, world: team.world(), factor, b, precision_bits, accuracy };
-    let order = call.check("trsm")?;
-    let working_bits = agreed(call.world, triangle_working_bits(ctx, precision_bits, order))?;
-    let tiles = FactorTiles::new(factor);
-    tiles.check_diagonal(call.world)?;
-    let substitutions = if op == Op::NoTranspose { LOWER } else { UPPER };
-    let total_columns = b.map().cols;
-    call.solve(&tiles, (substitutions, working_bits), |ctx, lower, right| {
-        let (t, uplo) = match op {
-            Op::NoTranspose => (lower.view(), Uplo::Lower),
-            Op::Transpose => (lower.transposed(), Uplo::Upper),
-        };
-        let (diag, b, alpha) = (Diag::NonUnit, right.view(), None);
-        let transposed = false;
-        let system = TriangularSystem { t, uplo, diag, b, alpha, transposed, precision_bits, accuracy, total_columns };
-        let mut result = Matrix::empty();
-        system.solve(ctx, (&mut result).into())?;
-        Ok(result)
-    })
+/// [`Error::ShapeMismatch`] for a factor that is not square; [`Error::InvalidArgument`] for an upper triangle;
+/// [`Error::Transport`], [`Error::OutOfMemory`].
+pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<Float> {
+    let world = team.world();
+    factor.check_group(world)?;
+    let map = factor.map();
+    if map.rows != map.cols {
+        return Err(Error::shape_mismatch("log_det", (map.rows, map.cols), (map.cols, map.rows)));
+    }
+    if map.triangle == Some(Uplo::Upper) {
+        return Err(Error::InvalidArgument("log_det: a factor in tiles is lower triangular".to_string()));
+    }
+    let pivots = FactorTiles::new(factor).pivots(world)?;
+    Ok(log_det_of(&pivots, precision_bits))
 }
 
 /// What a call asks for.
@@ -164,6 +150,8 @@ struct Call<'a> {
     b: &'a DistMatrix,
     precision_bits: u32,
     accuracy: Accuracy,
+    /// Scalar of the right sides; `None` is 1.
+    alpha: Option<OwnFloat>,
 }
 
 impl Call<'_> {
@@ -173,12 +161,14 @@ impl Call<'_> {
         factor.check_group(world)?;
         b.check_group(world)?;
         let bits = [factor.precision_bits(), b.precision_bits(), precision_bits];
-        let said = xxh3_64(format!("{operation} {:?} {:?} {bits:?} {accuracy:?}", factor.map(), b.map()).as_bytes());
+        let alpha = &self.alpha;
+        let said = format!("{operation} {:?} {:?} {bits:?} {accuracy:?} {alpha:?}", factor.map(), b.map());
+        let said = xxh3_64(said.as_bytes());
         let mut words = [said, !said];
         world.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
             return Err(Error::InvalidArgument(format!(
-                "{operation}: ranks differ in shapes, tiles, precision or accuracy"
+                "{operation}: ranks differ in shapes, tiles, precision, accuracy or scalar"
             )));
         }
         let (map, right) = (factor.map(), b.map());
@@ -232,9 +222,9 @@ impl Call<'_> {
         if path == Path::Dots {
             return Ok(DistSolution { solution: self.solve_vectors(tiles)?, gathered_columns: 0 });
         }
-        let share = |rank: usize| panel_place((order, total), ranks, rank);
+        let columns = panel_columns((order, total), ranks);
         let own = panel_share(total, ranks, world.rank());
-        let b = self.b.slice(world, share)?;
+        let b = self.b.to_local(world, &columns)?;
         let mut x = agreed(world, Matrix::zeros(order, own.len(), self.precision_bits))?;
         let left = match path {
             Path::Tiles => {
@@ -242,8 +232,10 @@ impl Call<'_> {
                 let pivots = tiles.pivots(world)?;
                 let source = StreamSource { world, factor, pivots: &pivots, scale: scale.as_deref() };
                 let how = Substitutions { list: substitutions, working_bits, accuracy };
+                let right =
+                    Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
                 let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
-                let solved = columns::solve_columns(&share, (source, tiles), &how, (&b, own.start), &mut x);
+                let solved = columns::solve_columns(&share, (source, tiles), &how, right, &mut x);
                 agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))?
             }
             _ => (0..own.len()).collect(),
@@ -253,7 +245,7 @@ impl Call<'_> {
         let held = ctx.holding((b.bytes() + x.bytes()) * self.ranks_here);
         let shares = Shares { b: &b, x: &mut x, of_rank: &of_rank, total };
         let gathered_columns = solve_gathered((&held, world), factor, shares, &left, alone)?;
-        let solution = DistMatrix::from_slices(world, self.target(), &x, share)?;
+        let solution = DistMatrix::from_local(world, &columns, &x, self.target())?;
         Ok(DistSolution { solution, gathered_columns })
     }
 }

@@ -1,0 +1,215 @@
+//! Entries on their way from one distribution of a matrix to another.
+
+use crate::comm::{Incoming, Outgoing, Reduction, Transport};
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::tile::Distribution;
+use std::ops::Range;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Words of the messages that a rank sends or receives at a time, about: 8 MiB.
+const STRIP_WORDS: usize = 1 << 20;
+
+/// Where a rank's entries are read. Rows and columns are those of the whole matrix.
+pub(crate) trait Source {
+    /// Appends the heads, then the limbs, `width` of them, of some rows of a column, which this rank has as one run.
+    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>);
+}
+
+/// Where entries that come are stored.
+pub(crate) trait Target {
+    /// Stores what [`Source::read`] has put into `words`.
+    fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]);
+}
+
+/// A move of a matrix.
+pub(crate) struct Travel<'a> {
+    pub from: &'a Distribution,
+    pub to: &'a Distribution,
+    /// The entries that move.
+    pub part: Moved,
+    /// Limbs of an entry on the way, at least as many as a source has.
+    pub width: usize,
+}
+
+/// Entries that move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Moved {
+    All,
+    /// A triangle with its diagonal.
+    Triangle(Uplo),
+    /// A triangle without.
+    Strict(Uplo),
+}
+
+impl Moved {
+    /// The rows of a column that move, of so many.
+    fn rows(self, col: usize, rows: usize) -> Range<usize> {
+        match self {
+            Moved::All => 0..rows,
+            Moved::Triangle(Uplo::Lower) => col.min(rows)..rows,
+            Moved::Triangle(Uplo::Upper) => 0..(col + 1).min(rows),
+            Moved::Strict(Uplo::Lower) => (col + 1).min(rows)..rows,
+            Moved::Strict(Uplo::Upper) => 0..col.min(rows),
+        }
+    }
+}
+
+impl Travel<'_> {
+    /// Moves the entries. Collective over `group`, whose ranks all say the same. Each entry travels once to each rank
+    /// that gets it; memory: messages of about 8 MiB to and from this rank, at least a column of the matrix.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for what is no distribution, and where ranks differ; [`Error::ShapeMismatch`] for
+    /// distributions of different shapes; on every rank. [`Error::Transport`].
+    pub fn run(&self, group: &dyn Transport, source: &dyn Source, target: &mut dyn Target) -> Result<()> {
+        self.check(group)?;
+        let (rows, cols) = (self.from.rows, self.from.cols);
+        let per_column = (rows * (1 + self.width) / group.size()).max(1);
+        let strip = (STRIP_WORDS / per_column).max(1);
+        for start in (0..cols).step_by(strip) {
+            self.move_columns(group, start..(start + strip).min(cols), (source, target))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses what cannot be, alike on all ranks. Collective.
+    fn check(&self, group: &dyn Transport) -> Result<()> {
+        let said = format!("{:?} {:?} {:?} {}", self.from, self.to, self.part, self.width);
+        let hash = xxh3_64(said.as_bytes());
+        let mut words = [hash, !hash];
+        group.all_reduce(Reduction::Max, &mut words)?;
+        if words[0] != !words[1] {
+            return Err(Error::InvalidArgument("ranks ask for different distributions of a matrix".to_string()));
+        }
+        // What follows is the same on all ranks.
+        let (from, to) = ((self.from.rows, self.from.cols), (self.to.rows, self.to.cols));
+        if from != to {
+            return Err(Error::shape_mismatch("redistribute", from, to));
+        }
+        self.from.check(group.size())?;
+        self.to.check(group.size())
+    }
+
+    fn move_columns(
+        &self,
+        group: &dyn Transport,
+        cols: Range<usize>,
+        (source, target): (&dyn Source, &mut dyn Target),
+    ) -> Result<()> {
+        let (rank, size) = (group.rank(), group.size());
+        let mut messages = vec![Vec::new(); size];
+        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut messages[to]));
+        let mut counts = vec![0; size];
+        self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
+        // What stays does not travel.
+        let own = std::mem::take(&mut messages[rank]);
+        counts[rank] = 0;
+        let mut received = counts.into_iter().map(|count| vec![0; count]).collect::<Vec<_>>();
+        let sends = messages.iter().enumerate().filter(|(_, words)| !words.is_empty());
+        let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
+        let receives = received.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
+        group.exchange(&sends, &mut receives.map(|(from, words)| Incoming { from, words }).collect::<Vec<_>>())?;
+        received[rank] = own;
+        let mut rest = received.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        self.incoming(rank, cols, &mut |from, rows, col| {
+            let (words, after) = rest[from].split_at(rows.len() * (1 + self.width));
+            rest[from] = after;
+            target.write(rows, col, words);
+        });
+        Ok(())
+    }
+
+    /// The runs that this rank gives, and to whom: in the order in which they come there.
+    fn outgoing(&self, rank: usize, cols: Range<usize>, visit: &mut dyn FnMut(usize, Range<usize>, usize)) {
+        let Some((row_number, col_number)) = self.from.numbers(rank) else { return };
+        let (givers, takers) = (self.from.holders(), self.to.holders());
+        let (own_rows, to_rows, to_cols) = (self.from.row_deal(), self.to.row_deal(), self.to.col_deal());
+        for col in self.from.col_deal().runs(col_number, cols).flatten() {
+            let to_col = to_cols.run_at(col).0;
+            for run in own_rows.runs(row_number, self.part.rows(col, self.from.rows)) {
+                for (to_row, rows) in pieces(to_rows, run) {
+                    for &to in takers.of(to_row, to_col) {
+                        if givers.provider(row_number, col_number, to) == rank {
+                            visit(to, rows.clone(), col);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The runs that this rank gets, and from whom.
+    fn incoming(&self, rank: usize, cols: Range<usize>, visit: &mut dyn FnMut(usize, Range<usize>, usize)) {
+        let Some((row_number, col_number)) = self.to.numbers(rank) else { return };
+        let givers = self.from.holders();
+        let (own_rows, from_rows, from_cols) = (self.to.row_deal(), self.from.row_deal(), self.from.col_deal());
+        for col in self.to.col_deal().runs(col_number, cols).flatten() {
+            let from_col = from_cols.run_at(col).0;
+            for run in own_rows.runs(row_number, self.part.rows(col, self.to.rows)) {
+                for (from_row, rows) in pieces(from_rows, run) {
+                    visit(givers.provider(from_row, from_col, rank), rows, col);
+                }
+            }
+        }
+    }
+}
+
+/// A run cut where another axis cuts it, with the numbers there.
+fn pieces(deal: crate::tile::Deal<'_>, run: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<'_> {
+    let mut start = run.start;
+    std::iter::from_fn(move || {
+        (start < run.end).then(|| {
+            let (number, end) = deal.run_at(start);
+            let piece = start..end.min(run.end);
+            start = piece.end;
+            (number, piece)
+        })
+    })
+}
+
+/// A rank's part of a matrix, as one matrix.
+pub(crate) struct LocalSource<'a> {
+    pub distribution: &'a Distribution,
+    pub local: MatrixView<'a>,
+}
+
+impl Source for LocalSource<'_> {
+    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+        let (first, col) = (self.distribution.row_deal().local(rows.start), self.distribution.col_deal().local(col));
+        read_run(&self.local, first..first + rows.len(), col, width, words);
+    }
+}
+
+/// Appends the heads and the limbs of a run of one column.
+pub(crate) fn read_run(view: &MatrixView<'_>, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+    words.extend(rows.clone().map(|row| view.head(row, col).0));
+    let zeros = width - view.limbs_per_element();
+    for row in rows {
+        // The top limbs of a significand are the last ones.
+        words.extend(std::iter::repeat_n(0, zeros));
+        words.extend_from_slice(view.get(row, col).limbs);
+    }
+}
+
+/// A rank's part of a matrix, to be filled.
+pub(crate) struct LocalTarget<'a> {
+    pub distribution: &'a Distribution,
+    pub local: &'a mut Matrix,
+}
+
+impl Target for LocalTarget<'_> {
+    fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]) {
+        let (first, col) = (self.distribution.row_deal().local(rows.start), self.distribution.col_deal().local(col));
+        write_run(self.local, first, col, words);
+    }
+}
+
+/// Stores a run of one column from row `first` on.
+pub(crate) fn write_run(matrix: &mut Matrix, first: usize, col: usize, words: &[u64]) {
+    let width = matrix.limbs_per_element();
+    let (count, at) = (words.len() / (1 + width), first + col * matrix.rows());
+    let (heads, limbs) = matrix.parts_mut();
+    heads[at..at + count].copy_from_slice(&words[..count]);
+    limbs[at * width..(at + count) * width].copy_from_slice(&words[count..]);
+}

@@ -1,0 +1,109 @@
+//! `trsm` over ranks: solves with a triangle in tiles, from either side.
+
+use super::factor::FactorTiles;
+use super::{Call, DistSolution};
+use crate::comm::{Transport, agreed};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
+use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
+use crate::ops::solve::triangular::TriangularSystem;
+use crate::ops::trsm::{TrsmOptions, check_scalar};
+use crate::tile::TileMap;
+use std::borrow::Cow;
+
+/// The solution `X` of `L X = B` for a lower triangular `L` in tiles over the ranks of `team`; see [`trsm_with`].
+/// Collective.
+///
+/// # Errors
+/// As [`trsm_with`].
+pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precision_bits: u32) -> Result<DistSolution> {
+    trsm_with(ctx, team, t, b, precision_bits, &TrsmOptions::default())
+}
+
+/// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B`, rounded to `precision_bits` bits, for a triangular
+/// `T` in tiles over the ranks of `team`. Collective.
+///
+/// Shapes: as [`crate::trsm_with`]; `t` holds the triangle that the options name, or is whole; the result is
+/// distributed like `b`, all of it.
+/// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
+/// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; with
+/// fewer than eight right sides, it is gathered on rank 0. An upper triangle, and a unit diagonal, take a copy of `T`
+/// beside the limit; the right side a copy of `B` and of the result.
+///
+/// # Errors
+/// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] for the other triangle
+/// than the one that `t` holds.
+pub fn trsm_with(
+    ctx: &Context,
+    team: &Team,
+    t: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+) -> Result<DistSolution> {
+    let world = team.world();
+    let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
+    let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
+    let held = t.map().triangle;
+    if held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols) {
+        let message = format!("trsm: the {uplo:?} triangle of a matrix that holds {held:?}");
+        return agreed(world, Err(Error::InvalidArgument(message)));
+    }
+    let transposed = side == Side::Right;
+    if transposed && t.map().rows == t.map().cols && b.map().cols != t.map().rows {
+        let (t, b) = (t.map(), b.map());
+        return agreed(world, Err(Error::shape_mismatch("trsm", (b.rows, b.cols), (t.rows, t.cols))));
+    }
+    let factor = lower_triangle(world, t, (uplo, diag))?;
+    // X op(T) = B is op(T)^T X^T = B^T.
+    let turned = |matrix: &DistMatrix| {
+        let map = TileMap { rows: matrix.map().cols, cols: matrix.map().rows, triangle: None, ..*matrix.map() };
+        matrix.transposed(world, map)
+    };
+    let right = if transposed { Cow::Owned(turned(b)?) } else { Cow::Borrowed(b) };
+    let (ranks_here, b) = (team.ranks_here(), &*right);
+    let call = Call { ctx, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
+    let order = call.check("trsm")?;
+    let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
+    let tiles = FactorTiles::new(&factor);
+    tiles.check_diagonal(world)?;
+    // The system is that of the lower triangle, or of its transpose.
+    let is_lower = (uplo == Uplo::Lower) != ((op == Op::Transpose) != transposed);
+    let (substitutions, total_columns) = (if is_lower { LOWER } else { UPPER }, b.map().cols);
+    let solved = call.solve(&tiles, (substitutions, working_bits), |ctx, lower, right| {
+        let (t, uplo) = if is_lower { (lower.view(), Uplo::Lower) } else { (lower.transposed(), Uplo::Upper) };
+        let (diag, b, alpha) = (Diag::NonUnit, right.view(), call.alpha.clone());
+        let transposed = false;
+        let system = TriangularSystem { t, uplo, diag, b, alpha, transposed, precision_bits, accuracy, total_columns };
+        let mut result = Matrix::empty();
+        system.solve(ctx, (&mut result).into())?;
+        Ok(result)
+    })?;
+    let solution = if transposed { turned(&solved.solution)? } else { solved.solution };
+    Ok(DistSolution { solution, ..solved })
+}
+
+/// The triangle `uplo` of a matrix, or its transpose, as a lower one. Collective.
+fn lower_triangle<'t>(
+    world: &dyn Transport,
+    t: &'t DistMatrix,
+    (uplo, diag): (Uplo, Diag),
+) -> Result<Cow<'t, DistMatrix>> {
+    let map = TileMap { triangle: Some(Uplo::Lower), ..*t.map() };
+    let is_square = map.rows == map.cols; // what is not is refused later
+    let mut lower = match uplo {
+        Uplo::Upper if is_square => Cow::Owned(t.transposed(world, map)?),
+        _ => Cow::Borrowed(t),
+    };
+    if diag == Diag::Unit {
+        let bits = t.precision_bits();
+        let on_diagonal = lower.to_mut().tiles_mut().iter_mut().filter(|(id, _)| id.row == id.col);
+        let ones =
+            on_diagonal.map(|(_, tile)| (0..tile.rows().min(tile.cols())).try_for_each(|at| tile.set_f64(at, at, 1.0)));
+        agreed(world, ones.collect::<Result<Vec<()>>>())?;
+        debug_assert_eq!(lower.precision_bits(), bits);
+    }
+    Ok(lower)
+}
