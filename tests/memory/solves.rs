@@ -129,6 +129,14 @@ fn solves_keep_the_memory_limit() {
             });
         }
     }
+    // Residuals of fewer bits than planned, by small products that would take more memory for them.
+    {
+        let (a, b) = (definite(50, 1000), matrix(50, 2, 1000, 5));
+        let options = RefineOptions::new().factor_bits(200);
+        check_plan("refined solve 50 x 2", &|ctx| plan_solve_refined(ctx, (50, 2), 1000, &options), &|ctx| {
+            solve_refined_with(ctx, Symmetric::lower(&a), &b, 1000, &options).map(|outcome| outcome.result)
+        });
+    }
     for (order, columns, bits) in [(300, 2, 500), (200, 400, 300)] {
         let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
         for accuracy in [Accuracy::Norm, Accuracy::Entrywise] {

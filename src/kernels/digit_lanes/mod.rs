@@ -37,16 +37,27 @@ const MOST_LIMBS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / 64 + 2;
 /// Bits from one length of integers to the next that is cut in a way of its own.
 const STEP_BITS: u32 = 16;
 
+/// How many steps of lengths there are.
+const STEPS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1;
+
 /// How integers of so many steps are cut. Made by the compiler: the smallest products take less time than the choice.
-static BEST: [Option<DigitLanes>; MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1] = {
-    let mut best = [None; MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1];
-    let mut steps = 0;
-    while steps < best.len() {
-        best[steps] = DigitLanes::best(steps as u32 * STEP_BITS);
-        steps += 1;
+static BEST: [Option<DigitLanes>; STEPS] = choices(false);
+
+/// The same from the longest down, so that shorter integers never take more memory.
+static NARROW: [Option<DigitLanes>; STEPS] = choices(true);
+
+const fn choices(narrow: bool) -> [Option<DigitLanes>; STEPS] {
+    let mut best = [None; STEPS];
+    let (mut steps, mut most_words) = (STEPS, usize::MAX);
+    while steps > 0 {
+        steps -= 1;
+        best[steps] = DigitLanes::best(steps as u32 * STEP_BITS, most_words);
+        if let (Some(lanes), true) = (best[steps], narrow) {
+            most_words = lanes.row_words();
+        }
     }
     best
-};
+}
 
 /// How integers of one length lie in digits.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +81,17 @@ impl DigitLanes {
         *BEST.get(bits.div_ceil(STEP_BITS) as usize)?
     }
 
-    /// The way to cut integers of so many bits that costs least for [`USUAL_ROWS`].
-    const fn best(bits: u32) -> Option<DigitLanes> {
+    /// As [`DigitLanes::new`], a little slower, such that shorter integers take no more memory: where a step needs
+    /// fewer bits than were planned, it keeps to the plan.
+    pub fn narrow(bits: u32) -> Option<DigitLanes> {
+        if !products::has_instructions() {
+            return None;
+        }
+        *NARROW.get(bits.div_ceil(STEP_BITS) as usize)?
+    }
+
+    /// The way to cut integers of so many bits that costs least for [`USUAL_ROWS`], of those within so many words.
+    const fn best(bits: u32, most_words: usize) -> Option<DigitLanes> {
         let mut best: Option<DigitLanes> = None;
         let mut levels = 0;
         while levels <= MOST_LEVELS {
@@ -82,7 +102,7 @@ impl DigitLanes {
                         Some(other) => lanes.nanoseconds(USUAL_ROWS) < other.nanoseconds(USUAL_ROWS),
                         None => true,
                     };
-                    if is_better {
+                    if is_better && lanes.row_words() <= most_words {
                         best = Some(lanes);
                     }
                 }
@@ -134,7 +154,7 @@ impl DigitLanes {
     }
 
     /// Words of one row of a panel.
-    pub fn row_words(&self) -> usize {
+    pub const fn row_words(&self) -> usize {
         self.blocks() * self.block * LANES / 2
     }
 

@@ -122,3 +122,19 @@ fn sums_of_many_rows_keep_their_highest_bits() {
         assert_eq!(got, limbs(&want, 3), "lane {lane}");
     }
 }
+
+/// A plan is made for the most bits that a step may need.
+#[test]
+fn shorter_integers_take_no_more_memory() {
+    let mut words = 0;
+    for (narrow, best) in NARROW.iter().zip(&BEST) {
+        assert_eq!(narrow.is_some(), best.is_some());
+        if let (Some(narrow), Some(best)) = (narrow, best) {
+            assert!(narrow.row_words() >= words, "{narrow:?} after {words} words");
+            words = narrow.row_words();
+            let slower = narrow.nanoseconds(USUAL_ROWS) / best.nanoseconds(USUAL_ROWS);
+            assert!((1.0..1.5).contains(&slower), "{narrow:?} beside {best:?}: {slower}");
+        }
+    }
+    assert!(words > 0 && BEST.iter().flatten().any(|best| best.levels == MOST_LEVELS));
+}

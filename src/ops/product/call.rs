@@ -61,7 +61,7 @@ fn run_direct(
     workspace.trim(beside_tables(ctx), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     if !summed {
-        direct::run(ctx, problem, &bits, workspace, result.reborrow())?;
+        direct::run(ctx, problem, (&bits, &plan), workspace, result.reborrow())?;
     }
     scaled.complete((ctx, 1), problem, &mut result)?;
     let (scale, product) = ((end - start).as_secs_f64(), end.elapsed().as_secs_f64());

@@ -40,9 +40,20 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(size: &ProductSize, operand_bits: u32) -> Layout {
+    /// The fastest, then one that takes no more memory for fewer bits.
+    fn choices(size: &ProductSize, operand_bits: u32) -> [Layout; 2] {
+        [DigitLanes::new, DigitLanes::narrow].map(|lanes| Layout::new(size, operand_bits, lanes(operand_bits)))
+    }
+
+    /// The one that a plan has room for.
+    fn planned(size: &ProductSize, operand_bits: u32, plan: &Plan) -> Layout {
+        let [fast, narrow] = Layout::choices(size, operand_bits);
+        if fast.bytes() <= plan.bytes.operand_window { fast } else { narrow }
+    }
+
+    fn new(size: &ProductSize, operand_bits: u32, lanes: Option<DigitLanes>) -> Layout {
         let width = limbs_for(operand_bits + 1); // a norm of exactly 2^operand_bits is allowed
-        let (lanes, contracted) = (DigitLanes::new(operand_bits), size.contracted);
+        let contracted = size.contracted;
         let words = |columns: usize| match lanes {
             Some(lanes) => columns.div_ceil(LANES) * lanes.panel_words(contracted),
             None => columns * contracted * (width + 1),
@@ -55,6 +66,10 @@ impl Layout {
     fn words(&self) -> usize {
         let product = self.lanes.map_or(2 * self.width, |lanes| lanes.sum_words());
         self.left_words + self.right_words + product + (2 * self.width + 1)
+    }
+
+    fn bytes(&self) -> u64 {
+        Buffer::bytes_for(self.words())
     }
 
     fn column(&self, col: usize) -> Range<usize> {
@@ -71,8 +86,10 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     let size = &request.size;
     let mut bytes = PlanBytes { result: request.result_bytes, ..PlanBytes::default() };
     if !size.is_empty() {
-        bytes.operand_window = Buffer::bytes_for(Layout::new(size, request.bits.operand).words());
         bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
+        let [fast, narrow] = Layout::choices(size, request.bits.operand);
+        let is_fast = narrow.bytes() >= fast.bytes() || ctx.admit(bytes.total() + fast.bytes()).is_ok();
+        bytes.operand_window = if is_fast { fast } else { narrow }.bytes();
     }
     ctx.admit(bytes.total())?;
     Ok(Plan {
@@ -111,21 +128,21 @@ pub(crate) fn plan_entries(ctx: &Context, request: &PlanRequest) -> Result<Plan>
     Ok(Plan { contracted: request.size.contracted, chunk_rows: request.size.contracted, ..plan })
 }
 
-/// Computes the product into `result`, with the shifts of the workspace.
+/// Computes the product into `result`, with the shifts of the workspace, as `plan` has it.
 ///
 /// # Errors
 /// [`Error::ExponentRange`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub(crate) fn run(
     ctx: &Context,
     problem: &Problem<'_>,
-    bits: &Bits,
+    (bits, plan): (&Bits, &Plan),
     workspace: &mut Workspace,
     result: MatrixViewMut<'_>,
 ) -> Result<()> {
     if problem.size().is_empty() {
         return fill(ctx, problem, result, |_, finish| finish(ExactEntry::ZERO));
     }
-    let layout = Layout::new(&problem.size(), bits.operand);
+    let layout = Layout::planned(&problem.size(), bits.operand, plan);
     let Workspace { operands, left_shifts, right_shifts, .. } = workspace;
     let (left, rest) = operands.words(layout.words())?.split_at_mut(layout.left_words);
     let (right, space) = rest.split_at_mut(layout.right_words);
