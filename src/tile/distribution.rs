@@ -2,7 +2,6 @@
 
 use super::{RankGrid, TileMap};
 use crate::error::{Error, Result};
-use crate::matrix::Uplo;
 use std::ops::Range;
 
 /// How the ranks of a group are numbered within their grid.
@@ -231,16 +230,58 @@ impl Distribution {
         Holders { lists, cols }
     }
 
-    /// Where the entries of a part lie on the whole diagonal's side: which local rows of local column `col` are in a
-    /// triangle.
-    pub fn local_rows(&self, rank: usize, uplo: Uplo, col: usize) -> Range<usize> {
-        let Some((row_number, col_number)) = self.numbers(rank) else { return 0..0 };
-        let rows = self.row_deal();
-        let diagonal = self.col_deal().index(col_number, col);
-        match uplo {
-            Uplo::Lower => rows.count_below(row_number, diagonal)..rows.count_of(row_number),
-            Uplo::Upper => 0..rows.count_below(row_number, diagonal.saturating_add(1)),
-        }
+    /// Where the diagonal passes through the part of a rank.
+    pub fn local_diagonal(&self, rank: usize) -> LocalDiagonal {
+        let (row, col) = self.numbers(rank).unwrap_or((0, 0));
+        let (count, width) = self.local_shape(rank);
+        LocalDiagonal { rows: self.row_deal().line(row), cols: self.col_deal().line(col), count, width }
+    }
+}
+
+/// Where the diagonal of a matrix passes through the part of one rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LocalDiagonal {
+    rows: Line,
+    cols: Line,
+    /// Rows and columns of the part.
+    count: usize,
+    width: usize,
+}
+
+impl LocalDiagonal {
+    /// The same of the transposed part.
+    pub fn transposed(self) -> LocalDiagonal {
+        LocalDiagonal { rows: self.cols, cols: self.rows, count: self.width, width: self.count }
+    }
+
+    /// The first row of the part that is on the diagonal or below it in column `col` of the part.
+    pub fn row_on(&self, col: usize) -> usize {
+        self.rows.below(self.cols.index(col)).min(self.count)
+    }
+
+    /// The first row of the part that is below the diagonal in column `col` of the part.
+    pub fn row_below(&self, col: usize) -> usize {
+        self.rows.below(self.cols.index(col) + 1).min(self.count)
+    }
+}
+
+/// The indices of one number: in blocks at equal distances.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Line {
+    start: usize,
+    block: usize,
+    step: usize,
+}
+
+impl Line {
+    fn index(&self, local: usize) -> usize {
+        self.start + local / self.block * self.step + local % self.block
+    }
+
+    /// How many of the indices are below `end`.
+    fn below(&self, end: usize) -> usize {
+        let end = end.saturating_sub(self.start);
+        end / self.step * self.block + (end % self.step).min(self.block)
     }
 }
 
@@ -322,15 +363,15 @@ impl Deal<'_> {
         }
     }
 
-    /// The index at place `local` of a number.
-    fn index(&self, number: usize, local: usize) -> usize {
+    /// The indices of a number.
+    fn line(&self, number: usize) -> Line {
         match self.axis {
-            Axis::Whole => local,
+            Axis::Whole => Line { start: 0, block: usize::MAX, step: usize::MAX },
             Axis::Cyclic { block, first, .. } => {
                 let turn = (number + self.numbers - first) % self.numbers;
-                (local / block * self.numbers + turn) * block + local % block
+                Line { start: turn * block, block: *block, step: self.numbers * block }
             }
-            Axis::Consecutive { starts, .. } => starts[number] + local,
+            Axis::Consecutive { starts, .. } => Line { start: starts[number], block: usize::MAX, step: usize::MAX },
         }
     }
 
@@ -430,7 +471,7 @@ mod tests {
                 let within = own.iter().copied().filter(|index| part.contains(index)).collect::<Vec<_>>();
                 assert_eq!(deal.runs(number, part).flatten().collect::<Vec<_>>(), within, "{one:?}");
                 for (local, &index) in own.iter().enumerate() {
-                    assert_eq!((deal.local(index), deal.index(number, local)), (local, index), "{one:?}");
+                    assert_eq!((deal.local(index), deal.line(number).index(local)), (local, index), "{one:?}");
                 }
                 for end in 0..=len {
                     assert_eq!(deal.count_below(number, end), own.iter().filter(|&&index| index < end).count());
@@ -438,14 +479,14 @@ mod tests {
             }
             let (local_rows, local_cols) = one.local_shape(rank);
             entries += local_rows * local_cols;
-            for col in 0..local_cols {
-                let lower = one.local_rows(rank, Uplo::Lower, col);
-                let upper = one.local_rows(rank, Uplo::Upper, col);
-                let diagonal = cols.index(col_number, col);
-                for row in 0..local_rows {
-                    let index = rows.index(row_number, row);
-                    assert_eq!((lower.contains(&row), upper.contains(&row)), (index >= diagonal, index <= diagonal));
-                }
+            let diagonal = one.local_diagonal(rank);
+            let (row_line, col_line) = (rows.line(row_number), cols.line(col_number));
+            for (row, col) in (0..local_rows).flat_map(|row| (0..local_cols).map(move |col| (row, col))) {
+                let (i, j) = (row_line.index(row), col_line.index(col));
+                assert_eq!((row >= diagonal.row_on(col), row >= diagonal.row_below(col)), (i >= j, i > j), "{one:?}");
+                let turned = diagonal.transposed();
+                assert_eq!((col >= turned.row_on(row), col >= turned.row_below(row)), (j >= i, j > i), "{one:?}");
+                assert!(diagonal.row_below(col) <= local_rows);
             }
         }
         let copies = holders.of(0, 0).len();

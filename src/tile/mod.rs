@@ -9,7 +9,7 @@ mod map;
 mod own;
 
 pub(crate) use distribution::Deal;
-pub use distribution::{Along, Axis, Distribution, GridOrder};
+pub use distribution::{Along, Axis, Distribution, GridOrder, LocalDiagonal};
 pub use grid::{RankGrid, RankPlace};
 pub(crate) use grid::{count_in, first_from};
 pub use map::TileMap;

@@ -25,10 +25,13 @@ int main(int argc, char **argv) {
     int first = ROWS * rank / size, last = ROWS * (rank + 1) / size;
     sunzi_matrix rows = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, last - first, COLS, all + first * COLS, COLS);
     sunzi_matrix whole = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, ROWS, COLS, all, COLS);
-    sunzi_matrix c = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, COLS, COLS, q, COLS);
+    sunzi_dist_matrix part = sunzi_dist_rows(rows, size);
     sunzi_matrix of_one = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, COLS, COLS, want, COLS);
     for (int root = 0; root < size; root++) {
-        CALL(ctx, sunzi_mpi_syrk(ctx, root, SUNZI_LOWER, BITS, NULL, &rows, rank == root ? &c : NULL));
+        // A matrix on one rank is one of which the others have no rows.
+        sunzi_matrix own = sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, rank == root ? COLS : 0, COLS, q, COLS);
+        sunzi_dist_matrix on_root = sunzi_dist_rows(own, size);
+        CALL(ctx, sunzi_mpi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &part, NULL, &on_root));
         if (rank == root) {
             CALL(ctx, sunzi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &whole, NULL, &of_one));
             for (int i = 0; i < COLS; i++) {
@@ -37,12 +40,13 @@ int main(int argc, char **argv) {
         }
     }
 
+    sunzi_dist_matrix c = sunzi_dist_rows(sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, rank == 0 ? COLS : 0, COLS, q, COLS), size);
     // What fails on one rank fails on all, and the next call works.
     if (rank == size - 1) mpfr_set_nan(all[first * COLS]);
-    EXPECT(sunzi_mpi_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL) != SUNZI_OK);
+    EXPECT(sunzi_mpi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &part, NULL, &c) != SUNZI_OK);
     EXPECT(strstr(sunzi_last_error(ctx), "NaN") != NULL);
     if (rank == size - 1) mpfr_set_ui(all[first * COLS], 1, MPFR_RNDN);
-    CALL(ctx, sunzi_mpi_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL));
+    CALL(ctx, sunzi_mpi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &part, NULL, &c));
 
     // A handle of no communicator.
     sunzi_context *none = NULL;
@@ -54,7 +58,7 @@ int main(int argc, char **argv) {
     for (int round = 0; round < 3; round++) {
         sunzi_context_free(ctx);
         CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &ctx));
-        CALL(ctx, sunzi_mpi_syrk(ctx, 0, SUNZI_LOWER, BITS, NULL, &rows, rank == 0 ? &c : NULL));
+        CALL(ctx, sunzi_mpi_syrk(ctx, SUNZI_LOWER, SUNZI_TRANS, NULL, &part, NULL, &c));
     }
     sunzi_context_free(ctx);
     // MPI is still the program's own.

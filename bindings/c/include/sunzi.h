@@ -82,6 +82,21 @@
 // Each entry is right beside the magnitudes of its own terms, as sums in loops are.
 #define SUNZI_ENTRYWISE 2
 
+// Every rank has all rows, or columns; Elemental's `STAR`.
+#define SUNZI_ALONG_NONE 0
+
+// Dealt out by the row of a rank in the grid; Elemental's `MC`.
+#define SUNZI_ALONG_GRID_ROW 1
+
+// Dealt out by the column of a rank in the grid; Elemental's `MR`.
+#define SUNZI_ALONG_GRID_COL 2
+
+// Dealt out by the number of a rank, counted column by column through the grid; Elemental's `VC`.
+#define SUNZI_ALONG_COL_MAJOR 3
+
+// Dealt out by the number of a rank, counted row by row through the grid; Elemental's `VR`.
+#define SUNZI_ALONG_ROW_MAJOR 4
+
 // What a call returns: 0, or what went wrong. `sunzi_last_error` has the message, with the numbers in it.
 typedef enum sunzi_status {
     // All went well.
@@ -203,6 +218,39 @@ typedef struct sunzi_report {
     // Seconds of them in which results were stored; those of fewer than 256 entries do not count.
     double write_seconds;
 } sunzi_report;
+
+// The part of a matrix over the ranks of a communicator that lies on this one, and how all of it is dealt out: made by
+// `sunzi_dist_rows`, `sunzi_dist_scalapack` or `sunzi_dist_elemental`, or filled by hand. Nothing is copied or owned.
+//
+// Row i of the matrix belongs to number `(i / row_block + row_first) mod n` of the n along `row_along`, and the columns
+// likewise; a rank stores its entries in the order of their indices. A block of 0 stands for consecutive rows: number 0
+// has the first ones, and each as many as its `local` says.
+typedef struct sunzi_dist_matrix {
+    // The entries of this rank.
+    struct sunzi_matrix local;
+    // Rows of the whole matrix; with a block of 0 they may be -1, for the sum over the ranks.
+    int64_t rows;
+    // Columns of the whole matrix; -1 as for the rows.
+    int64_t cols;
+    // Rows of the grid of ranks.
+    int64_t grid_rows;
+    // Columns of the grid of ranks.
+    int64_t grid_cols;
+    // How ranks are numbered in the grid: `SUNZI_ROW_MAJOR` or `SUNZI_COL_MAJOR`.
+    int32_t grid_order;
+    // Which number of a rank says what rows it has: `SUNZI_ALONG_NONE` and its kin.
+    int32_t row_along;
+    // Which number of a rank says what columns it has.
+    int32_t col_along;
+    // Rows of a block.
+    int64_t row_block;
+    // Columns of a block.
+    int64_t col_block;
+    // The number that has the first block of rows.
+    int64_t row_first;
+    // The number that has the first block of columns.
+    int64_t col_first;
+} sunzi_dist_matrix;
 
 // What a call would take; see `sunzi_plan_syrk`.
 typedef struct sunzi_plan {
@@ -916,25 +964,108 @@ int64_t sunzi_rsyr2k_mpf(const struct sunzi_context *ctx,
                          void *c,
                          int64_t ldc);
 
-// `C := alpha * A^T A`, one triangle or both, for a matrix A whose rows lie on the ranks of a communicator.
-// Collective: all ranks of the context's communicator call it, with the same `root`, `uplo`, `precision_bits` and
-// `alpha`.
-//
-// `rows` are this rank's rows of A, k_i x n; a rank may have none (k_i = 0). C, n x n, is looked at on rank `root`
-// alone and may be null elsewhere. The result has `precision_bits` bits before each entry is rounded to its own
-// precision; its bits are those of `sunzi_syrk` on all the rows, for any distribution. `alpha` is a matrix of one
-// entry; null is 1. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
-enum sunzi_status sunzi_mpi_syrk(const struct sunzi_context *ctx,
-                                 int64_t root,
-                                 int32_t uplo,
-                                 int64_t precision_bits,
-                                 const struct sunzi_matrix *alpha,
-                                 const struct sunzi_matrix *rows,
-                                 const struct sunzi_matrix *c);
-
 // The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
 // Null pointers are passed over.
 enum sunzi_status sunzi_mpi_size(const struct sunzi_context *ctx, int64_t *rank, int64_t *size);
+
+// `sunzi_cholesky` on a matrix over the ranks of the context's communicator, in place. Collective: all ranks call it,
+// with the same choices.
+//
+// The bits are those of one process, for any distribution and number of ranks. Memory of a rank beside the array: a
+// copy of its part, its tiles of the matrix and of the factor, messages of about 8 MiB, and what the plan of the
+// factorisation says. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's;
+// A is as it was then.
+enum sunzi_status sunzi_mpi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_dist_matrix *a);
+
+// `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as
+// `sunzi_mpi_cholesky`; T and B are in distributions of their own.
+//
+// Memory of a rank beside the arrays: copies of its parts, its tiles of T, its share of the right sides twice, and
+// rows of the triangle as they pass by.
+enum sunzi_status sunzi_mpi_trsm(const struct sunzi_context *ctx,
+                                 int32_t side,
+                                 int32_t uplo,
+                                 int32_t trans,
+                                 int32_t diag,
+                                 const struct sunzi_matrix *alpha,
+                                 const struct sunzi_dist_matrix *t,
+                                 const struct sunzi_dist_matrix *b);
+
+// `sunzi_solve` on matrices over the ranks of the context's communicator: `B := A^-1 B`. Collective, with bits and
+// errors as `sunzi_mpi_cholesky`, memory as that and `sunzi_mpi_trsm`.
+enum sunzi_status sunzi_mpi_solve(const struct sunzi_context *ctx,
+                                  int32_t uplo,
+                                  const struct sunzi_dist_matrix *a,
+                                  const struct sunzi_dist_matrix *b);
+
+// `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
+// `sunzi_mpi_cholesky` has left in one triangle. Collective; bits, memory and errors as `sunzi_mpi_trsm`.
+enum sunzi_status sunzi_mpi_cholesky_solve(const struct sunzi_context *ctx,
+                                           int32_t uplo,
+                                           const struct sunzi_dist_matrix *factor,
+                                           const struct sunzi_dist_matrix *b);
+
+// `sunzi_log_det` of a factor over the ranks of the context's communicator, of which the lower or the upper triangle
+// counts; `result`, a matrix of one entry on each rank, or null where a rank does not ask. Collective.
+enum sunzi_status sunzi_mpi_log_det(const struct sunzi_context *ctx,
+                                    int32_t uplo,
+                                    const struct sunzi_dist_matrix *factor,
+                                    const struct sunzi_matrix *result);
+
+// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of which
+// the others have no rows. `size` is the number of ranks.
+struct sunzi_dist_matrix sunzi_dist_rows(struct sunzi_matrix local, int64_t size);
+
+// A matrix of ScaLAPACK: of the nine integers of its descriptor M, N, MB, NB, RSRC and CSRC count. `local` has as many
+// rows and columns as `numroc` says; the grid is that of the descriptor's context, with its ranks in the order
+// `grid_order`: `SUNZI_ROW_MAJOR` for `blacs_gridinit(.., "R", ..)`.
+//
+// `desc` points to nine integers.
+struct sunzi_dist_matrix sunzi_dist_scalapack(struct sunzi_matrix local,
+                                              const int *desc,
+                                              int64_t grid_rows,
+                                              int64_t grid_cols,
+                                              int32_t grid_order);
+
+// A `DistMatrix` of Elemental, `rows x cols`: `col_dist` and `row_dist` are its `ColDist` and `RowDist` as
+// `SUNZI_ALONG_...`, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is its `Matrix()`. The grid
+// numbers its ranks column by column, as Elemental's do where nothing else is said.
+struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
+                                              int64_t rows,
+                                              int64_t cols,
+                                              int64_t grid_rows,
+                                              int64_t grid_cols,
+                                              int32_t col_dist,
+                                              int32_t row_dist,
+                                              int64_t col_align,
+                                              int64_t row_align);
+
+// `sunzi_syrk` on matrices over the ranks of the context's communicator. Collective: all ranks call it, with the same
+// choices and scalars.
+//
+// C is n x n, A is k x n with `SUNZI_TRANS`, else n x k, each in a distribution of its own. Scalars, accuracy and bits
+// as in `sunzi_syrk` in one process, for any distribution and number of ranks; p is the largest precision over all
+// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+// Memory of a rank beside the arrays: a copy of its part of A and its share of A by rows, its tiles of C, messages of
+// about 8 MiB, and what the plan of the product says.
+enum sunzi_status sunzi_mpi_syrk(const struct sunzi_context *ctx,
+                                 int32_t uplo,
+                                 int32_t trans,
+                                 const struct sunzi_matrix *alpha,
+                                 const struct sunzi_dist_matrix *a,
+                                 const struct sunzi_matrix *beta,
+                                 const struct sunzi_dist_matrix *c);
+
+// `sunzi_gemm` on matrices over the ranks of the context's communicator. Collective, with memory and errors as
+// `sunzi_mpi_syrk`.
+enum sunzi_status sunzi_mpi_gemm(const struct sunzi_context *ctx,
+                                 int32_t trans_a,
+                                 int32_t trans_b,
+                                 const struct sunzi_matrix *alpha,
+                                 const struct sunzi_dist_matrix *a,
+                                 const struct sunzi_dist_matrix *b,
+                                 const struct sunzi_matrix *beta,
+                                 const struct sunzi_dist_matrix *c);
 
 // What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
 // the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.

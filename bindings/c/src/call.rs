@@ -109,7 +109,6 @@ impl<'a> Call<'a> {
     }
 
     /// The context whose ranks and answers these are.
-    #[cfg(feature = "mpi")]
     pub fn owner(&self) -> &'a sunzi_context {
         self.owner
     }

@@ -20,7 +20,6 @@ pub struct sunzi_context {
     kept: Mutex<Vec<Matrix>>,
     answers: Mutex<HashMap<u64, Answer>>,
     report: Mutex<sunzi_report>,
-    #[cfg(feature = "mpi")]
     team: Mutex<Option<sunzi::distributed::Team>>,
 }
 
@@ -61,7 +60,6 @@ impl sunzi_context {
             kept: Mutex::default(),
             answers: Mutex::default(),
             report: Mutex::default(),
-            #[cfg(feature = "mpi")]
             team: Mutex::default(),
         }
     }
@@ -80,14 +78,12 @@ impl sunzi_context {
     }
 
     /// The ranks, for one call.
-    #[cfg(feature = "mpi")]
     pub fn team(&self) -> MutexGuard<'_, Option<sunzi::distributed::Team>> {
         lock(&self.team)
     }
 
     /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them.
     pub fn close(self) {
-        #[cfg(feature = "mpi")]
         if let Some(team) = self.team.into_inner().unwrap_or_else(PoisonError::into_inner) {
             let _ = team.close(); // there is nobody left to tell
         }

@@ -109,6 +109,52 @@ pub struct sunzi_matrix {
     pub precision_bits: i64,
 }
 
+/// Every rank has all rows, or columns; Elemental's `STAR`.
+pub const SUNZI_ALONG_NONE: i32 = 0;
+/// Dealt out by the row of a rank in the grid; Elemental's `MC`.
+pub const SUNZI_ALONG_GRID_ROW: i32 = 1;
+/// Dealt out by the column of a rank in the grid; Elemental's `MR`.
+pub const SUNZI_ALONG_GRID_COL: i32 = 2;
+/// Dealt out by the number of a rank, counted column by column through the grid; Elemental's `VC`.
+pub const SUNZI_ALONG_COL_MAJOR: i32 = 3;
+/// Dealt out by the number of a rank, counted row by row through the grid; Elemental's `VR`.
+pub const SUNZI_ALONG_ROW_MAJOR: i32 = 4;
+
+/// The part of a matrix over the ranks of a communicator that lies on this one, and how all of it is dealt out: made by
+/// `sunzi_dist_rows`, `sunzi_dist_scalapack` or `sunzi_dist_elemental`, or filled by hand. Nothing is copied or owned.
+///
+/// Row i of the matrix belongs to number `(i / row_block + row_first) mod n` of the n along `row_along`, and the columns
+/// likewise; a rank stores its entries in the order of their indices. A block of 0 stands for consecutive rows: number 0
+/// has the first ones, and each as many as its `local` says.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sunzi_dist_matrix {
+    /// The entries of this rank.
+    pub local: sunzi_matrix,
+    /// Rows of the whole matrix; with a block of 0 they may be -1, for the sum over the ranks.
+    pub rows: i64,
+    /// Columns of the whole matrix; -1 as for the rows.
+    pub cols: i64,
+    /// Rows of the grid of ranks.
+    pub grid_rows: i64,
+    /// Columns of the grid of ranks.
+    pub grid_cols: i64,
+    /// How ranks are numbered in the grid: `SUNZI_ROW_MAJOR` or `SUNZI_COL_MAJOR`.
+    pub grid_order: i32,
+    /// Which number of a rank says what rows it has: `SUNZI_ALONG_NONE` and its kin.
+    pub row_along: i32,
+    /// Which number of a rank says what columns it has.
+    pub col_along: i32,
+    /// Rows of a block.
+    pub row_block: i64,
+    /// Columns of a block.
+    pub col_block: i64,
+    /// The number that has the first block of rows.
+    pub row_first: i64,
+    /// The number that has the first block of columns.
+    pub col_first: i64,
+}
+
 /// Told how far a call is, from any of the context's threads; another value than 0 stops the call with
 /// `SUNZI_CANCELLED`. Must not throw and must not call the library on the same context.
 pub type sunzi_progress =

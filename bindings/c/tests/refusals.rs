@@ -252,10 +252,10 @@ fn what_this_build_lacks_is_named() {
     assert!(text(sunzi_status_text(99)).contains("no status") && text(sunzi_status_text(-1)).contains("no status"));
     let ctx = Ctx::new(1);
     let a = filled(2, 2);
-    let (rows, none) = (a.describe(), ptr::null());
+    let (part, none) = (sunzi_dist_rows(a.describe(), 1), ptr::null());
     // SAFETY: all arrays are live.
     unsafe {
-        assert_eq!(sunzi_mpi_syrk(ctx.0, 0, SUNZI_LOWER, 64, none, &rows, &rows), SUNZI_UNAVAILABLE);
+        assert_eq!(sunzi_mpi_syrk(ctx.0, SUNZI_LOWER, SUNZI_TRANS, none, &part, none, &part), SUNZI_UNAVAILABLE);
         assert_eq!(sunzi_mpi_size(ctx.0, ptr::null_mut(), ptr::null_mut()), SUNZI_UNAVAILABLE);
         assert!(ctx.message().contains("sunzi_context_from_mpi"), "{}", ctx.message());
         if !cfg!(feature = "mpi") {

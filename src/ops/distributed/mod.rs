@@ -7,8 +7,8 @@
 
 pub use crate::ops::factor::options::DistCholeskyOptions;
 pub use crate::ops::factor::rank_report::{RankSummary, RanksReport};
-pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_with, plan_cholesky};
-pub use crate::ops::solve::ranks::{DistSolution, log_det, plan_solve, solve, solve_with, trsm, trsm_with};
+pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_tiles, cholesky_with, plan_cholesky};
+pub use crate::ops::solve::ranks::{DistSolution, log_det, pivots, plan_solve, solve, solve_with, trsm, trsm_with};
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::redistribute::redistribute;
@@ -22,4 +22,4 @@ pub use crate::ops::product::ranks::plan::{
 pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
 pub use crate::ops::product::report::TeamReport;
 pub use crate::plan::even_share;
-pub use crate::tile::{Along, Axis, Distribution, GridOrder, RankGrid};
+pub use crate::tile::{Along, Axis, Distribution, GridOrder, LocalDiagonal, RankGrid, TileMap};

@@ -117,14 +117,28 @@ pub unsafe extern "C" fn sunzi_log_det(
                 Array::Limbs(array) => array.diagonal(factor.name),
             };
             let diagonal = diagonal.map_err(on_diagonal)?;
-            if let Some(index) = (0..diagonal.rows()).find(|&i| diagonal.get(i, 0).head.is_zero()) {
-                return Err(Failure::about("factor", sunzi::Error::Singular { index }));
-            }
-            let value = log_det((&diagonal).into(), bits);
+            log_det_number(call, &result, (&diagonal).into(), bits)?;
             call.keep(diagonal);
-            write_number(call, &result, &value, bits)
+            Ok(())
         })
     }
+}
+
+/// Stores the logarithm of a determinant in the one entry of `result`, from the diagonal of a factor as a column.
+///
+/// # Safety
+/// The header's rules.
+pub(crate) unsafe fn log_det_number(
+    call: &Call<'_>,
+    result: &Operand,
+    diagonal: MatrixView<'_>,
+    bits: u32,
+) -> Outcome<()> {
+    if let Some(index) = (0..diagonal.rows()).find(|&i| diagonal.get(i, 0).head.is_zero()) {
+        return Err(Failure::about("factor", sunzi::Error::Singular { index }));
+    }
+    // SAFETY: by contract.
+    unsafe { write_number(call, result, &log_det(diagonal, bits), bits) }
 }
 
 /// The logarithm of the determinant. The constants that MPFR keeps for it in each thread are given back: a caller's

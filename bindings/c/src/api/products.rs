@@ -218,7 +218,11 @@ pub(crate) fn finish(call: &Call<'_>, inputs: [Option<Input<'_>>; 2], added: Opt
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn terms_of(call: &Call<'_>, alpha: *const sunzi_matrix, beta: *const sunzi_matrix) -> Outcome<Terms> {
+pub(crate) unsafe fn terms_of(
+    call: &Call<'_>,
+    alpha: *const sunzi_matrix,
+    beta: *const sunzi_matrix,
+) -> Outcome<Terms> {
     // SAFETY: by contract.
     let (alpha, beta) = unsafe { (scalar(call, "alpha", alpha)?, scalar(call, "beta", beta)?) };
     Ok(Terms { alpha, beta })

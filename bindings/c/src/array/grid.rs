@@ -1,6 +1,7 @@
 //! Where the entries of a matrix lie, and which of them count.
 
 use std::ops::Range;
+use sunzi::distributed::LocalDiagonal;
 
 /// Entries in the caller's memory: `(i, j)` has index `i * row_stride + j * col_stride`.
 pub struct Grid<T> {
@@ -88,6 +89,21 @@ pub enum Part {
     StrictLower,
     /// `row < column`.
     StrictUpper,
+    /// A triangle of a matrix over ranks, of which this is one rank's part.
+    Dealt(LocalDiagonal, Triangle),
+}
+
+/// A triangle of a matrix over ranks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Triangle {
+    /// `row >= column`.
+    Lower,
+    /// `row <= column`.
+    Upper,
+    /// `row > column`.
+    StrictLower,
+    /// `row < column`.
+    StrictUpper,
 }
 
 impl Part {
@@ -99,6 +115,15 @@ impl Part {
             Part::Upper => Part::Lower,
             Part::StrictLower => Part::StrictUpper,
             Part::StrictUpper => Part::StrictLower,
+            Part::Dealt(diagonal, triangle) => {
+                let turned = match triangle {
+                    Triangle::Lower => Triangle::Upper,
+                    Triangle::Upper => Triangle::Lower,
+                    Triangle::StrictLower => Triangle::StrictUpper,
+                    Triangle::StrictUpper => Triangle::StrictLower,
+                };
+                Part::Dealt(diagonal.transposed(), turned)
+            }
         }
     }
 
@@ -115,6 +140,10 @@ impl Part {
             Part::Upper => 0..(col + 1).min(rows),
             Part::StrictLower => (col + 1).min(rows)..rows,
             Part::StrictUpper => 0..col.min(rows),
+            Part::Dealt(diagonal, Triangle::Lower) => diagonal.row_on(col)..rows,
+            Part::Dealt(diagonal, Triangle::Upper) => 0..diagonal.row_below(col),
+            Part::Dealt(diagonal, Triangle::StrictLower) => diagonal.row_below(col)..rows,
+            Part::Dealt(diagonal, Triangle::StrictUpper) => 0..diagonal.row_on(col),
         }
     }
 }

@@ -11,7 +11,7 @@ mod mpf;
 mod mpfr;
 
 pub use entry::{Entry, Flaw, Value};
-pub use grid::{Grid, Part};
+pub use grid::{Grid, Part, Triangle};
 pub use limbs::LimbArray;
 pub use mpf::MpfEntry;
 pub use mpfr::MpfrEntry;

@@ -29,7 +29,7 @@ use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Factored, Factorisation};
 use crate::ops::factor::spans::{Clock, TaskTimes};
 use crate::ops::product::problem::Accuracy;
-use crate::tile::{TileId, TileMap};
+use crate::tile::{RankGrid, TileId, TileMap};
 use failure::Failure;
 use plan::PlanInput;
 
@@ -169,6 +169,27 @@ impl Factoring<'_> {
         let report = over_ranks(&factorisation, report, &own)?;
         Ok(DistCholesky { factor, report, own })
     }
+}
+
+/// The tiles in which [`cholesky_with`] works on a matrix of `order` rows: what is given in them is not copied into
+/// others. Collective.
+///
+/// # Errors
+/// [`crate::Error::Precision`], [`crate::Error::InvalidArgument`] as [`cholesky_with`]; [`crate::Error::Transport`].
+pub fn cholesky_tiles(
+    ctx: &Context,
+    team: &Team,
+    order: usize,
+    precision_bits: u32,
+    options: &DistCholeskyOptions,
+) -> Result<TileMap> {
+    let (world, kernel): (&dyn Transport, _) = (team.world(), ctx.kernel());
+    agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
+    let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
+    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;
+    let grid = RankGrid::for_ranks(team.size());
+    let map = TileMap { rows: order, cols: order, tile_size: 8, grid, triangle: Some(Uplo::Lower) };
+    tiles_for(world, &map, &*engine, options)
 }
 
 /// The tiles to work in for a matrix in the tiles `map`. Collective.

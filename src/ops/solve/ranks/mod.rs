@@ -117,26 +117,33 @@ pub fn solve_with(
     })
 }
 
+/// The diagonal of a factor in tiles over the ranks, as a column on every rank. Collective.
+///
+/// # Errors
+/// [`Error::ShapeMismatch`] for a factor that is not square; [`Error::InvalidArgument`] for an upper triangle;
+/// [`Error::Transport`], [`Error::OutOfMemory`].
+pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
+    let world = team.world();
+    factor.check_group(world)?;
+    let map = factor.map();
+    if map.rows != map.cols {
+        return Err(Error::shape_mismatch("diagonal", (map.rows, map.cols), (map.cols, map.rows)));
+    }
+    if map.triangle == Some(Uplo::Upper) {
+        return Err(Error::InvalidArgument("diagonal: a factor in tiles is lower triangular".to_string()));
+    }
+    FactorTiles::new(factor).pivots(world)
+}
+
 /// `log det A = 2 sum log |l_ii|` for a factor `L` of `A = L L^T` in tiles over the ranks, at `precision_bits` bits, on
 /// every rank. Collective.
 ///
 /// Accuracy and bits: as [`crate::log_det_of`]. Cost: the diagonal is sent to all ranks.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] for a factor that is not square; [`Error::InvalidArgument`] for an upper triangle;
-/// [`Error::Transport`], [`Error::OutOfMemory`].
+/// As [`pivots`].
 pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<Float> {
-    let world = team.world();
-    factor.check_group(world)?;
-    let map = factor.map();
-    if map.rows != map.cols {
-        return Err(Error::shape_mismatch("log_det", (map.rows, map.cols), (map.cols, map.rows)));
-    }
-    if map.triangle == Some(Uplo::Upper) {
-        return Err(Error::InvalidArgument("log_det: a factor in tiles is lower triangular".to_string()));
-    }
-    let pivots = FactorTiles::new(factor).pivots(world)?;
-    Ok(log_det_of(&pivots, precision_bits))
+    Ok(log_det_of(&pivots(team, factor)?, precision_bits))
 }
 
 /// What a call asks for.

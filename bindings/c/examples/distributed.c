@@ -1,0 +1,249 @@
+// Every verb over the ranks of a communicator, on matrices in the distributions of ScaLAPACK and Elemental, in rows and
+// on one rank: the bits of one process, and nothing written outside of a triangle. Run by mpirun.
+#include "example.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+
+enum { K = 37, N = 21, M = 9, BITS = 300, LAYOUTS = 6 };
+
+static int rank, size, grid_rows, grid_cols;
+static sunzi_context *ctx;
+
+// A matrix on every rank, and the part of it that a distribution gives to this one.
+typedef struct part {
+    sunzi_dist_matrix dist;
+    mpfr_t *entries;
+    int rows, cols, row[64], col[64];
+} part;
+
+static sunzi_matrix described(int rows, int cols, mpfr_t *entries) {
+    return sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, rows, cols, entries, cols > 0 ? cols : 1);
+}
+
+// The indices of `length` that this rank has, counted one by one.
+static int owned(int length, int along, int block, int first, int column_major, int *index) {
+    int row = column_major ? rank % grid_rows : rank / grid_cols, col = column_major ? rank / grid_rows : rank % grid_cols;
+    int number[] = {0, row, col, col * grid_rows + row, row * grid_cols + col};
+    int numbers[] = {1, grid_rows, grid_cols, grid_rows * grid_cols, grid_rows * grid_cols}, count = 0;
+    if (rank >= grid_rows * grid_cols) return 0;
+    for (int i = 0; i < length; i++) {
+        if (along == SUNZI_ALONG_NONE || (i / block + first) % numbers[along] == number[along]) index[count++] = i;
+    }
+    return count;
+}
+
+// The part of `whole`, row-major, in one of the layouts.
+static part take(int layout, int rows, int cols, mpfr_t *whole) {
+    part p;
+    memset(&p, 0, sizeof p);
+    int desc[9] = {1, 0, rows, cols, 3, 2, grid_rows - 1, 0, 1};
+    int along[LAYOUTS][2] = {{0, 0},
+                             {SUNZI_ALONG_GRID_ROW, SUNZI_ALONG_GRID_COL},
+                             {SUNZI_ALONG_GRID_ROW, SUNZI_ALONG_GRID_COL},
+                             {SUNZI_ALONG_COL_MAJOR, SUNZI_ALONG_NONE},
+                             {SUNZI_ALONG_NONE, SUNZI_ALONG_NONE},
+                             {0, 0}};
+    int align[2] = {layout == 2 ? grid_rows - 1 : 0, layout == 2 ? grid_cols / 2 : 0};
+    if (layout == 0 || layout == 5) { // rows, the last rank has none where there are many; or all on the last rank
+        int from = layout == 0 ? rows * rank / size : 0, to = layout == 0 ? rows * (rank + 1) / size : rows;
+        if (layout == 5 && rank != size - 1) to = 0;
+        for (int i = from; i < to; i++) p.row[p.rows++] = i;
+        for (int j = 0; j < cols; j++) p.col[p.cols++] = j;
+    } else {
+        int column_major = layout != 1, row_block = layout == 1 ? 3 : 1, col_block = layout == 1 ? 2 : 1;
+        p.rows = owned(rows, along[layout][0], row_block, layout == 1 ? desc[6] : align[0], column_major, p.row);
+        p.cols = owned(cols, along[layout][1], col_block, layout == 1 ? desc[7] : align[1], column_major, p.col);
+    }
+    p.entries = new_array(p.rows * p.cols, BITS);
+    for (int i = 0; i < p.rows; i++) {
+        for (int j = 0; j < p.cols; j++) {
+            mpfr_set(p.entries[i * p.cols + j], whole[p.row[i] * cols + p.col[j]], MPFR_RNDN);
+        }
+    }
+    sunzi_matrix local = described(p.rows, p.cols, p.entries);
+    if (layout == 0 || layout == 5) {
+        p.dist = sunzi_dist_rows(local, size);
+    } else if (layout == 1) {
+        p.dist = sunzi_dist_scalapack(local, desc, grid_rows, grid_cols, SUNZI_ROW_MAJOR);
+    } else {
+        p.dist = sunzi_dist_elemental(local, rows, cols, grid_rows, grid_cols, along[layout][0], along[layout][1],
+                                      align[0], align[1]);
+    }
+    return p;
+}
+
+// Compares the part with `whole` and frees it; entries outside of a triangle (uplo, 0 for none) must be NaN still.
+static void check(const char *what, part p, int cols, mpfr_t *whole, int uplo) {
+    for (int i = 0; i < p.rows; i++) {
+        for (int j = 0; j < p.cols; j++) {
+            int row = p.row[i], col = p.col[j];
+            int counts = uplo == 0 || (uplo == SUNZI_LOWER ? row >= col : row <= col);
+            int same = counts ? mpfr_equal_p(p.entries[i * p.cols + j], whole[row * cols + col])
+                              : mpfr_nan_p(p.entries[i * p.cols + j]);
+            if (!same) {
+                fprintf(stderr, "%s: rank %d of %d, entry %d, %d\n", what, rank, size, row, col);
+                MPI_Abort(MPI_COMM_WORLD, 1);
+            }
+        }
+    }
+    free_array(p.entries, p.rows * p.cols);
+}
+
+static void spoil(int order, mpfr_t *a, int uplo) {
+    for (int i = 0; i < order; i++) {
+        for (int j = 0; j < order; j++) {
+            if (uplo == SUNZI_LOWER ? i < j : i > j) mpfr_set_nan(a[i * order + j]);
+        }
+    }
+}
+
+static mpfr_t *copy(int count, mpfr_t *from) {
+    mpfr_t *to = new_array(count, BITS);
+    for (int i = 0; i < count; i++) mpfr_set(to[i], from[i], MPFR_RNDN);
+    return to;
+}
+
+// Products: A is K x N, B is K x M, C N x M or N x N.
+static void products(int one, int other, mpfr_t *a, mpfr_t *b, mpfr_t *c, mpfr_t *scalars) {
+    sunzi_matrix alpha = described(1, 1, scalars), beta = described(1, 1, scalars + 1);
+    sunzi_matrix whole_a = described(K, N, a), whole_b = described(K, M, b);
+    mpfr_t *want = copy(N * M, c);
+    sunzi_matrix result = described(N, M, want);
+    CALL(ctx, sunzi_gemm(ctx, SUNZI_TRANS, SUNZI_NO_TRANS, &alpha, &whole_a, &whole_b, &beta, &result));
+    part pa = take(one, K, N, a), pb = take(other, K, M, b), pc = take((one + other) % LAYOUTS, N, M, c);
+    CALL(ctx, sunzi_mpi_gemm(ctx, SUNZI_TRANS, SUNZI_NO_TRANS, &alpha, &pa.dist, &pb.dist, &beta, &pc.dist));
+    check("gemm", pc, M, want, 0);
+    free_array(want, N * M);
+    for (int trans = SUNZI_NO_TRANS; trans <= SUNZI_TRANS; trans++) {
+        int uplo = (one + other + trans) % 2 ? SUNZI_LOWER : SUNZI_UPPER, order = trans == SUNZI_TRANS ? N : K;
+        mpfr_t *before = new_array(order * order, BITS);
+        fill_array(before, order * order, 5);
+        spoil(order, before, uplo);
+        want = copy(order * order, before);
+        sunzi_matrix q = described(order, order, want);
+        CALL(ctx, sunzi_syrk(ctx, uplo, trans, &alpha, &whole_a, &beta, &q));
+        part pq = take(other, order, order, before);
+        CALL(ctx, sunzi_mpi_syrk(ctx, uplo, trans, &alpha, &pa.dist, &beta, &pq.dist));
+        check("syrk", pq, order, want, uplo);
+        free_array(before, order * order);
+        free_array(want, order * order);
+    }
+    free_array(pa.entries, pa.rows * pa.cols);
+    free_array(pb.entries, pb.rows * pb.cols);
+}
+
+// Factors and solves with the definite matrix Q, N x N, and right sides of N x columns.
+static void factors(int one, int other, mpfr_t *q, mpfr_t *b, mpfr_t *scalars, int columns) {
+    sunzi_matrix alpha = described(1, 1, scalars);
+    for (int uplo = SUNZI_UPPER; uplo <= SUNZI_LOWER; uplo++) {
+        mpfr_t *held = copy(N * N, q), *factor, *want;
+        spoil(N, held, uplo);
+        factor = copy(N * N, held);
+        sunzi_matrix l = described(N, N, factor);
+        CALL(ctx, sunzi_cholesky(ctx, uplo, &l));
+        part pq = take(one, N, N, held);
+        CALL(ctx, sunzi_mpi_cholesky(ctx, uplo, &pq.dist));
+        // log det and solves with the factor where it lies.
+        mpfr_t *numbers = new_array(2, BITS);
+        sunzi_matrix mine = described(1, 1, numbers), theirs = described(1, 1, numbers + 1);
+        CALL(ctx, sunzi_log_det(ctx, &l, &theirs));
+        CALL(ctx, sunzi_mpi_log_det(ctx, uplo, &pq.dist, rank == 0 ? &mine : NULL));
+        EXPECT(rank != 0 || mpfr_equal_p(numbers[0], numbers[1]));
+        free_array(numbers, 2);
+        want = copy(N * columns, b);
+        sunzi_matrix x = described(N, columns, want);
+        CALL(ctx, sunzi_cholesky_solve(ctx, uplo, &l, &x));
+        part px = take(other, N, columns, b);
+        CALL(ctx, sunzi_mpi_cholesky_solve(ctx, uplo, &pq.dist, &px.dist));
+        check("cholesky_solve", px, columns, want, 0);
+        for (int side = SUNZI_LEFT; side <= SUNZI_RIGHT; side++) {
+            for (int trans = SUNZI_NO_TRANS; trans <= SUNZI_TRANS; trans++) {
+                int rows = side == SUNZI_LEFT ? N : columns, cols = side == SUNZI_LEFT ? columns : N;
+                int diag = (one + trans) % 2 ? SUNZI_UNIT : SUNZI_NON_UNIT;
+                for (int i = 0; i < N * columns; i++) mpfr_set(want[i], b[i], MPFR_RNDN);
+                x = described(rows, cols, want);
+                CALL(ctx, sunzi_trsm(ctx, side, uplo, trans, diag, &alpha, &l, &x));
+                px = take(other, rows, cols, b);
+                CALL(ctx, sunzi_mpi_trsm(ctx, side, uplo, trans, diag, &alpha, &pq.dist, &px.dist));
+                check("trsm", px, cols, want, 0);
+            }
+        }
+        check("cholesky", pq, N, factor, uplo);
+        for (int i = 0; i < N * columns; i++) mpfr_set(want[i], b[i], MPFR_RNDN);
+        sunzi_matrix a = described(N, N, held);
+        x = described(N, columns, want);
+        CALL(ctx, sunzi_solve(ctx, uplo, &a, &x));
+        pq = take(one, N, N, held), px = take(other, N, columns, b);
+        CALL(ctx, sunzi_mpi_solve(ctx, uplo, &pq.dist, &px.dist));
+        check("solve", px, columns, want, 0);
+        check("solve leaves its matrix", pq, N, held, uplo);
+        free_array(want, N * columns);
+        free_array(held, N * N);
+        free_array(factor, N * N);
+    }
+}
+
+// One bad argument on one rank is an error of all, and the next call works.
+static void refusals(mpfr_t *q) {
+    part p = take(2, N, N, q), other = take(1, N, N, q);
+    sunzi_dist_matrix wrong = p.dist;
+    if (rank == size - 1) wrong.local.rows += 1;
+    EXPECT(sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &wrong) != SUNZI_OK);
+    wrong = p.dist;
+    wrong.grid_rows = size + 1;
+    EXPECT(sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &wrong) == SUNZI_INVALID_ARGUMENT);
+    EXPECT(strstr(sunzi_last_error(ctx), "ranks") != NULL);
+    wrong = p.dist;
+    wrong.row_along = 7;
+    EXPECT(sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &wrong) == SUNZI_INVALID_ARGUMENT);
+    wrong = p.dist;
+    wrong.rows = N - 1;
+    EXPECT(sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &wrong) != SUNZI_OK);
+    EXPECT(sunzi_mpi_cholesky(ctx, SUNZI_LOWER, rank == 0 ? NULL : &p.dist) != SUNZI_OK);
+    EXPECT(sunzi_mpi_cholesky(ctx, rank == 0 ? 5 : SUNZI_LOWER, &p.dist) != SUNZI_OK);
+    if (size > 1) {
+        // Descriptions that differ from rank to rank.
+        EXPECT(sunzi_mpi_cholesky(ctx, SUNZI_LOWER, rank == 0 ? &other.dist : &p.dist) != SUNZI_OK);
+    }
+    CALL(ctx, sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &p.dist));
+    free_array(p.entries, p.rows * p.cols);
+    free_array(other.entries, other.rows * other.cols);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (grid_rows = 1; (grid_rows + 1) * (grid_rows + 1) <= size; grid_rows++) {}
+    grid_cols = size / grid_rows; // a rank may lie beyond the grid
+    sunzi_options options = sunzi_options_default();
+    options.threads = 1;
+    CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &ctx));
+    mpfr_t *a = new_array(K * N, BITS), *b = new_array(K * K, BITS), *c = new_array(N * M, BITS), *q = new_array(N * N, BITS);
+    mpfr_t *scalars = new_array(2, BITS);
+    fill_array(a, K * N, 1);
+    fill_array(b, K * K, 2);
+    fill_array(c, N * M, 3);
+    mpfr_set_d(scalars[0], -0.75, MPFR_RNDN);
+    mpfr_set_d(scalars[1], 1.5, MPFR_RNDN);
+    sunzi_matrix whole = described(K, N, a), gram = described(N, N, q);
+    CALL(ctx, sunzi_syrk(ctx, SUNZI_BOTH, SUNZI_TRANS, NULL, &whole, NULL, &gram));
+    for (int one = 0; one < LAYOUTS; one++) {
+        for (int other = 0; other < LAYOUTS; other++) {
+            products(one, other, a, b, c, scalars);
+            factors(one, other, q, b, scalars, other % 2 ? M : 2);
+        }
+    }
+    refusals(q);
+    sunzi_context_free(ctx);
+    free_array(a, K * N);
+    free_array(b, K * K);
+    free_array(c, N * M);
+    free_array(q, N * N);
+    free_array(scalars, 2);
+    if (rank == 0) printf("distributed: %d ranks, the bits of one process\n", size);
+    mpfr_free_cache();
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,245 @@
+//! Cholesky factors, triangular solves and solves over ranks.
+
+use super::matrix::{DistOperand, triangle};
+use super::{Ranks, collective, together};
+use crate::api::cholesky::log_det_number;
+use crate::api::{diag_of, op_of, scalar, side_of, symmetric_of, uplo_of};
+use crate::array::{Operand, Part, Triangle};
+use crate::call::Call;
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
+use sunzi::distributed::{
+    DistCholeskyOptions, DistMatrix, RankGrid, Team, TileMap, cholesky_tiles, cholesky_with, solve_with, trsm_with,
+};
+use sunzi::{Diag, Op, Side, TrsmOptions, Uplo};
+
+/// `sunzi_cholesky` on a matrix over the ranks of the context's communicator, in place. Collective: all ranks call it,
+/// with the same choices.
+///
+/// The bits are those of one process, for any distribution and number of ranks. Memory of a rank beside the array: a
+/// copy of its part, its tiles of the matrix and of the factor, messages of about 8 MiB, and what the plan of the
+/// factorisation says. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's;
+/// A is as it was then.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_cholesky(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    a: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let uplo = together(ranks.world, symmetric_of(uplo))?;
+            let a = DistOperand::new(&ranks, "a", a)?;
+            let bits = a.result_bits(&ranks, uplo.map(triangle))?;
+            let factor = factor(call, team, (uplo, &a), bits)?;
+            let a = if uplo == Some(Uplo::Upper) { a.transposed() } else { a };
+            a.give(&ranks, uplo.map(|_| Triangle::Lower), &factor)
+        })
+    }
+}
+
+/// `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as
+/// `sunzi_mpi_cholesky`; T and B are in distributions of their own.
+///
+/// Memory of a rank beside the arrays: copies of its parts, its tiles of T, its share of the right sides twice, and
+/// rows of the triangle as they pass by.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_trsm(
+    ctx: *const sunzi_context,
+    side: i32,
+    uplo: i32,
+    trans: i32,
+    diag: i32,
+    alpha: *const sunzi_matrix,
+    t: *const sunzi_dist_matrix,
+    b: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let said = side_of(side).and_then(|side| {
+                Ok((side, uplo_of(uplo)?, op_of("trans", trans)?, diag_of(diag)?, scalar(call, "alpha", alpha)?))
+            });
+            let (side, uplo, op, diag, alpha) = together(ranks.world, said)?;
+            let (t, b) = (DistOperand::new(&ranks, "t", t)?, DistOperand::new(&ranks, "b", b)?);
+            // X op(T) = B is op(T)^T X^T = B^T, and an upper triangle the transpose of a lower one.
+            let (b, mut transposed) = if side == Side::Right { (b.transposed(), true) } else { (b, false) };
+            let t = if uplo == Uplo::Upper { t.transposed() } else { t };
+            transposed ^= (op == Op::Transpose) ^ (uplo == Uplo::Upper);
+            b.check_shape(t.order()?, b.shape().1)?;
+            let bits = b.result_bits(&ranks, None)?;
+            let part = if diag == Diag::Unit { Triangle::StrictLower } else { Triangle::Lower };
+            let factor = t.take(&ranks, Some(part), tiles(&ranks, t.shape(), Some(Uplo::Lower)))?;
+            let right = b.take(&ranks, None, tiles(&ranks, b.shape(), None))?;
+            let op = if transposed { Op::Transpose } else { Op::NoTranspose };
+            let options = TrsmOptions::new().op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha.as_ref());
+            let solved = call.done(trsm_with(&call.context(), team, &factor, &right, bits, &options))?;
+            drop((factor, right));
+            call.note(|report| report.precision_bits = bits.into());
+            b.give(&ranks, None, &solved.solution)
+        })
+    }
+}
+
+/// `sunzi_solve` on matrices over the ranks of the context's communicator: `B := A^-1 B`. Collective, with bits and
+/// errors as `sunzi_mpi_cholesky`, memory as that and `sunzi_mpi_trsm`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_solve(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    a: *const sunzi_dist_matrix,
+    b: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let uplo = together(ranks.world, symmetric_of(uplo))?;
+            let (a, b) = (DistOperand::new(&ranks, "a", a)?, DistOperand::new(&ranks, "b", b)?);
+            b.check_shape(a.order()?, b.shape().1)?;
+            let bits = b.result_bits(&ranks, None)?;
+            let factor = factor(call, team, (uplo, &a), bits)?;
+            solve_factored(call, team, &factor, (&b, bits))
+        })
+    }
+}
+
+/// `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
+/// `sunzi_mpi_cholesky` has left in one triangle. Collective; bits, memory and errors as `sunzi_mpi_trsm`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_cholesky_solve(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    factor: *const sunzi_dist_matrix,
+    b: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let uplo = together(ranks.world, uplo_of(uplo))?;
+            let (l, b) = (DistOperand::new(&ranks, "factor", factor)?, DistOperand::new(&ranks, "b", b)?);
+            b.check_shape(l.order()?, b.shape().1)?;
+            let bits = b.result_bits(&ranks, None)?;
+            let factor = take_factor(&ranks, uplo, &l)?;
+            solve_factored(call, team, &factor, (&b, bits))
+        })
+    }
+}
+
+/// `sunzi_log_det` of a factor over the ranks of the context's communicator, of which the lower or the upper triangle
+/// counts; `result`, a matrix of one entry on each rank, or null where a rank does not ask. Collective.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_log_det(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    factor: *const sunzi_dist_matrix,
+    result: *const sunzi_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let said = uplo_of(uplo).and_then(|uplo| {
+                let target = (!result.is_null()).then(|| Operand::new("result", result)).transpose()?;
+                target.iter().try_for_each(|target| target.check_shape(1, 1))?;
+                let bits = target.as_ref().map_or(Ok(2), |target| call.result_bits(target, Part::All))?;
+                Ok((uplo, target, bits))
+            });
+            let (uplo, target, bits) = together(ranks.world, said)?;
+            let l = DistOperand::new(&ranks, "factor", factor)?;
+            l.order()?;
+            let factor = take_factor(&ranks, uplo, &l)?;
+            let pivots = sunzi::distributed::pivots(team, &factor)?;
+            let stored = target.map_or(Ok(()), |target| log_det_number(call, &target, (&pivots).into(), bits));
+            together(ranks.world, stored)
+        })
+    }
+}
+
+/// Tiles for a matrix that is taken in.
+fn tiles(ranks: &Ranks<'_>, (rows, cols): (usize, usize), triangle: Option<Uplo>) -> TileMap {
+    TileMap { rows, cols, tile_size: TILE, grid: RankGrid::for_ranks(ranks.world.size()), triangle }
+}
+
+/// Rows of the tiles of triangles and right sides.
+const TILE: usize = 64;
+
+/// The factor, at a precision, of the matrix in one triangle or in both. Collective.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn factor(
+    call: &Call<'_>,
+    team: &Team,
+    (uplo, a): (Option<Uplo>, &DistOperand),
+    bits: u32,
+) -> Outcome<DistMatrix> {
+    let (order, ranks) = (a.order()?, Ranks::new(call, team));
+    let options = DistCholeskyOptions::new().accuracy(call.accuracy());
+    let map = call.done(cholesky_tiles(&call.context(), team, order, bits, &options))?;
+    let options = options.tile_rows(map.tile_size).grid(map.grid);
+    // SAFETY: by contract, for all below.
+    let taken = unsafe {
+        match uplo {
+            Some(Uplo::Lower) => a.take(&ranks, Some(Triangle::Lower), map)?,
+            Some(Uplo::Upper) => a.transposed().take(&ranks, Some(Triangle::Lower), map)?,
+            None => a.take(&ranks, None, TileMap { triangle: None, ..map })?,
+        }
+    };
+    let done = call.done(cholesky_with(&call.context(), team, &taken, bits, &options))?;
+    call.note_plan(done.report.planned_bytes);
+    call.note_accuracy(done.report.accuracy, done.report.range_bits);
+    call.note(|report| report.precision_bits = bits.into());
+    Ok(done.factor)
+}
+
+/// The factor in a triangle, in tiles. Collective.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn take_factor(ranks: &Ranks<'_>, uplo: Uplo, l: &DistOperand) -> Outcome<DistMatrix> {
+    let map = tiles(ranks, l.shape(), Some(Uplo::Lower));
+    let l = if uplo == Uplo::Upper { &l.transposed() } else { l };
+    // SAFETY: by contract.
+    unsafe { l.take(ranks, Some(Triangle::Lower), map) }
+}
+
+/// `b := (L L^T)^-1 b`. Collective.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn solve_factored(
+    call: &Call<'_>,
+    team: &Team,
+    factor: &DistMatrix,
+    (b, bits): (&DistOperand, u32),
+) -> Outcome<()> {
+    let ranks = Ranks::new(call, team);
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let right = b.take(&ranks, None, tiles(&ranks, b.shape(), None))?;
+        let solved = call.done(solve_with(&call.context(), team, factor, &right, bits, call.accuracy()))?;
+        call.note(|report| report.precision_bits = bits.into());
+        b.give(&ranks, None, &solved.solution)
+    }
+}

@@ -1,0 +1,184 @@
+//! SYRK and GEMM over ranks.
+
+use super::matrix::{DistOperand, triangle};
+use super::{Ranks, collective, together};
+use crate::api::products::{Terms, terms_of};
+use crate::api::{op_of, symmetric_of};
+use crate::array::Triangle;
+use crate::call::Call;
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
+use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TileMap, gemm_rows, syrk};
+use sunzi::{Matrix, Op, Uplo};
+
+/// `sunzi_syrk` on matrices over the ranks of the context's communicator. Collective: all ranks call it, with the same
+/// choices and scalars.
+///
+/// C is n x n, A is k x n with `SUNZI_TRANS`, else n x k, each in a distribution of its own. Scalars, accuracy and bits
+/// as in `sunzi_syrk` in one process, for any distribution and number of ranks; p is the largest precision over all
+/// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+/// Memory of a rank beside the arrays: a copy of its part of A and its share of A by rows, its tiles of C, messages of
+/// about 8 MiB, and what the plan of the product says.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_syrk(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    trans: i32,
+    alpha: *const sunzi_matrix,
+    a: *const sunzi_dist_matrix,
+    beta: *const sunzi_matrix,
+    c: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let said =
+                symmetric_of(uplo).and_then(|uplo| Ok((uplo, op_of("trans", trans)?, terms_of(call, alpha, beta)?)));
+            let (uplo, op, terms) = together(ranks.world, said)?;
+            let (a, c) = (DistOperand::new(&ranks, "a", a)?, DistOperand::new(&ranks, "c", c)?);
+            let a = if op == Op::Transpose { a } else { a.transposed() };
+            let order = a.shape().1;
+            c.check_shape(order, order)?;
+            // Both triangles of what is added must be the same.
+            let part = uplo.map(triangle);
+            let held = uplo.unwrap_or_default();
+            let product = Product { part, triangle: uplo, terms: &terms };
+            let prepared = product.prepare(&ranks, [Some(&a), None], &c)?;
+            let options = prepared.options(call, &terms).uplo(held);
+            let rows = prepared.shares[0].as_ref().map_or(Matrix::zeros(0, order, 2), |rows| Ok(rows.clone()))?;
+            let done = call.done(syrk(&call.context(), team, &[rows.view()], prepared.bits, &options))?;
+            finish(call, team, (&c, part), (&done.result, &done.report))
+        })
+    }
+}
+
+/// `sunzi_gemm` on matrices over the ranks of the context's communicator. Collective, with memory and errors as
+/// `sunzi_mpi_syrk`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_gemm(
+    ctx: *const sunzi_context,
+    trans_a: i32,
+    trans_b: i32,
+    alpha: *const sunzi_matrix,
+    a: *const sunzi_dist_matrix,
+    b: *const sunzi_dist_matrix,
+    beta: *const sunzi_matrix,
+    c: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let said = op_of("trans_a", trans_a);
+            let said = said.and_then(|a| Ok((a, op_of("trans_b", trans_b)?, terms_of(call, alpha, beta)?)));
+            let (op_a, op_b, terms) = together(ranks.world, said)?;
+            let a = DistOperand::new(&ranks, "a", a)?;
+            let b = DistOperand::new(&ranks, "b", b)?;
+            let c = DistOperand::new(&ranks, "c", c)?;
+            // The contracted index first.
+            let a = if op_a == Op::Transpose { a } else { a.transposed() };
+            let b = if op_b == Op::Transpose { b.transposed() } else { b };
+            b.check_shape(a.shape().0, b.shape().1)?;
+            c.check_shape(a.shape().1, b.shape().1)?;
+            let product = Product { part: None, triangle: None, terms: &terms };
+            let prepared = product.prepare(&ranks, [Some(&a), Some(&b)], &c)?;
+            let options = prepared.options(call, &terms);
+            let [left, right] = [(0, a.shape().1), (1, b.shape().1)].map(|(at, cols)| {
+                prepared.shares[at].as_ref().map_or(Matrix::zeros(0, cols, 2), |share| Ok(share.clone()))
+            });
+            let (left, right) = (left?, right?);
+            let blocks = (&[left.view()][..], &[right.view()][..]);
+            let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options))?;
+            finish(call, team, (&c, None), (&done.result, &done.report))
+        })
+    }
+}
+
+/// A product over ranks.
+struct Product<'a> {
+    /// The triangle of the result that is written; `None` for all of it.
+    part: Option<Triangle>,
+    triangle: Option<Uplo>,
+    terms: &'a Terms,
+}
+
+/// Its operands, taken in.
+struct Prepared {
+    bits: u32,
+    /// Each operand's rows of this rank; `None` where the product does not count.
+    shares: [Option<Matrix>; 2],
+    added: Option<DistMatrix>,
+}
+
+impl Product<'_> {
+    /// Takes the operands in. Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn prepare(
+        &self,
+        ranks: &Ranks<'_>,
+        operands: [Option<&DistOperand>; 2],
+        c: &DistOperand,
+    ) -> Outcome<Prepared> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let bits = c.result_bits(ranks, self.part)?;
+            let mut shares = [None, None];
+            if !self.terms.without_product() {
+                for (share, operand) in shares.iter_mut().zip(operands) {
+                    *share = operand.map(|operand| operand.take_rows(ranks)).transpose()?;
+                }
+            }
+            let adds = self.terms.beta.as_ref().is_some_and(|beta| !beta.is_zero());
+            let added = if adds { Some(self.take_added(ranks, c)?) } else { None };
+            Ok(Prepared { bits, shares, added })
+        }
+    }
+
+    /// # Safety
+    /// The header's rules.
+    unsafe fn take_added(&self, ranks: &Ranks<'_>, c: &DistOperand) -> Outcome<DistMatrix> {
+        let (rows, cols) = c.shape();
+        let grid = RankGrid::for_ranks(ranks.world.size());
+        let map = TileMap { rows, cols, tile_size: TILE, grid, triangle: self.triangle };
+        // SAFETY: by contract.
+        let added = unsafe { c.take(ranks, self.part, map) }?;
+        if self.triangle.is_some() { Ok(added.into_symmetric()?) } else { Ok(added) }
+    }
+}
+
+/// Rows of the tiles that matrices are in which are added.
+const TILE: usize = 64;
+
+impl Prepared {
+    fn options<'o>(&'o self, call: &Call<'_>, terms: &'o Terms) -> DistOptions<'o> {
+        let options = DistOptions::new().accuracy(call.accuracy()).alpha(terms.alpha.as_ref());
+        let options = options.accumulate(self.added.as_ref());
+        options.beta(self.added.as_ref().and(terms.beta.as_ref()))
+    }
+}
+
+/// Stores a result. Collective.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn finish(
+    call: &Call<'_>,
+    team: &Team,
+    (c, part): (&DistOperand, Option<Triangle>),
+    (result, report): (&DistMatrix, &sunzi::Report),
+) -> Outcome<()> {
+    call.note_product(report);
+    call.note(|report| report.precision_bits = result.precision_bits().into());
+    // SAFETY: by contract.
+    unsafe { c.give(&Ranks::new(call, team), part, result) }
+}
