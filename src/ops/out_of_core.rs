@@ -20,7 +20,7 @@ use crate::matrix::Side;
 use crate::ops::disk::Place;
 use crate::ops::distribution::team::Team;
 use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
-use crate::ops::trsm::{TrsmOptions, check_scalar};
+use crate::ops::solve::options::{TrsmOptions, check_scalar};
 
 /// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from file to file, with finished columns
 /// in the directory.

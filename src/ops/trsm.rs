@@ -4,41 +4,13 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::matrix::{Destination, Diag, Matrix, MatrixView, Op, Side, Uplo};
-use crate::ops::fixed_sum::OwnFloat;
-use crate::ops::product::problem::Accuracy;
+use crate::matrix::{Destination, Matrix, MatrixView, Op, Side, Uplo};
 use crate::ops::product::report::Outcome;
+use crate::ops::solve::options::check_scalar;
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::triangular::TriangularSystem;
-use crate::options::setters;
-use rug::Float;
 
-/// Choices of a triangular solve beyond the operands and the precision.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct TrsmOptions<'a> {
-    /// `Left` solves `op(T) X = alpha B` (the default), `Right` solves `X op(T) = alpha B`.
-    pub side: Side,
-    /// The triangle of `T` that is read; the other may hold anything.
-    pub uplo: Uplo,
-    /// Whether `T` is used transposed.
-    pub op: Op,
-    /// Whether the diagonal of `T` is read or taken as ones.
-    pub diag: Diag,
-    /// What is promised of each entry of the residual.
-    pub accuracy: Accuracy,
-    /// Scalar of `B`; `None` is 1.
-    pub alpha: Option<&'a Float>,
-}
-
-setters! { new TrsmOptions<'a> {
-    side: Side,
-    uplo: Uplo,
-    op: Op,
-    diag: Diag,
-    accuracy: Accuracy,
-    alpha: impl Into<Option<&'a Float>>,
-} }
+pub use crate::ops::solve::options::TrsmOptions;
 
 /// The solution `X` of `L X = B` for a lower triangular `L`; see [`trsm_with`].
 ///
@@ -130,11 +102,4 @@ fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()
         Side::Left => Error::shape_mismatch("trsm", t, b),
         Side::Right => Error::shape_mismatch("trsm", (b.1, b.0), (t.1, t.0)),
     })
-}
-
-pub(crate) fn check_scalar(alpha: &Float) -> Result<OwnFloat> {
-    if alpha.is_finite() {
-        return Ok(OwnFloat::new(alpha));
-    }
-    Err(Error::InvalidArgument(format!("alpha is {alpha}: it must be finite")))
 }

@@ -1,5 +1,6 @@
 //! How the entries of a matrix are dealt out to ranks: a formula for each axis.
 
+use super::diagonal::{Line, LocalDiagonal};
 use super::{RankGrid, TileMap};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -235,53 +236,6 @@ impl Distribution {
         let (row, col) = self.numbers(rank).unwrap_or((0, 0));
         let (count, width) = self.local_shape(rank);
         LocalDiagonal { rows: self.row_deal().line(row), cols: self.col_deal().line(col), count, width }
-    }
-}
-
-/// Where the diagonal of a matrix passes through the part of one rank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LocalDiagonal {
-    rows: Line,
-    cols: Line,
-    /// Rows and columns of the part.
-    count: usize,
-    width: usize,
-}
-
-impl LocalDiagonal {
-    /// The same of the transposed part.
-    pub fn transposed(self) -> LocalDiagonal {
-        LocalDiagonal { rows: self.cols, cols: self.rows, count: self.width, width: self.count }
-    }
-
-    /// The first row of the part that is on the diagonal or below it in column `col` of the part.
-    pub fn row_on(&self, col: usize) -> usize {
-        self.rows.below(self.cols.index(col)).min(self.count)
-    }
-
-    /// The first row of the part that is below the diagonal in column `col` of the part.
-    pub fn row_below(&self, col: usize) -> usize {
-        self.rows.below(self.cols.index(col) + 1).min(self.count)
-    }
-}
-
-/// The indices of one number: in blocks at equal distances.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Line {
-    start: usize,
-    block: usize,
-    step: usize,
-}
-
-impl Line {
-    fn index(&self, local: usize) -> usize {
-        self.start + local / self.block * self.step + local % self.block
-    }
-
-    /// How many of the indices are below `end`.
-    fn below(&self, end: usize) -> usize {
-        let end = end.saturating_sub(self.start);
-        end / self.step * self.block + (end % self.step).min(self.block)
     }
 }
 

@@ -3,13 +3,15 @@
 //! Pure numbers: no I/O, clock, thread or `unsafe`. Does not know: what a tile holds, or what is done to it.
 #![forbid(unsafe_code)]
 
+mod diagonal;
 mod distribution;
 mod grid;
 mod map;
 mod own;
 
+pub use diagonal::LocalDiagonal;
 pub(crate) use distribution::Deal;
-pub use distribution::{Along, Axis, Distribution, GridOrder, LocalDiagonal};
+pub use distribution::{Along, Axis, Distribution, GridOrder};
 pub use grid::{RankGrid, RankPlace};
 pub(crate) use grid::{count_in, first_from};
 pub use map::TileMap;

@@ -222,9 +222,9 @@ typedef struct sunzi_report {
 // The part of a matrix over the ranks of a communicator that lies on this one, and how all of it is dealt out: made by
 // `sunzi_dist_rows`, `sunzi_dist_scalapack` or `sunzi_dist_elemental`, or filled by hand. Nothing is copied or owned.
 //
-// Row i of the matrix belongs to number `(i / row_block + row_first) mod n` of the n along `row_along`, and the columns
-// likewise; a rank stores its entries in the order of their indices. A block of 0 stands for consecutive rows: number 0
-// has the first ones, and each as many as its `local` says.
+// Row i of the matrix belongs to number `(i / row_block + row_first) mod n` of the n along `row_along`, and the
+// columns likewise; a rank stores its entries in the order of their indices. A block of 0 stands for consecutive rows:
+// number 0 has the first ones, and each as many as its `local` says.
 typedef struct sunzi_dist_matrix {
     // The entries of this rank.
     struct sunzi_matrix local;
@@ -1012,8 +1012,8 @@ enum sunzi_status sunzi_mpi_log_det(const struct sunzi_context *ctx,
                                     const struct sunzi_dist_matrix *factor,
                                     const struct sunzi_matrix *result);
 
-// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of which
-// the others have no rows. `size` is the number of ranks.
+// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
+// which the others have no rows. `size` is the number of ranks.
 struct sunzi_dist_matrix sunzi_dist_rows(struct sunzi_matrix local, int64_t size);
 
 // A matrix of ScaLAPACK: of the nine integers of its descriptor M, N, MB, NB, RSRC and CSRC count. `local` has as many
@@ -1028,8 +1028,8 @@ struct sunzi_dist_matrix sunzi_dist_scalapack(struct sunzi_matrix local,
                                               int32_t grid_order);
 
 // A `DistMatrix` of Elemental, `rows x cols`: `col_dist` and `row_dist` are its `ColDist` and `RowDist` as
-// `SUNZI_ALONG_...`, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is its `Matrix()`. The grid
-// numbers its ranks column by column, as Elemental's do where nothing else is said.
+// `SUNZI_ALONG_...`, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is its `Matrix()`. The
+// grid numbers its ranks column by column, as Elemental's do where nothing else is said.
 struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
                                               int64_t rows,
                                               int64_t cols,

@@ -123,9 +123,9 @@ pub const SUNZI_ALONG_ROW_MAJOR: i32 = 4;
 /// The part of a matrix over the ranks of a communicator that lies on this one, and how all of it is dealt out: made by
 /// `sunzi_dist_rows`, `sunzi_dist_scalapack` or `sunzi_dist_elemental`, or filled by hand. Nothing is copied or owned.
 ///
-/// Row i of the matrix belongs to number `(i / row_block + row_first) mod n` of the n along `row_along`, and the columns
-/// likewise; a rank stores its entries in the order of their indices. A block of 0 stands for consecutive rows: number 0
-/// has the first ones, and each as many as its `local` says.
+/// Row i of the matrix belongs to number `(i / row_block + row_first) mod n` of the n along `row_along`, and the
+/// columns likewise; a rank stores its entries in the order of their indices. A block of 0 stands for consecutive rows:
+/// number 0 has the first ones, and each as many as its `local` says.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct sunzi_dist_matrix {

@@ -11,6 +11,7 @@ pub(crate) mod factored;
 mod fixed;
 pub(crate) mod ldlt;
 pub(crate) mod memory;
+pub(crate) mod options;
 mod parts;
 pub(crate) mod path;
 mod plan;

@@ -7,9 +7,9 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::solve::options::{TrsmOptions, check_scalar};
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
-use crate::ops::trsm::{TrsmOptions, check_scalar};
 use crate::tile::TileMap;
 use std::borrow::Cow;
 

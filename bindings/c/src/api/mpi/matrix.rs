@@ -9,8 +9,8 @@ use sunzi::comm::Reduction;
 use sunzi::distributed::{Along, Axis, DistMatrix, Distribution, GridOrder, RankGrid, TileMap};
 use sunzi::{Matrix, Uplo};
 
-/// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of which
-/// the others have no rows. `size` is the number of ranks.
+/// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
+/// which the others have no rows. `size` is the number of ranks.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_dist_rows(local: sunzi_matrix, size: i64) -> sunzi_dist_matrix {
     sunzi_dist_matrix {
@@ -62,8 +62,8 @@ pub unsafe extern "C" fn sunzi_dist_scalapack(
 }
 
 /// A `DistMatrix` of Elemental, `rows x cols`: `col_dist` and `row_dist` are its `ColDist` and `RowDist` as
-/// `SUNZI_ALONG_...`, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is its `Matrix()`. The grid
-/// numbers its ranks column by column, as Elemental's do where nothing else is said.
+/// `SUNZI_ALONG_...`, `col_align` and `row_align` its `ColAlign()` and `RowAlign()`; `local` is its `Matrix()`. The
+/// grid numbers its ranks column by column, as Elemental's do where nothing else is said.
 #[unsafe(no_mangle)]
 pub extern "C" fn sunzi_dist_elemental(
     local: sunzi_matrix,

@@ -1,0 +1,46 @@
+//! Choices of triangular solves, in one process and over ranks.
+
+use crate::error::{Error, Result};
+use crate::matrix::{Diag, Op, Side, Uplo};
+use crate::ops::fixed_sum::OwnFloat;
+use crate::ops::product::problem::Accuracy;
+use crate::options::setters;
+use rug::Float;
+
+/// Choices of a triangular solve beyond the operands and the precision.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct TrsmOptions<'a> {
+    /// `Left` solves `op(T) X = alpha B` (the default), `Right` solves `X op(T) = alpha B`.
+    pub side: Side,
+    /// The triangle of `T` that is read; the other may hold anything.
+    pub uplo: Uplo,
+    /// Whether `T` is used transposed.
+    pub op: Op,
+    /// Whether the diagonal of `T` is read or taken as ones.
+    pub diag: Diag,
+    /// What is promised of each entry of the residual.
+    pub accuracy: Accuracy,
+    /// Scalar of `B`; `None` is 1.
+    pub alpha: Option<&'a Float>,
+}
+
+setters! { new TrsmOptions<'a> {
+    side: Side,
+    uplo: Uplo,
+    op: Op,
+    diag: Diag,
+    accuracy: Accuracy,
+    alpha: impl Into<Option<&'a Float>>,
+} }
+
+/// The scalar of right sides.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where it is not finite.
+pub(crate) fn check_scalar(alpha: &Float) -> Result<OwnFloat> {
+    if alpha.is_finite() {
+        return Ok(OwnFloat::new(alpha));
+    }
+    Err(Error::InvalidArgument(format!("alpha is {alpha}: it must be finite")))
+}
