@@ -28,11 +28,11 @@ pub fn trsm<'a, 'b>(
 /// The solution `X` of `op(T) X = alpha B` or `X op(T) = alpha B` for a triangular `T`, rounded to `precision_bits`
 /// bits.
 ///
-/// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `b` and the
+/// Shapes: `t` is `n x n`, of which one triangle is read (with [`crate::Diag::Unit`] without its diagonal); `b` and the
 /// result are `n x m` on the left side, `m x n` on the right. Any of them may be empty.
 /// Accuracy, on the left side, for row `t_i` of `op(T)` and column `x_j` of the result:
 /// `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (||t_i|| ||x_j|| + |alpha b_ij|)`, whatever the condition of `T`;
-/// with [`Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (|op(T)| |X|)_ij`. On the right side
+/// with [`crate::Accuracy::Entrywise`] `|alpha b - op(T) x|_ij <= 2^(1 - precision_bits) (|op(T)| |X|)_ij`. On the right side
 /// the same for `op(T)^T X^T = alpha B^T`. The bits depend on the operands, the precision and the options alone: not on
 /// threads, kernel or memory limit.
 /// Cost: `n^2 m / 2` word products for each of about `2 precision_bits / 52` primes.

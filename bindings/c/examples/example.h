@@ -39,7 +39,7 @@ static inline sunzi_context *new_context(int64_t threads) {
 }
 
 static inline mpfr_t *new_array(size_t count, mpfr_prec_t bits) {
-    mpfr_t *array = malloc((count ? count : 1) * sizeof *array);
+    mpfr_t *array = (mpfr_t *)malloc((count ? count : 1) * sizeof *array);
     EXPECT(array != NULL);
     for (size_t at = 0; at < count; at++) {
         mpfr_init2(array[at], bits);
@@ -56,7 +56,7 @@ static inline void free_array(mpfr_t *array, size_t count) {
 }
 
 static inline mpfr_t *copy_array(mpfr_t *from, size_t count) {
-    mpfr_t *array = malloc((count ? count : 1) * sizeof *array);
+    mpfr_t *array = (mpfr_t *)malloc((count ? count : 1) * sizeof *array);
     EXPECT(array != NULL);
     for (size_t at = 0; at < count; at++) {
         mpfr_init2(array[at], mpfr_get_prec(from[at]));

@@ -35,7 +35,7 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
 /// Each rank's even share of the rows of `whole`, which rank `root` has and all others pass as `None`. Collective.
 ///
 /// # Errors
-/// [`Error::Transport`]; [`Error::OutOfMemory`] on every rank where one cannot hold its share.
+/// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its share.
 pub fn scatter_rows(group: &dyn Transport, root: usize, whole: Option<MatrixView<'_>>) -> Result<Matrix> {
     let mut shape =
         whole.map_or([0; 3], |view| [view.rows() as u64, view.cols() as u64, u64::from(view.precision_bits())]);

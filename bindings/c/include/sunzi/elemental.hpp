@@ -1,0 +1,220 @@
+// Elemental's distributed matrices of BigFloat in the calls of sunzi.h, where they lie: no copy of the limbs, no gathering.
+//
+// Include it after Elemental's own header; where its namespace has another name than El, define SUNZI_EL before. Both
+// layouts of BigFloat are known: a class around an mpfr_t with LockedPointer() and Pointer(), as upstream Elemental has
+// it, and one that is nothing but a member gmp_float of type mpf_class, as the bootstrap collaboration's fork has it.
+//
+// Functions have the names and the order of arguments of Elemental's, behind a Context on the grid's communicator. All
+// its ranks call them. What fails throws std::runtime_error on every rank; after that the context can be used again.
+#ifndef SUNZI_ELEMENTAL_HPP
+#define SUNZI_ELEMENTAL_HPP
+
+#include <gmp.h>
+#include <mpfr.h>
+#include <stdexcept>
+#include <string>
+#include <sunzi.h>
+#include <type_traits>
+#include <vector>
+
+#ifndef SUNZI_EL
+#define SUNZI_EL ::El
+#endif
+
+namespace sunzi {
+namespace elemental {
+
+// A context on a communicator: that of a grid, whose ranks it numbers alike. MPI stays the caller's.
+class Context {
+  public:
+    // `communicator` is the Fortran handle, MPI_Comm_c2f(grid.Comm().comm) with Elemental.
+    explicit Context(int communicator, const sunzi_options &options = sunzi_options_default()) : ctx_(nullptr) {
+        if (sunzi_context_from_mpi(communicator, &options, &ctx_) != SUNZI_OK) {
+            std::string message = sunzi_last_error(ctx_);
+            sunzi_context_free(ctx_);
+            throw std::runtime_error(message);
+        }
+    }
+    ~Context() { sunzi_context_free(ctx_); }
+    Context(const Context &) = delete;
+    Context &operator=(const Context &) = delete;
+
+    sunzi_context *get() const { return ctx_; }
+
+    void check(sunzi_status status) const {
+        if (status != SUNZI_OK) throw std::runtime_error(sunzi_last_error(ctx_));
+    }
+
+    int64_t size() const {
+        int64_t size = 0;
+        check(sunzi_mpi_size(ctx_, nullptr, &size));
+        return size;
+    }
+
+  private:
+    sunzi_context *ctx_;
+};
+
+namespace detail {
+
+// Numbers that are an mpf_t and nothing else are described where they are.
+template <class T> class MpfNumbers {
+  public:
+    static_assert(sizeof(T) == sizeof(mpf_t), "a BigFloat with gmp_float is expected to be nothing but that");
+    MpfNumbers(const T *first, int64_t rows, int64_t cols, int64_t ld)
+        : matrix_(sunzi_mpf_matrix(SUNZI_COL_MAJOR, rows, cols, first, ld)) {}
+    sunzi_matrix matrix() const { return matrix_; }
+    void store(T *) const {}
+
+  private:
+    sunzi_matrix matrix_;
+};
+
+// Of numbers around an mpfr_t the heads are copied, 32 bytes each; the limbs stay where they are.
+template <class T> class MpfrNumbers {
+  public:
+    MpfrNumbers(const T *first, int64_t rows, int64_t cols, int64_t ld) : rows_(rows), cols_(cols), ld_(ld) {
+        heads_.reserve(static_cast<size_t>(rows * cols));
+        for (int64_t j = 0; j < cols; j++) {
+            for (int64_t i = 0; i < rows; i++) heads_.push_back(*first[i + j * ld].LockedPointer());
+        }
+    }
+    sunzi_matrix matrix() const {
+        return sunzi_mpfr_matrix(SUNZI_COL_MAJOR, rows_, cols_, heads_.data(), rows_ > 0 ? rows_ : 1);
+    }
+    // Signs and exponents that the library has written. Its limbs are the caller's.
+    void store(T *first) const {
+        size_t at = 0;
+        for (int64_t j = 0; j < cols_; j++) {
+            for (int64_t i = 0; i < rows_; i++) *first[i + j * ld_].Pointer() = heads_[at++];
+        }
+    }
+
+  private:
+    int64_t rows_, cols_, ld_;
+    std::vector<__mpfr_struct> heads_;
+};
+
+template <class T> std::true_type is_mpf(decltype(&T::gmp_float));
+template <class T> std::false_type is_mpf(...);
+template <class T>
+using Numbers = typename std::conditional<decltype(is_mpf<T>(nullptr))::value, MpfNumbers<T>, MpfrNumbers<T>>::type;
+
+template <class D> int32_t along(D distribution) {
+    switch (distribution) {
+        case SUNZI_EL::MC: return SUNZI_ALONG_GRID_ROW;
+        case SUNZI_EL::MR: return SUNZI_ALONG_GRID_COL;
+        case SUNZI_EL::VC: return SUNZI_ALONG_COL_MAJOR;
+        case SUNZI_EL::VR: return SUNZI_ALONG_ROW_MAJOR;
+        case SUNZI_EL::STAR: return SUNZI_ALONG_NONE;
+        default: throw std::runtime_error("sunzi: a matrix distributed over diagonals (MD) is not taken");
+    }
+}
+
+// A distributed matrix for one call.
+template <class T> class Operand {
+  public:
+    template <class M>
+    Operand(const Context &ctx, const M &a)
+        : numbers_(a.LockedBuffer(), a.LocalHeight(), local_width(a), a.LDim() > 0 ? a.LDim() : 1) {
+        auto data = a.DistData();
+        if (data.colDist == SUNZI_EL::CIRC) {
+            dist_ = sunzi_dist_rows(numbers_.matrix(), ctx.size());
+            return;
+        }
+        const auto &grid = a.Grid();
+        dist_ = sunzi_dist_elemental(numbers_.matrix(), a.Height(), a.Width(), grid.Height(), grid.Width(),
+                                     along(data.colDist), along(data.rowDist), a.ColAlign(), a.RowAlign());
+        dist_.grid_order = grid.Order() == SUNZI_EL::ROW_MAJOR ? SUNZI_ROW_MAJOR : SUNZI_COL_MAJOR;
+    }
+    const sunzi_dist_matrix *get() const { return &dist_; }
+    template <class M> void store(M &a) const { numbers_.store(a.Buffer()); }
+
+  private:
+    // Ranks beside the root of [CIRC, CIRC] have no rows, and all columns.
+    template <class M> static int64_t local_width(const M &a) {
+        return a.DistData().colDist == SUNZI_EL::CIRC ? a.Width() : a.LocalWidth();
+    }
+    Numbers<T> numbers_;
+    sunzi_dist_matrix dist_;
+};
+
+// A scalar for one call.
+template <class T> class Scalar {
+  public:
+    explicit Scalar(const T &value) : numbers_(&value, 1, 1, 1), matrix_(numbers_.matrix()) {}
+    const sunzi_matrix *get() const { return &matrix_; }
+
+  private:
+    Numbers<T> numbers_;
+    sunzi_matrix matrix_;
+};
+
+template <class U> int32_t uplo_of(U uplo) { return uplo == SUNZI_EL::LOWER ? SUNZI_LOWER : SUNZI_UPPER; }
+template <class O> int32_t trans_of(O orientation) {
+    return orientation == SUNZI_EL::NORMAL ? SUNZI_NO_TRANS : SUNZI_TRANS;
+}
+
+} // namespace detail
+
+// C := alpha op(A) op(B) + beta C.
+template <class T, class O, class MA, class MB, class MC>
+void Gemm(const Context &ctx, O orientA, O orientB, const T &alpha, const MA &A, const MB &B, const T &beta, MC &C) {
+    detail::Scalar<T> a(alpha), b(beta);
+    detail::Operand<T> left(ctx, A), right(ctx, B), result(ctx, C);
+    ctx.check(sunzi_mpi_gemm(ctx.get(), detail::trans_of(orientA), detail::trans_of(orientB), a.get(), left.get(),
+                             right.get(), b.get(), result.get()));
+    result.store(C);
+}
+
+// C := alpha A A^T + beta C, or alpha A^T A + beta C with TRANSPOSE: one triangle.
+template <class T, class U, class O, class MA, class MC>
+void Syrk(const Context &ctx, U uplo, O orientation, const T &alpha, const MA &A, const T &beta, MC &C) {
+    detail::Scalar<T> a(alpha), b(beta);
+    detail::Operand<T> operand(ctx, A), result(ctx, C);
+    ctx.check(sunzi_mpi_syrk(ctx.get(), detail::uplo_of(uplo), detail::trans_of(orientation), a.get(), operand.get(),
+                             b.get(), result.get()));
+    result.store(C);
+}
+
+// The Cholesky factor in one triangle of A, whose other triangle is neither read nor written.
+template <class T, class U, class M> void Cholesky(const Context &ctx, U uplo, M &A) {
+    detail::Operand<T> operand(ctx, A);
+    ctx.check(sunzi_mpi_cholesky(ctx.get(), detail::uplo_of(uplo), operand.get()));
+    operand.store(A);
+}
+
+// B := alpha op(A)^-1 B, or alpha B op(A)^-1, for a triangular A.
+template <class T, class S, class U, class O, class D, class MA, class MB>
+void Trsm(const Context &ctx, S side, U uplo, O orientation, D diag, const T &alpha, const MA &A, MB &B) {
+    detail::Scalar<T> a(alpha);
+    detail::Operand<T> triangle(ctx, A), right(ctx, B);
+    ctx.check(sunzi_mpi_trsm(ctx.get(), side == SUNZI_EL::LEFT ? SUNZI_LEFT : SUNZI_RIGHT, detail::uplo_of(uplo),
+                             detail::trans_of(orientation), diag == SUNZI_EL::UNIT ? SUNZI_UNIT : SUNZI_NON_UNIT,
+                             a.get(), triangle.get(), right.get()));
+    right.store(B);
+}
+
+// B := A^-1 B for a positive definite A, of which one triangle is read and which is left as it is.
+template <class T, class U, class O, class MA, class MB>
+void HPDSolve(const Context &ctx, U uplo, O, const MA &A, MB &B) {
+    detail::Operand<T> matrix(ctx, A), right(ctx, B);
+    ctx.check(sunzi_mpi_solve(ctx.get(), detail::uplo_of(uplo), matrix.get(), right.get()));
+    right.store(B);
+}
+
+namespace cholesky {
+
+// B := A^-1 B with a factor of A that Cholesky has left in one triangle.
+template <class T, class U, class O, class MA, class MB>
+void SolveAfter(const Context &ctx, U uplo, O, const MA &A, MB &B) {
+    detail::Operand<T> factor(ctx, A), right(ctx, B);
+    ctx.check(sunzi_mpi_cholesky_solve(ctx.get(), detail::uplo_of(uplo), factor.get(), right.get()));
+    right.store(B);
+}
+
+} // namespace cholesky
+} // namespace elemental
+} // namespace sunzi
+
+#endif
