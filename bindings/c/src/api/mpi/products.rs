@@ -48,10 +48,10 @@ pub unsafe extern "C" fn sunzi_mpi_syrk(
             let part = uplo.map(triangle);
             let held = uplo.unwrap_or_default();
             let product = Product { part, triangle: uplo, terms: &terms };
-            let prepared = product.prepare(&ranks, [Some(&a), None], &c)?;
+            let prepared = product.prepare(&ranks, &[&a], &c)?;
             let options = prepared.options(call, &terms).uplo(held);
-            let rows = prepared.shares[0].as_ref().map_or(Matrix::zeros(0, order, 2), |rows| Ok(rows.clone()))?;
-            let done = call.done(syrk(&call.context(), team, &[rows.view()], prepared.bits, &options))?;
+            let rows = prepared.shares[0].view();
+            let done = call.done(syrk(&call.context(), team, &[rows], prepared.bits, &options))?;
             finish(call, team, (&c, part), (&done.result, &done.report))
         })
     }
@@ -89,13 +89,9 @@ pub unsafe extern "C" fn sunzi_mpi_gemm(
             b.check_shape(a.shape().0, b.shape().1)?;
             c.check_shape(a.shape().1, b.shape().1)?;
             let product = Product { part: None, triangle: None, terms: &terms };
-            let prepared = product.prepare(&ranks, [Some(&a), Some(&b)], &c)?;
+            let prepared = product.prepare(&ranks, &[&a, &b], &c)?;
             let options = prepared.options(call, &terms);
-            let [left, right] = [(0, a.shape().1), (1, b.shape().1)].map(|(at, cols)| {
-                prepared.shares[at].as_ref().map_or(Matrix::zeros(0, cols, 2), |share| Ok(share.clone()))
-            });
-            let (left, right) = (left?, right?);
-            let blocks = (&[left.view()][..], &[right.view()][..]);
+            let blocks = (&[prepared.shares[0].view()][..], &[prepared.shares[1].view()][..]);
             let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options))?;
             finish(call, team, (&c, None), (&done.result, &done.report))
         })
@@ -113,8 +109,8 @@ struct Product<'a> {
 /// Its operands, taken in.
 struct Prepared {
     bits: u32,
-    /// Each operand's rows of this rank; `None` where the product does not count.
-    shares: [Option<Matrix>; 2],
+    /// Each operand's rows of this rank; none where the product does not count.
+    shares: Vec<Matrix>,
     added: Option<DistMatrix>,
 }
 
@@ -123,21 +119,15 @@ impl Product<'_> {
     ///
     /// # Safety
     /// The header's rules.
-    unsafe fn prepare(
-        &self,
-        ranks: &Ranks<'_>,
-        operands: [Option<&DistOperand>; 2],
-        c: &DistOperand,
-    ) -> Outcome<Prepared> {
+    unsafe fn prepare(&self, ranks: &Ranks<'_>, operands: &[&DistOperand], c: &DistOperand) -> Outcome<Prepared> {
         // SAFETY: by contract, for all below.
         unsafe {
             let bits = c.result_bits(ranks, self.part)?;
-            let mut shares = [None, None];
-            if !self.terms.without_product() {
-                for (share, operand) in shares.iter_mut().zip(operands) {
-                    *share = operand.map(|operand| operand.take_rows(ranks)).transpose()?;
-                }
-            }
+            let take = |operand: &&DistOperand| match self.terms.without_product() {
+                true => Ok(Matrix::zeros(0, operand.shape().1, 2)?),
+                false => operand.take_rows(ranks),
+            };
+            let shares = operands.iter().map(take).collect::<Outcome<Vec<_>>>()?;
             let adds = self.terms.beta.as_ref().is_some_and(|beta| !beta.is_zero());
             let added = if adds { Some(self.take_added(ranks, c)?) } else { None };
             Ok(Prepared { bits, shares, added })
