@@ -94,8 +94,8 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
     assert!(c.len() == blocks.len() * BLOCK_WORDS);
     if rows == 0 && into == Store::Overwrite {
         for col in col_window.clone() {
-            let (run, first) = target.run(col, row_window);
-            c[first * BLOCK_WORDS..][..run.len() * BLOCK_WORDS].fill(0);
+            let (run, first_block) = target.run(col, row_window);
+            c[first_block * BLOCK_WORDS..][..run.len() * BLOCK_WORDS].fill(0);
         }
     }
     if rows == 0 || blocks.is_empty() {
@@ -117,8 +117,8 @@ pub fn multiply(fold: &Fold, operands: &Operands<'_>, target: &Target, c: &mut [
                 _ => Ahead::new(x, panels(row_window.start), later..(later + step).min(rows)),
             };
             for col in columns.clone() {
-                let (run, first) = target.run(col, &group);
-                let column = &mut c[first * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
+                let (run, first_block) = target.run(col, &group);
+                let column = &mut c[first_block * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
                 if run.is_empty() {
                     continue;
                 }
