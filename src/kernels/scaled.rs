@@ -6,16 +6,40 @@
 
 use crate::math::float::FloatRef;
 
+/// A big float times a power of two, cut into an integer and what is rounded off.
+#[derive(Clone, Copy)]
+pub struct Scaled<'a> {
+    /// The significand; nothing where the value is less than one half.
+    pub limbs: &'a [u64],
+    /// The bit of the significand that becomes bit 0 of the integer; negative where zeros follow the significand.
+    pub low: i64,
+    /// Whether the integer must be increased by one to be the nearest (ties to even).
+    pub rounds_up: bool,
+}
+
+impl<'a> Scaled<'a> {
+    /// Zero.
+    pub const ZERO: Scaled<'static> = Scaled { limbs: &[], low: 0, rounds_up: false };
+
+    /// `|value| * 2^shift`.
+    #[inline(always)]
+    pub fn new(value: FloatRef<'a>, shift: i64) -> Scaled<'a> {
+        let limbs = value.limbs;
+        let bits = limbs.len() as i64 * 64;
+        let low = bits.saturating_sub(value.head.exponent().saturating_add(shift));
+        if value.head.is_zero() || low > bits {
+            return Scaled::ZERO;
+        }
+        Scaled { limbs, low, rounds_up: low > 0 && rounds_up(limbs, low as usize) }
+    }
+}
+
 /// Writes the integer part of `|value| * 2^shift`, the lowest limb first, and returns whether it must be increased by
 /// one to be the nearest integer (ties to even). It fits in the words.
 #[inline(always)]
 pub fn write_scaled<'w>(value: FloatRef<'_>, shift: i64, mut rest: impl Iterator<Item = &'w mut u64>) -> bool {
-    let limbs = value.limbs;
-    let bits = limbs.len() as i64 * 64;
-    // Bit `low` of the significand becomes bit 0 of the integer; the bits below it are rounded off.
-    let low = bits.saturating_sub(value.head.exponent().saturating_add(shift));
-    if value.head.is_zero() || low > bits {
-        // Zero, or less than one half.
+    let Scaled { limbs, low, rounds_up } = Scaled::new(value, shift);
+    if limbs.is_empty() {
         rest.for_each(|word| *word = 0);
         return false;
     }
@@ -37,7 +61,7 @@ pub fn write_scaled<'w>(value: FloatRef<'_>, shift: i64, mut rest: impl Iterator
         *word = current >> right;
         rest.for_each(|word| *word = 0);
     }
-    low > 0 && rounds_up(limbs, low as usize)
+    rounds_up
 }
 
 /// Whether the significand without its lowest `low` bits, `1 <= low <= 64 limbs`, must be increased by one.

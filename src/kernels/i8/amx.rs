@@ -4,9 +4,11 @@
 //! two tiles of rows in tmm4 and tmm5, two of columns in tmm6 and tmm7; `emulation` runs the very same instructions on
 //! CPUs without them.
 
-use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Task, Unit};
+use super::tiles::{Columns, Extent, Rows, SIDE, STEP_GROUPS, Sums, Task, Unit};
+use super::vectors::{Vector, x86::Avx512};
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, CpuidResult};
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 /// What LDTILECFG reads: the palette, and for each of eight tiles the bytes of a row and the number of rows.
@@ -90,15 +92,15 @@ fn ask_system() -> bool {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
 pub unsafe fn run<T: Task>(task: T) {
     // SAFETY: the caller's promise.
-    unsafe { run_configured(task) }
+    unsafe { run_configured::<Avx512, T>(task) }
 }
 
 /// Runs a task with the tiles of this thread configured, and releases them.
 ///
 /// # Safety
-/// The instructions of AMX can be executed.
+/// The instructions of AMX can be executed, and those of the vectors `V`.
 #[inline(always)]
-pub unsafe fn run_configured<T: Task>(task: T) {
+pub unsafe fn run_configured<V: Vector, T: Task>(task: T) {
     /// Gives the tiles back, also where the task panics.
     struct Release;
     impl Drop for Release {
@@ -113,18 +115,20 @@ pub unsafe fn run_configured<T: Task>(task: T) {
         asm!("ldtilecfg [{at}]", at = in(reg) at, options(readonly, nostack, preserves_flags));
     }
     let _release = Release;
-    task.run::<Amx>();
+    task.run::<Amx<V>>();
 }
 
-/// The unit; it only runs inside of [`run_configured`].
-pub struct Amx;
+/// The unit, beside vectors `V`; it only runs inside of [`run_configured`].
+pub struct Amx<V>(PhantomData<V>);
 
-impl Unit for Amx {
+impl<V: Vector> Unit for Amx<V> {
+    type Vectors = V;
+
     #[inline(always)]
     fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
         let steps = extent.groups.div_ceil(STEP_GROUPS);
         if steps == 0 {
-            sums.0 = Sums::new().0;
+            *sums = [[0; SIDE]; SIDE];
             return;
         }
         let (rows, columns) = (&rows[..steps], &columns[..steps]);
@@ -160,7 +164,7 @@ impl Unit for Amx {
                 columns = inout(reg) columns.as_ptr() => _,
                 steps = inout(reg) steps => _,
                 stride = in(reg) 64usize,
-                sums = in(reg) sums.0.as_mut_ptr(),
+                sums = in(reg) sums.as_mut_ptr(),
                 sums_stride = in(reg) 128usize,
                 out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
                 out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,

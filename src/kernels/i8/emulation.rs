@@ -4,6 +4,7 @@
 //! Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, LDTILECFG to TILEZERO.
 
 use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Unit};
+use super::vectors::Plain;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod trap;
@@ -105,6 +106,8 @@ impl Machine {
 pub struct Emulated;
 
 impl Unit for Emulated {
+    type Vectors = Plain;
+
     fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
         let mut machine = Machine::new();
         machine.configure(&CONFIGURATION);
@@ -121,7 +124,7 @@ impl Unit for Emulated {
         }
         for tile in 0..4 {
             machine.store(tile, |row, bytes| {
-                let out = &mut sums.0[16 * (tile / 2) + row][16 * (tile % 2)..][..16];
+                let out = &mut sums[16 * (tile / 2) + row][16 * (tile % 2)..][..16];
                 bytemuck::cast_slice_mut::<i32, u8>(out).copy_from_slice(bytes);
             });
         }

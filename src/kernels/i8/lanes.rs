@@ -3,12 +3,15 @@
 //! The register tile is written once over [`Lanes`]: AVX-512 with VNNI, AVX-VNNI, AVX2, or plain Rust.
 
 use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Unit};
+use super::vectors::{self, Vector};
 use std::marker::PhantomData;
 
 /// Some 32-bit integers, each also four bytes.
 pub trait Lanes: Copy {
     /// How many.
     const WIDTH: usize;
+    /// What packs operands and reduces sums beside them.
+    type Vectors: Vector;
     /// Zeros.
     fn zero() -> Self;
     /// `x` in every lane.
@@ -25,6 +28,8 @@ pub trait Lanes: Copy {
 pub struct ByLanes<L, const R: usize, const V: usize>(PhantomData<L>);
 
 impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
+    type Vectors = L::Vectors;
+
     #[inline(always)]
     fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
         const { assert!(V * L::WIDTH <= 32 && 32 % (V * L::WIDTH) == 0 && 32 % R == 0 && L::WIDTH <= 16) };
@@ -33,7 +38,7 @@ impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
         for column in (0..extent.columns).step_by(V * L::WIDTH) {
             for row in (0..extent.rows).step_by(R) {
                 let tile = register_tile::<L, R, V>((rows, row), (columns, column), extent.groups);
-                for (lanes, sums) in tile.iter().zip(&mut sums.0[row..]) {
+                for (lanes, sums) in tile.iter().zip(&mut sums[row..]) {
                     for (lanes, sums) in lanes.iter().zip(sums[column..].chunks_exact_mut(L::WIDTH)) {
                         lanes.store(sums);
                     }
@@ -75,6 +80,7 @@ pub struct Plain([i32; 8]);
 
 impl Lanes for Plain {
     const WIDTH: usize = 8;
+    type Vectors = vectors::Plain;
 
     #[inline(always)]
     fn zero() -> Self {

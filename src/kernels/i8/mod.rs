@@ -19,6 +19,7 @@ mod reduce;
 mod tables;
 mod tiles;
 mod to_residues;
+mod vectors;
 
 #[cfg(test)]
 mod tests;

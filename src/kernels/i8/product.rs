@@ -1,43 +1,48 @@
 //! One plane product: packed operands, chunk of rows after chunk, tile after tile.
 //!
 //! A panel holds its rows one after the other, 8 least residues of 16 bits each; packing makes bytes of tiles. Columns
-//! of the result are the rows of a tile and the other way round, so that the residues of a column are neighbours. The
-//! right operand's bytes stay in a large cache, block of columns after block; some strips of the left operand, which
-//! stay in the second-level cache, are multiplied with all of them.
+//! of the result are the rows of a tile and the other way round, so that the residues of a column are neighbours.
+//!
+//! Tile registers take 64 bytes a cycle, which only the first-level cache gives, and half of which the second one does. So a
+//! pass has few rows: one plane of a strip of the right operand stays in the first-level cache while it is multiplied with
+//! many strips of the left one, which come from the second. The right strip is packed just before, from residues that lie
+//! in order, since what was packed long ago would come from the third-level cache, and too late.
 #![forbid(unsafe_code)]
 
 use super::isa::Isa;
 use super::pack::{Digits, STRIP_PANELS, Single, Triple, pack_columns, pack_rows, steps};
-use super::reduce::{Reducer, Residues, karatsuba_tile, tile};
+use super::reduce::Reducer;
 use super::tiles::{
-    Columns, Extent, GROUP, LINE_WORDS, Rows, STEP, STEP_WORDS, Sums, Task, Unit, aligned, columns_mut, rows_mut,
+    Columns, Extent, LINE_WORDS, Rows, SIDE, STEP, STEP_GROUPS, STEP_WORDS, SUM_WORDS, Sums, Task, Unit, aligned,
+    columns_mut, rows_mut, sums_mut,
 };
+use super::vectors::Vector;
 use crate::kernels::PlaneProduct;
 use crate::math::bound::I8_PASS_ROWS;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use std::ops::Range;
 
-/// Most strips of the right operand that are packed at a time.
-const RIGHT_STRIPS: usize = 16;
+/// Most strips of the left operand that are packed at a time: with three planes a megabyte.
+const LEFT_STRIPS: usize = 16;
 
-/// Most strips of the left operand that are packed at a time.
-const LEFT_STRIPS: usize = 4;
+/// Most rows of a pass: a plane of a strip takes 22 KiB.
+const PASS_ROWS: usize = 11 * STEP;
 
 /// Rows of each pass, a multiple of [`STEP`].
 fn depth_of_passes(rows: usize) -> usize {
-    const { assert!(I8_PASS_ROWS.is_multiple_of(STEP)) };
-    rows.div_ceil(rows.div_ceil(I8_PASS_ROWS).max(1)).next_multiple_of(STEP).max(STEP)
+    const { assert!(PASS_ROWS <= I8_PASS_ROWS) };
+    rows.div_ceil(rows.div_ceil(PASS_ROWS).max(1)).next_multiple_of(STEP).max(STEP)
 }
 
-/// Strips of the left and of the right operand that are packed at a time.
-fn strips(grid: &BlockGrid) -> [usize; 2] {
-    [grid.rows.div_ceil(STRIP_PANELS).min(LEFT_STRIPS), grid.cols.div_ceil(STRIP_PANELS).min(RIGHT_STRIPS)]
+/// Strips of the left operand that are packed at a time.
+fn left_strips(grid: &BlockGrid) -> usize {
+    grid.rows.div_ceil(STRIP_PANELS).min(LEFT_STRIPS)
 }
 
 /// Words of scratch for one call, with so many planes of bytes.
 pub fn scratch_words(rows: usize, grid: &BlockGrid, planes: usize) -> usize {
-    let strips = strips(grid).iter().sum::<usize>();
-    strips * steps(depth_of_passes(rows).min(rows)) * planes * STEP_WORDS / 2 + LINE_WORDS
+    let (left, steps) = (left_strips(grid), steps(depth_of_passes(rows).min(rows)));
+    ((left + 1) * steps * STEP_WORDS + left * SUM_WORDS) * planes / 2 + LINE_WORDS
 }
 
 /// One product modulo one modulus.
@@ -74,16 +79,14 @@ impl Multiply<'_> {
         let words = aligned(&mut scratch[..scratch_words(product.rows, grid, D::PLANES)]);
         let step = depth_of_passes(product.rows);
         let columns = grid.column_of(blocks.start)..grid.column_of(blocks.end - 1) + 1;
-        let mut tiles = Tiles { sums: [Sums::new(), Sums::new(), Sums::new()], residues: Residues::new() };
         for first in (0..product.rows).step_by(step) {
             let rows = first..(first + step).min(product.rows);
             let strip_steps = steps(rows.len()) * D::PLANES;
-            let (right, left) = words.split_at_mut(strips(grid)[1] * strip_steps * STEP_WORDS);
-            for begin in columns.clone().step_by(RIGHT_STRIPS * STRIP_PANELS) {
-                let columns = begin..(begin + RIGHT_STRIPS * STRIP_PANELS).min(columns.end);
-                let pass = Pass { modulus, product, rows: rows.clone(), columns, strip_steps };
-                pass.run::<U, D>(rows_mut(right), columns_mut(left), (&mut tiles, c));
-            }
+            let (right, rest) = words.split_at_mut(strip_steps * STEP_WORDS);
+            let (left, sums) = rest.split_at_mut(left_strips(grid) * strip_steps * STEP_WORDS);
+            let pass = Pass { modulus, product, rows, columns: columns.clone(), strip_steps };
+            let buffers = Buffers { right: rows_mut(right), left: columns_mut(left), sums: sums_mut(sums) };
+            pass.run::<U, D>(buffers, c);
         }
     }
 }
@@ -95,10 +98,12 @@ impl Task for Multiply<'_> {
     }
 }
 
-/// What becomes of one tile.
-struct Tiles {
-    sums: [Sums; 3],
-    residues: Residues,
+/// What a pass packs and sums.
+struct Buffers<'a> {
+    right: &'a mut [Rows],
+    left: &'a mut [Columns],
+    /// For each strip of the left operand the sums of each plane.
+    sums: &'a mut [Sums],
 }
 
 /// Some rows of the operands, some columns of blocks.
@@ -112,30 +117,53 @@ struct Pass<'a> {
 
 impl Pass<'_> {
     #[inline(always)]
-    fn run<U: Unit, D: Digits>(&self, right: &mut [Rows], left: &mut [Columns], (tiles, c): (&mut Tiles, &mut [u16])) {
-        let PlaneProduct { x, y, grid, .. } = self.product;
-        for (number, panel) in self.columns.clone().enumerate() {
-            let strip = &mut right[number / STRIP_PANELS * self.strip_steps..][..self.strip_steps];
-            pack_rows::<D>(self.panel(y, panel), self.modulus as u16, number % STRIP_PANELS, strip);
-        }
+    fn run<U: Unit, D: Digits>(&self, buffers: Buffers<'_>, c: &mut [u16]) {
+        let PlaneProduct { x, y, .. } = self.product;
+        let Buffers { right, left, sums } = buffers;
         let wanted = self.wanted_rows(self.columns.clone());
         for start in wanted.clone().step_by(LEFT_STRIPS * STRIP_PANELS) {
             let panels = start..(start + LEFT_STRIPS * STRIP_PANELS).min(wanted.end);
             for (number, panel) in panels.clone().enumerate() {
                 let strip = &mut left[number / STRIP_PANELS * self.strip_steps..][..self.strip_steps];
-                pack_columns::<D>(self.panel(x, panel), number % STRIP_PANELS, strip);
+                pack_columns::<U::Vectors, D>(self.panel(x, panel), number % STRIP_PANELS, strip);
             }
-            for (number, begin) in self.columns.clone().step_by(STRIP_PANELS).enumerate() {
+            for begin in self.columns.clone().step_by(STRIP_PANELS) {
                 let columns = begin..(begin + STRIP_PANELS).min(self.columns.end);
-                let right = &right[number * self.strip_steps..][..self.strip_steps];
                 let reached = self.wanted_rows(columns.clone());
-                for (number, first) in panels.clone().step_by(STRIP_PANELS).enumerate() {
-                    let rows = first..(first + STRIP_PANELS).min(panels.end);
-                    if rows.start < reached.end && rows.end > reached.start && rows.start < grid.rows {
-                        let left = &left[number * self.strip_steps..][..self.strip_steps];
-                        self.tile::<U, D>((left, right), (rows, columns.clone()), (tiles, c));
-                    }
+                let reached = reached.start.max(panels.start)..reached.end.min(panels.end);
+                if reached.is_empty() {
+                    continue;
                 }
+                for (number, panel) in columns.clone().enumerate() {
+                    pack_rows::<U::Vectors, D>(self.panel(y, panel), self.modulus as u16, number, right);
+                }
+                let strips = (reached.start - start) / STRIP_PANELS..(reached.end - start).div_ceil(STRIP_PANELS);
+                self.sum::<U, D>((left, right), (strips.clone(), columns.len() * BLOCK), sums);
+                for strip in strips {
+                    let first = start + strip * STRIP_PANELS;
+                    let rows = first..(first + STRIP_PANELS).min(panels.end);
+                    let sums = &sums[strip * D::PLANES..][..D::PLANES];
+                    self.put::<U, D>(sums, (rows, columns.clone()), c);
+                }
+            }
+        }
+    }
+
+    /// The sums of some strips of the left operand with the right one, plane by plane.
+    #[inline(always)]
+    fn sum<U: Unit, D: Digits>(
+        &self,
+        (left, right): (&[Columns], &[Rows]),
+        (strips, rows): (Range<usize>, usize),
+        sums: &mut [Sums],
+    ) {
+        let steps = self.strip_steps / D::PLANES;
+        let extent = Extent { groups: steps * STEP_GROUPS, rows, columns: SIDE };
+        for plane in 0..D::PLANES {
+            let right = &right[plane * steps..][..steps];
+            for strip in strips.clone() {
+                let left = &left[strip * self.strip_steps + plane * steps..][..steps];
+                U::multiply(right, left, extent, &mut sums[strip * D::PLANES + plane]);
             }
         }
     }
@@ -155,35 +183,25 @@ impl Pass<'_> {
         runs.reduce(|all, rows| all.start.min(rows.start)..all.end.max(rows.end)).unwrap_or(0..0)
     }
 
-    /// The blocks of C in some rows and columns of blocks, at most a strip each.
+    /// The blocks of C in some rows and columns of blocks, at most a strip each, from their sums.
     #[inline(always)]
-    fn tile<U: Unit, D: Digits>(
-        &self,
-        (left, right): (&[Columns], &[Rows]),
-        (rows, columns): (Range<usize>, Range<usize>),
-        (tiles, c): (&mut Tiles, &mut [u16]),
-    ) {
+    fn put<U: Unit, D: Digits>(&self, sums: &[Sums], (rows, columns): (Range<usize>, Range<usize>), c: &mut [u16]) {
         let PlaneProduct { grid, blocks, accumulate, .. } = self.product;
-        let steps = self.strip_steps / D::PLANES;
-        let groups = self.rows.len().div_ceil(GROUP);
-        let extent = Extent { groups, rows: columns.len() * BLOCK, columns: rows.len() * BLOCK };
-        for plane in 0..D::PLANES {
-            let steps = plane * steps..(plane + 1) * steps;
-            U::multiply(&right[steps.clone()], &left[steps], extent, &mut tiles.sums[plane]);
-        }
         let reducer = Reducer::new(self.modulus);
-        match D::PLANES {
-            1 => tile(reducer, &tiles.sums[0], extent.rows, &mut tiles.residues),
-            _ => karatsuba_tile(reducer, &tiles.sums, extent.rows, &mut tiles.residues),
-        }
         let adds = *accumulate || self.rows.start > 0;
         for (number, col) in columns.enumerate() {
             let wanted = grid.rows_in(col, blocks);
-            for row in rows.start.max(wanted.start)..rows.end.min(wanted.end) {
-                let block = &mut c[(grid.index(row, col) - blocks.start) * BLOCK_WORDS..][..BLOCK_WORDS];
-                for (lane, entries) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-                    let residues = &tiles.residues.0[number * BLOCK + lane][(row - rows.start) * BLOCK..];
-                    reducer.put(entries, residues.first_chunk().expect("eight rows"), adds);
+            // A vector holds the residues of a column of the result in four blocks, half a block those of four columns.
+            for half in 0..2 {
+                let first = number * BLOCK + 4 * half;
+                let mut residues = [U::Vectors::splat(0); 4];
+                for lane in 0..4 {
+                    residues[lane] = D::least(reducer, sums, first + lane);
+                }
+                let parts = U::Vectors::swap_quarters(residues);
+                for row in rows.start.max(wanted.start)..rows.end.min(wanted.end) {
+                    let block = &mut c[(grid.index(row, col) - blocks.start) * BLOCK_WORDS..][..BLOCK_WORDS];
+                    reducer.put(&mut block.as_chunks_mut().0[half], parts[row - rows.start], adds);
                 }
             }
         }

@@ -12,7 +12,7 @@
 use super::RESIDUE_WORDS;
 use super::tables::Tables;
 use super::tiles::{
-    Columns, Extent, GROUP, LINE_WORDS, SIDE, STEP_GROUPS, STEP_WORDS, Sums, Task, Unit, aligned, columns_mut,
+    AlignedSums, Columns, Extent, GROUP, LINE_WORDS, SIDE, STEP_GROUPS, STEP_WORDS, Task, Unit, aligned, columns_mut,
 };
 use crate::kernels::radix::{Whole, carry, take_magnitudes};
 use crate::kernels::{BlockResidues, IntegerBlock};
@@ -63,12 +63,12 @@ impl Task for Reconstruct<'_> {
         let strip_steps = tables.cofactors.steps();
         let weighted = columns_mut(&mut aligned(rest)[..STRIPS * strip_steps * STEP_WORDS]);
         weigh(tables, self.residues, weighted);
-        let mut sums = Sums::new();
+        let mut sums = AlignedSums::new();
         for strip in 0..tables.cofactors.strips() {
             let outputs = strip * SIDE..(strip * SIDE + SIDE).min(count);
             let extent = Extent { groups: tables.cofactors.groups(), rows: outputs.len(), columns: SIDE };
             for (number, columns) in weighted.chunks_exact(strip_steps).enumerate() {
-                U::multiply(tables.cofactors.strip(strip), columns, extent, &mut sums);
+                U::multiply(tables.cofactors.strip(strip), columns, extent, &mut sums.0);
                 for (output, sums) in outputs.clone().zip(&sums.0) {
                     positions[output * BLOCK_WORDS + number * SIDE..][..SIDE].copy_from_slice(sums);
                 }

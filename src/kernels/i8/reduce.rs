@@ -1,19 +1,8 @@
 //! Residues of 32-bit sums.
 #![forbid(unsafe_code)]
 
-use super::tiles::{SIDE, Sums};
-use crate::plan::BLOCK;
-
-/// Least residues of the sums of a tile, row after row.
-#[repr(C, align(64))]
-pub struct Residues(pub [[u16; SIDE]; SIDE]);
-
-impl Residues {
-    /// Zeros.
-    pub const fn new() -> Residues {
-        Residues([[0; SIDE]; SIDE])
-    }
-}
+use super::tiles::SIDE;
+use super::vectors::{HALVES, ROUNDER, Vector, WORDS};
 
 /// A modulus, ready for reductions.
 #[derive(Clone, Copy, Debug)]
@@ -21,9 +10,6 @@ pub struct Reducer {
     modulus: i32,
     inverse: f32,
 }
-
-/// `1.5 * 2^23`: adding it rounds to an integer, which the low bits of the sum then hold.
-const ROUNDER: f32 = 12_582_912.0;
 
 impl Reducer {
     /// For a modulus below `2^14`.
@@ -45,23 +31,30 @@ impl Reducer {
         near + (self.modulus & (near >> 31))
     }
 
-    /// Least residues of each column's sum of one row.
+    /// [`Reducer::near`] of words.
     #[inline(always)]
-    pub fn row(self, sums: &[i32; SIDE], residues: &mut [u16; SIDE]) {
-        for column in 0..SIDE {
-            residues[column] = self.least(sums[column]) as u16;
-        }
+    pub fn near_words<V: Vector>(self, sums: V) -> V {
+        let quotients = sums.round_product(self.inverse).subtract(V::splat(ROUNDER.to_bits()));
+        sums.subtract(quotients.multiply(V::splat(self.modulus as u32)))
     }
 
-    /// Least residues of `low + 128 (both - low - high) + 2^14 high`, column by column.
+    /// The least residues of words, in turns one of `even` and one of `odd`.
+    ///
+    /// Halves are enough for what is left, which is less than `2^14`.
     #[inline(always)]
-    pub fn karatsuba(self, [low, high, both]: [&[i32; SIDE]; 3], residues: &mut [u16; SIDE]) {
-        for column in 0..SIDE {
-            let (low, high) = (low[column], high[column]);
-            let middle = both[column].wrapping_sub(low).wrapping_sub(high);
-            let upper = self.near(high.wrapping_mul(128).wrapping_add(middle));
-            residues[column] = self.least(upper.wrapping_mul(128).wrapping_add(low)) as u16;
-        }
+    pub fn least_halves<V: Vector>(self, even: V, odd: V) -> V {
+        let quotients = even.round_product(self.inverse).join_low_halves(odd.round_product(self.inverse));
+        let modulus = V::splat_half(self.modulus as u16);
+        let near = even.join_low_halves(odd).subtract_halves(quotients.multiply_halves(modulus));
+        // Without signs, what is negative is larger than its sum with the modulus, and what is not is smaller.
+        near.least_halves(near.add_halves(modulus))
+    }
+
+    /// The residues of `low + 128 (both - low - high) + 2^14 high` but for one reduction more.
+    #[inline(always)]
+    fn karatsuba<V: Vector>(self, [low, high, both]: [V; 3]) -> V {
+        let middle = both.subtract(low).subtract(high);
+        self.near_words(high.shift_left_7().add(middle)).shift_left_7().add(low)
     }
 
     /// `sums := sums + residues`, least residues; words that are none become some others.
@@ -75,31 +68,43 @@ impl Reducer {
         }
     }
 
-    /// Writes eight columns of a tile of residues, or adds them.
+    /// Writes residues, or adds them.
     #[inline(always)]
-    pub fn put(self, block: &mut [u16; BLOCK], residues: &[u16; BLOCK], adds: bool) {
-        if adds {
-            self.add(block, residues);
-        } else {
-            *block = *residues;
-        }
+    pub fn put<V: Vector>(self, out: &mut [u16; HALVES], residues: V, adds: bool) {
+        let residues = if adds { self.add_vectors(V::load_halves(out), residues) } else { residues };
+        residues.store_halves(out);
+    }
+
+    #[inline(always)]
+    fn add_vectors<V: Vector>(self, sums: V, residues: V) -> V {
+        let whole = sums.add_halves(residues);
+        whole.least_halves(whole.subtract_halves(V::splat_half(self.modulus as u16)))
     }
 }
 
-/// Least residues of a whole tile of sums modulo one modulus.
+/// The two halves of a row of sums.
 #[inline(always)]
-pub fn tile(reducer: Reducer, sums: &Sums, rows: usize, residues: &mut Residues) {
-    for (sums, residues) in sums.0.iter().zip(&mut residues.0).take(rows) {
-        reducer.row(sums, residues);
-    }
+pub fn halves<V: Vector>(sums: &[i32; SIDE]) -> [V; 2] {
+    const { assert!(SIDE == 2 * WORDS && SIDE == HALVES) };
+    let words: &[u32; SIDE] = bytemuck::cast_ref(sums);
+    let (even, odd) = words.split_at(WORDS);
+    [V::load(even.first_chunk().expect("a half")), V::load(odd.first_chunk().expect("a half"))]
+}
+
+/// Least residues of a row of sums modulo one modulus: those of column `n` of the first half and of the second stand at
+/// `2 n` and `2 n + 1`.
+#[inline(always)]
+pub fn row<V: Vector>(reducer: Reducer, sums: &[i32; SIDE]) -> V {
+    let [even, odd] = halves::<V>(sums);
+    reducer.least_halves(even, odd)
 }
 
 /// The same from the three sums of Karatsuba's formula.
 #[inline(always)]
-pub fn karatsuba_tile(reducer: Reducer, [low, high, both]: &[Sums; 3], rows: usize, residues: &mut Residues) {
-    for row in 0..rows {
-        reducer.karatsuba([&low.0[row], &high.0[row], &both.0[row]], &mut residues.0[row]);
-    }
+pub fn karatsuba_row<V: Vector>(reducer: Reducer, [low, high, both]: [&[i32; SIDE]; 3]) -> V {
+    let ([low, low_odd], [high, high_odd], [both, both_odd]) = (halves::<V>(low), halves::<V>(high), halves::<V>(both));
+    let (even, odd) = (reducer.karatsuba([low, high, both]), reducer.karatsuba([low_odd, high_odd, both_odd]));
+    reducer.least_halves(even, odd)
 }
 
 #[cfg(test)]

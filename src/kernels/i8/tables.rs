@@ -10,6 +10,7 @@ use crate::kernels::radix::Digits;
 use crate::math::family_i8::{I8_SINGLES, i8_moduli, i8_modulus_count, i8_modulus_count_redundant};
 use crate::math::modulus::Modulus;
 use rug::Integer;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Number of planes for `spec`.
@@ -84,7 +85,8 @@ pub struct Tables {
     pub reducers: Vec<Reducer>,
     /// Limbs of a scaled integer.
     pub operand_limbs: usize,
-    /// Residues of the radix powers: terms are the bytes of a magnitude, and a rounding bit; outputs are rows.
+    /// Residues of the radix powers: terms are the bytes of an integer in two's complement, a carry and a sign; outputs are
+    /// rows.
     pub radix_powers: Table,
     /// The moduli of each tile of outputs.
     pub groups: Vec<ModulusGroup>,
@@ -156,16 +158,21 @@ fn modulus_groups(singles: usize, moduli: usize) -> Vec<ModulusGroup> {
     of(0..singles, false).chain(of(singles..moduli, true)).collect()
 }
 
-/// Residues of the powers of 256, balanced: as bytes, or as `low + 128 high` in two rows.
+/// Residues of the powers of 256, balanced: as bytes, or as `low + 128 high` in two rows. Behind those of the bytes of a
+/// magnitude, 1 and what a negative one in two's complement lacks.
 fn radix_powers(limbs: usize, groups: &[ModulusGroup], moduli: &[u64]) -> Table {
     let bytes = 8 * limbs;
     let mut table = Table::new(bytes / GROUP + 1, groups.len() * SIDE);
     for (group, first) in groups.iter().zip((0..).step_by(SIDE)) {
         for (number, &modulus) in moduli[group.moduli.clone()].iter().enumerate() {
             let modulus = Modulus::new(modulus);
-            for term in 0..=bytes {
-                let power = if term == bytes { 1 } else { modulus.power(256, term as u64) };
-                let residue = modulus.balanced(power);
+            for term in 0..bytes + 2 {
+                let power = modulus.power(256, if term > bytes { bytes as u64 } else { term as u64 });
+                let residue = match term.cmp(&bytes) {
+                    Ordering::Less => modulus.balanced(power),
+                    Ordering::Equal => 1,
+                    Ordering::Greater => modulus.balanced(modulus.subtract(0, power)),
+                };
                 if group.is_triple {
                     let high = (residue + 64) >> 7;
                     table.set(term, first + 2 * number, residue - 128 * high);

@@ -4,6 +4,8 @@
 //! registers of AMX want them: 16 rows of 64 bytes, and 16 groups of 4 terms of 16 columns each. Does not know: moduli.
 #![forbid(unsafe_code)]
 
+use super::vectors::Vector;
+
 /// Rows, and columns, of a tile of sums.
 pub const SIDE: usize = 32;
 
@@ -25,15 +27,21 @@ pub type Rows = [[u32; STEP_GROUPS]; SIDE];
 /// A step of the unsigned operand: for columns 0 to 15, then 16 to 31, of each group the 4 bytes of each column.
 pub type Columns = [[[u32; 16]; STEP_GROUPS]; 2];
 
-/// Sums of products, row after row.
+/// Sums of products, row after row; units are fastest where they begin a cache line.
+pub type Sums = [[i32; SIDE]; SIDE];
+
+/// Words of the sums of a tile.
+pub const SUM_WORDS: usize = SIDE * SIDE;
+
+/// Sums that begin a cache line.
 #[derive(Clone)]
 #[repr(C, align(64))]
-pub struct Sums(pub [[i32; SIDE]; SIDE]);
+pub struct AlignedSums(pub Sums);
 
-impl Sums {
+impl AlignedSums {
     /// Sums that are 0.
-    pub const fn new() -> Sums {
-        Sums([[0; SIDE]; SIDE])
+    pub const fn new() -> AlignedSums {
+        AlignedSums([[0; SIDE]; SIDE])
     }
 }
 
@@ -50,6 +58,8 @@ pub struct Extent {
 
 /// Something that multiplies tiles.
 pub trait Unit {
+    /// What packs operands and reduces sums where the unit runs.
+    type Vectors: Vector;
     /// `sums[m][n] := sum_k rows[m][k] columns[k][n]` modulo `2^32`.
     fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums);
 }
@@ -68,6 +78,11 @@ pub fn columns_mut(words: &mut [u32]) -> &mut [Columns] {
 /// The rows that a slice of words holds, one step after the other.
 pub fn rows_mut(words: &mut [u32]) -> &mut [Rows] {
     words.as_chunks_mut::<STEP_GROUPS>().0.as_chunks_mut::<SIDE>().0
+}
+
+/// The sums that a slice of words holds, one tile after the other.
+pub fn sums_mut(words: &mut [u32]) -> &mut [Sums] {
+    bytemuck::cast_slice_mut::<u32, i32>(words).as_chunks_mut::<SIDE>().0.as_chunks_mut::<SIDE>().0
 }
 
 /// Words of scratch by which a buffer of steps may begin too early for whole cache lines.

@@ -1,17 +1,19 @@
-//! Big floats to least residues: scale and round, multiply the bytes of magnitudes by radix powers, reduce.
+//! Big floats to least residues: scale and round, multiply the bytes of integers by radix powers, reduce.
 //!
-//! The limbs of a magnitude are columns of a tile as they are, four bytes a word; one more word holds the rounding bit,
-//! which the radix powers end with a 1 for. Signs are given to the sums.
+//! The limbs of an integer are columns of a tile as they are, four bytes a word, in two's complement; one more word holds
+//! a carry, for rounding and for negative numbers, and the sign. The radix powers end with 1 and with what a negative
+//! number in two's complement lacks.
 //! Promise: equal to `math::scale::scaled_integer` modulo each modulus; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::reduce::Residues;
+use super::reduce::{Reducer, halves};
 use super::tables::Tables;
 use super::tiles::{
-    Columns, Extent, GROUP, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Sums, Task, Unit, aligned, columns_mut,
+    AlignedSums, Columns, Extent, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Task, Unit, aligned, columns_mut,
 };
+use super::vectors::{Vector, WORDS};
 use crate::kernels::PanelSource;
-use crate::kernels::scaled::write_scaled;
+use crate::kernels::scaled::Scaled;
 use crate::math::bound::I8_TABLE_TERMS;
 use crate::math::float::{FloatRef, Head};
 use crate::plan::BLOCK;
@@ -22,6 +24,12 @@ const STRIPS: usize = 4;
 
 /// Rows of a strip.
 const STRIP_ROWS: usize = SIDE / BLOCK;
+
+/// Windows larger than this bypass the caches: they would be evicted before the products read them.
+const STREAM_BYTES: usize = 24 << 20;
+
+/// Limbs of a step.
+const STEP_LIMBS: usize = STEP / 8;
 
 /// Steps of a table whose products are summed before they are reduced.
 const MOST_STEPS: usize = I8_TABLE_TERMS / STEP;
@@ -42,157 +50,160 @@ pub struct ToResidues<'a, 'b> {
 
 /// Words of scratch for one call.
 pub fn scratch_words(tables: &Tables) -> usize {
-    STRIPS * tables.radix_powers.steps() * STEP_WORDS / 2 + LINE_WORDS + tables.operand_limbs * SIDE
+    STRIPS * tables.radix_powers.steps() * STEP_WORDS / 2 + LINE_WORDS
 }
 
 impl Task for ToResidues<'_, '_> {
     #[inline(always)]
     fn run<U: Unit>(self) {
         let ToResidues { tables, primes, source, planes, scratch } = self;
-        let (magnitudes, scratch) = scratch.split_at_mut(tables.operand_limbs * SIDE);
         let strip_steps = tables.radix_powers.steps();
         let columns = columns_mut(&mut aligned(scratch)[..STRIPS * strip_steps * STEP_WORDS]);
-        let mut signs = [[0; SIDE]; STRIPS];
-        let mut tile = Tile { sums: Sums::new(), residues: Residues::new() };
+        let mut tile = Tile { sums: AlignedSums::new(), part: AlignedSums::new() };
         let rows = source.rows.len();
+        let streams = 2 * primes.len() * rows * source.view.cols() > STREAM_BYTES;
         for first in (0..rows).step_by(STRIPS * STRIP_ROWS) {
             let starts = (first..(first + STRIPS * STRIP_ROWS).min(rows)).step_by(STRIP_ROWS);
-            for ((start, strip), signs) in starts.clone().zip(columns.chunks_exact_mut(strip_steps)).zip(&mut signs) {
-                let mut rounding = [0; SIDE];
-                let rows = start..(start + STRIP_ROWS).min(rows);
-                scale_rows(source, rows, magnitudes, (signs, &mut rounding));
-                put_bytes(magnitudes, &rounding, strip);
+            for (start, strip) in starts.clone().zip(columns.chunks_exact_mut(strip_steps)) {
+                let strip_rows = start..(start + STRIP_ROWS).min(rows);
+                put_rows::<U::Vectors>(source, strip_rows, tables.operand_limbs, strip);
             }
             for (index, group) in tables.groups.iter().enumerate() {
                 let wanted = group.moduli.start.max(primes.start)..group.moduli.end.min(primes.end);
                 if wanted.is_empty() {
                     continue;
                 }
-                for ((start, strip), signs) in starts.clone().zip(columns.chunks_exact(strip_steps)).zip(&signs) {
+                for (start, strip) in starts.clone().zip(columns.chunks_exact(strip_steps)) {
+                    tile.sum::<U>(tables, index, strip);
                     let entries = start * BLOCK..(start + STRIP_ROWS).min(rows) * BLOCK;
-                    tile.convert::<U>(tables, index, (strip, entries.len()), signs);
                     for modulus in wanted.clone() {
-                        let residues = &tile.residues.0[modulus - group.moduli.start];
-                        write(planes[modulus - primes.start], entries.clone(), residues);
+                        let (reducer, number) = (tables.reducers[modulus], modulus - group.moduli.start);
+                        let residues = tile.residues::<U::Vectors>(reducer, group.is_triple, number);
+                        write(planes[modulus - primes.start], entries.clone(), residues, streams);
                     }
                 }
             }
         }
+        U::Vectors::fence(); // streamed words must be visible before another thread is told of them
     }
 }
 
-/// What becomes of the sums of one tile.
+/// The sums of one tile.
 struct Tile {
-    sums: Sums,
-    residues: Residues,
+    sums: AlignedSums,
+    part: AlignedSums,
 }
 
 impl Tile {
-    /// Residues of the entries of a strip, modulo each of a group of moduli.
+    /// Sums of the entries of a strip for each of a group of moduli.
     #[inline(always)]
-    fn convert<U: Unit>(
-        &mut self,
-        tables: &Tables,
-        index: usize,
-        (strip, entries): (&[Columns], usize),
-        signs: &Signs,
-    ) {
+    fn sum<U: Unit>(&mut self, tables: &Tables, index: usize, strip: &[Columns]) {
         let (table, group) = (&tables.radix_powers, &tables.groups[index]);
-        let (rows_each, reducers) = (if group.is_triple { 2 } else { 1 }, &tables.reducers[group.moduli.clone()]);
+        let rows_each = if group.is_triple { 2 } else { 1 };
         for first in (0..table.steps()).step_by(MOST_STEPS) {
             let steps = first..(first + MOST_STEPS).min(table.steps());
             let groups = table.groups().min(steps.end * STEP_GROUPS) - first * STEP_GROUPS;
-            let extent = Extent { groups, rows: reducers.len() * rows_each, columns: entries };
-            U::multiply(&table.strip(index)[steps.clone()], &strip[steps], extent, &mut self.sums);
-            let sums = &self.sums.0;
-            for (number, reducer) in reducers.iter().enumerate() {
-                let row = match group.is_triple {
-                    true => join(&sums[2 * number], &sums[2 * number + 1], signs),
-                    false => with_signs(&sums[number], signs),
-                };
-                if first == 0 {
-                    reducer.row(&row, &mut self.residues.0[number]);
-                } else {
-                    let mut part = [0; SIDE];
-                    reducer.row(&row, &mut part);
-                    reducer.add(&mut self.residues.0[number], &part);
+            let extent = Extent { groups, rows: group.moduli.len() * rows_each, columns: SIDE };
+            let factors = &table.strip(index)[steps.clone()];
+            if first == 0 {
+                U::multiply(factors, &strip[steps], extent, &mut self.sums.0);
+                continue;
+            }
+            U::multiply(factors, &strip[steps], extent, &mut self.part.0);
+            for (number, reducer) in tables.reducers[group.moduli.clone()].iter().enumerate() {
+                for row in number * rows_each..(number + 1) * rows_each {
+                    add_part::<U::Vectors>(*reducer, &mut self.sums.0[row], &self.part.0[row]);
                 }
             }
         }
     }
+
+    /// Least residues of all entries modulo one modulus of the group.
+    #[inline(always)]
+    fn residues<V: Vector>(&self, reducer: Reducer, is_triple: bool, number: usize) -> V {
+        if !is_triple {
+            let [even, odd] = halves::<V>(&self.sums.0[number]);
+            return reducer.least_halves(even, odd);
+        }
+        let [low, low_odd] = halves::<V>(&self.sums.0[2 * number]);
+        let [high, high_odd] = halves::<V>(&self.sums.0[2 * number + 1]);
+        reducer.least_halves(high.shift_left_7().add(low), high_odd.shift_left_7().add(low_odd))
+    }
 }
 
-/// All ones for each entry that is negative.
-type Signs = [i32; SIDE];
-
+/// `sums := sums + part` modulo the modulus; what is added to the part is less than the modulus, for which it has room.
 #[inline(always)]
-fn with_signs(sums: &[i32; SIDE], signs: &Signs) -> [i32; SIDE] {
-    let mut row = [0; SIDE];
-    for column in 0..SIDE {
-        row[column] = (sums[column] ^ signs[column]).wrapping_sub(signs[column]);
+fn add_part<V: Vector>(reducer: Reducer, sums: &mut [i32; SIDE], part: &[i32; SIDE]) {
+    let (before, part) = (halves::<V>(sums), halves::<V>(part));
+    let sums: &mut [u32; SIDE] = bytemuck::cast_mut(sums);
+    for (sums, (before, part)) in sums.as_chunks_mut().0.iter_mut().zip(before.into_iter().zip(part)) {
+        reducer.near_words(before).add(part).store(sums);
     }
-    row
-}
-
-#[inline(always)]
-fn join(low: &[i32; SIDE], high: &[i32; SIDE], signs: &Signs) -> [i32; SIDE] {
-    let mut row = [0; SIDE];
-    for column in 0..SIDE {
-        row[column] = high[column].wrapping_mul(128).wrapping_add(low[column]);
-    }
-    with_signs(&row, signs)
 }
 
 /// Writes the residues of `entries` to one plane.
 #[inline(always)]
-fn write(plane: &mut [u64], entries: Range<usize>, residues: &[u16; SIDE]) {
+fn write<V: Vector>(plane: &mut [u64], entries: Range<usize>, residues: V, streams: bool) {
     let plane: &mut [u16] = bytemuck::cast_slice_mut(plane);
     let out = &mut plane[entries];
     match out.as_chunks_mut().0 {
-        [whole] => *whole = *residues,
-        _ => out.copy_from_slice(&residues[..out.len()]),
-    }
-}
-
-/// Writes the magnitudes of some rows, row by row: limb `w` of entry `lane` to word `w * SIDE + lane`. What a magnitude
-/// lacks: all ones where the entry is negative, and 1 where the magnitude is to be rounded up.
-#[inline(always)]
-fn scale_rows(
-    source: &PanelSource<'_>,
-    rows: Range<usize>,
-    out: &mut [u64],
-    (signs, rounding): (&mut Signs, &mut [u32; SIDE]),
-) {
-    let (view, columns) = (&source.view, source.columns.clone());
-    let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
-    for lane in 0..SIDE {
-        let (row, column) = (rows.start + lane / BLOCK, columns.start + lane % BLOCK);
-        let mut words = out[lane..].iter_mut().step_by(SIDE);
-        if row >= rows.end || column >= columns.end {
-            words.by_ref().for_each(|word| *word = 0);
-            (signs[lane], rounding[lane]) = (0, 0);
-            continue;
+        [whole] if streams => residues.stream_halves(whole),
+        [whole] => residues.store_halves(whole),
+        _ => {
+            let mut all = [0; SIDE];
+            residues.store_halves(&mut all);
+            out.copy_from_slice(&all[..out.len()]);
         }
-        let index = view.element_index(source.rows.start + row, column);
-        let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
-        rounding[lane] = u32::from(write_scaled(value, source.shifts[column], words));
-        signs[lane] = -i32::from(value.head.is_negative());
     }
 }
 
-/// The bytes of magnitudes, and the rounding bits, as columns; groups beyond them keep what they hold.
-#[inline(always)]
-fn put_bytes(magnitudes: &[u64], rounding: &[u32; SIDE], strip: &mut [Columns]) {
-    const { assert!(GROUP == size_of::<u32>()) };
-    let mut put = |group: usize, words: &[u32; SIDE]| {
-        let tiles = &mut strip[group / STEP_GROUPS];
-        tiles[0][group % STEP_GROUPS].copy_from_slice(&words[..16]);
-        tiles[1][group % STEP_GROUPS].copy_from_slice(&words[16..]);
-    };
-    let limbs = magnitudes.as_chunks::<SIDE>().0;
-    for (limb, words) in limbs.iter().enumerate() {
-        put(2 * limb, &words.map(|word| word as u32));
-        put(2 * limb + 1, &words.map(|word| (word >> 32) as u32));
+/// The entries of a strip, those of even columns first, and what their sign and rounding add.
+struct Entries<'a> {
+    scaled: [Scaled<'a>; SIDE],
+    signs: [[u32; WORDS]; 2],
+    carries: [[u32; WORDS]; 2],
+}
+
+impl<'a> Entries<'a> {
+    #[inline(always)]
+    fn new(source: &PanelSource<'a>, rows: Range<usize>) -> Entries<'a> {
+        let (view, columns) = (&source.view, source.columns.clone());
+        let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
+        let mut entries = Entries { scaled: [Scaled::ZERO; SIDE], signs: [[0; WORDS]; 2], carries: [[0; WORDS]; 2] };
+        for lane in 0..SIDE {
+            let (row, column) = (rows.start + lane / BLOCK, columns.start + lane % BLOCK);
+            if row >= rows.end || column >= columns.end {
+                continue;
+            }
+            let index = view.element_index(source.rows.start + row, column);
+            let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
+            let (scaled, half, at) = (Scaled::new(value, source.shifts[column]), lane % 2, lane / 2);
+            let negative = u32::from(value.head.is_negative());
+            entries.scaled[half * WORDS + at] = scaled;
+            entries.signs[half][at] = negative.wrapping_neg();
+            // A byte each: the lowest bit of the integer in two's complement, and its sign.
+            entries.carries[half][at] = (u32::from(scaled.rounds_up) ^ negative) | negative << 8;
+        }
+        entries
     }
-    put(2 * limbs.len(), rounding);
+}
+
+/// The bytes of the integers of some rows, their carries and signs, as columns; groups beyond them become anything.
+#[inline(always)]
+fn put_rows<V: Vector>(source: &PanelSource<'_>, rows: Range<usize>, limbs: usize, strip: &mut [Columns]) {
+    let entries = Entries::new(source, rows);
+    for half in 0..2 {
+        let (scaled, signs) = (&entries.scaled[half * WORDS..][..WORDS], V::load(&entries.signs[half]));
+        for step in 0..limbs.div_ceil(STEP_LIMBS) {
+            let mut bits = [V::splat(0); WORDS];
+            for (bits, scaled) in bits.iter_mut().zip(scaled) {
+                *bits = V::bits_from(scaled.limbs, scaled.low.saturating_add((step * 8 * STEP) as i64));
+            }
+            for (words, group) in V::turn(bits).into_iter().zip(&mut strip[step][half]) {
+                words.xor(signs).store(group);
+            }
+        }
+        let group = 2 * limbs;
+        strip[group / STEP_GROUPS][half][group % STEP_GROUPS] = entries.carries[half];
+    }
 }

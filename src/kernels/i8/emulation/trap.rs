@@ -6,6 +6,7 @@
 use super::Machine;
 use crate::kernels::i8::amx;
 use crate::kernels::i8::tiles::Task;
+use crate::kernels::i8::vectors::Plain;
 use std::cell::RefCell;
 use std::sync::Once;
 
@@ -27,7 +28,7 @@ pub fn run(task: impl Task) {
         }
     });
     // SAFETY: every instruction of AMX that this CPU refuses is emulated.
-    unsafe { amx::run_configured(task) };
+    unsafe { amx::run_configured::<Plain, _>(task) };
     MACHINE.with_borrow(|machine| assert!(machine.shapes.is_none(), "the tiles were not released"));
 }
 

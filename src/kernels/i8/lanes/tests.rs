@@ -12,6 +12,7 @@ struct Model([u32; 16]);
 
 impl Lanes for Model {
     const WIDTH: usize = 16;
+    type Vectors = vectors::Plain;
 
     fn zero() -> Self {
         Model([0; 16])
@@ -76,14 +77,14 @@ impl Operands {
     }
 
     fn check(&mut self, extent: Extent, label: &str, multiply: impl FnOnce(Product<'_>)) {
-        let mut sums = Sums([[i32::MIN; SIDE]; SIDE]);
+        let mut sums = [[i32::MIN; SIDE]; SIDE];
         let [rows, columns] = &mut self.words;
         multiply(Product { operands: (rows_mut(rows), columns_mut(columns)), extent, sums: &mut sums });
         for m in 0..extent.rows {
             for n in 0..extent.columns {
                 let pairs = self.rows.iter().zip(&self.columns);
                 let want: i64 = pairs.map(|(row, column)| i64::from(row[m]) * i64::from(column[n])).sum();
-                assert_eq!(i64::from(sums.0[m][n]), want, "{label}: sum ({m}, {n})");
+                assert_eq!(i64::from(sums[m][n]), want, "{label}: sum ({m}, {n})");
             }
         }
     }

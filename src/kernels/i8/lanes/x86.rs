@@ -5,6 +5,7 @@
 
 use super::{ByLanes, Lanes};
 use crate::kernels::i8::tiles::Task;
+use crate::kernels::i8::vectors;
 use std::arch::x86_64::*;
 
 /// # Safety
@@ -45,6 +46,7 @@ macro_rules! narrow_lanes {
     ($lanes:ident, |$sum:ident, $unsigned:ident, $signed:ident| $add_products:expr) => {
         impl Lanes for $lanes {
             const WIDTH: usize = 8;
+            type Vectors = vectors::Plain;
 
             #[inline(always)]
             fn zero() -> Self {
@@ -94,6 +96,7 @@ narrow_lanes!(AvxVnni, |sum, unsigned, signed| _mm256_dpbusd_avx_epi32(sum, unsi
 
 impl Lanes for Vnni {
     const WIDTH: usize = 16;
+    type Vectors = vectors::x86::Avx512;
 
     #[inline(always)]
     fn zero() -> Self {
