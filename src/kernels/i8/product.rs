@@ -106,6 +106,18 @@ struct Buffers<'a> {
     sums: &'a mut [Sums],
 }
 
+/// Tiles that share a strip of the right operand.
+struct Tiles<'a> {
+    left: &'a [Columns],
+    right: &'a [Rows],
+    /// The panel that strip 0 of the left operand begins with.
+    start: usize,
+    /// Strips of the left operand.
+    strips: Range<usize>,
+    /// Columns of blocks.
+    columns: Range<usize>,
+}
+
 /// Some rows of the operands, some columns of blocks.
 struct Pass<'a> {
     modulus: u64,
@@ -138,33 +150,35 @@ impl Pass<'_> {
                     pack_rows::<U::Vectors, D>(self.panel(y, panel), self.modulus as u16, number, right);
                 }
                 let strips = (reached.start - start) / STRIP_PANELS..(reached.end - start).div_ceil(STRIP_PANELS);
-                self.sum::<U, D>((left, right), (strips.clone(), columns.len() * BLOCK), sums);
-                for strip in strips {
-                    let first = start + strip * STRIP_PANELS;
-                    let rows = first..(first + STRIP_PANELS).min(panels.end);
-                    let sums = &sums[strip * D::PLANES..][..D::PLANES];
-                    self.put::<U, D>(sums, (rows, columns.clone()), c);
-                }
+                let tiles = Tiles { left, right, start, strips, columns };
+                self.multiply::<U, D>(&tiles, sums, c);
             }
         }
     }
 
-    /// The sums of some strips of the left operand with the right one, plane by plane.
+    /// The products of some strips of the left operand with the right one, plane by plane.
+    ///
+    /// The residues of a tile are taken once the products of the next have been asked for: the vector units work on them
+    /// while the tile registers go on.
     #[inline(always)]
-    fn sum<U: Unit, D: Digits>(
-        &self,
-        (left, right): (&[Columns], &[Rows]),
-        (strips, rows): (Range<usize>, usize),
-        sums: &mut [Sums],
-    ) {
+    fn multiply<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, sums: &mut [Sums], c: &mut [u16]) {
         let steps = self.strip_steps / D::PLANES;
-        let extent = Extent { groups: steps * STEP_GROUPS, rows, columns: SIDE };
+        let extent = Extent { groups: steps * STEP_GROUPS, rows: tiles.columns.len() * BLOCK, columns: SIDE };
+        let mut last = None;
         for plane in 0..D::PLANES {
-            let right = &right[plane * steps..][..steps];
-            for strip in strips.clone() {
-                let left = &left[strip * self.strip_steps + plane * steps..][..steps];
+            let right = &tiles.right[plane * steps..][..steps];
+            for strip in tiles.strips.clone() {
+                let left = &tiles.left[strip * self.strip_steps + plane * steps..][..steps];
                 U::multiply(right, left, extent, &mut sums[strip * D::PLANES + plane]);
+                if plane + 1 == D::PLANES {
+                    if let Some(last) = last.replace(strip) {
+                        self.put::<U, D>(tiles, last, sums, c);
+                    }
+                }
             }
+        }
+        if let Some(last) = last {
+            self.put::<U, D>(tiles, last, sums, c);
         }
     }
 
@@ -183,13 +197,15 @@ impl Pass<'_> {
         runs.reduce(|all, rows| all.start.min(rows.start)..all.end.max(rows.end)).unwrap_or(0..0)
     }
 
-    /// The blocks of C in some rows and columns of blocks, at most a strip each, from their sums.
+    /// The blocks of C of one tile, from its sums.
     #[inline(always)]
-    fn put<U: Unit, D: Digits>(&self, sums: &[Sums], (rows, columns): (Range<usize>, Range<usize>), c: &mut [u16]) {
+    fn put<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, strip: usize, sums: &[Sums], c: &mut [u16]) {
         let PlaneProduct { grid, blocks, accumulate, .. } = self.product;
+        let sums = &sums[strip * D::PLANES..][..D::PLANES];
+        let start = tiles.start + strip * STRIP_PANELS;
         let reducer = Reducer::new(self.modulus);
         let adds = *accumulate || self.rows.start > 0;
-        for (number, col) in columns.enumerate() {
+        for (number, col) in tiles.columns.clone().enumerate() {
             let wanted = grid.rows_in(col, blocks);
             // A vector holds the residues of a column of the result in four blocks, half a block those of four columns.
             for half in 0..2 {
@@ -199,9 +215,9 @@ impl Pass<'_> {
                     residues[lane] = D::least(reducer, sums, first + lane);
                 }
                 let parts = U::Vectors::swap_quarters(residues);
-                for row in rows.start.max(wanted.start)..rows.end.min(wanted.end) {
+                for row in start.max(wanted.start)..(start + STRIP_PANELS).min(wanted.end) {
                     let block = &mut c[(grid.index(row, col) - blocks.start) * BLOCK_WORDS..][..BLOCK_WORDS];
-                    reducer.put(&mut block.as_chunks_mut().0[half], parts[row - rows.start], adds);
+                    reducer.put(&mut block.as_chunks_mut().0[half], parts[row - start], adds);
                 }
             }
         }

@@ -14,6 +14,7 @@ use super::tables::Tables;
 use super::tiles::{
     AlignedSums, Columns, Extent, GROUP, LINE_WORDS, SIDE, STEP_GROUPS, STEP_WORDS, Task, Unit, aligned, columns_mut,
 };
+use super::vectors::{Vector, WORDS};
 use crate::kernels::radix::{Whole, carry, take_magnitudes};
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::plan::BLOCK_WORDS;
@@ -62,7 +63,7 @@ impl Task for Reconstruct<'_> {
         let words: &mut [i64] = bytemuck::cast_slice_mut(words);
         let strip_steps = tables.cofactors.steps();
         let weighted = columns_mut(&mut aligned(rest)[..STRIPS * strip_steps * STEP_WORDS]);
-        weigh(tables, self.residues, weighted);
+        weigh::<U::Vectors>(tables, self.residues, weighted);
         let mut sums = AlignedSums::new();
         for strip in 0..tables.cofactors.strips() {
             let outputs = strip * SIDE..(strip * SIDE + SIDE).min(count);
@@ -94,22 +95,33 @@ fn join(positions: &[i32], words: &mut [i64]) {
 
 /// Weighted residues of all entries for one modulus, added to the quotients.
 #[inline(always)]
-fn weigh_one(tables: &Tables, residues: &BlockResidues<'_>, modulus: usize, sum: &mut [f64; BLOCK_WORDS]) -> [u32; 64] {
+fn weigh_one<V: Vector>(
+    tables: &Tables,
+    residues: &BlockResidues<'_>,
+    modulus: usize,
+    sum: &mut [f64; BLOCK_WORDS],
+) -> [u32; 64] {
     let words: &[u16] = bytemuck::cast_slice(residues.words_of_prime(modulus, RESIDUE_WORDS));
     let words: &[u16; BLOCK_WORDS] = words.first_chunk().expect("a block");
-    let (reducer, weight, inverse) = (tables.reducers[modulus], tables.weights[modulus], tables.inverses[modulus]);
+    let (reducer, weight) = (tables.reducers[modulus], V::splat(tables.weights[modulus] as u32));
     let mut weighted = [0; BLOCK_WORDS];
+    for (words, weighted) in words.as_chunks::<WORDS>().0.iter().zip(weighted.as_chunks_mut::<WORDS>().0) {
+        let mut wide = [0; WORDS];
+        for entry in 0..WORDS {
+            wide[entry] = u32::from(words[entry]);
+        }
+        reducer.least_words(V::load(&wide).multiply(weight)).store(weighted);
+    }
+    let inverse = tables.inverses[modulus];
     for entry in 0..BLOCK_WORDS {
-        let least = reducer.least(i32::from(words[entry]) * weight);
-        sum[entry] += f64::from(least) * inverse;
-        weighted[entry] = least as u32;
+        sum[entry] += f64::from(weighted[entry]) * inverse;
     }
     weighted
 }
 
 /// Writes the bytes of `y_i` for each modulus, then those of `q`.
 #[inline(always)]
-fn weigh(tables: &Tables, residues: &BlockResidues<'_>, columns: &mut [Columns]) {
+fn weigh<V: Vector>(tables: &Tables, residues: &BlockResidues<'_>, columns: &mut [Columns]) {
     let mut quotients = [0.0; BLOCK_WORDS];
     let (mut group, count) = (0, tables.moduli.len());
     let each = |from: usize| if from < tables.singles { (GROUP, 8, tables.singles) } else { (2, 16, count) };
@@ -118,7 +130,7 @@ fn weigh(tables: &Tables, residues: &BlockResidues<'_>, columns: &mut [Columns])
         let (width, bits, end) = each(from);
         let mut words = [0u32; BLOCK_WORDS];
         for (number, modulus) in (from..(from + width).min(end)).enumerate() {
-            let weighted = weigh_one(tables, residues, modulus, &mut quotients);
+            let weighted = weigh_one::<V>(tables, residues, modulus, &mut quotients);
             for entry in 0..BLOCK_WORDS {
                 words[entry] |= weighted[entry] << (bits * number);
             }

@@ -17,25 +17,18 @@ impl Reducer {
         Reducer { modulus: modulus as i32, inverse: 1.0 / modulus as f32 }
     }
 
-    /// A residue of less than `9/16` of the modulus in magnitude, for `|sum / modulus| <= 2^I8_QUOTIENT_BITS`.
-    #[inline(always)]
-    pub fn near(self, sum: i32) -> i32 {
-        let quotient = (sum as f32 * self.inverse + ROUNDER).to_bits().wrapping_sub(ROUNDER.to_bits()) as i32;
-        sum.wrapping_sub(quotient.wrapping_mul(self.modulus))
-    }
-
-    /// The least residue of such a sum.
-    #[inline(always)]
-    pub fn least(self, sum: i32) -> i32 {
-        let near = self.near(sum);
-        near + (self.modulus & (near >> 31))
-    }
-
-    /// [`Reducer::near`] of words.
+    /// Residues of less than `9/16` of the modulus in magnitude, for `|sum / modulus| <= 2^I8_QUOTIENT_BITS`.
     #[inline(always)]
     pub fn near_words<V: Vector>(self, sums: V) -> V {
         let quotients = sums.round_product(self.inverse).subtract(V::splat(ROUNDER.to_bits()));
         sums.subtract(quotients.multiply(V::splat(self.modulus as u32)))
+    }
+
+    /// The least residues of words.
+    #[inline(always)]
+    pub fn least_words<V: Vector>(self, sums: V) -> V {
+        let near = self.near_words(sums);
+        near.least(near.add(V::splat(self.modulus as u32)))
     }
 
     /// The least residues of words, in turns one of `even` and one of `odd`.
@@ -110,8 +103,16 @@ pub fn karatsuba_row<V: Vector>(reducer: Reducer, [low, high, both]: [&[i32; SID
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::i8::vectors::Plain;
     use crate::math::bound::I8_QUOTIENT_BITS;
     use crate::math::family_i8::i8_moduli;
+
+    /// The first word.
+    fn word(vector: Plain) -> i32 {
+        let mut words = [0; WORDS];
+        vector.store(&mut words);
+        words[0] as i32
+    }
 
     #[test]
     fn residues_are_least_up_to_the_largest_quotient() {
@@ -123,9 +124,16 @@ mod tests {
             let multiples = (0..40).flat_map(|step| near((largest / 40 * step / m) * m));
             for sum in halves.chain(multiples).chain(near(largest - 3)).flat_map(|sum| [sum, -sum]) {
                 let sum = sum as i32;
-                assert_eq!(i64::from(reducer.least(sum)), i64::from(sum).rem_euclid(m), "{sum} modulo {modulus}");
-                let left = i64::from(reducer.near(sum));
-                assert!(16 * left.abs() <= 9 * m, "{sum} modulo {modulus} leaves {left}");
+                let (least, left) = (i64::from(sum).rem_euclid(m), word(reducer.near_words(Plain::splat(sum as u32))));
+                assert_eq!(
+                    i64::from(word(reducer.least_words(Plain::splat(sum as u32)))),
+                    least,
+                    "{sum} mod {modulus}"
+                );
+                assert!(16 * i64::from(left).abs() <= 9 * m, "{sum} modulo {modulus} leaves {left}");
+                let both = word(reducer.least_halves(Plain::splat(sum as u32), Plain::splat(-sum as u32)));
+                assert_eq!(i64::from(both & 0xffff), least, "{sum} modulo {modulus}");
+                assert_eq!(i64::from(both >> 16), i64::from(-sum).rem_euclid(m), "{} modulo {modulus}", -sum);
             }
         }
     }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use super::reduce::{Reducer, halves};
-use super::tables::Tables;
+use super::tables::{ModulusGroup, Tables};
 use super::tiles::{
     AlignedSums, Columns, Extent, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Task, Unit, aligned, columns_mut,
 };
@@ -59,7 +59,7 @@ impl Task for ToResidues<'_, '_> {
         let ToResidues { tables, primes, source, planes, scratch } = self;
         let strip_steps = tables.radix_powers.steps();
         let columns = columns_mut(&mut aligned(scratch)[..STRIPS * strip_steps * STEP_WORDS]);
-        let mut tile = Tile { sums: AlignedSums::new(), part: AlignedSums::new() };
+        let mut tiles = [const { Tile::new() }; 2];
         let rows = source.rows.len();
         let streams = 2 * primes.len() * rows * source.view.cols() > STREAM_BYTES;
         for first in (0..rows).step_by(STRIPS * STRIP_ROWS) {
@@ -68,24 +68,39 @@ impl Task for ToResidues<'_, '_> {
                 let strip_rows = start..(start + STRIP_ROWS).min(rows);
                 put_rows::<U::Vectors>(source, strip_rows, tables.operand_limbs, strip);
             }
+            // The residues of a tile are taken once the products of the next have been asked for.
+            let (mut last, mut turn) = (None, 0);
             for (index, group) in tables.groups.iter().enumerate() {
-                let wanted = group.moduli.start.max(primes.start)..group.moduli.end.min(primes.end);
-                if wanted.is_empty() {
+                if group.moduli.start >= primes.end || group.moduli.end <= primes.start {
                     continue;
                 }
                 for (start, strip) in starts.clone().zip(columns.chunks_exact(strip_steps)) {
-                    tile.sum::<U>(tables, index, strip);
+                    tiles[turn].sum::<U>(tables, index, strip);
+                    turn = 1 - turn;
                     let entries = start * BLOCK..(start + STRIP_ROWS).min(rows) * BLOCK;
-                    for modulus in wanted.clone() {
-                        let (reducer, number) = (tables.reducers[modulus], modulus - group.moduli.start);
-                        let residues = tile.residues::<U::Vectors>(reducer, group.is_triple, number);
-                        write(planes[modulus - primes.start], entries.clone(), residues, streams);
+                    if let Some((group, entries)) = last.replace((group, entries)) {
+                        let out = Out { primes: primes.clone(), entries, streams };
+                        tiles[turn].write::<U::Vectors>(tables, group, out, planes);
                     }
                 }
+            }
+            if let Some((group, entries)) = last {
+                let out = Out { primes: primes.clone(), entries, streams };
+                tiles[1 - turn].write::<U::Vectors>(tables, group, out, planes);
             }
         }
         U::Vectors::fence(); // streamed words must be visible before another thread is told of them
     }
+}
+
+/// Where residues go.
+struct Out {
+    /// The moduli wanted.
+    primes: Range<usize>,
+    /// Entries of the panel.
+    entries: Range<usize>,
+    /// Whether they bypass the caches.
+    streams: bool,
 }
 
 /// The sums of one tile.
@@ -95,6 +110,22 @@ struct Tile {
 }
 
 impl Tile {
+    const fn new() -> Tile {
+        Tile { sums: AlignedSums::new(), part: AlignedSums::new() }
+    }
+
+    /// Writes the residues of some entries, modulo the moduli of a group that are wanted.
+    #[inline(always)]
+    fn write<V: Vector>(&self, tables: &Tables, group: &ModulusGroup, out: Out, planes: &mut [&mut [u64]]) {
+        let wanted = group.moduli.start.max(out.primes.start)..group.moduli.end.min(out.primes.end);
+        let planes = &mut planes[wanted.start - out.primes.start..][..wanted.len()];
+        let first = wanted.start - group.moduli.start;
+        for (number, (reducer, plane)) in tables.reducers[wanted].iter().zip(planes).enumerate() {
+            let residues = self.residues::<V>(*reducer, group.is_triple, first + number);
+            write(plane, out.entries.clone(), residues, out.streams);
+        }
+    }
+
     /// Sums of the entries of a strip for each of a group of moduli.
     #[inline(always)]
     fn sum<U: Unit>(&mut self, tables: &Tables, index: usize, strip: &[Columns]) {

@@ -65,6 +65,8 @@ pub trait Vector: Copy {
     fn subtract(self, other: Self) -> Self;
     /// Products of words.
     fn multiply(self, other: Self) -> Self;
+    /// The least of each two words without signs.
+    fn least(self, other: Self) -> Self;
     /// Words times `2^7`.
     fn shift_left_7(self) -> Self;
     /// The bits of `x * inverse + ROUNDER` in single precision, for words `x` with signs: the low bits are those of the
@@ -224,6 +226,11 @@ impl Vector for Plain {
     #[inline(always)]
     fn multiply(self, other: Self) -> Self {
         self.of_words(other, u32::wrapping_mul)
+    }
+
+    #[inline(always)]
+    fn least(self, other: Self) -> Self {
+        self.of_words(other, u32::min)
     }
 
     #[inline(always)]

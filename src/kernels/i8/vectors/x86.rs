@@ -100,6 +100,7 @@ impl Vector for Avx512 {
         add(other) = |x| _mm512_add_epi32(x, other);
         subtract(other) = |x| _mm512_sub_epi32(x, other);
         multiply(other) = |x| _mm512_mullo_epi32(x, other);
+        least(other) = |x| _mm512_min_epu32(x, other);
         shift_left_7() = |x| _mm512_slli_epi32::<7>(x);
     }
 

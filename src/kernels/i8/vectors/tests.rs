@@ -1,0 +1,137 @@
+//! The plain vectors against their definition, and those of this CPU against the plain ones.
+
+use super::*;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+fn words<V: Vector>(vector: V) -> [u32; WORDS] {
+    let mut words = [0; WORDS];
+    vector.store(&mut words);
+    words
+}
+
+/// What every operation makes of the same operands.
+#[inline(always)]
+fn results<V: Vector>(operands: &[[u32; WORDS]; WORDS], limbs: &[u64], firsts: &[i64]) -> Vec<[u32; WORDS]> {
+    let mut vectors = [V::splat(0); WORDS];
+    for (vector, words) in vectors.iter_mut().zip(operands) {
+        *vector = V::load(words);
+    }
+    let [a, b, c, d, ..] = vectors;
+    let mut halves = [0; HALVES];
+    a.store_halves(&mut halves);
+    let mut streamed = [[0; HALVES]; 3];
+    streamed[1] = halves;
+    b.stream_halves(&mut streamed[0]);
+    V::fence();
+    let mut quarters = [[0; 4]; 4];
+    a.store_quarter::<0>(&mut quarters[0]);
+    a.store_quarter::<1>(&mut quarters[1]);
+    a.store_quarter::<2>(&mut quarters[2]);
+    a.store_quarter::<3>(&mut quarters[3]);
+    let mut out = vec![
+        words(V::load_halves(&halves)),
+        words(V::load_halves(&streamed[0])),
+        *quarters.as_flattened().first_chunk().unwrap(),
+        words(V::splat_half(operands[0][0] as u16)),
+        words(a.and(b)),
+        words(a.xor(b)),
+        words(a.add_halves(b)),
+        words(a.subtract_halves(b)),
+        words(a.multiply_halves(b)),
+        words(a.least_halves(b)),
+        words(a.shift_halves_right_7()),
+        words(a.join_bytes(b)),
+        words(a.join_low_halves(b)),
+        words(a.join_high_halves(b)),
+        words(a.add(b)),
+        words(a.subtract(b)),
+        words(a.multiply(b)),
+        words(a.least(b)),
+        words(a.shift_left_7()),
+    ];
+    out.extend(V::turn_quarters([a, b, c, d]).map(words));
+    out.extend(V::swap_quarters([a, b, c, d]).map(words));
+    out.extend(V::turn(vectors).map(words));
+    out.extend(firsts.iter().map(|&first| words(V::bits_from(limbs, first))));
+    out
+}
+
+fn random_operands(rng: &mut ChaCha8Rng) -> [[u32; WORDS]; WORDS] {
+    std::array::from_fn(|_| {
+        std::array::from_fn(|_| {
+            if rng.random_ratio(1, 8) { [0, u32::MAX, 1 << 31][rng.random_range(0..3)] } else { rng.random() }
+        })
+    })
+}
+
+#[test]
+fn words_and_quarters_are_turned() {
+    let operands = random_operands(&mut ChaCha8Rng::seed_from_u64(1));
+    let turned = Plain::turn(operands.map(|words| Plain::load(&words))).map(words);
+    assert!((0..256).all(|at| turned[at % 16][at / 16] == operands[at / 16][at % 16]));
+    let four = [0, 1, 2, 3].map(|at| Plain::load(&operands[at]));
+    let (turned, swapped) = (Plain::turn_quarters(four).map(words), Plain::swap_quarters(four).map(words));
+    for (vector, quarter, word) in (0..64).map(|at| (at / 16, at / 4 % 4, at % 4)) {
+        assert_eq!(turned[word][4 * quarter + vector], operands[vector][4 * quarter + word]);
+        assert_eq!(swapped[quarter][4 * vector + word], operands[vector][4 * quarter + word]);
+    }
+}
+
+#[test]
+fn bits_of_numbers_begin_anywhere() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    for count in [0usize, 1, 2, 8, 17] {
+        let limbs: Vec<u64> = (0..count).map(|_| rng.random()).collect();
+        let bit = |at: i64| at >= 0 && at < 64 * count as i64 && limbs[at as usize / 64] >> (at % 64) & 1 == 1;
+        for first in
+            [i64::MIN, -1 << 40, -600, -513, -512, -65, -64, -1, 0, 1, 63, 64, 65, 500, 1024, 1088, i64::MAX - 600]
+        {
+            let found = words(Plain::bits_from(&limbs, first));
+            let wanted = |at: i64| first.checked_add(at).is_some_and(bit);
+            assert!(
+                (0..512).all(|at| (found[at as usize / 32] >> (at % 32) & 1 == 1) == wanted(at)),
+                "{count}, {first}"
+            );
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn vectors_of_this_cpu_do_what_the_plain_ones_do() {
+    use super::x86::Avx512;
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn of_this_cpu(operands: &[[u32; WORDS]; WORDS], limbs: &[u64], firsts: &[i64]) -> Vec<[u32; WORDS]> {
+        results::<Avx512>(operands, limbs, firsts)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    fn rounded(sums: &[u32; WORDS], inverse: f32) -> [u32; WORDS] {
+        words(Avx512::load(sums).round_product(inverse))
+    }
+
+    let has = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    if !has {
+        return println!("skipped: no AVX-512");
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for round in 0..300 {
+        let operands = random_operands(&mut rng);
+        let limbs: Vec<u64> = (0..round % 20).map(|_| rng.random()).collect();
+        let firsts = [0, 64, -64, -512, 512, rng.random_range(-1100..1400), rng.random_range(-1100..1400), -1 << 40];
+        // SAFETY: the CPU has the instructions.
+        let found = unsafe { of_this_cpu(&operands, &limbs, &firsts) };
+        assert_eq!(found, results::<Plain>(&operands, &limbs, &firsts), "round {round}");
+        // Both round what is no tie to the same integer; the two ways to round differ in the last bit of a product.
+        let sums = operands[0].map(|word| (word as i32 >> 8) as u32);
+        let inverse = 1.0 / rng.random_range(29..16384) as f32;
+        // SAFETY: the CPU has the instructions.
+        let (found, plain) = (unsafe { rounded(&sums, inverse) }, words(Plain::load(&sums).round_product(inverse)));
+        assert!(found.iter().zip(&plain).all(|(a, b)| a.abs_diff(*b) <= 1), "round {round}");
+    }
+}
