@@ -4,8 +4,8 @@ use crate::{alone, matrix, rise};
 use sunzi::advanced::store::allocation_count;
 use sunzi::{
     Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Symmetric, SymmetricMatrix, SyrkOptions,
-    TrsmOptions, cholesky_batch_into, cholesky_batch_with, gemm_batch_into, syrk_batch_into, syrk_batch_with,
-    trsm_batch_with,
+    TrsmOptions, cholesky_batch_into, cholesky_batch_with, cholesky_with, gemm_batch_into, syrk_batch_into,
+    syrk_batch_with, trsm_batch_with,
 };
 
 /// A positive definite matrix.
@@ -37,7 +37,7 @@ fn small_problems_allocate_nothing_beside_their_results() {
     let _alone = alone();
     let ctx = context(1, None);
     let one = |bits: u32| {
-        let (p, q, a) = (matrix(20, 10, bits, 1), matrix(10, 7, bits, 2), definite(12, bits));
+        let (p, q) = (matrix(20, 10, bits, 1), matrix(10, 7, bits, 2));
         let mut grams = vec![SymmetricMatrix::default(); 200];
         let syrk = beyond_half(200, |count| {
             let places = &mut grams[..count];
@@ -49,19 +49,26 @@ fn small_problems_allocate_nothing_beside_their_results() {
             gemm_batch_into(&ctx, pairs, bits, &GemmOptions::new(), &mut products[..count]).unwrap();
         });
         let mut factors = vec![Cholesky::default(); 200];
-        let cholesky = beyond_half(200, |count| {
-            let matrices = std::iter::repeat_n(Symmetric::lower(&a), count);
-            cholesky_batch_into(&ctx, matrices, bits, &CholeskyOptions::new(), &mut factors[..count]).unwrap();
-        });
-        [syrk, gemm, cholesky]
+        let mut cholesky = |order: usize| {
+            let a = definite(order, bits);
+            beyond_half(200, |count| {
+                let matrices = std::iter::repeat_n(Symmetric::lower(&a), count);
+                cholesky_batch_into(&ctx, matrices, bits, &CholeskyOptions::new(), &mut factors[..count]).unwrap();
+            })
+        };
+        [syrk, gemm, cholesky(6), cholesky(12)]
     };
     for bits in [64, 256, 1024] {
         let outcome = one(bits);
         let ctx_takes_it = sunzi::syrk_with(&ctx, &matrix(20, 10, bits, 1), bits, &SyrkOptions::new()).unwrap();
         let is_direct = ctx_takes_it.report.kernel == "direct";
+        let factor = cholesky_with(&ctx, Symmetric::lower(&definite(12, bits)), bits, &CholeskyOptions::new()).unwrap();
+        let is_factored_directly = factor.report.kernel == "direct";
         // A list that grows is all that may differ.
         assert!(outcome[0] <= 4 || !is_direct, "{bits} bits: {outcome:?}");
+        // Six rows are few enough on every kernel.
         assert!(outcome[2] <= 4, "{bits} bits: {outcome:?}");
+        assert!(outcome[3] <= 4 || !is_factored_directly, "{bits} bits: {outcome:?}");
     }
 }
 

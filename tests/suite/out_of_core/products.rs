@@ -1,7 +1,7 @@
 //! Products from file to file, against those in memory.
 
 use super::{damage, ended_after, groups};
-use crate::common::{Kind, forced, kernel_names, matrix, seeds};
+use crate::common::{Kind, effort, forced, kernel_names, matrix, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
 use sunzi::advanced::storage::Caching;
@@ -166,12 +166,16 @@ fn run_within_all_limits(case: &Case, ctx: &Context, options: &OutOfCoreProductO
 
 #[test]
 fn the_file_is_that_of_memory_for_all_shapes_limits_threads_and_kernels() {
-    for kernel in kernel_names() {
+    for (turn, kernel) in kernel_names().into_iter().enumerate() {
         let shapes = [(0, 3, 4), (1, 1, 1), (5, 8, 9), (64, 9, 8), (70, 17, 1), (131, 40, 23)];
         for (at, (contracted, rows, cols)) in shapes.into_iter().enumerate() {
             let ops = [(PLAIN, PLAIN), (TURNED, PLAIN), (PLAIN, TURNED), (TURNED, TURNED)];
             let (a, b) = ops[at % 4];
             for b in [None, Some(b)] {
+                // Every kernel has every shape, and one kernel after the other the two verbs in turns.
+                if effort() == 1 && (turn + at).is_multiple_of(2) == b.is_some() {
+                    continue;
+                }
                 let product = Product { a, b, precision_bits: 150 };
                 let case = Case::new(product, contracted, (rows, cols), Kind::Graded);
                 let ctx = forced(kernel, 1 + at % 2).self_check(at % 3 == 0).build().unwrap();
