@@ -280,9 +280,26 @@ static void refusals(grid on, mpfr_t *q, mpfr_t *b) {
         memcpy(bad, p.desc, sizeof bad);
         bad[2] += last;
         expect_info(psunzi_rpotrf(ctx, "L", N, p.entries, 1, 1, bad), -603, __LINE__);
+        // Scalars count too.
+        mpfr_t *scalar = new_array(1, BITS);
+        mpfr_set_si(scalar[0], last, MPFR_RNDN);
+        int64_t info = psunzi_rtrsm(ctx, "L", "L", "N", "N", N, M, scalar, p.entries, 1, 1, p.desc, AT(x));
+        expect_info(info, -7, __LINE__);
+        free_array(scalar, 1);
+        // A number that is none is the array of the rank that has it, and has no number on the others.
+        mpfr_t *bad_number = copy_array(q, N * N);
+        mpfr_set_nan(bad_number[0]);
+        part spoiled_part = deal(on, 0, N, N, bad_number, 0);
+        int row, col, has = 0;
+        for (int i = 0; i < spoiled_part.local_rows; i++) {
+            has |= spoiled_part.local_cols > 0 && within(&spoiled_part, i, 0, &row, &col) && row == 0 && col == 0;
+        }
+        expect_info(psunzi_rpotrf(ctx, "L", N, AT(spoiled_part)), has ? -3 : -10000 - SUNZI_COMMUNICATION, __LINE__);
+        drop(spoiled_part);
+        free_array(bad_number, N * N);
         // Other routines than the other ranks'.
-        int64_t info = last ? psunzi_rpotrf(ctx, "L", N, p.entries, 1, 1, p.desc)
-                            : psunzi_rpotrs(ctx, "L", N, M, p.entries, 1, 1, p.desc, x.entries, 1, 1, x.desc);
+        info = last ? psunzi_rpotrf(ctx, "L", N, p.entries, 1, 1, p.desc)
+                    : psunzi_rpotrs(ctx, "L", N, M, p.entries, 1, 1, p.desc, x.entries, 1, 1, x.desc);
         expect_info(info, -10000 - SUNZI_INVALID_ARGUMENT, __LINE__);
         EXPECT(sunzi_mpi_grid(ctx, 9, last ? size : 1, last ? 1 : size, SUNZI_ROW_MAJOR) == SUNZI_INVALID_ARGUMENT);
     }
