@@ -27,23 +27,32 @@ impl LocalDiagonal {
     }
 }
 
-/// The indices of one number: in blocks of `block` at distances of `step`, from `start` on.
+/// The indices of one number: in blocks of `block` at distances of `step`, from `start` on, less `offset`; the first
+/// block lacks its first `lacks`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line {
     pub start: usize,
     pub block: usize,
     pub step: usize,
+    pub offset: usize,
+    pub lacks: usize,
 }
 
 impl Line {
+    /// All indices from `start` on.
+    pub fn from(start: usize) -> Line {
+        Line { start, block: usize::MAX, step: usize::MAX, offset: 0, lacks: 0 }
+    }
+
     /// The index at place `local`.
     pub fn index(&self, local: usize) -> usize {
-        self.start + local / self.block * self.step + local % self.block
+        let at = local + self.lacks;
+        self.start + at / self.block * self.step + at % self.block - self.offset
     }
 
     /// How many of the indices are below `end`.
     fn below(&self, end: usize) -> usize {
-        let end = end.saturating_sub(self.start);
-        end / self.step * self.block + (end % self.step).min(self.block)
+        let end = (end + self.offset).saturating_sub(self.start);
+        end / self.step * self.block + (end % self.step).min(self.block) - self.lacks
     }
 }

@@ -1,6 +1,8 @@
 //! How the entries of a matrix are dealt out to ranks: a formula for each axis.
 
-use super::diagonal::{Line, LocalDiagonal};
+use super::axis::{Along, Axis};
+use super::deal::{Deal, Holders};
+use super::diagonal::LocalDiagonal;
 use super::{RankGrid, TileMap};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -13,42 +15,6 @@ pub enum GridOrder {
     RowMajor,
     /// Rank `c * grid_rows + r` is at row `r`, column `c`, as in Elemental's default grids.
     ColumnMajor,
-}
-
-/// The number of a rank that says which indices of an axis are its own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Along {
-    /// Its row in the grid; Elemental's `MC`.
-    GridRow,
-    /// Its column in the grid; Elemental's `MR`.
-    GridCol,
-    /// Its number among all ranks of the grid, counted column by column; Elemental's `VC`.
-    ColumnMajor,
-    /// Its number among all ranks of the grid, counted row by row; Elemental's `VR`.
-    RowMajor,
-}
-
-/// How the rows of a matrix, or its columns, are dealt out.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Axis {
-    /// Every rank has all of them; Elemental's `STAR`.
-    Whole,
-    /// In blocks of `block` indices, dealt in turn, from number `first` on.
-    Cyclic {
-        /// Indices of a block; from 1 on.
-        block: usize,
-        /// The number that has the first block.
-        first: usize,
-        /// Which number of a rank counts.
-        along: Along,
-    },
-    /// Number `k` has the indices from `starts[k]` to `starts[k + 1]`.
-    Consecutive {
-        /// One more than there are numbers, ascending, from 0 to the length of the axis.
-        starts: Vec<usize>,
-        /// Which number of a rank counts.
-        along: Along,
-    },
 }
 
 /// A distribution of a `rows x cols` matrix over the ranks of a grid: entry `(i, j)` lies on the ranks whose number
@@ -100,8 +66,8 @@ impl Distribution {
         blocks: (usize, usize),
         first: (usize, usize),
     ) -> Distribution {
-        let row_axis = Axis::Cyclic { block: blocks.0, first: first.0, along: Along::GridRow };
-        let col_axis = Axis::Cyclic { block: blocks.1, first: first.1, along: Along::GridCol };
+        let row_axis = Axis::Cyclic { block: blocks.0, first: first.0, offset: 0, along: Along::GridRow };
+        let col_axis = Axis::Cyclic { block: blocks.1, first: first.1, offset: 0, along: Along::GridCol };
         Distribution { rows, cols, grid, order, row_axis, col_axis }
     }
 
@@ -114,7 +80,7 @@ impl Distribution {
         align: (usize, usize),
     ) -> Distribution {
         let axis = |along: Option<Along>, first: usize| {
-            along.map_or(Axis::Whole, |along| Axis::Cyclic { block: 1, first, along })
+            along.map_or(Axis::Whole, |along| Axis::Cyclic { block: 1, first, offset: 0, along })
         };
         let (row_axis, col_axis) = (axis(pair.0, align.0), axis(pair.1, align.1));
         Distribution { rows, cols, grid, order, row_axis, col_axis }
@@ -137,7 +103,9 @@ impl Distribution {
             };
             match axis.clone() {
                 Axis::Whole => Axis::Whole,
-                Axis::Cyclic { block, first, along } => Axis::Cyclic { block, first, along: turned(along) },
+                Axis::Cyclic { block, first, offset, along } => {
+                    Axis::Cyclic { block, first, offset, along: turned(along) }
+                }
                 Axis::Consecutive { starts, along } => Axis::Consecutive { starts, along: turned(along) },
             }
         };
@@ -148,6 +116,19 @@ impl Distribution {
         let (rows, cols) = (self.cols, self.rows);
         let grid = RankGrid { rows: self.grid.cols, cols: self.grid.rows };
         Distribution { rows, cols, grid, order, row_axis: axis(&self.col_axis), col_axis: axis(&self.row_axis) }
+    }
+
+    /// The distribution of some rows and columns of the matrix as a matrix of their own, on the ranks where they lie.
+    /// In the part of a rank they begin behind [`Distribution::local_before`].
+    pub fn part(&self, rows: Range<usize>, cols: Range<usize>) -> Distribution {
+        let (row_axis, col_axis) = (self.row_deal().part(&rows), self.col_deal().part(&cols));
+        Distribution { rows: rows.len(), cols: cols.len(), row_axis, col_axis, ..*self }
+    }
+
+    /// How many rows of the part of a rank come before row `row` of the matrix, and how many columns before `col`.
+    pub fn local_before(&self, rank: usize, row: usize, col: usize) -> (usize, usize) {
+        let before = |(rows, cols)| (self.row_deal().count_below(rows, row), self.col_deal().count_below(cols, col));
+        self.numbers(rank).map_or((0, 0), before)
     }
 
     /// The numbers of a rank along the rows and along the columns, 0 for a whole axis; `None` beyond the grid.
@@ -178,8 +159,9 @@ impl Distribution {
     /// Refuses what is no distribution over `ranks` ranks.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a grid without ranks or with more of them, blocks without indices, a first number
-    /// that no rank has, starts that do not fit, and entries that no rank would have.
+    /// [`Error::InvalidArgument`] for a grid without ranks or with more of them, blocks without indices, a first block
+    /// that lacks all of its indices, a first number that no rank has, starts that do not fit, and entries that no rank
+    /// would have.
     pub fn check(&self, ranks: usize) -> Result<()> {
         let RankGrid { rows, cols } = self.grid;
         let refuse = |message: String| Err(Error::InvalidArgument(message));
@@ -190,6 +172,9 @@ impl Distribution {
             match deal.axis {
                 Axis::Whole => {}
                 Axis::Cyclic { block: 0, .. } => return refuse(format!("{what} in blocks of 0")),
+                Axis::Cyclic { block, offset, .. } if offset >= block => {
+                    return refuse(format!("the first of blocks of {block} {what} lacks {offset}"));
+                }
                 Axis::Cyclic { first, .. } if *first >= deal.numbers => {
                     return refuse(format!("the first {what} on number {first} of {}", deal.numbers));
                 }
@@ -239,136 +224,6 @@ impl Distribution {
     }
 }
 
-impl Axis {
-    fn along(&self) -> Option<Along> {
-        match self {
-            Axis::Whole => None,
-            Axis::Cyclic { along, .. } | Axis::Consecutive { along, .. } => Some(*along),
-        }
-    }
-
-    /// How many numbers there are along the axis.
-    fn numbers(&self, grid: RankGrid) -> usize {
-        match self.along() {
-            None => 1,
-            Some(Along::GridRow) => grid.rows,
-            Some(Along::GridCol) => grid.cols,
-            Some(Along::ColumnMajor | Along::RowMajor) => grid.size(),
-        }
-    }
-}
-
-/// An axis with its length and its numbers, once it has been checked.
-#[derive(Clone, Copy)]
-pub(crate) struct Deal<'a> {
-    axis: &'a Axis,
-    len: usize,
-    /// How many there are.
-    pub numbers: usize,
-}
-
-impl Deal<'_> {
-    /// The number that owns `index`, and where the run of consecutive indices ends that it owns as one block.
-    pub fn run_at(&self, index: usize) -> (usize, usize) {
-        match self.axis {
-            Axis::Whole => (0, self.len),
-            Axis::Cyclic { block, first, .. } => {
-                let number = index / block;
-                ((number + first) % self.numbers, ((number + 1) * block).min(self.len))
-            }
-            Axis::Consecutive { starts, .. } => {
-                let number = starts.partition_point(|&start| start <= index) - 1;
-                (number, starts[number + 1])
-            }
-        }
-    }
-
-    /// The runs of a number, as far as they lie in `range`, ascending.
-    pub fn runs(&self, number: usize, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<'_> {
-        let (first, step) = match self.axis {
-            Axis::Cyclic { block, first, .. } => {
-                let turn = (number + self.numbers - first) % self.numbers;
-                // The first block of the number that ends beyond the range's start.
-                let before = (range.start / block).saturating_sub(turn).div_ceil(self.numbers);
-                ((turn + before * self.numbers) * block, Some(self.numbers * block))
-            }
-            Axis::Whole => (0, None),
-            Axis::Consecutive { starts, .. } => (starts[number], None),
-        };
-        let end_of = move |start: usize| match self.axis {
-            Axis::Whole => self.len,
-            Axis::Cyclic { block, .. } => (start + block).min(self.len),
-            Axis::Consecutive { starts, .. } => starts[number + 1],
-        };
-        let most = range.end.min(self.len);
-        let starts = std::iter::successors(Some(first), move |start| step.map(|step| start + step));
-        starts
-            .take_while(move |&start| start < most)
-            .map(move |start| start.max(range.start)..end_of(start).min(most))
-            .filter(|run| !run.is_empty())
-    }
-
-    /// The place of `index` among those of its owner.
-    pub fn local(&self, index: usize) -> usize {
-        match self.axis {
-            Axis::Whole => index,
-            Axis::Cyclic { block, .. } => index / (block * self.numbers) * block + index % block,
-            Axis::Consecutive { starts, .. } => index - starts[self.run_at(index).0],
-        }
-    }
-
-    /// The indices of a number.
-    fn line(&self, number: usize) -> Line {
-        match self.axis {
-            Axis::Whole => Line { start: 0, block: usize::MAX, step: usize::MAX },
-            Axis::Cyclic { block, first, .. } => {
-                let turn = (number + self.numbers - first) % self.numbers;
-                Line { start: turn * block, block: *block, step: self.numbers * block }
-            }
-            Axis::Consecutive { starts, .. } => Line { start: starts[number], block: usize::MAX, step: usize::MAX },
-        }
-    }
-
-    /// How many indices a number has.
-    fn count_of(&self, number: usize) -> usize {
-        self.count_below(number, self.len)
-    }
-
-    /// How many indices below `end` a number has.
-    fn count_below(&self, number: usize, end: usize) -> usize {
-        let end = end.min(self.len);
-        match self.axis {
-            Axis::Whole => end,
-            Axis::Cyclic { block, first, .. } => {
-                let turn = (number + self.numbers - first) % self.numbers;
-                let (blocks, rest) = (end / block, end % block);
-                let whole = (blocks + self.numbers - 1 - turn) / self.numbers * block;
-                whole + if blocks % self.numbers == turn { rest } else { 0 }
-            }
-            Axis::Consecutive { starts, .. } => end.clamp(starts[number], starts[number + 1]) - starts[number],
-        }
-    }
-}
-
-/// The ranks that have the entries of each pair of numbers, ascending.
-pub(crate) struct Holders {
-    lists: Vec<Vec<usize>>,
-    cols: usize,
-}
-
-impl Holders {
-    /// Those of the entries of a pair.
-    pub fn of(&self, row: usize, col: usize) -> &[usize] {
-        &self.lists[row * self.cols + col]
-    }
-
-    /// The one that gives rank `to` the entries of a pair: itself where it has them.
-    pub fn provider(&self, row: usize, col: usize, to: usize) -> usize {
-        let list = self.of(row, col);
-        if list.binary_search(&to).is_ok() { to } else { list[to % list.len()] }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,6 +255,12 @@ mod tests {
                 *starts.last_mut().unwrap() = shape.0;
                 all.push(Distribution::row_blocks(starts, shape.1));
                 all.push(Distribution::on_root(shape.0, shape.1, grid.size(), grid.size() - 1));
+                let parts = |one: &Distribution| {
+                    let (rows, cols) = (one.rows, one.cols);
+                    [one.part(0..rows / 2, 1.min(cols)..cols), one.part(rows / 3..rows, cols / 2..cols)]
+                };
+                let cut = all.iter().flat_map(parts).collect::<Vec<_>>();
+                all.extend(cut);
                 for one in &all {
                     one.check(grid.size()).unwrap();
                     check(one, grid.size());
@@ -452,15 +313,40 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_matrix_lie_where_the_matrix_has_them() {
+        let grid = RankGrid { rows: 2, cols: 3 };
+        let whole = Distribution::block_cyclic((23, 19), (grid, GridOrder::ColumnMajor), (3, 4), (1, 2));
+        for (rows, cols) in [(0..23, 0..19), (4..17, 5..19), (7..8, 18..19), (5..5, 3..9), (23..23, 19..19)] {
+            let part = whole.part(rows.clone(), cols.clone());
+            for rank in 0..6 {
+                let (row_number, col_number) = whole.numbers(rank).unwrap();
+                let own = |deal: Deal<'_>, number, range: Range<usize>| {
+                    deal.runs(number, range).flatten().map(|index| deal.local(index)).collect::<Vec<_>>()
+                };
+                let (before_rows, before_cols) = whole.local_before(rank, rows.start, cols.start);
+                let (local_rows, local_cols) = part.local_shape(rank);
+                let expected = (before_rows..before_rows + local_rows).collect::<Vec<_>>();
+                assert_eq!(own(whole.row_deal(), row_number, rows.clone()), expected);
+                let expected = (before_cols..before_cols + local_cols).collect::<Vec<_>>();
+                assert_eq!(own(whole.col_deal(), col_number, cols.clone()), expected);
+            }
+        }
+        assert_eq!(whole.local_before(6, 20, 10), (0, 0), "a rank beyond the grid");
+        assert_eq!(whole.part(4..17, 5..19).part(2..9, 1..3), whole.part(6..13, 6..8));
+    }
+
+    #[test]
     fn what_is_no_distribution_is_refused() {
         let grid = RankGrid { rows: 2, cols: 3 };
         let good = Distribution::block_cyclic((10, 10), (grid, GridOrder::RowMajor), (2, 2), (1, 2));
         good.check(6).unwrap();
         good.check(7).unwrap();
-        let axis = |block, first, along| Axis::Cyclic { block, first, along };
+        let axis = |block, first, along| Axis::Cyclic { block, first, offset: 0, along };
+        let lacking = |block, offset| Axis::Cyclic { block, first: 0, offset, along: Along::GridRow };
         let wrong = [
             (Distribution { grid: RankGrid { rows: 0, cols: 3 }, ..good.clone() }, "0 x 3"),
             (Distribution { row_axis: axis(0, 0, Along::GridRow), ..good.clone() }, "blocks of 0"),
+            (Distribution { row_axis: lacking(2, 2), ..good.clone() }, "of blocks of 2 rows lacks 2"),
             (Distribution { row_axis: axis(2, 2, Along::GridRow), ..good.clone() }, "number 2 of 2"),
             (Distribution { col_axis: axis(2, 3, Along::GridCol), ..good.clone() }, "number 3 of 3"),
             (Distribution { col_axis: axis(2, 0, Along::GridRow), ..good.clone() }, "without a rank"),

@@ -3,15 +3,18 @@
 //! Pure numbers: no I/O, clock, thread or `unsafe`. Does not know: what a tile holds, or what is done to it.
 #![forbid(unsafe_code)]
 
+mod axis;
+mod deal;
 mod diagonal;
 mod distribution;
 mod grid;
 mod map;
 mod own;
 
+pub use axis::{Along, Axis};
+pub(crate) use deal::Deal;
 pub use diagonal::LocalDiagonal;
-pub(crate) use distribution::Deal;
-pub use distribution::{Along, Axis, Distribution, GridOrder};
+pub use distribution::{Distribution, GridOrder};
 pub use grid::{RankGrid, RankPlace};
 pub(crate) use grid::{count_in, first_from};
 pub use map::TileMap;

@@ -177,7 +177,26 @@ static void factors(int one, int other, mpfr_t *q, mpfr_t *b, mpfr_t *scalars, i
         pq = take(one, N, N, held), px = take(other, N, columns, b);
         CALL(ctx, sunzi_mpi_solve(ctx, uplo, &pq.dist, &px.dist));
         check("solve", px, columns, want, 0);
-        check("solve leaves its matrix", pq, N, held, uplo);
+        // A factor that the library keeps: two solves, each with right sides of another distribution, from one factorisation.
+        sunzi_mpi_factor *kept;
+        CALL(ctx, sunzi_mpi_factor_new(ctx, uplo, 0, &pq.dist, &kept));
+        check("solve and factor leave their matrix", pq, N, held, uplo);
+        EXPECT(sunzi_mpi_factor_order(kept) == N && sunzi_mpi_factor_precision_bits(kept) == BITS);
+        for (int layout = 0; layout < 2; layout++) {
+            px = take((other + layout) % LAYOUTS, N, columns, b);
+            CALL(ctx, sunzi_mpi_factor_solve(ctx, kept, &px.dist));
+            check("solve with a kept factor", px, columns, want, 0);
+        }
+        numbers = new_array(2, BITS);
+        mine = described(1, 1, numbers), theirs = described(1, 1, numbers + 1);
+        CALL(ctx, sunzi_log_det(ctx, &l, &theirs));
+        CALL(ctx, sunzi_mpi_factor_log_det(ctx, kept, rank == size - 1 ? &mine : NULL));
+        EXPECT(rank != size - 1 || mpfr_equal_p(numbers[0], numbers[1]));
+        free_array(numbers, 2);
+        pq = take(other, N, N, held);
+        CALL(ctx, sunzi_mpi_factor_get(ctx, kept, uplo, &pq.dist));
+        check("the kept factor", pq, N, factor, uplo);
+        sunzi_mpi_factor_free(kept);
         free_array(want, N * columns);
         free_array(held, N * N);
         free_array(factor, N * N);
@@ -206,6 +225,24 @@ static void refusals(mpfr_t *q) {
         // Descriptions that differ from rank to rank.
         EXPECT(sunzi_mpi_cholesky(ctx, SUNZI_LOWER, rank == 0 ? &other.dist : &p.dist) != SUNZI_OK);
     }
+    // Kept factors.
+    sunzi_mpi_factor *kept = NULL, *none = (sunzi_mpi_factor *)&wrong;
+    EXPECT(sunzi_mpi_factor_new(ctx, SUNZI_LOWER, rank == 0 ? -1 : 0, &p.dist, &none) != SUNZI_OK && none == NULL);
+    EXPECT(sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 0, &p.dist, rank == 0 ? NULL : &none) != SUNZI_OK && none == NULL);
+    if (size > 1) {
+        EXPECT(sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 100 + (rank == 0), &p.dist, &none) == SUNZI_INVALID_ARGUMENT);
+    }
+    CALL(ctx, sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 100, &p.dist, &kept));
+    EXPECT(sunzi_mpi_factor_precision_bits(kept) == 100);
+    EXPECT(sunzi_mpi_factor_solve(ctx, rank == 0 ? NULL : kept, &p.dist) != SUNZI_OK);
+    wrong = p.dist;
+    wrong.rows = N - 1;
+    EXPECT(sunzi_mpi_factor_solve(ctx, kept, &wrong) != SUNZI_OK);
+    EXPECT(sunzi_mpi_factor_log_det(ctx, kept, NULL) == SUNZI_OK);
+    EXPECT(sunzi_mpi_factor_get(ctx, kept, SUNZI_BOTH, &p.dist) == SUNZI_INVALID_ARGUMENT);
+    sunzi_mpi_factor_free(kept);
+    sunzi_mpi_factor_free(NULL);
+    EXPECT(sunzi_mpi_factor_order(NULL) == -1 && sunzi_mpi_factor_precision_bits(NULL) == -1);
     CALL(ctx, sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &p.dist));
     free_array(p.entries, p.rows * p.cols);
     free_array(other.entries, other.rows * other.cols);

@@ -49,9 +49,9 @@ static sunzi_matrix described(int rows, int cols, mpfr_t *entries) {
     return sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, rows, cols, entries, cols);
 }
 
-// Everything in one process, for comparison: V of all blocks, Q, its factor and the solution.
+// Everything in one process, for comparison: V of all blocks, Q, its factor, the solution, log det Q.
 struct Whole {
-    mpfr_t *v, *q, *factor, *x;
+    mpfr_t *v, *q, *factor, *x, *log_det;
 };
 
 template <class T> static void step(const Whole &whole, mpfr_t *b) {
@@ -93,6 +93,19 @@ template <class T> static void step(const Whole &whole, mpfr_t *b) {
     fill(x, b);
     sunzi::elemental::HPDSolve<T>(ctx, El::LOWER, El::NORMAL, again, x);
     same("solved at once", x, whole.x, 0);
+    // A factor that the library keeps, for two solves in two distributions.
+    sunzi::elemental::Factor<T> kept(ctx, El::LOWER, again);
+    fill(x, b), fill(y, b);
+    kept.Solve(x), kept.Solve(y);
+    same("solved with a kept factor", x, whole.x, 0);
+    same("solved with it again", y, whole.x, 0);
+    T log_det;
+    kept.LogDet(log_det);
+    mpfr_t log_det_;
+    mpfr_init2(log_det_, BITS);
+    get(log_det_, log_det);
+    EXPECT(error_log2(log_det_, *whole.log_det) < 20 - BITS);
+    mpfr_clear(log_det_);
     // What fails throws on every rank, and the context goes on.
     El::DistMatrix<T, El::MD, El::STAR> diagonal(N, N, grid);
     El::DistMatrix<T> narrow(N, N - 1, grid);
@@ -110,7 +123,7 @@ int main(int argc, char **argv) {
     sunzi_context *alone = new_context(1);
     mpfr_t *s = new_array(ORDER * ORDER, BITS), *p = new_array(2 * ORDER * ORDER, BITS), *b = new_array(N * M, BITS);
     fill_array(b, N * M, 4);
-    Whole whole = {new_array(BLOCKS * ORDER * N, BITS), new_array(N * N, BITS), NULL, NULL};
+    Whole whole = {new_array(BLOCKS * ORDER * N, BITS), new_array(N * N, BITS), NULL, NULL, new_array(1, BITS)};
     fill_array(whole.v, BLOCKS * ORDER * N, 3);
     for (int block = 0; block < BLOCKS; block++) {
         fill_array(p, 2 * ORDER * ORDER, 10 + block);
@@ -127,13 +140,15 @@ int main(int argc, char **argv) {
     sunzi_matrix factor = described(N, N, whole.factor), x = described(N, M, whole.x);
     CALL(alone, sunzi_cholesky(alone, SUNZI_LOWER, &factor));
     CALL(alone, sunzi_cholesky_solve(alone, SUNZI_LOWER, &factor, &x));
+    sunzi_matrix number = described(1, 1, whole.log_det);
+    CALL(alone, sunzi_log_det(alone, &factor, &number));
     sunzi_context_free(alone);
     step<El::BigFloat>(whole, b);
     step<fork::BigFloat>(whole, b);
     if (rank == 0) printf("sdpb_step: %d ranks, both layouts of numbers\n", size);
     free_array(s, ORDER * ORDER), free_array(p, 2 * ORDER * ORDER), free_array(b, N * M);
     free_array(whole.v, BLOCKS * ORDER * N), free_array(whole.q, N * N);
-    free_array(whole.factor, N * N), free_array(whole.x, N * M);
+    free_array(whole.factor, N * N), free_array(whole.x, N * M), free_array(whole.log_det, 1);
     mpfr_free_cache();
     MPI_Finalize();
     return 0;

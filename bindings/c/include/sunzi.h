@@ -148,6 +148,10 @@ typedef struct sunzi_context sunzi_context;
 // by several threads at the same time, and with any context.
 typedef struct sunzi_factor sunzi_factor;
 
+// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, freed
+// by `sunzi_mpi_factor_free`. It may be used with any context on the same ranks in the same order.
+typedef struct sunzi_mpi_factor sunzi_mpi_factor;
+
 // A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled
 // by hand. Nothing is copied or owned.
 typedef struct sunzi_matrix {
@@ -1012,6 +1016,52 @@ enum sunzi_status sunzi_mpi_log_det(const struct sunzi_context *ctx,
                                     const struct sunzi_dist_matrix *factor,
                                     const struct sunzi_matrix *result);
 
+// `sunzi_factor_new` on a matrix over the ranks of the context's communicator: A stays as it is, and the factor stays
+// with the library, in tiles over the ranks. Collective, with bits and errors as `sunzi_mpi_cholesky`; `*factor` is
+// null where it fails.
+//
+// `precision_bits` is the precision of the factor, the same on all ranks; 0 takes the largest of the entries that are
+// read, over all ranks. Memory as `sunzi_mpi_cholesky`; this rank's tiles stay until the factor is freed, outside of
+// the memory limit.
+enum sunzi_status sunzi_mpi_factor_new(const struct sunzi_context *ctx,
+                                       int32_t uplo,
+                                       int64_t precision_bits,
+                                       const struct sunzi_dist_matrix *a,
+                                       struct sunzi_mpi_factor **factor);
+
+// Frees this rank's tiles of a factor; null does nothing. Not collective, and allowed after `MPI_Finalize`.
+//
+// `factor` is null or came from `sunzi_mpi_factor_new`, and is not used again.
+void sunzi_mpi_factor_free(struct sunzi_mpi_factor *factor);
+
+// Rows of the factored matrix; -1 for a null pointer. Not collective.
+//
+// `factor` is null or live.
+int64_t sunzi_mpi_factor_order(const struct sunzi_mpi_factor *factor);
+
+// Bits of the factor's entries; -1 for a null pointer. Not collective.
+//
+// `factor` is null or live.
+int64_t sunzi_mpi_factor_precision_bits(const struct sunzi_mpi_factor *factor);
+
+// `B := A^-1 B` with a kept factor of A, B in any distribution. Collective; bits, memory and errors as
+// `sunzi_mpi_cholesky_solve`, but nothing of the factor is taken in.
+enum sunzi_status sunzi_mpi_factor_solve(const struct sunzi_context *ctx,
+                                         const struct sunzi_mpi_factor *factor,
+                                         const struct sunzi_dist_matrix *b);
+
+// `sunzi_mpi_log_det` of a kept factor. Collective; `result` is null where a rank does not ask.
+enum sunzi_status sunzi_mpi_factor_log_det(const struct sunzi_context *ctx,
+                                           const struct sunzi_mpi_factor *factor,
+                                           const struct sunzi_matrix *result);
+
+// Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
+// Collective.
+enum sunzi_status sunzi_mpi_factor_get(const struct sunzi_context *ctx,
+                                       const struct sunzi_mpi_factor *factor,
+                                       int32_t uplo,
+                                       const struct sunzi_dist_matrix *a);
+
 // Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
 // which the others have no rows. `size` is the number of ranks.
 struct sunzi_dist_matrix sunzi_dist_rows(struct sunzi_matrix local, int64_t size);
@@ -1066,6 +1116,194 @@ enum sunzi_status sunzi_mpi_gemm(const struct sunzi_context *ctx,
                                  const struct sunzi_dist_matrix *b,
                                  const struct sunzi_matrix *beta,
                                  const struct sunzi_dist_matrix *c);
+
+// `sunzi_mpi_cholesky` with the arguments of `PDPOTRF`, entry by entry. Operands, descriptors and info as in
+// `psunzi_rsyrk`, and `i > 0` where the i-th pivot, as computed, is not positive; A is as it was then.
+int64_t psunzi_rpotrf(const struct sunzi_context *ctx,
+                      const char *uplo,
+                      int64_t n,
+                      void *a,
+                      int64_t ia,
+                      int64_t ja,
+                      const int *desca);
+
+// `psunzi_rpotrf` on `mpf_t`: scalars and arrays.
+int64_t psunzi_rpotrf_mpf(const struct sunzi_context *ctx,
+                          const char *uplo,
+                          int64_t n,
+                          void *a,
+                          int64_t ia,
+                          int64_t ja,
+                          const int *desca);
+
+// `sunzi_mpi_cholesky_solve` with the arguments of `PDPOTRS`, entry by entry: `a` has the factor that `psunzi_rpotrf`
+// has left. Operands, descriptors and info as in `psunzi_rsyrk`, and `i > 0` where entry (i, i) of the factor is 0.
+int64_t psunzi_rpotrs(const struct sunzi_context *ctx,
+                      const char *uplo,
+                      int64_t n,
+                      int64_t nrhs,
+                      const void *a,
+                      int64_t ia,
+                      int64_t ja,
+                      const int *desca,
+                      void *b,
+                      int64_t ib,
+                      int64_t jb,
+                      const int *descb);
+
+// `psunzi_rpotrs` on `mpf_t`: scalars and arrays.
+int64_t psunzi_rpotrs_mpf(const struct sunzi_context *ctx,
+                          const char *uplo,
+                          int64_t n,
+                          int64_t nrhs,
+                          const void *a,
+                          int64_t ia,
+                          int64_t ja,
+                          const int *desca,
+                          void *b,
+                          int64_t ib,
+                          int64_t jb,
+                          const int *descb);
+
+// Says which grid a context of the BLACS stands for in calls on `ctx`: descriptors name it by `blacs_context`, their
+// second integer, which may be any number that the program gives its grids.
+//
+// The grid has the first `grid_rows * grid_cols` ranks of the communicator, row by row (`SUNZI_ROW_MAJOR`, for
+// `blacs_gridinit(.., "R", ..)`) or column by column. Collective; shape and order must be the same on all ranks, the
+// number need not be: a rank beyond the grid may pass the -1 that the BLACS gave it. Saying it anew replaces it.
+enum sunzi_status sunzi_mpi_grid(const struct sunzi_context *ctx,
+                                 int blacs_context,
+                                 int64_t grid_rows,
+                                 int64_t grid_cols,
+                                 int32_t grid_order);
+
+// `sunzi_mpi_syrk` with the arguments of `PDSYRK`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N"
+// or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a
+// matrix the rows from `ia` and the columns from `ja` on count, from 1; no part has to begin with a block, and blocks
+// need not be square or the same.
+//
+// A descriptor has ScaLAPACK's nine integers: 1; the context, of which `sunzi_mpi_grid` has been told; rows and
+// columns of the whole matrix; those of a block; the row and the column of the grid that have the first block; this
+// rank's leading dimension. All ranks of `ctx` call, those beyond the grid too.
+//
+// Returns info, on every rank: 0; `-i` where argument i is wrong on any rank, or differs between ranks, counted from 1
+// after `ctx`; `-(100 i + j)` for entry j of a descriptor. What ScaLAPACK has no number for is `-10000 - status`, with
+// `SUNZI_COMMUNICATION` where the cause is in another rank's numbers; `sunzi_last_error` has the message.
+int64_t psunzi_rsyrk(const struct sunzi_context *ctx,
+                     const char *uplo,
+                     const char *trans,
+                     int64_t n,
+                     int64_t k,
+                     const void *alpha,
+                     const void *a,
+                     int64_t ia,
+                     int64_t ja,
+                     const int *desca,
+                     const void *beta,
+                     void *c,
+                     int64_t ic,
+                     int64_t jc,
+                     const int *descc);
+
+// `psunzi_rsyrk` on `mpf_t`: scalars and arrays.
+int64_t psunzi_rsyrk_mpf(const struct sunzi_context *ctx,
+                         const char *uplo,
+                         const char *trans,
+                         int64_t n,
+                         int64_t k,
+                         const void *alpha,
+                         const void *a,
+                         int64_t ia,
+                         int64_t ja,
+                         const int *desca,
+                         const void *beta,
+                         void *c,
+                         int64_t ic,
+                         int64_t jc,
+                         const int *descc);
+
+// `sunzi_mpi_gemm` with the arguments of `PDGEMM`, entry by entry; operands, descriptors and info as in
+// `psunzi_rsyrk`.
+int64_t psunzi_rgemm(const struct sunzi_context *ctx,
+                     const char *transa,
+                     const char *transb,
+                     int64_t m,
+                     int64_t n,
+                     int64_t k,
+                     const void *alpha,
+                     const void *a,
+                     int64_t ia,
+                     int64_t ja,
+                     const int *desca,
+                     const void *b,
+                     int64_t ib,
+                     int64_t jb,
+                     const int *descb,
+                     const void *beta,
+                     void *c,
+                     int64_t ic,
+                     int64_t jc,
+                     const int *descc);
+
+// `psunzi_rgemm` on `mpf_t`: scalars and arrays.
+int64_t psunzi_rgemm_mpf(const struct sunzi_context *ctx,
+                         const char *transa,
+                         const char *transb,
+                         int64_t m,
+                         int64_t n,
+                         int64_t k,
+                         const void *alpha,
+                         const void *a,
+                         int64_t ia,
+                         int64_t ja,
+                         const int *desca,
+                         const void *b,
+                         int64_t ib,
+                         int64_t jb,
+                         const int *descb,
+                         const void *beta,
+                         void *c,
+                         int64_t ic,
+                         int64_t jc,
+                         const int *descc);
+
+// `sunzi_mpi_trsm` with the arguments of `PDTRSM`, entry by entry: `side` "L" or "R", `diag` "N" or "U"; the triangle
+// is `a`, the right sides `b`. Operands, descriptors and info as in `psunzi_rsyrk`, and `i > 0` where entry (i, i) of
+// the triangle, from 1, is 0.
+int64_t psunzi_rtrsm(const struct sunzi_context *ctx,
+                     const char *side,
+                     const char *uplo,
+                     const char *transa,
+                     const char *diag,
+                     int64_t m,
+                     int64_t n,
+                     const void *alpha,
+                     const void *a,
+                     int64_t ia,
+                     int64_t ja,
+                     const int *desca,
+                     void *b,
+                     int64_t ib,
+                     int64_t jb,
+                     const int *descb);
+
+// `psunzi_rtrsm` on `mpf_t`: scalars and arrays.
+int64_t psunzi_rtrsm_mpf(const struct sunzi_context *ctx,
+                         const char *side,
+                         const char *uplo,
+                         const char *transa,
+                         const char *diag,
+                         int64_t m,
+                         int64_t n,
+                         const void *alpha,
+                         const void *a,
+                         int64_t ia,
+                         int64_t ja,
+                         const int *desca,
+                         void *b,
+                         int64_t ib,
+                         int64_t jb,
+                         const int *descb);
 
 // What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
 // the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.

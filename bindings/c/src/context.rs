@@ -6,9 +6,10 @@
 use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_ENTRYWISE, SUNZI_NORM, sunzi_options, sunzi_report, sunzi_status};
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use sunzi::distributed::{GridOrder, RankGrid, Team};
 use sunzi::{Accuracy, Context, Matrix, Progress};
 
 /// Copies of operands and results that are kept for calls of the same shape.
@@ -20,7 +21,9 @@ pub struct sunzi_context {
     kept: Mutex<Vec<Matrix>>,
     answers: Mutex<HashMap<u64, Answer>>,
     report: Mutex<sunzi_report>,
-    team: Mutex<Option<sunzi::distributed::Team>>,
+    team: Mutex<Option<Team>>,
+    /// The grids of ranks that numbers in descriptors of ScaLAPACK stand for.
+    grids: Mutex<HashMap<c_int, (RankGrid, GridOrder)>>,
 }
 
 /// What options make.
@@ -61,12 +64,13 @@ impl sunzi_context {
             answers: Mutex::default(),
             report: Mutex::default(),
             team: Mutex::default(),
+            grids: Mutex::default(),
         }
     }
 
     /// The context whose ranks are those of `team`.
     #[cfg(feature = "mpi")]
-    pub fn with_team(made: Outcome<(Made, sunzi::distributed::Team)>) -> sunzi_context {
+    pub fn with_team(made: Outcome<(Made, Team)>) -> sunzi_context {
         match made {
             Ok((made, team)) => {
                 let context = sunzi_context::new(Ok(made));
@@ -78,8 +82,18 @@ impl sunzi_context {
     }
 
     /// The ranks, for one call.
-    pub fn team(&self) -> MutexGuard<'_, Option<sunzi::distributed::Team>> {
+    pub fn team(&self) -> MutexGuard<'_, Option<Team>> {
         lock(&self.team)
+    }
+
+    /// The grid that a number in a descriptor stands for.
+    pub fn grid(&self, number: c_int) -> Option<(RankGrid, GridOrder)> {
+        lock(&self.grids).get(&number).copied()
+    }
+
+    /// Says which grid a number in a descriptor stands for.
+    pub fn set_grid(&self, number: c_int, grid: (RankGrid, GridOrder)) {
+        lock(&self.grids).insert(number, grid);
     }
 
     /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them.

@@ -12,6 +12,8 @@ pub struct Failure {
     pub message: String,
     /// The argument that is at fault, by its name in the header.
     pub argument: Option<&'static str>,
+    /// Which entry of that argument is at fault, from 1, where it is a descriptor.
+    pub entry: Option<usize>,
     /// Row and column, from 0, of the entry that is at fault; twice the same for an index.
     pub place: Option<(usize, usize)>,
 }
@@ -19,7 +21,7 @@ pub struct Failure {
 impl Failure {
     /// A failure that belongs to no argument.
     pub fn new(status: sunzi_status, message: impl Into<String>) -> Failure {
-        Failure { status, message: message.into(), argument: None, place: None }
+        Failure { status, message: message.into(), argument: None, entry: None, place: None }
     }
 
     /// A failure of an argument; `message` goes on after its name.

@@ -258,6 +258,14 @@ fn what_this_build_lacks_is_named() {
         assert_eq!(sunzi_mpi_syrk(ctx.0, SUNZI_LOWER, SUNZI_TRANS, none, &part, none, &part), SUNZI_UNAVAILABLE);
         assert_eq!(sunzi_mpi_size(ctx.0, ptr::null_mut(), ptr::null_mut()), SUNZI_UNAVAILABLE);
         assert!(ctx.message().contains("sunzi_context_from_mpi"), "{}", ctx.message());
+        let mut factor = ptr::dangling_mut();
+        assert_eq!(sunzi_mpi_factor_new(ctx.0, SUNZI_LOWER, 0, &part, &mut factor), SUNZI_UNAVAILABLE);
+        assert!(factor.is_null());
+        assert_eq!(sunzi_mpi_grid(ctx.0, 0, 1, 1, SUNZI_ROW_MAJOR), SUNZI_UNAVAILABLE);
+        let desc = [1, 0, 2, 2, 2, 2, 0, 0, 2];
+        let info = psunzi_rpotrf(ctx.0, c"L".as_ptr(), 2, ptr::null_mut(), 1, 1, desc.as_ptr());
+        assert_eq!(info, -10_000 - SUNZI_UNAVAILABLE as i64);
+        assert_eq!(psunzi_rpotrf(ptr::null(), c"L".as_ptr(), 2, ptr::null_mut(), 1, 1, desc.as_ptr()), -10_001);
         if !cfg!(feature = "mpi") {
             let mut ctx = ptr::null_mut();
             assert_eq!(sunzi_context_from_mpi(0, ptr::null(), &mut ctx), SUNZI_UNAVAILABLE);

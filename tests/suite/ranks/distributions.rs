@@ -24,9 +24,9 @@ fn part(whole: &Matrix, distribution: &Distribution, rank: usize) -> Matrix {
         };
         match axis {
             Axis::Whole => true,
-            Axis::Cyclic { block, first, along } => {
+            Axis::Cyclic { block, first, offset, along } => {
                 let (number, count) = number(*along);
-                (index / block + first) % count == number
+                ((index + offset) / block + first) % count == number
             }
             Axis::Consecutive { starts, along } => {
                 let (number, _) = number(*along);
@@ -69,7 +69,7 @@ fn any(rng: &mut Rng, (rows, cols): (usize, usize), ranks: usize) -> Distributio
         Some(Along::GridCol) => grid.cols,
         Some(_) => grid.size(),
     };
-    match rng.below(5) {
+    match rng.below(6) {
         0 => Distribution::on_root(rows, cols, ranks, rng.below(ranks)),
         1 => {
             let mut starts = (0..ranks - 1).map(|_| rng.below(rows + 1)).chain([0, rows]).collect::<Vec<_>>();
@@ -80,6 +80,15 @@ fn any(rng: &mut Rng, (rows, cols): (usize, usize), ranks: usize) -> Distributio
             let first = (rng.below(grid.rows), rng.below(grid.cols));
             let blocks = (1 + rng.below(20), 1 + rng.below(20));
             Distribution::block_cyclic((rows, cols), (grid, order), blocks, first)
+        }
+        3 => {
+            // A part of a larger matrix.
+            let (before, after) = ((rng.below(30), rng.below(30)), rng.below(9));
+            let first = (rng.below(grid.rows), rng.below(grid.cols));
+            let blocks = (1 + rng.below(20), 1 + rng.below(20));
+            let shape = (before.0 + rows + after, before.1 + cols + after);
+            let larger = Distribution::block_cyclic(shape, (grid, order), blocks, first);
+            larger.part(before.0..before.0 + rows, before.1..before.1 + cols)
         }
         _ => {
             let align = (rng.below(numbers(pair.0)), rng.below(numbers(pair.1)));

@@ -144,6 +144,7 @@ template <class T> class Scalar {
   public:
     explicit Scalar(const T &value) : numbers_(&value, 1, 1, 1), matrix_(numbers_.matrix()) {}
     const sunzi_matrix *get() const { return &matrix_; }
+    void store(T &value) const { numbers_.store(&value); }
 
   private:
     Numbers<T> numbers_;
@@ -214,6 +215,39 @@ void SolveAfter(const Context &ctx, U uplo, O, const MA &A, MB &B) {
 }
 
 } // namespace cholesky
+
+// A Cholesky factor that the library keeps in its own form over the ranks: what several solves need is taken in and
+// factored once. The context must outlive it; to free it takes no other rank.
+template <class T> class Factor {
+  public:
+    // Of a positive definite A, of which one triangle is read and which is left as it is; at the precision of A.
+    template <class U, class M> Factor(const Context &ctx, U uplo, const M &A) : ctx_(&ctx), factor_(nullptr) {
+        detail::Operand<T> matrix(ctx, A);
+        ctx.check(sunzi_mpi_factor_new(ctx.get(), detail::uplo_of(uplo), 0, matrix.get(), &factor_));
+    }
+    ~Factor() { sunzi_mpi_factor_free(factor_); }
+    Factor(const Factor &) = delete;
+    Factor &operator=(const Factor &) = delete;
+
+    // B := A^-1 B.
+    template <class M> void Solve(M &B) const {
+        detail::Operand<T> right(*ctx_, B);
+        ctx_->check(sunzi_mpi_factor_solve(ctx_->get(), factor_, right.get()));
+        right.store(B);
+    }
+
+    // result := log det A, on every rank.
+    void LogDet(T &result) const {
+        detail::Scalar<T> number(result);
+        ctx_->check(sunzi_mpi_factor_log_det(ctx_->get(), factor_, number.get()));
+        number.store(result);
+    }
+
+  private:
+    const Context *ctx_;
+    sunzi_mpi_factor *factor_;
+};
+
 } // namespace elemental
 } // namespace sunzi
 

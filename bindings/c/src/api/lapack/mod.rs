@@ -16,7 +16,7 @@ pub use level3::*;
 pub use symmetric::*;
 
 use crate::api::triangular::Triangle;
-use crate::array::{Operand, invalid};
+use crate::array::{MpfEntry, MpfrEntry, Operand, invalid};
 use crate::call::{Call, run};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
@@ -48,13 +48,24 @@ unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: 
     else {
         return 0;
     };
+    info_of(A::NAMES, &failure, -1000)
+}
+
+/// The info of a failure of a routine with arguments of these names; `others` less the status for what has no number.
+pub(crate) fn info_of(names: &[&str], failure: &Failure, others: i64) -> i64 {
     let minor = matches!(failure.status, sunzi_status::SUNZI_NOT_POSITIVE_DEFINITE | sunzi_status::SUNZI_SINGULAR);
-    let position = failure.argument.and_then(|argument| A::NAMES.iter().position(|name| *name == argument));
-    match (failure.place, position) {
+    match (failure.place, position_of(names, failure)) {
         (Some((index, _)), _) if minor => index as i64 + 1,
-        (_, Some(position)) => -(position as i64) - 1,
-        _ => -1000 - failure.status as i64,
+        (_, Some((position, Some(entry)))) => -((position * 100 + entry) as i64),
+        (_, Some((position, None))) => -(position as i64),
+        _ => others - failure.status as i64,
     }
+}
+
+/// The argument that is at fault, counted from 1, and its entry.
+pub(crate) fn position_of(names: &[&str], failure: &Failure) -> Option<(usize, Option<usize>)> {
+    let position = names.iter().position(|name| Some(*name) == failure.argument)?;
+    Some((position + 1, failure.entry))
 }
 
 /// An array argument.
@@ -73,9 +84,9 @@ impl Place {
 
 /// The kind of all entries of a call.
 #[derive(Clone, Copy)]
-struct Entries {
+pub(crate) struct Entries {
     /// `SUNZI_MPFR` or `SUNZI_MPF`.
-    format: i32,
+    pub format: i32,
 }
 
 impl Entries {
@@ -115,7 +126,7 @@ impl Entries {
     ///
     /// # Safety
     /// The header's rules.
-    unsafe fn scalar(self, call: &Call<'_>, name: &'static str, number: *const c_void) -> Outcome<Float> {
+    pub(crate) unsafe fn scalar(self, call: &Call<'_>, name: &'static str, number: *const c_void) -> Outcome<Float> {
         // SAFETY: by contract.
         unsafe { super::number(call, &self.number(name, number)?) }
     }
@@ -132,7 +143,14 @@ impl Entries {
         unsafe { Operand::new(name, &self.described(number, (1, 1), 1)) }
     }
 
-    fn described(self, entries: *const c_void, (rows, cols): (i64, i64), ld: i64) -> sunzi_matrix {
+    /// The address of the entry that has so many before it.
+    pub(crate) fn behind(self, entries: *const c_void, count: usize) -> *const c_void {
+        let size = if self.format == SUNZI_MPF { size_of::<MpfEntry>() } else { size_of::<MpfrEntry>() };
+        entries.wrapping_byte_add(count * size)
+    }
+
+    /// A column-major array as the header describes it.
+    pub(crate) fn described(self, entries: *const c_void, (rows, cols): (i64, i64), ld: i64) -> sunzi_matrix {
         let (format, layout) = (self.format, SUNZI_COL_MAJOR);
         let limbs = std::ptr::null_mut();
         sunzi_matrix { format, layout, rows, cols, ld, entries: entries.cast_mut(), limbs, precision_bits: 0 }
@@ -151,7 +169,7 @@ fn step_of(name: &'static str, distance: i64) -> Outcome<()> {
 ///
 /// # Safety
 /// As [`choice`].
-unsafe fn sides_of(
+pub(crate) unsafe fn sides_of(
     side: *const c_char,
     uplo: *const c_char,
     transa: *const c_char,
@@ -178,7 +196,7 @@ unsafe fn diag_of(text: *const c_char) -> Outcome<Diag> {
     unsafe { choice("diag", text, &[(b'N', Diag::NonUnit), (b'U', Diag::Unit)]) }
 }
 
-fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[i64; N]> {
+pub(crate) fn sizes<const N: usize>(named: [(&'static str, i64); N]) -> Outcome<[i64; N]> {
     match named.iter().find(|(_, size)| *size < 0) {
         Some((name, size)) => {
             Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{size}: sizes must not be negative")))
@@ -206,14 +224,14 @@ unsafe fn choice<T: Copy>(name: &'static str, text: *const c_char, known: &[(u8,
 
 /// # Safety
 /// As [`choice`].
-unsafe fn uplo_of(text: *const c_char) -> Outcome<Uplo> {
+pub(crate) unsafe fn uplo_of(text: *const c_char) -> Outcome<Uplo> {
     // SAFETY: by contract.
     unsafe { choice("uplo", text, &[(b'U', Uplo::Upper), (b'L', Uplo::Lower)]) }
 }
 
 /// # Safety
 /// As [`choice`].
-unsafe fn op_of(name: &'static str, text: *const c_char) -> Outcome<Op> {
+pub(crate) unsafe fn op_of(name: &'static str, text: *const c_char) -> Outcome<Op> {
     // SAFETY: by contract.
     unsafe { choice(name, text, &[(b'N', Op::NoTranspose), (b'T', Op::Transpose), (b'C', Op::Transpose)]) }
 }

@@ -3,16 +3,18 @@
 use super::matrix::{DistOperand, triangle};
 use super::{Ranks, collective, together};
 use crate::api::cholesky::log_det_number;
+use crate::api::triangular::Triangle as Sides;
 use crate::api::{diag_of, op_of, scalar, side_of, symmetric_of, uplo_of};
 use crate::array::{Operand, Part, Triangle};
 use crate::call::Call;
 use crate::context::sunzi_context;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
+use rug::Float;
 use sunzi::distributed::{
     DistCholeskyOptions, DistMatrix, RankGrid, Team, TileMap, cholesky_tiles, cholesky_with, solve_with, trsm_with,
 };
-use sunzi::{Diag, Op, Side, TrsmOptions, Uplo};
+use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
 
 /// `sunzi_cholesky` on a matrix over the ranks of the context's communicator, in place. Collective: all ranks call it,
 /// with the same choices.
@@ -36,11 +38,28 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky(
             let ranks = Ranks::new(call, team);
             let uplo = together(ranks.world, symmetric_of(uplo))?;
             let a = DistOperand::new(&ranks, "a", a)?;
-            let bits = a.result_bits(&ranks, uplo.map(triangle))?;
-            let factor = factor(call, team, (uplo, &a), bits)?;
-            let a = if uplo == Some(Uplo::Upper) { a.transposed() } else { a };
-            a.give(&ranks, uplo.map(|_| Triangle::Lower), &factor)
+            cholesky_over(call, team, uplo, a)
         })
+    }
+}
+
+/// The factor of `a` in its place: in one triangle, or as a whole matrix. Collective.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn cholesky_over(
+    call: &Call<'_>,
+    team: &mut Team,
+    uplo: Option<Uplo>,
+    a: DistOperand,
+) -> Outcome<()> {
+    let ranks = Ranks::new(call, team);
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = a.result_bits(&ranks, uplo.map(triangle))?;
+        let factor = factor(call, team, (uplo, &a), bits)?;
+        let a = if uplo == Some(Uplo::Upper) { a.transposed() } else { a };
+        a.give(&ranks, uplo.map(|_| Triangle::Lower), &factor)
     }
 }
 
@@ -72,22 +91,46 @@ pub unsafe extern "C" fn sunzi_mpi_trsm(
             });
             let (side, uplo, op, diag, alpha) = together(ranks.world, said)?;
             let (t, b) = (DistOperand::new(&ranks, "t", t)?, DistOperand::new(&ranks, "b", b)?);
-            // X op(T) = B is op(T)^T X^T = B^T, and an upper triangle the transpose of a lower one.
-            let (b, mut transposed) = if side == Side::Right { (b.transposed(), true) } else { (b, false) };
-            let t = if uplo == Uplo::Upper { t.transposed() } else { t };
-            transposed ^= (op == Op::Transpose) ^ (uplo == Uplo::Upper);
-            b.check_shape(t.order()?, b.shape().1)?;
-            let bits = b.result_bits(&ranks, None)?;
-            let part = if diag == Diag::Unit { Triangle::StrictLower } else { Triangle::Lower };
-            let factor = t.take(&ranks, Some(part), tiles(&ranks, t.shape(), Some(Uplo::Lower)))?;
-            let right = b.take(&ranks, None, tiles(&ranks, b.shape(), None))?;
-            let op = if transposed { Op::Transpose } else { Op::NoTranspose };
-            let options = TrsmOptions::new().op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha.as_ref());
-            let solved = call.done(trsm_with(&call.context(), team, &factor, &right, bits, &options))?;
-            drop((factor, right));
-            call.note(|report| report.precision_bits = bits.into());
-            b.give(&ranks, None, &solved.solution)
+            trsm_over(call, team, (Sides { side, uplo, op, diag }, alpha.as_ref()), (t, b))
         })
+    }
+}
+
+/// `b := alpha op(t)^-1 b`, or from the right. Collective.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn trsm_over(
+    call: &Call<'_>,
+    team: &mut Team,
+    (kind, alpha): (Sides, Option<&Float>),
+    (t, b): (DistOperand, DistOperand),
+) -> Outcome<()> {
+    let Sides { side, uplo, op, diag } = kind;
+    let ranks = Ranks::new(call, team);
+    // X op(T) = B is op(T)^T X^T = B^T, and an upper triangle the transpose of a lower one.
+    let (b, mut transposed) = if side == Side::Right { (b.transposed(), true) } else { (b, false) };
+    let t = if uplo == Uplo::Upper { t.transposed() } else { t };
+    transposed ^= (op == Op::Transpose) ^ (uplo == Uplo::Upper);
+    b.check_shape(t.order()?, b.shape().1)?;
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = b.result_bits(&ranks, None)?;
+        if alpha.is_some_and(Float::is_zero) {
+            // As in the BLAS, neither the triangle nor the right sides are looked at.
+            let (rows, cols) = (b.local.rows(), b.local.cols());
+            let zeros = Matrix::zeros(rows, cols, bits).map_err(Failure::from);
+            return together(ranks.world, zeros.and_then(|zeros| call.write(&b.local, Part::All, zeros)));
+        }
+        let part = if diag == Diag::Unit { Triangle::StrictLower } else { Triangle::Lower };
+        let factor = t.take(&ranks, Some(part), tiles(&ranks, t.shape(), Some(Uplo::Lower)))?;
+        let right = b.take(&ranks, None, tiles(&ranks, b.shape(), None))?;
+        let op = if transposed { Op::Transpose } else { Op::NoTranspose };
+        let options = TrsmOptions::new().op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
+        let solved = call.done(trsm_with(&call.context(), team, &factor, &right, bits, &options))?;
+        drop((factor, right));
+        call.note(|report| report.precision_bits = bits.into());
+        b.give(&ranks, None, &solved.solution)
     }
 }
 
@@ -135,11 +178,28 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky_solve(
             let ranks = Ranks::new(call, team);
             let uplo = together(ranks.world, uplo_of(uplo))?;
             let (l, b) = (DistOperand::new(&ranks, "factor", factor)?, DistOperand::new(&ranks, "b", b)?);
-            b.check_shape(l.order()?, b.shape().1)?;
-            let bits = b.result_bits(&ranks, None)?;
-            let factor = take_factor(&ranks, uplo, &l)?;
-            solve_factored(call, team, &factor, (&b, bits))
+            cholesky_solve_over(call, team, (uplo, &l), &b)
         })
+    }
+}
+
+/// `b := (L L^T)^-1 b` with the factor in a triangle. Collective.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn cholesky_solve_over(
+    call: &Call<'_>,
+    team: &mut Team,
+    (uplo, l): (Uplo, &DistOperand),
+    b: &DistOperand,
+) -> Outcome<()> {
+    let ranks = Ranks::new(call, team);
+    b.check_shape(l.order()?, b.shape().1)?;
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let bits = b.result_bits(&ranks, None)?;
+        let factor = take_factor(&ranks, uplo, l)?;
+        solve_factored(call, team, &factor, (b, bits))
     }
 }
 
@@ -159,21 +219,49 @@ pub unsafe extern "C" fn sunzi_mpi_log_det(
     unsafe {
         collective(ctx, |call, team| {
             let ranks = Ranks::new(call, team);
-            let said = uplo_of(uplo).and_then(|uplo| {
-                let target = (!result.is_null()).then(|| Operand::new("result", result)).transpose()?;
-                target.iter().try_for_each(|target| target.check_shape(1, 1))?;
-                let bits = target.as_ref().map_or(Ok(2), |target| call.result_bits(target, Part::All))?;
-                Ok((uplo, target, bits))
-            });
-            let (uplo, target, bits) = together(ranks.world, said)?;
+            let said = uplo_of(uplo).and_then(|uplo| Ok((uplo, Target::new(call, result)?)));
+            let (uplo, target) = together(ranks.world, said)?;
             let l = DistOperand::new(&ranks, "factor", factor)?;
             l.order()?;
             let factor = take_factor(&ranks, uplo, &l)?;
-            let pivots = sunzi::distributed::pivots(team, &factor)?;
-            let stored = target.map_or(Ok(()), |target| log_det_number(call, &target, (&pivots).into(), bits));
-            together(ranks.world, stored)
+            log_det_over(call, team, &factor, target)
         })
     }
+}
+
+/// Where a rank wants a number, if it wants it.
+pub(super) struct Target(Option<(Operand, u32)>);
+
+impl Target {
+    /// Checks it on this rank.
+    ///
+    /// # Safety
+    /// The header's rules.
+    pub unsafe fn new(call: &Call<'_>, result: *const sunzi_matrix) -> Outcome<Target> {
+        if result.is_null() {
+            return Ok(Target(None));
+        }
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let operand = Operand::new("result", result)?;
+            operand.check_shape(1, 1)?;
+            let bits = call.result_bits(&operand, Part::All)?;
+            Ok(Target(Some((operand, bits))))
+        }
+    }
+}
+
+/// Stores the logarithm of the determinant of `L L^T`. Collective.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn log_det_over(call: &Call<'_>, team: &Team, factor: &DistMatrix, target: Target) -> Outcome<()> {
+    let pivots = sunzi::distributed::pivots(team, factor)?;
+    let stored = target.0.map_or(Ok(()), |(operand, bits)| {
+        // SAFETY: by contract.
+        unsafe { log_det_number(call, &operand, (&pivots).into(), bits) }
+    });
+    together(team.world(), stored)
 }
 
 /// Tiles for a matrix that is taken in.
@@ -188,7 +276,7 @@ const TILE: usize = 64;
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn factor(
+pub(super) unsafe fn factor(
     call: &Call<'_>,
     team: &Team,
     (uplo, a): (Option<Uplo>, &DistOperand),
@@ -228,7 +316,7 @@ unsafe fn take_factor(ranks: &Ranks<'_>, uplo: Uplo, l: &DistOperand) -> Outcome
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn solve_factored(
+pub(super) unsafe fn solve_factored(
     call: &Call<'_>,
     team: &Team,
     factor: &DistMatrix,

@@ -93,7 +93,7 @@ pub extern "C" fn sunzi_dist_elemental(
 }
 
 /// A matrix over ranks, with its numbers checked.
-pub(super) struct DistOperand {
+pub(crate) struct DistOperand {
     /// The part of this rank.
     pub local: Operand,
     pub distribution: Distribution,
@@ -202,7 +202,7 @@ impl DistOperand {
                     }
                 }
                 Some(along) => match known {
-                    Some(known) => Ok((known, Axis::Cyclic { block, first, along })),
+                    Some(known) => Ok((known, Axis::Cyclic { block, first, offset: 0, along })),
                     None => Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{length} {what}"))),
                 },
             }

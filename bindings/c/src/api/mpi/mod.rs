@@ -4,12 +4,16 @@
 //! result; no rank has a whole matrix. An error of one rank is one of all.
 
 mod factors;
+mod kept;
 mod matrix;
 mod products;
+mod twins;
 
 pub use factors::*;
+pub use kept::*;
 pub use matrix::{sunzi_dist_elemental, sunzi_dist_rows, sunzi_dist_scalapack};
 pub use products::*;
+pub use twins::*;
 
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
@@ -47,14 +51,14 @@ unsafe fn collective(
     work: impl FnOnce(&Call<'_>, &mut Team) -> Outcome<()>,
 ) -> sunzi_status {
     // SAFETY: by contract.
-    unsafe {
-        enter(ctx, |call| {
-            let mut held = call.owner().team();
-            let message = "the context has no communicator: make it with sunzi_context_from_mpi";
-            let team = held.as_mut().ok_or_else(|| Failure::new(sunzi_status::SUNZI_UNAVAILABLE, message))?;
-            work(call, team)
-        })
-    }
+    unsafe { enter(ctx, |call| with_team(call, |team| work(call, team))) }
+}
+
+/// What `work` gives with the ranks of a call's context.
+fn with_team<T>(call: &Call<'_>, work: impl FnOnce(&mut Team) -> Outcome<T>) -> Outcome<T> {
+    let mut held = call.owner().team();
+    let message = "the context has no communicator: make it with sunzi_context_from_mpi";
+    work(held.as_mut().ok_or_else(|| Failure::new(sunzi_status::SUNZI_UNAVAILABLE, message))?)
 }
 
 /// A call with the ranks that make it.

@@ -41,19 +41,35 @@ pub unsafe extern "C" fn sunzi_mpi_syrk(
                 symmetric_of(uplo).and_then(|uplo| Ok((uplo, op_of("trans", trans)?, terms_of(call, alpha, beta)?)));
             let (uplo, op, terms) = together(ranks.world, said)?;
             let (a, c) = (DistOperand::new(&ranks, "a", a)?, DistOperand::new(&ranks, "c", c)?);
-            let a = if op == Op::Transpose { a } else { a.transposed() };
-            let order = a.shape().1;
-            c.check_shape(order, order)?;
-            // Both triangles of what is added must be the same.
-            let part = uplo.map(triangle);
-            let held = uplo.unwrap_or_default();
-            let product = Product { part, triangle: uplo, terms: &terms };
-            let prepared = product.prepare(&ranks, &[&a], &c)?;
-            let options = prepared.options(call, &terms).uplo(held);
-            let rows = prepared.shares[0].view();
-            let done = call.done(syrk(&call.context(), team, &[rows], prepared.bits, &options))?;
-            finish(call, team, (&c, part), (&done.result, &done.report))
+            syrk_over(call, team, (uplo, op), &terms, (a, &c))
         })
+    }
+}
+
+/// `c := alpha op(a) op(a)^T + beta c` on a triangle, or on both. Collective.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn syrk_over(
+    call: &Call<'_>,
+    team: &mut Team,
+    (uplo, op): (Option<Uplo>, Op),
+    terms: &Terms,
+    (a, c): (DistOperand, &DistOperand),
+) -> Outcome<()> {
+    let a = if op == Op::Transpose { a } else { a.transposed() };
+    let order = a.shape().1;
+    c.check_shape(order, order)?;
+    // Both triangles of what is added must be the same.
+    let part = uplo.map(triangle);
+    let product = Product { part, triangle: uplo, terms };
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let prepared = product.prepare(&Ranks::new(call, team), &[&a], c)?;
+        let options = prepared.options(call, terms).uplo(uplo.unwrap_or_default());
+        let rows = prepared.shares[0].view();
+        let done = call.done(syrk(&call.context(), team, &[rows], prepared.bits, &options))?;
+        finish(call, team, (c, part), (&done.result, &done.report))
     }
 }
 
@@ -83,18 +99,35 @@ pub unsafe extern "C" fn sunzi_mpi_gemm(
             let a = DistOperand::new(&ranks, "a", a)?;
             let b = DistOperand::new(&ranks, "b", b)?;
             let c = DistOperand::new(&ranks, "c", c)?;
-            // The contracted index first.
-            let a = if op_a == Op::Transpose { a } else { a.transposed() };
-            let b = if op_b == Op::Transpose { b.transposed() } else { b };
-            b.check_shape(a.shape().0, b.shape().1)?;
-            c.check_shape(a.shape().1, b.shape().1)?;
-            let product = Product { part: None, triangle: None, terms: &terms };
-            let prepared = product.prepare(&ranks, &[&a, &b], &c)?;
-            let options = prepared.options(call, &terms);
-            let blocks = (&[prepared.shares[0].view()][..], &[prepared.shares[1].view()][..]);
-            let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options))?;
-            finish(call, team, (&c, None), (&done.result, &done.report))
+            gemm_over(call, team, ((a, op_a), (b, op_b)), &terms, &c)
         })
+    }
+}
+
+/// `c := alpha op(a) op(b) + beta c`. Collective.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn gemm_over(
+    call: &Call<'_>,
+    team: &mut Team,
+    ((a, op_a), (b, op_b)): ((DistOperand, Op), (DistOperand, Op)),
+    terms: &Terms,
+    c: &DistOperand,
+) -> Outcome<()> {
+    // The contracted index first.
+    let a = if op_a == Op::Transpose { a } else { a.transposed() };
+    let b = if op_b == Op::Transpose { b.transposed() } else { b };
+    b.check_shape(a.shape().0, b.shape().1)?;
+    c.check_shape(a.shape().1, b.shape().1)?;
+    let product = Product { part: None, triangle: None, terms };
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let prepared = product.prepare(&Ranks::new(call, team), &[&a, &b], c)?;
+        let options = prepared.options(call, terms);
+        let blocks = (&[prepared.shares[0].view()][..], &[prepared.shares[1].view()][..]);
+        let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options))?;
+        finish(call, team, (c, None), (&done.result, &done.report))
     }
 }
 

@@ -1,0 +1,183 @@
+//! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
+
+use super::factors::{Target, factor, log_det_over, solve_factored};
+use super::matrix::{DistOperand, triangle};
+use super::{Ranks, collective, together};
+use crate::api::{symmetric_of, uplo_of};
+use crate::array::{Triangle, invalid};
+use crate::context::sunzi_context;
+use crate::failure::{Failure, Outcome};
+use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
+use sunzi::Uplo;
+use sunzi::comm::{Reduction, Transport};
+use sunzi::distributed::DistMatrix;
+
+/// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, freed
+/// by `sunzi_mpi_factor_free`. It may be used with any context on the same ranks in the same order.
+pub struct sunzi_mpi_factor {
+    tiles: DistMatrix,
+}
+
+/// `sunzi_factor_new` on a matrix over the ranks of the context's communicator: A stays as it is, and the factor stays
+/// with the library, in tiles over the ranks. Collective, with bits and errors as `sunzi_mpi_cholesky`; `*factor` is
+/// null where it fails.
+///
+/// `precision_bits` is the precision of the factor, the same on all ranks; 0 takes the largest of the entries that are
+/// read, over all ranks. Memory as `sunzi_mpi_cholesky`; this rank's tiles stay until the factor is freed, outside of
+/// the memory limit.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_new(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    precision_bits: i64,
+    a: *const sunzi_dist_matrix,
+    factor: *mut *mut sunzi_mpi_factor,
+) -> sunzi_status {
+    if !factor.is_null() {
+        // SAFETY: it can be written by contract; it need not be initialised.
+        unsafe { factor.write(std::ptr::null_mut()) };
+    }
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let said = if factor.is_null() { Err(Failure::null("factor")) } else { Ok(()) };
+            let said = said.and_then(|()| Ok((symmetric_of(uplo)?, asked_bits(precision_bits)?)));
+            let (uplo, asked) = together(ranks.world, said)?;
+            check_same(ranks.world, asked)?;
+            let a = DistOperand::new(&ranks, "a", a)?;
+            let bits = if asked == 0 { a.result_bits(&ranks, uplo.map(triangle))? } else { asked };
+            let tiles = self::factor(call, team, (uplo, &a), bits)?;
+            factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles })));
+            Ok(())
+        })
+    }
+}
+
+fn asked_bits(precision_bits: i64) -> Outcome<u32> {
+    let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", format!("{precision_bits} bits"));
+    u32::try_from(precision_bits).map_err(refused)
+}
+
+fn check_same(world: &dyn Transport, asked: u32) -> Outcome<()> {
+    let mut words = [u64::from(asked), !u64::from(asked)];
+    world.all_reduce(Reduction::Max, &mut words)?;
+    if words[0] == !words[1] { Ok(()) } else { Err(invalid("precision_bits", "it differs from rank to rank")) }
+}
+
+/// Frees this rank's tiles of a factor; null does nothing. Not collective, and allowed after `MPI_Finalize`.
+///
+/// # Safety
+/// `factor` is null or came from `sunzi_mpi_factor_new`, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_free(factor: *mut sunzi_mpi_factor) {
+    if !factor.is_null() {
+        // SAFETY: made by `Box::into_raw`, and not freed before, by contract.
+        drop(unsafe { Box::from_raw(factor) });
+    }
+}
+
+/// Rows of the factored matrix; -1 for a null pointer. Not collective.
+///
+/// # Safety
+/// `factor` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_order(factor: *const sunzi_mpi_factor) -> i64 {
+    // SAFETY: null or live by contract.
+    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.tiles.map().rows as i64)
+}
+
+/// Bits of the factor's entries; -1 for a null pointer. Not collective.
+///
+/// # Safety
+/// `factor` is null or live.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_precision_bits(factor: *const sunzi_mpi_factor) -> i64 {
+    // SAFETY: null or live by contract.
+    unsafe { factor.as_ref() }.map_or(-1, |factor| factor.tiles.precision_bits().into())
+}
+
+/// `B := A^-1 B` with a kept factor of A, B in any distribution. Collective; bits, memory and errors as
+/// `sunzi_mpi_cholesky_solve`, but nothing of the factor is taken in.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_solve(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_mpi_factor,
+    b: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let tiles = kept(&ranks, factor)?;
+            let b = DistOperand::new(&ranks, "b", b)?;
+            b.check_shape(tiles.map().rows, b.shape().1)?;
+            let bits = b.result_bits(&ranks, None)?;
+            solve_factored(call, team, tiles, (&b, bits))
+        })
+    }
+}
+
+/// `sunzi_mpi_log_det` of a kept factor. Collective; `result` is null where a rank does not ask.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_log_det(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_mpi_factor,
+    result: *const sunzi_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let tiles = kept(&ranks, factor)?;
+            let target = together(ranks.world, Target::new(call, result))?;
+            log_det_over(call, team, tiles, target)
+        })
+    }
+}
+
+/// Stores a kept factor in one triangle of `a`: L, or `L^T` in the upper one. The other triangle is not written.
+/// Collective.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_get(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_mpi_factor,
+    uplo: i32,
+    a: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let uplo = together(ranks.world, uplo_of(uplo))?;
+            let tiles = kept(&ranks, factor)?;
+            let a = DistOperand::new(&ranks, "a", a)?;
+            a.check_shape(tiles.map().rows, tiles.map().rows)?;
+            a.result_bits(&ranks, Some(triangle(uplo)))?; // all of them are initialised
+            let a = if uplo == Uplo::Upper { a.transposed() } else { a };
+            a.give(&ranks, Some(Triangle::Lower), tiles)
+        })
+    }
+}
+
+/// The factor, where every rank has one. Collective.
+///
+/// # Safety
+/// `factor` is null or live, for as long as the answer is used.
+unsafe fn kept<'f>(ranks: &Ranks<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f DistMatrix> {
+    // SAFETY: null or live by contract.
+    let factor = unsafe { factor.as_ref() }.ok_or_else(|| Failure::null("factor"));
+    Ok(&together(ranks.world, factor)?.tiles)
+}

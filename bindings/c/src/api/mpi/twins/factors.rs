@@ -1,0 +1,183 @@
+//! Twins of ScaLAPACK: Cholesky factors and solves with them.
+
+use super::checks::{Checks, SubMatrix};
+use super::{Arguments, info};
+use crate::api::lapack::uplo_of;
+use crate::api::mpi::factors::{cholesky_over, cholesky_solve_over};
+use crate::api::mpi::matrix::DistOperand;
+use crate::call::Call;
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{SUNZI_MPF, SUNZI_MPFR};
+use std::ffi::{c_char, c_int, c_void};
+use sunzi::Uplo;
+use sunzi::distributed::Team;
+
+/// The arguments of `PDPOTRF`.
+struct Potrf {
+    uplo: *const c_char,
+    n: i64,
+    a: *mut c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+}
+
+impl Arguments for Potrf {
+    const NAMES: &'static [&'static str] = &["uplo", "n", "a", "ia", "ja", "desca"];
+
+    type Checked = (Uplo, DistOperand);
+
+    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<(Uplo, DistOperand)> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let uplo = checks.global("uplo", uplo_of(self.uplo))?;
+            let n = ("n", checks.size("n", self.n)?);
+            let names = ["a", "ia", "ja", "desca"];
+            let shape = [n, n];
+            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
+            Ok((uplo, checks.matrix(&a)?))
+        }
+    }
+
+    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: (Uplo, DistOperand)) -> Outcome<()> {
+        let (uplo, a) = checked;
+        // SAFETY: by contract.
+        unsafe { cholesky_over(call, team, Some(uplo), a) }
+    }
+}
+
+/// `sunzi_mpi_cholesky` with the arguments of `PDPOTRF`, entry by entry. Operands, descriptors and info as in
+/// `psunzi_rsyrk`, and `i > 0` where the i-th pivot, as computed, is not positive; A is as it was then.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rpotrf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    a: *mut c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Potrf { uplo, n, a, ia, ja, desca }) }
+}
+
+/// `psunzi_rpotrf` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rpotrf_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    a: *mut c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Potrf { uplo, n, a, ia, ja, desca }) }
+}
+
+/// The arguments of `PDPOTRS`.
+struct Potrs {
+    uplo: *const c_char,
+    n: i64,
+    nrhs: i64,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *mut c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+}
+
+impl Arguments for Potrs {
+    const NAMES: &'static [&'static str] = &["uplo", "n", "nrhs", "a", "ia", "ja", "desca", "b", "ib", "jb", "descb"];
+
+    type Checked = CheckedPotrs;
+
+    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedPotrs> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let uplo = checks.global("uplo", uplo_of(self.uplo))?;
+            let n = ("n", checks.size("n", self.n)?);
+            let columns = ("nrhs", checks.size("nrhs", self.nrhs)?);
+            let names = ["a", "ia", "ja", "desca"];
+            let shape = [n, n];
+            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
+            let a = checks.matrix(&a)?;
+            let names = ["b", "ib", "jb", "descb"];
+            let shape = [n, columns];
+            let b = SubMatrix { names, entries: self.b, first: (self.ib, self.jb), desc: self.descb, shape };
+            Ok(CheckedPotrs { uplo, a, b: checks.matrix(&b)? })
+        }
+    }
+
+    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedPotrs) -> Outcome<()> {
+        let CheckedPotrs { uplo, a, b } = checked;
+        // SAFETY: by contract.
+        unsafe { cholesky_solve_over(call, team, (uplo, &a), &b) }
+    }
+}
+
+/// `sunzi_mpi_cholesky_solve` with the arguments of `PDPOTRS`, entry by entry: `a` has the factor that `psunzi_rpotrf`
+/// has left. Operands, descriptors and info as in `psunzi_rsyrk`, and `i > 0` where entry (i, i) of the factor is 0.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rpotrs(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    nrhs: i64,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *mut c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Potrs { uplo, n, nrhs, a, ia, ja, desca, b, ib, jb, descb }) }
+}
+
+/// `psunzi_rpotrs` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rpotrs_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    n: i64,
+    nrhs: i64,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *mut c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Potrs { uplo, n, nrhs, a, ia, ja, desca, b, ib, jb, descb }) }
+}
+
+/// What [`Potrs`] asks for.
+struct CheckedPotrs {
+    uplo: Uplo,
+    a: DistOperand,
+    b: DistOperand,
+}

@@ -1,0 +1,404 @@
+//! Twins of the level 3 PBLAS: products and triangular solves.
+
+use super::checks::{Checks, SubMatrix};
+use super::{Arguments, info};
+use crate::api::lapack::{op_of, sides_of, uplo_of};
+use crate::api::mpi::factors::trsm_over;
+use crate::api::mpi::matrix::DistOperand;
+use crate::api::mpi::products::{gemm_over, syrk_over};
+use crate::api::products::Terms;
+use crate::api::triangular::Triangle;
+use crate::call::Call;
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use crate::types::{SUNZI_MPF, SUNZI_MPFR};
+use rug::Float;
+use std::ffi::{c_char, c_int, c_void};
+use sunzi::distributed::Team;
+use sunzi::{Op, Side, Uplo};
+
+/// The arguments of `PDSYRK`.
+struct Syrk {
+    uplo: *const c_char,
+    trans: *const c_char,
+    n: i64,
+    k: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    ic: i64,
+    jc: i64,
+    descc: *const c_int,
+}
+
+impl Arguments for Syrk {
+    const NAMES: &'static [&'static str] =
+        &["uplo", "trans", "n", "k", "alpha", "a", "ia", "ja", "desca", "beta", "c", "ic", "jc", "descc"];
+
+    type Checked = CheckedSyrk;
+
+    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedSyrk> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let uplo = checks.global("uplo", uplo_of(self.uplo))?;
+            let op = checks.global("trans", op_of("trans", self.trans))?;
+            let (n, k) = (("n", checks.size("n", self.n)?), ("k", checks.size("k", self.k)?));
+            let alpha = Some(checks.scalar("alpha", self.alpha)?);
+            let shape = if op == Op::NoTranspose { [n, k] } else { [k, n] };
+            let names = ["a", "ia", "ja", "desca"];
+            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
+            let a = checks.matrix(&a)?;
+            let beta = Some(checks.scalar("beta", self.beta)?);
+            let names = ["c", "ic", "jc", "descc"];
+            let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [n, n] };
+            let c = checks.matrix(&c)?;
+            Ok(CheckedSyrk { kind: (Some(uplo), op), terms: Terms { alpha, beta }, a, c })
+        }
+    }
+
+    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedSyrk) -> Outcome<()> {
+        let CheckedSyrk { kind, terms, a, c } = checked;
+        // SAFETY: by contract.
+        unsafe { syrk_over(call, team, kind, &terms, (a, &c)) }
+    }
+}
+
+/// `sunzi_mpi_syrk` with the arguments of `PDSYRK`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N"
+/// or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a
+/// matrix the rows from `ia` and the columns from `ja` on count, from 1; no part has to begin with a block, and blocks
+/// need not be square or the same.
+///
+/// A descriptor has ScaLAPACK's nine integers: 1; the context, of which `sunzi_mpi_grid` has been told; rows and
+/// columns of the whole matrix; those of a block; the row and the column of the grid that have the first block; this
+/// rank's leading dimension. All ranks of `ctx` call, those beyond the grid too.
+///
+/// Returns info, on every rank: 0; `-i` where argument i is wrong on any rank, or differs between ranks, counted from 1
+/// after `ctx`; `-(100 i + j)` for entry j of a descriptor. What ScaLAPACK has no number for is `-10000 - status`, with
+/// `SUNZI_COMMUNICATION` where the cause is in another rank's numbers; `sunzi_last_error` has the message.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rsyrk(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    trans: *const c_char,
+    n: i64,
+    k: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    ic: i64,
+    jc: i64,
+    descc: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPFR, &Syrk { uplo, trans, n, k, alpha, a, ia, ja, desca, beta, c, ic, jc, descc }) }
+}
+
+/// `psunzi_rsyrk` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rsyrk_mpf(
+    ctx: *const sunzi_context,
+    uplo: *const c_char,
+    trans: *const c_char,
+    n: i64,
+    k: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    ic: i64,
+    jc: i64,
+    descc: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Syrk { uplo, trans, n, k, alpha, a, ia, ja, desca, beta, c, ic, jc, descc }) }
+}
+
+/// What [`Syrk`] asks for.
+struct CheckedSyrk {
+    kind: (Option<Uplo>, Op),
+    terms: Terms,
+    a: DistOperand,
+    c: DistOperand,
+}
+
+/// The arguments of `PDGEMM`.
+struct Gemm {
+    transa: *const c_char,
+    transb: *const c_char,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *const c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    ic: i64,
+    jc: i64,
+    descc: *const c_int,
+}
+
+impl Arguments for Gemm {
+    const NAMES: &'static [&'static str] = &[
+        "transa", "transb", "m", "n", "k", "alpha", "a", "ia", "ja", "desca", "b", "ib", "jb", "descb", "beta", "c",
+        "ic", "jc", "descc",
+    ];
+
+    type Checked = CheckedGemm;
+
+    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedGemm> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let op_a = checks.global("transa", op_of("transa", self.transa))?;
+            let op_b = checks.global("transb", op_of("transb", self.transb))?;
+            let m = ("m", checks.size("m", self.m)?);
+            let (n, k) = (("n", checks.size("n", self.n)?), ("k", checks.size("k", self.k)?));
+            let alpha = Some(checks.scalar("alpha", self.alpha)?);
+            let shape = if op_a == Op::NoTranspose { [m, k] } else { [k, m] };
+            let names = ["a", "ia", "ja", "desca"];
+            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
+            let a = (checks.matrix(&a)?, op_a);
+            let shape = if op_b == Op::NoTranspose { [k, n] } else { [n, k] };
+            let names = ["b", "ib", "jb", "descb"];
+            let b = SubMatrix { names, entries: self.b, first: (self.ib, self.jb), desc: self.descb, shape };
+            let b = (checks.matrix(&b)?, op_b);
+            let beta = Some(checks.scalar("beta", self.beta)?);
+            let names = ["c", "ic", "jc", "descc"];
+            let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [m, n] };
+            let c = checks.matrix(&c)?;
+            Ok(CheckedGemm { terms: Terms { alpha, beta }, a, b, c })
+        }
+    }
+
+    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedGemm) -> Outcome<()> {
+        let CheckedGemm { terms, a, b, c } = checked;
+        // SAFETY: by contract.
+        unsafe { gemm_over(call, team, (a, b), &terms, &c) }
+    }
+}
+
+/// `sunzi_mpi_gemm` with the arguments of `PDGEMM`, entry by entry; operands, descriptors and info as in
+/// `psunzi_rsyrk`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rgemm(
+    ctx: *const sunzi_context,
+    transa: *const c_char,
+    transb: *const c_char,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *const c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    ic: i64,
+    jc: i64,
+    descc: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe {
+        info(
+            ctx,
+            SUNZI_MPFR,
+            &Gemm { transa, transb, m, n, k, alpha, a, ia, ja, desca, b, ib, jb, descb, beta, c, ic, jc, descc },
+        )
+    }
+}
+
+/// `psunzi_rgemm` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rgemm_mpf(
+    ctx: *const sunzi_context,
+    transa: *const c_char,
+    transb: *const c_char,
+    m: i64,
+    n: i64,
+    k: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *const c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+    beta: *const c_void,
+    c: *mut c_void,
+    ic: i64,
+    jc: i64,
+    descc: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe {
+        info(
+            ctx,
+            SUNZI_MPF,
+            &Gemm { transa, transb, m, n, k, alpha, a, ia, ja, desca, b, ib, jb, descb, beta, c, ic, jc, descc },
+        )
+    }
+}
+
+/// What [`Gemm`] asks for.
+struct CheckedGemm {
+    terms: Terms,
+    a: (DistOperand, Op),
+    b: (DistOperand, Op),
+    c: DistOperand,
+}
+
+/// The arguments of `PDTRSM`.
+struct Trsm {
+    side: *const c_char,
+    uplo: *const c_char,
+    transa: *const c_char,
+    diag: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *mut c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+}
+
+impl Arguments for Trsm {
+    const NAMES: &'static [&'static str] =
+        &["side", "uplo", "transa", "diag", "m", "n", "alpha", "a", "ia", "ja", "desca", "b", "ib", "jb", "descb"];
+
+    type Checked = CheckedTrsm;
+
+    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedTrsm> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let kind = sides_of(self.side, self.uplo, self.transa, self.diag)?;
+            checks.global("side", Ok(kind.side))?;
+            checks.global("uplo", Ok(kind.uplo))?;
+            checks.global("transa", Ok(kind.op))?;
+            checks.global("diag", Ok(kind.diag))?;
+            let (m, n) = (("m", checks.size("m", self.m)?), ("n", checks.size("n", self.n)?));
+            let alpha = checks.scalar("alpha", self.alpha)?;
+            let order = if kind.side == Side::Left { m } else { n };
+            let names = ["a", "ia", "ja", "desca"];
+            let shape = [order, order];
+            let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
+            let a = checks.matrix(&a)?;
+            let names = ["b", "ib", "jb", "descb"];
+            let b = SubMatrix { names, entries: self.b, first: (self.ib, self.jb), desc: self.descb, shape: [m, n] };
+            let b = checks.matrix(&b)?;
+            Ok(CheckedTrsm { kind, alpha, a, b })
+        }
+    }
+
+    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedTrsm) -> Outcome<()> {
+        let CheckedTrsm { kind, alpha, a, b } = checked;
+        // SAFETY: by contract.
+        unsafe { trsm_over(call, team, (kind, Some(&alpha)), (a, b)) }
+    }
+}
+
+/// `sunzi_mpi_trsm` with the arguments of `PDTRSM`, entry by entry: `side` "L" or "R", `diag` "N" or "U"; the triangle
+/// is `a`, the right sides `b`. Operands, descriptors and info as in `psunzi_rsyrk`, and `i > 0` where entry (i, i) of
+/// the triangle, from 1, is 0.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rtrsm(
+    ctx: *const sunzi_context,
+    side: *const c_char,
+    uplo: *const c_char,
+    transa: *const c_char,
+    diag: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *mut c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe {
+        info(ctx, SUNZI_MPFR, &Trsm { side, uplo, transa, diag, m, n, alpha, a, ia, ja, desca, b, ib, jb, descb })
+    }
+}
+
+/// `psunzi_rtrsm` on `mpf_t`: scalars and arrays.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn psunzi_rtrsm_mpf(
+    ctx: *const sunzi_context,
+    side: *const c_char,
+    uplo: *const c_char,
+    transa: *const c_char,
+    diag: *const c_char,
+    m: i64,
+    n: i64,
+    alpha: *const c_void,
+    a: *const c_void,
+    ia: i64,
+    ja: i64,
+    desca: *const c_int,
+    b: *mut c_void,
+    ib: i64,
+    jb: i64,
+    descb: *const c_int,
+) -> i64 {
+    // SAFETY: by contract.
+    unsafe { info(ctx, SUNZI_MPF, &Trsm { side, uplo, transa, diag, m, n, alpha, a, ia, ja, desca, b, ib, jb, descb }) }
+}
+
+/// What [`Trsm`] asks for.
+struct CheckedTrsm {
+    kind: Triangle,
+    alpha: Float,
+    a: DistOperand,
+    b: DistOperand,
+}

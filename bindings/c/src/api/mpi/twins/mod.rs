@@ -1,0 +1,69 @@
+//! Twins of ScaLAPACK: its arguments behind a context, with descriptors of nine integers and parts of matrices.
+//!
+//! Each routine has two entry points, `psunzi_rsyrk` on `mpfr_t` and `psunzi_rsyrk_mpf` on `mpf_t`, which fill one
+//! struct of arguments. What is wrong in an argument of one rank is the same info on all.
+
+mod checks;
+mod factors;
+mod grid;
+mod level3;
+
+pub use factors::*;
+pub use grid::sunzi_mpi_grid;
+pub use level3::*;
+
+use super::with_team;
+use crate::api::lapack::{Entries, info_of};
+use crate::call::{Call, run};
+use crate::context::sunzi_context;
+use crate::failure::Outcome;
+use checks::Checks;
+use sunzi::Accuracy;
+use sunzi::distributed::Team;
+
+/// What is added to the negative status for what ScaLAPACK has no number for: no `100 i + j` comes near it.
+const OTHERS: i64 = -10_000;
+
+/// The arguments of one routine.
+trait Arguments {
+    /// Their names in the header, in their order.
+    const NAMES: &'static [&'static str];
+
+    /// The arguments, once they have been checked.
+    type Checked;
+
+    /// Checks what this rank can check alone.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<Self::Checked>;
+
+    /// Does what the routine does. Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn run(call: &Call<'_>, team: &mut Team, checked: Self::Checked) -> Outcome<()>;
+}
+
+/// Calls a routine on entries of `format`, accurate entry by entry where the context does not say; returns what
+/// ScaLAPACK calls info. Collective.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: &A) -> i64 {
+    let work = |call: &Call<'_>| {
+        with_team(call, |team| {
+            let mut checks = Checks::new(call, Entries { format }, team.world());
+            // SAFETY: by contract.
+            let own = unsafe { arguments.check(&mut checks) };
+            let checked = checks.agreed(A::NAMES, own)?;
+            // SAFETY: by contract.
+            unsafe { A::run(call, team, checked) }
+        })
+    };
+    // SAFETY: by contract.
+    match unsafe { run(ctx, Accuracy::Entrywise, work) } {
+        Ok(()) => 0,
+        Err(failure) => info_of(A::NAMES, &failure, OTHERS),
+    }
+}
