@@ -54,7 +54,7 @@ fn compile_device_kernels() {
     let folder = Path::new("src/kernels/device/cu");
     println!("cargo:rerun-if-changed={}", folder.display());
     let entries = fs::read_dir(folder).expect("the folder of the kernels").flatten();
-    let is_kernel = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "cu");
+    let is_kernel = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "cu");
     let mut files = entries.map(|entry| entry.path()).filter(is_kernel).collect::<Vec<_>>();
     files.sort();
     let mut build = cc::Build::new();

@@ -121,7 +121,7 @@ mod on_cpu {
             let [a, b, c] = [(); 3].map(|()| model::__m512i(std::array::from_fn(|_| word(&mut rng))));
             let (k, wide, x) = (word(&mut rng) as u8, word(&mut rng), word(&mut rng) as i64);
             arithmetic([a, b, c], k);
-            bits([a, b, c], (k, wide, x));
+            bits([a, b, c], (k, wide), x);
             doubles(a.0.map(|word| word as f64 * 0.5), b.0.map(|word| word as f64 / 3e15));
             // SAFETY: the CPU has what this function wants.
             unsafe { memory([a, b], k, wide) };
@@ -155,7 +155,7 @@ mod on_cpu {
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
-    fn bits([a, b, c]: [model::__m512i; 3], (k, wide, x): (u8, u64, i64)) {
+    fn bits([a, b, c]: [model::__m512i; 3], (k, wide): (u8, u64), x: i64) {
         same! {
             _mm512_setzero_si512();
             _mm512_set1_epi64(x);
