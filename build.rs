@@ -1,8 +1,10 @@
-//! Links OpenBLAS when the feature `blas` is on, and compiles the kernels of devices for the host.
+//! Links OpenBLAS when the feature `blas` is on, compiles the kernels of devices for the host, and copies kernels for
+//! the tests that run them on a model of their instructions.
 //!
 //! `OPENBLAS_LIB_DIR` names a folder to search first.
 
-use std::{env, fs, path::Path};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 fn main() {
     println!("cargo:rerun-if-env-changed=OPENBLAS_LIB_DIR");
@@ -14,6 +16,37 @@ fn main() {
         println!("cargo:rustc-link-lib=dylib=openblas");
     }
     compile_device_kernels();
+    copy_kernels_for_the_model();
+}
+
+/// The kernels that `src/kernels/on_model` includes in tests: on a model of the instructions that they are written in.
+fn copy_kernels_for_the_model() {
+    let to = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo names it")).join("on_model");
+    for (from, name) in [("src/kernels/x86_64/ifma52", "ifma52"), ("src/kernels/digit_sums", "digit_sums")] {
+        println!("cargo:rerun-if-changed={from}");
+        copy_for_the_model(Path::new(from), &to.join(name));
+    }
+    fs::write(to.join("kernels.rs"), "pub mod digit_sums;\npub mod ifma52;\n").expect("the folder is written to");
+}
+
+/// Copies a folder of kernels; lines keep their numbers.
+fn copy_for_the_model(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the folder is written to");
+    for entry in fs::read_dir(from).expect("the folder of the kernel").flatten() {
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy_for_the_model(&path, &copy);
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("a source file");
+        let text = text
+            .replace("std::arch::x86_64", "crate::kernels::on_model::avx512")
+            .replace("crate::kernels::x86_64::", "crate::kernels::on_model::")
+            .replace("target_arch = \"x86_64\"", "test");
+        let is_native = |line: &&str| line.trim_start().starts_with("#[target_feature(");
+        let lines = text.lines().map(|line| if is_native(&line) { "" } else { line });
+        fs::write(copy, lines.flat_map(|line| [line, "\n"]).collect::<String>()).expect("the folder is written to");
+    }
 }
 
 /// The kernels of devices, compiled as C: what the software device runs.
@@ -21,7 +54,7 @@ fn compile_device_kernels() {
     let folder = Path::new("src/kernels/device/cu");
     println!("cargo:rerun-if-changed={}", folder.display());
     let entries = fs::read_dir(folder).expect("the folder of the kernels").flatten();
-    let is_kernel = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "cu");
+    let is_kernel = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "cu");
     let mut files = entries.map(|entry| entry.path()).filter(is_kernel).collect::<Vec<_>>();
     files.sort();
     let mut build = cc::Build::new();

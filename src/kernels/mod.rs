@@ -17,12 +17,16 @@ pub mod digit_sums;
 pub mod dots;
 pub(crate) mod entries;
 pub mod f64;
+#[cfg(test)]
+mod fenced;
 mod i16;
 mod i8;
 pub mod integer_tiles;
 pub mod limb_tiles;
 pub mod limbs;
 pub mod max_plus;
+#[cfg(test)]
+mod on_model;
 pub(crate) mod radix;
 pub mod reference;
 pub(crate) mod scaled;
@@ -305,7 +309,7 @@ pub fn available() -> Vec<&'static dyn PlaneKernel> {
 /// One big-float multiply-add costs `primes * 2 / 8` of them: the limit that benchmarks quote.
 pub fn instruction_rate(trials: usize) -> Option<f64> {
     #[cfg(target_arch = "x86_64")]
-    return x86_64::ifma52::instruction_rate(trials);
+    return x86_64::cpu::ifma_rate(trials);
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = trials;

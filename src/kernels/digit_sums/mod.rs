@@ -18,7 +18,7 @@ pub use scaled::ScaledSums;
 pub use unscaled::ScaledSums;
 
 #[cfg(target_arch = "x86_64")]
-use crate::math::processor::processor_has;
+use crate::kernels::x86_64::cpu::has_digit_sums;
 
 /// Bits of a digit.
 pub const DIGIT_BITS: u32 = 52;
@@ -107,7 +107,7 @@ impl DigitVector {
     pub fn set_all(&mut self, first: usize, numbers: &Significands<'_>) {
         let mut next = 0;
         #[cfg(target_arch = "x86_64")]
-        if has_ifma() && first.is_multiple_of(8) {
+        if has_digit_sums() && first.is_multiple_of(8) {
             next = numbers.count / 8 * 8;
             let eights = &mut self.digits[first / 8 * self.columns..][..next / 8 * self.columns];
             // SAFETY: the features that the function wants are there.
@@ -183,7 +183,7 @@ pub const NOTHING: Size = Size::MIN;
 /// `None` where all are 0.
 pub fn place_terms(sizes: &mut [Size], columns: usize) -> Option<i64> {
     #[cfg(target_arch = "x86_64")]
-    if has_ifma() {
+    if has_digit_sums() {
         // SAFETY: the features that the function wants are there.
         return unsafe { ifma::place_terms(sizes, columns) };
     }
@@ -229,7 +229,7 @@ impl Sums {
     pub fn add(&mut self, terms: &Terms<'_>, right: &DigitVector) {
         assert_eq!(terms.left.count, terms.marks.len());
         #[cfg(target_arch = "x86_64")]
-        if has_ifma() {
+        if has_digit_sums() {
             // SAFETY: the features that the function wants are there.
             return unsafe { ifma::add_terms(self, terms, right) };
         }
@@ -258,13 +258,6 @@ impl Sums {
     }
 }
 
-/// Whether the processor has what the faster way takes.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn has_ifma() -> bool {
-    processor_has!(Native: "avx512f", "avx512ifma", "avx512vbmi2")
-}
-
 /// Copies as many limbs as both have (asserted), without a call for the numbers that are met most often.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -289,7 +282,7 @@ fn carry(sums: &mut [i128]) {
 /// The leading digits of a significand.
 fn cut_number(limbs: &[u64], digits: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]
-    if has_ifma() {
+    if has_digit_sums() {
         // SAFETY: the features that the function wants are there.
         return unsafe { ifma::cut_number(limbs, digits) };
     }

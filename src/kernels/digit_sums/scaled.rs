@@ -5,7 +5,8 @@
 //! Source: docs/ALGORITHM.md, "Sums digit by digit".
 
 use super::ifma::{Lanes, cut_eight, load, store, transpose};
-use super::{DIGIT_BITS, Eight, Eights, MASK, copy_limbs, cut_number, has_ifma};
+use super::{DIGIT_BITS, Eight, Eights, MASK, copy_limbs, cut_number};
+use crate::kernels::x86_64::cpu::has_scaled_sums;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use std::arch::x86_64::*;
 
@@ -48,7 +49,7 @@ impl Sizes {
     /// `None` where the processor or a length does not allow it.
     fn new([alpha, x, y]: [usize; 3], precision_bits: u32) -> Option<Sizes> {
         let longest = [alpha, x, y, limbs_for(precision_bits)].into_iter().max()?;
-        if !has_ifma() || !is_x86_feature_detected!("avx512cd") || longest > MOST_LIMBS {
+        if !has_scaled_sums() || longest > MOST_LIMBS {
             return None;
         }
         let digits = |limbs: usize, more: usize| (64 * limbs + more).div_ceil(BITS);

@@ -166,6 +166,31 @@ mod tests {
     use super::*;
     use crate::math::family::ifma52_primes;
 
+    /// The longest sums that the fold says it takes, of which the low halves fill their words but for two digits.
+    #[test]
+    fn the_largest_sums_are_folded_right() {
+        if let Err(reason) = crate::kernels::x86_64::ifma52::probe() {
+            println!("skipped: {reason}");
+            return;
+        }
+        const MOST: u64 = (1 << 52) - 1;
+        const TERMS: u64 = IFMA52_CHUNK_ROWS as u64 + 1;
+        assert!((TERMS + 2).checked_mul(MOST + 1).is_some() && (TERMS + 3).checked_mul(MOST + 1).is_none());
+        let primes = ifma52_primes();
+        for prime in [primes[0], primes[primes.len() - 1]] {
+            for (lo, hi) in [(0, 0), (MOST, MOST), (TERMS * MOST, TERMS * MOST), (TERMS * MOST, 0), (0, TERMS * MOST)] {
+                let mut words = [0u64; BLOCK];
+                // SAFETY: `probe` found the instructions; the array has 8 words.
+                unsafe {
+                    let [low, high] = [lo, hi].map(|sum| _mm512_set1_epi64(sum as i64));
+                    _mm512_storeu_si512(words.as_mut_ptr().cast(), Fold::new(prime).fold(low, high));
+                }
+                let wanted = (u128::from(lo) + (u128::from(hi) << 52)) % u128::from(prime);
+                assert!(words.iter().all(|&word| u128::from(word) == wanted), "{lo} and {hi} modulo {prime}");
+            }
+        }
+    }
+
     /// A chunk as long as it may be, with the largest low halves, then the largest high halves, on residues as large as
     /// they can be.
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! `micro` is the register tile, `product` the cache blocking around it. `symmetric` and `winograd` save an eighth of
 //! the products of a plane each time they are used, with `sums` of the operands; `levels` says where. `to_residues`
-//! (with `digits`) and `reconstruct` are the conversions, `tables` what they read, `rate` measures the limit. Layout of
-//! an operand panel: `[row][8 columns]`; residues lie below `2^52`.
+//! (with `digits`) and `reconstruct` are the conversions, `tables` what they read. Layout of an operand panel:
+//! `[row][8 columns]`; residues lie below `2^52`. On a CPU without them `kernels::on_model` runs the tests.
 
 mod blocks;
 mod digit_tiles;
@@ -13,7 +13,6 @@ mod factor;
 mod levels;
 mod micro;
 mod product;
-mod rate;
 mod reconstruct;
 mod sums;
 mod tables;
@@ -24,10 +23,10 @@ use crate::error::{Error, Result};
 use crate::kernels::area::{Area, Target};
 use crate::kernels::dots::{DotSource, FixedVector};
 use crate::kernels::tiles::TileEngine;
+use crate::kernels::x86_64::cpu;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
-use crate::math::processor::{Level, level, processor_has};
 use crate::plan::{BLOCK, BlockGrid};
 use levels::{Field, Work};
 use micro::Fold;
@@ -44,18 +43,7 @@ static KERNEL: Ifma52 = Ifma52(());
 
 /// The kernel, where the CPU has AVX-512 F, BW, DQ, VL, VBMI and IFMA.
 pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
-    if level() < Level::Native {
-        return Err("SUNZI_CPU hides AVX-512 IFMA");
-    }
-    let has = processor_has!(Native: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512ifma");
-    if has { Ok(&KERNEL) } else { Err("this CPU lacks AVX-512 IFMA or VBMI") }
-}
-
-/// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.
-pub fn instruction_rate(trials: usize) -> Option<f64> {
-    probe().ok()?;
-    // SAFETY: `probe` found the instructions.
-    Some(unsafe { rate::instruction_rate(trials) })
+    cpu::has_ifma52().map(|()| &KERNEL as &dyn PlaneKernel)
 }
 
 impl PlaneKernel for Ifma52 {
@@ -69,7 +57,7 @@ impl PlaneKernel for Ifma52 {
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
         // A product has a lower and an upper half, and eight lanes.
-        instruction_rate(trials).map(|rate| rate * 8.0 / 2.0)
+        cpu::ifma_rate(trials).map(|rate| rate * 8.0 / 2.0)
     }
 
     fn maximum_modulus_bits(&self) -> u32 {

@@ -199,3 +199,6 @@ unsafe fn block_column(fold: &Fold, strip: Strip, c: &mut [u64], into: Store, ne
         unsafe { tile(fold, operands, rows, block.as_mut_ptr(), into) };
     }
 }
+
+#[cfg(test)]
+mod tests;

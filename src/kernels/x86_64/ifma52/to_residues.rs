@@ -14,7 +14,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 /// Windows larger than this bypass the caches: they would be evicted before the products read them.
-const STREAM_BYTES: usize = 24 << 20;
+pub const STREAM_BYTES: usize = 24 << 20;
 
 /// Words of scratch for operands of `digits` digits.
 pub fn scratch_words(digits: usize) -> usize {

@@ -33,10 +33,10 @@ mod tests {
 
     #[test]
     fn rows_become_columns() {
-        if !is_x86_feature_detected!("avx512f") {
+        if crate::kernels::x86_64::ifma52::probe().is_err() {
             return println!("skipped: no AVX-512");
         }
-        // SAFETY: the CPU has AVX-512F; the arrays are plain words of the same size.
+        // SAFETY: the CPU has AVX-512 F; the arrays are plain words of the same size.
         let words: [[u64; 8]; 8] = unsafe {
             let rows: [[u64; 8]; 8] = std::array::from_fn(|i| std::array::from_fn(|j| (8 * i + j) as u64));
             std::mem::transmute(transpose(std::mem::transmute::<[[u64; 8]; 8], [__m512i; 8]>(rows)))

@@ -1,0 +1,15 @@
+//! Kernels whose instructions this machine may lack, compiled a second time for the tests: on `avx512`, a model of the
+//! instructions in plain Rust. All of their tests run there as well, on any machine.
+//!
+//! The build script copies the sources, which stay as they are: in the copies `std::arch::x86_64` reads
+//! `on_model::avx512`, `kernels::x86_64` reads `on_model`, and nothing is compiled for features of a CPU. Lines keep
+//! their numbers. Why not by a trait: docs/decisions/052-ifma52-over-a-model.md.
+#![allow(unused_unsafe, dead_code, unused_imports)]
+
+mod avx512;
+mod cpu;
+
+include!(concat!(env!("OUT_DIR"), "/on_model/kernels.rs"));
+
+#[cfg(test)]
+mod tests;

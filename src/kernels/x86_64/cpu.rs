@@ -1,0 +1,36 @@
+//! What kernels ask of the processor. `kernels::on_model` has the same questions, which it answers with yes.
+
+use super::rate;
+use crate::math::processor::{Level, level, processor_has};
+
+/// Whether instructions are those of a model.
+#[cfg(test)]
+pub const IS_MODEL: bool = false;
+
+/// Whether the kernel `ifma52` can run, or what it lacks.
+pub fn has_ifma52() -> Result<(), &'static str> {
+    if level() < Level::Native {
+        return Err("SUNZI_CPU hides AVX-512 IFMA");
+    }
+    let has = processor_has!(Native: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512ifma");
+    if has { Ok(()) } else { Err("this CPU lacks AVX-512 IFMA or VBMI") }
+}
+
+/// Whether sums can be formed digit by digit on vectors.
+#[inline]
+pub fn has_digit_sums() -> bool {
+    processor_has!(Native: "avx512f", "avx512ifma", "avx512vbmi2")
+}
+
+/// Whether scaled sums can.
+#[inline]
+pub fn has_scaled_sums() -> bool {
+    has_digit_sums() && is_x86_feature_detected!("avx512cd")
+}
+
+/// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.
+pub fn ifma_rate(trials: usize) -> Option<f64> {
+    has_ifma52().ok()?;
+    // SAFETY: the instructions are there.
+    Some(unsafe { rate::instruction_rate(trials) })
+}
