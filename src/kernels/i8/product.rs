@@ -170,10 +170,10 @@ impl Pass<'_> {
             for strip in tiles.strips.clone() {
                 let left = &tiles.left[strip * self.strip_steps + plane * steps..][..steps];
                 U::multiply(right, left, extent, &mut sums[strip * D::PLANES + plane]);
-                if plane + 1 == D::PLANES {
-                    if let Some(last) = last.replace(strip) {
-                        self.put::<U, D>(tiles, last, sums, c);
-                    }
+                if plane + 1 == D::PLANES
+                    && let Some(last) = last.replace(strip)
+                {
+                    self.put::<U, D>(tiles, last, sums, c);
                 }
             }
         }
@@ -211,8 +211,8 @@ impl Pass<'_> {
             for half in 0..2 {
                 let first = number * BLOCK + 4 * half;
                 let mut residues = [U::Vectors::splat(0); 4];
-                for lane in 0..4 {
-                    residues[lane] = D::least(reducer, sums, first + lane);
+                for (lane, residues) in residues.iter_mut().enumerate() {
+                    *residues = D::least(reducer, sums, first + lane);
                 }
                 let parts = U::Vectors::swap_quarters(residues);
                 for row in start.max(wanted.start)..(start + STRIP_PANELS).min(wanted.end) {

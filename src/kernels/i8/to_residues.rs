@@ -225,12 +225,12 @@ fn put_rows<V: Vector>(source: &PanelSource<'_>, rows: Range<usize>, limbs: usiz
     let entries = Entries::new(source, rows);
     for half in 0..2 {
         let (scaled, signs) = (&entries.scaled[half * WORDS..][..WORDS], V::load(&entries.signs[half]));
-        for step in 0..limbs.div_ceil(STEP_LIMBS) {
+        for (step, tile) in strip.iter_mut().enumerate().take(limbs.div_ceil(STEP_LIMBS)) {
             let mut bits = [V::splat(0); WORDS];
             for (bits, scaled) in bits.iter_mut().zip(scaled) {
                 *bits = V::bits_from(scaled.limbs, scaled.low.saturating_add((step * 8 * STEP) as i64));
             }
-            for (words, group) in V::turn(bits).into_iter().zip(&mut strip[step][half]) {
+            for (words, group) in V::turn(bits).into_iter().zip(&mut tile[half]) {
                 words.xor(signs).store(group);
             }
         }

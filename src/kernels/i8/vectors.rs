@@ -111,8 +111,8 @@ impl Plain {
     #[inline(always)]
     fn of_halves(self, other: Self, mut of: impl FnMut(u16, u16) -> u16) -> Self {
         let (a, b, mut out) = (self.halves(), other.halves(), [0; HALVES]);
-        for at in 0..HALVES {
-            out[at] = of(a[at], b[at]);
+        for (at, out) in out.iter_mut().enumerate() {
+            *out = of(a[at], b[at]);
         }
         Plain(cast(out))
     }
@@ -120,8 +120,8 @@ impl Plain {
     #[inline(always)]
     fn of_words(self, other: Self, mut of: impl FnMut(u32, u32) -> u32) -> Self {
         let mut out = [0; WORDS];
-        for at in 0..WORDS {
-            out[at] = of(self.0[at], other.0[at]);
+        for (at, out) in out.iter_mut().enumerate() {
+            *out = of(self.0[at], other.0[at]);
         }
         Plain(out)
     }

@@ -181,7 +181,7 @@ pub fn _mm512_madd52lo_epu64(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
 }
 
 pub fn _mm512_madd52hi_epu64(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
-    let high = |a: u64, b: u64| (u128::from(a & DIGIT) * u128::from(b & DIGIT) >> 52) as u64;
+    let high = |a: u64, b: u64| ((u128::from(a & DIGIT) * u128::from(b & DIGIT)) >> 52) as u64;
     each(|lane| sum.0[lane].wrapping_add(high(a.0[lane], b.0[lane])))
 }
 
