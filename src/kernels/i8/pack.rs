@@ -1,8 +1,9 @@
 //! Residues of panels as bytes of tiles: rows balanced, columns least; those of large moduli as three planes of bytes.
 //!
 //! The terms of a step are 64 rows of a panel, in an order of their own, the same in both operands. A vector holds four
-//! rows of 8 residues each; the bytes of four vectors make words of four terms, and word `r` of the vectors from `4 b` on
-//! is group `4 r + b`. A strip's even columns stand in the first half of a tile of columns, the odd ones in the second.
+//! rows of 8 residues each; the bytes of four vectors make words of four terms, and word `r` of the vectors from `4 b`
+//! on is group `4 r + b`. A strip's even columns stand in the first half of a tile of columns, the odd ones in the
+//! second.
 #![forbid(unsafe_code)]
 
 use super::reduce::{Reducer, karatsuba_row, row};
@@ -109,7 +110,8 @@ fn step_of<'a>(panel: &'a [u16], step: usize, padded: &'a mut Step) -> &'a Step 
     padded
 }
 
-/// Words of four terms from the bytes of four vectors: those of even columns, then of odd ones; quarter `r` is of row `r`.
+/// Words of four terms from the bytes of four vectors: those of even columns, then of odd ones; quarter `r` is of row
+/// `r`.
 #[inline(always)]
 fn words<V: Vector>([a, b, c, d]: [V; 4]) -> [V; 2] {
     let (first, second) = (a.join_bytes(b), c.join_bytes(d));

@@ -3,10 +3,11 @@
 //! A panel holds its rows one after the other, 8 least residues of 16 bits each; packing makes bytes of tiles. Columns
 //! of the result are the rows of a tile and the other way round, so that the residues of a column are neighbours.
 //!
-//! Tile registers take 64 bytes a cycle, which only the first-level cache gives, and half of which the second one does. So a
-//! pass has few rows: one plane of a strip of the right operand stays in the first-level cache while it is multiplied with
-//! many strips of the left one, which come from the second. The right strip is packed just before, from residues that lie
-//! in order, since what was packed long ago would come from the third-level cache, and too late.
+//! Tile registers take 64 bytes a cycle, which only the first-level cache gives, and half of which the second one
+//! does. So a pass has few rows: one plane of a strip of the right operand stays in the first-level cache while it is
+//! multiplied with many strips of the left one, which come from the second. The right strip is packed just before,
+//! from residues that lie in order, since what was packed long ago would come from the third-level cache, and too
+//! late.
 #![forbid(unsafe_code)]
 
 use super::isa::Isa;
@@ -158,8 +159,8 @@ impl Pass<'_> {
 
     /// The products of some strips of the left operand with the right one, plane by plane.
     ///
-    /// The residues of a tile are taken once the products of the next have been asked for: the vector units work on them
-    /// while the tile registers go on.
+    /// The residues of a tile are taken once the products of the next have been asked for: the vector units work on
+    /// them while the tile registers go on.
     #[inline(always)]
     fn multiply<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, sums: &mut [Sums], c: &mut [u16]) {
         let steps = self.strip_steps / D::PLANES;

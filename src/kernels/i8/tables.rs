@@ -85,8 +85,8 @@ pub struct Tables {
     pub reducers: Vec<Reducer>,
     /// Limbs of a scaled integer.
     pub operand_limbs: usize,
-    /// Residues of the radix powers: terms are the bytes of an integer in two's complement, a carry and a sign; outputs are
-    /// rows.
+    /// Residues of the radix powers: terms are the bytes of an integer in two's complement, a carry and a sign;
+    /// outputs are rows.
     pub radix_powers: Table,
     /// The moduli of each tile of outputs.
     pub groups: Vec<ModulusGroup>,
@@ -158,8 +158,8 @@ fn modulus_groups(singles: usize, moduli: usize) -> Vec<ModulusGroup> {
     of(0..singles, false).chain(of(singles..moduli, true)).collect()
 }
 
-/// Residues of the powers of 256, balanced: as bytes, or as `low + 128 high` in two rows. Behind those of the bytes of a
-/// magnitude, 1 and what a negative one in two's complement lacks.
+/// Residues of the powers of 256, balanced: as bytes, or as `low + 128 high` in two rows. Behind those of the bytes of
+/// a magnitude, 1 and what a negative one in two's complement lacks.
 fn radix_powers(limbs: usize, groups: &[ModulusGroup], moduli: &[u64]) -> Table {
     let bytes = 8 * limbs;
     let mut table = Table::new(bytes / GROUP + 1, groups.len() * SIDE);

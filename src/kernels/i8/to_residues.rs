@@ -1,9 +1,9 @@
 //! Big floats to least residues: scale and round, multiply the bytes of integers by radix powers, reduce.
 //!
-//! The limbs of an integer are columns of a tile as they are, four bytes a word, in two's complement; one more word holds
-//! a carry, for rounding and for negative numbers, and the sign. The radix powers end with 1 and with what a negative
-//! number in two's complement lacks.
-//! Promise: equal to `math::scale::scaled_integer` modulo each modulus; allocates nothing.
+//! The limbs of an integer are columns of a tile as they are, four bytes a word, in two's complement; one more word
+//! holds a carry, for rounding and for negative numbers, and the sign. The radix powers end with 1 and with what a
+//! negative number in two's complement lacks. Promise: equal to `math::scale::scaled_integer` modulo each modulus;
+//! allocates nothing.
 #![forbid(unsafe_code)]
 
 use super::reduce::{Reducer, halves};

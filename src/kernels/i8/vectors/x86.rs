@@ -1,7 +1,7 @@
 //! Vectors of AVX-512.
 //!
-//! The type never leaves this module but as the vectors of a unit that only runs where the CPU has AVX-512 F, BW, DQ and
-//! VL, so its methods only execute there.
+//! The type never leaves this module but as the vectors of a unit that only runs where the CPU has AVX-512 F, BW, DQ
+//! and VL, so its methods only execute there.
 
 use super::{HALVES, ROUNDER, Vector, WORDS};
 use std::arch::x86_64::*;
