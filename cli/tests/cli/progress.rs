@@ -50,12 +50,17 @@ fn plain_lines_rise_to_the_end_through_all_stages() {
 }
 
 fn expect_stages(sandbox: &Sandbox, command: &str, stages: &str) {
+    assert_eq!(stages_of(sandbox, command), format!("{stages} done"), "{command}");
+}
+
+/// The stages that a run names, whose lines rise to its end.
+fn stages_of(sandbox: &Sandbox, command: &str) -> String {
     let lines = lines(sandbox, command);
     assert!(lines.is_sorted_by_key(|(percent, _)| *percent), "{command}: {lines:?}");
     assert_eq!(lines.last(), Some(&(100, "done".into())), "{command}");
     let mut names = lines.iter().map(|(_, stage)| stage.as_str()).collect::<Vec<_>>();
     names.dedup();
-    assert_eq!(names.join(" "), format!("{stages} done"), "{command}: {lines:?}");
+    names.join(" ")
 }
 
 /// There one call of the library goes through all stages.
@@ -71,8 +76,12 @@ fn lines_rise_through_all_stages_above_a_disk_too() {
         ("trsm L.bin B.bin -o Y.bin", "read solve write"),
         ("solve Q.bin B.bin -o X.bin --accuracy norm", "read factor write read solve write"),
     ] {
-        let name = command.split(' ').next().unwrap();
-        expect_stages(&sandbox, &format!("{command} --storage {name} --storage-io cached"), stages);
+        // A stage that is over between two looks of the meter is not seen: on a busy machine the run is made again.
+        let seen = (0..5).any(|attempt| {
+            let name = format!("{}-{attempt}", command.split(' ').next().unwrap());
+            stages_of(&sandbox, &format!("{command} --storage {name} --storage-io cached")) == format!("{stages} done")
+        });
+        assert!(seen, "{command}: never {stages}");
     }
     sandbox.run("gen lehmer --rows 300 --cols 300 --precision 768 --symmetric -o A.bin");
     sandbox.run("cholesky A.bin -o K.bin");
