@@ -36,6 +36,14 @@ pub trait Lanes: Copy {
     fn high_halves(self, other: Self) -> Self;
     /// Writes halves that came in that order, those of the first vector before those of the second one.
     fn store_halves(self, to: &mut [i16]);
+    /// Copies whole vectors of halves, past the caches where the instruction set can and `to` is aligned.
+    #[inline(always)]
+    fn stream_halves(from: &[i16], to: &mut [i16]) {
+        to.copy_from_slice(from);
+    }
+    /// Waits for all that was streamed.
+    #[inline(always)]
+    fn fence() {}
     /// Of each half the product with that of `other`, modulo `2^16`.
     fn multiply_halves(self, other: Self) -> Self;
     /// Of each half the product with that of `other` over `2^15`, to nearest, ties up.

@@ -14,6 +14,10 @@ pub const COLUMNS: usize = 8;
 /// Most lanes of a tile.
 pub const MOST_LANES: usize = 48;
 
+/// Vectors of lanes of a tile of a conversion: residues are taken of two vectors at a time, and in AVX-512 those of
+/// two are a cache line.
+pub const CONVERTED_VECTORS: usize = 2;
+
 /// Room for the residues of a column: those of an odd last vector are written with a copy of themselves.
 const RESIDUE_LANES: usize = 64;
 

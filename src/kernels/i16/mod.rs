@@ -9,8 +9,10 @@
 mod lanes;
 mod levels;
 mod micro;
+mod operand;
 mod product;
 mod reconstruct;
+mod rules;
 mod tables;
 mod to_residues;
 
@@ -24,7 +26,8 @@ use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use lanes::Isa;
 use levels::{Modular, Work, multiply_area};
-use product::{Operands, Panels};
+use operand::{Operand, Panels};
+use product::Operands;
 use std::ops::Range;
 use std::sync::Arc;
 use tables::Tables;
@@ -142,8 +145,10 @@ impl PlaneEngine for I16Engine {
         let PlaneProduct { x, y, rows, grid, blocks, accumulate } = product;
         assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS);
         let c = bytemuck::cast_slice_mut(c);
-        let panels = |words| Panels { residues: bytemuck::cast_slice(words), stride: rows * BLOCK };
-        let operands = Operands { x: panels(x), y: panels(y), rows: *rows };
+        let panels = |words, count| {
+            Operand::Panels(Panels { residues: bytemuck::cast_slice(words), stride: rows * BLOCK, count })
+        };
+        let operands = Operands { x: panels(x, grid.rows), y: panels(y, grid.cols), rows: *rows };
         let modular = Modular { isa: self.isa, factors: &self.tables.factors[prime] };
         let work = Work { c, adds: *accumulate, scratch };
         if *blocks == (0..grid.len()) {
@@ -157,7 +162,7 @@ impl PlaneEngine for I16Engine {
         let prime = self.tables.moduli[prime] as i16;
         let (sums, words) = (bytemuck::cast_slice_mut::<u64, i16>(sum), bytemuck::cast_slice::<u64, i16>(words));
         for (sum, words) in sums.as_chunks_mut::<8>().0.iter_mut().zip(words.as_chunks().0) {
-            *sum = product::sum(prime, sum, words);
+            *sum = rules::sum(prime, sum, words);
         }
     }
 

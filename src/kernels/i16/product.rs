@@ -1,18 +1,16 @@
 //! Classical plane products: packed operands, chunk of rows after chunk, tile after tile.
 //!
-//! A panel holds its rows one after the other, 8 residues of 16 bits each; packing makes pairs of neighbouring rows.
 //! The right operand's pairs stay in a large cache, block of columns after block, while strips of the left operand,
 //! which stay in the second-level cache, are multiplied with all of them.
 #![forbid(unsafe_code)]
 
 use super::lanes::{INTERLEAVED, Isa, Lanes, Task};
 use super::micro::{COLUMNS, MOST_LANES, Prime, Strip, Tile, residues};
+use super::operand::{MOST_DEPTH, Operand};
+use super::rules::sum;
 use crate::kernels::area::Target;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::ops::Range;
-
-/// Most rows of one pass over the operands: residues are taken once a pass.
-pub const MOST_DEPTH: usize = 2048;
 
 /// Most panels of the right operand that are packed at a time.
 const MOST_PANELS: usize = 32;
@@ -20,36 +18,13 @@ const MOST_PANELS: usize = 32;
 /// Words by which a buffer may begin too early for whole cache lines.
 const LINE_WORDS: usize = 8;
 
-/// Panels of an operand, `stride` residues apart, from some row on.
-#[derive(Clone, Copy)]
-pub struct Panels<'a> {
-    /// The first panel's first row begins the slice.
-    pub residues: &'a [i16],
-    /// Residues from one panel to the next.
-    pub stride: usize,
-}
-
-impl<'a> Panels<'a> {
-    /// The panels from number `panel` on, from row `row` on.
-    pub fn from(self, panel: usize, row: usize) -> Panels<'a> {
-        let at = (panel * self.stride + row * BLOCK).min(self.residues.len());
-        Panels { residues: &self.residues[at..], ..self }
-    }
-
-    /// Some rows of panel `panel`.
-    #[inline(always)]
-    pub fn rows(&self, panel: usize, rows: &Range<usize>) -> &'a [i16] {
-        &self.residues[panel * self.stride..][rows.start * BLOCK..rows.end * BLOCK]
-    }
-}
-
 /// The two operands of a product over `rows` rows.
 #[derive(Clone, Copy)]
 pub struct Operands<'a> {
     /// Panels that give the rows of C.
-    pub x: Panels<'a>,
+    pub x: Operand<'a>,
     /// Panels that give the columns of C.
-    pub y: Panels<'a>,
+    pub y: Operand<'a>,
     /// Rows of both.
     pub rows: usize,
 }
@@ -135,6 +110,13 @@ impl Task for Multiply<'_> {
     }
 }
 
+/// Vectors of the next strip where `panels` panels are left, `each` of them a vector, at most `most` vectors: not so
+/// many that a single vector would be left, whose few sums wait for each other whenever they are folded.
+fn strip_vectors(panels: usize, each: usize, most: usize) -> usize {
+    let vectors = panels.div_ceil(each);
+    if most > 2 && vectors == most + 1 { most - 1 } else { vectors.min(most) }
+}
+
 /// Some rows of the operands, some columns of blocks.
 struct Pass<'a> {
     operands: Operands<'a>,
@@ -157,17 +139,19 @@ impl Pass<'_> {
         let (pairs, lanes) = (pairs(self.rows.len()), V * L::WIDTH);
         for (number, col) in self.columns.clone().enumerate() {
             let out = right[number * pairs..][..pairs].as_flattened_mut();
-            pack::<L>(self.operands.y.rows(col - origin.1, &self.rows), out, (COLUMNS, 0));
+            self.operands.y.pack::<L>(col - origin.1, &self.rows, out, (COLUMNS, 0));
         }
         let mut tile = Tile::new();
         let first = row_window.start.max(grid.first_row(self.columns.start));
-        for start in (first..row_window.end).step_by(lanes / BLOCK) {
-            let strip = start..(start + lanes / BLOCK).min(row_window.end);
+        let mut start = first;
+        while start < row_window.end {
+            let panels = strip_vectors(row_window.end - start, L::WIDTH / BLOCK, V) * (L::WIDTH / BLOCK);
+            let strip = start..(start + panels).min(row_window.end);
             let left = &mut left[..pairs * lanes];
-            for number in 0..lanes / BLOCK {
+            for number in 0..panels {
                 if start + number < strip.end {
-                    let rows = self.operands.x.rows(start + number - origin.0, &self.rows);
-                    pack::<L>(rows, left, (lanes, number * BLOCK));
+                    let panel = start + number - origin.0;
+                    self.operands.x.pack::<L>(panel, &self.rows, left, (lanes, number * BLOCK));
                 } else {
                     left.chunks_exact_mut(lanes).for_each(|row| row[number * BLOCK..][..BLOCK].fill(0));
                 }
@@ -180,6 +164,7 @@ impl Pass<'_> {
                     self.tile::<L, V, C>((left, factors), run.start - start..run.end - start, (&mut tile, out));
                 }
             }
+            start = strip.end;
         }
     }
 
@@ -205,56 +190,4 @@ impl Pass<'_> {
             }
         }
     }
-}
-
-/// Pairs of rows of one panel, `stride` integers apart, from integer `at` on.
-#[inline(always)]
-fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
-    let (whole, rest) = rows.as_chunks::<{ INTERLEAVED * BLOCK }>();
-    let mut last = [0; INTERLEAVED * BLOCK];
-    last[..rest.len()].copy_from_slice(rest);
-    let mut groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
-    for (rows, group) in whole.iter().zip(&mut groups) {
-        interleave::<L>(rows, group, stride, at);
-    }
-    if let Some(group) = groups.next().filter(|_| !rest.is_empty()) {
-        interleave::<L>(&last, group, stride, at);
-    }
-}
-
-#[inline(always)]
-fn interleave<L: Lanes>(rows: &[i16; INTERLEAVED * BLOCK], group: &mut [i32], stride: usize, at: usize) {
-    let (first, second) = group.split_at_mut(stride);
-    let (first, second) = (first[at..].first_chunk_mut(), second[at..].first_chunk_mut());
-    L::interleave(rows, [first.expect("eight pairs"), second.expect("eight pairs")]);
-}
-
-/// `a + b` for balanced residues.
-///
-/// Unsigned, what lies outside of the range is larger by a prime taken off or added than without: the lesser counts.
-/// Damaged words become some others.
-#[inline(always)]
-pub fn sum<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {
-    let (prime, half, mut sums) = (prime as u16, prime as u16 / 2, [0; N]);
-    for at in 0..N {
-        sums[at] = least(prime, (a[at] as u16).wrapping_add(b[at] as u16).wrapping_add(half)).wrapping_sub(half) as i16;
-    }
-    sums
-}
-
-/// `a - b` for balanced residues.
-#[inline(always)]
-pub fn difference<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {
-    let (prime, half, mut sums) = (prime as u16, prime as u16 / 2, [0; N]);
-    for at in 0..N {
-        sums[at] = least(prime, (a[at] as u16).wrapping_sub(b[at] as u16).wrapping_add(half)).wrapping_sub(half) as i16;
-    }
-    sums
-}
-
-/// The least residue of an integer in `-p..2p`.
-#[inline(always)]
-fn least(prime: u16, integer: u16) -> u16 {
-    let integer = integer.min(integer.wrapping_add(prime));
-    integer.min(integer.wrapping_sub(prime))
 }

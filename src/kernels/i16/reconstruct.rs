@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, Strip, sums};
+use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, Strip, sums};
 use super::tables::{Table, Tables};
 use super::{BLOCK_ENTRIES, RESIDUE_WORDS};
 use crate::kernels::radix::{Whole, carry, take_magnitudes};
@@ -52,8 +52,8 @@ impl Task for Reconstruct<'_> {
         let (weighted, rest) = rest.split_at_mut(tables.cofactors.pairs() * BLOCK_ENTRIES);
         let positions = &mut rest[..tables.cofactors.groups() * COLUMNS * BLOCK_ENTRIES];
         weigh::<L>(tables, self.residues, weighted);
-        subtract_quotients::<L, V, C>(tables, weighted, positions);
-        multiply::<L, V, C>(weighted, &tables.cofactors, positions);
+        subtract_quotients::<L, C>(tables, weighted, positions);
+        multiply::<L, C>(weighted, &tables.cofactors, positions);
         let negative = carry(tables.result, &positions[..tables.result.count * BLOCK_ENTRIES], limbs);
         take_magnitudes(limbs, &negative, self.integers);
     }
@@ -81,12 +81,8 @@ fn weigh<L: Lanes>(tables: &Tables, residues: &BlockResidues<'_>, weighted: &mut
 
 /// Writes `-q` behind the weighted residues.
 #[inline(always)]
-fn subtract_quotients<L: Lanes, const V: usize, const C: usize>(
-    tables: &Tables,
-    weighted: &mut [i32],
-    positions: &mut [i32],
-) {
-    multiply::<L, V, C>(weighted, &tables.quotients, positions);
+fn subtract_quotients<L: Lanes, const C: usize>(tables: &Tables, weighted: &mut [i32], positions: &mut [i32]) {
+    multiply::<L, C>(weighted, &tables.quotients, positions);
     let (last, bits) = (tables.weights.len() * BLOCK_ENTRIES, tables.result.bits);
     let mut shares = [0i64; BLOCK_ENTRIES];
     for (digit, sums) in positions.chunks_exact(BLOCK_ENTRIES).take(tables.quotients.outputs()).enumerate() {
@@ -103,19 +99,12 @@ fn subtract_quotients<L: Lanes, const V: usize, const C: usize>(
 
 /// Sums of each output of a table over the pairs that it has, for all entries of a block.
 #[inline(always)]
-fn multiply<L: Lanes, const V: usize, const C: usize>(weighted: &[i32], table: &Table, out: &mut [i32]) {
+fn multiply<L: Lanes, const C: usize>(weighted: &[i32], table: &Table, out: &mut [i32]) {
     for group in 0..table.groups() {
         let out = &mut out[group * COLUMNS * BLOCK_ENTRIES..][..COLUMNS * BLOCK_ENTRIES];
-        let mut first = 0;
-        while first + V * L::WIDTH <= BLOCK_ENTRIES {
+        for first in (0..BLOCK_ENTRIES).step_by(VECTORS * L::WIDTH) {
             let strip = Strip { words: weighted, stride: BLOCK_ENTRIES, skipped: first };
-            sums::<L, V, C>(strip, table.group(group), (&mut out[first..], BLOCK_ENTRIES));
-            first += V * L::WIDTH;
-        }
-        while first < BLOCK_ENTRIES {
-            let strip = Strip { words: weighted, stride: BLOCK_ENTRIES, skipped: first };
-            sums::<L, 1, C>(strip, table.group(group), (&mut out[first..], BLOCK_ENTRIES));
-            first += L::WIDTH;
+            sums::<L, VECTORS, C>(strip, table.group(group), (&mut out[first..], BLOCK_ENTRIES));
         }
     }
 }

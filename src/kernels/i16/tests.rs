@@ -1,6 +1,6 @@
 //! The engine against plain big-integer arithmetic, on every instruction set of this CPU.
 
-use super::product::MOST_DEPTH;
+use super::operand::MOST_DEPTH;
 use super::*;
 use crate::math::family_i16::i16_primes;
 use crate::math::modulus::Modulus;

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, MOST_LANES, Strip, Tile, residues};
+use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Tile, residues};
 use super::tables::Tables;
 use crate::kernels::PanelSource;
 use crate::kernels::radix::Digits;
@@ -20,6 +20,9 @@ use std::ops::Range;
 
 /// Strips of rows whose digits are held: as many neighbouring lines of a plane are written together.
 const STRIPS: usize = 16;
+
+/// Windows larger than this bypass the caches: they would be evicted before the products read them.
+const STREAM_BYTES: usize = 24 << 20;
 
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
@@ -49,7 +52,7 @@ impl Task for ToResidues<'_, '_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         let ToResidues { tables, primes, source, planes, scratch } = self;
-        let lanes = V * L::WIDTH;
+        let lanes = VECTORS * L::WIDTH;
         let (magnitudes, digits) = scratch.split_at_mut(limbs(tables.operand) * MOST_LANES);
         let magnitudes = &mut magnitudes[..limbs(tables.operand) * lanes];
         let strip_words = tables.radix_powers.pairs() * lanes;
@@ -57,6 +60,7 @@ impl Task for ToResidues<'_, '_> {
         let digits = &mut digits[..STRIPS * strip_words];
         let (rows, strip_rows) = (source.rows.len(), lanes / BLOCK);
         let mut tile = Tile::new();
+        let streams = 2 * primes.len() * rows * source.view.cols() > STREAM_BYTES;
         for first in (0..rows).step_by(STRIPS * strip_rows) {
             let batch = first..(first + STRIPS * strip_rows).min(rows);
             for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact_mut(strip_words)) {
@@ -71,28 +75,31 @@ impl Task for ToResidues<'_, '_> {
                     (tables.radix_powers.group(group), (&tables.primes[group], tables.operand_interval));
                 for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
-                    residues::<L, V, C>(V, (strip, factors), moduli, &mut tile);
+                    residues::<L, VECTORS, C>(VECTORS, (strip, factors), moduli, &mut tile);
                     let entries = start * BLOCK..((start + strip_rows) * BLOCK).min(rows * BLOCK);
                     for (prime, column) in (group * COLUMNS..).zip(&tile.residues) {
                         if primes.contains(&prime) {
-                            write(planes[prime - primes.start], entries.clone(), &column[..lanes]);
+                            write::<L>(planes[prime - primes.start], entries.clone(), &column[..lanes], streams);
                         }
                     }
                 }
             }
         }
+        L::fence(); // streamed words must be visible before another thread is told of them
     }
 }
 
 /// Writes the residues of `entries` to one plane.
 #[inline(always)]
-fn write(plane: &mut [u64], entries: Range<usize>, column: &[i16]) {
+fn write<L: Lanes>(plane: &mut [u64], entries: Range<usize>, column: &[i16], streams: bool) {
     let plane: &mut [i16] = bytemuck::cast_slice_mut(plane);
     let out = &mut plane[entries];
-    if out.len() == column.len() {
-        out.copy_from_slice(column); // of a length that is known when this is compiled
-    } else {
+    if out.len() != column.len() {
         out.copy_from_slice(&column[..out.len()]);
+    } else if streams {
+        L::stream_halves(column, out);
+    } else {
+        out.copy_from_slice(column); // of a length that is known when this is compiled
     }
 }
 

@@ -71,3 +71,36 @@ fn every_instruction_set_computes_the_same() {
     Plain::splat(3).multiply_add(Plain::splat(one), Plain::splat(other)).store(&mut lanes);
     assert_eq!(lanes, [6; 8]);
 }
+
+/// Copies halves past the caches, to an aligned place and to one beside it.
+struct Streams<'a> {
+    from: &'a [i16; 64],
+    to: &'a mut [[i16; 64]; 2],
+}
+
+#[repr(align(64))]
+struct Aligned([[i16; 64]; 2]);
+
+impl Task for Streams<'_> {
+    #[inline(always)]
+    fn run<L: Lanes, const V: usize, const C: usize>(self) {
+        let length = 2 * L::WIDTH;
+        L::stream_halves(&self.from[..length], &mut self.to[0][..length]);
+        L::stream_halves(&self.from[..length], &mut self.to[1][1..][..length]);
+        L::fence();
+    }
+}
+
+#[test]
+fn streamed_halves_are_those_that_were_given() {
+    let from: [i16; 64] = std::array::from_fn(|at| 7 * at as i16 - 99);
+    for isa in Isa::available() {
+        let mut to = Aligned([[1000; 64]; 2]);
+        isa.run(Streams { from: &from, to: &mut to.0 });
+        let copied = to.0[0].iter().take_while(|&&half| half != 1000).count();
+        assert!(copied >= 16, "{isa:?}");
+        assert_eq!(to.0[0][..copied], from[..copied], "{isa:?}");
+        assert_eq!(to.0[1][1..=copied], from[..copied], "{isa:?}");
+        assert_eq!((to.0[1][0], to.0[1][copied + 1]), (1000, 1000), "{isa:?}");
+    }
+}

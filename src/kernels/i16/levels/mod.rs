@@ -20,7 +20,7 @@ const SLAB_ROWS: usize = 2048;
 const LEAST_PANELS: usize = if cfg!(test) { 4 } else { 40 };
 
 /// Fewest rows for which a level pays: results are combined once a product.
-const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 1024 };
+const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 512 };
 
 /// Residues of 16 bits in a word.
 const RESIDUES_PER_WORD: usize = 4;
@@ -52,7 +52,7 @@ impl Modular<'_> {
 }
 
 /// How one product is done.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Scheme {
     /// Block by block.
     Classical,

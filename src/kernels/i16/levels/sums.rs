@@ -1,42 +1,55 @@
-//! Sums of parts of an operand, four of four, and rotations of pairs of rows.
+//! The sums of parts of an operand: formed at once where products of them are cut further, else while they are packed.
 #![forbid(unsafe_code)]
 
-use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
-use crate::kernels::i16::micro::{BIAS, Prime, reduce};
-use crate::kernels::i16::product::{Panels, difference, sum};
-use crate::kernels::i16::tables::Rotation;
+use crate::kernels::i16::lanes::{INTERLEAVED, Isa, Lanes, Task};
+use crate::kernels::i16::operand::{Operand, Panels, Sum, Sums};
+use crate::kernels::i16::rules::{GROUP, Rule};
 use crate::plan::BLOCK;
 
-/// Residues of the rows of a panel that are worked on together.
-pub const GROUP: usize = INTERLEAVED * BLOCK;
-
-/// Some rows of one panel.
-pub type Group = [i16; GROUP];
-
-/// Four sums of four parts.
-pub trait Rule {
-    /// The sums.
-    fn sums<L: Lanes>(&self, parts: [&Group; 4]) -> [Group; 4];
-}
-
-/// Forms the four sums of all panels.
-pub struct FormSums<'a, R> {
-    /// Which sums.
-    pub rule: R,
+/// Four parts of an operand.
+#[derive(Clone, Copy)]
+pub struct Parts<'a> {
     /// The parts.
     pub parts: [Panels<'a>; 4],
     /// Panels of each part.
     pub panels: usize,
     /// Rows, a multiple of [`INTERLEAVED`].
     pub depth: usize,
-    /// Where the sums go, one after the other.
-    pub out: &'a mut [i16],
 }
 
-impl<R: Rule> Task for FormSums<'_, R> {
+impl<'a> Parts<'a> {
+    /// The four sums of a scheme: formed in `out`, if there is one, else when they are packed.
+    pub fn sums(self, isa: Isa, scheme: Sums, out: Option<&'a mut [i16]>) -> [Operand<'a>; 4] {
+        let Some(out) = out else {
+            let parts = self.parts;
+            return [0, 1, 2, 3].map(|number| Operand::Sum(Sum { scheme, number, parts }));
+        };
+        let size = self.panels * self.depth * BLOCK;
+        let out = &mut out[..4 * size];
+        match scheme {
+            Sums::Symmetric(rule) => isa.run(FormSums { rule, from: self, out: &mut *out }),
+            Sums::Left(rule) => isa.run(FormSums { rule, from: self, out: &mut *out }),
+            Sums::Right(rule) => isa.run(FormSums { rule, from: self, out: &mut *out }),
+        }
+        let (out, stride, count) = (&*out, self.depth * BLOCK, self.panels);
+        [0, 1, 2, 3].map(|number| Operand::Panels(Panels { residues: &out[number * size..][..size], stride, count }))
+    }
+}
+
+/// Forms the four sums of all panels.
+struct FormSums<'a, 'b, R> {
+    /// Which sums.
+    rule: R,
+    /// Of what.
+    from: Parts<'a>,
+    /// Where the sums go, one after the other.
+    out: &'b mut [i16],
+}
+
+impl<R: Rule> Task for FormSums<'_, '_, R> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let FormSums { rule, parts, panels, depth, out } = self;
+        let FormSums { rule, from: Parts { parts, panels, depth }, out } = self;
         let size = depth * BLOCK;
         assert!(depth.is_multiple_of(INTERLEAVED) && out.len() == 4 * panels * size);
         for panel in 0..panels {
@@ -48,78 +61,4 @@ impl<R: Rule> Task for FormSums<'_, R> {
             }
         }
     }
-}
-
-/// Sum number `number` of those that [`FormSums`] wrote.
-pub fn formed(out: &[i16], number: usize, depth: usize) -> Panels<'_> {
-    let size = out.len() / 4;
-    Panels { residues: &out[number * size..][..size], stride: depth * BLOCK }
-}
-
-/// The sums of `symmetric`.
-pub struct Symmetric {
-    /// The prime.
-    pub prime: Prime,
-    /// What stands for a square root of -1.
-    pub rotation: Rotation,
-}
-
-impl Rule for Symmetric {
-    #[inline(always)]
-    fn sums<L: Lanes>(&self, [a11, a12, a21, a22]: [&Group; 4]) -> [Group; 4] {
-        let prime = self.prime.value();
-        let s1 = rotate::<L>(&self.prime, self.rotation, &difference(prime, a21, a11));
-        let s2 = difference(prime, a22, &rotate::<L>(&self.prime, self.rotation, a21));
-        let s3 = difference(prime, &s1, a22);
-        [s1, s2, s3, sum(prime, &s3, a12)]
-    }
-}
-
-/// The sums of the left operand of `winograd`.
-pub struct WinogradLeft(pub Prime);
-
-impl Rule for WinogradLeft {
-    #[inline(always)]
-    fn sums<L: Lanes>(&self, [a11, a12, a21, a22]: [&Group; 4]) -> [Group; 4] {
-        let prime = self.0.value();
-        let s1 = sum(prime, a21, a22);
-        let s2 = difference(prime, &s1, a11);
-        [s1, s2, difference(prime, a11, a21), difference(prime, a12, &s2)]
-    }
-}
-
-/// The sums of the right operand of `winograd`.
-pub struct WinogradRight(pub Prime);
-
-impl Rule for WinogradRight {
-    #[inline(always)]
-    fn sums<L: Lanes>(&self, [b11, b12, b21, b22]: [&Group; 4]) -> [Group; 4] {
-        let prime = self.0.value();
-        let t1 = difference(prime, b12, b11);
-        let t2 = difference(prime, b22, &t1);
-        [t1, t2, difference(prime, b22, b12), difference(prime, b21, &t2)]
-    }
-}
-
-/// Pairs of rows times a skew-orthogonal matrix of order 2.
-#[inline(always)]
-fn rotate<L: Lanes>(prime: &Prime, rotation: Rotation, rows: &Group) -> Group {
-    let (mut first, mut second) = ([0; BLOCK], [0; BLOCK]);
-    L::interleave(rows, [&mut first, &mut second]);
-    let pairs = [first, second];
-    let (pairs, bias) = (pairs.as_flattened(), L::splat(BIAS));
-    let mut out = [0; GROUP];
-    for at in (0..GROUP / 2).step_by(L::WIDTH) {
-        let lanes = L::load(&pairs[at..]);
-        let even = bias.multiply_add(lanes, L::splat(rotation.even));
-        let odd = bias.multiply_add(lanes, L::splat(rotation.odd));
-        let mut halves = [0; 2 * GROUP];
-        reduce([even, odd], prime).store_halves(&mut halves);
-        for pair in 0..L::WIDTH / BLOCK {
-            let row = 2 * (at + pair * BLOCK);
-            out[row..][..BLOCK].copy_from_slice(&halves[pair * BLOCK..][..BLOCK]);
-            out[row + BLOCK..][..BLOCK].copy_from_slice(&halves[L::WIDTH + pair * BLOCK..][..BLOCK]);
-        }
-    }
-    out
 }

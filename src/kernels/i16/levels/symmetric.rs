@@ -9,11 +9,13 @@
 //! Source: Dumas, Pernet, Sedoglavic, ISSAC 2020 (arXiv 2001.04109).
 #![forbid(unsafe_code)]
 
-use super::sums::{FormSums, Symmetric, formed};
-use super::{Modular, RESIDUES_PER_WORD, Work, multiply_area, plane_words, slab_rows};
+use super::sums::Parts;
+use super::{Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
 use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::INTERLEAVED;
-use crate::kernels::i16::product::{Operands, sum};
+use crate::kernels::i16::operand::{Operand, Sums};
+use crate::kernels::i16::product::Operands;
+use crate::kernels::i16::rules::{Symmetric, sum};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
@@ -24,7 +26,8 @@ pub fn scratch_words(rows: usize, panels: usize) -> usize {
     own + inner(true).max(inner(false))
 }
 
-/// How the operand is cut; the odd panel and the few rows that may be left are done classically.
+/// How the operand is cut: an odd number of panels is made even by one of zeros, whose part of C is not there; the few
+/// rows that may be left are done classically.
 struct Halves {
     panels: usize,
     rows: usize,
@@ -35,14 +38,20 @@ struct Halves {
 
 impl Halves {
     fn new(rows: usize, panels: usize) -> Halves {
-        let (panels, rows) = (panels / 2, rows / 2 / INTERLEAVED * INTERLEAVED);
+        let (panels, rows) = (panels.div_ceil(2), rows / 2 / INTERLEAVED * INTERLEAVED);
         let columns = panels * BLOCK;
         let (triangle, square) = (BlockGrid::triangle(columns), BlockGrid::rectangle(columns, columns));
         Halves { panels, rows, slab: slab_rows(rows), triangle, square }
     }
 
+    /// Words of the sums, where they are not formed while they are packed.
     fn sum_words(&self) -> usize {
-        4 * self.panels * self.slab * BLOCK / RESIDUES_PER_WORD
+        if self.is_last(self.slab) { 0 } else { 4 * self.panels * self.slab * BLOCK / RESIDUES_PER_WORD }
+    }
+
+    /// Whether products of halves over so many rows are classical.
+    fn is_last(&self, depth: usize) -> bool {
+        Scheme::choose(depth, (self.panels, self.panels), true) == Scheme::Classical
     }
 }
 
@@ -50,7 +59,7 @@ impl Halves {
 pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
     let Work { c, adds, scratch } = work;
     let half = Halves::new(operands.rows, area.rows.len());
-    let Operands { x, rows, .. } = operands;
+    let (x, rows) = (operands.x.panels(), operands.rows);
     let (triangle_words, h) = (plane_words(half.triangle.len()), half.panels);
     let (products, rest) = scratch.split_at_mut(2 * triangle_words + plane_words(half.square.len()));
     let (p1, others) = bytemuck::cast_slice_mut::<u64, i16>(products).split_at_mut(half.triangle.len() * BLOCK_WORDS);
@@ -58,16 +67,17 @@ pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Ar
     let (sums, inner) = rest.split_at_mut(half.sum_words());
     let sums: &mut [i16] = bytemuck::cast_slice_mut(sums);
     let (triangle, square) = (Area::whole(half.triangle), Area::whole(half.square));
-    let (top_left, bottom_left) = (area.part(0..h, 0..h), area.part(h..2 * h, 0..h));
-    let rule = || Symmetric { prime: modular.factors.field.prime, rotation: modular.factors.rotation };
+    let (top_left, bottom_left) = (area.part(0..h, 0..h), area.part(h..area.rows.len(), 0..h));
+    let rule = Symmetric { prime: modular.factors.field.prime, rotation: modular.factors.rotation };
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
         let (own, shared) = (first > 0, first > 0 || adds);
         let (a11, a12) = (x.from(0, first), x.from(0, half.rows + first));
         let (a21, a22) = (x.from(h, first), x.from(h, half.rows + first));
-        let sums = &mut sums[..4 * h * depth * BLOCK];
-        modular.isa.run(FormSums { rule: rule(), parts: [a11, a12, a21, a22], panels: h, depth, out: &mut *sums });
-        let [s1, s2, s3, s4] = [0, 1, 2, 3].map(|number| formed(sums, number, depth));
+        let parts = Parts { parts: [a11, a12, a21, a22], panels: h, depth };
+        let out = if half.is_last(depth) { None } else { Some(&mut *sums) };
+        let [s1, s2, s3, s4] = parts.sums(modular.isa, Sums::Symmetric(rule), out);
+        let [a11, a12, a22] = [a11, a12, a22].map(Operand::Panels);
         let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
             multiply_area(modular, Operands { x, y, rows: depth }, area, Work { c, adds, scratch: inner });
         };
@@ -78,15 +88,11 @@ pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Ar
         part(s1, s2, &square, p4, own);
     }
     combine(modular.factors.field.prime.value(), &half, [p1, p4, p5], area, (&mut *c, adds));
-    let (done, panels) = (2 * half.panels, area.rows.len());
-    if done < panels {
-        let target = area.target(done..panels, 0..panels);
-        modular.multiply(operands, &target, Work { c: &mut *c, adds, scratch: &mut *scratch });
-    }
+    let panels = area.rows.len();
     if 2 * half.rows < rows {
-        let end = x.from(0, 2 * half.rows);
+        let end = Operand::Panels(x.from(0, 2 * half.rows));
         let last = Operands { x: end, y: end, rows: rows - 2 * half.rows };
-        modular.multiply(last, &area.target(0..done, 0..done), Work { c, adds: true, scratch });
+        modular.multiply(last, &area.target(0..panels, 0..panels), Work { c, adds: true, scratch });
     }
 }
 
@@ -104,10 +110,15 @@ fn combine(prime: i16, half: &Halves, products: [&mut [i16]; 3], area: &Area, (c
             let symmetric = sum(prime, &p1[lower], &p5[lower]);
             let mirrored = if row < col { transpose(&symmetric) } else { symmetric };
             let both = sum(prime, &mirrored, &p4[half.square.index(row, col)]);
-            store(h + row, col, &both, true);
+            let is_there = h + row < area.rows.len();
+            if is_there {
+                store(h + row, col, &both, true);
+            }
             if row >= col {
                 let across = transpose(&p4[half.square.index(col, row)]);
-                store(h + row, h + col, &sum(prime, &both, &across), adds);
+                if is_there {
+                    store(h + row, h + col, &sum(prime, &both, &across), adds);
+                }
                 store(row, col, &p1[lower], true);
             }
         }

@@ -8,11 +8,13 @@
 //! Source: Winograd 1971; Strassen 1969.
 #![forbid(unsafe_code)]
 
-use super::sums::{FormSums, WinogradLeft, WinogradRight, formed};
-use super::{Modular, RESIDUES_PER_WORD, Work, multiply_area, plane_words, slab_rows};
+use super::sums::Parts;
+use super::{Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
 use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::INTERLEAVED;
-use crate::kernels::i16::product::{Operands, sum};
+use crate::kernels::i16::operand::{Operand, Sums};
+use crate::kernels::i16::product::Operands;
+use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, sum};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
@@ -23,7 +25,8 @@ pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
         + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
 }
 
-/// How the operands are cut; the odd panels and the few rows that may be left are done classically.
+/// How the operands are cut: an odd number of panels is made even by one of zeros, whose part of C is not there; the few
+/// rows that may be left are done classically.
 struct Halves {
     x_panels: usize,
     y_panels: usize,
@@ -34,13 +37,23 @@ struct Halves {
 
 impl Halves {
     fn new(rows: usize, (m, n): (usize, usize)) -> Halves {
-        let (x_panels, y_panels, rows) = (m / 2, n / 2, rows / 2 / INTERLEAVED * INTERLEAVED);
+        let (x_panels, y_panels, rows) = (m.div_ceil(2), n.div_ceil(2), rows / 2 / INTERLEAVED * INTERLEAVED);
         let quarter = BlockGrid::rectangle(x_panels * BLOCK, y_panels * BLOCK);
         Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter }
     }
 
+    /// Words of the sums, where they are not formed while they are packed.
     fn sum_words(&self) -> usize {
-        4 * (self.x_panels + self.y_panels) * self.slab * BLOCK / RESIDUES_PER_WORD
+        if self.is_last(self.slab) {
+            0
+        } else {
+            4 * (self.x_panels + self.y_panels) * self.slab * BLOCK / RESIDUES_PER_WORD
+        }
+    }
+
+    /// Whether products of quarters over so many rows are classical.
+    fn is_last(&self, depth: usize) -> bool {
+        Scheme::choose(depth, (self.x_panels, self.y_panels), false) == Scheme::Classical
     }
 }
 
@@ -48,25 +61,31 @@ impl Halves {
 pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
     let Work { c, adds, scratch } = work;
     let half = Halves::new(operands.rows, area.panels());
-    let Operands { x, y, rows } = operands;
+    let (x, y, rows) = (operands.x.panels(), operands.y.panels(), operands.rows);
     let (products, rest) = scratch.split_at_mut(4 * plane_words(half.quarter.len()));
     let products: &mut [i16] = bytemuck::cast_slice_mut(products);
     let (sums, inner) = rest.split_at_mut(half.sum_words());
     let sums: &mut [i16] = bytemuck::cast_slice_mut(sums);
     let (quarter, m, n) = (Area::whole(half.quarter), half.x_panels, half.y_panels);
-    let corner = |row: usize, col: usize| area.part(row * m..(row + 1) * m, col * n..(col + 1) * n);
+    let (x_end, y_end) = area.panels();
+    let corner =
+        |row: usize, col: usize| area.part(row * m..((row + 1) * m).min(x_end), col * n..((col + 1) * n).min(y_end));
     let prime = modular.factors.field.prime;
     for first in (0..half.rows).step_by(half.slab) {
         let depth = half.slab.min(half.rows - first);
         let (own, shared, second) = (first > 0, first > 0 || adds, half.rows + first);
         let a = [x.from(0, first), x.from(0, second), x.from(m, first), x.from(m, second)];
         let b = [y.from(0, first), y.from(n, first), y.from(0, second), y.from(n, second)];
-        let (left, right) = sums.split_at_mut(4 * m * depth * BLOCK);
-        let right = &mut right[..4 * n * depth * BLOCK];
-        modular.isa.run(FormSums { rule: WinogradLeft(prime), parts: a, panels: m, depth, out: &mut *left });
-        modular.isa.run(FormSums { rule: WinogradRight(prime), parts: b, panels: n, depth, out: &mut *right });
-        let [s1, s2, s3, s4] = [0, 1, 2, 3].map(|number| formed(left, number, depth));
-        let [t1, t2, t3, t4] = [0, 1, 2, 3].map(|number| formed(right, number, depth));
+        let [left, right] = if half.is_last(depth) {
+            [None, None]
+        } else {
+            let (left, right) = sums.split_at_mut(4 * m * depth * BLOCK);
+            [Some(left), Some(right)]
+        };
+        let (of_a, of_b) = (Parts { parts: a, panels: m, depth }, Parts { parts: b, panels: n, depth });
+        let [s1, s2, s3, s4] = of_a.sums(modular.isa, Sums::Left(WinogradLeft(prime)), left);
+        let [t1, t2, t3, t4] = of_b.sums(modular.isa, Sums::Right(WinogradRight(prime)), right);
+        let (a, b) = (a.map(Operand::Panels), b.map(Operand::Panels));
         let mut own_products = products.chunks_exact_mut(half.quarter.len() * BLOCK_WORDS);
         let [p1, p5, p6, p7] = std::array::from_fn(|_| own_products.next().expect("scratch holds four products"));
         let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
@@ -81,14 +100,10 @@ pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &A
         part(s3, t3, &quarter, p7, own);
     }
     combine(prime.value(), &half, products, area, (&mut *c, adds));
-    let ((m, n), (rows_done, cols_done)) = (area.panels(), (2 * half.x_panels, 2 * half.y_panels));
-    for target in [area.target(rows_done..m, 0..n), area.target(0..rows_done, cols_done..n)] {
-        modular.multiply(operands, &target, Work { c: &mut *c, adds, scratch: &mut *scratch });
-    }
     if 2 * half.rows < rows {
-        let (x, y) = (x.from(0, 2 * half.rows), y.from(0, 2 * half.rows));
+        let [x, y] = [x, y].map(|operand| Operand::Panels(operand.from(0, 2 * half.rows)));
         let last = Operands { x, y, rows: rows - 2 * half.rows };
-        modular.multiply(last, &area.target(0..rows_done, 0..cols_done), Work { c, adds: true, scratch });
+        modular.multiply(last, &area.target(0..x_end, 0..y_end), Work { c, adds: true, scratch });
     }
 }
 
@@ -96,7 +111,11 @@ pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &A
 fn combine(prime: i16, half: &Halves, products: &[i16], area: &Area, (c, adds): (&mut [i16], bool)) {
     let (c, size) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.quarter.len());
     let products = products.as_chunks::<BLOCK_WORDS>().0;
+    let (x_end, y_end) = area.panels();
     let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
+        if row >= x_end || col >= y_end {
+            return;
+        }
         let block = &mut c[area.index(row, col)];
         *block = if adds { sum(prime, block, value) } else { *value };
     };

@@ -1,0 +1,148 @@
+//! What a product multiplies: panels of residues as they lie, or sums of parts of them, formed while they are packed.
+//!
+//! A panel holds its rows one after the other, 8 residues of 16 bits each; packing makes pairs of neighbouring rows.
+#![forbid(unsafe_code)]
+
+use super::lanes::{INTERLEAVED, Lanes};
+use super::rules::{GROUP, Rule, Symmetric, WinogradLeft, WinogradRight};
+use crate::plan::BLOCK;
+use std::ops::Range;
+
+/// Most rows of one pass over the operands: residues are taken once a pass.
+pub const MOST_DEPTH: usize = 2048;
+
+/// Panels of an operand, `stride` residues apart, from some row on.
+#[derive(Clone, Copy)]
+pub struct Panels<'a> {
+    /// The first panel's first row begins the slice.
+    pub residues: &'a [i16],
+    /// Residues from one panel to the next.
+    pub stride: usize,
+    /// How many there are; those beyond are zeros.
+    pub count: usize,
+}
+
+/// The rows of a panel that is not there.
+static ZEROS: [i16; (MOST_DEPTH + INTERLEAVED) * BLOCK] = [0; (MOST_DEPTH + INTERLEAVED) * BLOCK];
+
+impl<'a> Panels<'a> {
+    /// The panels from number `panel` on, from row `row` on.
+    pub fn from(self, panel: usize, row: usize) -> Panels<'a> {
+        let at = (panel * self.stride + row * BLOCK).min(self.residues.len());
+        Panels { residues: &self.residues[at..], count: self.count.saturating_sub(panel), ..self }
+    }
+
+    /// Some rows of panel `panel`, at most [`MOST_DEPTH`].
+    #[inline(always)]
+    pub fn rows(&self, panel: usize, rows: &Range<usize>) -> &'a [i16] {
+        match panel < self.count {
+            true => &self.residues[panel * self.stride..][rows.start * BLOCK..rows.end * BLOCK],
+            false => &ZEROS[..rows.len() * BLOCK],
+        }
+    }
+}
+
+/// One of the four sums that a scheme forms of four parts.
+#[derive(Clone, Copy)]
+pub struct Sum<'a> {
+    /// Which sums.
+    pub scheme: Sums,
+    /// Which of the four.
+    pub number: usize,
+    /// The parts.
+    pub parts: [Panels<'a>; 4],
+}
+
+/// The sums of one scheme.
+#[derive(Clone, Copy)]
+pub enum Sums {
+    /// Of the operand of a triangle.
+    Symmetric(Symmetric),
+    /// Of the left operand of a rectangle.
+    Left(WinogradLeft),
+    /// Of the right operand of a rectangle.
+    Right(WinogradRight),
+}
+
+/// An operand of a product.
+#[derive(Clone, Copy)]
+pub enum Operand<'a> {
+    /// As it lies.
+    Panels(Panels<'a>),
+    /// Formed while it is packed.
+    Sum(Sum<'a>),
+}
+
+impl<'a> Operand<'a> {
+    /// The panels of an operand that is no sum.
+    pub fn panels(self) -> Panels<'a> {
+        match self {
+            Operand::Panels(panels) => panels,
+            Operand::Sum(_) => unreachable!("sums are formed by classical products alone"),
+        }
+    }
+
+    /// Pairs of some rows of panel `panel`, `stride` integers apart, from integer `at` on. Of sums the rows are a
+    /// multiple of [`INTERLEAVED`].
+    #[inline(always)]
+    pub fn pack<L: Lanes>(&self, panel: usize, rows: &Range<usize>, out: &mut [i32], place: (usize, usize)) {
+        match self {
+            Operand::Panels(panels) => pack::<L>(panels.rows(panel, rows), out, place),
+            Operand::Sum(Sum { scheme, number, parts: [a, b, c, d] }) => {
+                let parts = [a.rows(panel, rows), b.rows(panel, rows), c.rows(panel, rows), d.rows(panel, rows)];
+                match scheme {
+                    Sums::Symmetric(rule) => pack_sum::<L, _>(*rule, *number, parts, (out, place)),
+                    Sums::Left(rule) => pack_sum::<L, _>(*rule, *number, parts, (out, place)),
+                    Sums::Right(rule) => pack_sum::<L, _>(*rule, *number, parts, (out, place)),
+                }
+            }
+        }
+    }
+}
+
+/// Pairs of rows of sum number `number`.
+#[inline(always)]
+fn pack_sum<L: Lanes, R: Rule>(rule: R, number: usize, parts: [&[i16]; 4], out: (&mut [i32], (usize, usize))) {
+    match number {
+        0 => pack_number::<L, R, 0>(rule, parts, out),
+        1 => pack_number::<L, R, 1>(rule, parts, out),
+        2 => pack_number::<L, R, 2>(rule, parts, out),
+        _ => pack_number::<L, R, 3>(rule, parts, out),
+    }
+}
+
+#[inline(always)]
+fn pack_number<L: Lanes, R: Rule, const N: usize>(
+    rule: R,
+    parts: [&[i16]; 4],
+    (out, (stride, at)): (&mut [i32], (usize, usize)),
+) {
+    assert!(parts[0].len().is_multiple_of(GROUP));
+    let [a, b, c, d] = parts.map(|part| part.as_chunks::<GROUP>().0);
+    let groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
+    for ((((a, b), c), d), group) in a.iter().zip(b).zip(c).zip(d).zip(groups) {
+        interleave::<L>(&rule.sums::<L>([a, b, c, d])[N], group, stride, at);
+    }
+}
+
+/// Pairs of rows of one panel, `stride` integers apart, from integer `at` on.
+#[inline(always)]
+fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
+    let (whole, rest) = rows.as_chunks::<{ INTERLEAVED * BLOCK }>();
+    let mut last = [0; INTERLEAVED * BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
+    for (rows, group) in whole.iter().zip(&mut groups) {
+        interleave::<L>(rows, group, stride, at);
+    }
+    if let Some(group) = groups.next().filter(|_| !rest.is_empty()) {
+        interleave::<L>(&last, group, stride, at);
+    }
+}
+
+#[inline(always)]
+fn interleave<L: Lanes>(rows: &[i16; INTERLEAVED * BLOCK], group: &mut [i32], stride: usize, at: usize) {
+    let (first, second) = group.split_at_mut(stride);
+    let (first, second) = (first[at..].first_chunk_mut(), second[at..].first_chunk_mut());
+    L::interleave(rows, [first.expect("eight pairs"), second.expect("eight pairs")]);
+}
