@@ -1,0 +1,15 @@
+//! Semidefinite programs at 100 to 5000 bits, on the products and factorisations of `sunzi`.
+#![forbid(unsafe_code)]
+
+pub mod block;
+mod numbers;
+mod options;
+mod problem;
+mod read;
+mod solve;
+mod workers;
+
+pub use options::SolverOptions;
+pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
+pub use read::read_problem;
+pub use solve::{Cone, Control, Iteration, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones};
