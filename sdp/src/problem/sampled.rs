@@ -8,8 +8,8 @@ use super::SchurOperand;
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, entrywise};
 use rug::{Assign, Float};
-use sunzi::{Accuracy, Context, Error, Matrix, MatrixView, Op, Result, SymmetricMatrix, Syr2kOptions};
-use sunzi::{SyrkOptions, dot, gemm_into, gemm_with, syr2k_with, syrk_with};
+use sunzi::{Accuracy, Error, Matrix, MatrixView, Result, SymmetricMatrix, Uplo};
+use sunzi::{SyrkOptions, dot, gemm_into, gemm_with, syrk_with};
 
 /// Polynomial matrices of one block.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ impl Sampled {
     /// Block `(r, s)` is `q diag(x^{rs}) q^T`, and half of that where `r` and `s` differ.
     ///
     /// # Errors
-    /// Those of [`syr2k_with`].
+    /// Those of [`gemm_with`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let basis = &self.bases[cone];
         let (order, points) = (basis.rows(), self.points);
@@ -105,9 +105,10 @@ impl Sampled {
                 product.assign(&basis.float(row, point) * &x.float(first + point, 0));
                 product.clone()
             })?;
-            let half = Float::with_val(2, if r == s { 0.5 } else { 0.25 });
-            let options = Syr2kOptions::new().op(Op::Transpose).alpha(&half).accuracy(Accuracy::Entrywise);
-            let part = syr2k_with(k.ctx, &scaled, basis, k.bits, &options)?.result;
+            // One triangle counts: the other one may differ in its last bits.
+            let share = Float::with_val(2, if r == s { 1.0 } else { 0.5 });
+            let part = gemm_with(k.ctx, &scaled, basis.transposed(), k.bits, &entrywise().alpha(&share))?.result;
+            let part = SymmetricMatrix::from_triangle(part, Uplo::Lower)?;
             if self.dim == 1 {
                 return Ok(Block::Dense(part.into_matrix()));
             }
@@ -205,23 +206,13 @@ impl Sampled {
         }
         Ok(schur)
     }
-
-    /// `c - B y` of a group, in the order of the variables: values of the polynomial matrix at the points.
-    ///
-    /// # Errors
-    /// Those of [`gemm_with`].
-    pub fn values(&self, ctx: &Context, bits: u32, parts: (&Matrix, &Matrix, &Matrix)) -> Result<Matrix> {
-        let (costs, free, y) = parts;
-        let minus = Float::with_val(2, -1);
-        let options = entrywise().alpha(&minus).accumulate(costs.view());
-        Ok(gemm_with(ctx, free, y, bits, &options)?.result)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::workers::Workers;
+    use sunzi::Context;
 
     /// The matrix `A_p` by its definition.
     fn plain(sampled: &Sampled, cone: usize, variable: usize, bits: u32) -> Matrix {

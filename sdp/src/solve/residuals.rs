@@ -1,13 +1,13 @@
 //! Objectives, and how far a point is from meeting the equations.
 
 use crate::block::Block;
-use crate::numbers::{Arithmetic, entrywise, largest};
+use crate::numbers::{Arithmetic, largest};
 use crate::problem::Problem;
 use crate::solve::point::{Cone, Point};
 use crate::workers::Workers;
 use rug::Float;
 use rug::ops::NegAssign;
-use sunzi::{Matrix, Op, Result, gemm_with};
+use sunzi::{GemvOptions, Matrix, Op, Result, gemv_with};
 
 /// What is left of the equations.
 pub struct Residuals {
@@ -103,8 +103,8 @@ impl Residuals {
         let minus = Float::with_val(2, -1);
         if free.rows() > 0 {
             for (group, x) in problem.groups.iter().zip(&point.x) {
-                let options = entrywise().op_a(Op::Transpose).alpha(&minus).accumulate(free.view());
-                let next = gemm_with(k.ctx, &group.free, x, bits, &options)?.result;
+                let options = GemvOptions::new().op(Op::Transpose).alpha(&minus).accumulate(free.view());
+                let next = gemv_with(k.ctx, &group.free, x, bits, &options)?.result;
                 free = next;
             }
         }
@@ -114,8 +114,8 @@ impl Residuals {
             if point.y.rows() == 0 {
                 return Ok(rest);
             }
-            let options = entrywise().alpha(&minus).accumulate(rest.view());
-            Ok(gemm_with(k.ctx, &group.free, &point.y, bits, &options)?.result)
+            let options = GemvOptions::new().alpha(&minus).accumulate(rest.view());
+            Ok(gemv_with(k.ctx, &group.free, &point.y, bits, &options)?.result)
         });
         Ok(Residuals { primal, free, dual: dual.collect::<Result<_>>()? })
     }

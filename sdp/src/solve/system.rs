@@ -2,14 +2,14 @@
 //!
 //! With `S = L L^T`, `V = L^-1 B` and `Q = V^T V`: `dy = Q^-1 (p - V^T L^-1 r)`, `dx = L^-T (L^-1 r + V dy)`.
 
-use crate::numbers::{Arithmetic, entrywise};
+use crate::numbers::Arithmetic;
 use crate::problem::{Problem, SchurOperand, SchurPart};
 use crate::solve::factors::ConeFactors;
 use crate::solve::point::{Cone, Point};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, Op, Result, Symmetric, TrsmOptions};
-use sunzi::{cholesky_with, gemm_with, syrk, trsm_with};
+use sunzi::{GemvOptions, cholesky_with, gemv_with, syrk, trsm_with};
 
 /// The factored equation.
 pub struct System {
@@ -120,14 +120,15 @@ impl System {
         let minus = Float::with_val(2, -1);
         let mut rest = p.clone();
         for (group, forward) in self.groups.iter().zip(&forward) {
-            let options = entrywise().op_a(Op::Transpose).alpha(&minus).accumulate(rest.view());
-            let next = gemm_with(workers.all(), &group.free, forward, bits, &options)?.result;
+            let options = GemvOptions::new().op(Op::Transpose).alpha(&minus).accumulate(rest.view());
+            let next = gemv_with(workers.all(), &group.free, forward, bits, &options)?.result;
             rest = next;
         }
         let dy = free.solve(workers.all(), &rest, bits)?;
         let dx = workers.map(&tasks, cost, |ctx, &group| {
             let GroupSystem { factor, free } = &self.groups[group];
-            let sum = gemm_with(ctx, free, &dy, bits, &entrywise().accumulate(forward[group].view()))?.result;
+            let options = GemvOptions::new().accumulate(forward[group].view());
+            let sum = gemv_with(ctx, free, &dy, bits, &options)?.result;
             let options = TrsmOptions::new().op(Op::Transpose).accuracy(Accuracy::Entrywise);
             Ok(trsm_with(ctx, factor.factor(), &sum, bits, &options)?.result)
         })?;
