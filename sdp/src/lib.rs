@@ -4,6 +4,7 @@
 pub mod block;
 mod numbers;
 mod options;
+pub mod output;
 mod problem;
 mod read;
 mod solve;
