@@ -10,6 +10,7 @@ mod files;
 mod paths;
 mod plan;
 mod product;
+mod sdp;
 mod simulate;
 mod values;
 mod verify;
@@ -21,6 +22,7 @@ pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
+pub use sdp::Sdp;
 pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
@@ -127,6 +129,8 @@ pub enum Command {
     Inverse(Inverse),
     /// X with op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(Trsm),
+    /// Solve a semidefinite program in SDPB's or SDPA's files.
+    Sdp(Sdp),
     /// Check a stored result against its error bound; exit code 0 if and only if it holds.
     Verify(Verify),
     /// Copy a matrix into another format.
@@ -210,6 +214,7 @@ impl Arguments {
                 factor.precision.check(&factor.engine)
             }
             Command::Trsm(args) => args.precision.check(&args.engine),
+            Command::Sdp(args) => args.check(),
             Command::Verify(args) => args.check(),
             Command::Plan(args) => args.check(),
             Command::Bench(args) => args.check(),

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+mod checkpoint;
 mod numbers;
 mod options;
 pub mod output;
@@ -10,6 +11,7 @@ mod read;
 mod solve;
 mod workers;
 
+pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
 pub use options::SolverOptions;
 pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
 pub use read::read_problem;

@@ -6,6 +6,7 @@
 //!
 //! Promise: the bits of every number depend on the program, the options and the precision, not on threads.
 
+mod best;
 mod direction;
 mod factors;
 mod outcome;
@@ -14,13 +15,14 @@ mod residuals;
 mod step;
 mod system;
 
-pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, Termination};
+pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 pub use point::{Cone, Point, cones};
 
 use crate::numbers::Arithmetic;
 use crate::options::SolverOptions;
 use crate::problem::Problem;
 use crate::workers::Workers;
+use best::Best;
 use direction::Directions;
 use factors::{ConeFactors, Side, factor};
 use residuals::{Objectives, Residuals};
@@ -51,17 +53,6 @@ pub struct Solver<'p> {
     bits: u32,
 }
 
-/// Where a run stands between two iterations.
-#[derive(Clone, Debug)]
-pub struct State {
-    /// The point.
-    pub point: Point,
-    /// Iterations made.
-    pub iterations: u64,
-    /// The last primal and dual steps; 0 before the first.
-    pub steps: (Float, Float),
-}
-
 /// What an iteration needs of its point.
 struct Evaluation {
     residuals: Residuals,
@@ -76,6 +67,11 @@ impl<'p> Solver<'p> {
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
         let (workers, cones, bits) = (Workers::new(ctx)?, cones(problem), problem.precision_bits);
         Ok(Solver { problem, options, workers, cones, bits })
+    }
+
+    /// Threads that share the work.
+    pub fn threads(&self) -> usize {
+        self.workers.all().threads()
     }
 
     /// The state in which a run begins.
@@ -101,7 +97,7 @@ impl<'p> Solver<'p> {
         mut watch: impl FnMut(&Iteration, &State) -> Result<Control>,
     ) -> Result<Solution> {
         let start = Instant::now();
-        let mut phases = PhaseSeconds::default();
+        let (mut phases, mut best) = (PhaseSeconds::default(), None);
         let mut factors = match factor(&self.workers, self.bits, &self.cones, &state.point)? {
             Ok(factors) => factors,
             Err((at, side)) => return Err(self.not_inside(at, side)),
@@ -119,14 +115,21 @@ impl<'p> Solver<'p> {
                 phases,
                 remark,
             };
+            if self.is_feasible(&quality) == (true, true) {
+                Best::offer(&mut best, &state.point, &quality, state.iterations);
+            }
             if let Some(termination) = self.termination(&state, &quality, &residuals, seconds)? {
                 return Ok(end(phases, state, quality, (termination, None)));
+            }
+            if best.as_ref().is_some_and(|best| best.is_past(state.iterations)) {
+                let why = (Termination::PrecisionTooLow, None);
+                return Ok(with_best(best, end(phases, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
             let stepped = self.step(&at, &mut phases)?;
             let Step { point, next_factors, mu, steps, beta } = match stepped {
                 Ok(step) => step,
-                Err(why) => return Ok(end(phases, state, quality, why)),
+                Err(why) => return Ok(with_best(best, end(phases, state, quality, why))),
             };
             let iteration = Iteration {
                 number: state.iterations + 1,
@@ -260,6 +263,17 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
     let result = work();
     *seconds += start.elapsed().as_secs_f64();
     result
+}
+
+/// The solution, or the best point of the run where precision has ended it.
+fn with_best(best: Option<Best>, mut solution: Solution) -> Solution {
+    if let Some(best) = best.filter(|_| solution.termination == Termination::PrecisionTooLow) {
+        let (point, quality, remark) = best.take(solution.iterations);
+        let reasons = [solution.remark.take(), remark].into_iter().flatten().collect::<Vec<_>>();
+        let remark = (!reasons.is_empty()).then(|| reasons.join("; "));
+        solution = Solution { point, quality, remark, ..solution };
+    }
+    solution
 }
 
 /// Why a step could not be taken.

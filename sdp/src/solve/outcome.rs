@@ -109,6 +109,17 @@ pub struct Iteration {
     pub beta: Float,
 }
 
+/// Where a run stands between two iterations.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The point.
+    pub point: Point,
+    /// Iterations made.
+    pub iterations: u64,
+    /// The last primal and dual steps; 0 before the first.
+    pub steps: (Float, Float),
+}
+
 /// Seconds that the parts of all iterations took together.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct PhaseSeconds {
@@ -143,4 +154,11 @@ pub struct Solution {
     pub phases: PhaseSeconds,
     /// What there is to say about the end, where there is more than its name.
     pub remark: Option<String>,
+}
+
+impl Solution {
+    /// The state from which another run can go on.
+    pub fn state(&self) -> State {
+        State { point: self.point.clone(), iterations: self.iterations, steps: (Float::new(64), Float::new(64)) }
+    }
 }
