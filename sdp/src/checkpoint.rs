@@ -5,9 +5,9 @@
 //! the same precision it goes on with the same bits.
 
 use crate::block::{Block, Shape};
+use crate::iterate::{Cone, Point, State, cones};
 use crate::numbers::rounded;
 use crate::problem::{Constraints, Problem};
-use crate::solve::{Cone, Point, State, cones};
 use rug::Float;
 use std::path::{Path, PathBuf};
 use sunzi::io::{self, FileFormat, ReadOptions, WriteOptions};

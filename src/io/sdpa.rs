@@ -129,10 +129,7 @@ fn read_entries<R: Read>(
 ///
 /// # Errors
 /// [`Error::Format`], [`Error::Io`].
-pub(super) fn next_entry<R: Read>(
-    scanner: &mut Scanner<'_, R>,
-    header: &Header,
-) -> Result<Option<(EntryPlace, Span)>> {
+pub(super) fn next_entry<R: Read>(scanner: &mut Scanner<'_, R>, header: &Header) -> Result<Option<(EntryPlace, Span)>> {
     let Some(word) = scanner.next_word_between(separates)? else { return Ok(None) };
     let constraint = index(scanner, word, "number of a constraint", 0..=header.constraints)?;
     let block = next_index(scanner, "number of a block", 1..=header.blocks.len())?;

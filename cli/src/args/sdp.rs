@@ -196,7 +196,7 @@ fn setting(key: &str, value: &str) -> Option<Option<String>> {
     })
 }
 
-/// A line of `param.sdpa`: a number, its type, a name. Bounds and starting norms that are not used here are passed over.
+/// A line of `param.sdpa`: a number, its type, a name. What is not used here is passed over.
 fn of_sdpa(text: &str) -> Option<Option<String>> {
     let mut words = text.split_whitespace();
     let value = words.next()?;
@@ -329,9 +329,9 @@ mod tests {
         let line = Choices { precision: Some(300), ..Choices::default() };
         let merged = line.or(file);
         assert_eq!((merged.precision, merged.max_iterations), (Some(300), Some(7)));
-        let sdpa = "200 unsigned int maxIteration;\n1.0E-40 double 0.0 < epsilonStar;\n1.0E3 double 0.0 < lambdaStar;\n\
-                    2.0 double 1.0 < omegaStar;\n1.0E-41 double 0.0 < epsilonDash;\n256 precision\n%+8.3e char* xPrint\n";
-        let sdpa = read(&sdpa.replace("0.0 < ", "").replace("1.0 < ", "")).unwrap();
+        let sdpa = "200 unsigned int maxIteration;\n1.0E-40 double epsilonStar;\n1.0E3 double lambdaStar;\n\
+                    2.0 double omegaStar;\n1.0E-41 double epsilonDash;\n256 precision\n%+8.3e char* xPrint\n";
+        let sdpa = read(sdpa).unwrap();
         let options = Choices::default().or(sdpa).options(Form::Sdpa);
         assert_eq!(options.max_iterations, 200);
         assert_eq!(options.initial_matrix_scale_dual, 1000);

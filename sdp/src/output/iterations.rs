@@ -1,7 +1,7 @@
 //! SDPB's `iterations.json`.
 
 use super::decimal;
-use crate::solve::Iteration;
+use crate::iterate::Iteration;
 
 /// The list of all iterations, with SDPB's keys.
 pub fn iterations_json(iterations: &[Iteration]) -> String {

@@ -3,8 +3,8 @@
 use super::decimal;
 use super::text::braces;
 use crate::block::Block;
+use crate::iterate::{Solution, Termination};
 use crate::options::SolverOptions;
-use crate::solve::{Solution, Termination};
 use rug::Float;
 use std::fmt::Write;
 

@@ -4,8 +4,8 @@
 use super::text::matrix;
 use super::{decimal, write_text};
 use crate::block::Block;
+use crate::iterate::{Solution, cones};
 use crate::problem::{Constraints, Form, Problem};
-use crate::solve::{Solution, cones};
 use rug::Float;
 use std::path::Path;
 use sunzi::{Context, Error, GemvOptions, Matrix, Result, dot, gemv_with};
@@ -125,7 +125,7 @@ fn block_text(block: &Block) -> Result<String> {
 
 /// The number in the name of each block.
 fn block_numbers(problem: &Problem) -> Vec<usize> {
-    let number = |(at, cone): (usize, crate::solve::Cone)| match &problem.groups[cone.group].constraints {
+    let number = |(at, cone): (usize, crate::iterate::Cone)| match &problem.groups[cone.group].constraints {
         Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
         Constraints::Sparse(_) => at,
     };

@@ -1,6 +1,6 @@
 //! The table of iterations, a line for each, with SDPB's columns.
 
-use crate::solve::Iteration;
+use crate::iterate::Iteration;
 use rug::Float;
 
 /// What stands above the lines of [`table_row`].

@@ -238,7 +238,8 @@ mod tests {
         for (dim, points) in [(1, 1), (1, 4), (2, 3), (3, 2)] {
             let basis = |rows: usize, shift: f64| {
                 Matrix::from_fn(rows, points, bits, |row, col| {
-                    Float::with_val(bits, 1.5 + shift + 3.0 * row as f64 + 0.7 * (row * col) as f64 - col as f64).sqrt()
+                    let (row, col) = (row as f64, col as f64);
+                    Float::with_val(bits, 1.5 + shift + 3.0 * row + 0.7 * row * col + 0.3 * col * col).sqrt()
                 })
             };
             let sampled = Sampled::new(dim, points, [basis(points.div_ceil(2), 1.0)?, basis(points / 2, 2.0)?])?;

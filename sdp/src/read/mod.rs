@@ -14,8 +14,8 @@ use sunzi::{Error, Result};
 /// (`.dat-s`, compressed or not). Decimals are rounded to `precision_bits`.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Format`] with file, line and numbers; [`Error::InvalidArgument`] where the name is of neither
-/// kind or shapes do not fit; [`Error::Precision`], [`Error::OutOfMemory`].
+/// [`Error::Io`], [`Error::Format`] with file, line and numbers; [`Error::InvalidArgument`] where the name is of
+/// neither kind or shapes do not fit; [`Error::Precision`], [`Error::OutOfMemory`].
 pub fn read_problem(path: &Path, precision_bits: u32) -> Result<Problem> {
     let data = std::fs::metadata(path);
     let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;

@@ -1,6 +1,6 @@
 //! SDPB's directory: `control.json`, `objectives.json`, `block_info_i.json`, `block_data_i.json`.
 //!
-//! Format: SDPB, `docs/SDPB_input_format.md`.
+//! Format: the page "SDPB Input Format" of SDPB, and its JSON schemas.
 
 use crate::numbers::rounded;
 use crate::problem::{Constraints, Form, Group, Problem, Sampled};

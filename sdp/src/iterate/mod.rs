@@ -1,7 +1,7 @@
 //! The iteration: a primal-dual predictor-corrector method, step by step as in SDPB.
 //!
-//! At a point: residuals and objectives, the tests for an end, the factored Schur complement (`system`), a predictor and
-//! a corrector direction (`direction`), step lengths (`step`), the next point and the factors of its blocks
+//! At a point: residuals and objectives, the tests for an end, the factored Schur complement (`system`), a predictor
+//! and a corrector direction (`direction`), step lengths (`step`), the next point and the factors of its blocks
 //! (`factors`). One code for both forms of programs. Source: arXiv:1502.02033, section 2.4; SDPA's HKM direction.
 //!
 //! Promise: the bits of every number depend on the program, the options and the precision, not on threads.
@@ -90,7 +90,8 @@ impl<'p> Solver<'p> {
     /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the first point has blocks that are not positive definite; those of the library.
+    /// [`Error::InvalidArgument`] where the first point has blocks that are not positive definite; those of the
+    /// library.
     pub fn run(
         &self,
         mut state: State,
@@ -154,7 +155,7 @@ impl<'p> Solver<'p> {
         let Cone { group, number, .. } = self.cones[at];
         let name = if side == Side::Primal { "X" } else { "Y" };
         Error::InvalidArgument(format!(
-            "block {number} of group {group} of {name} is not positive definite at the first point (both counted from 0)"
+            "block {number} of group {group} of {name} is not positive definite at the first point (counted from 0)"
         ))
     }
 

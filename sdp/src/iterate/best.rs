@@ -1,10 +1,10 @@
 //! The best feasible point of a run, for programs whose last points are worse: without an interior, or at too low a
 //! precision.
 
-use crate::solve::outcome::Quality;
-use crate::solve::point::Point;
+use crate::iterate::outcome::Quality;
+use crate::iterate::point::Point;
 
-/// Iterations for which a run goes on after its last feasible point that was better than all before.
+/// Iterations for which a run goes on with points that are no longer feasible.
 const PATIENCE: u64 = 15;
 
 /// A point, and when it was reached.
@@ -12,19 +12,25 @@ pub struct Best {
     point: Point,
     quality: Quality,
     iterations: u64,
+    /// When a point was feasible last.
+    feasible: u64,
 }
 
 impl Best {
     /// Takes a feasible point where it has the least gap so far.
     pub fn offer(best: &mut Option<Best>, point: &Point, quality: &Quality, iterations: u64) {
-        if best.as_ref().is_none_or(|best| quality.gap < best.quality.gap) {
-            *best = Some(Best { point: point.clone(), quality: quality.clone(), iterations });
+        match best {
+            Some(best) if quality.gap >= best.quality.gap => best.feasible = iterations,
+            _ => {
+                let (point, quality) = (point.clone(), quality.clone());
+                *best = Some(Best { point, quality, iterations, feasible: iterations });
+            }
         }
     }
 
-    /// Whether points have become worse for so long that better ones are not to come.
+    /// Whether points have been infeasible for so long that better ones are not to come.
     pub fn is_past(&self, iterations: u64) -> bool {
-        iterations >= self.iterations + PATIENCE
+        iterations >= self.feasible + PATIENCE
     }
 
     /// The point, its quality, and a sentence where it is not that of the last of so many iterations.

@@ -1,6 +1,6 @@
 //! What an iteration and a run come to.
 
-use crate::solve::point::Point;
+use crate::iterate::point::Point;
 use rug::Float;
 use serde::Serialize;
 use std::fmt;

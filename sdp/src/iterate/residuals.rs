@@ -1,9 +1,9 @@
 //! Objectives, and how far a point is from meeting the equations.
 
 use crate::block::Block;
+use crate::iterate::point::{Cone, Point};
 use crate::numbers::{Arithmetic, largest};
 use crate::problem::Problem;
-use crate::solve::point::{Cone, Point};
 use crate::workers::Workers;
 use rug::Float;
 use rug::ops::NegAssign;

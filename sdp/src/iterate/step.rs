@@ -5,10 +5,10 @@
 //! iteration, at full precision, prove that the new point is inside.
 
 use crate::block::Block;
+use crate::iterate::factors::{ConeFactors, Side, is_zero};
+use crate::iterate::point::{Cone, Point};
 use crate::numbers::Arithmetic;
 use crate::numbers::entrywise;
-use crate::solve::factors::{ConeFactors, Side, is_zero};
-use crate::solve::point::{Cone, Point};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, Error, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};

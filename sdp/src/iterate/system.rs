@@ -2,10 +2,10 @@
 //!
 //! With `S = L L^T`, `V = L^-1 B` and `Q = V^T V`: `dy = Q^-1 (p - V^T L^-1 r)`, `dx = L^-T (L^-1 r + V dy)`.
 
+use crate::iterate::factors::ConeFactors;
+use crate::iterate::point::{Cone, Point};
 use crate::numbers::Arithmetic;
 use crate::problem::{Problem, SchurOperand, SchurPart};
-use crate::solve::factors::ConeFactors;
-use crate::solve::point::{Cone, Point};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, Op, Result, Symmetric, TrsmOptions};

@@ -6,11 +6,11 @@
 //! changes the linearised complementarity, below all that counts, and no residual.
 
 use crate::block::Block;
+use crate::iterate::factors::{ConeFactors, exponent};
+use crate::iterate::point::Point;
+use crate::iterate::residuals::{Residuals, adjoint, negated};
+use crate::iterate::system::{Place, System};
 use crate::numbers::{Arithmetic, column, entrywise};
-use crate::solve::factors::{ConeFactors, exponent};
-use crate::solve::point::Point;
-use crate::solve::residuals::{Residuals, adjoint, negated};
-use crate::solve::system::{Place, System};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, Matrix, Result, Symmetric, Syr2kOptions, gemm_with, syr2k_with};

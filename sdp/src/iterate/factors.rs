@@ -1,8 +1,8 @@
 //! Factors and inverses of the blocks of X and Y, which the other steps of an iteration use.
 
 use crate::block::Block;
+use crate::iterate::point::{Cone, Point};
 use crate::numbers::{Arithmetic, column};
-use crate::solve::point::{Cone, Point};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, CholeskyOptions, Error, Matrix, Result, Symmetric, SyrkOptions, TrsmOptions};
