@@ -40,3 +40,10 @@ pub use iterate::{
 pub use options::SolverOptions;
 pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
 pub use read::read_problem;
+
+/// Runs the example of the page as a test.
+#[cfg(doctest)]
+mod page {
+    #[doc = include_str!("../../docs/SDP.md")]
+    struct Page;
+}

@@ -143,6 +143,9 @@ impl Sdp {
     /// [`Error::Precision`], [`Error::InvalidArgument`].
     pub fn check(&self) -> Result<()> {
         self.engine.refuse_devices("sdp")?;
+        if self.engine.memory_bytes.is_some() {
+            return Err(Error::InvalidArgument("--memory: sdp keeps no limit".into()));
+        }
         self.choices.parts()?;
         self.choices.precision.map_or(Ok(()), |bits| check_reach(bits, self.engine.kernel))
     }

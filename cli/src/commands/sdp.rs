@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use sunzi::{Context, Error, Result};
 use sunzi_lab::memory::peak_resident_bytes;
+use sunzi_lab::report::check_writable;
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::{counted, format_seconds};
 use sunzi_sdp::output::{TABLE_HEADER, decimal, iterations_json, phase, sdpa_result, table_row};
@@ -28,7 +29,7 @@ struct Folders {
 }
 
 impl Folders {
-    fn new(config: &Sdp) -> Result<Folders> {
+    fn new(config: &Sdp) -> Folders {
         let results = match &config.out_dir {
             Some(folder) => folder.clone(),
             None => {
@@ -43,20 +44,24 @@ impl Folders {
             Some(folder) => Some((folder.clone(), true)),
             None => checkpoints.clone().map(|folder| (folder, false)),
         };
-        // What could not be written at the end is said before any work.
-        std::fs::create_dir_all(&results).map_err(|source| Error::Io {
+        Folders { results, checkpoints, first }
+    }
+
+    /// Makes the folder of the results: what could not be written at the end is said before any work.
+    fn make(&self) -> Result<()> {
+        let results = &self.results;
+        std::fs::create_dir_all(results).map_err(|source| Error::Io {
             path: results.clone(),
             action: "create",
             source,
         })?;
-        sunzi_lab::report::check_writable(&results.join("out.txt"))?;
-        Ok(Folders { results, checkpoints, first })
+        check_writable(&results.join("out.txt"))
     }
 }
 
 pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     let choices = config.merged()?;
-    let folders = Folders::new(config)?;
+    let folders = Folders::new(config);
     let start = Instant::now();
     let problem = read_problem(&config.input, choices.bits())?;
     let input_seconds = start.elapsed().as_secs_f64();
@@ -69,6 +74,7 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     let solver = Solver::new(ctx, &problem, options.clone())?;
     let speaks = choices.verbosity != Some(0);
     let state = first_state(session, &solver, &problem, &folders)?;
+    folders.make()?;
     if speaks {
         session.say(&describe(&problem))?;
         session.say(TABLE_HEADER)?;
@@ -110,7 +116,7 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
 fn first_state(session: &Session, solver: &Solver<'_>, problem: &Problem, folders: &Folders) -> Result<State> {
     if let Some((folder, required)) = &folders.first {
         if let Some(state) = load_checkpoint(folder, problem)? {
-            session.note(&format!("goes on from the checkpoint in {}", folder.display()));
+            session.say(&format!("goes on from the checkpoint in {}", folder.display()))?;
             return Ok(state);
         }
         if *required {

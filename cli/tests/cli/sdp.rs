@@ -67,6 +67,7 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 1", 2, "1 bits");
     refused(&sandbox, "sdp -s a.dat-s -o out -i nowhere", 2, "no checkpoint");
     refused(&sandbox, "sdp -s a.dat-s -o out --device soft", 2, "CPU only");
+    refused(&sandbox, "sdp -s a.dat-s -o out --memory 1G", 2, "keeps no limit");
     refused(&sandbox, "sdp -s a.dat-s -o a.dat-s", 3, "a.dat-s");
     sandbox.write("b.dat-s", PROGRAM.replace("1 1 2 2 1", "1 1 2 3 1"));
     refused(&sandbox, "sdp -s b.dat-s -o out", 3, "column 3 is outside 1 to 2");
