@@ -130,7 +130,7 @@ pub enum Command {
     /// X with op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(Trsm),
     /// Solve a semidefinite program in SDPB's or SDPA's files.
-    Sdp(Sdp),
+    Sdp(Box<Sdp>),
     /// Check a stored result against its error bound; exit code 0 if and only if it holds.
     Verify(Verify),
     /// Copy a matrix into another format.
