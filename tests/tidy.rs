@@ -56,6 +56,10 @@ const FRONT_END: Layers = &[
     &["lobpcg"],
 ];
 
+/// The layers of the solver, which knows the library.
+const SOLVER: Layers =
+    &[&["numbers", "workers"], &["block"], &["problem"], &["options", "read"], &["iterate"], &["checkpoint", "output"]];
+
 /// The layers of the program, which knows both.
 const PROGRAM: Layers = &[
     &["args", "files", "number", "output"],
@@ -68,8 +72,8 @@ const PROGRAM: Layers = &[
 ];
 
 /// The folder of each package with its layers.
-const ROOMS: [(&str, Layers); 4] =
-    [("src/", LIBRARY), ("lab/src/", LAB), ("laf/src/", FRONT_END), ("cli/src/", PROGRAM)];
+const ROOMS: [(&str, Layers); 5] =
+    [("src/", LIBRARY), ("lab/src/", LAB), ("laf/src/", FRONT_END), ("sdp/src/", SOLVER), ("cli/src/", PROGRAM)];
 
 /// Crates that are the program's and the laboratory's alone: command lines, terminals, pictures, signals, baselines.
 const OUTSIDE_THE_LIBRARY: [&str; 8] =
@@ -117,7 +121,7 @@ fn relative(path: &Path) -> String {
 }
 
 fn rust_files() -> Vec<File> {
-    let folders = ["src", "lab", "laf", "cli", "tests", "benches", "fuzz", "bindings", "build.rs"];
+    let folders = ["src", "lab", "laf", "sdp", "cli", "tests", "benches", "fuzz", "bindings", "build.rs"];
     let paths = folders.iter().flat_map(|folder| files_under(folder, "rs"));
     let files: Vec<File> = paths.map(|path| File::new(&relative(&path), &fs::read_to_string(&path).unwrap())).collect();
     assert!(files.len() > 20, "the tree was not found: {} files", files.len());
@@ -316,7 +320,7 @@ fn every_file_is_reached_by_a_mod_line() {
     let mut reached: BTreeSet<String> = BTreeSet::new();
     // Cargo finds these files of a package, and those directly in these folders, by itself.
     let is_target = |path: &str| {
-        let package = ["lab/", "laf/", "cli/", "bindings/c/", "bindings/python/"].into_iter();
+        let package = ["lab/", "laf/", "sdp/", "cli/", "bindings/c/", "bindings/python/"].into_iter();
         let path = package.filter_map(|package| path.strip_prefix(package)).next().unwrap_or(path);
         let inside = ["tests/", "benches/", "examples/"].iter().find_map(|folder| path.strip_prefix(folder));
         ["src/lib.rs", "src/main.rs", "build.rs", "fuzz/src/lib.rs"].contains(&path)

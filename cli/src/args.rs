@@ -10,6 +10,7 @@ mod files;
 mod paths;
 mod plan;
 mod product;
+mod sdp;
 mod simulate;
 mod values;
 mod verify;
@@ -21,6 +22,7 @@ pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
+pub use sdp::Sdp;
 pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
@@ -127,6 +129,8 @@ pub enum Command {
     Inverse(Inverse),
     /// X with op(T) X = alpha B or X op(T) = alpha B for a triangular T.
     Trsm(Trsm),
+    /// Solve a semidefinite program in SDPB's or SDPA's files.
+    Sdp(Box<Sdp>),
     /// Check a stored result against its error bound; exit code 0 if and only if it holds.
     Verify(Verify),
     /// Copy a matrix into another format.
@@ -210,6 +214,7 @@ impl Arguments {
                 factor.precision.check(&factor.engine)
             }
             Command::Trsm(args) => args.precision.check(&args.engine),
+            Command::Sdp(args) => args.check(),
             Command::Verify(args) => args.check(),
             Command::Plan(args) => args.check(),
             Command::Bench(args) => args.check(),
@@ -230,8 +235,8 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 13] =
-            ["a", "accumulate", "b", "c", "files", "input", "l", "left", "p", "q", "right", "t", "x"];
+        const INPUTS: [&str; 14] =
+            ["a", "accumulate", "b", "c", "files", "input", "l", "left", "p", "param", "q", "right", "t", "x"];
         fn visit(parser: &Parser, found: &mut Vec<String>) {
             let is_file = |arg: &&clap::Arg| matches!(arg.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath);
             found.extend(parser.get_arguments().filter(is_file).map(|arg| arg.get_id().to_string()));

@@ -36,6 +36,8 @@ mod progress;
 mod refusals;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[path = "cli/sdp.rs"]
+mod sdp;
 #[cfg(unix)]
 #[path = "cli/setup.rs"]
 mod setup;

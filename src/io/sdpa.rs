@@ -30,10 +30,20 @@ enum Member {
 }
 
 /// What stands above the entries.
-struct Header {
-    constraints: usize,
+pub(super) struct Header {
+    pub constraints: usize,
     /// Order of each block, and whether it is diagonal.
-    blocks: Vec<(usize, bool)>,
+    pub blocks: Vec<(usize, bool)>,
+}
+
+/// Where an entry belongs, from 0 but for the constraint, which is 0 for the constant matrix; of the two triangles the
+/// lower one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct EntryPlace {
+    pub constraint: usize,
+    pub block: usize,
+    pub row: usize,
+    pub col: usize,
 }
 
 /// Reads the header alone.
@@ -74,9 +84,7 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     drop(Matrix::zeros(rows, cols, bits.least)?);
     let mut intake = Intake::new(bits.decimal, Elements::within(order, bits.least, options.limit_bytes()));
     for index in 0..header.constraints {
-        let Some(word) = scanner.next_word_between(separates)? else {
-            return Err(scanner.error(format_args!("the file ends after {index} of {} costs", header.constraints)));
-        };
+        let word = header.next_cost(&mut scanner, index)?;
         if member == Member::Costs {
             intake.push(&scanner, word, (index, 0))?;
         }
@@ -105,27 +113,47 @@ fn read_entries<R: Read>(
         Member::Costs => 0,
     };
     let mut seen = Places::new(order.saturating_mul(order))?;
-    while let Some(word) = scanner.next_word_between(separates)? {
-        let constraint = index(scanner, word, "number of a constraint", 0..=header.constraints)?;
-        let block = next_index(scanner, "number of a block", 1..=header.blocks.len())?;
-        let (size, is_diagonal) = header.blocks[block - 1];
-        let row = next_index(scanner, "row", 1..=size)?;
-        let col = next_index(scanner, "column", 1..=size)?;
-        if is_diagonal && row != col {
-            return Err(scanner.error(format_args!("row {row}, column {col} of block {block}, which is diagonal")));
-        }
-        let Some(value) = scanner.next_word_between(separates)? else { return Err(cut_off(scanner)) };
-        if member != (Member::Block { constraint, block }) {
+    while let Some((at, value)) = next_entry(scanner, header)? {
+        if member != (Member::Block { constraint: at.constraint, block: at.block + 1 }) {
             continue;
         }
-        // One triangle is given, either; the lower one is kept.
-        let (low, high) = (row.max(col) - 1, row.min(col) - 1);
-        if !seen.insert(low + high * order) {
-            return Err(scanner.error(format_args!("a second entry for row {row}, column {col}")));
+        if !seen.insert(at.row + at.col * order) {
+            return Err(second(scanner, at));
         }
-        intake.push_at(scanner, value, Place { place: (low, high), rows: order, field: Field::Real })?;
+        intake.push_at(scanner, value, Place { place: (at.row, at.col), rows: order, field: Field::Real })?;
     }
     Ok(())
+}
+
+/// The place of the next entry, checked, and the word of its value; `None` at the end of the file.
+///
+/// # Errors
+/// [`Error::Format`], [`Error::Io`].
+pub(super) fn next_entry<R: Read>(scanner: &mut Scanner<'_, R>, header: &Header) -> Result<Option<(EntryPlace, Span)>> {
+    let Some(word) = scanner.next_word_between(separates)? else { return Ok(None) };
+    let constraint = index(scanner, word, "number of a constraint", 0..=header.constraints)?;
+    let block = next_index(scanner, "number of a block", 1..=header.blocks.len())?;
+    let (size, is_diagonal) = header.blocks[block - 1];
+    let row = next_index(scanner, "row", 1..=size)?;
+    let col = next_index(scanner, "column", 1..=size)?;
+    if is_diagonal && row != col {
+        return Err(scanner.error(format_args!("row {row}, column {col} of block {block}, which is diagonal")));
+    }
+    let Some(value) = scanner.next_word_between(separates)? else { return Err(cut_off(scanner)) };
+    // One triangle is given, either; the lower one is kept.
+    let place = EntryPlace { constraint, block: block - 1, row: row.max(col) - 1, col: row.min(col) - 1 };
+    Ok(Some((place, value)))
+}
+
+/// The error for an entry that was given before.
+pub(super) fn second<R: Read>(scanner: &Scanner<'_, R>, at: EntryPlace) -> Error {
+    scanner.error(format_args!(
+        "a second entry for row {}, column {} of block {} of constraint {}",
+        at.col + 1,
+        at.row + 1,
+        at.block + 1,
+        at.constraint
+    ))
 }
 
 fn cut_off<R: Read>(scanner: &Scanner<'_, R>) -> Error {
@@ -157,7 +185,21 @@ fn index<R: Read>(
 }
 
 impl Header {
-    fn read<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Header> {
+    /// Number `index` of the vector c.
+    ///
+    /// # Errors
+    /// [`Error::Format`] where the file ends, [`Error::Io`].
+    pub fn next_cost<R: Read>(&self, scanner: &mut Scanner<'_, R>, index: usize) -> Result<Span> {
+        let word = scanner.next_word_between(separates)?;
+        let missing = || scanner.error(format_args!("the file ends after {index} of {} costs", self.constraints));
+        word.ok_or_else(missing)
+    }
+
+    /// Reads all that stands above the vector c.
+    ///
+    /// # Errors
+    /// [`Error::Format`], [`Error::Io`].
+    pub fn read<R: Read>(scanner: &mut Scanner<'_, R>) -> Result<Header> {
         let constraints = first_count(scanner, "number of constraints")?;
         let count = first_count(scanner, "number of blocks")?;
         let mut blocks = Vec::new();

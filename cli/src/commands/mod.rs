@@ -14,6 +14,7 @@ mod observe;
 mod options_page;
 mod plan;
 mod product;
+mod sdp;
 mod solve_above_disk;
 mod trsm;
 mod verify;
@@ -57,6 +58,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Inverse(args) => factor::run(session, &args.into(), together),
         Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args, together),
         Command::Trsm(args) => trsm::run(session, &args),
+        Command::Sdp(args) => sdp::run(session, &args),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
             VerifyOperation::Gemm(args) => verify::run(session, &args.into()),
@@ -113,7 +115,7 @@ fn devices_to_check(args: GpuCheck) -> gpu_check::GpuCheck {
 
 /// Whether a command is long work, which a user who starts several ranks may expect to be shared.
 fn computes(command: &Command) -> bool {
-    use Command::{Bench, Cholesky, Demo, Gemm, GpuCheck, Inverse, Solve, Syrk, Trsm, Verify};
-    let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_));
+    use Command::{Bench, Cholesky, Demo, Gemm, GpuCheck, Inverse, Sdp, Solve, Syrk, Trsm, Verify};
+    let factors = matches!(command, Cholesky(_) | Solve(_) | Inverse(_) | Trsm(_) | Sdp(_));
     factors || matches!(command, Syrk(_) | Gemm(_) | Verify(_) | GpuCheck(_) | Bench(_) | Demo(_))
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "docs/OUT_OF_CORE.md",
     "README.md",
     "docs/TUTORIAL.md",
@@ -21,6 +21,7 @@ const PAGES: [&str; 12] = [
     "docs/TROUBLESHOOTING.md",
     "docs/PRECISION.md",
     "docs/FORMATS.md",
+    "docs/SDP.md",
     "docs/DEVICES.md",
     "docs/SIMULATION.md",
     "docs/BENCHMARKS.md",

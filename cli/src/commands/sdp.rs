@@ -1,0 +1,197 @@
+//! `sunzi sdp`: a semidefinite program in, its solution out.
+
+use crate::args::Sdp;
+use crate::session::Session;
+use crate::signals::{Mode, complete, in_mode};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use sunzi::{Context, Error, Result};
+use sunzi_lab::memory::peak_resident_bytes;
+use sunzi_lab::report::check_writable;
+use sunzi_lab::session::Session as _;
+use sunzi_lab::units::{counted, format_seconds};
+use sunzi_sdp::output::{TABLE_HEADER, decimal, iterations_json, phase, sdpa_result, table_row};
+use sunzi_sdp::output::{write_solution, write_text};
+use sunzi_sdp::{Control, Form, Iteration, Problem, Solution, Solver, State, Termination};
+use sunzi_sdp::{load_checkpoint, read_problem, save_checkpoint};
+
+/// Seconds between checkpoints: SDPB's default.
+const CHECKPOINT_SECONDS: u64 = 3600;
+
+/// Where the files of a run lie.
+struct Folders {
+    results: PathBuf,
+    /// Where checkpoints are written; nowhere where the name is empty.
+    checkpoints: Option<PathBuf>,
+    /// Where a checkpoint is looked for, and whether one must be there.
+    first: Option<(PathBuf, bool)>,
+}
+
+impl Folders {
+    fn new(config: &Sdp) -> Folders {
+        let results = match &config.out_dir {
+            Some(folder) => folder.clone(),
+            None => {
+                let mut name = config.input.components().as_path().as_os_str().to_os_string();
+                name.push("_out");
+                PathBuf::from(name)
+            }
+        };
+        let checkpoints = config.checkpoint_dir.clone().unwrap_or_else(|| results.join("checkpoint"));
+        let checkpoints = Some(checkpoints).filter(|folder| !folder.as_os_str().is_empty());
+        let first = match &config.initial_checkpoint_dir {
+            Some(folder) => Some((folder.clone(), true)),
+            None => checkpoints.clone().map(|folder| (folder, false)),
+        };
+        Folders { results, checkpoints, first }
+    }
+
+    /// Makes the folder of the results: what could not be written at the end is said before any work.
+    fn make(&self) -> Result<()> {
+        let results = &self.results;
+        std::fs::create_dir_all(results).map_err(|source| Error::Io {
+            path: results.clone(),
+            action: "create",
+            source,
+        })?;
+        check_writable(&results.join("out.txt"))
+    }
+}
+
+pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
+    let choices = config.merged()?;
+    let folders = Folders::new(config);
+    let start = Instant::now();
+    let problem = read_problem(&config.input, choices.bits())?;
+    let input_seconds = start.elapsed().as_secs_f64();
+    let options = choices.options(problem.form);
+    let parts = choices.parts()?;
+    if parts.z && problem.normalization.is_none() {
+        return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
+    }
+    let ctx = config.engine.apply(Context::builder())?.build()?;
+    let solver = Solver::new(ctx, &problem, options.clone())?;
+    let speaks = choices.verbosity != Some(0);
+    let state = first_state(session, &solver, &problem, &folders)?;
+    folders.make()?;
+    if speaks {
+        session.say(&describe(&problem))?;
+        session.say(TABLE_HEADER)?;
+    }
+    let interval = Duration::from_secs(choices.checkpoint_interval.unwrap_or(CHECKPOINT_SECONDS));
+    let (mut iterations, mut saved) = (Vec::new(), Instant::now());
+    let watch = |iteration: &Iteration, state: &State| {
+        if speaks {
+            session.say(&table_row(iteration))?;
+        }
+        iterations.push(iteration.clone());
+        if let Some(folder) = folders.checkpoints.as_ref().filter(|_| saved.elapsed() >= interval) {
+            save_checkpoint(folder, &problem, state)?;
+            saved = Instant::now();
+        }
+        Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })
+    };
+    let solution = in_mode(Mode::Computing, || solver.run(state, watch))?;
+    let stopped = solution.termination == Termination::Stopped;
+    in_mode(Mode::Writing, || {
+        if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
+            save_checkpoint(folder, &problem, &solution.state())?;
+        }
+        write_solution(&folders.results, &problem, &solution, parts)?;
+        write_text(&folders.results.join("iterations.json"), &iterations_json(&iterations))?;
+        if problem.form == Form::Sdpa {
+            write_text(&folders.results.join("result.txt"), &sdpa_result(&solution, &options))?;
+        }
+        Ok(())
+    })?;
+    let summary = Summary { config, problem: &problem, solution: &solution, phase: phase(&solution, &options) };
+    session.finish_report(&summary.report(solver.threads(), input_seconds))?;
+    complete();
+    session.say(&summary.text(&folders.results))?;
+    if stopped { Err(Error::Cancelled) } else { Ok(()) }
+}
+
+/// The state of a checkpoint, or the first one.
+fn first_state(session: &Session, solver: &Solver<'_>, problem: &Problem, folders: &Folders) -> Result<State> {
+    if let Some((folder, required)) = &folders.first {
+        if let Some(state) = load_checkpoint(folder, problem)? {
+            session.say(&format!("goes on from the checkpoint in {}", folder.display()))?;
+            return Ok(state);
+        }
+        if *required {
+            return Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())));
+        }
+    }
+    solver.begin()
+}
+
+fn describe(problem: &Problem) -> String {
+    let form = if problem.form == Form::Sdpb { "SDPB's form" } else { "SDPA's form" };
+    let blocks = problem.groups.iter().map(|group| group.constraints.shapes().len()).sum::<usize>();
+    format!(
+        "{form}: {}, {} free, {} of {} together, {} bits",
+        counted(problem.variables(), "variable"),
+        problem.free_variables(),
+        counted(blocks, "block"),
+        counted(problem.total_rows(), "row"),
+        problem.precision_bits
+    )
+}
+
+/// What is said and reported at the end.
+struct Summary<'a> {
+    config: &'a Sdp,
+    problem: &'a Problem,
+    solution: &'a Solution,
+    phase: &'static str,
+}
+
+impl Summary<'_> {
+    fn report(&self, threads: usize, input_seconds: f64) -> Value {
+        let Summary { config, problem, solution, phase } = self;
+        let quality = &solution.quality;
+        json!({
+            "operation": "sdp",
+            "input": config.input,
+            "form": match problem.form { Form::Sdpb => "sdpb", Form::Sdpa => "sdpa" },
+            "variables": problem.variables(),
+            "free_variables": problem.free_variables(),
+            "rows": problem.total_rows(),
+            "precision_bits": problem.precision_bits,
+            "termination": solution.termination.to_string(),
+            "phase": phase,
+            "remark": solution.remark,
+            "iterations": solution.iterations,
+            "primal_objective": decimal(&quality.primal_objective),
+            "dual_objective": decimal(&quality.dual_objective),
+            "duality_gap": quality.gap.to_f64(),
+            "primal_error": quality.primal_error().to_f64(),
+            "dual_error": quality.dual_error.to_f64(),
+            "threads": threads,
+            "seconds": solution.seconds,
+            "phases": solution.phases,
+            "input_seconds": input_seconds,
+            "peak_resident_bytes": peak_resident_bytes(),
+        })
+    }
+
+    fn text(&self, folder: &Path) -> String {
+        let Summary { solution, .. } = self;
+        let quality = &solution.quality;
+        let remark = solution.remark.as_ref().map_or(String::new(), |remark| format!(" ({remark})"));
+        format!(
+            "{}{remark} after {} in {}\nprimal objective {:.20e}, dual objective {:.20e}, gap {:.2e}, errors {:.2e} and \
+             {:.2e}\n{}",
+            solution.termination,
+            counted(solution.iterations as usize, "iteration"),
+            format_seconds(solution.seconds),
+            quality.primal_objective,
+            quality.dual_objective,
+            quality.gap,
+            quality.primal_error(),
+            quality.dual_error,
+            folder.display(),
+        )
+    }
+}

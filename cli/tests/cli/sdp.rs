@@ -1,0 +1,110 @@
+//! `sunzi sdp`: files and terminations as a script sees them, bad input, checkpoints across kills and signals.
+
+use super::bad_input::refused;
+use super::sandbox::Sandbox;
+use std::time::Duration;
+
+/// The largest eigenvalue of `[[0, 1], [1, 0]]`.
+const PROGRAM: &str = "1\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
+
+#[test]
+fn a_program_is_solved_and_its_files_are_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 --report r.json --writeSolution x,y,X,Y --threads 1");
+    assert!(text.contains("P-obj") && text.contains("found primal-dual optimal solution"), "{text}");
+    let out = sandbox.text("out/out.txt");
+    assert!(out.contains("terminateReason = \"found primal-dual optimal solution\";"), "{out}");
+    assert!(sandbox.text("out/result.txt").starts_with("phase.value  = pdOPT\n"));
+    assert!(
+        sandbox.text("out/x_0.txt").starts_with("1 1\n1.00000")
+            || sandbox.text("out/x_0.txt").starts_with("1 1\n0.99999")
+    );
+    assert!(sandbox.text("out/X_matrix_0.txt").starts_with("2 2\n"));
+    let report = sandbox.json("r.json");
+    assert_eq!(
+        (&report["form"], &report["phase"], &report["precision_bits"]),
+        (&"sdpa".into(), &"pdOPT".into(), &200.into())
+    );
+    let iterations = sandbox.json("out/iterations.json");
+    assert_eq!(iterations.as_array().map(Vec::len), report["iterations"].as_u64().map(|count| count as usize));
+    // The final checkpoint leaves nothing to do; without it, on other threads, the files are the same.
+    let again = sandbox.run("sdp -s a.dat-s -o out --precision 200 --verbosity 0");
+    assert!(again.contains("after 0 iterations") || again.contains("optimal solution after"), "{again}");
+    sandbox.run(
+        "sdp -s a.dat-s -o two --precision 200 --verbosity 0 --threads 2 --noFinalCheckpoint --writeSolution x,X,Y",
+    );
+    for name in ["x_0.txt", "X_matrix_0.txt", "Y_matrix_0.txt"] {
+        assert_eq!(sandbox.bytes(&format!("two/{name}")), sandbox.bytes(&format!("out/{name}")), "{name}");
+    }
+    assert!(!sandbox.path("two/checkpoint").exists());
+}
+
+#[test]
+fn options_come_from_files_and_from_the_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    sandbox.write("p", "precision=150\nmaxIterations=3\n");
+    let text = sandbox.run("sdp -s a.dat-s -o out -p p --noFinalCheckpoint --report r.json");
+    assert!(text.contains("maxIterations exceeded after 3 iterations"), "{text}");
+    assert_eq!(sandbox.json("r.json")["precision_bits"], 150);
+    let text = sandbox.run("sdp -s a.dat-s -o out -p p --maxIterations 4 --noFinalCheckpoint");
+    assert!(text.contains("exceeded after 4 iterations"), "{text}");
+    sandbox.write("p", "precision=150\nmaxIteration=3\n");
+    refused(&sandbox, "sdp -s a.dat-s -o out -p p", 3, "--maxIteration");
+}
+
+#[test]
+fn bad_input_is_refused_with_one_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    refused(&sandbox, "sdp -s none.dat-s -o out", 3, "none.dat-s");
+    refused(&sandbox, "sdp -s . -o out", 3, "control.json");
+    refused(&sandbox, "sdp -s a.dat-s -o out --maxIteration 3", 2, "--maxIteration");
+    refused(&sandbox, "sdp -s a.dat-s -o out --dualityGapThreshold small", 2, "small");
+    refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution x,w", 2, "'w'");
+    refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution z", 2, "normalization");
+    refused(&sandbox, "sdp -s a.dat-s -o out --precision 1", 2, "1 bits");
+    refused(&sandbox, "sdp -s a.dat-s -o out -i nowhere", 2, "no checkpoint");
+    refused(&sandbox, "sdp -s a.dat-s -o out --device soft", 2, "CPU only");
+    refused(&sandbox, "sdp -s a.dat-s -o out --memory 1G", 2, "keeps no limit");
+    refused(&sandbox, "sdp -s a.dat-s -o a.dat-s", 3, "a.dat-s");
+    sandbox.write("b.dat-s", PROGRAM.replace("1 1 2 2 1", "1 1 2 3 1"));
+    refused(&sandbox, "sdp -s b.dat-s -o out", 3, "column 3 is outside 1 to 2");
+    sandbox.write("b.csv", "1,2\n");
+    refused(&sandbox, "sdp -s b.csv -o out", 2, "SDPA's sparse format");
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --quiet");
+    sandbox.write("c.dat-s", "1\n1\n3\n1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n0 1 1 2 1\n");
+    refused(&sandbox, "sdp -s c.dat-s -o out --precision 200", 3, "another program");
+}
+
+/// A program that takes some seconds, killed again and again, ends with the files of one run.
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on() {
+    let sandbox = Sandbox::new();
+    let order = 30;
+    let mut text = format!("{order}\n1\n{order}\n{}\n", "1 ".repeat(order));
+    for at in 1..=order {
+        text.push_str(&format!("{at} 1 {at} {at} 1\n"));
+        if at > 1 {
+            text.push_str(&format!("0 1 {} {at} {at}\n", at - 1));
+        }
+    }
+    sandbox.write("a.dat-s", text);
+    let line = "sdp -s a.dat-s --precision 600 --checkpointInterval 0 --threads 1 --writeSolution x,X,Y --verbosity 0";
+    sandbox.run(&format!("{line} -o whole"));
+    let mut kills = 0;
+    for pause in [150, 250, 350] {
+        let mut child = sandbox.start(&format!("{line} -o parts"));
+        std::thread::sleep(Duration::from_millis(pause));
+        kills += u32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    assert!(kills > 0, "every run ended before it was killed");
+    sandbox.run(&format!("{line} -o parts"));
+    for name in ["x_0.txt", "X_matrix_0.txt", "Y_matrix_0.txt"] {
+        assert_eq!(sandbox.bytes(&format!("parts/{name}")), sandbox.bytes(&format!("whole/{name}")), "{name}");
+    }
+}

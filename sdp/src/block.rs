@@ -1,0 +1,114 @@
+//! Blocks of symmetric matrices: dense ones, and diagonals.
+//!
+//! Does not know: programs, how blocks are factored.
+
+use crate::numbers::{Arithmetic, column, largest, rounded};
+use rug::Float;
+use sunzi::{Matrix, Result};
+
+/// Kind and order of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// A symmetric matrix of so many rows.
+    Dense(usize),
+    /// A diagonal of so many entries.
+    Diagonal(usize),
+}
+
+impl Shape {
+    /// Rows and columns.
+    pub fn order(self) -> usize {
+        match self {
+            Shape::Dense(order) | Shape::Diagonal(order) => order,
+        }
+    }
+
+    /// An estimate of the work on such a block in an iteration.
+    pub fn cost(self) -> u64 {
+        match self {
+            Shape::Dense(order) => (order as u64).pow(3),
+            Shape::Diagonal(order) => order as u64,
+        }
+    }
+}
+
+/// A block of a symmetric matrix.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Block {
+    /// All entries, both triangles.
+    Dense(Matrix),
+    /// The diagonal, as a column; all else is 0.
+    Diagonal(Matrix),
+}
+
+impl Block {
+    /// `value` times the identity.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    pub fn scaled_identity(shape: Shape, value: &Float, bits: u32) -> Result<Block> {
+        match shape {
+            Shape::Diagonal(order) => Ok(Block::Diagonal(column(order, bits, |_| value.clone())?)),
+            Shape::Dense(order) => {
+                let mut matrix = Matrix::zeros(order, order, bits)?;
+                (0..order).try_for_each(|at| matrix.set_float(at, at, value))?;
+                Ok(Block::Dense(matrix))
+            }
+        }
+    }
+
+    /// Kind and order.
+    pub fn shape(&self) -> Shape {
+        match self {
+            Block::Dense(matrix) => Shape::Dense(matrix.rows()),
+            Block::Diagonal(diagonal) => Shape::Diagonal(diagonal.rows()),
+        }
+    }
+
+    /// The entries that are stored.
+    pub fn stored(&self) -> &Matrix {
+        match self {
+            Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
+        }
+    }
+
+    /// A block of the same kind with other entries.
+    pub fn like(&self, stored: Matrix) -> Block {
+        match self {
+            Block::Dense(_) => Block::Dense(stored),
+            Block::Diagonal(_) => Block::Diagonal(stored),
+        }
+    }
+
+    /// The block rounded to `bits`.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    pub fn rounded(self, bits: u32) -> Result<Block> {
+        Ok(match self {
+            Block::Dense(matrix) => Block::Dense(rounded(matrix, bits)?),
+            Block::Diagonal(diagonal) => Block::Diagonal(rounded(diagonal, bits)?),
+        })
+    }
+
+    /// `self + alpha other`.
+    ///
+    /// # Errors
+    /// Those of [`sunzi::axpy`].
+    pub fn plus(&self, k: Arithmetic<'_>, alpha: &Float, other: &Block) -> Result<Block> {
+        Ok(self.like(k.sum(alpha, other.stored(), self.stored())?))
+    }
+
+    /// `Tr(self other)`.
+    ///
+    /// # Errors
+    /// Those of [`sunzi::dot`].
+    pub fn inner(&self, k: Arithmetic<'_>, other: &Block) -> Result<Float> {
+        k.inner(self.stored(), other.stored())
+    }
+
+    /// The largest magnitude among the entries.
+    pub fn largest(&self) -> Float {
+        largest(self.stored())
+    }
+}

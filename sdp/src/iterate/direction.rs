@@ -1,0 +1,158 @@
+//! Search directions: of `X dY + dX Y = centre I - X Y`, symmetrised, and of the residuals.
+//!
+//! `dX = P + A(dx)` and `dY = centre X^-1 - Y - sym(X^-1 (dX Y + corrector))`, in which all that does not hang on dx is
+//! called `-Z`: `Z = Y - centre X^-1 + sym(X^-1 (P Y + corrector))`. Then `S dx - B dy = -d - A*(Z)` makes the dual
+//! residual vanish, and `dY = -Z - sym(X^-1 A(dx) Y)`. Where P is small, its product with Y is left out of Z: that
+//! changes the linearised complementarity, below all that counts, and no residual.
+
+use crate::block::Block;
+use crate::iterate::factors::{ConeFactors, exponent};
+use crate::iterate::point::Point;
+use crate::iterate::residuals::{Residuals, adjoint, negated};
+use crate::iterate::system::{Place, System};
+use crate::numbers::{Arithmetic, column, entrywise};
+use crate::workers::Workers;
+use rug::Float;
+use sunzi::{Accuracy, Matrix, Result, Symmetric, Syr2kOptions, gemm_with, syr2k_with};
+
+/// Bits by which `P Y` must lie below the complementarity to be left out.
+const NEGLIGIBLE_BITS: i64 = 40;
+
+/// What both directions of an iteration share.
+pub struct Directions<'a> {
+    /// Threads.
+    pub workers: &'a Workers,
+    /// Precision.
+    pub bits: u32,
+    /// The point.
+    pub place: &'a Place<'a>,
+    /// Its residuals.
+    pub residuals: &'a Residuals,
+    /// The factored equation.
+    pub system: &'a System,
+    /// `P Y` of each block, where it counts.
+    pub residual_products: Vec<Option<Matrix>>,
+}
+
+/// `sym(X^-1 M)` times `scale` plus `beta` times `add`.
+fn symmetrised(
+    k: Arithmetic<'_>,
+    inverse: &Matrix,
+    product: &Matrix,
+    add: (&Matrix, f64),
+    scale: f64,
+) -> Result<Matrix> {
+    let (half, beta) = (Float::with_val(53, scale / 2.0), Float::with_val(53, add.1));
+    let options = Syr2kOptions::new().alpha(&half).beta(&beta).accuracy(Accuracy::Entrywise);
+    let options = options.accumulate(Symmetric::lower(add.0));
+    Ok(syr2k_with(k.ctx, inverse, product, k.bits, &options)?.result.into_matrix())
+}
+
+impl<'a> Directions<'a> {
+    /// Prepares both directions.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn new(
+        workers: &'a Workers,
+        bits: u32,
+        place: &'a Place<'a>,
+        parts: (&'a Residuals, &'a System),
+        mu: &Float,
+    ) -> Result<Directions<'a>> {
+        let (residuals, system) = parts;
+        let tasks = (0..place.cones.len()).collect::<Vec<_>>();
+        let products = workers.map(
+            &tasks,
+            |&at| place.cones[at].shape.cost(),
+            |ctx, &at| {
+                let (rest, dual) = (&residuals.primal[at], &place.point.dual[at]);
+                let size = exponent(&rest.largest()).saturating_add(exponent(&dual.largest()));
+                if size < exponent(mu) - NEGLIGIBLE_BITS {
+                    return Ok(None);
+                }
+                let k = Arithmetic { ctx, bits };
+                Ok(Some(match rest {
+                    Block::Dense(rest) => gemm_with(ctx, rest, dual.stored(), bits, &entrywise())?.result,
+                    Block::Diagonal(rest) => products(k, rest, dual.stored())?,
+                }))
+            },
+        )?;
+        Ok(Directions { workers, bits, place, residuals, system, residual_products: products })
+    }
+
+    /// The direction to complementarity `centre`; with the second-order term of `predictor` where it is given.
+    ///
+    /// # Errors
+    /// Those of the library's products and solves.
+    pub fn find(&self, centre: &Float, predictor: Option<&Point>) -> Result<Point> {
+        let (workers, bits, place) = (self.workers, self.bits, self.place);
+        let tasks = (0..place.cones.len()).collect::<Vec<_>>();
+        let cost = |&at: &usize| place.cones[at].shape.cost();
+        let z = workers
+            .map(&tasks, cost, |ctx, &at| self.constant_part(Arithmetic { ctx, bits }, at, centre, predictor))?;
+        let of_z = adjoint(workers, bits, place.problem, (place.cones, &z))?;
+        let k = Arithmetic { ctx: workers.all(), bits };
+        let right =
+            self.residuals.dual.iter().zip(&of_z).map(|(d, of_z)| negated(&k.sum(&Float::with_val(2, 1), d, of_z)?));
+        let right = right.collect::<Result<Vec<_>>>()?;
+        let (x, y) = self.system.solve(workers, bits, &right, &self.residuals.free)?;
+        let blocks = workers.map(&tasks, cost, |ctx, &at| {
+            let (k, cone) = (Arithmetic { ctx, bits }, place.cones[at]);
+            let constraints = &place.problem.groups[cone.group].constraints;
+            let image = constraints.weighted_sum(k, cone.number, &x[cone.group])?;
+            let dual = self.dual_part(k, at, &z[at], &image)?;
+            Ok((self.residuals.primal[at].plus(k, &Float::with_val(2, 1), &image)?, dual))
+        })?;
+        let (primal, dual) = blocks.into_iter().unzip();
+        Ok(Point { x, primal, y, dual })
+    }
+
+    /// Z of one block.
+    fn constant_part(&self, k: Arithmetic<'_>, at: usize, centre: &Float, predictor: Option<&Point>) -> Result<Block> {
+        let ConeFactors { x_inverse, .. } = &self.place.factors[at];
+        let minus = Float::with_val(k.bits, -centre);
+        let base = self.place.point.dual[at].plus(k, &minus, x_inverse)?;
+        let mut product = self.residual_products[at].clone();
+        if let Some(predictor) = predictor {
+            let (dx, dy) = (&predictor.primal[at], predictor.dual[at].stored());
+            product = Some(match (dx, product) {
+                (Block::Dense(dx), None) => gemm_with(k.ctx, dx, dy, k.bits, &entrywise())?.result,
+                (Block::Dense(dx), Some(sum)) => {
+                    gemm_with(k.ctx, dx, dy, k.bits, &entrywise().accumulate(sum.view()))?.result
+                }
+                (Block::Diagonal(dx), None) => products(k, dx, dy)?,
+                (Block::Diagonal(dx), Some(sum)) => k.sum(&Float::with_val(2, 1), &products(k, dx, dy)?, &sum)?,
+            });
+        }
+        let Some(product) = product else { return Ok(base) };
+        match &base {
+            Block::Dense(matrix) => Ok(Block::Dense(symmetrised(k, x_inverse.stored(), &product, (matrix, 1.0), 1.0)?)),
+            Block::Diagonal(diagonal) => {
+                let scaled = products(k, x_inverse.stored(), &product)?;
+                Ok(Block::Diagonal(k.sum(&Float::with_val(2, 1), &scaled, diagonal)?))
+            }
+        }
+    }
+
+    /// `-Z - sym(X^-1 A(dx) Y)` of one block.
+    fn dual_part(&self, k: Arithmetic<'_>, at: usize, z: &Block, image: &Block) -> Result<Block> {
+        let ConeFactors { x_inverse, .. } = &self.place.factors[at];
+        let dual = self.place.point.dual[at].stored();
+        match (image, z) {
+            (Block::Dense(image), Block::Dense(z)) => {
+                let product = gemm_with(k.ctx, image, dual, k.bits, &entrywise())?.result;
+                Ok(Block::Dense(symmetrised(k, x_inverse.stored(), &product, (z, -1.0), -1.0)?))
+            }
+            (_, z) => {
+                let product = products(k, x_inverse.stored(), &products(k, image.stored(), dual)?)?;
+                Ok(Block::Diagonal(negated(&k.sum(&Float::with_val(2, 1), &product, z.stored())?)?))
+            }
+        }
+    }
+}
+
+/// Products entry by entry of two columns.
+fn products(k: Arithmetic<'_>, left: &Matrix, right: &Matrix) -> Result<Matrix> {
+    column(left.rows(), k.bits, |row| Float::with_val(k.bits, &left.float(row, 0) * &right.float(row, 0)))
+}

@@ -1,0 +1,125 @@
+//! Factors and inverses of the blocks of X and Y, which the other steps of an iteration use.
+
+use crate::block::Block;
+use crate::iterate::point::{Cone, Point};
+use crate::numbers::{Arithmetic, column};
+use crate::workers::Workers;
+use rug::Float;
+use sunzi::{Accuracy, CholeskyOptions, Error, Matrix, Result, Symmetric, SyrkOptions, TrsmOptions};
+use sunzi::{cholesky_with, syrk_with, trsm_with};
+
+/// What is known of a block of X and of Y.
+pub struct ConeFactors {
+    /// `X^-1`.
+    pub x_inverse: Block,
+    /// `L_X^-1`, of a dense block.
+    pub x_lower_inverse: Option<Matrix>,
+    /// `L_Y`, of a dense block.
+    pub y_lower: Option<Matrix>,
+}
+
+/// One side of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// X.
+    Primal,
+    /// Y.
+    Dual,
+}
+
+/// The parts of one side.
+enum Part {
+    Primal {
+        inverse: Block,
+        lower_inverse: Option<Matrix>,
+    },
+    Dual(Option<Matrix>),
+    /// It is not positive definite.
+    Refused,
+}
+
+/// The lower factor, or nothing where the matrix is not positive definite at this precision.
+///
+/// # Errors
+/// Those of [`cholesky_with`] beside that.
+fn lower(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Matrix>> {
+    let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
+    match cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options) {
+        Ok(outcome) => Ok(Some(outcome.result.into_factor())),
+        Err(Error::NotPositiveDefinite { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn primal(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
+    match block {
+        Block::Diagonal(diagonal) => {
+            if (0..diagonal.rows()).any(|row| diagonal.float(row, 0) <= 0) {
+                return Ok(Part::Refused);
+            }
+            let inverse = column(diagonal.rows(), k.bits, |row| diagonal.float(row, 0).recip())?;
+            Ok(Part::Primal { inverse: Block::Diagonal(inverse), lower_inverse: None })
+        }
+        Block::Dense(matrix) => {
+            let Some(lower) = lower(k, matrix)? else { return Ok(Part::Refused) };
+            let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
+            let identity = Matrix::identity(matrix.rows(), 2)?;
+            let inverse = trsm_with(k.ctx, &lower, &identity, k.bits, &options)?.result;
+            let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+            let whole = syrk_with(k.ctx, &inverse, k.bits, &options)?.result;
+            Ok(Part::Primal { inverse: Block::Dense(whole.into_matrix()), lower_inverse: Some(inverse) })
+        }
+    }
+}
+
+fn dual(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
+    match block {
+        Block::Diagonal(diagonal) => match (0..diagonal.rows()).any(|row| diagonal.float(row, 0) <= 0) {
+            true => Ok(Part::Refused),
+            false => Ok(Part::Dual(None)),
+        },
+        Block::Dense(matrix) => Ok(lower(k, matrix)?.map_or(Part::Refused, |lower| Part::Dual(Some(lower)))),
+    }
+}
+
+/// Factors of all blocks, or the first block that is not positive definite.
+///
+/// # Errors
+/// Those of the library.
+pub fn factor(
+    workers: &Workers,
+    bits: u32,
+    cones: &[Cone],
+    point: &Point,
+) -> Result<std::result::Result<Vec<ConeFactors>, (usize, Side)>> {
+    let both = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]);
+    let tasks = both.collect::<Vec<_>>();
+    let cost = |&(at, side): &(usize, Side)| cones[at].shape.cost() * if side == Side::Primal { 6 } else { 1 };
+    let parts = workers.map(&tasks, cost, |ctx, &(at, side)| {
+        let k = Arithmetic { ctx, bits };
+        match side {
+            Side::Primal => primal(k, &point.primal[at]),
+            Side::Dual => dual(k, &point.dual[at]),
+        }
+    })?;
+    if let Some(at) = parts.iter().position(|part| matches!(part, Part::Refused)) {
+        return Ok(Err(tasks[at]));
+    }
+    let mut found = Vec::with_capacity(cones.len());
+    let mut parts = parts.into_iter();
+    while let (Some(Part::Primal { inverse, lower_inverse }), Some(Part::Dual(y_lower))) = (parts.next(), parts.next())
+    {
+        found.push(ConeFactors { x_inverse: inverse, x_lower_inverse: lower_inverse, y_lower });
+    }
+    Ok(Ok(found))
+}
+
+/// Whether all entries are 0.
+pub fn is_zero(matrix: &Matrix) -> bool {
+    matrix.parts().0.iter().all(|&head| head == 0)
+}
+
+/// The exponent above the largest magnitude; far below all others for 0.
+pub fn exponent(value: &Float) -> i64 {
+    value.get_exp().map_or(i64::MIN / 4, i64::from)
+}

@@ -1,0 +1,164 @@
+//! What an iteration and a run come to.
+
+use crate::iterate::point::Point;
+use rug::Float;
+use serde::Serialize;
+use std::fmt;
+
+/// Why a run ended. The texts are SDPB's, where it has such an end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Termination {
+    /// Both points are feasible, and the gap is below its threshold.
+    PrimalDualOptimal,
+    /// The primal point is feasible, and that was asked for.
+    PrimalFeasible,
+    /// The dual point is feasible, and that was asked for.
+    DualFeasible,
+    /// A primal step of 1 was taken.
+    PrimalFeasibleJumpDetected,
+    /// A dual step of 1 was taken.
+    DualFeasibleJumpDetected,
+    /// The complementarity exceeds its limit.
+    MaxComplementarityExceeded,
+    /// So many iterations were made.
+    MaxIterationsExceeded,
+    /// So much time has passed.
+    MaxRuntimeExceeded,
+    /// The primal step was smaller than allowed.
+    PrimalStepTooSmall,
+    /// The dual step was smaller than allowed.
+    DualStepTooSmall,
+    /// A dual ray shows that no primal point is feasible.
+    PrimalInfeasible,
+    /// A primal ray shows that no dual point is feasible.
+    DualInfeasible,
+    /// The equation for the direction is singular at this precision.
+    PrecisionTooLow,
+    /// Somebody asked to stop.
+    Stopped,
+}
+
+impl fmt::Display for Termination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Termination::PrimalDualOptimal => "found primal-dual optimal solution",
+            Termination::PrimalFeasible => "found primal feasible solution",
+            Termination::DualFeasible => "found dual feasible solution",
+            Termination::PrimalFeasibleJumpDetected => "primal feasible jump detected",
+            Termination::DualFeasibleJumpDetected => "dual feasible jump detected",
+            Termination::MaxComplementarityExceeded => "maxComplementarity exceeded",
+            Termination::MaxIterationsExceeded => "maxIterations exceeded",
+            Termination::MaxRuntimeExceeded => "maxRuntime exceeded",
+            Termination::PrimalStepTooSmall => "primal step too small",
+            Termination::DualStepTooSmall => "dual step too small",
+            Termination::PrimalInfeasible => "primal infeasible",
+            Termination::DualInfeasible => "dual infeasible",
+            Termination::PrecisionTooLow => "precision too low",
+            Termination::Stopped => "SIGTERM signal received",
+        })
+    }
+}
+
+/// How good a point is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Quality {
+    /// `f + c^T x`.
+    pub primal_objective: Float,
+    /// `f + C . Y + b^T y`.
+    pub dual_objective: Float,
+    /// `|p - d| / max(|p| + |d|, 1)`.
+    pub gap: Float,
+    /// The largest entry of `A(x) - C - X`.
+    pub primal_matrix_error: Float,
+    /// The largest entry of `b - B^T x`.
+    pub primal_free_error: Float,
+    /// The largest entry of `c - A*(Y) - B y`.
+    pub dual_error: Float,
+}
+
+impl Quality {
+    /// The larger of both primal errors.
+    pub fn primal_error(&self) -> &Float {
+        if self.primal_free_error > self.primal_matrix_error {
+            &self.primal_free_error
+        } else {
+            &self.primal_matrix_error
+        }
+    }
+}
+
+/// One iteration: the point at which it began, and its step.
+#[derive(Clone, Debug)]
+pub struct Iteration {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Seconds since the run began, and of this iteration alone.
+    pub seconds: (f64, f64),
+    /// Bits at which it was made.
+    pub precision_bits: u32,
+    /// `Tr(X Y)` over the number of rows.
+    pub mu: Float,
+    /// The point before the step.
+    pub quality: Quality,
+    /// The step of x and X.
+    pub primal_step: Float,
+    /// The step of y and Y.
+    pub dual_step: Float,
+    /// The centring parameter of the corrector.
+    pub beta: Float,
+}
+
+/// Where a run stands between two iterations.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The point.
+    pub point: Point,
+    /// Iterations made.
+    pub iterations: u64,
+    /// The last primal and dual steps; 0 before the first.
+    pub steps: (Float, Float),
+}
+
+/// Seconds that the parts of all iterations took together.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub struct PhaseSeconds {
+    /// Objectives and residuals.
+    pub residuals: f64,
+    /// The Schur complement, its factor, and the matrix Q with its.
+    pub schur: f64,
+    /// Directions of the predictor.
+    pub predictor: f64,
+    /// Directions of the corrector.
+    pub corrector: f64,
+    /// Eigenvalues for the step lengths.
+    pub step_length: f64,
+    /// The next point, factors and inverses of its blocks.
+    pub factors: f64,
+}
+
+/// The end of a run.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// Why it ended.
+    pub termination: Termination,
+    /// The last point.
+    pub point: Point,
+    /// How good it is.
+    pub quality: Quality,
+    /// Iterations that were made, those before a restart included.
+    pub iterations: u64,
+    /// Seconds of this run.
+    pub seconds: f64,
+    /// What they were spent on.
+    pub phases: PhaseSeconds,
+    /// What there is to say about the end, where there is more than its name.
+    pub remark: Option<String>,
+}
+
+impl Solution {
+    /// The state from which another run can go on.
+    pub fn state(&self) -> State {
+        State { point: self.point.clone(), iterations: self.iterations, steps: (Float::new(64), Float::new(64)) }
+    }
+}

@@ -1,0 +1,103 @@
+//! The iterate: x, X, y, Y; also the direction in which it moves.
+
+use crate::block::{Block, Shape};
+use crate::numbers::{Arithmetic, rounded};
+use crate::options::SolverOptions;
+use crate::problem::Problem;
+use rug::Float;
+use sunzi::{Matrix, Result};
+
+/// Where a block stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cone {
+    /// Its group.
+    pub group: usize,
+    /// Its number in the group.
+    pub number: usize,
+    /// Kind and order.
+    pub shape: Shape,
+}
+
+/// All blocks of a program, group by group.
+pub fn cones(problem: &Problem) -> Vec<Cone> {
+    let of_group = |(group, shapes): (usize, Vec<Shape>)| {
+        shapes.into_iter().enumerate().map(move |(number, shape)| Cone { group, number, shape })
+    };
+    let groups = problem.groups.iter().map(|group| group.constraints.shapes()).enumerate();
+    groups.flat_map(of_group).collect()
+}
+
+/// x, X, y, Y, or a direction of them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Point {
+    /// x, a column for each group.
+    pub x: Vec<Matrix>,
+    /// X, block by block.
+    pub primal: Vec<Block>,
+    /// y, a column.
+    pub y: Matrix,
+    /// Y, block by block.
+    pub dual: Vec<Block>,
+}
+
+impl Point {
+    /// Multiples of the identity, and zeros.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::zeros`].
+    pub fn initial(problem: &Problem, options: &SolverOptions, bits: u32) -> Result<Point> {
+        let cones = cones(problem);
+        let blocks = |scale: &Float| -> Result<Vec<Block>> {
+            cones.iter().map(|cone| Block::scaled_identity(cone.shape, scale, bits)).collect()
+        };
+        let x = problem.groups.iter().map(|group| Matrix::zeros(group.constraints.variables(), 1, bits));
+        Ok(Point {
+            x: x.collect::<Result<_>>()?,
+            primal: blocks(&options.initial_matrix_scale_primal)?,
+            y: Matrix::zeros(problem.free_variables(), 1, bits)?,
+            dual: blocks(&options.initial_matrix_scale_dual)?,
+        })
+    }
+
+    /// The point rounded to `bits`.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    pub fn rounded(self, bits: u32) -> Result<Point> {
+        Ok(Point {
+            x: self.x.into_iter().map(|x| rounded(x, bits)).collect::<Result<_>>()?,
+            primal: self.primal.into_iter().map(|block| block.rounded(bits)).collect::<Result<_>>()?,
+            y: rounded(self.y, bits)?,
+            dual: self.dual.into_iter().map(|block| block.rounded(bits)).collect::<Result<_>>()?,
+        })
+    }
+
+    /// `self + primal_step (dx, dX) + dual_step (dy, dY)`.
+    ///
+    /// # Errors
+    /// Those of [`sunzi::axpy`].
+    pub fn moved(&self, k: Arithmetic<'_>, direction: &Point, steps: (&Float, &Float)) -> Result<Point> {
+        let blocks = |from: &[Block], by: &[Block], step: &Float| {
+            from.iter().zip(by).map(|(block, by)| block.plus(k, step, by)).collect::<Result<Vec<_>>>()
+        };
+        let x = self.x.iter().zip(&direction.x).map(|(x, dx)| k.sum(steps.0, dx, x));
+        Ok(Point {
+            x: x.collect::<Result<_>>()?,
+            primal: blocks(&self.primal, &direction.primal, steps.0)?,
+            y: k.sum(steps.1, &direction.y, &self.y)?,
+            dual: blocks(&self.dual, &direction.dual, steps.1)?,
+        })
+    }
+
+    /// `Tr(X Y)`.
+    ///
+    /// # Errors
+    /// Those of [`sunzi::dot`].
+    pub fn complementarity(&self, k: Arithmetic<'_>, other: &Point) -> Result<Float> {
+        let mut sum = Float::new(k.bits);
+        for (primal, dual) in self.primal.iter().zip(&other.dual) {
+            sum += primal.inner(k, dual)?;
+        }
+        Ok(sum)
+    }
+}

@@ -1,0 +1,49 @@
+//! Semidefinite programs at 100 to 5000 bits, on the products and factorisations of `sunzi`.
+//!
+//! [`read_problem`] reads SDPB's directories and SDPA's sparse files into a [`Problem`]; a [`Solver`] takes it from
+//! [`State`] to [`State`], by a primal-dual predictor-corrector method with SDPB's options ([`SolverOptions`]), until it
+//! has a [`Solution`]; [`output`] writes the files of both programs; [`save_checkpoint`] keeps a state. The manual is
+//! docs/SDP.md, the design docs/decisions/054-a-solver-on-the-public-api.md.
+//!
+//! ```
+//! use sunzi::Context;
+//! use sunzi_sdp::{Control, Solver, SolverOptions, Termination, read_problem};
+//! let folder = tempfile::tempdir().unwrap();
+//! let path = folder.path().join("least.dat-s");
+//! std::fs::write(&path, "1\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n").unwrap(); // the largest eigenvalue, 1
+//! let problem = read_problem(&path, 200)?;
+//! let solver = Solver::new(Context::new()?, &problem, SolverOptions::new(problem.form))?;
+//! let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+//! assert_eq!(solution.termination, Termination::PrimalDualOptimal);
+//! assert!((solution.quality.primal_objective - 1u32).abs() < 1e-29);
+//! # Ok::<(), sunzi::Error>(())
+//! ```
+//!
+//! Promise: the bits of a solution depend on the program, the options and the precision, not on threads.
+//! Knows: the public API of the library. Does not know: the command line.
+#![forbid(unsafe_code)]
+
+pub mod block;
+mod checkpoint;
+mod iterate;
+mod numbers;
+mod options;
+pub mod output;
+mod problem;
+mod read;
+mod workers;
+
+pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
+pub use iterate::{
+    Cone, Control, Iteration, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones,
+};
+pub use options::SolverOptions;
+pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
+pub use read::read_problem;
+
+/// Runs the example of the page as a test.
+#[cfg(doctest)]
+mod page {
+    #[doc = include_str!("../../docs/SDP.md")]
+    struct Page;
+}

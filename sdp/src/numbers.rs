@@ -1,0 +1,125 @@
+//! Whole matrices as vectors: sums, inner products, sizes, other precisions.
+//!
+//! Every sum has one order, so no result depends on threads. Does not know: programs, blocks.
+
+use rug::Float;
+use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, Result, axpy, dot};
+
+/// A context, and the bits to which all is rounded.
+#[derive(Clone, Copy)]
+pub struct Arithmetic<'c> {
+    /// What the library's calls run in.
+    pub ctx: &'c Context,
+    /// Precision of every result.
+    pub bits: u32,
+}
+
+/// The options of every product but that of Q: each entry is right beside its own terms.
+pub fn entrywise<'a>() -> GemmOptions<'a> {
+    GemmOptions::new().accuracy(Accuracy::Entrywise)
+}
+
+/// All entries, column by column, as one column.
+///
+/// # Errors
+/// Those of [`MatrixView::from_parts`].
+pub fn flat(matrix: &Matrix) -> Result<MatrixView<'_>> {
+    let count = matrix.rows() * matrix.cols();
+    MatrixView::from_parts(matrix.parts(), (count, 1), count, matrix.precision_bits())
+}
+
+/// The matrix rounded to `bits`; itself where it has them.
+///
+/// # Errors
+/// Those of [`Matrix::from_fn`].
+pub fn rounded(matrix: Matrix, bits: u32) -> Result<Matrix> {
+    if matrix.precision_bits() == bits {
+        return Ok(matrix);
+    }
+    Matrix::from_fn(matrix.rows(), matrix.cols(), bits, |row, col| matrix.float(row, col))
+}
+
+/// The largest magnitude among the entries; 0 for an empty matrix.
+pub fn largest(matrix: &Matrix) -> Float {
+    let heads = matrix.parts().0;
+    let top = heads.iter().map(|&head| Head(head)).filter(|head| !head.is_zero()).map(Head::exponent).max();
+    let mut found = Float::new(matrix.precision_bits());
+    let Some(top) = top else { return found };
+    for (at, head) in heads.iter().map(|&head| Head(head)).enumerate() {
+        if !head.is_zero() && head.exponent() == top {
+            let size = matrix.float(at % matrix.rows(), at / matrix.rows()).abs();
+            if size > found {
+                found = size;
+            }
+        }
+    }
+    found
+}
+
+/// The column of `entry(index)`.
+///
+/// # Errors
+/// Those of [`Matrix::from_fn`].
+pub fn column(rows: usize, bits: u32, mut entry: impl FnMut(usize) -> Float) -> Result<Matrix> {
+    Matrix::from_fn(rows, 1, bits, |row, _| entry(row))
+}
+
+impl Arithmetic<'_> {
+    /// `alpha x + y`, rounded once.
+    ///
+    /// # Errors
+    /// Those of [`axpy`].
+    pub fn sum(&self, alpha: &Float, x: &Matrix, y: &Matrix) -> Result<Matrix> {
+        let sum = axpy(self.ctx, alpha, flat(x)?, flat(y)?, self.bits)?;
+        reshaped(sum, x.rows(), x.cols())
+    }
+
+    /// `x - y`, rounded once.
+    ///
+    /// # Errors
+    /// Those of [`axpy`].
+    pub fn difference(&self, x: &Matrix, y: &Matrix) -> Result<Matrix> {
+        self.sum(&Float::with_val(2, -1), y, x)
+    }
+
+    /// The sum of the products of entries.
+    ///
+    /// # Errors
+    /// Those of [`dot`].
+    pub fn inner(&self, x: &Matrix, y: &Matrix) -> Result<Float> {
+        dot(self.ctx, flat(x)?, flat(y)?, self.bits)
+    }
+}
+
+/// A column as a matrix of `rows` rows.
+fn reshaped(column: Matrix, rows: usize, cols: usize) -> Result<Matrix> {
+    if cols == 1 {
+        return Ok(column);
+    }
+    let mut whole = Matrix::zeros(rows, cols, column.precision_bits())?;
+    let (heads, limbs) = column.parts();
+    let (all_heads, all_limbs) = whole.parts_mut();
+    all_heads.copy_from_slice(heads);
+    all_limbs.copy_from_slice(limbs);
+    Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_sizes_are_those_of_single_entries() -> Result<()> {
+        let ctx = Context::builder().threads(1).build()?;
+        let k = Arithmetic { ctx: &ctx, bits: 128 };
+        let x = Matrix::from_f64s(2, 2, 128, &[1.0, -7.5, 2.0, 3.0])?;
+        let y = Matrix::from_f64s(2, 2, 128, &[0.5, 1.0, -1.0, 0.0])?;
+        assert_eq!(k.sum(&Float::with_val(8, 2), &x, &y)?.view().to_f64s(), [2.5, -14.0, 3.0, 6.0]);
+        assert_eq!(k.difference(&x, &y)?.view().to_f64s(), [0.5, -8.5, 3.0, 3.0]);
+        assert_eq!(k.inner(&x, &y)?, -9);
+        assert_eq!(largest(&x), 7.5);
+        assert_eq!(largest(&Matrix::zeros(0, 3, 64)?), 0);
+        assert_eq!(rounded(x, 2)?.view().to_f64s(), [1.0, -8.0, 2.0, 3.0]);
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! The choices of a run, with SDPB's names and defaults.
+//!
+//! Source: SDPB, `src/sdp_solve/Solver_Parameters`; for SDPA's files the defaults of SDPA-GMP's `param.sdpa`.
+
+use crate::problem::Form;
+use rug::Float;
+
+/// Bits of numbers that are given as decimals.
+const BITS: u32 = 256;
+
+/// What decides how a run goes and when it ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolverOptions {
+    /// Ends where a primal feasible point is found.
+    pub find_primal_feasible: bool,
+    /// Ends where a dual feasible point is found.
+    pub find_dual_feasible: bool,
+    /// Ends after a primal step of 1.
+    pub detect_primal_feasible_jump: bool,
+    /// Ends after a dual step of 1.
+    pub detect_dual_feasible_jump: bool,
+    /// Iterations at most.
+    pub max_iterations: u64,
+    /// Seconds at most.
+    pub max_runtime: u64,
+    /// The gap at which a feasible point counts as optimal.
+    pub duality_gap_threshold: Float,
+    /// Errors below it are those of a primal feasible point.
+    pub primal_error_threshold: Float,
+    /// Errors below it are those of a dual feasible point.
+    pub dual_error_threshold: Float,
+    /// X begins as this multiple of the identity.
+    pub initial_matrix_scale_primal: Float,
+    /// Y begins as this multiple of the identity.
+    pub initial_matrix_scale_dual: Float,
+    /// The least factor by which the complementarity is to shrink at feasible points.
+    pub feasible_centering_parameter: Float,
+    /// The same at other points.
+    pub infeasible_centering_parameter: Float,
+    /// The part of the way to the boundary that a step takes.
+    pub step_length_reduction: Float,
+    /// Ends where a primal step is smaller.
+    pub min_primal_step: Float,
+    /// Ends where a dual step is smaller.
+    pub min_dual_step: Float,
+    /// Ends where the complementarity exceeds it.
+    pub max_complementarity: Float,
+    /// Ends where a ray proves to this error that there is no feasible point: 0 never does.
+    pub infeasibility_threshold: Float,
+}
+
+fn decimal(text: &str) -> Float {
+    Float::with_val(BITS, Float::parse(text).expect("a decimal"))
+}
+
+impl SolverOptions {
+    /// The defaults for programs of this form.
+    pub fn new(form: Form) -> SolverOptions {
+        let sdpa = form == Form::Sdpa;
+        let scale = decimal(if sdpa { "1e4" } else { "1e20" });
+        SolverOptions {
+            find_primal_feasible: false,
+            find_dual_feasible: false,
+            detect_primal_feasible_jump: false,
+            detect_dual_feasible_jump: false,
+            max_iterations: 500,
+            max_runtime: u64::MAX,
+            duality_gap_threshold: decimal("1e-30"),
+            primal_error_threshold: decimal("1e-30"),
+            dual_error_threshold: decimal("1e-30"),
+            initial_matrix_scale_primal: scale.clone(),
+            initial_matrix_scale_dual: scale,
+            feasible_centering_parameter: decimal("0.1"),
+            infeasible_centering_parameter: decimal("0.3"),
+            step_length_reduction: decimal(if sdpa { "0.9" } else { "0.7" }),
+            min_primal_step: Float::new(BITS),
+            min_dual_step: Float::new(BITS),
+            max_complementarity: decimal("1e100"),
+            infeasibility_threshold: if sdpa { decimal("1e-20") } else { Float::new(BITS) },
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! What a run leaves behind: SDPB's files, SDPA's result file, the table of iterations.
+//!
+//! Every file is complete or absent. Does not know: how anything was computed.
+
+mod iterations;
+mod sdpa;
+mod sdpb;
+mod table;
+mod text;
+
+pub use iterations::iterations_json;
+pub use sdpa::{phase, sdpa_result};
+pub use sdpb::{WriteSolution, write_solution};
+pub use table::{TABLE_HEADER, table_row};
+pub use text::decimal;
+
+use std::io::Write;
+use std::path::Path;
+use sunzi::io::write_atomically;
+use sunzi::{Error, Result};
+
+/// Writes a text file, which appears complete or not at all.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    let fail = |source| Error::Io { path: path.to_path_buf(), action: "write", source };
+    write_atomically(path, |mut file| file.write_all(text.as_bytes()).map_err(fail))
+}

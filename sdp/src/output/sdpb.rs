@@ -1,0 +1,186 @@
+//! SDPB's output directory: `out.txt`, `x_j.txt`, `y.txt`, `z.txt`, `X_matrix_i.txt`, `Y_matrix_i.txt`,
+//! `c_minus_By/c_minus_By.json`. The names of matrices count even and odd blocks; those of SDPA's programs all blocks.
+
+use super::text::matrix;
+use super::{decimal, write_text};
+use crate::block::Block;
+use crate::iterate::{Solution, cones};
+use crate::problem::{Constraints, Form, Problem};
+use rug::Float;
+use std::path::Path;
+use sunzi::{Context, Error, GemvOptions, Matrix, Result, dot, gemv_with};
+
+/// Which parts of the solution are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteSolution {
+    /// `x_j.txt`.
+    pub x: bool,
+    /// `y.txt`.
+    pub y: bool,
+    /// `z.txt`, for which the program needs a normalization.
+    pub z: bool,
+    /// `X_matrix_i.txt`.
+    pub primal: bool,
+    /// `Y_matrix_i.txt`.
+    pub dual: bool,
+}
+
+impl WriteSolution {
+    /// Reads SDPB's list: x, y, z, X, Y with commas or blanks between them.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the word that is none of these.
+    pub fn parse(list: &str) -> Result<WriteSolution> {
+        let mut found = WriteSolution::default();
+        for word in list.split([',', ' ']).filter(|word| !word.is_empty()) {
+            *match word {
+                "x" => &mut found.x,
+                "y" => &mut found.y,
+                "z" => &mut found.z,
+                "X" => &mut found.primal,
+                "Y" => &mut found.dual,
+                _ => {
+                    return Err(Error::InvalidArgument(format!(
+                        "writeSolution is a list of x, y, z, X and Y with commas, and '{word}' is none of them"
+                    )));
+                }
+            } = true;
+        }
+        Ok(found)
+    }
+}
+
+/// The text of `out.txt`.
+fn out_txt(solution: &Solution) -> String {
+    let quality = &solution.quality;
+    format!(
+        "terminateReason = \"{}\";\nprimalObjective = {};\ndualObjective   = {};\ndualityGap      = {};\n\
+         primalError     = {};\ndualError       = {};\nSolver runtime  = {};\n",
+        solution.termination,
+        decimal(&quality.primal_objective),
+        decimal(&quality.dual_objective),
+        decimal(&quality.gap),
+        decimal(quality.primal_error()),
+        decimal(&quality.dual_error),
+        solution.seconds as u64,
+    )
+}
+
+/// z with `n . z = 1` for the normalization `n`: y with an entry put in where `n` is largest.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where there is no normalization, or one of another length.
+fn z_of(problem: &Problem, y: &Matrix) -> Result<Matrix> {
+    let Some(n) = &problem.normalization else {
+        return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
+    };
+    if n.rows() != y.rows() + 1 {
+        let (found, wanted) = (n.rows(), y.rows() + 1);
+        return Err(Error::InvalidArgument(format!(
+            "normalization.json has {found} numbers, and should have {wanted}"
+        )));
+    }
+    let size = |row: usize| n.float(row, 0).abs();
+    let at = (1..n.rows()).fold(0, |best, row| if size(row) > size(best) { row } else { best });
+    if n.float(at, 0) == 0 {
+        return Err(Error::InvalidArgument("all numbers of normalization.json are 0".into()));
+    }
+    let bits = y.precision_bits();
+    let ctx = Context::builder().threads(1).build()?;
+    let place = |row: usize| match row {
+        row if row < at => y.float(row, 0),
+        row if row > at => y.float(row - 1, 0),
+        _ => Float::new(bits),
+    };
+    let mut z = Matrix::from_fn(n.rows(), 1, bits, |row, _| place(row))?;
+    let rest = Float::with_val(bits, 1) - dot(&ctx, n, &z, bits)?;
+    z.set_float(at, 0, &(rest / n.float(at, 0)))?;
+    Ok(z)
+}
+
+/// `{"c_minus_By": [[...], ...]}`.
+fn c_minus_by(problem: &Problem, y: &Matrix) -> Result<String> {
+    let (ctx, bits) = (Context::builder().threads(1).build()?, problem.precision_bits);
+    let minus = Float::with_val(2, -1);
+    let list = problem.groups.iter().map(|group| {
+        let rest = match y.rows() {
+            0 => group.costs.clone(),
+            _ => {
+                let options = GemvOptions::new().alpha(&minus).accumulate(group.costs.view());
+                gemv_with(&ctx, &group.free, y, bits, &options)?.result
+            }
+        };
+        let numbers = (0..rest.rows()).map(|row| format!("\"{}\"", decimal(&rest.float(row, 0))));
+        Ok(format!("[{}]", numbers.collect::<Vec<_>>().join(",")))
+    });
+    Ok(format!("{{\"c_minus_By\":[{}]}}\n", list.collect::<Result<Vec<_>>>()?.join(",")))
+}
+
+fn block_text(block: &Block) -> Result<String> {
+    Ok(match block {
+        Block::Dense(whole) => matrix(whole),
+        Block::Diagonal(diagonal) => matrix(diagonal),
+    })
+}
+
+/// The number in the name of each block.
+fn block_numbers(problem: &Problem) -> Vec<usize> {
+    let number = |(at, cone): (usize, crate::iterate::Cone)| match &problem.groups[cone.group].constraints {
+        Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
+        Constraints::Sparse(_) => at,
+    };
+    cones(problem).into_iter().enumerate().map(number).collect()
+}
+
+/// Writes a solution into `folder`, which is made where it is missing; `out.txt` last.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::InvalidArgument`] where z is asked for and there is no normalization.
+pub fn write_solution(folder: &Path, problem: &Problem, solution: &Solution, parts: WriteSolution) -> Result<()> {
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| Error::Io { path, action: "create", source }
+    };
+    std::fs::create_dir_all(folder).map_err(io(folder))?;
+    let point = &solution.point;
+    if parts.y {
+        write_text(&folder.join("y.txt"), &matrix(&point.y))?;
+    }
+    if parts.z {
+        write_text(&folder.join("z.txt"), &matrix(&z_of(problem, &point.y)?))?;
+    }
+    if parts.x {
+        for (group, x) in point.x.iter().enumerate() {
+            write_text(&folder.join(format!("x_{group}.txt")), &matrix(x))?;
+        }
+    }
+    for (at, number) in block_numbers(problem).into_iter().enumerate() {
+        if parts.primal {
+            write_text(&folder.join(format!("X_matrix_{number}.txt")), &block_text(&point.primal[at])?)?;
+        }
+        if parts.dual {
+            write_text(&folder.join(format!("Y_matrix_{number}.txt")), &block_text(&point.dual[at])?)?;
+        }
+    }
+    if problem.form == Form::Sdpb {
+        let inner = folder.join("c_minus_By");
+        std::fs::create_dir_all(&inner).map_err(io(&inner))?;
+        write_text(&inner.join("c_minus_By.json"), &c_minus_by(problem, &point.y)?)?;
+    }
+    write_text(&folder.join("out.txt"), &out_txt(solution))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_parts_are_read() {
+        let parse = |text: &str| WriteSolution::parse(text);
+        assert_eq!(parse("x,y").unwrap(), WriteSolution { x: true, y: true, ..WriteSolution::default() });
+        assert_eq!(parse("").unwrap(), WriteSolution::default());
+        let all = WriteSolution { x: true, y: true, z: true, primal: true, dual: true };
+        assert_eq!(parse("z X, Y,x,y").unwrap(), all);
+        assert!(parse("x,w").unwrap_err().to_string().contains("'w'"));
+    }
+}

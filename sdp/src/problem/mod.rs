@@ -1,0 +1,215 @@
+//! A semidefinite program, the same type for all forms of input.
+//!
+//! `min f + c^T x` subject to `X = sum_p x_p A_p - C >= 0`, `B^T x = b`, and its dual
+//! `max f + C . Y + b^T y` subject to `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Variables x come in groups: matrices of
+//! two groups share no block, so the Schur complement is one matrix for each group, and only y joins them.
+//! SDPB's programs have `C = 0` and a group for each block of theirs; SDPA's have no y and one group.
+//! Does not know: files, iterations.
+
+mod sampled;
+mod sparse;
+mod sparse_schur;
+
+pub use sampled::Sampled;
+pub use sparse::{Entry, Sparse, SparseCone};
+
+use crate::block::{Block, Shape};
+use crate::numbers::Arithmetic;
+use crate::workers::Workers;
+use rug::Float;
+use sunzi::{Error, Matrix, Result};
+
+/// Where a program comes from, and so whose defaults and files belong to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A polynomial matrix program in SDPB's form.
+    Sdpb,
+    /// SDPA's standard form.
+    Sdpa,
+}
+
+/// A program; see the module.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Whose files it comes from.
+    pub form: Form,
+    /// Precision of all numbers.
+    pub precision_bits: u32,
+    /// `f`.
+    pub constant: Float,
+    /// `b`, a column.
+    pub objective: Matrix,
+    /// The variables x and their matrices.
+    pub groups: Vec<Group>,
+    /// SDPB's normalization, from which z is made of y.
+    pub normalization: Option<Matrix>,
+}
+
+/// Variables that share blocks.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// `c`, a column.
+    pub costs: Matrix,
+    /// `B`: a row for each variable.
+    pub free: Matrix,
+    /// The matrices `A_p`, and `C`.
+    pub constraints: Constraints,
+}
+
+/// The matrices of a group.
+#[derive(Clone, Debug)]
+pub enum Constraints {
+    /// Polynomial matrices at sample points.
+    Sampled(Sampled),
+    /// Few entries each.
+    Sparse(Sparse),
+}
+
+/// What the Schur complement is made of in one block: see [`Constraints::schur`].
+pub struct SchurOperand<'a> {
+    /// `X^-1`.
+    pub x_inverse: &'a Block,
+    /// `L_X^-1`, of a dense block.
+    pub x_lower_inverse: Option<&'a Matrix>,
+    /// `Y`.
+    pub y: &'a Block,
+    /// `L_Y`, of a dense block.
+    pub y_lower: Option<&'a Matrix>,
+}
+
+/// A part of the Schur complement: the lower triangle for the variables that have entries in a block.
+pub struct SchurPart<'a> {
+    /// Their numbers, rising; `None` for all of the group.
+    pub active: Option<&'a [usize]>,
+    /// One row and column for each of them.
+    pub matrix: Matrix,
+}
+
+impl Constraints {
+    /// Variables of the group.
+    pub fn variables(&self) -> usize {
+        match self {
+            Constraints::Sampled(sampled) => sampled.variables(),
+            Constraints::Sparse(sparse) => sparse.variables,
+        }
+    }
+
+    /// Kinds and orders of the blocks.
+    pub fn shapes(&self) -> Vec<Shape> {
+        match self {
+            Constraints::Sampled(sampled) => sampled.shapes(),
+            Constraints::Sparse(sparse) => sparse.cones.iter().map(|cone| cone.shape).collect(),
+        }
+    }
+
+    /// Block `cone` of `sum_p x_p A_p`.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
+        match self {
+            Constraints::Sampled(sampled) => sampled.weighted_sum(k, cone, x),
+            Constraints::Sparse(sparse) => sparse.cones[cone].weighted_sum(k, x),
+        }
+    }
+
+    /// Block `cone` of `M - C`.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::set_float`].
+    pub fn less_constant(&self, cone: usize, block: Block) -> Result<Block> {
+        match self {
+            Constraints::Sampled(_) => Ok(block),
+            Constraints::Sparse(sparse) => sparse.cones[cone].less_constant(block),
+        }
+    }
+
+    /// `C . M` for one block.
+    pub fn constant_pairing(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Float {
+        match self {
+            Constraints::Sampled(_) => Float::new(k.bits),
+            Constraints::Sparse(sparse) => sparse.cones[cone].constant_pairing(k, block),
+        }
+    }
+
+    /// `A_p . M` for one block, of the variables that have entries there (all, where the list is absent).
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn pairings(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<(Option<&[usize]>, Vec<Float>)> {
+        match self {
+            Constraints::Sampled(sampled) => Ok((None, sampled.pairings(k, cone, block)?)),
+            Constraints::Sparse(sparse) => {
+                let cone = &sparse.cones[cone];
+                Ok((Some(&cone.active), cone.pairings(k, block)))
+            }
+        }
+    }
+
+    /// The part of `S_pq = Tr(A_p X^-1 A_q Y)` that one block brings.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn schur(
+        &self,
+        workers: &Workers,
+        k: Arithmetic<'_>,
+        cone: usize,
+        operand: &SchurOperand<'_>,
+    ) -> Result<SchurPart<'_>> {
+        match self {
+            Constraints::Sampled(sampled) => Ok(SchurPart { active: None, matrix: sampled.schur(k, cone, operand)? }),
+            Constraints::Sparse(sparse) => {
+                let cone = &sparse.cones[cone];
+                let matrix = sparse_schur::schur(workers, k, cone, operand)?;
+                let is_all = cone.active.len() == sparse.variables;
+                Ok(SchurPart { active: (!is_all).then_some(&cone.active), matrix })
+            }
+        }
+    }
+}
+
+impl Problem {
+    /// Number of free variables y.
+    pub fn free_variables(&self) -> usize {
+        self.objective.rows()
+    }
+
+    /// Number of variables x.
+    pub fn variables(&self) -> usize {
+        self.groups.iter().map(|group| group.constraints.variables()).sum()
+    }
+
+    /// Rows of all blocks together.
+    pub fn total_rows(&self) -> usize {
+        let shapes = self.groups.iter().flat_map(|group| group.constraints.shapes());
+        shapes.map(Shape::order).sum()
+    }
+
+    /// Checks that all shapes fit.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the group, counted from 0, and the numbers.
+    pub fn check(&self) -> Result<()> {
+        let free = self.free_variables();
+        if self.total_rows() == 0 {
+            return Err(Error::InvalidArgument("the program has no rows: there is nothing to solve".into()));
+        }
+        for (number, Group { costs, free: b, constraints }) in self.groups.iter().enumerate() {
+            let variables = constraints.variables();
+            if (costs.rows(), costs.cols()) != (variables, 1) {
+                let (rows, cols) = (costs.rows(), costs.cols());
+                return Err(Error::InvalidArgument(format!(
+                    "block {number}: c is {rows} x {cols}, and there are {variables} variables"
+                )));
+            }
+            if (b.rows(), b.cols()) != (variables, free) {
+                let (rows, cols) = (b.rows(), b.cols());
+                return Err(Error::InvalidArgument(format!(
+                    "block {number}: B is {rows} x {cols}, and should be {variables} x {free}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

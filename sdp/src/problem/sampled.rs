@@ -1,0 +1,308 @@
+//! The matrices of a polynomial matrix program at sample points: SDPB's blocks.
+//!
+//! Variable `(r, s <= ... , k)`, with `s >= r`, has index `(s (s + 1) / 2 + r) D + k`, and
+//! `A = E^{rs} (x) v_k v_k^T` in the even and in the odd block, where `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2` and `v_k`
+//! is column `k` of the basis. Source: SDPB (`src/sdp_solve/SDP.hxx`); arXiv:1502.02033, section 3.
+
+use super::SchurOperand;
+use crate::block::{Block, Shape};
+use crate::numbers::{Arithmetic, entrywise};
+use rug::{Assign, Float};
+use sunzi::{Accuracy, Error, Matrix, MatrixView, Result, SymmetricMatrix, Uplo};
+use sunzi::{SyrkOptions, dot, gemm_into, gemm_with, syrk_with};
+
+/// Polynomial matrices of one block.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// Rows of the polynomial matrix.
+    dim: usize,
+    /// Sample points.
+    points: usize,
+    /// The bases, even and odd, a column for each point; those without rows are left out.
+    bases: Vec<Matrix>,
+    /// Which of the two bases each is: 0 even, 1 odd.
+    parities: Vec<usize>,
+}
+
+/// Where the variables of `(r, s)` begin, divided by the number of points, for `r <= s`.
+fn pair_index(r: usize, s: usize) -> usize {
+    s * (s + 1) / 2 + r
+}
+
+impl Sampled {
+    /// The block of a `dim x dim` polynomial matrix at `points` points.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where a basis has other shapes than SDPB's.
+    pub fn new(dim: usize, points: usize, bases: [Matrix; 2]) -> Result<Sampled> {
+        if dim == 0 || points == 0 {
+            return Err(Error::InvalidArgument(format!("a block of dim {dim} at {points} points is empty")));
+        }
+        for (name, basis) in ["bilinear_bases_even", "bilinear_bases_odd"].iter().zip(&bases) {
+            if basis.rows() > 0 && basis.cols() != points {
+                let (rows, cols) = (basis.rows(), basis.cols());
+                return Err(Error::InvalidArgument(format!(
+                    "{name} is {rows} x {cols}, and there are {points} points"
+                )));
+            }
+        }
+        let present = (0..2).filter(|&parity| bases[parity].rows() > 0);
+        let parities = present.collect::<Vec<_>>();
+        if parities.is_empty() {
+            return Err(Error::InvalidArgument("both bases are empty".into()));
+        }
+        let bases = bases.into_iter().filter(|basis| basis.rows() > 0).collect();
+        Ok(Sampled { dim, points, bases, parities })
+    }
+
+    /// Rows of the polynomial matrix.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Sample points.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// Which bases are there: 0 is the even one.
+    pub fn parities(&self) -> &[usize] {
+        &self.parities
+    }
+
+    /// The basis of a block.
+    pub fn basis(&self, cone: usize) -> &Matrix {
+        &self.bases[cone]
+    }
+
+    /// Variables.
+    pub fn variables(&self) -> usize {
+        self.points * self.dim * (self.dim + 1) / 2
+    }
+
+    /// Orders of the blocks.
+    pub fn shapes(&self) -> Vec<Shape> {
+        self.bases.iter().map(|basis| Shape::Dense(self.dim * basis.rows())).collect()
+    }
+
+    /// All `(r, s)` with `r <= s`, in the order of the variables.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.dim).flat_map(|s| (0..=s).map(move |r| (r, s)))
+    }
+
+    /// Block `(r, s)` is `q diag(x^{rs}) q^T`, and half of that where `r` and `s` differ.
+    ///
+    /// # Errors
+    /// Those of [`gemm_with`].
+    pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
+        let basis = &self.bases[cone];
+        let (order, points) = (basis.rows(), self.points);
+        let mut whole = Matrix::zeros(self.dim * order, self.dim * order, k.bits)?;
+        for (r, s) in self.pairs() {
+            let first = pair_index(r, s) * points;
+            let mut product = Float::new(k.bits);
+            let scaled = Matrix::from_fn(order, points, k.bits, |row, point| {
+                product.assign(&basis.float(row, point) * &x.float(first + point, 0));
+                product.clone()
+            })?;
+            // One triangle counts: the other one may differ in its last bits.
+            let share = Float::with_val(2, if r == s { 1.0 } else { 0.5 });
+            let part = gemm_with(k.ctx, &scaled, basis.transposed(), k.bits, &entrywise().alpha(&share))?.result;
+            let part = SymmetricMatrix::from_triangle(part, Uplo::Lower)?;
+            if self.dim == 1 {
+                return Ok(Block::Dense(part.into_matrix()));
+            }
+            for (row, col) in [(r, s), (s, r)] {
+                let place = (row * order..(row + 1) * order, col * order..(col + 1) * order);
+                whole.view_mut().block(place.0, place.1)?.copy_from(&part);
+            }
+        }
+        Ok(Block::Dense(whole))
+    }
+
+    /// `v_k^T M^{rs} v_k` for all variables.
+    ///
+    /// # Errors
+    /// Those of [`gemm_with`].
+    pub fn pairings(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<Vec<Float>> {
+        let basis = &self.bases[cone];
+        let (order, matrix) = (basis.rows(), block.stored());
+        let mut found = Vec::with_capacity(self.variables());
+        for (r, s) in self.pairs() {
+            let part = matrix.view().block(r * order..(r + 1) * order, s * order..(s + 1) * order)?;
+            let image = gemm_with(k.ctx, part, basis, k.bits, &entrywise())?.result;
+            for point in 0..self.points {
+                let column = |m: &Matrix| -> Result<Float> {
+                    let (left, right) = (m.view(), basis.view());
+                    let at = point..point + 1;
+                    dot(k.ctx, left.block(0..order, at.clone())?, right.block(0..order, at)?, k.bits)
+                };
+                found.push(column(&image)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// `T (I (x) q)` for the triangular matrix of one block.
+    fn spread(&self, k: Arithmetic<'_>, cone: usize, triangle: MatrixView<'_>) -> Result<Matrix> {
+        let basis = &self.bases[cone];
+        let (order, rows, points) = (basis.rows(), triangle.rows(), self.points);
+        if self.dim == 1 {
+            return Ok(gemm_with(k.ctx, triangle, basis, k.bits, &entrywise())?.result);
+        }
+        let mut whole = Matrix::zeros(rows, self.dim * points, k.bits)?;
+        for part in 0..self.dim {
+            let left = triangle.block(0..rows, part * order..(part + 1) * order)?;
+            let place = whole.view_mut().block(0..rows, part * points..(part + 1) * points)?;
+            gemm_into(k.ctx, left, basis, k.bits, &entrywise(), place)?;
+        }
+        Ok(whole)
+    }
+
+    /// `G^T M^-1 G` or `G^T M G` with `G = I (x) q`, from a triangle whose Gram matrix it is.
+    fn gram(&self, k: Arithmetic<'_>, cone: usize, triangle: MatrixView<'_>) -> Result<SymmetricMatrix> {
+        let spread = self.spread(k, cone, triangle)?;
+        let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+        Ok(syrk_with(k.ctx, &spread, k.bits, &options)?.result)
+    }
+
+    /// The lower triangle of `S`: a quarter of four sums of entrywise products of blocks of `G^T X^-1 G` and `G^T Y G`.
+    ///
+    /// # Errors
+    /// Those of [`syrk_with`].
+    pub fn schur(&self, k: Arithmetic<'_>, cone: usize, operand: &SchurOperand<'_>) -> Result<Matrix> {
+        let (Some(inverse), Some(lower)) = (operand.x_lower_inverse, operand.y_lower) else {
+            return Err(Error::InvalidArgument("a block of samples is not diagonal".into()));
+        };
+        let of_x = self.gram(k, cone, inverse.view())?.view().to_floats();
+        let of_y = self.gram(k, cone, lower.transposed())?.view().to_floats();
+        let (variables, points, width) = (self.variables(), self.points, self.dim * self.points);
+        let mut schur = Matrix::zeros(variables, variables, k.bits)?;
+        let (mut sum, mut product) = (Float::new(k.bits), Float::new(k.bits));
+        for (right, (r2, s2)) in self.pairs().enumerate() {
+            for (left, (r1, s1)) in self.pairs().enumerate().skip(right) {
+                // Blocks of both matrices, each pair as often as it occurs among the four.
+                let terms = [(s1, r2, r1, s2), (r1, r2, s1, s2), (s1, s2, r1, r2), (r1, s2, s1, r2)];
+                let distinct = if r1 == s1 && r2 == s2 { 1 } else { 4 };
+                for k2 in 0..points {
+                    for k1 in 0..points {
+                        let (row, col) = (left * points + k1, right * points + k2);
+                        if row < col {
+                            continue;
+                        }
+                        sum.assign(0);
+                        for &(a, b, c, d) in &terms[..distinct] {
+                            let at = |p: usize, q: usize| p * points + k1 + (q * points + k2) * width;
+                            product.assign(&of_x[at(a, b)] * &of_y[at(c, d)]);
+                            sum += &product;
+                        }
+                        if distinct == 4 {
+                            sum >>= 2u32;
+                        }
+                        schur.set_float(row, col, &sum)?;
+                    }
+                }
+            }
+        }
+        Ok(schur)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::Workers;
+    use sunzi::Context;
+
+    /// The matrix `A_p` by its definition.
+    fn plain(sampled: &Sampled, cone: usize, variable: usize, bits: u32) -> Matrix {
+        let (pair, point) = (variable / sampled.points, variable % sampled.points);
+        let (r, s) = sampled.pairs().nth(pair).unwrap();
+        let q = sampled.basis(cone);
+        let order = q.rows();
+        Matrix::from_fn(sampled.dim * order, sampled.dim * order, bits, |row, col| {
+            let half =
+                u32::from((row / order, col / order) == (r, s)) + u32::from((row / order, col / order) == (s, r));
+            let product = Float::with_val(bits, &q.float(row % order, point) * &q.float(col % order, point));
+            product * half / 2u32
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn sums_pairings_and_schur_complements_are_those_of_the_definition() -> Result<()> {
+        let (bits, tolerance) = (192, 1e-50);
+        let ctx = Context::builder().threads(1).build()?;
+        let workers = Workers::new(ctx.clone())?;
+        let k = Arithmetic { ctx: &ctx, bits };
+        for (dim, points) in [(1, 1), (1, 4), (2, 3), (3, 2)] {
+            let basis = |rows: usize, shift: f64| {
+                Matrix::from_fn(rows, points, bits, |row, col| {
+                    let (row, col) = (row as f64, col as f64);
+                    Float::with_val(bits, 1.5 + shift + 3.0 * row + 0.7 * row * col + 0.3 * col * col).sqrt()
+                })
+            };
+            let sampled = Sampled::new(dim, points, [basis(points.div_ceil(2), 1.0)?, basis(points / 2, 2.0)?])?;
+            assert_eq!(sampled.shapes().len(), if points == 1 { 1 } else { 2 });
+            for cone in 0..sampled.shapes().len() {
+                let order = sampled.shapes()[cone].order();
+                let spd = |seed: f64| -> Result<Matrix> {
+                    let half = Matrix::from_fn(order, order, bits, |row, col| {
+                        Float::with_val(bits, seed + (1 + row * 3 + col * 5) as f64).sin()
+                    })?;
+                    let mut whole = sunzi::syrk(&ctx, &half, bits)?.into_matrix();
+                    for at in 0..order {
+                        let shifted = whole.float(at, at) + 2u32;
+                        whole.set_float(at, at, &shifted)?;
+                    }
+                    Ok(whole)
+                };
+                let (x, y) = (spd(0.1)?, spd(0.7)?);
+                let matrices = (0..sampled.variables()).map(|p| plain(&sampled, cone, p, bits)).collect::<Vec<_>>();
+                let found = sampled.pairings(k, cone, &Block::Dense(y.clone()))?;
+                for (p, a) in matrices.iter().enumerate() {
+                    assert!((k.inner(a, &y)? - &found[p]).abs() < tolerance, "{dim} {points} {p}");
+                }
+                let weights =
+                    Matrix::from_fn(sampled.variables(), 1, bits, |p, _| Float::with_val(bits, p as f64 - 1.3))?;
+                let mut sum = Matrix::zeros(order, order, bits)?;
+                for (p, a) in matrices.iter().enumerate() {
+                    sum = k.sum(&weights.float(p, 0), a, &sum)?;
+                }
+                let block = sampled.weighted_sum(k, cone, &weights)?;
+                assert!(SymmetricMatrix::new(block.stored().clone()).is_ok());
+                assert!(crate::numbers::largest(&k.difference(block.stored(), &sum)?) < tolerance);
+                let x_factor = sunzi::cholesky(&ctx, &x, bits)?;
+                let x_inverse = x_factor.inverse(&ctx, bits)?.into_matrix();
+                let x_lower_inverse = sunzi::trsm(&ctx, x_factor.factor(), &Matrix::identity(order, bits)?, bits)?;
+                let y_factor = sunzi::cholesky(&ctx, &y, bits)?;
+                let operand = SchurOperand {
+                    x_inverse: &Block::Dense(x_inverse.clone()),
+                    x_lower_inverse: Some(&x_lower_inverse),
+                    y: &Block::Dense(y.clone()),
+                    y_lower: Some(y_factor.factor()),
+                };
+                let constraints = super::super::Constraints::Sampled(sampled.clone());
+                let schur = constraints.schur(&workers, k, cone, &operand)?.matrix;
+                for (q, right) in matrices.iter().enumerate() {
+                    let image = sunzi::gemm(&ctx, &sunzi::gemm(&ctx, &x_inverse, right, bits)?, &y, bits)?;
+                    for (p, left) in matrices.iter().enumerate().skip(q) {
+                        let want = k.inner(left, &image.transposed().to_matrix()?)?;
+                        assert!((want - schur.float(p, q)).abs() < tolerance, "{dim} {points} {p} {q}");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn bases_that_do_not_fit_are_refused() -> Result<()> {
+        let basis = |rows, cols| Matrix::zeros(rows, cols, 64);
+        assert!(Sampled::new(0, 3, [basis(2, 3)?, basis(1, 3)?]).is_err());
+        assert!(Sampled::new(1, 3, [basis(2, 4)?, basis(1, 3)?]).is_err());
+        assert!(Sampled::new(1, 1, [basis(0, 0)?, basis(0, 0)?]).is_err());
+        assert_eq!(Sampled::new(2, 1, [basis(1, 1)?, basis(0, 0)?])?.shapes(), [Shape::Dense(2)]);
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! SDPA's sparse format as a program of one group.
+
+use crate::block::Shape;
+use crate::numbers::rounded;
+use crate::problem::{Constraints, Entry, Form, Group, Problem, Sparse, SparseCone};
+use rug::Float;
+use std::path::Path;
+use sunzi::io::{ReadOptions, SdpaProgram, read_sdpa};
+use sunzi::{Error, Matrix, Result};
+
+/// Reads a file; see [`super::read_problem`].
+pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
+    let program = read_sdpa(path, &ReadOptions::new(precision_bits))?;
+    let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
+    if let Some(block) = program.blocks.iter().position(|block| block.order == 0) {
+        return Err(refused(format!("block {} has no rows", block + 1)));
+    }
+    let variables = program.costs.rows();
+    if variables == 0 {
+        return Err(refused("there are no constraints, so there is nothing to choose".into()));
+    }
+    let sparse = sparse(&program);
+    let mut seen = vec![false; variables];
+    sparse.cones.iter().flat_map(|cone| &cone.active).for_each(|&variable| seen[variable] = true);
+    if let Some(variable) = seen.iter().position(|seen| !seen) {
+        return Err(refused(format!("the matrix of constraint {} is 0", variable + 1)));
+    }
+    Ok(Problem {
+        form: Form::Sdpa,
+        precision_bits,
+        constant: Float::new(precision_bits),
+        objective: Matrix::zeros(0, 1, precision_bits)?,
+        groups: vec![Group {
+            costs: rounded(program.costs, precision_bits)?,
+            free: Matrix::zeros(variables, 0, precision_bits)?,
+            constraints: Constraints::Sparse(sparse),
+        }],
+        normalization: None,
+    })
+}
+
+/// The number with as few bits as it has: products with it are cheap.
+fn trimmed(value: Float) -> Float {
+    let Some((integer, _)) = value.to_integer_exp() else { return value };
+    let zeros = integer.find_one(0).unwrap_or(0);
+    let bits = integer.significant_bits().saturating_sub(zeros).max(2);
+    Float::with_val(bits, &value)
+}
+
+fn sparse(program: &SdpaProgram) -> Sparse {
+    let shape = |block: &sunzi::io::SdpaBlock| match (block.diagonal, block.order) {
+        (false, order) if order > 1 => Shape::Dense(order),
+        (_, order) => Shape::Diagonal(order),
+    };
+    let cone =
+        |block| SparseCone { shape: shape(block), active: Vec::new(), entries: Vec::new(), constant: Vec::new() };
+    let mut cones = program.blocks.iter().map(cone).collect::<Vec<_>>();
+    let mut order = (0..program.entries.len()).collect::<Vec<_>>();
+    order.sort_by_key(|&at| (program.entries[at].constraint, at));
+    for at in order {
+        let place = program.entries[at];
+        let value = program.values.float(at, 0);
+        if value == 0 {
+            continue;
+        }
+        let entry = Entry { row: place.row, col: place.col, value: trimmed(value) };
+        let cone = &mut cones[place.block];
+        let Some(variable) = place.constraint.checked_sub(1) else {
+            cone.constant.push(entry);
+            continue;
+        };
+        if cone.active.last() != Some(&variable) {
+            cone.active.push(variable);
+            cone.entries.push(Vec::new());
+        }
+        if let Some(entries) = cone.entries.last_mut() {
+            entries.push(entry);
+        }
+    }
+    Sparse { variables: program.costs.rows(), cones }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Problem> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.dat-s");
+        std::fs::write(&path, text).unwrap();
+        read(&path, 128)
+    }
+
+    #[test]
+    fn blocks_comments_zeros_and_forms_of_numbers_are_read() -> Result<()> {
+        let text = "\"a comment\n* another\n 2 = mDIM\n 3 =nBLOCK\n (2, -3, 1) = bLOCKsTRUCT\n{+1.5, -2e0}\n\
+                    0 1 1 2 0.25\n1 1 1 1 1\n1 2 3 3 +7.0E-1\n2 1 2 1 -3\n2 1 2 2 0\n2 3 1 1 .5\n0 2 1 1 1d2\n";
+        let problem = read_text(text)?;
+        let Constraints::Sparse(sparse) = &problem.groups[0].constraints else { panic!("sparse") };
+        assert_eq!(
+            sparse.cones.iter().map(|cone| cone.shape).collect::<Vec<_>>(),
+            [Shape::Dense(2), Shape::Diagonal(3), Shape::Diagonal(1)]
+        );
+        assert_eq!(sparse.cones[0].active, [0, 1]);
+        assert_eq!(sparse.cones[0].entries[1].len(), 1);
+        assert_eq!((sparse.cones[0].entries[1][0].row, sparse.cones[0].entries[1][0].col), (1, 0));
+        assert_eq!(sparse.cones[1].constant[0].value, 100);
+        assert!(sparse.cones[0].entries[0][0].value.prec() < 10);
+        assert_eq!(problem.groups[0].costs.view().to_f64s(), [1.5, -2.0]);
+        Ok(())
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_their_numbers() {
+        let refused = |text: &str| read_text(text).unwrap_err().to_string();
+        assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("column 3 is outside 1 to 2"));
+        assert!(refused("1\n1\n-2\n1\n1 1 1 2 1\n").contains("diagonal"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second entry"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("one"));
+        assert!(refused("2\n1\n2\n1 1\n1 1 1 2 1\n").contains("constraint 2 is 0"));
+        assert!(refused("1\n1\n0\n1\n").contains("no rows"));
+        assert!(refused("0\n1\n2\n").contains("no constraints"));
+        assert!(refused("2\n1\n2\n1\n").contains("after 1 of 2 costs"));
+    }
+}
