@@ -202,7 +202,7 @@ fn programs_of_sdpa() {
     let bare = load(text.as_bytes(), FileFormat::Sdpa, &ReadOptions::new(64)).unwrap_err().to_string();
     assert!(bare.contains("name one, such as test:1/1") && bare.contains("blocks of the orders 2, -3, 1"), "{bare}");
     for (line, want) in [
-        ("0 1 1 1 2\n", "line 12: a second entry for row 1, column 1"),
+        ("0 1 1 1 2\n", "line 12: a second entry for row 1, column 1 of block 1 of constraint 0"),
         ("3 1 1 1 2\n", "line 12: number of a constraint 3 is outside 0 to 2"),
         ("0 2 1 2 2\n", "line 12: row 1, column 2 of block 2, which is diagonal"),
         ("0 1 1 3 2\n", "line 12: column 3 is outside 1 to 2"),
