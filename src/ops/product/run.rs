@@ -300,8 +300,7 @@ impl<'a> ProductRun<'a> {
             let exchange = Exchange::new(self.ranks, self.engine, owners, &region);
             let partition = exchange.partition();
             let shares = clock.wait(|| products.write(&self.fence(), Ok(()), &partition))?;
-            let sent = clock.time(RankPhase::Exchange, || exchange.run(shares));
-            outcome = sent.map(|words| clock.note_sent(words));
+            outcome = clock.time(RankPhase::Exchange, || exchange.run(shares));
         }
         let window = clock.wait(|| products.read(&self.fence(), outcome))?;
         let recovery = Recovery {

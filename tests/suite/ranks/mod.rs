@@ -4,7 +4,6 @@ mod cholesky;
 mod devices;
 mod distributions;
 mod double;
-mod exchange;
 mod mailbox;
 mod matrix;
 mod plan;

@@ -49,7 +49,7 @@ pub(super) struct DiskSystem<'a> {
 /// A solve, prepared.
 pub(super) enum BandSolver<'a> {
     /// By substitutions on all right sides of a band.
-    Bands(Box<Solve<'a>>),
+    Bands(Solve<'a>),
     /// One right side after the other, with exact dot products.
     Dots(Box<DotSolve<'a>>),
 }
@@ -133,8 +133,7 @@ impl DiskSystem<'_> {
         let steps = each.map(|((step, fixed), cut)| Step::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
         let (order, working_bits) = (self.shape.order, self.bits.working);
         let scale = self.scale.as_deref();
-        let solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
-        Ok((plan, BandSolver::Bands(Box::new(solve))))
+        Ok((plan, BandSolver::Bands(Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits })))
     }
 
     /// A triangle in fixed point, where the path takes it.
