@@ -181,8 +181,8 @@ impl Summary<'_> {
         let quality = &solution.quality;
         let remark = solution.remark.as_ref().map_or(String::new(), |remark| format!(" ({remark})"));
         format!(
-            "{}{remark} after {} in {}\nprimal objective {:.20e}, dual objective {:.20e}, gap {:.2e}, errors {:.2e} and \
-             {:.2e}\n{}",
+            "{}{remark} after {} in {}\nprimal objective {:.20e}, dual objective {:.20e}, gap {:.2e}, errors {:.2e} \
+             and {:.2e}\n{}",
             solution.termination,
             counted(solution.iterations as usize, "iteration"),
             format_seconds(solution.seconds),

@@ -78,6 +78,15 @@ impl Prime {
     }
 }
 
+/// A prime, and the rows of pairs after which sums of products modulo it are folded.
+#[derive(Clone, Copy)]
+pub struct Field {
+    /// The prime.
+    pub prime: Prime,
+    /// Rows of pairs.
+    pub interval: usize,
+}
+
 /// Two 16-bit integers side by side.
 pub fn pair(low: i32, high: i32) -> i32 {
     (low & 0xffff) | high << 16

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::lanes::{INTERLEAVED, Isa, Lanes, Task};
-use super::micro::{COLUMNS, MOST_LANES, Prime, Strip, Tile, residues};
+use super::micro::{COLUMNS, Field, MOST_LANES, Prime, Strip, Tile, residues};
 use super::operand::{MOST_DEPTH, Operand};
 use super::rules::sum;
 use crate::kernels::area::Target;
@@ -27,15 +27,6 @@ pub struct Operands<'a> {
     pub y: Operand<'a>,
     /// Rows of both.
     pub rows: usize,
-}
-
-/// A prime, and the rows of pairs after which sums of products modulo it are folded.
-#[derive(Clone, Copy)]
-pub struct Field {
-    /// The prime.
-    pub prime: Prime,
-    /// Rows of pairs.
-    pub interval: usize,
 }
 
 /// Rows of pairs in a pass of `depth` rows; those past the last row are 0.

@@ -3,8 +3,7 @@
 //! Knows: big integers, once, while the tables are made. Does not know: matrices, instructions.
 #![forbid(unsafe_code)]
 
-use super::micro::{COLUMNS, Prime, pair};
-use super::product::Field;
+use super::micro::{COLUMNS, Field, Prime, pair};
 use crate::kernels::EngineSpec;
 use crate::kernels::radix::Digits;
 use crate::math::bound::{I16_LARGEST_DIGIT, I16_PRIME_BITS, I16_QUOTIENT_BITS, i16_digit_bits, i16_sum_pairs};

@@ -25,8 +25,8 @@ pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
         + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
 }
 
-/// How the operands are cut: an odd number of panels is made even by one of zeros, whose part of C is not there; the few
-/// rows that may be left are done classically.
+/// How the operands are cut: an odd number of panels is made even by one of zeros, whose part of C is not there; the
+/// few rows that may be left are done classically.
 struct Halves {
     x_panels: usize,
     y_panels: usize,
