@@ -50,7 +50,7 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
     let blocks = |list: &[Block]| list.iter().map(|block| block.stored().clone()).collect::<Vec<_>>();
     let parts = x.iter().cloned().chain(blocks(primal)).chain([y.clone()]).chain(blocks(dual)).collect::<Vec<_>>();
     let count = HEADER + lengths(problem, &cones(problem)).iter().sum::<usize>();
-    let mut column = Matrix::zeros(count, 1, y.precision_bits().max(LEAST_BITS))?;
+    let mut column = Matrix::zeros(count, 1, state.precision_bits.max(LEAST_BITS))?;
     let iterations = Float::with_val(LEAST_BITS, state.iterations);
     let header = [Float::with_val(LEAST_BITS, VERSION), iterations, state.steps.0.clone(), state.steps.1.clone()];
     for (at, number) in header.iter().enumerate() {
@@ -117,7 +117,8 @@ fn load_binary(path: &Path, problem: &Problem) -> Result<State> {
     let iterations = column.float(1, 0).to_integer().and_then(|count| count.to_u64());
     let iterations = iterations.ok_or_else(|| refused("the number of iterations is none".into()))?;
     let step = |at: usize| Float::with_val(LEAST_BITS, column.float(at, 0));
-    Ok(State { point: Point { x, primal, y, dual }, iterations, steps: (step(2), step(3)) })
+    let precision_bits = column.precision_bits().min(bits);
+    Ok(State { point: Point { x, primal, y, dual }, iterations, steps: (step(2), step(3)), precision_bits })
 }
 
 /// A matrix under a line with its shape.
@@ -170,7 +171,8 @@ fn load_text(folder: &Path, problem: &Problem) -> Result<State> {
         cones.iter().enumerate().map(block).collect::<Result<Vec<_>>>()
     };
     let point = Point { x, primal: blocks("X")?, y, dual: blocks("Y")? };
-    Ok(State { point, iterations: 0, steps: (Float::new(LEAST_BITS), Float::new(LEAST_BITS)) })
+    let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
+    Ok(State { point, iterations: 0, steps, precision_bits: bits })
 }
 
 /// The mean of a matrix and its transpose: decimals may have cut both differently.

@@ -47,6 +47,8 @@ pub struct SolverOptions {
     pub max_complementarity: Float,
     /// Ends where a ray proves to this error that there is no feasible point: 0 never does.
     pub infeasibility_threshold: Float,
+    /// Whether the first iterations have as few bits as they need.
+    pub ramp: bool,
 }
 
 fn decimal(text: &str) -> Float {
@@ -77,6 +79,7 @@ impl SolverOptions {
             min_dual_step: Float::new(BITS),
             max_complementarity: decimal("1e100"),
             infeasibility_threshold: if sdpa { decimal("1e-20") } else { Float::new(BITS) },
+            ramp: true,
         }
     }
 }

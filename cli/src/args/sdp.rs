@@ -113,6 +113,9 @@ pub struct Choices {
     /// End where a ray shows to this error that nothing is feasible [default: 1e-20 for SDPA's files, else never].
     #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = number)]
     infeasibility_threshold: Option<Float>,
+    /// Make all iterations at the full precision, not the first ones at fewer bits.
+    #[arg(long = "no-ramp")]
+    no_ramp: bool,
     /// Seconds between checkpoints [default: 3600].
     #[arg(long = "checkpointInterval", value_name = "S", value_parser = parse_count)]
     pub checkpoint_interval: Option<u64>,
@@ -255,6 +258,7 @@ impl Choices {
             min_dual_step: same(self.min_dual_step, file.min_dual_step),
             max_complementarity: same(self.max_complementarity, file.max_complementarity),
             infeasibility_threshold: same(self.infeasibility_threshold, file.infeasibility_threshold),
+            no_ramp: self.no_ramp || file.no_ramp,
             checkpoint_interval: self.checkpoint_interval.or(file.checkpoint_interval),
             no_final_checkpoint: self.no_final_checkpoint || file.no_final_checkpoint,
             write_solution: self.write_solution.or(file.write_solution),
@@ -285,6 +289,7 @@ impl Choices {
         options.find_dual_feasible = self.find_dual_feasible;
         options.detect_primal_feasible_jump = self.detect_primal_feasible_jump;
         options.detect_dual_feasible_jump = self.detect_dual_feasible_jump;
+        options.ramp = !self.no_ramp;
         options.max_iterations = self.max_iterations.unwrap_or(options.max_iterations);
         options.max_runtime = self.max_runtime.unwrap_or(options.max_runtime);
         let numbers = [

@@ -2,7 +2,8 @@
 //!
 //! At a point: residuals and objectives, the tests for an end, the factored Schur complement (`system`), a predictor
 //! and a corrector direction (`direction`), step lengths (`step`), the next point and the factors of its blocks
-//! (`factors`). One code for both forms of programs. Source: arXiv:1502.02033, section 2.4; SDPA's HKM direction.
+//! (`factors`). That is a `stage` at one precision; the first ones may have few bits (`ramp`). One code for both
+//! forms of programs. Source: arXiv:1502.02033, section 2.4; SDPA's HKM direction.
 //!
 //! Promise: the bits of every number depend on the program, the options and the precision, not on threads.
 
@@ -11,29 +12,22 @@ mod direction;
 mod factors;
 mod outcome;
 mod point;
+mod ramp;
 mod residuals;
+mod stage;
 mod step;
 mod system;
 
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 pub use point::{Cone, Point, cones};
 
-use crate::numbers::Arithmetic;
 use crate::options::SolverOptions;
 use crate::problem::Problem;
 use crate::workers::Workers;
-use best::Best;
-use direction::Directions;
-use factors::{ConeFactors, Side, factor};
-use residuals::{Objectives, Residuals};
 use rug::Float;
+use stage::{Run, Stage, StageEnd};
 use std::time::Instant;
-use step::{Eigenvalues, step_length};
-use sunzi::{Context, Error, Result};
-use system::{Place, Singular, System};
-
-/// How often a step is halved where rounding puts its end outside.
-const MOST_HALVINGS: u32 = 20;
+use sunzi::{Context, Result};
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,13 +44,6 @@ pub struct Solver<'p> {
     options: SolverOptions,
     workers: Workers,
     cones: Vec<Cone>,
-    bits: u32,
-}
-
-/// What an iteration needs of its point.
-struct Evaluation {
-    residuals: Residuals,
-    quality: Quality,
 }
 
 impl<'p> Solver<'p> {
@@ -65,8 +52,8 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of contexts.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
-        let (workers, cones, bits) = (Workers::new(ctx)?, cones(problem), problem.precision_bits);
-        Ok(Solver { problem, options, workers, cones, bits })
+        let (workers, cones) = (Workers::new(ctx)?, cones(problem));
+        Ok(Solver { problem, options, workers, cones })
     }
 
     /// Threads that share the work.
@@ -79,282 +66,48 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of [`Point::initial`].
     pub fn begin(&self) -> Result<State> {
-        let point = Point::initial(self.problem, &self.options, self.bits)?;
-        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)) })
-    }
-
-    fn arithmetic(&self) -> Arithmetic<'_> {
-        Arithmetic { ctx: self.workers.all(), bits: self.bits }
+        let bits = self.problem.precision_bits;
+        let point = Point::initial(self.problem, &self.options, bits)?;
+        let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
+        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits })
     }
 
     /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the first point has blocks that are not positive definite; those of the
+    /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite; those of the
     /// library.
     pub fn run(
         &self,
         mut state: State,
         mut watch: impl FnMut(&Iteration, &State) -> Result<Control>,
     ) -> Result<Solution> {
-        let start = Instant::now();
-        let (mut phases, mut best) = (PhaseSeconds::default(), None);
-        let mut factors = match factor(&self.workers, self.bits, &self.cones, &state.point)? {
-            Ok(factors) => factors,
-            Err((at, side)) => return Err(self.not_inside(at, side)),
-        };
+        let full = self.problem.precision_bits;
+        let mut run = Run { start: Instant::now(), phases: PhaseSeconds::default(), watch: &mut watch };
+        if !self.options.ramp {
+            state.precision_bits = full;
+        }
+        let mut is_first = true;
         loop {
-            let begun = Instant::now();
-            let Evaluation { residuals, quality } = timed(&mut phases.residuals, || self.evaluate(&state.point))?;
-            let seconds = start.elapsed().as_secs_f64();
-            let end = |phases, state: State, quality: Quality, (termination, remark): NoStep| Solution {
-                termination,
-                point: state.point,
-                quality,
-                iterations: state.iterations,
-                seconds,
-                phases,
-                remark,
+            let bits = state.precision_bits.min(full);
+            state.point = state.point.rounded(bits)?;
+            if !is_first {
+                state.point = ramp::pushed_inside(&self.workers, bits, &self.cones, state.point)?;
+            }
+            is_first = false;
+            let rounded = if bits == full { None } else { Some(self.problem.rounded(bits)?) };
+            let stage = Stage {
+                problem: rounded.as_ref().unwrap_or(self.problem),
+                options: &self.options,
+                workers: &self.workers,
+                cones: &self.cones,
+                bits,
+                next_bits: ramp::next_bits(bits, full),
             };
-            if self.is_feasible(&quality) == (true, true) {
-                Best::offer(&mut best, &state.point, &quality, state.iterations);
-            }
-            if let Some(termination) = self.termination(&state, &quality, &residuals, seconds)? {
-                return Ok(end(phases, state, quality, (termination, None)));
-            }
-            if best.as_ref().is_some_and(|best| best.is_past(state.iterations)) {
-                let why = (Termination::PrecisionTooLow, None);
-                return Ok(with_best(best, end(phases, state, quality, why)));
-            }
-            let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
-            let stepped = self.step(&at, &mut phases)?;
-            let Step { point, next_factors, mu, steps, beta } = match stepped {
-                Ok(step) => step,
-                Err(why) => return Ok(with_best(best, end(phases, state, quality, why))),
-            };
-            let iteration = Iteration {
-                number: state.iterations + 1,
-                seconds: (start.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64()),
-                precision_bits: self.bits,
-                mu,
-                quality,
-                primal_step: steps.0.clone(),
-                dual_step: steps.1.clone(),
-                beta,
-            };
-            state = State { point, iterations: state.iterations + 1, steps };
-            factors = next_factors;
-            if watch(&iteration, &state)? == Control::Stop {
-                let quality = self.evaluate(&state.point)?.quality;
-                return Ok(end(phases, state, quality, (Termination::Stopped, None)));
+            match stage.run(state, &mut run)? {
+                StageEnd::Solution(solution) => return solution.rounded(full),
+                StageEnd::Raise(raised) => state = raised,
             }
         }
-    }
-
-    fn not_inside(&self, at: usize, side: Side) -> Error {
-        let Cone { group, number, .. } = self.cones[at];
-        let name = if side == Side::Primal { "X" } else { "Y" };
-        Error::InvalidArgument(format!(
-            "block {number} of group {group} of {name} is not positive definite at the first point (counted from 0)"
-        ))
-    }
-
-    fn evaluate(&self, point: &Point) -> Result<Evaluation> {
-        let residuals = Residuals::new(&self.workers, self.bits, self.problem, (&self.cones, point))?;
-        let objectives = Objectives::new(self.arithmetic(), self.problem, &self.cones, point)?;
-        let quality = Quality {
-            gap: objectives.gap(),
-            primal_objective: objectives.primal,
-            dual_objective: objectives.dual,
-            primal_matrix_error: residuals.primal_matrix_error(),
-            primal_free_error: residuals.primal_free_error(),
-            dual_error: residuals.dual_error(),
-        };
-        Ok(Evaluation { residuals, quality })
-    }
-
-    fn is_feasible(&self, quality: &Quality) -> (bool, bool) {
-        let primal = *quality.primal_error() < self.options.primal_error_threshold;
-        (primal, quality.dual_error < self.options.dual_error_threshold)
-    }
-
-    /// SDPB's tests, in its order; then whether a ray shows that there is nothing to find.
-    fn termination(
-        &self,
-        state: &State,
-        quality: &Quality,
-        residuals: &Residuals,
-        seconds: f64,
-    ) -> Result<Option<Termination>> {
-        let options = &self.options;
-        let (primal, dual) = self.is_feasible(quality);
-        let begun = state.iterations > 0;
-        let tests = [
-            (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
-            (dual && options.find_dual_feasible, Termination::DualFeasible),
-            (primal && options.find_primal_feasible, Termination::PrimalFeasible),
-            (state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
-            (state.steps.0 == 1 && options.detect_primal_feasible_jump, Termination::PrimalFeasibleJumpDetected),
-            (state.iterations >= options.max_iterations, Termination::MaxIterationsExceeded),
-            (seconds >= options.max_runtime as f64, Termination::MaxRuntimeExceeded),
-            (begun && state.steps.0 < options.min_primal_step, Termination::PrimalStepTooSmall),
-            (begun && state.steps.1 < options.min_dual_step, Termination::DualStepTooSmall),
-        ];
-        if let Some((_, termination)) = tests.into_iter().find(|(holds, _)| *holds) {
-            return Ok(Some(termination));
-        }
-        self.ray(quality, residuals)
-    }
-
-    /// Whether a point that has moved far shows a ray: `A*(Y) + B y` small beside `C . Y + b^T y > 0`, or
-    /// `A(x)` nowhere below 0 by much and `B^T x` small beside `c^T x < 0`.
-    fn ray(&self, quality: &Quality, residuals: &Residuals) -> Result<Option<Termination>> {
-        let threshold = &self.options.infeasibility_threshold;
-        if *threshold == 0 {
-            return Ok(None);
-        }
-        let k = self.arithmetic();
-        let dual = Float::with_val(self.bits, &quality.dual_objective - &self.problem.constant);
-        let limit = Float::with_val(self.bits, &dual * threshold);
-        let mut off = Float::new(self.bits);
-        for (group, d) in self.problem.groups.iter().zip(&residuals.dual) {
-            off = off.max(&crate::numbers::largest(&k.difference(&group.costs, d)?));
-        }
-        if dual > 0 && off < limit {
-            return Ok(Some(Termination::PrimalInfeasible));
-        }
-        let primal = Float::with_val(self.bits, &self.problem.constant - &quality.primal_objective);
-        let limit = Float::with_val(self.bits, &primal * threshold);
-        let mut off = crate::numbers::largest(&k.difference(&self.problem.objective, &residuals.free)?);
-        if primal <= 0 || off >= limit {
-            return Ok(None);
-        }
-        for (cone, rest) in self.cones.iter().zip(&residuals.primal) {
-            // A(x) = X + (P + C), of which X is positive definite.
-            let constraints = &self.problem.groups[cone.group].constraints;
-            let minus = crate::block::Block::scaled_identity(cone.shape, &Float::new(self.bits), self.bits)?;
-            let constant = constraints.less_constant(cone.number, minus)?;
-            off = off.max(&rest.plus(k, &Float::with_val(2, -1), &constant)?.largest());
-        }
-        Ok((off < limit).then_some(Termination::DualInfeasible))
-    }
-}
-
-/// A step that was taken.
-struct Step {
-    point: Point,
-    next_factors: Vec<ConeFactors>,
-    mu: Float,
-    steps: (Float, Float),
-    beta: Float,
-}
-
-/// A point at which an iteration begins, and what is known of it.
-#[derive(Clone, Copy)]
-struct Begun<'a> {
-    state: &'a State,
-    factors: &'a [ConeFactors],
-    quality: &'a Quality,
-    residuals: &'a Residuals,
-}
-
-/// Adds the seconds that `work` takes to `seconds`.
-fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
-    let start = Instant::now();
-    let result = work();
-    *seconds += start.elapsed().as_secs_f64();
-    result
-}
-
-/// The solution, or the best point of the run where precision has ended it.
-fn with_best(best: Option<Best>, mut solution: Solution) -> Solution {
-    if let Some(best) = best.filter(|_| solution.termination == Termination::PrecisionTooLow) {
-        let (point, quality, remark) = best.take(solution.iterations);
-        let reasons = [solution.remark.take(), remark].into_iter().flatten().collect::<Vec<_>>();
-        let remark = (!reasons.is_empty()).then(|| reasons.join("; "));
-        solution = Solution { point, quality, remark, ..solution };
-    }
-    solution
-}
-
-/// Why a step could not be taken.
-type NoStep = (Termination, Option<String>);
-
-impl Solver<'_> {
-    fn step(&self, at: &Begun<'_>, phases: &mut PhaseSeconds) -> Result<std::result::Result<Step, NoStep>> {
-        let Begun { state, factors, quality, residuals } = *at;
-        let (k, options, point) = (self.arithmetic(), &self.options, &state.point);
-        let rows = self.problem.total_rows() as u32;
-        let mu = point.complementarity(k, point)? / rows;
-        if mu > options.max_complementarity {
-            return Ok(Err((Termination::MaxComplementarityExceeded, None)));
-        }
-        let place = Place { problem: self.problem, cones: &self.cones, point, factors };
-        let system = match timed(&mut phases.schur, || System::new(&self.workers, self.bits, &place))? {
-            Ok(system) => system,
-            Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
-        };
-        let directions = timed(&mut phases.predictor, || {
-            Directions::new(&self.workers, self.bits, &place, (residuals, &system), &mu)
-        })?;
-        let (primal, dual) = self.is_feasible(quality);
-        let feasible = primal && dual;
-        let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
-        let centre = Float::with_val(k.bits, &beta * &mu);
-        let predictor = timed(&mut phases.predictor, || directions.find(&centre, None))?;
-        let beta = self.corrector_beta(point, &predictor, &mu, feasible)?;
-        let centre = Float::with_val(k.bits, &beta * &mu);
-        let direction = timed(&mut phases.corrector, || directions.find(&centre, Some(&predictor)))?;
-        drop(predictor);
-        let eigenvalues = timed(&mut phases.step_length, || {
-            Eigenvalues::new(&self.workers, self.bits, (&self.cones, factors), point, &direction)
-        })?;
-        let mut primal_step = step_length(&eigenvalues.primal, &options.step_length_reduction);
-        let mut dual_step = step_length(&eigenvalues.dual, &options.step_length_reduction);
-        if feasible {
-            let both = primal_step.min(&dual_step);
-            (primal_step, dual_step) = (both.clone(), both);
-        }
-        for _ in 0..MOST_HALVINGS {
-            let (next, factored) = timed(&mut phases.factors, || {
-                let next = point.moved(k, &direction, (&primal_step, &dual_step))?;
-                let factored = factor(&self.workers, self.bits, &self.cones, &next)?;
-                Ok((next, factored))
-            })?;
-            match factored {
-                Ok(next_factors) => {
-                    let steps = (primal_step, dual_step);
-                    return Ok(Ok(Step { point: next, next_factors, mu, steps, beta }));
-                }
-                Err((_, Side::Primal)) => primal_step >>= 1u32,
-                Err((_, Side::Dual)) => dual_step >>= 1u32,
-            }
-        }
-        let remark = "no step stays inside at this precision: try a higher one";
-        Ok(Err((Termination::PrecisionTooLow, Some(remark.into()))))
-    }
-
-    fn too_low(&self, singular: Singular) -> String {
-        let name = match singular {
-            Singular::Schur(group) if self.problem.groups.len() > 1 => format!("the Schur complement of block {group}"),
-            Singular::Schur(_) => "the Schur complement".into(),
-            Singular::Free => "the matrix Q".into(),
-        };
-        let bits = self.bits;
-        format!("{name} is not positive definite at {bits} bits: try a higher precision, or larger thresholds")
-    }
-
-    /// The centring parameter of the corrector, from what the predictor would leave of the complementarity.
-    fn corrector_beta(&self, point: &Point, predictor: &Point, mu: &Float, feasible: bool) -> Result<Float> {
-        let (k, options) = (self.arithmetic(), &self.options);
-        let mut left = point.complementarity(k, point)? + point.complementarity(k, predictor)?;
-        left += predictor.complementarity(k, point)? + predictor.complementarity(k, predictor)?;
-        let r = left / Float::with_val(k.bits, mu * self.problem.total_rows() as u32);
-        let beta = if r < 1 { Float::with_val(k.bits, r.square_ref()) } else { r };
-        Ok(if feasible {
-            beta.max(&options.feasible_centering_parameter).min(&Float::with_val(k.bits, 1))
-        } else {
-            beta.max(&options.infeasible_centering_parameter)
-        })
     }
 }

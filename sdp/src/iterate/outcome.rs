@@ -4,6 +4,7 @@ use crate::iterate::point::Point;
 use rug::Float;
 use serde::Serialize;
 use std::fmt;
+use sunzi::Result;
 
 /// Why a run ended. The texts are SDPB's, where it has such an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,6 +119,8 @@ pub struct State {
     pub iterations: u64,
     /// The last primal and dual steps; 0 before the first.
     pub steps: (Float, Float),
+    /// Bits at which the next iteration is made.
+    pub precision_bits: u32,
 }
 
 /// Seconds that the parts of all iterations took together.
@@ -152,6 +155,8 @@ pub struct Solution {
     pub seconds: f64,
     /// What they were spent on.
     pub phases: PhaseSeconds,
+    /// Bits of the last iteration.
+    pub precision_bits: u32,
     /// What there is to say about the end, where there is more than its name.
     pub remark: Option<String>,
 }
@@ -159,6 +164,15 @@ pub struct Solution {
 impl Solution {
     /// The state from which another run can go on.
     pub fn state(&self) -> State {
-        State { point: self.point.clone(), iterations: self.iterations, steps: (Float::new(64), Float::new(64)) }
+        let (point, precision_bits) = (self.point.clone(), self.precision_bits);
+        State { point, iterations: self.iterations, steps: (Float::new(64), Float::new(64)), precision_bits }
+    }
+
+    /// The solution with numbers of `bits` bits.
+    ///
+    /// # Errors
+    /// Those of [`sunzi::Matrix::from_fn`].
+    pub(super) fn rounded(self, bits: u32) -> Result<Solution> {
+        Ok(Solution { point: self.point.rounded(bits)?, ..self })
     }
 }

@@ -14,7 +14,7 @@ pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
 
 use crate::block::{Block, Shape};
-use crate::numbers::Arithmetic;
+use crate::numbers::{Arithmetic, rounded};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Error, Matrix, Result};
@@ -184,6 +184,29 @@ impl Problem {
     pub fn total_rows(&self) -> usize {
         let shapes = self.groups.iter().flat_map(|group| group.constraints.shapes());
         shapes.map(Shape::order).sum()
+    }
+
+    /// The program with numbers of at most `bits` bits.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    pub fn rounded(&self, bits: u32) -> Result<Problem> {
+        let group = |group: &Group| {
+            let constraints = match &group.constraints {
+                Constraints::Sampled(sampled) => Constraints::Sampled(sampled.rounded(bits)?),
+                Constraints::Sparse(sparse) => Constraints::Sparse(sparse.rounded(bits)),
+            };
+            let (costs, free) = (rounded(group.costs.clone(), bits)?, rounded(group.free.clone(), bits)?);
+            Ok(Group { costs, free, constraints })
+        };
+        Ok(Problem {
+            form: self.form,
+            precision_bits: bits,
+            constant: Float::with_val(bits, &self.constant),
+            objective: rounded(self.objective.clone(), bits)?,
+            groups: self.groups.iter().map(group).collect::<Result<_>>()?,
+            normalization: self.normalization.clone(),
+        })
     }
 
     /// Checks that all shapes fit.

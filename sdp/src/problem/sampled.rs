@@ -6,7 +6,7 @@
 
 use super::SchurOperand;
 use crate::block::{Block, Shape};
-use crate::numbers::{Arithmetic, entrywise};
+use crate::numbers::{Arithmetic, entrywise, rounded};
 use rug::{Assign, Float};
 use sunzi::{Accuracy, Error, Matrix, MatrixView, Result, SymmetricMatrix, Uplo};
 use sunzi::{SyrkOptions, dot, gemm_into, gemm_with, syrk_with};
@@ -53,6 +53,15 @@ impl Sampled {
         }
         let bases = bases.into_iter().filter(|basis| basis.rows() > 0).collect();
         Ok(Sampled { dim, points, bases, parities })
+    }
+
+    /// The block with bases of `bits` bits.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    pub fn rounded(&self, bits: u32) -> Result<Sampled> {
+        let bases = self.bases.iter().map(|basis| rounded(basis.clone(), bits)).collect::<Result<_>>()?;
+        Ok(Sampled { bases, parities: self.parities.clone(), ..*self })
     }
 
     /// Rows of the polynomial matrix.

@@ -38,6 +38,23 @@ pub struct SparseCone {
     pub constant: Vec<Entry>,
 }
 
+impl Sparse {
+    /// The matrices with entries of at most `bits` bits.
+    pub fn rounded(&self, bits: u32) -> Sparse {
+        let entry = |entry: &Entry| {
+            let value = Float::with_val(entry.value.prec().min(bits), &entry.value);
+            Entry { value, ..*entry }
+        };
+        let cone = |cone: &SparseCone| SparseCone {
+            shape: cone.shape,
+            active: cone.active.clone(),
+            entries: cone.entries.iter().map(|list| list.iter().map(entry).collect()).collect(),
+            constant: cone.constant.iter().map(entry).collect(),
+        };
+        Sparse { variables: self.variables, cones: self.cones.iter().map(cone).collect() }
+    }
+}
+
 impl Entry {
     /// Whether it stands for two entries of the whole matrix.
     pub fn is_beside(&self) -> bool {

@@ -113,29 +113,37 @@ impl Dense<'_> {
 
     /// The rows of `A_i Y` that are not 0, with their numbers.
     fn images(&self, entries: &[Entry]) -> Vec<(usize, RowImage)> {
-        let n = self.order;
-        let both = |entry: &Entry| [(entry.row, entry.col), (entry.col, entry.row)];
-        let image = |row: usize| {
-            let terms = entries.iter().flat_map(|entry| {
-                let count = 1 + usize::from(entry.is_beside());
-                both(entry).into_iter().take(count).filter(move |at| at.0 == row).map(move |at| (at.1, &entry.value))
-            });
-            let terms = terms.collect::<Vec<_>>();
-            if let [(other, value)] = terms[..] {
-                return RowImage::Multiple { row: other, factor: (*value != 1).then(|| value.clone()) };
-            }
-            let mut product = Float::new(self.bits);
-            let sum = (0..n).map(|col| {
-                let mut sum = Float::new(self.bits);
-                for &(other, value) in &terms {
-                    product.assign(&self.y_numbers[other + col * n] * value);
-                    sum += &product;
+        let rows = rows_of(entries);
+        let mut terms = vec![Vec::new(); rows.len()];
+        for entry in entries {
+            let mut add = |row: usize, other: usize| {
+                if let Ok(at) = rows.binary_search(&row) {
+                    terms[at].push((other, &entry.value));
                 }
-                sum
-            });
-            RowImage::Sum(sum.collect())
-        };
-        rows_of(entries).into_iter().map(|row| (row, image(row))).collect()
+            };
+            add(entry.row, entry.col);
+            if entry.is_beside() {
+                add(entry.col, entry.row);
+            }
+        }
+        rows.into_iter().zip(terms).map(|(row, terms)| (row, self.image(&terms))).collect()
+    }
+
+    /// The sum of rows of Y with these numbers and factors.
+    fn image(&self, terms: &[(usize, &Float)]) -> RowImage {
+        if let [(row, value)] = *terms {
+            return RowImage::Multiple { row, factor: (*value != 1).then(|| value.clone()) };
+        }
+        let mut product = Float::new(self.bits);
+        let sum = (0..self.order).map(|col| {
+            let mut sum = Float::new(self.bits);
+            for &(other, value) in terms {
+                product.assign(&self.y_numbers[other + col * self.order] * value);
+                sum += &product;
+            }
+            sum
+        });
+        RowImage::Sum(sum.collect())
     }
 
     /// Adds row `row` of `X^-1 A_i Y` in column `col`, times nothing yet, to `sum`.
@@ -208,19 +216,20 @@ impl Dense<'_> {
         let images = gemm_with(k.ctx, self.x_inverse, &right, self.bits, &entrywise())?.result;
         drop(right);
         let line = |(at, position): (usize, usize)| {
-            let numbers = images.view().block(0..n, at * n..(at + 1) * n)?.to_floats();
-            let (mut sum, mut product) = (Float::new(self.bits), Float::new(self.bits));
+            let mut numbers = images.view().block(0..n, at * n..(at + 1) * n)?.to_floats();
+            // Below the diagonal only sums of an entry and its mirror image are met.
+            for col in 0..n {
+                for row in col + 1..n {
+                    let (front, back) = numbers.split_at_mut(row * n);
+                    front[row + col * n] += &back[col];
+                }
+            }
+            let mut product = Float::new(self.bits);
             let others = position..self.plan.order.len();
             let line = others.map(|other| {
                 let mut total = Float::new(self.bits);
                 for entry in self.entries(other) {
-                    let here = &numbers[entry.row + entry.col * n];
-                    if entry.is_beside() {
-                        sum.assign(here + &numbers[entry.col + entry.row * n]);
-                    } else {
-                        sum.assign(here);
-                    }
-                    product.assign(&sum * &entry.value);
+                    product.assign(&numbers[entry.row + entry.col * n] * &entry.value);
                     total += &product;
                 }
                 total

@@ -1,0 +1,94 @@
+//! The precision of the first iterations: as much as they need, up to what was asked for.
+//!
+//! While a point is far from meeting the equations, its direction need not be exact: errors of it show as residuals that
+//! do not shrink as the steps say. As soon as they do, and matter beside the thresholds, the next precision takes over;
+//! what would end a run is left to the last one. So a run ends as it would have ended without.
+
+use crate::block::Block;
+use crate::iterate::factors::{Side, exponent, factor};
+use crate::iterate::outcome::Quality;
+use crate::iterate::point::{Cone, Point};
+use crate::numbers::Arithmetic;
+use crate::options::SolverOptions;
+use crate::workers::Workers;
+use rug::Float;
+use sunzi::Result;
+
+/// The precisions, below that asked for.
+const STEPS: [u32; 10] = [128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072];
+
+/// Bits by which a residual must have shrunk after a step of 1 for its direction to count as good.
+const GOOD_BITS: u32 = 48;
+
+/// Bits below a threshold at which residuals no longer matter.
+const SPARE_BITS: u32 = 12;
+
+/// The precision of the first iteration.
+pub fn first_bits(full: u32) -> u32 {
+    next_bits(0, full).unwrap_or(full)
+}
+
+/// The precision after `bits`; none after the last.
+pub fn next_bits(bits: u32, full: u32) -> Option<u32> {
+    if bits >= full {
+        return None;
+    }
+    Some(STEPS.into_iter().find(|&next| next > bits && 4 * next <= 3 * full).unwrap_or(full))
+}
+
+/// Whether residuals have shrunk as a step says, or are below what matters.
+pub fn is_enough(options: &SolverOptions, before: &Quality, steps: &(Float, Float), after: &Quality) -> bool {
+    let shrunk = |before: &Float, step: &Float, after: &Float, threshold: &Float| {
+        let mut most = Float::with_val(64, 1u32 - step) * before;
+        most *= 1.0625;
+        let good = Float::with_val(64, before) >> GOOD_BITS;
+        let spare = Float::with_val(64, threshold) >> SPARE_BITS;
+        *after <= most + good.max(&spare)
+    };
+    let primal = |before, after| shrunk(before, &steps.0, after, &options.primal_error_threshold);
+    primal(&before.primal_matrix_error, &after.primal_matrix_error)
+        && primal(&before.primal_free_error, &after.primal_free_error)
+        && shrunk(&before.dual_error, &steps.1, &after.dual_error, &options.dual_error_threshold)
+}
+
+/// The point with a little of the identity added to blocks that are positive definite at few bits, but not at more.
+///
+/// # Errors
+/// Those of the library.
+pub fn pushed_inside(workers: &Workers, bits: u32, cones: &[Cone], mut point: Point) -> Result<Point> {
+    let k = Arithmetic { ctx: workers.all(), bits };
+    let mut shift = -(i64::from(bits) / 2);
+    while let Err((at, side)) = factor(workers, bits, cones, &point)? {
+        if shift > 0 {
+            break;
+        }
+        let list = if side == Side::Primal { &mut point.primal } else { &mut point.dual };
+        let size = exponent(&list[at].largest()) + shift;
+        let amount = Float::with_val(2, 1) << size.clamp(-(1 << 29), 1 << 29) as i32;
+        let unit = Block::scaled_identity(cones[at].shape, &amount, bits)?;
+        list[at] = list[at].plus(k, &Float::with_val(2, 1), &unit)?;
+        shift += 8;
+    }
+    Ok(point)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn precisions_rise_to_that_asked_for() {
+        let all = |full: u32| {
+            let mut found = vec![first_bits(full)];
+            while let Some(next) = next_bits(*found.last().unwrap(), full) {
+                found.push(next);
+            }
+            found
+        };
+        assert_eq!(all(100), [100]);
+        assert_eq!(all(128), [128]);
+        assert_eq!(all(256), [128, 192, 256]);
+        assert_eq!(all(768), [128, 192, 256, 384, 512, 768]);
+        assert_eq!(all(5000), [128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 5000]);
+    }
+}

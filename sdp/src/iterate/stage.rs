@@ -1,0 +1,349 @@
+//! The iterations at one precision.
+
+use crate::block::Block;
+use crate::iterate::best::Best;
+use crate::iterate::direction::Directions;
+use crate::iterate::factors::{ConeFactors, Side, factor};
+use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
+use crate::iterate::point::{Cone, Point};
+use crate::iterate::residuals::{Objectives, Residuals};
+use crate::iterate::step::{Eigenvalues, step_length};
+use crate::iterate::system::{Place, Singular, System};
+use crate::iterate::{Control, ramp};
+use crate::numbers::{Arithmetic, largest};
+use crate::options::SolverOptions;
+use crate::problem::Problem;
+use crate::workers::Workers;
+use rug::Float;
+use std::time::Instant;
+use sunzi::{Error, Result};
+
+/// How often a step is halved where rounding puts its end outside.
+const MOST_HALVINGS: u32 = 20;
+
+/// A program at one precision.
+pub struct Stage<'s> {
+    /// The program, rounded to `bits`.
+    pub problem: &'s Problem,
+    /// What decides when it ends.
+    pub options: &'s SolverOptions,
+    /// Threads.
+    pub workers: &'s Workers,
+    /// The blocks.
+    pub cones: &'s [Cone],
+    /// The precision.
+    pub bits: u32,
+    /// The precision at which to go on where this one is not enough; the last one ends runs.
+    pub next_bits: Option<u32>,
+}
+
+/// How a stage ended.
+pub enum StageEnd {
+    /// The run ends as well.
+    Solution(Box<Solution>),
+    /// The precision is not enough: another stage goes on.
+    Raise(State),
+}
+
+/// What all stages of a run have in common.
+pub struct Run<'w> {
+    /// When it began.
+    pub start: Instant,
+    /// What its time was spent on.
+    pub phases: PhaseSeconds,
+    /// Who sees iterations.
+    pub watch: &'w mut dyn FnMut(&Iteration, &State) -> Result<Control>,
+}
+
+/// What an iteration needs of its point.
+struct Evaluation {
+    residuals: Residuals,
+    quality: Quality,
+}
+
+impl Stage<'_> {
+    fn arithmetic(&self) -> Arithmetic<'_> {
+        Arithmetic { ctx: self.workers.all(), bits: self.bits }
+    }
+
+    /// Iterates until a test ends the run, or the precision is not enough.
+    ///
+    /// # Errors
+    /// Those of [`super::Solver::run`].
+    pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
+        let mut best = None;
+        let mut factors = match factor(self.workers, self.bits, self.cones, &state.point)? {
+            Ok(factors) => factors,
+            Err((at, side)) => return Err(self.not_inside(at, side)),
+        };
+        let mut evaluation = timed(&mut run.phases.residuals, || self.evaluate(&state.point))?;
+        loop {
+            let begun = Instant::now();
+            let Evaluation { residuals, quality } = evaluation;
+            let seconds = run.start.elapsed().as_secs_f64();
+            if self.is_feasible(&quality) == (true, true) {
+                Best::offer(&mut best, &state.point, &quality, state.iterations);
+            }
+            if let Some(termination) = self.termination(&state, &quality, &residuals, seconds)? {
+                return Ok(self.end(run, state, quality, (termination, None)));
+            }
+            if best.as_ref().is_some_and(|best| best.is_past(state.iterations)) {
+                let why = (Termination::PrecisionTooLow, None);
+                return Ok(with_best(best, self.end(run, state, quality, why)));
+            }
+            let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
+            let stepped = self.step(&at, &mut run.phases)?;
+            let Step { point, next_factors, mu, steps, beta } = match stepped {
+                Ok(step) => step,
+                Err(why) => return Ok(with_best(best, self.end(run, state, quality, why))),
+            };
+            evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
+            let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality);
+            let precision_bits = if is_enough { self.bits } else { self.next_bits.unwrap_or(self.bits) };
+            let iteration = Iteration {
+                number: state.iterations + 1,
+                seconds: (run.start.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64()),
+                precision_bits: self.bits,
+                mu,
+                quality,
+                primal_step: steps.0.clone(),
+                dual_step: steps.1.clone(),
+                beta,
+            };
+            state = State { point, iterations: state.iterations + 1, steps, precision_bits };
+            factors = next_factors;
+            if (run.watch)(&iteration, &state)? == Control::Stop {
+                return Ok(self.end(run, state, evaluation.quality, (Termination::Stopped, None)));
+            }
+            if precision_bits != self.bits {
+                return Ok(StageEnd::Raise(state));
+            }
+        }
+    }
+
+    /// The end of a run; before the last stage only what does not hang on the precision ends it.
+    fn end(&self, run: &Run<'_>, state: State, quality: Quality, (termination, remark): NoStep) -> StageEnd {
+        let is_final = matches!(termination, Termination::Stopped | Termination::MaxRuntimeExceeded);
+        if let Some(precision_bits) = self.next_bits.filter(|_| !is_final) {
+            return StageEnd::Raise(State { precision_bits, ..state });
+        }
+        StageEnd::Solution(Box::new(Solution {
+            termination,
+            point: state.point,
+            quality,
+            iterations: state.iterations,
+            seconds: run.start.elapsed().as_secs_f64(),
+            phases: run.phases,
+            remark,
+            precision_bits: state.precision_bits,
+        }))
+    }
+
+    fn not_inside(&self, at: usize, side: Side) -> Error {
+        let Cone { group, number, .. } = self.cones[at];
+        let name = if side == Side::Primal { "X" } else { "Y" };
+        Error::InvalidArgument(format!(
+            "block {number} of group {group} of {name} is not positive definite at the first point (counted from 0)"
+        ))
+    }
+
+    fn evaluate(&self, point: &Point) -> Result<Evaluation> {
+        let residuals = Residuals::new(self.workers, self.bits, self.problem, (self.cones, point))?;
+        let objectives = Objectives::new(self.arithmetic(), self.problem, &self.cones, point)?;
+        let quality = Quality {
+            gap: objectives.gap(),
+            primal_objective: objectives.primal,
+            dual_objective: objectives.dual,
+            primal_matrix_error: residuals.primal_matrix_error(),
+            primal_free_error: residuals.primal_free_error(),
+            dual_error: residuals.dual_error(),
+        };
+        Ok(Evaluation { residuals, quality })
+    }
+
+    fn is_feasible(&self, quality: &Quality) -> (bool, bool) {
+        let primal = *quality.primal_error() < self.options.primal_error_threshold;
+        (primal, quality.dual_error < self.options.dual_error_threshold)
+    }
+
+    /// SDPB's tests, in its order; then whether a ray shows that there is nothing to find.
+    fn termination(
+        &self,
+        state: &State,
+        quality: &Quality,
+        residuals: &Residuals,
+        seconds: f64,
+    ) -> Result<Option<Termination>> {
+        let options = &self.options;
+        let (primal, dual) = self.is_feasible(quality);
+        let begun = state.iterations > 0;
+        let tests = [
+            (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
+            (dual && options.find_dual_feasible, Termination::DualFeasible),
+            (primal && options.find_primal_feasible, Termination::PrimalFeasible),
+            (state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
+            (state.steps.0 == 1 && options.detect_primal_feasible_jump, Termination::PrimalFeasibleJumpDetected),
+            (state.iterations >= options.max_iterations, Termination::MaxIterationsExceeded),
+            (seconds >= options.max_runtime as f64, Termination::MaxRuntimeExceeded),
+            (begun && state.steps.0 < options.min_primal_step, Termination::PrimalStepTooSmall),
+            (begun && state.steps.1 < options.min_dual_step, Termination::DualStepTooSmall),
+        ];
+        if let Some((_, termination)) = tests.into_iter().find(|(holds, _)| *holds) {
+            return Ok(Some(termination));
+        }
+        self.ray(quality, residuals)
+    }
+
+    /// Whether a point that has moved far shows a ray: `A*(Y) + B y` small beside `C . Y + b^T y > 0`, or
+    /// `A(x)` nowhere below 0 by much and `B^T x` small beside `c^T x < 0`.
+    fn ray(&self, quality: &Quality, residuals: &Residuals) -> Result<Option<Termination>> {
+        let threshold = &self.options.infeasibility_threshold;
+        if *threshold == 0 {
+            return Ok(None);
+        }
+        let k = self.arithmetic();
+        let dual = Float::with_val(self.bits, &quality.dual_objective - &self.problem.constant);
+        let limit = Float::with_val(self.bits, &dual * threshold);
+        let mut off = Float::new(self.bits);
+        for (group, d) in self.problem.groups.iter().zip(&residuals.dual) {
+            off = off.max(&largest(&k.difference(&group.costs, d)?));
+        }
+        if dual > 0 && off < limit {
+            return Ok(Some(Termination::PrimalInfeasible));
+        }
+        let primal = Float::with_val(self.bits, &self.problem.constant - &quality.primal_objective);
+        let limit = Float::with_val(self.bits, &primal * threshold);
+        let mut off = largest(&k.difference(&self.problem.objective, &residuals.free)?);
+        if primal <= 0 || off >= limit {
+            return Ok(None);
+        }
+        for (cone, rest) in self.cones.iter().zip(&residuals.primal) {
+            // A(x) = X + (P + C), of which X is positive definite.
+            let constraints = &self.problem.groups[cone.group].constraints;
+            let minus = Block::scaled_identity(cone.shape, &Float::new(self.bits), self.bits)?;
+            let constant = constraints.less_constant(cone.number, minus)?;
+            off = off.max(&rest.plus(k, &Float::with_val(2, -1), &constant)?.largest());
+        }
+        Ok((off < limit).then_some(Termination::DualInfeasible))
+    }
+}
+
+/// A step that was taken.
+struct Step {
+    point: Point,
+    next_factors: Vec<ConeFactors>,
+    mu: Float,
+    steps: (Float, Float),
+    beta: Float,
+}
+
+/// A point at which an iteration begins, and what is known of it.
+#[derive(Clone, Copy)]
+struct Begun<'a> {
+    state: &'a State,
+    factors: &'a [ConeFactors],
+    quality: &'a Quality,
+    residuals: &'a Residuals,
+}
+
+/// Adds the seconds that `work` takes to `seconds`.
+fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    let start = Instant::now();
+    let result = work();
+    *seconds += start.elapsed().as_secs_f64();
+    result
+}
+
+/// The solution, or the best point of the run where precision has ended it.
+fn with_best(best: Option<Best>, end: StageEnd) -> StageEnd {
+    let StageEnd::Solution(mut solution) = end else { return end };
+    if let Some(best) = best.filter(|_| solution.termination == Termination::PrecisionTooLow) {
+        let (point, quality, remark) = best.take(solution.iterations);
+        let reasons = [solution.remark.take(), remark].into_iter().flatten().collect::<Vec<_>>();
+        let remark = (!reasons.is_empty()).then(|| reasons.join("; "));
+        *solution = Solution { point, quality, remark, ..*solution };
+    }
+    StageEnd::Solution(solution)
+}
+
+/// Why a step could not be taken.
+type NoStep = (Termination, Option<String>);
+
+impl Stage<'_> {
+    fn step(&self, at: &Begun<'_>, phases: &mut PhaseSeconds) -> Result<std::result::Result<Step, NoStep>> {
+        let Begun { state, factors, quality, residuals } = *at;
+        let (k, options, point) = (self.arithmetic(), &self.options, &state.point);
+        let rows = self.problem.total_rows() as u32;
+        let mu = point.complementarity(k, point)? / rows;
+        if mu > options.max_complementarity {
+            return Ok(Err((Termination::MaxComplementarityExceeded, None)));
+        }
+        let place = Place { problem: self.problem, cones: self.cones, point, factors };
+        let system = match timed(&mut phases.schur, || System::new(self.workers, self.bits, &place))? {
+            Ok(system) => system,
+            Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
+        };
+        let directions = timed(&mut phases.predictor, || {
+            Directions::new(self.workers, self.bits, &place, (residuals, &system), &mu)
+        })?;
+        let (primal, dual) = self.is_feasible(quality);
+        let feasible = primal && dual;
+        let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
+        let centre = Float::with_val(k.bits, &beta * &mu);
+        let predictor = timed(&mut phases.predictor, || directions.find(&centre, None))?;
+        let beta = self.corrector_beta(point, &predictor, &mu, feasible)?;
+        let centre = Float::with_val(k.bits, &beta * &mu);
+        let direction = timed(&mut phases.corrector, || directions.find(&centre, Some(&predictor)))?;
+        drop(predictor);
+        let eigenvalues = timed(&mut phases.step_length, || {
+            Eigenvalues::new(self.workers, self.bits, (self.cones, factors), point, &direction)
+        })?;
+        let mut primal_step = step_length(&eigenvalues.primal, &options.step_length_reduction);
+        let mut dual_step = step_length(&eigenvalues.dual, &options.step_length_reduction);
+        if feasible {
+            let both = primal_step.min(&dual_step);
+            (primal_step, dual_step) = (both.clone(), both);
+        }
+        for _ in 0..MOST_HALVINGS {
+            let (next, factored) = timed(&mut phases.factors, || {
+                let next = point.moved(k, &direction, (&primal_step, &dual_step))?;
+                let factored = factor(self.workers, self.bits, self.cones, &next)?;
+                Ok((next, factored))
+            })?;
+            match factored {
+                Ok(next_factors) => {
+                    let steps = (primal_step, dual_step);
+                    return Ok(Ok(Step { point: next, next_factors, mu, steps, beta }));
+                }
+                Err((_, Side::Primal)) => primal_step >>= 1u32,
+                Err((_, Side::Dual)) => dual_step >>= 1u32,
+            }
+        }
+        let remark = "no step stays inside at this precision: try a higher one";
+        Ok(Err((Termination::PrecisionTooLow, Some(remark.into()))))
+    }
+
+    fn too_low(&self, singular: Singular) -> String {
+        let name = match singular {
+            Singular::Schur(group) if self.problem.groups.len() > 1 => format!("the Schur complement of block {group}"),
+            Singular::Schur(_) => "the Schur complement".into(),
+            Singular::Free => "the matrix Q".into(),
+        };
+        let bits = self.bits;
+        format!("{name} is not positive definite at {bits} bits: try a higher precision, or larger thresholds")
+    }
+
+    /// The centring parameter of the corrector, from what the predictor would leave of the complementarity.
+    fn corrector_beta(&self, point: &Point, predictor: &Point, mu: &Float, feasible: bool) -> Result<Float> {
+        let (k, options) = (self.arithmetic(), &self.options);
+        let mut left = point.complementarity(k, point)? + point.complementarity(k, predictor)?;
+        left += predictor.complementarity(k, point)? + predictor.complementarity(k, predictor)?;
+        let r = left / Float::with_val(k.bits, mu * self.problem.total_rows() as u32);
+        let beta = if r < 1 { Float::with_val(k.bits, r.square_ref()) } else { r };
+        Ok(if feasible {
+            beta.max(&options.feasible_centering_parameter).min(&Float::with_val(k.bits, 1))
+        } else {
+            beta.max(&options.infeasible_centering_parameter)
+        })
+    }
+}
