@@ -149,7 +149,7 @@ impl Stage<'_> {
 
     fn evaluate(&self, point: &Point) -> Result<Evaluation> {
         let residuals = Residuals::new(self.workers, self.bits, self.problem, (self.cones, point))?;
-        let objectives = Objectives::new(self.arithmetic(), self.problem, &self.cones, point)?;
+        let objectives = Objectives::new(self.arithmetic(), self.problem, self.cones, point)?;
         let quality = Quality {
             gap: objectives.gap(),
             primal_objective: objectives.primal,
