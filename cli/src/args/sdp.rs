@@ -2,6 +2,7 @@
 
 use super::EngineArgs;
 use super::values::precision;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Command, FromArgMatches, ValueHint};
 use rug::Float;
 use std::path::{Path, PathBuf};
@@ -32,8 +33,9 @@ pub struct Sdp {
     /// Directory of the results [default: the input's name with `_out` behind it].
     #[arg(long = "outDir", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out_dir: Option<PathBuf>,
-    /// Directory of checkpoints [default: `checkpoint` in that of the results].
+    /// Directory of checkpoints, '' for none [default: `checkpoint` in that of the results].
     #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub checkpoint_dir: Option<PathBuf>,
     /// Directory of the checkpoint to begin with, ours or SDPB's text files [default: that of checkpoints].
     #[arg(long = "initialCheckpointDir", short = 'i', value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -228,7 +230,6 @@ fn of_sdpa(text: &str) -> Option<Option<String>> {
 impl Choices {
     /// These, and what they leave open from `file`.
     fn or(self, file: Choices) -> Choices {
-        let same = |own: Option<Float>, other: Option<Float>| own.or(other);
         Choices {
             precision: self.precision.or(file.precision),
             find_primal_feasible: self.find_primal_feasible || file.find_primal_feasible,
@@ -237,27 +238,25 @@ impl Choices {
             detect_dual_feasible_jump: self.detect_dual_feasible_jump || file.detect_dual_feasible_jump,
             max_iterations: self.max_iterations.or(file.max_iterations),
             max_runtime: self.max_runtime.or(file.max_runtime),
-            duality_gap_threshold: same(self.duality_gap_threshold, file.duality_gap_threshold),
-            primal_error_threshold: same(self.primal_error_threshold, file.primal_error_threshold.clone()),
+            duality_gap_threshold: self.duality_gap_threshold.or(file.duality_gap_threshold),
+            primal_error_threshold: self.primal_error_threshold.or(file.primal_error_threshold.clone()),
             // SDPA has one threshold, and one scale, for both.
-            dual_error_threshold: same(self.dual_error_threshold, file.dual_error_threshold)
+            dual_error_threshold: self
+                .dual_error_threshold
+                .or(file.dual_error_threshold)
                 .or(file.primal_error_threshold),
-            initial_matrix_scale_primal: same(
-                self.initial_matrix_scale_primal,
-                file.initial_matrix_scale_primal.clone(),
-            ),
-            initial_matrix_scale_dual: same(self.initial_matrix_scale_dual, file.initial_matrix_scale_dual)
+            initial_matrix_scale_primal: self.initial_matrix_scale_primal.or(file.initial_matrix_scale_primal.clone()),
+            initial_matrix_scale_dual: self
+                .initial_matrix_scale_dual
+                .or(file.initial_matrix_scale_dual)
                 .or(file.initial_matrix_scale_primal),
-            feasible_centering_parameter: same(self.feasible_centering_parameter, file.feasible_centering_parameter),
-            infeasible_centering_parameter: same(
-                self.infeasible_centering_parameter,
-                file.infeasible_centering_parameter,
-            ),
-            step_length_reduction: same(self.step_length_reduction, file.step_length_reduction),
-            min_primal_step: same(self.min_primal_step, file.min_primal_step),
-            min_dual_step: same(self.min_dual_step, file.min_dual_step),
-            max_complementarity: same(self.max_complementarity, file.max_complementarity),
-            infeasibility_threshold: same(self.infeasibility_threshold, file.infeasibility_threshold),
+            feasible_centering_parameter: self.feasible_centering_parameter.or(file.feasible_centering_parameter),
+            infeasible_centering_parameter: self.infeasible_centering_parameter.or(file.infeasible_centering_parameter),
+            step_length_reduction: self.step_length_reduction.or(file.step_length_reduction),
+            min_primal_step: self.min_primal_step.or(file.min_primal_step),
+            min_dual_step: self.min_dual_step.or(file.min_dual_step),
+            max_complementarity: self.max_complementarity.or(file.max_complementarity),
+            infeasibility_threshold: self.infeasibility_threshold.or(file.infeasibility_threshold),
             no_ramp: self.no_ramp || file.no_ramp,
             checkpoint_interval: self.checkpoint_interval.or(file.checkpoint_interval),
             no_final_checkpoint: self.no_final_checkpoint || file.no_final_checkpoint,
