@@ -3,8 +3,7 @@
 //! [`read_problem`] reads SDPB's directories and SDPA's sparse files into a [`Problem`]; a [`Solver`] takes it from
 //! [`State`] to [`State`], by a primal-dual predictor-corrector method with SDPB's options ([`SolverOptions`]), until
 //! it has a [`Solution`]; [`output`] writes the files of both programs; [`save_checkpoint`] keeps a state. The manual
-//! is
-//! docs/SDP.md, the design docs/decisions/054-a-solver-on-the-public-api.md.
+//! is docs/SDP.md, the design docs/decisions/054-a-solver-on-the-public-api.md.
 //!
 //! ```
 //! use sunzi::Context;

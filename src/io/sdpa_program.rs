@@ -91,9 +91,8 @@ pub fn read_sdpa(path: impl AsRef<Path>, options: &ReadOptions) -> Result<SdpaPr
     while let Some((at, value)) = next_entry(&mut scanner, &header)? {
         let EntryPlace { constraint, block, row, col } = at;
         let entry = SdpaEntry { constraint, block, row, col };
-        let refused = |_| Error::OutOfMemory { bytes: 96 * entries.len() as u64 };
-        seen.try_reserve(1).map_err(refused)?;
-        entries.try_reserve(1).map_err(|_| Error::OutOfMemory { bytes: 96 * entries.len() as u64 })?;
+        let bytes = 96 * entries.len() as u64;
+        seen.try_reserve(1).and_then(|()| entries.try_reserve(1)).map_err(|_| Error::OutOfMemory { bytes })?;
         if !seen.insert((constraint, block, row as u64 * header.blocks[block].0 as u64 + col as u64)) {
             return Err(second(&scanner, at));
         }

@@ -188,6 +188,16 @@ pub struct PanelSource<'a> {
     pub shifts: &'a [i64],
 }
 
+/// Windows larger than this bypass the caches: they would be evicted before the products read them.
+const STREAM_BYTES: usize = 24 << 20;
+
+impl PanelSource<'_> {
+    /// Whether residues of 16 bits modulo `planes` primes bypass the caches.
+    fn streams_halves(&self, planes: usize) -> bool {
+        2 * planes * self.rows.len() * self.view.cols() > STREAM_BYTES
+    }
+}
+
 /// Words of a panel that some of its rows take: `count` runs of `words` words each, `stride` apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowRuns {

@@ -3,7 +3,6 @@
 
 use super::text::matrix;
 use super::{decimal, write_text};
-use crate::block::Block;
 use crate::iterate::{Solution, cones};
 use crate::problem::{Constraints, Form, Problem};
 use rug::Float;
@@ -116,13 +115,6 @@ fn c_minus_by(problem: &Problem, y: &Matrix) -> Result<String> {
     Ok(format!("{{\"c_minus_By\":[{}]}}\n", list.collect::<Result<Vec<_>>>()?.join(",")))
 }
 
-fn block_text(block: &Block) -> Result<String> {
-    Ok(match block {
-        Block::Dense(whole) => matrix(whole),
-        Block::Diagonal(diagonal) => matrix(diagonal),
-    })
-}
-
 /// The number in the name of each block.
 fn block_numbers(problem: &Problem) -> Vec<usize> {
     let number = |(at, cone): (usize, crate::iterate::Cone)| match &problem.groups[cone.group].constraints {
@@ -156,10 +148,10 @@ pub fn write_solution(folder: &Path, problem: &Problem, solution: &Solution, par
     }
     for (at, number) in block_numbers(problem).into_iter().enumerate() {
         if parts.primal {
-            write_text(&folder.join(format!("X_matrix_{number}.txt")), &block_text(&point.primal[at])?)?;
+            write_text(&folder.join(format!("X_matrix_{number}.txt")), &matrix(point.primal[at].stored()))?;
         }
         if parts.dual {
-            write_text(&folder.join(format!("Y_matrix_{number}.txt")), &block_text(&point.dual[at])?)?;
+            write_text(&folder.join(format!("Y_matrix_{number}.txt")), &matrix(point.dual[at].stored()))?;
         }
     }
     if problem.form == Form::Sdpb {

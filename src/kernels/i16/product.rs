@@ -101,13 +101,6 @@ impl Task for Multiply<'_> {
     }
 }
 
-/// Vectors of the next strip where `panels` panels are left, `each` of them a vector, at most `most` vectors: not so
-/// many that a single vector would be left, whose few sums wait for each other whenever they are folded.
-fn strip_vectors(panels: usize, each: usize, most: usize) -> usize {
-    let vectors = panels.div_ceil(each);
-    if most > 2 && vectors == most + 1 { most - 1 } else { vectors.min(most) }
-}
-
 /// Some rows of the operands, some columns of blocks.
 struct Pass<'a> {
     operands: Operands<'a>,
@@ -134,12 +127,10 @@ impl Pass<'_> {
         }
         let mut tile = Tile::new();
         let first = row_window.start.max(grid.first_row(self.columns.start));
-        let mut start = first;
-        while start < row_window.end {
-            let panels = strip_vectors(row_window.end - start, L::WIDTH / BLOCK, V) * (L::WIDTH / BLOCK);
-            let strip = start..(start + panels).min(row_window.end);
+        for start in (first..row_window.end).step_by(lanes / BLOCK) {
+            let strip = start..(start + lanes / BLOCK).min(row_window.end);
             let left = &mut left[..pairs * lanes];
-            for number in 0..panels {
+            for number in 0..lanes / BLOCK {
                 if start + number < strip.end {
                     let panel = start + number - origin.0;
                     self.operands.x.pack::<L>(panel, &self.rows, left, (lanes, number * BLOCK));
@@ -155,7 +146,6 @@ impl Pass<'_> {
                     self.tile::<L, V, C>((left, factors), run.start - start..run.end - start, (&mut tile, out));
                 }
             }
-            start = strip.end;
         }
     }
 

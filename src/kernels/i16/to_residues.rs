@@ -21,9 +21,6 @@ use std::ops::Range;
 /// Strips of rows whose digits are held: as many neighbouring lines of a plane are written together.
 const STRIPS: usize = 16;
 
-/// Windows larger than this bypass the caches: they would be evicted before the products read them.
-const STREAM_BYTES: usize = 24 << 20;
-
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
     /// Moduli and tables.
@@ -60,7 +57,7 @@ impl Task for ToResidues<'_, '_> {
         let digits = &mut digits[..STRIPS * strip_words];
         let (rows, strip_rows) = (source.rows.len(), lanes / BLOCK);
         let mut tile = Tile::new();
-        let streams = 2 * primes.len() * rows * source.view.cols() > STREAM_BYTES;
+        let streams = source.streams_halves(primes.len());
         for first in (0..rows).step_by(STRIPS * strip_rows) {
             let batch = first..(first + STRIPS * strip_rows).min(rows);
             for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact_mut(strip_words)) {

@@ -25,9 +25,6 @@ const STRIPS: usize = 4;
 /// Rows of a strip.
 const STRIP_ROWS: usize = SIDE / BLOCK;
 
-/// Windows larger than this bypass the caches: they would be evicted before the products read them.
-const STREAM_BYTES: usize = 24 << 20;
-
 /// Limbs of a step.
 const STEP_LIMBS: usize = STEP / 8;
 
@@ -61,7 +58,7 @@ impl Task for ToResidues<'_, '_> {
         let columns = columns_mut(&mut aligned(scratch)[..STRIPS * strip_steps * STEP_WORDS]);
         let mut tiles = [const { Tile::new() }; 2];
         let rows = source.rows.len();
-        let streams = 2 * primes.len() * rows * source.view.cols() > STREAM_BYTES;
+        let streams = source.streams_halves(primes.len());
         for first in (0..rows).step_by(STRIPS * STRIP_ROWS) {
             let starts = (first..(first + STRIPS * STRIP_ROWS).min(rows)).step_by(STRIP_ROWS);
             for (start, strip) in starts.clone().zip(columns.chunks_exact_mut(strip_steps)) {

@@ -25,8 +25,9 @@ pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
         + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
 }
 
-/// How the operands are cut: an odd number of panels is made even by one of zeros, whose part of C is not there; the
-/// few rows that may be left are done classically.
+/// How the operands are cut: an odd number of panels is made even by one more, of zeros or whatever comes next, whose
+/// part of C is not there and whose share of the other parts cancels; the few rows that may be left are done
+/// classically.
 struct Halves {
     x_panels: usize,
     y_panels: usize,
