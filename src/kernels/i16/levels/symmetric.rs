@@ -26,8 +26,9 @@ pub fn scratch_words(rows: usize, panels: usize) -> usize {
     own + inner(true).max(inner(false))
 }
 
-/// How the operand is cut: an odd number of panels is made even by one more, of zeros or whatever comes next, whose part of
-/// C is not there and whose share of the other parts cancels; the few rows that may be left are done classically.
+/// How the operand is cut: an odd number of panels is made even by one more, of zeros or whatever comes next, whose
+/// part of C is not there and whose share of the other parts cancels; the few rows that may be left are done
+/// classically.
 struct Halves {
     panels: usize,
     rows: usize,
