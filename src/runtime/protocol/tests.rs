@@ -251,14 +251,14 @@ fn one_worker_takes_strips_of_a_column_at_once() {
 
 #[test]
 fn a_tree_keeps_an_owner_to_the_logarithm_of_its_readers() {
-    // 128 readers of a tile, as on 64 x 64 ranks.
-    let grid = RankGrid { rows: 64, cols: 64 };
-    let tiles = 134;
-    assert!(grid.clients(tiles, TileId { row: 68, col: 2 }).len() >= 120);
+    // 64 readers of a tile, as on 32 x 32 ranks.
+    let grid = RankGrid { rows: 32, cols: 32 };
+    let tiles = 68;
+    assert!(grid.clients(tiles, TileId { row: 35, col: 2 }).len() >= 60);
     for delivery in [DeliveryKind::CsList, DeliveryKind::CsListAhead] {
         let world = World::new(grid, tiles, options(delivery, Policy::Fifo, grid.least_slots(tiles)), 7).run();
         let most = world.machines.iter().map(|machine| machine.counters().most_sends).max().unwrap();
-        assert!(most <= 9, "{}: {most} sends", delivery.name());
+        assert!(most <= 8, "{}: {most} sends", delivery.name());
         assert_eq!(world.finished, grid.size());
     }
 }

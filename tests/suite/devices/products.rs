@@ -59,7 +59,7 @@ fn every_cut_and_order_gives_the_same_bits() {
                 for batch_moduli in [1, 5, 100] {
                     for piece_entries in [10_000, 100, 7] {
                         seed += 1;
-                        if seed % 3 != 0 && effort() == 1 {
+                        if seed % 7 != 0 && effort() == 1 {
                             continue;
                         }
                         let cut = DeviceCut { band_cols, strip_cols, chunk_rows, batch_moduli, piece_entries };

@@ -138,7 +138,7 @@ fn a_fault_in_a_plane_is_caught_or_changes_nothing() {
         let ctx = forced(kernel, 1).self_check(true).build().unwrap();
         let cases = cases(&ctx);
         let mut caught = FAULTS.map(|fault| (fault, 0u64, 0u64));
-        for seed in 0..10_000 * effort() {
+        for seed in 0..2_500 * effort() {
             let (fault, found) = trial(&ctx, &cases, seed);
             let entry = caught.iter_mut().find(|entry| entry.0 == fault).unwrap();
             entry.1 += u64::from(found);

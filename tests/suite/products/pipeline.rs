@@ -264,7 +264,8 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
         for part in 0..=8 {
             let limit = minimum + (all.planned_bytes - minimum) * part * part / 64;
             let ctx = make(limit);
-            for uplo in [Uplo::Lower, Uplo::Upper] {
+            // Each limit with each triangle, on one number of threads or another.
+            for uplo in [Uplo::Lower, Uplo::Upper].into_iter().skip((part as usize + threads) % 2).take(1) {
                 let options = SyrkOptions::new().uplo(uplo);
                 let got = syrk_with(&ctx, &p, precision_bits, &options).unwrap();
                 assert!(got.report.planned_bytes <= limit);
