@@ -15,9 +15,9 @@ fn a_quick_check_passes_and_reports() {
     let sandbox = Sandbox::new();
     // Two devices take twice the time; `sunzi-lab` has tests of several devices without the command.
     let both = std::env::var("SUNZI_TEST_EFFORT").is_ok_and(|effort| effort != "1");
-    let (list, names) = match both {
-        true => ("soft,soft:64M", vec!["soft 0", "soft 1", "all together", "soft 1 and host"]),
-        false => ("soft:64M", vec!["soft 0", "soft 0 and host"]),
+    let (list, names): (_, &[&str]) = match both {
+        true => ("soft,soft:64M", &["soft 0", "soft 1", "all together", "soft 1 and host"]),
+        false => ("soft:64M", &["soft 0", "soft 0 and host"]),
     };
     let text = sandbox.run(&format!("gpu-check --device {list} --quick --threads 2 --report r.json"));
     let report = sandbox.json("r.json");
@@ -38,7 +38,7 @@ fn a_quick_check_passes_and_reports() {
         assert!(checks.iter().any(|entry| entry["check"] == check && entry["failure"].is_null()), "{check}: {text}");
     }
     for family in ["cuda-f64", "cuda-i8"] {
-        for &device in &names {
+        for &device in names {
             let found = checks.iter().any(|entry| entry["family"] == family && entry["device"] == device);
             assert!(found, "{family}, {device}: {text}");
         }
