@@ -75,6 +75,11 @@ pub trait PlaneKernel: Send + Sync {
     fn is_preferred(&self) -> bool {
         false
     }
+    /// Whether this CPU forms products faster with it than with the preferred kernel, where conversions are a small
+    /// part of them.
+    fn is_preferred_for_large_products(&self) -> bool {
+        false
+    }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
@@ -307,6 +312,12 @@ pub fn preferred() -> &'static dyn PlaneKernel {
     let kernels = || TABLE.iter().filter_map(|(_, probe)| probe().ok());
     let asks = kernels().find(|kernel| kernel.is_preferred());
     asks.or_else(|| kernels().next()).expect("the reference kernel needs nothing")
+}
+
+/// The kernel that large products run on, where that is another one than [`preferred`].
+pub fn preferred_for_large_products() -> Option<&'static dyn PlaneKernel> {
+    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.find(|kernel| kernel.is_preferred_for_large_products())
 }
 
 /// Every kernel that can run here, the preferred first.

@@ -27,6 +27,8 @@ struct KernelInfo {
     instructions: Option<&'static str>,
     /// Whether `--kernel auto` takes it.
     preferred: bool,
+    /// Whether `--kernel auto` takes it for large products of few bits, and the preferred one for the rest.
+    preferred_for_large_products: bool,
     /// Multiply-adds in one plane that a thread's instructions could do in a second, where that is measured.
     multiply_adds_per_second: Option<f64>,
     largest_precision_bits: Option<u32>,
@@ -71,6 +73,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
             family: Some(kernel.family()),
             instructions: kernel.instructions(),
             preferred: name == kernels::preferred().name(),
+            preferred_for_large_products: kernel.is_preferred_for_large_products(),
             multiply_adds_per_second: kernel.issue_rate(RATE_TRIALS),
             largest_precision_bits: Some(largest_precision_bits(kernel.maximum_modulus_bits())),
         },
@@ -81,6 +84,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
             family: None,
             instructions: None,
             preferred: false,
+            preferred_for_large_products: false,
             multiply_adds_per_second: None,
             largest_precision_bits: None,
         },
@@ -114,7 +118,8 @@ fn describe(info: &Info) -> String {
                 let rate = kernel
                     .multiply_adds_per_second
                     .map(|rate| format!(", {:.1} G multiply-adds a second in one plane", rate / 1e9));
-                format!("family {family}{instructions}, up to {bits} bits{}", rate.unwrap_or_default())
+                let purpose = if kernel.preferred_for_large_products { ", for large products" } else { "" };
+                format!("family {family}{instructions}, up to {bits} bits{}{purpose}", rate.unwrap_or_default())
             }
             (_, _, reason) => format!("not available: {}", reason.unwrap_or("unknown")),
         };

@@ -2,6 +2,7 @@
 
 use super::rate;
 use crate::math::processor::{Level, level, processor_has};
+use std::sync::OnceLock;
 
 /// Whether instructions are those of a model.
 #[cfg(test)]
@@ -26,6 +27,13 @@ pub fn has_digit_sums() -> bool {
 #[inline]
 pub fn has_scaled_sums() -> bool {
     has_digit_sums() && is_x86_feature_detected!("avx512cd")
+}
+
+/// Whether a core issues one instruction of the kernel `ifma52` a cycle; measured at the first call.
+pub fn issues_one_ifma() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    // SAFETY: the instructions are there.
+    *ANSWER.get_or_init(|| has_ifma52().is_ok() && unsafe { rate::issues_one() })
 }
 
 /// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.

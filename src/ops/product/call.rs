@@ -200,6 +200,7 @@ fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
         result_bytes,
         cut: problem.hooks.cut,
         on_cpu: true,
+        is_part: problem.inner_bits.is_some(),
     }
 }
 

@@ -86,7 +86,7 @@ pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Resu
     let bits = Bits::integers(ctx.kernel(), bits, &combination, 2)?;
     let result_bytes = Matrix::bytes_for(size.rows, size.cols, bits.result);
     let operation = if size.triangle { "syrk" } else { "gemm" };
-    plan_request(ctx, &PlanRequest { operation, size, bits, result_bytes, cut: None, on_cpu: false })
+    plan_request(ctx, &PlanRequest { operation, size, bits, result_bytes, cut: None, on_cpu: false, is_part: false })
 }
 
 fn plan_size(
@@ -104,6 +104,7 @@ fn plan_size(
         result_bytes: Matrix::bytes_for(size.rows, size.cols, precision_bits),
         cut: None,
         on_cpu: false,
+        is_part: false,
     };
     match options.accuracy {
         Accuracy::Entrywise if !size.is_empty() => plan_entrywise(ctx, &request, options.range_bits),

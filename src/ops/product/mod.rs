@@ -17,6 +17,7 @@ mod exchange;
 pub(crate) mod forecast;
 mod inner_check;
 mod integers;
+mod kernel;
 mod multiply;
 pub(crate) mod path;
 pub(crate) mod plan;

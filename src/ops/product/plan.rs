@@ -8,6 +8,7 @@ use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
 use crate::ops::product::device::DevicePart;
 use crate::ops::product::inner_check::InnerCheck;
+use crate::ops::product::kernel::choose_kernel;
 use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::{BlockShape, ProductSize};
@@ -131,6 +132,8 @@ pub(crate) struct PlanRequest {
     pub cut: Option<Cut>,
     /// Whether it is part of another operation that keeps it on the CPU.
     pub on_cpu: bool,
+    /// Whether it is a part of another operation, which has counted the tables of the context's kernel.
+    pub is_part: bool,
 }
 
 impl PlanRequest {
@@ -144,6 +147,7 @@ impl PlanRequest {
             result_bytes: Matrix::bytes_for(rows, cols, precision_bits),
             cut: None,
             on_cpu: true,
+            is_part: true,
         }
     }
 }
@@ -173,7 +177,8 @@ fn plan_with(
     (workers, held_bytes): (usize, u64),
     disk: Option<DiskInput<'_>>,
 ) -> Result<PlannedRun> {
-    let engine = ctx.engine(ctx.kernel(), request.bits.spec(ctx.self_check()))?;
+    let kernel = if request.is_part { ctx.kernel() } else { choose_kernel(ctx, &request.size, &request.bits) };
+    let engine = ctx.engine(kernel, request.bits.spec(ctx.self_check()))?;
     let size = &request.size;
     let check_bytes =
         if ctx.freivalds() { InnerCheck::bytes(size.rows, size.cols, size.contracted, workers) } else { 0 };
@@ -203,7 +208,7 @@ fn plan_with(
         Some(cut) => cut.within(&input.whole()),
         None => choose(ctx, &input, held_bytes)?,
     };
-    let plan = describe(ctx, request.operation, (size, &request.bits), &input, &cut);
+    let plan = Plan { kernel: kernel.name(), ..describe(ctx, request.operation, (size, &request.bits), &input, &cut) };
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
     let panels = (input.left_panels, input.right_panels);

@@ -166,6 +166,7 @@ impl FileProduct {
             result_bytes: self.tile_buffers(ctx) as u64 * IoBuffer::memory_bytes(tile_bytes),
             cut: None,
             on_cpu: true,
+            is_part: false,
         };
         let disk = DiskInput {
             piece_bytes: &|panels, rows| self.stream_bytes(panels, rows),
