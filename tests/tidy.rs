@@ -58,7 +58,14 @@ const FRONT_END: Layers = &[
 
 /// The layers of the solver, which knows the library.
 const SOLVER: Layers =
-    &[&["numbers", "workers"], &["block"], &["problem"], &["options", "read"], &["iterate"], &["checkpoint", "output"]];
+    &[
+    &["numbers", "proof", "workers"],
+    &["block"],
+    &["problem"],
+    &["options", "read"],
+    &["iterate"],
+    &["certify", "checkpoint", "output"],
+];
 
 /// The layers of the program, which knows both.
 const PROGRAM: Layers = &[

@@ -24,15 +24,18 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+mod certify;
 mod checkpoint;
 mod iterate;
 mod numbers;
 mod options;
 pub mod output;
 mod problem;
+pub mod proof;
 mod read;
 mod workers;
 
+pub use certify::{Certificate, certify};
 pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
 pub use iterate::{
     Cone, Control, Iteration, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones,
