@@ -57,8 +57,7 @@ const FRONT_END: Layers = &[
 ];
 
 /// The layers of the solver, which knows the library.
-const SOLVER: Layers =
-    &[
+const SOLVER: Layers = &[
     &["numbers", "proof", "workers"],
     &["block"],
     &["problem"],
@@ -304,8 +303,7 @@ fn nothing_is_left_behind() {
 
 #[test]
 fn neighbours_do_not_use_each_other_in_circles() {
-    let files = rust_files();
-    let circles = imports::Package::new(&files, "src/").circles();
+    let circles = imports::Package::new(&rust_files(), "src/").circles();
     assert!(circles.is_empty(), "{} circles:\n{}", circles.len(), circles.join("\n"));
 }
 

@@ -27,6 +27,7 @@ impl Equations {
     /// # Errors
     /// Those of the library.
     pub fn new(ctx: &Context, gram: Gram, bits: u32) -> Result<std::result::Result<Equations, String>> {
+        let bits = bits_within(bits.into());
         let dependent = || Ok(Err("the equations are not shown to be independent".to_string()));
         let diagonal = (0..gram.order).map(|at| gram.matrix.get(packed(at, at)));
         let scales = diagonal.map(|entry| -rational_exponent(&entry).div_euclid(2)).collect::<Vec<_>>();
@@ -37,7 +38,7 @@ impl Equations {
         let Some(exponent) = half_of_least_eigenvalue(ctx, &matrix)? else { return dependent() };
         let factor = match cholesky(ctx, &matrix, bits) {
             Ok(factor) => factor,
-            Err(Error::NotPositiveDefinite { .. }) => return dependent(),
+            Err(Error::NotPositiveDefinite { .. } | Error::Precision { .. }) => return dependent(),
             Err(error) => return Err(error),
         };
         for attempt in 0..ATTEMPTS {

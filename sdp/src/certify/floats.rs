@@ -90,7 +90,7 @@ pub fn witness(ctx: &Context, matrix: &Matrix, exponent: i64, fraction_bits: u32
     let bits = matrix.precision_bits().min(MAXIMUM_BITS);
     let factor = match cholesky_with(ctx, Symmetric::lower(&shifted), bits, &options) {
         Ok(outcome) => outcome.result.into_factor(),
-        Err(Error::NotPositiveDefinite { .. }) => return Ok(None),
+        Err(Error::NotPositiveDefinite { .. } | Error::Precision { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
     let mut values = Vec::with_capacity(triangle(order));

@@ -5,7 +5,7 @@
 
 use super::definite::{Witness, is_definite, shifted_product};
 use super::program::{Gram, Group, Program, Shape};
-use super::scaled::{Fixed, Scaled, power_of_two};
+use super::scaled::{Fixed, Scaled, power_of_two, triangle};
 use rug::Rational;
 use sunzi::{Error, Result};
 
@@ -99,12 +99,19 @@ fn wrong_length(what: &str, found: usize, wanted: usize) -> Refusal<()> {
     }
 }
 
+/// Whether a proof is of a Gram matrix of so many rows, before it is computed: the memory that takes is then no more
+/// than that of the proof.
+fn is_of_order(proof: &GramProof, order: usize) -> Refusal<()> {
+    wrong_length("scales of equations", proof.scales.len(), order)?;
+    wrong_length("numbers of a factor", proof.witness.factor.values.len(), triangle(order))
+}
+
 /// The square of the largest correction, in the Frobenius norm, that makes equations with these residuals exact.
 ///
 /// # Errors
 /// A text where the Gram matrix is not shown to be positive definite.
 pub fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, threads: usize) -> Refusal<Rational> {
-    wrong_length("scales of equations", proof.scales.len(), gram.order)?;
+    is_of_order(proof, gram.order)?;
     wrong_length("residuals", rest.len(), gram.order * gram.repeats.len())?;
     if !is_definite(&gram.matrix, &proof.scales, &proof.witness, threads) {
         return Err("the Gram matrix of the equations is not shown to be positive definite".into());
@@ -147,6 +154,7 @@ fn is_at_least(numbers: &Fixed, exponent: i64) -> bool {
 /// # Errors
 /// A text.
 pub fn lower_group(group: &Group, y: &Fixed, proof: &LowerGroup, threads: usize) -> Refusal<(Vec<Fixed>, Rational)> {
+    is_of_order(&proof.gram, group.gram_order())?;
     let blocks = dual_blocks(&group.shapes(), &proof.blocks)?;
     let mut rest = group.rest(y);
     rest.iter_mut().zip(group.pairings(&blocks)).for_each(|(rest, pairing)| *rest -= pairing);
@@ -200,13 +208,18 @@ pub fn upper_value(program: &Program, proof: &UpperProof, threads: usize) -> Ref
     let correction = match (&proof.gram, program.free_variables()) {
         (_, 0) => Rational::new(),
         (None, _) => return Err("nothing is said of the equations of the free variables".into()),
-        (Some(gram), _) => correction_square(&program.free_gram(), &program.free_rest(&proof.x), gram, threads)?,
+        (Some(gram), count) => {
+            is_of_order(gram, count)?;
+            correction_square(&program.free_gram(), &program.free_rest(&proof.x), gram, threads)?
+        }
     };
     for (number, (group, (x, blocks))) in program.groups.iter().zip(proof.x.iter().zip(&proof.blocks)).enumerate() {
         let shapes = group.shapes();
         wrong_length("blocks of X", blocks.len(), shapes.len())?;
         for (cone, (shape, witness)) in shapes.iter().zip(blocks).enumerate() {
             let named = |message: &str| Err(format!("group {}, block {}: {message}", number + 1, cone + 1));
+            let wanted = if shape.diagonal { 0 } else { triangle(shape.order) };
+            wrong_length("numbers of a factor", witness.factor.values.len(), wanted)?;
             if !is_inside(&group.slack(cone, x), *shape, witness, threads) {
                 return named("X is not shown to be positive definite");
             }

@@ -141,6 +141,14 @@ impl Group {
         }
     }
 
+    /// Rows of the matrix of [`Group::gram`].
+    pub fn gram_order(&self) -> usize {
+        match &self.constraints {
+            Constraints::Sampled(sampled) => sampled.points(),
+            Constraints::Sparse(_) => self.variables(),
+        }
+    }
+
     /// `A_p . A_q`.
     pub fn gram(&self) -> Gram {
         match &self.constraints {

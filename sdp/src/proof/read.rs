@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 use sunzi::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
+/// Rows of a block, at most.
+const MAXIMUM_ORDER: usize = 10_000_000;
+
 /// Reads the program at `path` exactly: a directory in SDPB's form with blocks in JSON, or a file in SDPA's sparse
 /// format that is not compressed.
 ///
@@ -197,7 +200,7 @@ impl<'a> Lines<'a> {
             for word in words.take(count - shapes.len()) {
                 let size = word.strip_prefix('-').unwrap_or(word);
                 let size = size.strip_prefix('+').unwrap_or(size);
-                let order = size.parse::<usize>().ok().filter(|&order| order > 0);
+                let order = size.parse::<usize>().ok().filter(|order| (1..=MAXIMUM_ORDER).contains(order));
                 let order = order.ok_or_else(|| format!("block {} has the order '{word}'", shapes.len() + 1))?;
                 shapes.push(Shape { order, diagonal: word.starts_with('-') || order == 1 });
             }

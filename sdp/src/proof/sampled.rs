@@ -1,11 +1,14 @@
 //! The matrices of a polynomial matrix program at sample points, exactly.
 //!
-//! Variable `(r, s, k)` with `r <= s` has the number `(s (s + 1) / 2 + r) D + k`, and `A = E^{rs} (x) v_k v_k^T` in each
-//! block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2` and `v_k` column `k` of the block's basis. Source: SDPB.
+//! Variable `(r, s, k)` with `r <= s` has the number `(s (s + 1) / 2 + r) D + k`, and `A = E^{rs} (x) v_k v_k^T` in
+//! each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2` and `v_k` column `k` of the block's basis. Source: SDPB.
 
 use super::program::{Gram, Shape};
 use super::scaled::{Fixed, Scaled, packed, triangle};
 use rug::{Complete, Integer, Rational};
+
+/// Rows of a polynomial matrix, and sample points, at most.
+const MAXIMUM_SIZE: usize = 1 << 16;
 
 /// Polynomial matrices of one group.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,6 +32,9 @@ impl Sampled {
         if dim == 0 || points == 0 {
             return Err(format!("a block of dim {dim} at {points} points is empty"));
         }
+        if dim.max(points) > MAXIMUM_SIZE {
+            return Err(format!("a block of dim {dim} at {points} points, of which none may be above {MAXIMUM_SIZE}"));
+        }
         let (mut values, mut places) = (Vec::new(), Vec::new());
         for basis in bases.iter().filter(|basis| !basis.is_empty()) {
             if let Some(row) = basis.iter().find(|row| row.len() != points) {
@@ -41,6 +47,11 @@ impl Sampled {
             return Err("both bases are empty".into());
         }
         Ok(Sampled { dim, points, values: Scaled::new(&values), bases: places })
+    }
+
+    /// Sample points.
+    pub fn points(&self) -> usize {
+        self.points
     }
 
     /// Variables.
