@@ -63,11 +63,17 @@ impl Certification {
     }
 }
 
-/// The two ends of an interval, of which one may be missing.
+/// The two ends of an interval, of which one may be missing, and the sides on which nothing is feasible.
 fn bounds(proof: &Proof) -> String {
     let lower = proof.lower.as_ref().map_or(String::new(), |lower| format!("{} <= ", lower.shown(DIGITS)));
     let upper = proof.upper.as_ref().map_or(String::new(), |upper| format!(" <= {}", upper.shown(DIGITS)));
-    format!("{lower}optimum{upper}")
+    let interval = format!("{lower}optimum{upper}");
+    let parts = [
+        (proof.lower.is_some() || proof.upper.is_some(), interval.as_str()),
+        (proof.no_primal.is_some(), "no primal point is feasible"),
+        (proof.no_dual.is_some(), "no dual point is feasible"),
+    ];
+    parts.into_iter().filter(|(is_proven, _)| *is_proven).map(|(_, text)| text).collect::<Vec<_>>().join(", ")
 }
 
 impl Certified {
@@ -79,6 +85,8 @@ impl Certified {
             "file": proof.map(|_| &self.path),
             "lower_bound": proof.and_then(|proof| proof.lower.as_ref()).map(|lower| lower.shown(DIGITS)),
             "upper_bound": proof.and_then(|proof| proof.upper.as_ref()).map(|upper| upper.shown(DIGITS)),
+            "primal_infeasible": proof.is_some_and(|proof| proof.no_primal.is_some()),
+            "dual_infeasible": proof.is_some_and(|proof| proof.no_dual.is_some()),
             "without_lower_bound": without_lower,
             "without_upper_bound": without_upper,
             "seconds": self.seconds,
@@ -122,6 +130,8 @@ pub fn check(session: &mut Session, config: &VerifySdp) -> Result<()> {
         "certificate": path,
         "lower_bound": proof.lower.as_ref().map(|lower| lower.shown(DIGITS)),
         "upper_bound": proof.upper.as_ref().map(|upper| upper.shown(DIGITS)),
+        "primal_infeasible": proof.no_primal.is_some(),
+        "dual_infeasible": proof.no_dual.is_some(),
         "threads": threads,
         "seconds": start.elapsed().as_secs_f64(),
     }))?;

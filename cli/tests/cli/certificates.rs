@@ -63,7 +63,13 @@ fn where_nothing_is_proven_the_results_are_there_and_no_certificate() {
     assert!(output.stderr.contains("no certificate was found; no lower bound: block 1 of Y"), "{output:?}");
     assert!(sandbox.path("out/out.txt").exists() && !sandbox.path("out/certificate").exists());
     assert!(sandbox.json("r.json")["certificate"]["file"].is_null());
-    // One side has.
+    // Nothing is feasible, which a ray shows.
+    sandbox.write("a.dat-s", "1\n1\n-2\n1\n1 1 1 1 1\n1 1 2 2 -1\n0 1 1 1 1\n0 1 2 2 1\n");
+    let text = sandbox.run(&format!("{RUN} --report r.json"));
+    assert!(text.contains("no primal point is feasible\n") && text.contains("no upper bound: block 1 of X"), "{text}");
+    assert_eq!(sandbox.json("r.json")["certificate"]["primal_infeasible"], true);
+    assert!(sandbox.run("verify sdp a.dat-s out/certificate").contains("no primal point is feasible\n"));
+    // One side has an interior.
     sandbox.write("a.dat-s", "2\n1\n2\n1 0\n0 1 1 1 1\n1 1 1 1 1\n2 1 2 2 1\n");
     let text = sandbox.run(RUN);
     assert!(text.contains("proven: optimum <= 1.0") && text.contains("no lower bound: "), "{text}");

@@ -23,7 +23,7 @@ type Attempt<T> = std::result::Result<T, String>;
 /// What [`certify`] found.
 #[derive(Clone, Debug)]
 pub struct Certificate {
-    /// The proof, of at least one bound; none where neither was found.
+    /// The proof, of at least one bound or ray; none where nothing was found.
     pub proof: Option<Proof>,
     /// Why there is no lower bound.
     pub without_lower: Option<String>,
@@ -32,6 +32,7 @@ pub struct Certificate {
 }
 
 /// What a bound is made from.
+#[derive(Clone, Copy)]
 struct Task<'a> {
     ctx: &'a Context,
     program: &'a Program,
@@ -76,7 +77,8 @@ impl Task<'_> {
 
 /// Proves bounds of the optimal value of `program`, whose files `problem` was read from, near a point of the solver.
 ///
-/// A dual point gives a lower bound, a primal point an upper one; either may be missing. Each is a bound for the
+/// A dual point gives a lower bound, a primal point an upper one; either may be missing. Where a bound is missing, the
+/// point of the other side is also tried as a ray, which shows that nothing is feasible on this one. Each is a bound for the
 /// decimals of the files as they stand, whatever rounding the solver met. Cost: a Gram matrix of all constraints of a
 /// group and its factor, a few factorisations of each block, and the check.
 ///
@@ -92,12 +94,27 @@ pub fn certify(ctx: &Context, program: &Program, problem: &Problem, point: &Poin
         return Err(Error::InvalidArgument("the point is of another program than that which is to be proven".into()));
     }
     let task = Task { ctx, program, point, bits: problem.precision_bits };
-    let (lower, upper) = (lower::prove(&task)?, upper::prove(&task)?);
-    let alone = |lower, upper| Proof { digest: program.digest.clone(), lower, upper };
-    let checked = |proof: &Proof| verify(program, proof, ctx.threads()).map_err(|error| error.to_string());
-    let lower = lower.and_then(|lower| checked(&alone(Some(lower.clone()), None)).map(|()| lower));
-    let upper = upper.and_then(|upper| checked(&alone(None, Some(upper.clone()))).map(|()| upper));
+    let empty = Proof::new(&program.digest);
+    let holds = |proof: &Proof| verify(program, proof, ctx.threads()).map_err(|error| error.to_string());
+    let of_lower = |lower| Proof { lower: Some(lower), ..empty.clone() };
+    let of_upper = |upper| Proof { upper: Some(upper), ..empty.clone() };
+    let lower = lower::prove(&task)?.map(of_lower).and_then(|proof| holds(&proof).map(|()| proof));
+    let upper = upper::prove(&task)?.map(of_upper).and_then(|proof| holds(&proof).map(|()| proof));
+    let mut proof = empty.clone();
+    // Where one side has no point, a ray of the other side may show that it cannot have any.
+    if upper.is_err() {
+        let ray = lower::prove(&Task { program: &program.without_costs(), ..task })?;
+        let ray = Proof { no_primal: ray.ok(), ..empty.clone() };
+        proof.no_primal = ray.no_primal.clone().filter(|_| holds(&ray).is_ok());
+    }
+    if lower.is_err() {
+        let ray = upper::prove(&Task { program: &program.without_right_sides(), ..task })?;
+        let ray = Proof { no_dual: ray.ok(), ..empty.clone() };
+        proof.no_dual = ray.no_dual.clone().filter(|_| holds(&ray).is_ok());
+    }
     let (without_lower, without_upper) = (lower.as_ref().err().cloned(), upper.as_ref().err().cloned());
-    let proof = (lower.is_ok() || upper.is_ok()).then(|| alone(lower.ok(), upper.ok()));
+    proof.lower = lower.ok().and_then(|proof| proof.lower);
+    proof.upper = upper.ok().and_then(|proof| proof.upper);
+    let proof = (!proof.is_empty()).then_some(proof);
     Ok(Certificate { proof, without_lower, without_upper })
 }

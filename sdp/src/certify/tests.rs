@@ -218,6 +218,32 @@ fn without_an_interior_there_is_no_certificate() -> Result<()> {
 }
 
 #[test]
+fn rays_prove_that_nothing_is_feasible() -> Result<()> {
+    // -1 >= x >= 1; and -x as large as one likes.
+    let (program, certificate) = sdpa("1\n1\n-2\n1\n1 1 1 1 1\n1 1 2 2 -1\n0 1 1 1 1\n0 1 2 2 1\n", 160)?;
+    let proof = certificate.proof.unwrap();
+    verify(&program, &proof, 1)?;
+    assert!(proof.no_primal.is_some() && proof.no_dual.is_none() && proof.upper.is_none());
+    let (program, certificate) = sdpa("1\n1\n2\n-1\n1 1 1 1 1\n1 1 2 2 1\n0 1 1 2 1\n", 160)?;
+    let proof = certificate.proof.unwrap();
+    verify(&program, &proof, 1)?;
+    assert!(proof.no_dual.is_some() && proof.no_primal.is_none() && proof.lower.is_none());
+    // What is feasible has none, and a ray must lead somewhere.
+    let mut ray = Proof::new(&program.digest);
+    ray.no_dual = proof.no_dual.map(|ray| crate::proof::UpperProof { claim: Rational::new(), ..ray });
+    assert!(verify(&program, &ray, 1).unwrap_err().to_string().contains("leads nowhere"));
+    let (program, certificate) = sdpa(PATH, 160)?;
+    let proof = certificate.proof.unwrap();
+    assert!(proof.no_dual.is_none() && proof.no_primal.is_none());
+    let forged = Proof { no_primal: proof.lower.clone(), ..Proof::new(&program.digest) };
+    assert!(verify(&program, &forged, 1).unwrap_err().to_string().contains("dual ray"));
+    let mut forged = Proof { no_dual: proof.upper.clone(), ..Proof::new(&program.digest) };
+    forged.no_dual.as_mut().unwrap().claim = Rational::from(-1);
+    assert!(verify(&program, &forged, 1).unwrap_err().to_string().contains("primal ray"));
+    Ok(())
+}
+
+#[test]
 fn a_point_of_another_program_is_refused() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = (folder.path().join("a.dat-s"), folder.path().join("b.dat-s"));
@@ -288,6 +314,12 @@ fn stored_programs_have_certificates() -> Result<()> {
         ("sdpb/1d/sdp", 664, "1.84026576313204924668804017173"),
         ("sdpb/SingletScalar_cT_test_nmax6/sdp", 768, "-0.283884666328349913107791200043"),
     ];
+    for (name, is_primal) in [("infp1", true), ("infd1", false)] {
+        let (program, certificate) = certified(&folder.join(format!("sdplib/{name}.dat-s")), 200)?;
+        let proof = certificate.proof.unwrap();
+        verify(&program, &proof, 2)?;
+        assert_eq!((proof.no_primal.is_some(), proof.no_dual.is_some()), (is_primal, !is_primal), "{name}");
+    }
     for (name, bits, optimum) in short.iter().chain(long.iter().filter(|_| effort() > 1)) {
         let (program, certificate) = certified(&folder.join(name), *bits)?;
         let proof = certificate.proof.unwrap();

@@ -60,6 +60,10 @@ pub struct Proof {
     pub lower: Option<LowerProof>,
     /// No dual point has a larger one.
     pub upper: Option<UpperProof>,
+    /// A ray that no feasible primal point allows: a lower bound above 0 of the program with `c = 0` and `f = 0`.
+    pub no_primal: Option<LowerProof>,
+    /// A ray that no feasible dual point allows: an upper bound below 0 of the program with `b = 0`, `C = 0`, `f = 0`.
+    pub no_dual: Option<UpperProof>,
 }
 
 /// Why a proof proves nothing.
@@ -69,7 +73,7 @@ type Refusal<T> = std::result::Result<T, String>;
 ///
 /// A lower bound: there is a dual feasible point whose objective is at least that, so no primal feasible point has a
 /// smaller one. An upper bound: there is a primal feasible point whose objective is at most that, so no dual feasible
-/// point has a larger one. Cost: the products `L L^T` of all factors in integers of twice their bits, on `threads`
+/// point has a larger one. A ray: nothing is feasible on the other side. Cost: the products `L L^T` of all factors in integers of twice their bits, on `threads`
 /// threads.
 ///
 /// # Errors
@@ -80,8 +84,8 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
         let (found, wanted) = (&proof.digest, &program.digest);
         return Err(Error::verification(format!("the proof is of another program: of {found}, and this is {wanted}")));
     }
-    if proof.lower.is_none() && proof.upper.is_none() {
-        return Err(Error::verification("it proves neither a lower nor an upper bound"));
+    if proof.is_empty() {
+        return Err(Error::verification("it proves nothing"));
     }
     if let Some(lower) = &proof.lower {
         check_lower(program, lower, threads).map_err(|message| refused("lower bound", message))?;
@@ -89,7 +93,29 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     if let Some(upper) = &proof.upper {
         check_upper(program, upper, threads).map_err(|message| refused("upper bound", message))?;
     }
+    let wrong_side = || Err("it leads nowhere".to_string());
+    if let Some(ray) = &proof.no_primal {
+        let found = if ray.claim > 0 { check_lower(&program.without_costs(), ray, threads) } else { wrong_side() };
+        found.map_err(|message| refused("dual ray", message))?;
+    }
+    if let Some(ray) = &proof.no_dual {
+        let found =
+            if ray.claim < 0 { check_upper(&program.without_right_sides(), ray, threads) } else { wrong_side() };
+        found.map_err(|message| refused("primal ray", message))?;
+    }
     Ok(())
+}
+
+impl Proof {
+    /// A proof of nothing yet.
+    pub fn new(digest: &str) -> Proof {
+        Proof { digest: digest.into(), lower: None, upper: None, no_primal: None, no_dual: None }
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.lower.is_none() && self.upper.is_none() && self.no_primal.is_none() && self.no_dual.is_none()
+    }
 }
 
 fn wrong_length(what: &str, found: usize, wanted: usize) -> Refusal<()> {

@@ -211,6 +211,31 @@ impl Program {
         Gram { order: count, matrix: Scaled::new(&sums), repeats: vec![1] }
     }
 
+    /// The program with `c = 0` and `f = 0`: a dual feasible point of it with an objective above 0 leaves no primal
+    /// point of this one.
+    pub fn without_costs(&self) -> Program {
+        let group = |group: &Group| Group { costs: Scaled::zeros(group.variables()), ..group.clone() };
+        Program { constant: Rational::new(), groups: self.groups.iter().map(group).collect(), ..self.clone() }
+    }
+
+    /// The program with `b = 0`, `C = 0` and `f = 0`: a primal feasible point of it with an objective below 0 leaves no
+    /// dual point of this one.
+    pub fn without_right_sides(&self) -> Program {
+        let group = |group: &Group| {
+            let constraints = match &group.constraints {
+                Constraints::Sparse(sparse) => Constraints::Sparse(sparse.without_constant()),
+                sampled => sampled.clone(),
+            };
+            Group { constraints, ..group.clone() }
+        };
+        Program {
+            constant: Rational::new(),
+            objective: Scaled::zeros(self.free_variables()),
+            groups: self.groups.iter().map(group).collect(),
+            ..self.clone()
+        }
+    }
+
     /// `c^T c`, of all groups together.
     pub fn costs_square(&self) -> Rational {
         self.groups.iter().fold(Rational::new(), |sum, group| sum + group.costs.squares(|_| 1))

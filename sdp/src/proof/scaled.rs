@@ -34,6 +34,11 @@ pub struct Fixed {
 }
 
 impl Scaled {
+    /// Zeros.
+    pub fn zeros(count: usize) -> Scaled {
+        Scaled { numerators: vec![Integer::new(); count], denominator: Integer::from(1) }
+    }
+
     /// The numbers over their common denominator.
     pub fn new(values: &[Rational]) -> Scaled {
         let mut denominator = Integer::from(1);

@@ -38,6 +38,14 @@ impl Place {
 }
 
 impl Sparse {
+    /// The matrices with `C = 0`.
+    pub fn without_constant(&self) -> Sparse {
+        let kept = self.entries().filter(|(place, _)| place.variable.is_some());
+        let (places, numerators) = kept.map(|(place, value)| (place, value.clone())).unzip();
+        let values = Scaled { numerators, denominator: self.values.denominator.clone() };
+        Sparse { shapes: self.shapes.clone(), places, values }
+    }
+
     /// Where the entry stands among the numbers that are kept of its block.
     fn index(&self, place: Place) -> usize {
         if self.shapes[place.cone].diagonal { place.row } else { packed(place.row, place.col) }

@@ -26,22 +26,11 @@ impl Proof {
     /// The text of its file.
     pub fn text(&self) -> String {
         let mut text = format!("{TITLE}\nprogram {}\n", self.digest);
-        if let Some(lower) = &self.lower {
-            let _ = writeln!(text, "lower {}", decimal(&lower.claim));
-            numbers(&mut text, "y", &lower.y);
-            let _ = writeln!(text, "groups {}", lower.groups.len());
-            for group in &lower.groups {
-                gram(&mut text, &group.gram);
-                witnesses(&mut text, &group.blocks);
-            }
+        for (name, part) in [("lower", &self.lower), ("no-primal", &self.no_primal)] {
+            part.iter().for_each(|part| lower(&mut text, name, part));
         }
-        if let Some(upper) = &self.upper {
-            let _ = writeln!(text, "upper {}", decimal(&upper.claim));
-            let _ = writeln!(text, "groups {}", upper.x.len());
-            upper.x.iter().for_each(|x| numbers(&mut text, "x", x));
-            let _ = writeln!(text, "equations {}", u32::from(upper.gram.is_some()));
-            upper.gram.iter().for_each(|proof| gram(&mut text, proof));
-            upper.blocks.iter().for_each(|blocks| witnesses(&mut text, blocks));
+        for (name, part) in [("upper", &self.upper), ("no-dual", &self.no_dual)] {
+            part.iter().for_each(|part| upper(&mut text, name, part));
         }
         let checksum = xxh3_128(text.as_bytes());
         let _ = writeln!(text, "checksum {checksum:032x}");
@@ -63,9 +52,11 @@ impl Proof {
         words.expect("program")?;
         let digest = words.next()?.to_string();
         let lower = words.finds("lower").then(|| words.lower()).transpose()?;
+        let no_primal = words.finds("no-primal").then(|| words.lower()).transpose()?;
         let upper = words.finds("upper").then(|| words.upper()).transpose()?;
+        let no_dual = words.finds("no-dual").then(|| words.upper()).transpose()?;
         match words.words.next() {
-            None => Ok(Proof { digest, lower, upper }),
+            None => Ok(Proof { digest, lower, upper, no_primal, no_dual }),
             Some(word) => Err(format!("'{word}' where the end is expected")),
         }
     }
@@ -132,6 +123,25 @@ impl UpperProof {
     pub fn shown(&self, digits: usize) -> String {
         shown(&self.claim, digits, Round::Up)
     }
+}
+
+fn lower(text: &mut String, name: &str, part: &LowerProof) {
+    let _ = writeln!(text, "{name} {}", decimal(&part.claim));
+    numbers(text, "y", &part.y);
+    let _ = writeln!(text, "groups {}", part.groups.len());
+    for group in &part.groups {
+        gram(text, &group.gram);
+        witnesses(text, &group.blocks);
+    }
+}
+
+fn upper(text: &mut String, name: &str, part: &UpperProof) {
+    let _ = writeln!(text, "{name} {}", decimal(&part.claim));
+    let _ = writeln!(text, "groups {}", part.x.len());
+    part.x.iter().for_each(|x| numbers(text, "x", x));
+    let _ = writeln!(text, "equations {}", u32::from(part.gram.is_some()));
+    part.gram.iter().for_each(|proof| gram(text, proof));
+    part.blocks.iter().for_each(|blocks| witnesses(text, blocks));
 }
 
 /// The words of a file, one after the other.
@@ -248,7 +258,8 @@ mod tests {
             gram: Some(gram),
             blocks: vec![vec![witness]],
         };
-        Proof { digest: "0".repeat(32), lower: Some(lower), upper: Some(upper) }
+        let (no_primal, no_dual) = (Some(lower.clone()), Some(upper.clone()));
+        Proof { digest: "0".repeat(32), lower: Some(lower), upper: Some(upper), no_primal, no_dual }
     }
 
     #[test]
@@ -258,6 +269,8 @@ mod tests {
             let mut proof = whole.clone();
             proof.lower = proof.lower.filter(|_| lower);
             proof.upper = proof.upper.filter(|_| upper);
+            proof.no_primal = proof.no_primal.filter(|_| upper);
+            proof.no_dual = proof.no_dual.filter(|_| lower);
             assert_eq!(Proof::parse(&proof.text()), Ok(proof));
         }
         assert!(whole.text().contains("lower -0.125\n") && whole.text().contains("upper 1/3\n"));
