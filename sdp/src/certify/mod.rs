@@ -77,10 +77,10 @@ impl Task<'_> {
 
 /// Proves bounds of the optimal value of `program`, whose files `problem` was read from, near a point of the solver.
 ///
-/// A dual point gives a lower bound, a primal point an upper one; either may be missing. Where a bound is missing, the
-/// point of the other side is also tried as a ray, which shows that nothing is feasible on this one. Each is a bound for the
-/// decimals of the files as they stand, whatever rounding the solver met. Cost: a Gram matrix of all constraints of a
-/// group and its factor, a few factorisations of each block, and the check.
+/// A dual point gives a lower bound, a primal point an upper one; either may be missing. Where a bound is missing,
+/// the point of the other side is also tried as a ray, which shows that nothing is feasible on this one. Each is a
+/// bound for the decimals of the files as they stand, whatever rounding the solver met. Cost: a Gram matrix of all
+/// constraints of a group and its factor, a few factorisations of each block, and the check.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where `program` is not that of `problem`; those of the library.

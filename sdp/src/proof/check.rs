@@ -73,8 +73,8 @@ type Refusal<T> = std::result::Result<T, String>;
 ///
 /// A lower bound: there is a dual feasible point whose objective is at least that, so no primal feasible point has a
 /// smaller one. An upper bound: there is a primal feasible point whose objective is at most that, so no dual feasible
-/// point has a larger one. A ray: nothing is feasible on the other side. Cost: the products `L L^T` of all factors in integers of twice their bits, on `threads`
-/// threads.
+/// point has a larger one. A ray: nothing is feasible on the other side. Cost: the products `L L^T` of all factors in
+/// integers of twice their bits, on `threads` threads.
 ///
 /// # Errors
 /// [`Error::Verification`] with the first thing that is not shown.
