@@ -29,6 +29,11 @@ pub fn read_exact(path: &Path) -> Result<Program> {
     let mut program = match data.is_dir() {
         true => directory(path, &mut files)?,
         false => {
+            if !path.to_string_lossy().to_lowercase().ends_with(".dat-s") {
+                let message = "proofs are made and checked for SDPB's directories of JSON blocks and for files of \
+                               SDPA's sparse format (.dat-s) that are not compressed";
+                return Err(refused(path, message));
+            }
             let bytes = files.read(path)?;
             if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
                 return Err(refused(path, "proofs are made and checked for files that are not compressed"));

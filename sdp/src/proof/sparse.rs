@@ -30,6 +30,9 @@ pub struct Sparse {
     pub values: Scaled,
 }
 
+/// A variable with an entry at some place, how often it counts, and its numerator.
+type Holder<'a> = (usize, u32, &'a Integer);
+
 impl Place {
     /// How often the entry stands in the whole matrix.
     fn times(self) -> u32 {
@@ -109,7 +112,7 @@ impl Sparse {
 
     /// `A_p . A_q`, entry by entry of the places that they share.
     pub fn gram(&self, variables: usize) -> Gram {
-        let mut shared: BTreeMap<(usize, usize), Vec<(usize, u32, &Integer)>> = BTreeMap::new();
+        let mut shared: BTreeMap<(usize, usize), Vec<Holder<'_>>> = BTreeMap::new();
         for (place, value) in self.entries() {
             if let Some(variable) = place.variable {
                 shared.entry((place.cone, self.index(place))).or_default().push((variable, place.times(), value));
