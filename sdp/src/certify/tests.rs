@@ -7,9 +7,9 @@ use super::{Certificate, certify};
 use crate::iterate::{Control, Solver};
 use crate::options::SolverOptions;
 use crate::problem::{Constraints, Problem};
-use crate::proof::{self, Program, Proof, power_of_two, read_exact, verify};
+use crate::proof::{self, Program, Proof, UpperProof, power_of_two, read_exact, verify};
 use crate::read::read_problem;
-use explicit::{Explicit, Polynomial, random_program};
+use explicit::{Polynomial, random_program};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rug::{Float, Integer, Rational};
@@ -230,7 +230,7 @@ fn rays_prove_that_nothing_is_feasible() -> Result<()> {
     assert!(proof.no_dual.is_some() && proof.no_primal.is_none() && proof.lower.is_none());
     // What is feasible has none, and a ray must lead somewhere.
     let mut ray = Proof::new(&program.digest);
-    ray.no_dual = proof.no_dual.map(|ray| crate::proof::UpperProof { claim: Rational::new(), ..ray });
+    ray.no_dual = proof.no_dual.map(|ray| UpperProof { claim: Rational::new(), ..ray });
     assert!(verify(&program, &ray, 1).unwrap_err().to_string().contains("leads nowhere"));
     let (program, certificate) = sdpa(PATH, 160)?;
     let proof = certificate.proof.unwrap();

@@ -103,6 +103,11 @@ fn inner(a: &Dense, b: &Dense) -> Rational {
     rows.fold(Rational::new(), |sum, (a, b)| sum + Rational::from(a * b))
 }
 
+/// `row -= factor other`.
+fn subtract(row: &mut [Rational], factor: &Rational, other: &[Rational]) {
+    row.iter_mut().zip(other).for_each(|(entry, other)| *entry -= Rational::from(factor * other));
+}
+
 /// The solution of a system, by elimination.
 fn solved(mut a: Dense, mut b: Vec<Rational>) -> Vec<Rational> {
     let order = b.len();
@@ -112,10 +117,8 @@ fn solved(mut a: Dense, mut b: Vec<Rational>) -> Vec<Rational> {
         b.swap(col, pivot);
         for row in (0..order).filter(|&row| row != col) {
             let factor = Rational::from(&a[row][col] / &a[col][col]);
-            for at in col..order {
-                let product = Rational::from(&factor * &a[col][at]);
-                a[row][at] -= product;
-            }
+            let other = a[col].clone();
+            subtract(&mut a[row], &factor, &other);
             let product = Rational::from(&factor * &b[col]);
             b[row] -= product;
         }
@@ -132,10 +135,8 @@ fn is_positive(a: &Dense) -> bool {
         }
         for row in at + 1..a.len() {
             let factor = Rational::from(&a[row][at] / &a[at][at]);
-            for col in at..a.len() {
-                let product = Rational::from(&factor * &a[at][col]);
-                a[row][col] -= product;
-            }
+            let other = a[at].clone();
+            subtract(&mut a[row], &factor, &other);
         }
     }
     true
@@ -148,17 +149,17 @@ fn value(numbers: &Fixed, at: usize) -> Rational {
 /// `L L^T + tau I` from its definition, or the diagonal.
 fn block_of(witness: &Witness, order: usize, diagonal: bool) -> Dense {
     let mut block = zeros(order);
-    for row in 0..order {
+    for (row, line) in block.iter_mut().enumerate() {
         if diagonal {
-            block[row][row] = value(&witness.factor, row);
+            line[row] = value(&witness.factor, row);
             continue;
         }
-        for col in 0..order {
+        for (col, entry) in line.iter_mut().enumerate() {
             for at in 0..=row.min(col) {
-                block[row][col] += value(&witness.factor, packed(row, at)) * value(&witness.factor, packed(col, at));
+                *entry += value(&witness.factor, packed(row, at)) * value(&witness.factor, packed(col, at));
             }
         }
-        block[row][row] += power_of_two(witness.exponent);
+        line[row] += power_of_two(witness.exponent);
     }
     block
 }
@@ -191,7 +192,7 @@ impl Explicit {
                 .for_each(|at| dual[first + at / order][first + at % order] = block[at / order][at % order].clone());
             first += order;
         }
-        let y = self.free.is_some().then(|| value(&lower.y, 0)).unwrap_or_default();
+        let y = if self.free.is_some() { value(&lower.y, 0) } else { Rational::new() };
         let right = |p: usize| {
             self.free.as_ref().map_or(self.costs[p].clone(), |free| &self.costs[p] - Rational::from(&free[p] * &y))
         };
@@ -253,10 +254,10 @@ pub fn random_program(random: &mut ChaCha8Rng) -> (String, Explicit) {
     for &(number, first, row, col) in &places {
         let (i, j) = (first + row, first + col);
         let mut constant = Rational::from(if i == j { -7 } else { 1 });
-        for p in 0..count {
+        for (p, weight) in weights.iter().enumerate() {
             let entry = Rational::from((random.random_range(-20i32..20), 10));
             writeln!(text, "{} {number} {} {} {}", p + 1, col + 1, row + 1, tenths(&entry)).unwrap();
-            constant += Rational::from(&weights[p] * &entry);
+            constant += Rational::from(weight * &entry);
             if i == j {
                 explicit.costs[p] += &entry;
             }
