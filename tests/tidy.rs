@@ -57,8 +57,14 @@ const FRONT_END: Layers = &[
 ];
 
 /// The layers of the solver, which knows the library.
-const SOLVER: Layers =
-    &[&["numbers", "workers"], &["block"], &["problem"], &["options", "read"], &["iterate"], &["checkpoint", "output"]];
+const SOLVER: Layers = &[
+    &["numbers", "proof", "workers"],
+    &["block"],
+    &["problem"],
+    &["options", "read"],
+    &["iterate"],
+    &["certify", "checkpoint", "output"],
+];
 
 /// The layers of the program, which knows both.
 const PROGRAM: Layers = &[
@@ -297,8 +303,7 @@ fn nothing_is_left_behind() {
 
 #[test]
 fn neighbours_do_not_use_each_other_in_circles() {
-    let files = rust_files();
-    let circles = imports::Package::new(&files, "src/").circles();
+    let circles = imports::Package::new(&rust_files(), "src/").circles();
     assert!(circles.is_empty(), "{} circles:\n{}", circles.len(), circles.join("\n"));
 }
 

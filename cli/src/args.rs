@@ -25,7 +25,7 @@ pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
 pub use sdp::Sdp;
 pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
-pub use verify::{VerifySolve, VerifySyrk, VerifyTrsm};
+pub use verify::{VerifySdp, VerifySolve, VerifySyrk, VerifyTrsm};
 
 use clap::{ArgAction, ArgMatches, Args, Command as Parser, CommandFactory, FromArgMatches, Subcommand, ValueHint};
 use clap_complete::Shell;

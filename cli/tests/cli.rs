@@ -9,6 +9,8 @@ mod arguments;
 mod bad_input;
 #[path = "cli/bench.rs"]
 mod bench;
+#[path = "cli/certificates.rs"]
+mod certificates;
 #[path = "cli/devices.rs"]
 mod devices;
 #[path = "cli/digits.rs"]

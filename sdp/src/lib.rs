@@ -19,20 +19,26 @@
 //! # Ok::<(), sunzi::Error>(())
 //! ```
 //!
+//! [`certify`] proves bounds of the optimal value near a solution, for the numbers of the files as they stand;
+//! [`proof::verify`] checks a proof, and knows nothing of the solver (docs/decisions/056-certificates.md).
+//!
 //! Promise: the bits of a solution depend on the program, the options and the precision, not on threads.
 //! Knows: the public API of the library. Does not know: the command line.
 #![forbid(unsafe_code)]
 
 pub mod block;
+mod certify;
 mod checkpoint;
 mod iterate;
 mod numbers;
 mod options;
 pub mod output;
 mod problem;
+pub mod proof;
 mod read;
 mod workers;
 
+pub use certify::{Certificate, certify};
 pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
 pub use iterate::{
     Cone, Control, Iteration, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones,

@@ -23,9 +23,10 @@ const DEFAULT_BITS: u32 = 400;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi sdp -s theta1.dat-s -o out --precision 256\n  \
                         sunzi sdp -s sdp -o out --precision 768 --writeSolution x,y,z --maxIterations 1000\n  \
-                        sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n\n\
+                        sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n  \
+                        sunzi sdp -s theta1.dat-s -o out --precision 256 --certify\n\n\
                         The options have SDPB's names and meanings. How a run ended is in out.txt; the exit code is 0 \
-                        for every end but an error or a stop.")]
+                        for every end but an error or a stop, and 5 where --certify finds no certificate.")]
 pub struct Sdp {
     /// The program: SDPB's directory of blocks, or a file of SDPA's sparse format (.dat-s).
     #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
@@ -43,6 +44,9 @@ pub struct Sdp {
     /// File with lines `option=value`, or SDPA's param.sdpa; the command line counts first.
     #[arg(long = "paramFile", short = 'p', value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub param: Option<PathBuf>,
+    /// Prove bounds of the optimal value in exact arithmetic, and keep the proof as `certificate` beside the results.
+    #[arg(long)]
+    pub certify: bool,
     #[command(flatten)]
     pub choices: Choices,
     #[command(flatten)]

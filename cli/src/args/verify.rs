@@ -11,7 +11,8 @@ use sunzi_lab::units::parse_count;
 /// What `sunzi verify --help` ends with.
 const EXAMPLES: &str = "Examples:\n  sunzi verify syrk P.mtx Q.mtx\n  sunzi verify cholesky A.mtx L.mtx\n  \
     sunzi verify solve A.mtx B.mtx X.mtx\n  sunzi verify trsm L.mtx B.mtx X.mtx --transpose\n  \
-    sunzi verify inverse A.mtx X.mtx\n\nExit code 5 where the bound does not hold.";
+    sunzi verify inverse A.mtx X.mtx\n  sunzi verify sdp theta1.dat-s out/certificate\n\n\
+    Exit code 5 where the bound does not hold.";
 
 /// `sunzi verify`.
 #[derive(Args, Debug)]
@@ -37,6 +38,8 @@ pub enum VerifyOperation {
     Trsm(VerifyTrsm),
     /// A X = I for a symmetric positive definite A.
     Inverse(VerifyInverse),
+    /// Bounds of the optimal value of a semidefinite program, in exact arithmetic.
+    Sdp(VerifySdp),
 }
 
 impl Verify {
@@ -46,7 +49,7 @@ impl Verify {
     /// [`sunzi::Error::Precision`].
     pub fn check(&self) -> Result<()> {
         match &self.operation {
-            VerifyOperation::Syrk(_) | VerifyOperation::Gemm(_) => Ok(()),
+            VerifyOperation::Syrk(_) | VerifyOperation::Gemm(_) | VerifyOperation::Sdp(_) => Ok(()),
             VerifyOperation::Cholesky(VerifyCholesky { choices, .. })
             | VerifyOperation::Solve(VerifySolve { choices, .. })
             | VerifyOperation::Trsm(VerifyTrsm { choices, .. })
@@ -183,4 +186,19 @@ pub struct VerifyInverse {
     pub triangle: Triangle,
     #[command(flatten)]
     pub choices: SystemCheck,
+}
+
+/// `sunzi verify sdp`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Example:\n  sunzi verify sdp theta1.dat-s out/certificate\n\nThe decimals of the program are \
+                        taken as exact rational numbers, every step of the proof is checked in integers. It is checked \
+                        for these files, byte by byte: a certificate of others is refused.")]
+pub struct VerifySdp {
+    /// The program: SDPB's directory of JSON blocks, or a file of SDPA's sparse format (.dat-s).
+    pub input: PathBuf,
+    /// The certificate that `sunzi sdp --certify` has written.
+    pub certificate: PathBuf,
+    /// Worker threads [default: all processors].
+    #[arg(long, value_name = "T", value_parser = threads)]
+    pub threads: Option<usize>,
 }

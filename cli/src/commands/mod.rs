@@ -15,6 +15,7 @@ mod options_page;
 mod plan;
 mod product;
 mod sdp;
+mod sdp_certificate;
 mod solve_above_disk;
 mod trsm;
 mod verify;
@@ -66,6 +67,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
             VerifyOperation::Solve(args) => verify_system::solve(session, &args),
             VerifyOperation::Trsm(args) => verify_system::trsm(session, &args),
             VerifyOperation::Inverse(args) => verify_system::inverse(session, &args),
+            VerifyOperation::Sdp(args) => sdp_certificate::check(session, &args),
         },
         Command::Convert(args) => convert::run(session, &args),
         Command::Plan(args) => plan::run(session, &args.0),

@@ -1,6 +1,7 @@
 //! `sunzi sdp`: a semidefinite program in, its solution out.
 
 use crate::args::Sdp;
+use crate::commands::sdp_certificate::{Certification, Certified};
 use crate::session::Session;
 use crate::signals::{Mode, complete, in_mode};
 use serde_json::{Value, json};
@@ -70,8 +71,9 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     if parts.z && problem.normalization.is_none() {
         return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
     }
+    let certification = Certification::new(config, &folders.results)?;
     let ctx = config.engine.apply(Context::builder())?.build()?;
-    let solver = Solver::new(ctx, &problem, options.clone())?;
+    let solver = Solver::new(ctx.clone(), &problem, options.clone())?;
     let speaks = choices.verbosity != Some(0);
     let state = first_state(session, &solver, &problem, &folders)?;
     folders.make()?;
@@ -98,6 +100,7 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
         if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
             save_checkpoint(folder, &problem, &solution.state())?;
         }
+        certification.iter().try_for_each(Certification::clear)?;
         write_solution(&folders.results, &problem, &solution, parts)?;
         write_text(&folders.results.join("iterations.json"), &iterations_json(&iterations))?;
         if problem.form == Form::Sdpa {
@@ -105,10 +108,16 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
         }
         Ok(())
     })?;
-    let summary = Summary { config, problem: &problem, solution: &solution, phase: phase(&solution, &options) };
+    let certified = match certification.filter(|_| !stopped) {
+        Some(certification) => Some(certification.prove(&ctx, &problem, &solution.point)?),
+        None => None,
+    };
+    let phase = phase(&solution, &options);
+    let summary = Summary { config, problem: &problem, solution: &solution, phase, certified: certified.as_ref() };
     session.finish_report(&summary.report(solver.threads(), input_seconds))?;
     complete();
     session.say(&summary.text(&folders.results))?;
+    certified.map_or(Ok(()), |certified| certified.say(session))?;
     if stopped { Err(Error::Cancelled) } else { Ok(()) }
 }
 
@@ -145,11 +154,12 @@ struct Summary<'a> {
     problem: &'a Problem,
     solution: &'a Solution,
     phase: &'static str,
+    certified: Option<&'a Certified>,
 }
 
 impl Summary<'_> {
     fn report(&self, threads: usize, input_seconds: f64) -> Value {
-        let Summary { config, problem, solution, phase } = self;
+        let Summary { config, problem, solution, phase, certified } = self;
         let quality = &solution.quality;
         json!({
             "operation": "sdp",
@@ -172,6 +182,7 @@ impl Summary<'_> {
             "seconds": solution.seconds,
             "phases": solution.phases,
             "input_seconds": input_seconds,
+            "certificate": certified.map(Certified::report),
             "peak_resident_bytes": peak_resident_bytes(),
         })
     }

@@ -1,0 +1,139 @@
+//! `sunzi sdp --certify` and `sunzi verify sdp`: proven bounds of semidefinite programs.
+
+use crate::args::{Sdp, VerifySdp};
+use crate::session::Session;
+use crate::signals::{Mode, in_mode};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use sunzi::{Context, Error, Result};
+use sunzi_lab::session::Session as _;
+use sunzi_sdp::output::write_text;
+use sunzi_sdp::proof::{Program, Proof, read_exact, verify};
+use sunzi_sdp::{Certificate, Point, Problem, certify};
+
+/// Name of the proof in the directory of results.
+const FILE: &str = "certificate";
+
+/// Digits of a bound that are printed.
+const DIGITS: usize = 30;
+
+/// A proof to be made behind a run.
+pub struct Certification {
+    program: Program,
+    path: PathBuf,
+}
+
+/// What came of it.
+pub struct Certified {
+    certificate: Certificate,
+    path: PathBuf,
+    seconds: f64,
+}
+
+impl Certification {
+    /// Reads the program a second time, exactly, where a proof is asked for: what has no such form is said before any
+    /// work.
+    pub fn new(config: &Sdp, results: &Path) -> Result<Option<Certification>> {
+        if !config.certify {
+            return Ok(None);
+        }
+        let program = read_exact(&config.input)?;
+        Ok(Some(Certification { program, path: results.join(FILE) }))
+    }
+
+    /// Removes the proof of a run before.
+    pub fn clear(&self) -> Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Io { path: self.path.clone(), action: "remove", source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks for a proof near a point, and writes it. All other results are on disk: a signal ends the process at once.
+    pub fn prove(self, ctx: &Context, problem: &Problem, point: &Point) -> Result<Certified> {
+        let start = Instant::now();
+        let certificate = certify(ctx, &self.program, problem, point)?;
+        if let Some(proof) = &certificate.proof {
+            in_mode(Mode::Writing, || write_text(&self.path, &proof.text()))?;
+        }
+        Ok(Certified { certificate, path: self.path, seconds: start.elapsed().as_secs_f64() })
+    }
+}
+
+/// The two ends of an interval, of which one may be missing, and the sides on which nothing is feasible.
+fn bounds(proof: &Proof) -> String {
+    let lower = proof.lower.as_ref().map_or(String::new(), |lower| format!("{} <= ", lower.shown(DIGITS)));
+    let upper = proof.upper.as_ref().map_or(String::new(), |upper| format!(" <= {}", upper.shown(DIGITS)));
+    let interval = format!("{lower}optimum{upper}");
+    let parts = [
+        (proof.lower.is_some() || proof.upper.is_some(), interval.as_str()),
+        (proof.no_primal.is_some(), "no primal point is feasible"),
+        (proof.no_dual.is_some(), "no dual point is feasible"),
+    ];
+    parts.into_iter().filter(|(is_proven, _)| *is_proven).map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+}
+
+impl Certified {
+    /// For the report.
+    pub fn report(&self) -> Value {
+        let Certificate { proof, without_lower, without_upper } = &self.certificate;
+        let proof = proof.as_ref();
+        json!({
+            "file": proof.map(|_| &self.path),
+            "lower_bound": proof.and_then(|proof| proof.lower.as_ref()).map(|lower| lower.shown(DIGITS)),
+            "upper_bound": proof.and_then(|proof| proof.upper.as_ref()).map(|upper| upper.shown(DIGITS)),
+            "primal_infeasible": proof.is_some_and(|proof| proof.no_primal.is_some()),
+            "dual_infeasible": proof.is_some_and(|proof| proof.no_dual.is_some()),
+            "without_lower_bound": without_lower,
+            "without_upper_bound": without_upper,
+            "seconds": self.seconds,
+        })
+    }
+
+    /// What is proven, and what is not and why.
+    pub fn say(&self, session: &Session) -> Result<()> {
+        let Certificate { proof, without_lower, without_upper } = &self.certificate;
+        let missing = [("lower", without_lower), ("upper", without_upper)];
+        let missing = missing.iter().filter_map(|(name, why)| Some((name, why.as_ref()?)));
+        let missing = missing.map(|(name, why)| format!("no {name} bound: {why}")).collect::<Vec<_>>();
+        match proof {
+            None => Err(Error::verification(format!("no certificate was found; {}", missing.join("; ")))),
+            Some(proof) => {
+                session.say(&format!("{}: proven: {}", self.path.display(), bounds(proof)))?;
+                missing.iter().try_for_each(|text| session.say(text))
+            }
+        }
+    }
+}
+
+/// `sunzi verify sdp`.
+pub fn check(session: &mut Session, config: &VerifySdp) -> Result<()> {
+    let start = Instant::now();
+    let program = read_exact(&config.input)?;
+    let path = &config.certificate;
+    let text = std::fs::read(path).map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
+    let refused = |message: String| Error::Format { path: path.clone(), message };
+    let text = String::from_utf8(text).map_err(|_| refused("it is no text".into()))?;
+    let proof = Proof::parse(&text).map_err(refused)?;
+    let threads = match config.threads {
+        Some(threads) => threads,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    verify(&program, &proof, threads)?;
+    session.finish_report(&json!({
+        "operation": "verify",
+        "product": "sdp",
+        "input": config.input,
+        "certificate": path,
+        "lower_bound": proof.lower.as_ref().map(|lower| lower.shown(DIGITS)),
+        "upper_bound": proof.upper.as_ref().map(|upper| upper.shown(DIGITS)),
+        "primal_infeasible": proof.no_primal.is_some(),
+        "dual_infeasible": proof.no_dual.is_some(),
+        "threads": threads,
+        "seconds": start.elapsed().as_secs_f64(),
+    }))?;
+    session.say(&format!("{}: proven for {}: {}", path.display(), config.input.display(), bounds(&proof)))
+}

@@ -1,0 +1,95 @@
+//! `sunzi sdp --certify` and `sunzi verify sdp`: a proof beside the results or none, and a check that any change fails.
+
+use super::sandbox::Sandbox;
+
+/// The largest eigenvalue of `[[0, 1], [1, 0]]`, 1, in a file with a comment.
+const PROGRAM: &str = "\"test 7\n1 = m\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
+
+const RUN: &str = "sdp -s a.dat-s -o out --precision 160 --threads 1 --verbosity 0 --noFinalCheckpoint --certify";
+
+/// A whole number below `end`, another one for each `step`.
+fn random(step: usize, end: usize) -> usize {
+    let mixed = (step as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33) as usize % end
+}
+
+/// The text with a digit, or what else stands there, replaced by another digit.
+fn changed(text: &str, step: usize) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let digits = (0..bytes.len()).filter(|&at| bytes[at].is_ascii_hexdigit()).collect::<Vec<_>>();
+    let at = digits[random(step, digits.len())];
+    let new = b'0' + random(step + 1000, 10) as u8;
+    bytes[at] = if new == bytes[at] { b'0' + (new - b'0' + 1) % 10 } else { new };
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_bound_is_proven_and_any_changed_digit_is_found() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    let text = sandbox.run(&format!("{RUN} --report r.json"));
+    assert!(text.contains("out/certificate: proven: 9.9999999999999999"), "{text}");
+    assert!(text.contains(" <= optimum <= 1.0000000000000000000"), "{text}");
+    let report = sandbox.json("r.json");
+    assert_eq!(report["certificate"]["file"], "out/certificate");
+    assert!(report["certificate"]["without_lower_bound"].is_null());
+    let said = sandbox.run("verify sdp a.dat-s out/certificate --report v.json --threads 2");
+    assert!(said.starts_with("out/certificate: proven for a.dat-s: 9.999999999"), "{said}");
+    assert_eq!(sandbox.json("v.json")["lower_bound"], report["certificate"]["lower_bound"]);
+    let proof = sandbox.text("out/certificate");
+    for step in 0..12 {
+        sandbox.write("b.dat-s", changed(PROGRAM, step));
+        let output = sandbox.output("verify sdp b.dat-s out/certificate");
+        assert!([3, 5].contains(&output.code), "{output:?}\n{}", sandbox.text("b.dat-s"));
+        sandbox.write("p", changed(&proof, step));
+        let error = sandbox.fail("verify sdp a.dat-s p", 3);
+        assert!(error.contains("damaged"), "{error}");
+    }
+    // The same proof again, with the same bytes on any number of threads.
+    sandbox.run(&RUN.replace("--threads 1", "--threads 3"));
+    assert_eq!(sandbox.text("out/certificate"), proof);
+}
+
+#[test]
+fn where_nothing_is_proven_the_results_are_there_and_no_certificate() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    sandbox.run(RUN);
+    assert!(sandbox.path("out/certificate").exists());
+    // Neither side has an interior.
+    sandbox.write("a.dat-s", "1\n1\n2\n0\n1 1 1 1 1\n");
+    let output = sandbox.output(&format!("{RUN} --report r.json"));
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stderr.contains("no certificate was found; no lower bound: block 1 of Y"), "{output:?}");
+    assert!(sandbox.path("out/out.txt").exists() && !sandbox.path("out/certificate").exists());
+    assert!(sandbox.json("r.json")["certificate"]["file"].is_null());
+    // Nothing is feasible, which a ray shows.
+    sandbox.write("a.dat-s", "1\n1\n-2\n1\n1 1 1 1 1\n1 1 2 2 -1\n0 1 1 1 1\n0 1 2 2 1\n");
+    let text = sandbox.run(&format!("{RUN} --report r.json"));
+    assert!(text.contains("no primal point is feasible\n") && text.contains("no upper bound: block 1 of X"), "{text}");
+    assert_eq!(sandbox.json("r.json")["certificate"]["primal_infeasible"], true);
+    assert!(sandbox.run("verify sdp a.dat-s out/certificate").contains("no primal point is feasible\n"));
+    // One side has an interior.
+    sandbox.write("a.dat-s", "2\n1\n2\n1 0\n0 1 1 1 1\n1 1 1 1 1\n2 1 2 2 1\n");
+    let text = sandbox.run(RUN);
+    assert!(text.contains("proven: optimum <= 1.0") && text.contains("no lower bound: "), "{text}");
+    let said = sandbox.run("verify sdp a.dat-s out/certificate");
+    assert!(said.contains("proven for a.dat-s: optimum <= 1.0"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_proven_or_checked_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    sandbox.run(RUN);
+    sandbox.write("other.dat-s", PROGRAM.replace("test 7", "test 8"));
+    let error = sandbox.fail("verify sdp other.dat-s out/certificate", 5);
+    assert!(error.contains("of another program"), "{error}");
+    assert!(sandbox.fail("verify sdp a.dat-s nothing", 3).contains("nothing"));
+    assert!(sandbox.fail("verify sdp nothing out/certificate", 3).contains("nothing"));
+    assert!(sandbox.fail("verify sdp . out/certificate", 3).contains("control.json"));
+    assert!(sandbox.fail("verify sdp out/certificate a.dat-s", 3).contains("certificate"));
+    assert!(sandbox.fail("verify sdp a.dat-s a.dat-s", 3).contains("damaged"));
+    sandbox.write("a.dat-s", PROGRAM.replace("1 1 1 1 1\n", "1 1 1 1 1e30000\n"));
+    assert!(sandbox.fail("verify sdp a.dat-s out/certificate", 3).contains("exponent 30000"));
+}

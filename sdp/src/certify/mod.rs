@@ -1,0 +1,120 @@
+//! Proofs of bounds from what the solver has found: guesses in floating-point numbers of the library, each confirmed by
+//! the check of [`crate::proof`] before it counts.
+//!
+//! Design: docs/decisions/056-certificates.md. Does not know: how proofs are stored.
+
+mod equations;
+mod floats;
+mod lower;
+#[cfg(test)]
+mod tests;
+mod upper;
+
+use crate::iterate::{Point, cones};
+use crate::problem::Problem;
+use crate::proof::{Program, Proof, verify};
+use rug::ops::{DivRounding, Pow};
+use rug::{Integer, Rational};
+use sunzi::{Context, Error, Result};
+
+/// Something that was shown, or why it was not.
+type Attempt<T> = std::result::Result<T, String>;
+
+/// What [`certify`] found.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// The proof, of at least one bound or ray; none where nothing was found.
+    pub proof: Option<Proof>,
+    /// Why there is no lower bound.
+    pub without_lower: Option<String>,
+    /// Why there is no upper bound.
+    pub without_upper: Option<String>,
+}
+
+/// What a bound is made from.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    ctx: &'a Context,
+    program: &'a Program,
+    point: &'a Point,
+    /// Bits of the point.
+    bits: u32,
+}
+
+impl Task<'_> {
+    /// A message with the group, from 1, where there are several.
+    fn named(&self, group: usize, message: &str) -> String {
+        match self.program.groups.len() {
+            1 => message.into(),
+            _ => format!("group {}: {message}", group + 1),
+        }
+    }
+
+    /// Digits behind the point that are kept of a bound.
+    fn places(&self, value: &Rational) -> i64 {
+        let digits = (f64::from(self.bits) * std::f64::consts::LOG10_2) as i64;
+        let front =
+            (floats::rational_exponent(value).clamp(-1 << 20, 1 << 20) as f64 * std::f64::consts::LOG10_2) as i64;
+        digits - if *value == 0 { 0 } else { front }
+    }
+
+    /// The largest decimal of so many digits that is at most `value`.
+    fn rounded_down(&self, value: Rational) -> Rational {
+        let places = self.places(&value);
+        let power = Integer::from(10).pow(places.unsigned_abs() as u32);
+        let (numerator, denominator) = value.into_numer_denom();
+        match places >= 0 {
+            true => Rational::from(((numerator * &power).div_floor(denominator), power)),
+            false => Rational::from(numerator.div_floor(denominator * &power) * power),
+        }
+    }
+
+    /// The smallest one that is at least `value`.
+    fn rounded_up(&self, value: Rational) -> Rational {
+        -self.rounded_down(-value)
+    }
+}
+
+/// Proves bounds of the optimal value of `program`, whose files `problem` was read from, near a point of the solver.
+///
+/// A dual point gives a lower bound, a primal point an upper one; either may be missing. Where a bound is missing,
+/// the point of the other side is also tried as a ray, which shows that nothing is feasible on this one. Each is a
+/// bound for the decimals of the files as they stand, whatever rounding the solver met. Cost: a Gram matrix of all
+/// constraints of a group and its factor, a few factorisations of each block, and the check.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where `program` is not that of `problem`; those of the library.
+pub fn certify(ctx: &Context, program: &Program, problem: &Problem, point: &Point) -> Result<Certificate> {
+    let shapes = program.groups.iter().flat_map(|group| group.shapes());
+    let orders = shapes.map(|shape| shape.order);
+    let is_same = orders.eq(cones(problem).iter().map(|cone| cone.shape.order()))
+        && program.free_variables() == problem.free_variables()
+        && program.groups.iter().map(|group| group.variables()).eq(problem.groups.iter().map(|g| g.costs.rows()));
+    if !is_same {
+        return Err(Error::InvalidArgument("the point is of another program than that which is to be proven".into()));
+    }
+    let task = Task { ctx, program, point, bits: problem.precision_bits };
+    let empty = Proof::new(&program.digest);
+    let holds = |proof: &Proof| verify(program, proof, ctx.threads()).map_err(|error| error.to_string());
+    let of_lower = |lower| Proof { lower: Some(lower), ..empty.clone() };
+    let of_upper = |upper| Proof { upper: Some(upper), ..empty.clone() };
+    let lower = lower::prove(&task)?.map(of_lower).and_then(|proof| holds(&proof).map(|()| proof));
+    let upper = upper::prove(&task)?.map(of_upper).and_then(|proof| holds(&proof).map(|()| proof));
+    let mut proof = empty.clone();
+    // Where one side has no point, a ray of the other side may show that it cannot have any.
+    if upper.is_err() {
+        let ray = lower::prove(&Task { program: &program.without_costs(), ..task })?;
+        let ray = Proof { no_primal: ray.ok(), ..empty.clone() };
+        proof.no_primal = ray.no_primal.clone().filter(|_| holds(&ray).is_ok());
+    }
+    if lower.is_err() {
+        let ray = upper::prove(&Task { program: &program.without_right_sides(), ..task })?;
+        let ray = Proof { no_dual: ray.ok(), ..empty.clone() };
+        proof.no_dual = ray.no_dual.clone().filter(|_| holds(&ray).is_ok());
+    }
+    let (without_lower, without_upper) = (lower.as_ref().err().cloned(), upper.as_ref().err().cloned());
+    proof.lower = lower.ok().and_then(|proof| proof.lower);
+    proof.upper = upper.ok().and_then(|proof| proof.upper);
+    let proof = (!proof.is_empty()).then_some(proof);
+    Ok(Certificate { proof, without_lower, without_upper })
+}

@@ -1,0 +1,276 @@
+//! Checks proofs: all numbers are rational and exact, every inequality is decided in integers.
+//!
+//! The theorem and its proof: docs/ALGORITHM.md, "Certificates of semidefinite programs". Knows neither the solver nor
+//! how proofs are found.
+
+use super::definite::{Witness, is_definite, shifted_product};
+use super::program::{Gram, Group, Program, Shape};
+use super::scaled::{Fixed, Scaled, power_of_two, triangle};
+use rug::Rational;
+use sunzi::{Error, Result};
+
+/// What shows that equations can be met exactly by a small correction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GramProof {
+    /// Each equation is multiplied by 2 to this power.
+    pub scales: Vec<i64>,
+    /// Shows that their Gram matrix is positive definite.
+    pub witness: Witness,
+}
+
+/// A dual point, near which there is a feasible one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LowerProof {
+    /// The bound.
+    pub claim: Rational,
+    /// `y`.
+    pub y: Fixed,
+    /// Group by group.
+    pub groups: Vec<LowerGroup>,
+}
+
+/// The blocks of Y that belong to a group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LowerGroup {
+    /// For the equations of the group.
+    pub gram: GramProof,
+    /// `Y = L L^T + tau I`, block by block; of a diagonal block the numbers of Y themselves, none below `tau`.
+    pub blocks: Vec<Witness>,
+}
+
+/// A primal point, near which there is a feasible one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct UpperProof {
+    /// The bound.
+    pub claim: Rational,
+    /// `x`, group by group.
+    pub x: Vec<Fixed>,
+    /// For `B^T x = b`, where there are free variables.
+    pub gram: Option<GramProof>,
+    /// For the blocks of `X`, group by group.
+    pub blocks: Vec<Vec<Witness>>,
+}
+
+/// Bounds of the optimal value of a program, proven or to be proven.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Proof {
+    /// [`Program::digest`] of the program that it is about.
+    pub digest: String,
+    /// No primal point has a smaller objective.
+    pub lower: Option<LowerProof>,
+    /// No dual point has a larger one.
+    pub upper: Option<UpperProof>,
+    /// A ray that no feasible primal point allows: a lower bound above 0 of the program with `c = 0` and `f = 0`.
+    pub no_primal: Option<LowerProof>,
+    /// A ray that no feasible dual point allows: an upper bound below 0 of the program with `b = 0`, `C = 0`, `f = 0`.
+    pub no_dual: Option<UpperProof>,
+}
+
+/// Why a proof proves nothing.
+type Refusal<T> = std::result::Result<T, String>;
+
+/// Checks a proof against its program.
+///
+/// A lower bound: there is a dual feasible point whose objective is at least that, so no primal feasible point has a
+/// smaller one. An upper bound: there is a primal feasible point whose objective is at most that, so no dual feasible
+/// point has a larger one. A ray: nothing is feasible on the other side. Cost: the products `L L^T` of all factors in
+/// integers of twice their bits, on `threads` threads.
+///
+/// # Errors
+/// [`Error::Verification`] with the first thing that is not shown.
+pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
+    let refused = |side: &str, message: String| Error::verification(format!("{side}: {message}"));
+    if proof.digest != program.digest {
+        let (found, wanted) = (&proof.digest, &program.digest);
+        return Err(Error::verification(format!("the proof is of another program: of {found}, and this is {wanted}")));
+    }
+    if proof.is_empty() {
+        return Err(Error::verification("it proves nothing"));
+    }
+    if let Some(lower) = &proof.lower {
+        check_lower(program, lower, threads).map_err(|message| refused("lower bound", message))?;
+    }
+    if let Some(upper) = &proof.upper {
+        check_upper(program, upper, threads).map_err(|message| refused("upper bound", message))?;
+    }
+    let wrong_side = || Err("it leads nowhere".to_string());
+    if let Some(ray) = &proof.no_primal {
+        let found = if ray.claim > 0 { check_lower(&program.without_costs(), ray, threads) } else { wrong_side() };
+        found.map_err(|message| refused("dual ray", message))?;
+    }
+    if let Some(ray) = &proof.no_dual {
+        let found =
+            if ray.claim < 0 { check_upper(&program.without_right_sides(), ray, threads) } else { wrong_side() };
+        found.map_err(|message| refused("primal ray", message))?;
+    }
+    Ok(())
+}
+
+impl Proof {
+    /// A proof of nothing yet.
+    pub fn new(digest: &str) -> Proof {
+        Proof { digest: digest.into(), lower: None, upper: None, no_primal: None, no_dual: None }
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.lower.is_none() && self.upper.is_none() && self.no_primal.is_none() && self.no_dual.is_none()
+    }
+}
+
+fn wrong_length(what: &str, found: usize, wanted: usize) -> Refusal<()> {
+    match found == wanted {
+        true => Ok(()),
+        false => Err(format!("{what}: {found} in the proof, {wanted} in the program")),
+    }
+}
+
+/// Whether a proof is of a Gram matrix of so many rows, before it is computed: the memory that takes is then no more
+/// than that of the proof.
+fn is_of_order(proof: &GramProof, order: usize) -> Refusal<()> {
+    wrong_length("scales of equations", proof.scales.len(), order)?;
+    wrong_length("numbers of a factor", proof.witness.factor.values.len(), triangle(order))
+}
+
+/// The square of the largest correction, in the Frobenius norm, that makes equations with these residuals exact.
+///
+/// # Errors
+/// A text where the Gram matrix is not shown to be positive definite.
+pub fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, threads: usize) -> Refusal<Rational> {
+    is_of_order(proof, gram.order)?;
+    wrong_length("residuals", rest.len(), gram.order * gram.repeats.len())?;
+    if !is_definite(&gram.matrix, &proof.scales, &proof.witness, threads) {
+        return Err("the Gram matrix of the equations is not shown to be positive definite".into());
+    }
+    let scaled = rest.iter().enumerate().map(|(at, rest)| rest * power_of_two(proof.scales[at % gram.order]));
+    let scaled = Scaled::new(&scaled.collect::<Vec<_>>());
+    let sum = scaled.squares(|at| gram.repeats[at / gram.order]);
+    // Divided by tau / 2.
+    Ok(sum * power_of_two(1 - proof.witness.exponent))
+}
+
+/// Y as the proof has it.
+///
+/// # Errors
+/// A text with the block, from 1.
+pub fn dual_blocks(shapes: &[Shape], blocks: &[Witness]) -> Refusal<Vec<Fixed>> {
+    wrong_length("blocks of Y", blocks.len(), shapes.len())?;
+    let block = |(at, (shape, witness)): (usize, (&Shape, &Witness))| {
+        wrong_length(&format!("numbers of block {}", at + 1), witness.factor.values.len(), shape.stored())?;
+        let below = || format!("block {}: tau is below the last bit", at + 1);
+        if !shape.diagonal {
+            return shifted_product(witness, shape.order).ok_or_else(below);
+        }
+        match is_at_least(&witness.factor, witness.exponent) {
+            true => Ok(witness.factor.clone()),
+            false => Err(format!("block {}: a number on the diagonal is below tau", at + 1)),
+        }
+    };
+    shapes.iter().zip(blocks).enumerate().map(block).collect()
+}
+
+/// Whether no number is below `2^exponent`.
+fn is_at_least(numbers: &Fixed, exponent: i64) -> bool {
+    let bound = power_of_two(exponent + i64::from(numbers.bits));
+    numbers.values.iter().all(|value| *value >= bound)
+}
+
+/// Y of one group, and the square of the correction that makes its equations exact.
+///
+/// # Errors
+/// A text.
+pub fn lower_group(group: &Group, y: &Fixed, proof: &LowerGroup, threads: usize) -> Refusal<(Vec<Fixed>, Rational)> {
+    is_of_order(&proof.gram, group.gram_order())?;
+    let blocks = dual_blocks(&group.shapes(), &proof.blocks)?;
+    let mut rest = group.rest(y);
+    rest.iter_mut().zip(group.pairings(&blocks)).for_each(|(rest, pairing)| *rest -= pairing);
+    let square = correction_square(&group.gram(), &rest, &proof.gram, threads)?;
+    Ok((blocks, square))
+}
+
+/// The dual objective at the point of a proof, and a number whose square root bounds what the correction changes of it.
+///
+/// # Errors
+/// A text with what is not shown.
+pub fn lower_value(program: &Program, proof: &LowerProof, threads: usize) -> Refusal<(Rational, Rational)> {
+    wrong_length("free variables", proof.y.values.len(), program.free_variables())?;
+    wrong_length("groups", proof.groups.len(), program.groups.len())?;
+    let mut value = program.constant.clone() + program.objective.dot(0, &proof.y);
+    let (mut corrections, mut constants) = (Rational::new(), Rational::new());
+    for (number, (group, part)) in program.groups.iter().zip(&proof.groups).enumerate() {
+        let named = |message: String| format!("group {}: {message}", number + 1);
+        let (blocks, square) = lower_group(group, &proof.y, part, threads).map_err(named)?;
+        for (at, block) in part.blocks.iter().enumerate() {
+            if square > power_of_two(2 * block.exponent) {
+                return Err(named(format!("block {} may lose its definiteness to the correction", at + 1)));
+            }
+        }
+        value += group.constant_pairing(&blocks);
+        corrections += square;
+        constants += group.constant_square();
+    }
+    Ok((value, corrections * constants))
+}
+
+fn check_lower(program: &Program, proof: &LowerProof, threads: usize) -> Refusal<()> {
+    let (value, square) = lower_value(program, proof, threads)?;
+    let distance = value - &proof.claim;
+    match distance >= 0 && distance.square() >= square {
+        true => Ok(()),
+        false => Err("the objective of the dual point is not shown to be so large".into()),
+    }
+}
+
+/// The primal objective at the point of a proof, and a number whose square root bounds what the correction changes.
+///
+/// # Errors
+/// A text with what is not shown.
+pub fn upper_value(program: &Program, proof: &UpperProof, threads: usize) -> Refusal<(Rational, Rational)> {
+    wrong_length("groups", proof.x.len(), program.groups.len())?;
+    wrong_length("groups", proof.blocks.len(), program.groups.len())?;
+    for (group, x) in program.groups.iter().zip(&proof.x) {
+        wrong_length("variables", x.values.len(), group.variables())?;
+    }
+    let correction = match (&proof.gram, program.free_variables()) {
+        (_, 0) => Rational::new(),
+        (None, _) => return Err("nothing is said of the equations of the free variables".into()),
+        (Some(gram), count) => {
+            is_of_order(gram, count)?;
+            correction_square(&program.free_gram(), &program.free_rest(&proof.x), gram, threads)?
+        }
+    };
+    for (number, (group, (x, blocks))) in program.groups.iter().zip(proof.x.iter().zip(&proof.blocks)).enumerate() {
+        let shapes = group.shapes();
+        wrong_length("blocks of X", blocks.len(), shapes.len())?;
+        for (cone, (shape, witness)) in shapes.iter().zip(blocks).enumerate() {
+            let named = |message: &str| Err(format!("group {}, block {}: {message}", number + 1, cone + 1));
+            let wanted = if shape.diagonal { 0 } else { triangle(shape.order) };
+            wrong_length("numbers of a factor", witness.factor.values.len(), wanted)?;
+            if !is_inside(&group.slack(cone, x), *shape, witness, threads) {
+                return named("X is not shown to be positive definite");
+            }
+            if group.square_sum(cone) * &correction > power_of_two(2 * witness.exponent - 2) {
+                return named("X may lose its definiteness to the correction");
+            }
+        }
+    }
+    Ok((program.primal_objective(&proof.x), correction * program.costs_square()))
+}
+
+/// Whether a block is shown to be at least `tau / 2` times the identity.
+pub fn is_inside(block: &Scaled, shape: Shape, witness: &Witness, threads: usize) -> bool {
+    if !shape.diagonal {
+        return is_definite(block, &vec![0; shape.order], witness, threads);
+    }
+    let bound = power_of_two(witness.exponent - 1) * &block.denominator;
+    witness.factor.values.is_empty() && block.numerators.iter().all(|entry| *entry >= bound)
+}
+
+fn check_upper(program: &Program, proof: &UpperProof, threads: usize) -> Refusal<()> {
+    let (value, square) = upper_value(program, proof, threads)?;
+    let distance = Rational::from(&proof.claim - &value);
+    match distance >= 0 && distance.square() >= square {
+        true => Ok(()),
+        false => Err("the objective of the primal point is not shown to be so small".into()),
+    }
+}

@@ -1,0 +1,173 @@
+//! Definiteness by an approximate factor and an exact residual.
+//!
+//! `S - tau I - L L^T` of Frobenius norm at most `tau / 2` shows `S >= (tau / 2) I`, whatever L is: docs/ALGORITHM.md,
+//! "Certificates of semidefinite programs". Does not know: where S comes from.
+
+use super::scaled::{Fixed, Scaled, floor_shifted, packed, triangle};
+use rug::{Complete, Integer};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What shows that a matrix is positive definite.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Witness {
+    /// `tau` is 2 to this power.
+    pub exponent: i64,
+    /// `L`, the lower triangle; nothing for a diagonal matrix.
+    pub factor: Fixed,
+}
+
+/// `(L L^T)_ij` in units of `2^(-2 bits)`.
+pub fn product(factor: &Fixed, row: usize, col: usize) -> Integer {
+    let line = |row: usize| &factor.values[triangle(row)..][..=col.min(row)];
+    let mut sum = Integer::new();
+    for (left, right) in line(row).iter().zip(line(col)) {
+        sum += left * right;
+    }
+    sum
+}
+
+/// `L L^T + tau I`, with twice the bits of L; `None` where tau is below them.
+pub fn shifted_product(witness: &Witness, order: usize) -> Option<Fixed> {
+    let bits = witness.factor.bits.checked_mul(2)?;
+    let shift = u32::try_from(i64::from(bits) + witness.exponent).ok()?;
+    let mut values = Vec::with_capacity(triangle(order));
+    for row in 0..order {
+        for col in 0..=row {
+            values.push(product(&witness.factor, row, col));
+        }
+        if let Some(last) = values.last_mut() {
+            *last += Integer::from(1) << shift;
+        }
+    }
+    Some(Fixed { bits, values })
+}
+
+/// Whether `witness` shows that `D S D - (tau / 2) I` is positive semidefinite, with `D` the powers of two of `scales`.
+pub fn is_definite(matrix: &Scaled, scales: &[i64], witness: &Witness, threads: usize) -> bool {
+    let order = scales.len();
+    let doubled = 2 * i64::from(witness.factor.bits);
+    let shift = doubled + witness.exponent;
+    let fits = matrix.numerators.len() == triangle(order) && witness.factor.values.len() == triangle(order);
+    let Some(shift) = u32::try_from(shift).ok().filter(|_| fits) else { return false };
+    let tau = Integer::from(1) << shift;
+    // The squares of all entries of a row, with those above the diagonal.
+    let row_norm = |row: usize| {
+        let mut sum = Integer::new();
+        for col in 0..=row {
+            let numerator = &matrix.numerators[packed(row, col)];
+            let mut rest = floor_shifted(numerator, doubled + scales[row] + scales[col], &matrix.denominator);
+            rest -= product(&witness.factor, row, col);
+            if row == col {
+                rest -= &tau;
+            }
+            // Rounding down left out less than a unit.
+            let rest = rest.abs() + 1u32;
+            sum += rest.square() * if row == col { 1u32 } else { 2 };
+        }
+        sum
+    };
+    let sum = sum_of_rows(order, threads, row_norm);
+    (sum << 2u32) <= tau.square_ref().complete()
+}
+
+/// The sum of `row_norm` over all rows: the same integer on any number of threads.
+fn sum_of_rows(order: usize, threads: usize, row_norm: impl Fn(usize) -> Integer + Sync) -> Integer {
+    if threads < 2 || order < 32 {
+        return (0..order).map(row_norm).fold(Integer::new(), |sum, next| sum + next);
+    }
+    let (next, sum) = (AtomicUsize::new(0), Mutex::new(Integer::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(order) {
+            scope.spawn(|| {
+                let mut own = Integer::new();
+                loop {
+                    // The last rows have most terms.
+                    let taken = next.fetch_add(1, Ordering::Relaxed);
+                    if taken >= order {
+                        break;
+                    }
+                    own += row_norm(order - 1 - taken);
+                }
+                *sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += own;
+            });
+        }
+    });
+    sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rug::Rational;
+
+    fn scaled(values: &[(i32, u32)]) -> Scaled {
+        Scaled::new(&values.iter().map(|&value| Rational::from(value)).collect::<Vec<_>>())
+    }
+
+    fn witness(exponent: i64, bits: u32, values: &[i32]) -> Witness {
+        Witness { exponent, factor: Fixed { bits, values: values.iter().map(|&value| Integer::from(value)).collect() } }
+    }
+
+    /// `[[2, 1], [1, 2]]` has the eigenvalues 1 and 3.
+    #[test]
+    fn a_factor_near_enough_is_a_proof_and_none_proves_what_is_wrong() {
+        let matrix = scaled(&[(2, 1), (1, 1), (2, 1)]);
+        // 2 - 1/2 = 1.5: the factor [[1.2247, 0], [0.8165, 0.9129]] in units of 2^-10.
+        let right = witness(-1, 10, &[1254, 836, 935]);
+        assert!(is_definite(&matrix, &[0, 0], &right, 1));
+        // tau / 2 must be at most 1, whatever the factor.
+        for exponent in [2, 5, 40] {
+            assert!(!is_definite(&matrix, &[0, 0], &witness(exponent, 10, &[1254, 836, 935]), 1));
+            assert!(!is_definite(&matrix, &[0, 0], &witness(exponent, 10, &[0, 0, 0]), 1));
+        }
+        let singular = scaled(&[(1, 1), (1, 1), (1, 1)]);
+        for exponent in -12..4 {
+            for last in [0, 1, 30] {
+                assert!(!is_definite(&singular, &[0, 0], &witness(exponent, 10, &[1024, 1024, last]), 1));
+            }
+        }
+        assert!(!is_definite(&matrix, &[0], &right, 1) && !is_definite(&matrix, &[0, 0, 0], &right, 1));
+        // tau below the last bit of the squares.
+        assert!(!is_definite(&matrix, &[0, 0], &witness(-21, 10, &[1254, 836, 935]), 1));
+    }
+
+    #[test]
+    fn scales_are_a_congruence() {
+        // D = diag(2, 1/2) takes [[1/2, 1], [1, 8]] to [[2, 1], [1, 2]].
+        let matrix = scaled(&[(1, 2), (1, 1), (8, 1)]);
+        assert!(is_definite(&matrix, &[1, -1], &witness(-1, 10, &[1254, 836, 935]), 1));
+        assert!(!is_definite(&matrix, &[0, 0], &witness(-1, 10, &[1254, 836, 935]), 1));
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let order = 70;
+        let values = (0..triangle(order)).map(|at| Rational::from((at as u32 % 7, 3))).collect::<Vec<_>>();
+        let mut matrix = Scaled::new(&values);
+        (0..order).for_each(|row| matrix.numerators[packed(row, row)] += 3000);
+        let norm = |threads| sum_of_rows(order, threads, |row| matrix.numerators[packed(row, row)].clone());
+        assert!(norm(1) == norm(2) && norm(1) == norm(5));
+        let mut identity = Fixed::zeros(triangle(order), 4);
+        (0..order).for_each(|row| identity.values[packed(row, row)] = Integer::from(32 * 16));
+        for threads in [1, 2, 3] {
+            assert!(!is_definite(
+                &matrix,
+                &vec![0; order],
+                &Witness { exponent: 0, factor: identity.clone() },
+                threads
+            ));
+        }
+    }
+
+    #[test]
+    fn a_factor_and_its_shift_are_a_matrix() {
+        let found = shifted_product(&witness(-2, 3, &[8, 4, 16]), 2).unwrap();
+        // L = [[1, 0], [1/2, 2]], tau = 1/4.
+        assert_eq!(
+            (found.bits, found.values),
+            (6, vec![Integer::from(80), Integer::from(32), Integer::from(64 * 4 + 32)])
+        );
+        assert!(shifted_product(&witness(-7, 3, &[8, 4, 16]), 2).is_none());
+    }
+}

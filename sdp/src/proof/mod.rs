@@ -1,0 +1,31 @@
+//! Bounds of the optimal values of semidefinite programs, proven in exact arithmetic.
+//!
+//! [`read_exact`] reads a program with the decimals of its files as rational numbers, [`Proof::parse`] the file of a
+//! proof, and [`verify`] checks the one against the other. The theorem: docs/ALGORITHM.md, "Certificates of
+//! semidefinite programs"; the design: docs/decisions/056-certificates.md. Nothing of the solver is used here: not its
+//! readers, its types, nor the products of the library.
+//!
+//! Does not know: the solver, floating-point numbers, how proofs are found.
+
+mod check;
+mod definite;
+mod json;
+mod number;
+mod program;
+mod read;
+mod sampled;
+mod scaled;
+mod sparse;
+mod text;
+
+pub use check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, verify};
+pub use definite::Witness;
+pub use program::{Constraints, Gram, Group, Program, Shape};
+pub use read::read_exact;
+pub use sampled::Sampled;
+pub use scaled::{Fixed, Scaled};
+pub use sparse::{Place, Sparse};
+
+pub(crate) use check::{is_inside, lower_group, lower_value, upper_value};
+pub(crate) use definite::is_definite;
+pub(crate) use scaled::{packed, power_of_two, triangle};

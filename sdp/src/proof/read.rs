@@ -1,0 +1,329 @@
+//! Programs in files, with their numbers exactly: SDPA's sparse format, and SDPB's directory of JSON blocks.
+//!
+//! A second reader beside that of the solver, so that a proof does not rest on it. Does not know: precisions.
+
+use super::json::Json;
+use super::number::exact_number;
+use super::program::{Constraints, Group, Program, Shape};
+use super::sampled::Sampled;
+use super::scaled::Scaled;
+use super::sparse::{Place, Sparse};
+use rug::Rational;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use sunzi::{Error, Result};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Rows of a block, at most.
+const MAXIMUM_ORDER: usize = 10_000_000;
+
+/// Reads the program at `path` exactly: a directory in SDPB's form with blocks in JSON, or a file in SDPA's sparse
+/// format that is not compressed.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
+pub fn read_exact(path: &Path) -> Result<Program> {
+    let mut files = Files { digest: Xxh3::new() };
+    let data = std::fs::metadata(path);
+    let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
+    let mut program = match data.is_dir() {
+        true => directory(path, &mut files)?,
+        false => {
+            if !path.to_string_lossy().to_lowercase().ends_with(".dat-s") {
+                let message = "proofs are made and checked for SDPB's directories of JSON blocks and for files of \
+                               SDPA's sparse format (.dat-s) that are not compressed";
+                return Err(refused(path, message));
+            }
+            let bytes = files.read(path)?;
+            if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+                return Err(refused(path, "proofs are made and checked for files that are not compressed"));
+            }
+            sdpa(&bytes).map_err(|message| refused(path, message))?
+        }
+    };
+    program.digest = format!("{:032x}", files.digest.digest128());
+    Ok(program)
+}
+
+fn refused(path: &Path, message: impl Into<String>) -> Error {
+    Error::Format { path: path.to_path_buf(), message: message.into() }
+}
+
+/// Reads files, and keeps a checksum of their bytes and lengths.
+struct Files {
+    digest: Xxh3,
+}
+
+impl Files {
+    fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
+        let bytes = std::fs::read(path);
+        let bytes = bytes.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+        self.digest.update(&(bytes.len() as u64).to_le_bytes());
+        self.digest.update(&bytes);
+        Ok(bytes)
+    }
+
+    fn json(&mut self, path: PathBuf) -> Result<Object> {
+        let value = Json::parse(&self.read(&path)?).map_err(|message| refused(&path, message))?;
+        Ok(Object { path, value })
+    }
+}
+
+/// A file that holds an object.
+struct Object {
+    path: PathBuf,
+    value: Json,
+}
+
+impl Object {
+    /// What `read` makes of the value of a key.
+    fn get<T>(&self, key: &str, read: impl Fn(&Json) -> std::result::Result<T, String>) -> Result<T> {
+        let value = self.value.get(key).map_err(|message| refused(&self.path, message))?;
+        read(value).map_err(|message| refused(&self.path, format!("'{key}': {message}")))
+    }
+}
+
+fn number(json: &Json) -> std::result::Result<Rational, String> {
+    match json {
+        Json::Text(text) => exact_number(text),
+        _ => Err("a number is expected".into()),
+    }
+}
+
+fn count(json: &Json) -> std::result::Result<usize, String> {
+    match json {
+        Json::Text(text) => text.parse().map_err(|_| format!("'{text}' is no count")),
+        _ => Err("a count is expected".into()),
+    }
+}
+
+fn list(json: &Json) -> std::result::Result<Vec<Rational>, String> {
+    match json {
+        Json::List(list) => list.iter().map(number).collect(),
+        _ => Err("a list of numbers is expected".into()),
+    }
+}
+
+fn rows(json: &Json) -> std::result::Result<Vec<Vec<Rational>>, String> {
+    match json {
+        Json::List(rows) => rows.iter().map(list).collect(),
+        _ => Err("a list of rows is expected".into()),
+    }
+}
+
+fn directory(folder: &Path, files: &mut Files) -> Result<Program> {
+    let control = files.json(folder.join("control.json"))?;
+    let blocks = control.get("num_blocks", count)?;
+    let objectives = files.json(folder.join("objectives.json"))?;
+    let objective = objectives.get("b", list)?;
+    let mut groups = Vec::new();
+    for block in 0..blocks {
+        groups.push(read_group(folder, files, block, objective.len())?);
+    }
+    if groups.is_empty() {
+        return Err(refused(&control.path, "'num_blocks' is 0: there is nothing to prove"));
+    }
+    let beyond = folder.join(format!("block_info_{blocks}.json"));
+    if beyond.exists() {
+        let message = format!("'num_blocks' is {blocks}, and there is a file {}", beyond.display());
+        return Err(refused(&control.path, message));
+    }
+    // It is no part of the program, but a file that is read with it.
+    let normalization = folder.join("normalization.json");
+    if normalization.exists() {
+        files.read(&normalization)?;
+    }
+    let constant = objectives.get("constant", number)?;
+    Ok(Program { constant, objective: Scaled::new(&objective), groups, digest: String::new() })
+}
+
+fn read_group(folder: &Path, files: &mut Files, block: usize, free: usize) -> Result<Group> {
+    let info = files.json(folder.join(format!("block_info_{block}.json")))?;
+    let (dim, points) = (info.get("dim", count)?, info.get("num_points", count)?);
+    let path = folder.join(format!("block_data_{block}.json"));
+    if !path.exists() && path.with_extension("bin").exists() {
+        let message = "proofs are made and checked for blocks in JSON: write them with pmp2sdp --outputFormat=json";
+        return Err(refused(&path.with_extension("bin"), message));
+    }
+    let data = files.json(path)?;
+    let even = data.get("bilinear_bases_even", rows)?;
+    let odd = if points <= 1 { Vec::new() } else { data.get("bilinear_bases_odd", rows)? };
+    let sampled = Sampled::new(dim, points, &[even, odd]).map_err(|message| refused(&data.path, message))?;
+    let costs = data.get("c", list)?;
+    let b = if free == 0 { Vec::new() } else { data.get("B", rows)? };
+    let variables = sampled.variables();
+    if costs.len() != variables {
+        return Err(refused(&data.path, format!("'c' has {} numbers, and should have {variables}", costs.len())));
+    }
+    if free > 0 && (b.len() != variables || b.iter().any(|row| row.len() != free)) {
+        let message = format!("'B' has {} rows, and should have {variables} of {free} numbers", b.len());
+        return Err(refused(&data.path, message));
+    }
+    let b = b.into_iter().flatten().collect::<Vec<_>>();
+    Ok(Group { costs: Scaled::new(&costs), free: Scaled::new(&b), constraints: Constraints::Sampled(sampled) })
+}
+
+/// What stands between words of an SDPA file.
+fn separates(letter: char) -> bool {
+    letter.is_ascii_whitespace() || matches!(letter, ',' | '(' | ')' | '{' | '}')
+}
+
+/// The lines of an SDPA file.
+struct Lines<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Lines<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+        self.rest = rest;
+        Some(line)
+    }
+
+    /// The number at the start of the next line that is no comment; what follows it there is one.
+    fn count(&mut self, name: &str) -> std::result::Result<usize, String> {
+        while let Some(line) = self.next() {
+            let text = line.trim();
+            if !text.is_empty() && !text.starts_with(['"', '*']) {
+                let word = text.split(|letter| separates(letter) || letter == '=').find(|word| !word.is_empty());
+                let word = word.unwrap_or(text);
+                return word.parse().map_err(|_| format!("the {name} is '{word}'"));
+            }
+        }
+        Err(format!("the file ends before the {name}"))
+    }
+
+    /// The orders of blocks, on as many lines as they take.
+    fn shapes(&mut self, count: usize) -> std::result::Result<Vec<Shape>, String> {
+        let mut shapes = Vec::new();
+        while shapes.len() < count {
+            let line = self.next().ok_or_else(|| format!("the file ends after {} of {count} blocks", shapes.len()))?;
+            let words = line.split(separates).filter(|word| !word.is_empty());
+            for word in words.take(count - shapes.len()) {
+                let size = word.strip_prefix('-').unwrap_or(word);
+                let size = size.strip_prefix('+').unwrap_or(size);
+                let order = size.parse::<usize>().ok().filter(|order| (1..=MAXIMUM_ORDER).contains(order));
+                let order = order.ok_or_else(|| format!("block {} has the order '{word}'", shapes.len() + 1))?;
+                shapes.push(Shape { order, diagonal: word.starts_with('-') || order == 1 });
+            }
+        }
+        Ok(shapes)
+    }
+}
+
+fn sdpa(bytes: &[u8]) -> std::result::Result<Program, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
+    let mut lines = Lines { rest: text };
+    let variables = lines.count("number of constraints")?;
+    let blocks = lines.count("number of blocks")?;
+    let shapes = lines.shapes(blocks)?;
+    let mut words = lines.rest.split(separates).filter(|word| !word.is_empty());
+    let mut costs = Vec::new();
+    for at in 0..variables {
+        let word = words.next().ok_or_else(|| format!("the file ends after {at} of {variables} costs"))?;
+        costs.push(exact_number(word)?);
+    }
+    if costs.is_empty() || shapes.is_empty() {
+        return Err("there are no constraints or no blocks: there is nothing to prove".into());
+    }
+    let (places, values) = entries(words, variables, &shapes)?;
+    let sparse = Sparse { shapes, places, values: Scaled::new(&values) };
+    let constraints = Constraints::Sparse(sparse);
+    let group = Group { costs: Scaled::new(&costs), free: Scaled::new(&[]), constraints };
+    let objective = Scaled::new(&[]);
+    Ok(Program { constant: Rational::new(), objective, groups: vec![group], digest: String::new() })
+}
+
+/// The entries behind the costs; zeros are left out.
+fn entries<'a>(
+    mut words: impl Iterator<Item = &'a str>,
+    variables: usize,
+    shapes: &[Shape],
+) -> std::result::Result<(Vec<Place>, Vec<Rational>), String> {
+    let (mut places, mut values, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+    let mut used = vec![false; variables];
+    let mut number = 0;
+    while let Some(first) = words.next() {
+        number += 1;
+        let named = |message: String| format!("entry {number}: {message}");
+        let index = |word: &str, least: usize, most: usize| match word.parse::<usize>() {
+            Ok(value) if (least..=most).contains(&value) => Ok(value),
+            _ => Err(named(format!("'{word}' is not a number of {least} to {most}"))),
+        };
+        let mut next = || words.next().ok_or_else(|| named("the file ends inside of it".into()));
+        let constraint = index(first, 0, variables)?;
+        let cone = index(next()?, 1, shapes.len())? - 1;
+        let Shape { order, diagonal } = shapes[cone];
+        let (left, right) = (index(next()?, 1, order)? - 1, index(next()?, 1, order)? - 1);
+        let value = exact_number(next()?).map_err(named)?;
+        if diagonal && left != right {
+            return Err(named(format!("beside the diagonal of block {}, which is diagonal", cone + 1)));
+        }
+        let place = Place { variable: constraint.checked_sub(1), cone, row: left.max(right), col: left.min(right) };
+        if !seen.insert((constraint, cone, place.row, place.col)) {
+            return Err(named("a second one for the same place".into()));
+        }
+        if value != 0 {
+            if let Some(variable) = place.variable {
+                used[variable] = true;
+            }
+            places.push(place);
+            values.push(value);
+        }
+    }
+    match used.iter().position(|used| !used) {
+        Some(variable) => Err(format!("the matrix of constraint {} is 0", variable + 1)),
+        None => Ok((places, values)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Program> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.dat-s");
+        std::fs::write(&path, text).unwrap();
+        read_exact(&path)
+    }
+
+    #[test]
+    fn numbers_stand_as_they_are_written() -> Result<()> {
+        let text = "\"a comment 1\n* another\n 2 = mDIM\n 3 =nBLOCK\n (2, -3, 1) = bLOCKsTRUCT\n{+1.5, -2e0}\n\
+                    0 1 1 2 0.1\n1 1 1 1 1\n1 2 3 3 +7.0E-1\n2 1 2 1 -3\n2 1 2 2 0\n2 3 1 1 .5\n0 2 1 1 1d2\n";
+        let program = read_text(text)?;
+        let group = &program.groups[0];
+        let Constraints::Sparse(sparse) = &group.constraints else { panic!("sparse") };
+        assert_eq!(
+            sparse.shapes.iter().map(|shape| (shape.order, shape.diagonal)).collect::<Vec<_>>(),
+            [(2, false), (3, true), (1, true)]
+        );
+        assert_eq!((group.costs.get(0), group.costs.get(1)), (Rational::from((3, 2)), Rational::from(-2)));
+        assert_eq!(sparse.places.len(), 6);
+        assert_eq!(sparse.values.get(0), Rational::from((1, 10)));
+        assert_eq!(sparse.values.get(2), Rational::from((7, 10)));
+        // Any other byte is another program.
+        assert_ne!(read_text(&text.replace("comment 1", "comment 2"))?.digest, program.digest);
+        assert_eq!(read_text(text)?, program);
+        Ok(())
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_their_numbers() {
+        let refused = |text: &str| read_text(text).unwrap_err().to_string();
+        assert!(refused("1\n1\n2\n1\n1 1 1 3 1\n").contains("'3' is not a number of 1 to 2"));
+        assert!(refused("1\n1\n-2\n1\n1 1 1 2 1\n").contains("diagonal"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second one"));
+        assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("'one' is no number"));
+        assert!(refused("2\n1\n2\n1 1\n1 1 1 2 1\n").contains("constraint 2 is 0"));
+        assert!(refused("1\n1\n0\n1\n").contains("order '0'"));
+        assert!(refused("0\n1\n2\n").contains("nothing to prove"));
+        assert!(refused("2\n1\n2\n1\n").contains("after 1 of 2 costs"));
+        assert!(refused("x\n").contains("number of constraints is 'x'"));
+        assert!(refused("\x1f\u{8b}").contains("is"));
+    }
+}

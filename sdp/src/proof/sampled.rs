@@ -1,0 +1,153 @@
+//! The matrices of a polynomial matrix program at sample points, exactly.
+//!
+//! Variable `(r, s, k)` with `r <= s` has the number `(s (s + 1) / 2 + r) D + k`, and `A = E^{rs} (x) v_k v_k^T` in
+//! each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2` and `v_k` column `k` of the block's basis. Source: SDPB.
+
+use super::program::{Gram, Shape};
+use super::scaled::{Fixed, Scaled, packed, triangle};
+use rug::{Complete, Integer, Rational};
+
+/// Rows of a polynomial matrix, and sample points, at most.
+const MAXIMUM_SIZE: usize = 1 << 16;
+
+/// Polynomial matrices of one group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sampled {
+    /// Rows of the polynomial matrix.
+    dim: usize,
+    /// Sample points.
+    points: usize,
+    /// The bases one behind the other, each column by column.
+    values: Scaled,
+    /// Rows of each basis, and where it begins.
+    bases: Vec<(usize, usize)>,
+}
+
+impl Sampled {
+    /// Matrices with these bases, each as many rows as it has and a column for each point, row by row.
+    ///
+    /// # Errors
+    /// A text where a basis does not fit, or all are empty.
+    pub fn new(dim: usize, points: usize, bases: &[Vec<Vec<Rational>>]) -> Result<Sampled, String> {
+        if dim == 0 || points == 0 {
+            return Err(format!("a block of dim {dim} at {points} points is empty"));
+        }
+        if dim.max(points) > MAXIMUM_SIZE {
+            return Err(format!("a block of dim {dim} at {points} points, of which none may be above {MAXIMUM_SIZE}"));
+        }
+        let (mut values, mut places) = (Vec::new(), Vec::new());
+        for basis in bases.iter().filter(|basis| !basis.is_empty()) {
+            if let Some(row) = basis.iter().find(|row| row.len() != points) {
+                return Err(format!("a row of a basis has {} numbers, and there are {points} points", row.len()));
+            }
+            places.push((basis.len(), values.len()));
+            values.extend((0..points).flat_map(|point| basis.iter().map(move |row| row[point].clone())));
+        }
+        if places.is_empty() {
+            return Err("both bases are empty".into());
+        }
+        Ok(Sampled { dim, points, values: Scaled::new(&values), bases: places })
+    }
+
+    /// Sample points.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// Variables.
+    pub fn variables(&self) -> usize {
+        self.points * triangle(self.dim)
+    }
+
+    /// Orders of the blocks.
+    pub fn shapes(&self) -> Vec<Shape> {
+        self.bases.iter().map(|&(rows, _)| Shape { order: self.dim * rows, diagonal: false }).collect()
+    }
+
+    /// All `(r, s)` with `r <= s`, in the order of the variables.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.dim).flat_map(|s| (0..=s).map(move |r| (r, s)))
+    }
+
+    /// The numerators of `v_k`.
+    fn vector(&self, cone: usize, point: usize) -> &[Integer] {
+        let (rows, first) = self.bases[cone];
+        &self.values.numerators[first + point * rows..][..rows]
+    }
+
+    /// The square of the denominator of all bases.
+    fn square(&self) -> Integer {
+        self.values.denominator.square_ref().complete()
+    }
+
+    /// `v_k^T M^{rs} v_k`.
+    pub fn pairings(&self, blocks: &[Fixed]) -> Vec<Rational> {
+        let mut found = vec![Rational::new(); self.variables()];
+        for (cone, block) in blocks.iter().enumerate() {
+            let (rows, denominator) = (self.bases[cone].0, self.square() << block.bits);
+            for (pair, (r, s)) in self.pairs().enumerate() {
+                for point in 0..self.points {
+                    let vector = self.vector(cone, point);
+                    let mut sum = Integer::new();
+                    for (row, left) in vector.iter().enumerate() {
+                        let mut image = Integer::new();
+                        for (col, right) in vector.iter().enumerate() {
+                            image += &block.values[packed(r * rows + row, s * rows + col)] * right;
+                        }
+                        sum += image * left;
+                    }
+                    found[pair * self.points + point] += Rational::from((sum, denominator.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Block `(r, s)` is `sum_k x_k v_k v_k^T`, and half of that where `r` and `s` differ.
+    pub fn weighted_sum(&self, cone: usize, x: &Fixed) -> Scaled {
+        let rows = self.bases[cone].0;
+        let mut numerators = vec![Integer::new(); triangle(self.dim * rows)];
+        for (pair, (r, s)) in self.pairs().enumerate() {
+            for point in 0..self.points {
+                let weight = &x.values[pair * self.points + point];
+                let vector = self.vector(cone, point);
+                for (row, left) in vector.iter().enumerate() {
+                    let product = (weight * left).complete() << u32::from(r == s);
+                    // Block (s, r) is the one below the diagonal; on it the lower triangle is all.
+                    let end = if r == s { row + 1 } else { rows };
+                    for (col, right) in vector[..end].iter().enumerate() {
+                        numerators[packed(s * rows + row, r * rows + col)] += &product * right;
+                    }
+                }
+            }
+        }
+        Scaled { numerators, denominator: self.square() << (x.bits + 1) }
+    }
+
+    /// The numerators of `v_k . v_l`, whose denominator is the square of that of the bases.
+    fn products(&self, cone: usize, k: usize, l: usize) -> Integer {
+        let pairs = self.vector(cone, k).iter().zip(self.vector(cone, l));
+        pairs.fold(Integer::new(), |sum, (left, right)| sum + left * right)
+    }
+
+    /// The sum of `A_p . A_p`: `(v_k . v_k)^2` for each `(r, r)`, and half of it for each other pair.
+    pub fn square_sum(&self, cone: usize) -> Rational {
+        let squares = (0..self.points).map(|point| self.products(cone, point, point).square());
+        let sum = squares.fold(Integer::new(), |sum, square| sum + square);
+        let halves = 2 * self.dim + self.dim * (self.dim - 1) / 2;
+        Rational::from((sum * halves as u64, self.square().square() * 2u32))
+    }
+
+    /// The sum over the blocks of `(v_k . v_l)^2`, for each `(r, r)`, and half of it for each other pair.
+    pub fn gram(&self) -> Gram {
+        let mut numerators = Vec::with_capacity(triangle(self.points));
+        for k in 0..self.points {
+            for l in 0..=k {
+                let squares = (0..self.bases.len()).map(|cone| self.products(cone, k, l).square());
+                numerators.push(squares.fold(Integer::new(), |sum, square| sum + square));
+            }
+        }
+        let repeats = self.pairs().map(|(r, s)| if r == s { 1 } else { 2 }).collect();
+        Gram { order: self.points, matrix: Scaled { numerators, denominator: self.square().square() }, repeats }
+    }
+}
