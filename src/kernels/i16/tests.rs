@@ -12,7 +12,11 @@ use rug::Integer;
 use rug::integer::Order;
 
 fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, I16Engine)> {
-    Isa::available().map(move |isa| (isa, I16Engine { tables: Tables::new(&spec), isa }))
+    // The first one twice: with conversions by 52-bit digits, where the CPU has them, and without.
+    let all = Isa::available().map(move |isa| (isa, I16Engine::new(&spec, isa)));
+    #[cfg(target_arch = "x86_64")]
+    let all = all.chain([(Isa::detect(), I16Engine { composites: None, ..I16Engine::new(&spec, Isa::detect()) })]);
+    all
 }
 
 fn halves(words: &[u64]) -> &[i16] {

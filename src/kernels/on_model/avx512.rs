@@ -336,6 +336,47 @@ pub fn _mm512_cmple_epu64_mask(a: __m512i, b: __m512i) -> u8 {
     lanes(a, b, |a, b| a <= b)
 }
 
+// Halves of 16 bits.
+
+fn halves(a: __m512i) -> [i16; 32] {
+    std::array::from_fn(|at| (a.0[at / 4] >> (16 * (at % 4))) as i16)
+}
+
+fn from_halves(halves: [i16; 32]) -> __m512i {
+    each(|lane| (0..4).fold(0, |word, at| word | u64::from(halves[4 * lane + at] as u16) << (16 * at)))
+}
+
+fn half_pairs(a: __m512i, b: __m512i, of: impl Fn(i16, i16) -> i16) -> __m512i {
+    let (a, b) = (halves(a), halves(b));
+    from_halves(std::array::from_fn(|at| of(a[at], b[at])))
+}
+
+pub fn _mm512_set1_epi16(a: i16) -> __m512i {
+    from_halves([a; 32])
+}
+
+pub fn _mm512_mullo_epi16(a: __m512i, b: __m512i) -> __m512i {
+    half_pairs(a, b, i16::wrapping_mul)
+}
+
+pub fn _mm512_sub_epi16(a: __m512i, b: __m512i) -> __m512i {
+    half_pairs(a, b, i16::wrapping_sub)
+}
+
+pub fn _mm512_mask_sub_epi16(src: __m512i, k: u32, a: __m512i, b: __m512i) -> __m512i {
+    _mm512_mask_mov_epi16(src, k, _mm512_sub_epi16(a, b))
+}
+
+pub fn _mm512_mask_mov_epi16(src: __m512i, k: u32, a: __m512i) -> __m512i {
+    let (src, a) = (halves(src), halves(a));
+    from_halves(std::array::from_fn(|at| if k >> at & 1 == 1 { a[at] } else { src[at] }))
+}
+
+pub fn _mm512_cmpgt_epi16_mask(a: __m512i, b: __m512i) -> u32 {
+    let (a, b) = (halves(a), halves(b));
+    (0..32).fold(0, |mask, at| mask | u32::from(a[at] > b[at]) << at)
+}
+
 // Places.
 
 pub fn _mm512_mask_mov_epi64(src: __m512i, k: u8, a: __m512i) -> __m512i {

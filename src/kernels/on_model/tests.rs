@@ -91,7 +91,7 @@ mod on_cpu {
         )*};
     }
 
-    scalars!(u8 i64 u64 f64);
+    scalars!(u8 u32 i16 i64 u64 f64);
     vectors!(__m512i __m512d);
 
     fn check<T: Value>(what: &str, model: T, cpu: T::Cpu) {
@@ -122,6 +122,7 @@ mod on_cpu {
             let (k, wide, x) = (word(&mut rng) as u8, word(&mut rng), word(&mut rng) as i64);
             arithmetic([a, b, c], k);
             bits([a, b, c], (k, wide), x);
+            halves([a, b, c], wide as u32, x as i16);
             doubles(a.0.map(|word| word as f64 * 0.5), b.0.map(|word| word as f64 / 3e15));
             // SAFETY: the CPU has what this function wants.
             unsafe { memory([a, b], k, wide) };
@@ -151,6 +152,18 @@ mod on_cpu {
             _mm512_cmplt_epi64_mask(a, b);
             _mm512_cmpgt_epu64_mask(a, b);
             _mm512_cmple_epu64_mask(a, b);
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
+    fn halves([a, b, c]: [model::__m512i; 3], k: u32, x: i16) {
+        same! {
+            _mm512_set1_epi16(x);
+            _mm512_mullo_epi16(a, b);
+            _mm512_sub_epi16(a, b);
+            _mm512_mask_sub_epi16(c, k, a, b);
+            _mm512_mask_mov_epi16(c, k, a);
+            _mm512_cmpgt_epi16_mask(a, b);
         }
     }
 

@@ -48,7 +48,7 @@ pub fn to_residues(
         for offset in 0..count {
             (signs[offset], carries[offset]) = cutter.next_row(&mut digits[offset * BLOCK..]);
         }
-        let group = Group { digits, signs, carries, first, stream };
+        let group = Group { digits: Digits { words: digits, carries }, signs, first, stream };
         // A short last group reads what earlier rows left in `digits` and stores only its own rows.
         residues_of_group(tables, primes.clone(), &group, count, planes);
         first += count;
@@ -56,11 +56,18 @@ pub fn to_residues(
     _mm_sfence(); // streamed words must be visible before another thread is told of them
 }
 
-/// Up to `ROWS` rows of digits with their signs and rounding bits; `first` is the first row within the panel.
+/// `ROWS` rows of digits, the one for rounding first, with their rounding bits.
+pub struct Digits<'a> {
+    /// `ROWS * 8` words for each digit.
+    pub words: &'a [u64],
+    /// A bit for each column.
+    pub carries: [u8; ROWS],
+}
+
+/// Up to `ROWS` rows of digits with their signs; `first` is the first row within the panel.
 struct Group<'a> {
-    digits: &'a [u64],
+    digits: Digits<'a>,
     signs: [u8; ROWS],
-    carries: [u8; ROWS],
     first: usize,
     stream: bool,
 }
@@ -95,7 +102,9 @@ fn several<const PRIMES: usize>(
     count: usize,
     planes: &mut [&mut [u64]],
 ) -> usize {
-    let sums = sums::<PRIMES>(tables, prime, group);
+    let digits = tables.operand_digits;
+    let powers = &tables.radix_powers[prime * digits..][..PRIMES * digits];
+    let sums = sums::<PRIMES>(powers, [1; PRIMES], &group.digits);
     for (offset, sum) in sums.iter().enumerate() {
         store_residues(tables, prime + offset, group, count, sum, planes[offset]);
     }
@@ -103,27 +112,27 @@ fn several<const PRIMES: usize>(
 }
 
 /// Low and high sums of one prime, a pair for each row.
-type Sums = [(__m512i, __m512i); ROWS];
+pub type Sums = [(__m512i, __m512i); ROWS];
 
-/// `sum over digits of digit * (2^(52 d) mod p)` for `PRIMES` primes and all rows of the group.
+/// `sum over digits of digit * power` for the powers of `PRIMES` moduli, one modulus after the other, and all rows;
+/// where a number was rounded up, the modulus's own unit is a term, too.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn sums<const PRIMES: usize>(tables: &Tables, prime: usize, group: &Group<'_>) -> [Sums; PRIMES] {
-    let count = tables.operand_digits;
-    assert!(tables.radix_powers.len() >= (prime + PRIMES) * count && group.digits.len() >= (count + 1) * ROWS * BLOCK);
-    let powers = &tables.radix_powers[prime * count..];
+pub fn sums<const PRIMES: usize>(powers: &[u64], units: [u64; PRIMES], digits: &Digits<'_>) -> [Sums; PRIMES] {
+    let count = powers.len() / PRIMES;
+    assert!(powers.len() == PRIMES * count && digits.words.len() >= (count + 1) * ROWS * BLOCK);
     let zero = _mm512_setzero_si512();
     let mut sums = [[(zero, zero); ROWS]; PRIMES];
-    for which in &mut sums {
+    for (which, unit) in sums.iter_mut().zip(units) {
         for (row, (lo, _)) in which.iter_mut().enumerate() {
-            *lo = _mm512_maskz_set1_epi64(group.carries[row], 1);
+            *lo = _mm512_maskz_set1_epi64(digits.carries[row], unit as i64);
         }
     }
     for digit in 0..count {
         // SAFETY: the assert above covers `digit < count` digits, after the one for rounding, and as many powers.
         unsafe {
             let rows: [__m512i; ROWS] = std::array::from_fn(|row| {
-                _mm512_loadu_si512(group.digits.as_ptr().add(((digit + 1) * ROWS + row) * BLOCK).cast())
+                _mm512_loadu_si512(digits.words.as_ptr().add(((digit + 1) * ROWS + row) * BLOCK).cast())
             });
             for (which, sum) in sums.iter_mut().enumerate() {
                 let power = _mm512_set1_epi64(*powers.as_ptr().add(which * count + digit) as i64);
