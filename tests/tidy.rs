@@ -57,8 +57,15 @@ const FRONT_END: Layers = &[
 ];
 
 /// The layers of the solver, which knows the library.
-const SOLVER: Layers =
-    &[&["numbers", "workers"], &["block"], &["problem"], &["options", "read"], &["iterate"], &["checkpoint", "output"]];
+const SOLVER: Layers = &[
+        &["numbers", "workers"],
+        &["block"],
+        &["problem"],
+        &["options", "polynomial"],
+        &["read"],
+        &["iterate"],
+        &["checkpoint", "output"],
+    ];
 
 /// The layers of the program, which knows both.
 const PROGRAM: Layers = &[
