@@ -98,16 +98,16 @@ fn optima_of_polynomial_programs_do_not_depend_on_the_sampling() -> Result<()> {
     let samplings = [
         "",
         r#", "prefactor": {"constant": "2", "base": "0.5", "poles": ["-1", "-2.5"]}"#,
-        r#", "DampedRational": {"constant": "1", "base": "0.25", "poles": ["0", "-1e-12"]}"#,
+        r#", "DampedRational": {"constant": "1", "base": "0.25", "poles": ["-1e-11", "-1"]}"#,
         r#", "samplePoints": ["0", "1", "5/2"], "sampleScalings": ["1", "0.5", "0.25"]"#,
-        r#", "samplePoints": ["0.5", "1", 3], "reducedSampleScalings": ["1", "2", "3"]"#,
+        r#", "samplePoints": ["0.5", "1", 3], "sampleScalings": [1, 2, 3], "reducedSampleScalings": [2, 4, 6]"#,
         r#", "bilinearBasis": [["1"], ["1", "2"]]"#,
         r#", "bilinearBasis_0": [["3"], ["0", "2"]], "bilinearBasis_1": [["1"]]"#,
-        r#", "prefactor": {"constant": "1", "base": "0.3"}, "reducedPrefactor": {"constant": "5", "base": "0.4"}"#,
+        r#", "prefactor": {"constant": "1", "base": "0.3"}, "reducedPrefactor": {"constant": "5", "base": "0.3"}"#,
     ];
     for sampling in samplings {
-        // The second one is the same matrix twice, with a row and column of its own.
-        let bordered = r#"[[[["7", "-4", "1"], ["-1"]], [["0"], ["0"]]], [[["0"], ["0"]], [["1"], ["0"]]]]"#;
+        // The second one has a row and column more, which are positive by themselves.
+        let bordered = r#"[[[["7", "-4", "1"], ["-1"]], [["0"], ["0"]]], [[["0"], ["0"]], [["1", "1", "1"], ["0"]]]]"#;
         for polynomials in [PARABOLA, bordered] {
             let matrix = format!("{{\"polynomials\": {polynomials} {sampling}}}");
             let problem = read_text("pmp.json", &pmp(r#"["0", "1"]"#, "", &matrix), 400)?;
@@ -271,7 +271,7 @@ fn polynomial_programs_have_the_blocks_that_pmp2sdp_made() -> Result<()> {
     let case = "SingletScalarAllowed_dual_feasible_jump";
     if let (Some(list), Some(stored)) = (shared(&format!("{case}/pmp/pmp.nsv")), shared(&format!("{case}/sdp"))) {
         let found = digits(&read_problem(&list, 768)?, &read_problem(&stored, 768)?);
-        assert!(found > 150.0, "{found}");
+        assert!(found > 215.0, "{found}");
     }
     Ok(())
 }
@@ -281,7 +281,7 @@ fn bounds_on_sphere_packings_fall_to_1_as_the_degree_grows() -> Result<()> {
     let mut last = f64::MAX;
     let effort = std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|effort| effort.parse::<f64>().ok());
     let degrees = if effort.unwrap_or(1.0) > 1.0 { 6 } else { 3 };
-    for degree in (0..degrees).map(|step| 6 + 8 * step) {
+    for degree in (0..degrees).map(|step| 7 + 8 * step) {
         let bits = 400 + 2 * degree as u32;
         let problem = cohn_elkies::program(degree, 2 * bits).problem(bits)?;
         let solution = solve(&problem)?;

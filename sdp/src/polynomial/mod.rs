@@ -114,7 +114,7 @@ impl PolynomialProgram {
     /// The semidefinite program whose blocks SDPB's pmp2sdp would write, its numbers rounded to `precision_bits`.
     ///
     /// Values and bases are computed with twice the bits. The orthonormal bases have all their digits, while those of
-    /// pmp2sdp lose some to the condition of a matrix of moments, about 2.5 bits for each degree.
+    /// pmp2sdp lose some to the condition of a matrix of moments: 6 of 231 at 24 points, 10 at 31.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with the matrix, counted from 0, where numbers of entries, points or scalings do not
