@@ -16,8 +16,7 @@ mod scan;
 
 use scan::{File, Word};
 
-/// The modules of a package, lowest first; those of one row do not know each other, and a module knows only the rows
-/// above it here.
+/// The modules of a package, lowest first; a module knows none of its own row, and those above it here.
 type Layers = &'static [&'static [&'static str]];
 
 /// The layers of the library.
@@ -58,14 +57,13 @@ const FRONT_END: Layers = &[
 
 /// The layers of the solver, which knows the library.
 const SOLVER: Layers = &[
-        &["numbers", "workers"],
-        &["block"],
-        &["problem"],
-        &["options", "polynomial"],
-        &["read"],
-        &["iterate"],
-        &["checkpoint", "output"],
-    ];
+    &["numbers", "workers"],
+    &["block"],
+    &["problem"],
+    &["options", "polynomial"],
+    &["read", "iterate"],
+    &["checkpoint", "output"],
+];
 
 /// The layers of the program, which knows both.
 const PROGRAM: Layers = &[

@@ -1,4 +1,4 @@
-//! The least f(0) of Cohn and Elkies in dimension 8, degree by degree: `cohn_elkies 20 40 60 [threads=N] [json=FOLDER]`.
+//! The least f(0) of Cohn and Elkies in dimension 8, by degrees: `cohn_elkies 20 40 60 [threads=N] [json=FOLDER]`.
 //!
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
 //! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read.

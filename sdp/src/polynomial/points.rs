@@ -1,7 +1,8 @@
 //! Points at which a polynomial matrix is sampled, as SDPB's pmp2sdp chooses them, and its scalings there.
 //!
-//! For `prefactor(x) = constant base^x / prod (x - p)` the zeros of the orthogonal polynomial of degree D lie, for large
-//! D, where the integral of their density `rho` on `[0, b]` is an integer plus a half; `b` is what makes it D in all:
+//! For `prefactor(x) = constant base^x / prod (x - p)` the zeros of the orthogonal polynomial of degree D lie, for
+//! large D, where the integral of their density `rho` on `[0, b]` is an integer plus a half; `b` is what makes it D in
+//! all:
 //!
 //! `sum_p (1 - sqrt(-p / (b - p))) - (b / 2) log(base) = D`,
 //!

@@ -2,8 +2,8 @@
 //!
 //! Nothing is unpacked onto a disk: members are read where they lie, one at a time, each with a limit to its size that
 //! follows from the numbers it should hold. Refused are names that lead outside, two members of one name, members that
-//! share bytes or differ from the archive's list, links, and what is encrypted. All checksums are checked. The files may
-//! lie in one folder of the archive.
+//! share bytes or differ from the archive's list, links, and what is encrypted. All checksums are checked. The files
+//! may lie in one folder of the archive.
 //! Source of the refusals: David Fifield, A better zip bomb (2019). Does not know: what the files hold.
 
 use std::cell::RefCell;

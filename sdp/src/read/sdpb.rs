@@ -1,5 +1,5 @@
-//! SDPB's blocks: `control.json`, `objectives.json`, `block_info_i.json`, and `block_data_i.json` or `block_data_i.bin`,
-//! in a directory or an archive.
+//! SDPB's blocks: `control.json`, `objectives.json`, `block_info_i.json`, and `block_data_i.json` or
+//! `block_data_i.bin`, in a directory or an archive.
 //!
 //! Format: the page "SDPB Input Format" of SDPB, and its JSON schemas.
 

@@ -1,9 +1,9 @@
 //! Bounds on sphere packings in dimension 8 as polynomial programs, of any degree.
 //!
-//! `f(x) = sum_k z_k L_k(2 pi |x|^2) e^{-pi |x|^2}` with the Laguerre polynomials `L_k` of parameter 3, divided by their
-//! values at 0, has the Fourier transform `sum_k (-1)^k z_k L_k(2 pi |y|^2) e^{-pi |y|^2}`. Where `f(x) <= 0` for
-//! `|x| >= sqrt 2`, the transform is nowhere negative and 1 at 0, no packing is denser than `f(0) pi^4 / 384`. The least
-//! f(0) is at least 1, as the lattice E8 shows, and comes as near to 1 as one likes as the degree grows.
+//! `f(x) = sum_k z_k L_k(2 pi |x|^2) e^{-pi |x|^2}` with the Laguerre polynomials `L_k` of parameter 3, divided by
+//! their values at 0, has the Fourier transform `sum_k (-1)^k z_k L_k(2 pi |y|^2) e^{-pi |y|^2}`. Where `f(x) <= 0` for
+//! `|x| >= sqrt 2`, the transform is nowhere negative and 1 at 0, no packing is denser than `f(0) pi^4 / 384`. The
+//! least f(0) is at least 1, as the lattice E8 shows, and comes as near to 1 as one likes as the degree grows.
 //! Source: Cohn, Elkies, New upper bounds on sphere packings I (2003), section 7; Viazovska (2017).
 
 use sunzi::rug::{Float, float::Constant};
@@ -33,8 +33,8 @@ fn laguerre(degree: usize, shift: &Float, bits: u32) -> Vec<Polynomial> {
 
 /// The program whose optimum is minus the least f(0) for polynomials of at most this degree.
 ///
-/// At an even degree the signs of both conditions leave 0 alone for the first coefficient, so the program is that of the
-/// odd degree below, which has an interior.
+/// At an even degree the signs of both conditions leave 0 alone for the first coefficient, so the program is that of
+/// the odd degree below, which has an interior.
 pub fn program(degree: usize, bits: u32) -> PolynomialProgram {
     let degree = if degree % 2 == 0 { degree.saturating_sub(1) } else { degree };
     let number = |value: i32| Float::with_val(bits, value);

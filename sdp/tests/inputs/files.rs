@@ -14,8 +14,8 @@ use zip::{CompressionMethod, ZipWriter};
 
 /// Two blocks of a small program: a polynomial and a matrix of numbers.
 fn program(bits: u32) -> Result<Problem> {
-    let text = r#"{"objective": ["0.1", "1", "-2"], "normalization": ["1", "0", "0"], "PositiveMatrixWithPrefactorArray":
-        [{"polynomials": [[[["7", "-4", "1"], ["-1"], ["0", "0", "1e-7"]]]]},
+    let text = r#"{"objective": ["0.1", "1", "-2"], "normalization": ["1", "0", "0"],
+        "PositiveMatrixWithPrefactorArray": [{"polynomials": [[[["7", "-4", "1"], ["-1"], ["0", "0", "1e-7"]]]]},
          {"polynomials": [[[["1"], ["0"], ["-1e30"]], [["0"], ["1"], ["0"]]], [[["0"], ["1"], ["0"]],
           [["3"], ["0"], ["0"]]]]}]}"#;
     read_text("pmp.json", text, bits)
@@ -190,10 +190,10 @@ fn damaged_binary_blocks_and_other_precisions_are_refused() -> Result<()> {
     let problem = program(192)?;
     let all = files(&problem, Some(Layout::default()));
     let place = all.iter().position(|(name, _)| name == "block_data_0.bin").unwrap();
+    let home = folder(&all);
     let read = |bytes: &[u8], bits: u32| {
-        let mut files = all.clone();
-        files[place].1 = bytes.to_vec();
-        read_problem(folder(&files).path(), bits)
+        std::fs::write(home.path().join(&all[place].0), bytes).unwrap();
+        read_problem(home.path(), bits)
     };
     let refused = |bytes: &[u8]| read(bytes, 192).unwrap_err().to_string();
     let check = |found: String, wanted: &str| {

@@ -1,4 +1,4 @@
-//! Mathematica's text: `SDP[objective, normalization, {PositiveMatrixWithPrefactor[prefactor, {{{p, ...}, ...}}], ...}]`.
+//! Mathematica's text: `SDP[objective, normalization, {PositiveMatrixWithPrefactor[prefactor, {{{p, ...}, ...}}]}]`.
 //!
 //! A prefactor is `DampedRational[constant, {pole, ...}, base, x]` or a number; a polynomial is a sum of terms in `x`.
 //! Numbers may be broken over lines by a backslash, and have marks of precision and powers of ten `*^`; `(* ... *)` is

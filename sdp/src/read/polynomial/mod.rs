@@ -1,7 +1,8 @@
 //! Polynomial matrix programs in the files of SDPB's pmp2sdp: JSON, Mathematica's text, and lists of files.
 //!
 //! Each file holds an objective, a normalization, matrices, or any of them; several that state the same must agree.
-//! Matrices count on through the files in their order. Format: SDPB, `docs/json_schema/pmp_schema.json`, `src/pmp_read`.
+//! Matrices count on through the files in their order.
+//! Format: SDPB, `docs/json_schema/pmp_schema.json`, `src/pmp_read`.
 
 mod json;
 mod mathematica;
