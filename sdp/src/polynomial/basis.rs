@@ -17,7 +17,7 @@ const GUARD_BITS: u32 = 64;
 /// # Errors
 /// [`Error::InvalidArgument`] for a weight below 0.
 fn roots(weights: &[Float], bits: u32) -> Result<Vec<Float>> {
-    if let Some(at) = weights.iter().position(|weight| !(*weight >= 0)) {
+    if let Some(at) = weights.iter().position(|weight| weight.is_nan() || *weight < 0) {
         let weight = &weights[at];
         return Err(Error::InvalidArgument(format!(
             "the scaling of sample point {at} is {weight:.6}, which has no square root"
@@ -76,7 +76,7 @@ pub fn orthonormal(points: &[Float], weights: &[Float], rows: usize, bits: u32) 
         // The recurrence takes out the last two, where nearly all of it lies; what rounding left goes with the others.
         found.iter().rev().take(2).chain(&found).for_each(|direction| remove(&mut next, direction, bits));
         let (next, length) = normalized(next, bits);
-        if !(length > before >> (bits - GUARD_BITS / 2)) {
+        if length.is_nan() || length <= before >> (bits - GUARD_BITS / 2) {
             return Err(missing());
         }
         found.push(next);

@@ -159,8 +159,8 @@ impl PolynomialProgram {
                 return refused("the normalization is 0: no z has n . z = 1".into());
             }
         }
-        let matrices = self.matrices.iter().enumerate();
-        matrices.map(|(number, matrix)| matrix.check(count).map_err(|error| of_matrix(number, error))).collect()
+        let mut matrices = self.matrices.iter().enumerate();
+        matrices.try_for_each(|(number, matrix)| matrix.check(count).map_err(|error| of_matrix(number, error)))
     }
 }
 

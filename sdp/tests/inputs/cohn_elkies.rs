@@ -36,9 +36,9 @@ fn laguerre(degree: usize, shift: &Float, bits: u32) -> Vec<Polynomial> {
 /// At an even degree the signs of both conditions leave 0 alone for the first coefficient, so the program is that of
 /// the odd degree below, which has an interior.
 pub fn program(degree: usize, bits: u32) -> PolynomialProgram {
-    let degree = if degree % 2 == 0 { degree.saturating_sub(1) } else { degree };
+    let degree = if degree.is_multiple_of(2) { degree.saturating_sub(1) } else { degree };
     let number = |value: i32| Float::with_val(bits, value);
-    let sign = |k: usize| if k % 2 == 0 { 1 } else { -1 };
+    let sign = |k: usize| if k.is_multiple_of(2) { 1 } else { -1 };
     let matrix = |polynomials: Vec<Polynomial>, sign: &dyn Fn(usize) -> i32| {
         let signed = |(k, polynomial): (usize, Polynomial)| polynomial.into_iter().map(|c| c * sign(k)).collect();
         let entry = polynomials.into_iter().enumerate().map(signed).collect();

@@ -226,8 +226,8 @@ fn damaged_binary_blocks_and_other_precisions_are_refused() -> Result<()> {
     check(refused(&changed(61, 2)), "leading dimension of 2");
     check(refused(&changed(70, 2)), "does not begin as SDPB");
     check(refused(&changed(71, 99)), "more limbs");
-    for at in 48..whole.len() {
-        let _ = read(&changed(at, whole[at] ^ 0x81), 192);
+    for (at, byte) in whole.iter().enumerate().skip(48) {
+        let _ = read(&changed(at, byte ^ 0x81), 192);
     }
     // The binary block counts where both are there, and one must be.
     let mut both = all.clone();
