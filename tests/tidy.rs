@@ -16,8 +16,7 @@ mod scan;
 
 use scan::{File, Word};
 
-/// The modules of a package, lowest first; those of one row do not know each other, and a module knows only the rows
-/// above it here.
+/// The modules of a package, lowest first; a module knows none of its own row, and those above it here.
 type Layers = &'static [&'static [&'static str]];
 
 /// The layers of the library.
@@ -61,8 +60,8 @@ const SOLVER: Layers = &[
     &["numbers", "proof", "workers"],
     &["block"],
     &["problem"],
-    &["options", "read"],
-    &["iterate"],
+    &["options", "polynomial"],
+    &["read", "iterate"],
     &["certify", "checkpoint", "output"],
 ];
 

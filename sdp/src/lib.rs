@@ -1,9 +1,10 @@
 //! Semidefinite programs at 100 to 5000 bits, on the products and factorisations of `sunzi`.
 //!
-//! [`read_problem`] reads SDPB's directories and SDPA's sparse files into a [`Problem`]; a [`Solver`] takes it from
-//! [`State`] to [`State`], by a primal-dual predictor-corrector method with SDPB's options ([`SolverOptions`]), until
-//! it has a [`Solution`]; [`output`] writes the files of both programs; [`save_checkpoint`] keeps a state. The manual
-//! is docs/SDP.md, the design docs/decisions/054-a-solver-on-the-public-api.md.
+//! [`read_problem`] reads SDPB's blocks and polynomial programs and SDPA's sparse files into a [`Problem`], and a
+//! [`PolynomialProgram`] becomes one; a [`Solver`] takes it from [`State`] to [`State`], by a primal-dual
+//! predictor-corrector method with SDPB's options ([`SolverOptions`]), until it has a [`Solution`]; [`output`] writes
+//! the files of both programs; [`save_checkpoint`] keeps a state. The manual is docs/SDP.md, the design
+//! docs/decisions/054-a-solver-on-the-public-api.md.
 //!
 //! ```
 //! use sunzi::Context;
@@ -33,6 +34,7 @@ mod iterate;
 mod numbers;
 mod options;
 pub mod output;
+mod polynomial;
 mod problem;
 pub mod proof;
 mod read;
@@ -44,6 +46,7 @@ pub use iterate::{
     Cone, Control, Iteration, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones,
 };
 pub use options::SolverOptions;
+pub use polynomial::{DampedRational, Polynomial, PolynomialMatrix, PolynomialProgram, Sampling};
 pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
 pub use read::read_problem;
 

@@ -28,7 +28,8 @@ const DEFAULT_BITS: u32 = 400;
                         The options have SDPB's names and meanings. How a run ended is in out.txt; the exit code is 0 \
                         for every end but an error or a stop, and 5 where --certify finds no certificate.")]
 pub struct Sdp {
-    /// The program: SDPB's directory of blocks, or a file of SDPA's sparse format (.dat-s).
+    /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program as pmp2sdp takes it (.json, .m,
+    /// .nsv), or a file of SDPA's sparse format (.dat-s).
     #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
     pub input: PathBuf,
     /// Directory of the results [default: the input's name with `_out` behind it].

@@ -45,6 +45,23 @@ fn a_program_is_solved_and_its_files_are_there() {
 }
 
 #[test]
+fn a_polynomial_program_is_solved_as_it_is() {
+    let sandbox = Sandbox::new();
+    let program = r#"{"objective": ["0", "1"], "normalization": ["1", "0"], "PositiveMatrixWithPrefactorArray":
+        [{"polynomials": [[[["7", "-4", "1"], ["-1"]]]]}]}"#;
+    sandbox.write("pmp.json", program);
+    let text =
+        sandbox.run("sdp -s pmp.json -o out --precision 400 --writeSolution y,z --threads 1 --noFinalCheckpoint");
+    assert!(text.contains("SDPB's form: 3 variables, 1 free") && text.contains("primal-dual optimal"), "{text}");
+    let (y, z) = (sandbox.text("out/y.txt"), sandbox.text("out/z.txt"));
+    assert!(y.starts_with("1 1\n3.00000") || y.starts_with("1 1\n2.99999"), "{y}");
+    assert!(z.starts_with("2 1\n1\n"), "{z}");
+    sandbox.write("bad.json", &program.replace("-4", "four"));
+    refused(&sandbox, "sdp -s bad.json -o none", 3, "polynomial 0, number 1: 'four'");
+    refused(&sandbox, "sdp -s pmp.json -o out --precision 400 -i nowhere", 2, "no checkpoint");
+}
+
+#[test]
 fn options_come_from_files_and_from_the_line() {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat-s", PROGRAM);

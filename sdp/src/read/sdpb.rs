@@ -1,96 +1,145 @@
-//! SDPB's directory: `control.json`, `objectives.json`, `block_info_i.json`, `block_data_i.json`.
+//! SDPB's blocks: `control.json`, `objectives.json`, `block_info_i.json`, and `block_data_i.json` or
+//! `block_data_i.bin`, in a directory or an archive.
 //!
 //! Format: the page "SDPB Input Format" of SDPB, and its JSON schemas.
 
+use super::binary::{self, BlockData, Shapes};
+use super::store::Store;
 use crate::numbers::rounded;
 use crate::problem::{Constraints, Form, Group, Problem, Sampled};
 use rug::Float;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use sunzi::io::{self, ReadOptions, parse_number};
+use std::io::Read;
+use std::path::PathBuf;
+use sunzi::io::{FileFormat, ReadOptions, Source, parse_number, read_stream};
 use sunzi::{Error, Matrix, Result};
 
-/// Reads a directory; see [`super::read_problem`].
-pub fn read(folder: &Path, precision_bits: u32) -> Result<Problem> {
-    let control = Object::read(folder.join("control.json"))?;
+/// Bytes at most of a member of an archive with a few numbers: the command in control.json names many files.
+const SMALL_BYTES: u64 = 16 << 20;
+
+/// Bytes at most of one with a number for each free variable.
+const VECTOR_BYTES: u64 = 64 << 20;
+
+/// Bytes at most of a number of a block, beside its digits.
+const NUMBER_BYTES: u64 = 4096;
+
+/// Reads a directory or an archive; see [`super::read_problem`].
+pub fn read(store: &Store, precision_bits: u32) -> Result<Problem> {
+    let control = Object::read(store, "control.json", SMALL_BYTES)?;
     let count = control.count("num_blocks")?;
     if count == 0 {
         return Err(control.error("'num_blocks' is 0: there is nothing to solve"));
     }
-    let objectives = Object::read(folder.join("objectives.json"))?;
+    let objectives = Object::read(store, "objectives.json", VECTOR_BYTES)?;
     let constant = objectives.number("constant", precision_bits)?;
     let objective = match objectives.is_empty_list("b") {
         true => Matrix::zeros(0, 1, precision_bits)?,
-        false => column(matrix(&objectives.path, "b", precision_bits)?, &objectives.path, "b")?,
+        false => Json { store, name: "objectives.json", bits: precision_bits, most: VECTOR_BYTES }.column("b")?,
     };
-    let groups = (0..count).map(|block| read_group(folder, block, precision_bits, objective.rows()));
+    let groups = (0..count).map(|block| read_group(store, block, precision_bits, objective.rows()));
     let groups = groups.collect::<Result<Vec<_>>>()?;
-    let beyond = folder.join(format!("block_info_{count}.json"));
-    if beyond.exists() {
-        let beyond = beyond.display();
-        return Err(control.error(&format!("'num_blocks' is {count}, and there is a file {beyond}")));
+    let beyond = format!("block_info_{count}.json");
+    if store.has(&beyond) {
+        let beyond = store.path(&beyond);
+        return Err(control.error(&format!("'num_blocks' is {count}, and there is a file {}", beyond.display())));
     }
-    let path = folder.join("normalization.json");
-    let normalization = match path.exists() {
-        true => Some(column(matrix(&path, "normalization", precision_bits)?, &path, "normalization")?),
+    let name = "normalization.json";
+    let normalization = match store.has(name) {
+        true => Some(Json { store, name, bits: precision_bits, most: VECTOR_BYTES }.column("normalization")?),
         false => None,
     };
     Ok(Problem { form: Form::Sdpb, precision_bits, constant, objective, groups, normalization })
 }
 
-fn read_group(folder: &Path, block: usize, bits: u32, free: usize) -> Result<Group> {
-    let info = Object::read(folder.join(format!("block_info_{block}.json")))?;
+fn read_group(store: &Store, block: usize, bits: u32, free: usize) -> Result<Group> {
+    let info = Object::read(store, &format!("block_info_{block}.json"), SMALL_BYTES)?;
     let (dim, points) = (info.count("dim")?, info.count("num_points")?);
-    let data = folder.join(format!("block_data_{block}.json"));
-    if !data.exists() && data.with_extension("bin").exists() {
-        return Err(Error::Format {
-            path: data.with_extension("bin"),
-            message: "blocks in SDPB's binary form are not read: write them with pmp2sdp --outputFormat=json".into(),
-        });
-    }
-    let even = matrix(&data, "bilinear_bases_even", bits)?;
-    let odd = match points {
-        0 | 1 => Matrix::zeros(0, points, bits)?,
-        _ => matrix(&data, "bilinear_bases_odd", bits)?,
+    let Some(variables) = dim.checked_add(1).and_then(|next| dim.checked_mul(next)?.checked_mul(points)) else {
+        return Err(info.error(&format!("a block of dim {dim} at {points} points has too many variables")));
     };
+    let shapes = Shapes { variables: variables / 2, points, free };
+    let [text, binary] = ["json", "bin"].map(|ending| format!("block_data_{block}.{ending}"));
+    // Beside each other, SDPB takes the binary one.
+    let (name, data) = match store.has(&binary) {
+        true => {
+            let path = store.path(&binary);
+            let read = |file: &mut dyn Read| binary::read(file, &path, &shapes, bits);
+            let data = store.with(&binary, shapes.most_bytes(bits), read)?;
+            (binary, data)
+        }
+        false => {
+            let data = Json { store, name: &text, bits, most: shapes.most_bytes(bits) }.block(&shapes)?;
+            (text, data)
+        }
+    };
+    let refused = |message: String| Error::Format { path: store.path(&name), message };
     let named = |error| match error {
-        Error::InvalidArgument(message) => Error::Format { path: data.clone(), message },
+        Error::InvalidArgument(message) => refused(message),
         other => other,
     };
-    let sampled = Sampled::new(dim, points, [even, odd]).map_err(named)?;
-    let costs = column(matrix(&data, "c", bits)?, &data, "c")?;
-    let variables = sampled.variables();
-    let b = match free {
-        0 => Matrix::zeros(variables, 0, bits)?,
-        _ => matrix(&data, "B", bits)?,
-    };
+    let BlockData { free: b, costs, bases } = data;
+    let sampled = Sampled::new(dim, points, bases).map_err(named)?;
     for (name, found, wanted) in
-        [("c", (costs.rows(), 1), (variables, 1)), ("B", (b.rows(), b.cols()), (variables, free))]
+        [("c", (costs.rows(), 1), (shapes.variables, 1)), ("B", (b.rows(), b.cols()), (shapes.variables, free))]
     {
         if found != wanted {
-            let message = format!(
+            return Err(refused(format!(
                 "'{name}' is {} x {}, and {} x {} is wanted for dim {dim}, {points} points and {free} free variables",
                 found.0, found.1, wanted.0, wanted.1
-            );
-            return Err(Error::Format { path: data, message });
+            )));
         }
     }
     Ok(Group { costs, free: b, constraints: Constraints::Sampled(sampled) })
 }
 
-/// A matrix of a JSON file, by the library's reader.
-fn matrix(path: &Path, member: &str, bits: u32) -> Result<Matrix> {
-    let name = format!("{}:{member}", path.display());
-    rounded(io::read(name, &ReadOptions::new(bits))?.matrix, bits)
+impl Shapes {
+    /// Bytes at most of a file with the numbers of such a block.
+    fn most_bytes(&self, bits: u32) -> u64 {
+        let variables = (self.variables as u64).saturating_mul(self.free as u64 + 1);
+        let numbers = variables.saturating_add((self.points as u64).saturating_mul(self.points as u64));
+        numbers.saturating_add(1).saturating_mul(NUMBER_BYTES + 2 * u64::from(bits))
+    }
 }
 
-fn column(matrix: Matrix, path: &Path, member: &str) -> Result<Matrix> {
-    match matrix.cols() {
-        1 => Ok(matrix),
-        cols => {
-            let message = format!("'{member}' is {} x {cols}, and should be a list of numbers", matrix.rows());
-            Err(Error::Format { path: path.to_path_buf(), message })
+/// A JSON file with matrices, read by the library's reader.
+struct Json<'a> {
+    store: &'a Store,
+    name: &'a str,
+    bits: u32,
+    most: u64,
+}
+
+impl Json<'_> {
+    fn matrix(&self, member: &str) -> Result<Matrix> {
+        let path = self.store.path(self.name);
+        let source = Source::new(&path, FileFormat::Json).member(member);
+        let options = ReadOptions::new(self.bits);
+        let read = |file: &mut dyn Read| read_stream(file, &source, &options);
+        rounded(self.store.with(self.name, self.most, read)?.matrix, self.bits)
+    }
+
+    fn column(&self, member: &str) -> Result<Matrix> {
+        let matrix = self.matrix(member)?;
+        match matrix.cols() {
+            1 => Ok(matrix),
+            cols => {
+                let message = format!("'{member}' is {} x {cols}, and should be a list of numbers", matrix.rows());
+                Err(Error::Format { path: self.store.path(self.name), message })
+            }
         }
+    }
+
+    fn block(&self, shapes: &Shapes) -> Result<BlockData> {
+        let even = self.matrix("bilinear_bases_even")?;
+        let odd = match shapes.points {
+            0 | 1 => Matrix::zeros(0, shapes.points, self.bits)?,
+            _ => self.matrix("bilinear_bases_odd")?,
+        };
+        let free = match shapes.free {
+            0 => Matrix::zeros(shapes.variables, 0, self.bits)?,
+            _ => self.matrix("B")?,
+        };
+        Ok(BlockData { free, costs: self.column("c")?, bases: [even, odd] })
     }
 }
 
@@ -101,10 +150,15 @@ struct Object {
 }
 
 impl Object {
-    fn read(path: PathBuf) -> Result<Object> {
-        let text = std::fs::read_to_string(&path);
-        let text = text.map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
-        match serde_json::from_str(&text) {
+    fn read(store: &Store, name: &str, most_bytes: u64) -> Result<Object> {
+        let path = store.path(name);
+        let text = store.with(name, most_bytes, |file| {
+            let mut text = Vec::new();
+            let read = file.read_to_end(&mut text);
+            read.map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
+            Ok(text)
+        })?;
+        match serde_json::from_slice(&text) {
             Ok(value @ Value::Object(_)) => Ok(Object { path, value }),
             Ok(_) => Err(Error::Format { path, message: "an object is expected".into() }),
             Err(error) => Err(Error::Format { path, message: error.to_string() }),
@@ -144,9 +198,14 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     const DATA: &str = r#"{"bilinear_bases_even": [["1", "1"]], "bilinear_bases_odd": [["0.5", "2"]],
                            "c": ["1", "2"], "B": [["1", "0"], ["3", "4"]]}"#;
+
+    fn read(folder: &Path, bits: u32) -> Result<Problem> {
+        super::read(&Store::open(folder)?, bits)
+    }
 
     fn folder(data: &str, objectives: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,254 @@
+//! Points at which a polynomial matrix is sampled, as SDPB's pmp2sdp chooses them, and its scalings there.
+//!
+//! For `prefactor(x) = constant base^x / prod (x - p)` the zeros of the orthogonal polynomial of degree D lie, for
+//! large D, where the integral of their density `rho` on `[0, b]` is an integer plus a half; `b` is what makes it D in
+//! all:
+//!
+//! `sum_p (1 - sqrt(-p / (b - p))) - (b / 2) log(base) = D`,
+//!
+//! `pi int_0^z rho = sum_p (2 atan(sqrt(z (b - p)) / sqrt(-p (b - z))) - sqrt(-p / (b - p)) A)`
+//! `- log(base) (sqrt(z (b - z)) + (b / 2) A)`, where `A = 2 atan(sqrt(z) / sqrt(b - z))`.
+//!
+//! Source: SDPB (`src/pmp/convert/sample_points.cxx`), whose arc cosines these arc tangents are without their
+//! cancellation; arXiv:2509.14307, section 4. Both left sides rise, so each root is the only one.
+//! Does not know: polynomials, bases.
+
+use super::DampedRational;
+use rug::float::Constant;
+use rug::{Float, ops::Pow};
+use sunzi::{Error, Result};
+
+/// Bits of the search; more come from Newton's steps.
+const SEARCH_BITS: u32 = 128;
+
+/// Steps of a search: each halves the interval at least.
+const SEARCH_STEPS: usize = 1000;
+
+/// Bits beyond those of a result.
+const GUARD_BITS: u32 = 64;
+
+/// Poles as close to 0 as that bring a point each between 0 and the first root.
+const SMALL_POLE: f64 = 1e-10;
+
+/// Distances to a pole are at least this: SDPB's choice.
+const LEAST_DISTANCE: f64 = 1e-16;
+
+/// A rising function with its derivative, at a precision.
+type Rising<'a> = &'a dyn Fn(&Float, u32) -> (Float, Float);
+
+/// The root of `function` in `[low, high]`, to `bits` bits.
+fn root(function: Rising<'_>, mut low: Float, mut high: Float, bits: u32) -> Float {
+    let mut x = Float::with_val(SEARCH_BITS, &low + &high) / 2u32;
+    for _ in 0..SEARCH_STEPS {
+        let (value, slope) = function(&x, SEARCH_BITS);
+        if value < 0 {
+            low.clone_from(&x);
+        } else {
+            high.clone_from(&x);
+        }
+        let mut next = Float::with_val(SEARCH_BITS, &x - value / slope);
+        if !(next >= low && next <= high) {
+            next = Float::with_val(SEARCH_BITS, &low + &high) / 2u32;
+        }
+        let change = Float::with_val(SEARCH_BITS, &next - &x).abs();
+        let enough = Float::with_val(SEARCH_BITS, next.abs_ref()) >> (SEARCH_BITS * 3 / 4);
+        x = next;
+        if change <= enough {
+            break;
+        }
+    }
+    // Each step doubles the digits; the last one is repeated where the doubling began later than it should.
+    let mut at = SEARCH_BITS;
+    let target = bits + GUARD_BITS;
+    loop {
+        let step_bits = at.saturating_mul(3).div_ceil(2).min(target);
+        let (value, slope) = function(&Float::with_val(step_bits, &x), step_bits);
+        x = Float::with_val(step_bits, &x - value / slope);
+        if at >= target {
+            return x;
+        }
+        at = step_bits;
+    }
+}
+
+/// A prefactor with D, and `b`.
+struct Density<'a> {
+    prefactor: &'a DampedRational,
+    count: usize,
+    end: Float,
+}
+
+impl Density<'_> {
+    /// `b`, and no density yet.
+    fn new(prefactor: &DampedRational, count: usize, bits: u32) -> Result<Density<'_>> {
+        let total = |b: &Float, bits: u32| {
+            let (mut value, mut slope) = (Float::new(bits), Float::new(bits));
+            for pole in &prefactor.poles {
+                let distance = Float::with_val(bits, b - pole);
+                let ratio = Float::with_val(bits, -Float::with_val(bits, pole / &distance)).sqrt();
+                slope += Float::with_val(bits, &ratio / &distance) / 2u32;
+                value += 1u32 - ratio;
+            }
+            let half_log = Float::with_val(bits, prefactor.base.ln_ref()) / 2u32;
+            slope -= &half_log;
+            value -= half_log * b;
+            (value - count, slope)
+        };
+        let low = Float::with_val(SEARCH_BITS, SMALL_POLE);
+        let high = -Float::with_val(SEARCH_BITS, 2 * count) / Float::with_val(SEARCH_BITS, prefactor.base.ln_ref());
+        if high < low || total(&low, SEARCH_BITS).0 > 0 {
+            let poles = prefactor.poles.len();
+            return Err(Error::InvalidArgument(format!(
+                "{count} sample points cannot be chosen for a prefactor with {poles} poles and base {:.6}",
+                prefactor.base
+            )));
+        }
+        Ok(Density { prefactor, count, end: root(&total, low, high, bits) })
+    }
+
+    /// The integral of the density from 0 to `z`, and the density there.
+    fn integral(&self, z: &Float, bits: u32) -> (Float, Float) {
+        let b = Float::with_val(bits, &self.end);
+        let rest = Float::with_val(bits, &b - z);
+        let (root_z, root_rest) = (Float::with_val(bits, z.sqrt_ref()), Float::with_val(bits, rest.sqrt_ref()));
+        let angle = Float::with_val(bits, root_z.atan2_ref(&root_rest)) * 2u32;
+        let (mut value, mut slope) = (Float::new(bits), Float::new(bits));
+        for pole in &self.prefactor.poles {
+            let distance = Float::with_val(bits, &b - pole);
+            let minus = Float::with_val(bits, -pole);
+            let over = Float::with_val(bits, z * &distance).sqrt();
+            let under = Float::with_val(bits, &minus * &rest).sqrt();
+            value += over.atan2(&under) * 2u32;
+            let ratio = Float::with_val(bits, &minus / &distance).sqrt();
+            value -= Float::with_val(bits, &ratio * &angle);
+            slope += ratio / Float::with_val(bits, z + minus);
+        }
+        let log = Float::with_val(bits, self.prefactor.base.ln_ref());
+        let arc = Float::with_val(bits, &root_z * &root_rest) + angle * b / 2u32;
+        value -= arc * &log;
+        slope -= log;
+        let pi = Float::with_val(bits, Constant::Pi);
+        (value / &pi, slope * root_rest / root_z / pi)
+    }
+
+    /// Where the integral is `number + 1/2`.
+    fn point(&self, number: usize, bits: u32) -> Float {
+        let off = |z: &Float, bits: u32| {
+            let (value, slope) = self.integral(z, bits);
+            (value - number - 0.5, slope)
+        };
+        let high = Float::with_val(SEARCH_BITS, &self.end);
+        root(&off, Float::new(SEARCH_BITS), high, bits)
+    }
+}
+
+/// `count` points for a polynomial of degree `count - 1` with this prefactor, rising, to `bits` bits.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] where the base is not between 0 and 1, a pole is positive, or the poles leave no points.
+pub fn sample_points(count: usize, prefactor: &DampedRational, bits: u32) -> Result<Vec<Float>> {
+    if count == 1 {
+        return Ok(vec![Float::new(bits)]);
+    }
+    if !(prefactor.base > 0 && prefactor.base < 1) {
+        return Err(Error::InvalidArgument(format!(
+            "the prefactor's base is {:.6}: points are chosen for one between 0 and 1",
+            prefactor.base
+        )));
+    }
+    if let Some(pole) = prefactor.poles.iter().find(|pole| **pole > 0) {
+        return Err(Error::InvalidArgument(format!("the prefactor has a pole at {pole:.6}, which is above 0")));
+    }
+    let small = prefactor.poles.iter().filter(|pole| **pole >= -SMALL_POLE).count().min(count);
+    let density = Density::new(prefactor, count, bits)?;
+    let mut points = (small..density.count).map(|number| density.point(number, bits)).collect::<Vec<_>>();
+    let end = points.first().unwrap_or(&density.end).clone();
+    let first = (0..small).map(|number| Float::with_val(bits + GUARD_BITS, &end * number) / small);
+    points.splice(0..0, first);
+    match points.windows(2).position(|pair| pair[0] >= pair[1]) {
+        None => Ok(points),
+        Some(at) => Err(Error::InvalidArgument(format!(
+            "sample points {at} and {} are {:.6} and {:.6}: they do not rise",
+            at + 1,
+            points[at],
+            points[at + 1]
+        ))),
+    }
+}
+
+/// The prefactor at each point; a point close to a pole counts as 1e-16 from it.
+pub fn scalings(points: &[Float], prefactor: &DampedRational, bits: u32) -> Vec<Float> {
+    let value = |point: &Float| {
+        let power = Float::with_val(bits, (&prefactor.base).pow(point));
+        let mut value = power * &prefactor.constant;
+        for pole in &prefactor.poles {
+            let distance = Float::with_val(bits, point - pole);
+            let is_close = Float::with_val(SEARCH_BITS, distance.abs_ref()) < LEAST_DISTANCE;
+            value /= if is_close { Float::with_val(bits, 10).pow(-16) } else { distance };
+        }
+        value
+    };
+    points.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn damped(base: f64, poles: &[f64]) -> DampedRational {
+        let number = |value: &f64| Float::with_val(200, *value);
+        DampedRational { constant: number(&1.0), base: number(&base), poles: poles.iter().map(number).collect() }
+    }
+
+    #[test]
+    fn points_solve_their_equations_at_any_precision() -> Result<()> {
+        for poles in [&[][..], &[-1.0], &[-0.5, -0.5, -3.0], &[-1e-12, -2.0], &[0.0, 0.0, -7.5]] {
+            for count in [3, 4, 5, 24] {
+                let prefactor = damped(0.3, poles);
+                let points = sample_points(count, &prefactor, 300)?;
+                let few = sample_points(count, &prefactor, 100)?;
+                assert_eq!(points.len(), count);
+                let density = Density::new(&prefactor, count, 300)?;
+                // All of the interval holds as many as there are points.
+                let (whole, _) = density.integral(&density.end, 400);
+                assert!((whole - count).abs() < 1e-85, "{count} {poles:?}");
+                let small = poles.iter().filter(|pole| **pole >= -1e-10).count().min(count);
+                for (number, point) in points.iter().enumerate() {
+                    assert!(*point >= 0 && *point < density.end);
+                    assert!(Float::with_val(300, point - &few[number]).abs() <= Float::with_val(300, point) >> 96u32);
+                    if number >= small {
+                        let (value, slope) = density.integral(point, 350);
+                        let off: Float = value - number - 0.5;
+                        assert!(off.abs() < 1e-85, "{count} {poles:?} {number}");
+                        // The derivative is the slope of the chord.
+                        let step = Float::with_val(350, point >> 60u32);
+                        let next = density.integral(&Float::with_val(350, point + &step), 350).0;
+                        let chord: Float = (next - number - 0.5) / step;
+                        assert!((chord / slope - 1u32).abs() < 1e-15, "{count} {poles:?} {number}");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn prefactors_without_points_are_refused() {
+        let refused = |base: f64, poles: &[f64]| sample_points(3, &damped(base, poles), 64).unwrap_err().to_string();
+        assert!(refused(1.0, &[]).contains("base is 1.0"));
+        assert!(refused(-0.5, &[]).contains("base is -"));
+        assert!(refused(0.5, &[0.25]).contains("pole at 2.5"));
+        assert!(refused(0.5, &[0.0; 4]).contains("4 poles"));
+        assert_eq!(sample_points(1, &damped(1.0, &[]), 64).unwrap(), [0]);
+    }
+
+    #[test]
+    fn scalings_are_the_prefactor() {
+        let points = [0.0, 1.0, 2.5].map(|x| Float::with_val(200, x));
+        let found = scalings(&points, &damped(0.5, &[-1.0, 1.0]), 200);
+        assert_eq!(found[0], -1);
+        assert!((found[1].to_f64() / 2.5e15 - 1.0).abs() < 1e-15);
+        let wanted = 0.5f64.powf(2.5) / (3.5 * 1.5);
+        assert!((found[2].to_f64() - wanted).abs() < 1e-15);
+    }
+}

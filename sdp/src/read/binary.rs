@@ -1,0 +1,254 @@
+//! Blocks in SDPB's binary form: a binary archive of Boost's serialization library.
+//!
+//! All numbers are little-endian. The archive begins with the length (8 bytes) and text of a signature, its version
+//! (2 bytes), the sizes of int, long, float and double (1 byte each) and the int 1. Then come the precision in bits
+//! (8 bytes), the matrix B, the vector c, and the even and the odd basis. A matrix is its rows, columns and leading
+//! dimension, and its columns one after the other; a vector is its length (8 bytes), a version (4 bytes) and its
+//! numbers. The first object of each class has a byte and a version of 4 bytes in front. A number is a byte that says
+//! whether it is 0 (from its version 1 on), and, where it is not, GMP's own: the number of limbs with the sign
+//! (4 bytes), the exponent in limbs (8 bytes), and as many limbs as the precision takes, the least significant first.
+//!
+//! Source: SDPB (`src/pmp2sdp/write_block_data.cxx`, `src/sdpb_util/boost_serialization.hxx`), Boost 1.74
+//! (`boost/archive/basic_binary_oarchive.hpp`), GMP (`mpf/init2.c`). That the exponent stands behind the number of
+//! limbs is how Elemental writes MPFR's numbers; where GMP's stand the other way around, the first number shows it.
+//! Does not know: what the matrices mean.
+
+use rug::{Float, Integer, integer::Order};
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use sunzi::{Error, Matrix, Result};
+
+/// The text that an archive begins with.
+const SIGNATURE: &[u8] = b"serialization::archive";
+
+/// Bits of a limb.
+const LIMB_BITS: u64 = 64;
+
+/// Exponents, in limbs, beyond those of any number that can be stored.
+const FARTHEST: u64 = 1 << 23;
+
+/// The sizes that a block should have.
+pub struct Shapes {
+    /// Variables of the block: rows of B, length of c.
+    pub variables: usize,
+    /// Sample points: columns of the bases.
+    pub points: usize,
+    /// Columns of B.
+    pub free: usize,
+}
+
+/// What the file of a block holds, in either form.
+#[derive(Debug)]
+pub struct BlockData {
+    /// `B`.
+    pub free: Matrix,
+    /// `c`, a column.
+    pub costs: Matrix,
+    /// The even and the odd basis.
+    pub bases: [Matrix; 2],
+}
+
+/// An archive that is being read.
+struct Reader<'a> {
+    inner: &'a mut dyn Read,
+    path: &'a Path,
+    /// Bits to which numbers are rounded.
+    bits: u32,
+    /// Limbs that a number takes.
+    limbs: usize,
+    /// Bytes of Elemental's integers.
+    integer_bytes: usize,
+    /// Version of the class of numbers, once one was met.
+    number_version: Option<u32>,
+    /// Whether a matrix was met.
+    has_matrix: bool,
+    /// Whether exponents stand in front of the numbers of limbs, once that is known.
+    exponent_first: Option<bool>,
+    /// The bytes of a number.
+    scratch: Vec<u8>,
+}
+
+/// Reads a block from `inner`, called `path` in messages.
+///
+/// # Errors
+/// [`Error::Format`] with what is wrong with the archive; those of [`Matrix::zeros`].
+pub fn read(inner: &mut dyn Read, path: &Path, shapes: &Shapes, bits: u32) -> Result<BlockData> {
+    let mut reader = Reader {
+        inner,
+        path,
+        bits,
+        limbs: 0,
+        integer_bytes: 4,
+        number_version: None,
+        has_matrix: false,
+        exponent_first: None,
+        scratch: Vec::new(),
+    };
+    reader.block(shapes)
+}
+
+/// Bits that GMP gives a number of which `bits` are asked for: whole limbs.
+fn stored_bits(bits: u32) -> u64 {
+    u64::from(bits.max(53)).div_ceil(LIMB_BITS) * LIMB_BITS
+}
+
+impl Reader<'_> {
+    fn refused<T>(&self, message: impl Into<String>) -> Result<T> {
+        Err(Error::Format { path: self.path.to_path_buf(), message: message.into() })
+    }
+
+    fn take(&mut self, count: usize) -> Result<&[u8]> {
+        self.scratch.resize(count, 0);
+        match self.inner.read_exact(&mut self.scratch) {
+            Ok(()) => Ok(&self.scratch),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                self.refused("the file ends inside of its numbers")
+            }
+            Err(source) => Err(Error::Io { path: self.path.to_path_buf(), action: "read", source }),
+        }
+    }
+
+    fn unsigned(&mut self, count: usize) -> Result<u64> {
+        let bytes = self.take(count)?;
+        Ok(bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
+    }
+
+    /// The head of the archive, and the precision.
+    fn head(&mut self) -> Result<()> {
+        let length = self.unsigned(8)?;
+        if length != SIGNATURE.len() as u64 || self.take(SIGNATURE.len())? != SIGNATURE {
+            return self.refused("the file does not begin as a binary archive of Boost's does");
+        }
+        let version = self.unsigned(2)?;
+        if version < 8 {
+            return self
+                .refused(format!("the archive has version {version}, older than 8, which are read from here on"));
+        }
+        if self.take(4)? != [4, 8, 4, 8] || self.unsigned(4)? != 1 {
+            return self.refused("the archive was written on a machine with other sizes or another order of bytes");
+        }
+        let found = self.unsigned(8)?;
+        let wanted = stored_bits(self.bits);
+        if found != wanted {
+            let asked = self.bits;
+            return self.refused(format!(
+                "the block has {found} bits, and {wanted} are wanted for a precision of {asked}: ask for {found}, or \
+                 make it anew"
+            ));
+        }
+        self.limbs = (found / LIMB_BITS) as usize + 2;
+        Ok(())
+    }
+
+    fn block(&mut self, shapes: &Shapes) -> Result<BlockData> {
+        self.head()?;
+        let free = self.matrix("B", Some((shapes.variables, shapes.free)))?;
+        self.class("c")?;
+        let length = self.unsigned(8)?;
+        if length != shapes.variables as u64 {
+            let wanted = shapes.variables;
+            return self.refused(format!("'c' has {length} numbers, and {wanted} are wanted"));
+        }
+        self.unsigned(4)?;
+        let mut costs = Matrix::zeros(shapes.variables, 1, self.bits)?;
+        for row in 0..shapes.variables {
+            let number = self.number()?;
+            costs.set_float(row, 0, &number)?;
+        }
+        let bases = [self.matrix("bilinear_bases_even", None)?, self.matrix("bilinear_bases_odd", None)?];
+        let mut beyond = [0];
+        match self.inner.read(&mut beyond) {
+            Ok(0) => Ok(BlockData { free, costs, bases }),
+            Ok(_) => self.refused("there is more behind the last basis"),
+            Err(source) => Err(Error::Io { path: self.path.to_path_buf(), action: "read", source }),
+        }
+    }
+
+    /// What stands in front of the first object of a class: whether objects are tracked, which none here are, and the
+    /// version.
+    fn class(&mut self, name: &str) -> Result<u32> {
+        match self.unsigned(1)? {
+            0 => Ok(self.unsigned(4)? as u32),
+            _ => self.refused(format!("the archive is not one of SDPB's, where '{name}' should begin")),
+        }
+    }
+
+    /// A matrix, of known shape or of one that its bytes must bear out.
+    fn matrix(&mut self, name: &str, shape: Option<(usize, usize)>) -> Result<Matrix> {
+        if !self.has_matrix {
+            self.class(name)?;
+            self.has_matrix = true;
+        }
+        let mut sizes = [0; 3];
+        sizes[0] = self.unsigned(self.integer_bytes)?;
+        sizes[1] = self.unsigned(self.integer_bytes)?;
+        // The first matrix has at least one row: where its columns seem to be 0 and should not, integers have 8 bytes.
+        if self.integer_bytes == 4 && sizes[1] == 0 && shape.is_some_and(|(_, cols)| cols > 0) {
+            self.integer_bytes = 8;
+            sizes[1] = self.unsigned(8)?;
+        }
+        sizes[2] = self.unsigned(self.integer_bytes)?;
+        let [rows, cols, leading] = sizes;
+        if let Some((wanted_rows, wanted_cols)) = shape.filter(|&(r, c)| (rows, cols) != (r as u64, c as u64)) {
+            return self.refused(format!("'{name}' is {rows} x {cols}, and {wanted_rows} x {wanted_cols} is wanted"));
+        }
+        if leading < rows.max(1) || leading > rows.max(1).saturating_mul(2).saturating_add(64) {
+            return self.refused(format!("'{name}' is {rows} x {cols} with a leading dimension of {leading}"));
+        }
+        let mut matrix = Matrix::zeros(rows as usize, cols as usize, self.bits)?;
+        for (col, row) in (0..cols).flat_map(|col| (0..leading).map(move |row| (col, row))) {
+            let number = self.number()?;
+            if row < rows {
+                matrix.set_float(row as usize, col as usize, &number)?;
+            }
+        }
+        Ok(matrix)
+    }
+
+    fn number(&mut self) -> Result<Float> {
+        let version = match self.number_version {
+            Some(version) => version,
+            None => self.class("a number")?,
+        };
+        self.number_version = Some(version);
+        if version > 0 {
+            match self.unsigned(1)? {
+                0 => {}
+                1 => return Ok(Float::new(self.bits)),
+                _ => return self.refused("a number does not begin as SDPB writes it"),
+            }
+        }
+        let limbs = self.limbs;
+        let bytes = self.take(12 + 8 * limbs)?.to_vec();
+        let field = |at: usize, count: usize| bytes[at..at + count].iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
+        let parts = |exponent_first: bool| match exponent_first {
+            false => (field(0, 4) as u32 as i32, field(4, 8) as i64),
+            true => (field(8, 4) as u32 as i32, field(0, 8) as i64),
+        };
+        let is_sound = |exponent_first: bool| {
+            let (size, exponent) = parts(exponent_first);
+            match size.unsigned_abs() as usize {
+                0 => version == 0 && exponent == 0,
+                count => count <= limbs && exponent.unsigned_abs() <= FARTHEST,
+            }
+        };
+        let order = self.exponent_first.or_else(|| [false, true].into_iter().find(|&order| is_sound(order)));
+        let Some(order) = order.filter(|&order| is_sound(order)) else {
+            return self.refused("a number has more limbs than its precision, or an exponent beyond all numbers");
+        };
+        let (size, exponent) = parts(order);
+        let count = size.unsigned_abs() as usize;
+        if count > 0 {
+            self.exponent_first = Some(order);
+        }
+        let words = (0..count).map(|at| field(12 + 8 * at, 8)).collect::<Vec<_>>();
+        if words.last() == Some(&0) {
+            return self.refused("a number begins with a limb of 0");
+        }
+        let integer = Integer::from_digits(&words, Order::Lsf);
+        let shift = (exponent - count as i64) * LIMB_BITS as i64;
+        let exact = Float::with_val(integer.significant_bits().max(2), &integer) << shift as i32;
+        let value = Float::with_val(self.bits, exact);
+        Ok(if size < 0 { -value } else { value })
+    }
+}

@@ -1,0 +1,159 @@
+//! Polynomial matrix programs in the files of SDPB's pmp2sdp: JSON, Mathematica's text, and lists of files.
+//!
+//! Each file holds an objective, a normalization, matrices, or any of them; several that state the same must agree.
+//! Matrices count on through the files in their order.
+//! Format: SDPB, `docs/json_schema/pmp_schema.json`, `src/pmp_read`.
+
+mod json;
+mod mathematica;
+
+use crate::polynomial::{PolynomialMatrix, PolynomialProgram, working_bits};
+use crate::problem::Problem;
+use rug::Float;
+use std::path::{Path, PathBuf};
+use sunzi::io::NumberParser;
+use sunzi::{Error, Result};
+
+/// Lists inside of lists at most: a list that names itself ends here.
+const DEEPEST_LIST: usize = 16;
+
+/// What one file holds.
+#[derive(Debug, Default)]
+struct Parts {
+    objective: Option<Vec<Float>>,
+    normalization: Option<Vec<Float>>,
+    matrices: Vec<PolynomialMatrix>,
+}
+
+/// Whether the name is that of a polynomial program.
+pub fn is_named(path: &Path) -> bool {
+    matches!(extension(path), Some("json" | "m" | "nsv"))
+}
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension().and_then(|name| name.to_str())
+}
+
+/// Reads a program; see [`super::read_problem`].
+pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
+    let refused = |message: &str| Error::Format { path: path.to_path_buf(), message: message.into() };
+    let mut files = Vec::new();
+    expand(path, 0, &mut files)?;
+    let mut whole = Parts::default();
+    let mut sources = [None, None];
+    for file in &files {
+        let parts = read_file(file, precision_bits)?;
+        let vectors = [(&mut whole.objective, parts.objective), (&mut whole.normalization, parts.normalization)];
+        for (which, (known, found)) in vectors.into_iter().enumerate() {
+            let Some(found) = found else { continue };
+            let name = ["objective", "normalization"][which];
+            match (&known, sources[which]) {
+                (Some(known), Some(source)) if *known != found => return Err(differ(name, source, file)),
+                _ => (*known, sources[which]) = (Some(found), Some(file.as_path())),
+            }
+        }
+        whole.matrices.extend(parts.matrices);
+    }
+    let program = PolynomialProgram {
+        objective: whole.objective.ok_or_else(|| refused("there is no objective"))?,
+        normalization: whole.normalization,
+        matrices: whole.matrices,
+    };
+    program.problem(precision_bits)
+}
+
+fn differ(name: &str, first: &Path, second: &Path) -> Error {
+    Error::Format {
+        path: second.to_path_buf(),
+        message: format!("the {name} is another one than in {}", first.display()),
+    }
+}
+
+/// The files that `path` stands for, in their order: itself, or those of a list.
+fn expand(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
+    if extension(path) != Some("nsv") {
+        files.push(path.to_path_buf());
+        return Ok(());
+    }
+    let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
+    if depth == DEEPEST_LIST {
+        return Err(refused(format!("lists of files lie {DEEPEST_LIST} deep: does one name itself?")));
+    }
+    let text = read_text(path)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut names = text.split('\0').map(|name| name.trim_end_matches(['\n', '\r'])).filter(|name| !name.is_empty());
+    let mut found = false;
+    names.try_for_each(|name| {
+        found = true;
+        expand(&folder.join(name), depth + 1, files)
+    })?;
+    if found { Ok(()) } else { Err(refused("the list names no files".into())) }
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })
+}
+
+fn read_file(path: &Path, precision_bits: u32) -> Result<Parts> {
+    let mut numbers = Numbers::new(path, precision_bits);
+    match extension(path) {
+        Some("json") => json::read(&read_text(path)?, &mut numbers),
+        Some("m") => mathematica::read(&read_text(path)?, &mut numbers),
+        _ => Err(numbers.refused("a polynomial program is a file .json or .m, or a list of such files in .nsv")),
+    }
+}
+
+/// The numbers of a file.
+struct Numbers<'a> {
+    path: &'a Path,
+    parser: NumberParser,
+    bits: u32,
+}
+
+impl Numbers<'_> {
+    fn new(path: &Path, precision_bits: u32) -> Numbers<'_> {
+        let bits = working_bits(precision_bits);
+        Numbers { path, parser: NumberParser::new(bits), bits }
+    }
+
+    fn refused(&self, message: impl Into<String>) -> Error {
+        Error::Format { path: self.path.to_path_buf(), message: message.into() }
+    }
+
+    /// The number in `text`, which stands at `place`.
+    fn number(&mut self, text: &str, place: &dyn Fn() -> String) -> Result<Float> {
+        match self.parser.parse(text) {
+            Ok(number) => Ok(Float::with_val(self.bits, number.value)),
+            Err(error) => {
+                let shown = text.chars().take(60).collect::<String>();
+                Err(self.refused(format!("{}: '{shown}' {error}", place())))
+            }
+        }
+    }
+
+    /// The numbers of a list.
+    fn list<T: AsRef<str>>(&mut self, texts: &[T], place: &dyn Fn() -> String) -> Result<Vec<Float>> {
+        let number = |(at, text): (usize, &T)| self.number(text.as_ref(), &|| format!("{}, number {at}", place()));
+        texts.iter().enumerate().map(number).collect()
+    }
+}
+
+/// Entries with `r <= s` of a whole matrix, which must be square and symmetric: the place of the first that is not.
+fn upper<T: PartialEq>(mut rows: Vec<Vec<T>>) -> std::result::Result<(usize, Vec<T>), String> {
+    let dim = rows.len();
+    if let Some(row) = rows.iter().position(|row| row.len() != dim) {
+        let cols = rows[row].len();
+        return Err(format!("row {row} has {cols} entries, and there are {dim} rows"));
+    }
+    for (r, s) in (0..dim).flat_map(|s| (0..s).map(move |r| (r, s))) {
+        if rows[r][s] != rows[s][r] {
+            return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ: the matrix is not symmetric"));
+        }
+    }
+    let mut columns = Vec::with_capacity(dim);
+    for s in 0..dim {
+        columns.push(rows.iter_mut().take(s + 1).map(|row| row.remove(0)).collect::<Vec<_>>());
+        rows.iter_mut().skip(s + 1).for_each(|row| drop(row.remove(0)));
+    }
+    Ok((dim, columns.into_iter().flatten().collect()))
+}
