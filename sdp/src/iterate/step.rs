@@ -8,10 +8,10 @@
 use crate::block::Block;
 use crate::iterate::factors::{ConeFactors, Side, is_zero};
 use crate::iterate::point::{Cone, Point};
-use crate::numbers::{Arithmetic, entrywise, rounded};
+use crate::numbers::{Arithmetic, rounded};
 use crate::workers::Workers;
 use rug::Float;
-use sunzi::{Accuracy, Error, Head, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};
+use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};
 use sunzi::{extreme_eigenvalue, gemm_with, trsm_with, trsv};
 
 /// Bits to which eigenvalues are enclosed.
@@ -23,8 +23,8 @@ const MATRIX_BITS: u32 = 128;
 /// Bits by which a matrix lies above its errors: those of its eigenvalue, and a few for sums and roundings.
 const FORMED_BITS: i64 = EIGENVALUE_BITS as i64 + 8;
 
-/// Bits more where the size of `L^-1` is estimated, and solves depend on the condition of L.
-const ESTIMATE_BITS: i64 = 32;
+/// Bits more where the size of `L^-1` is estimated.
+const ESTIMATE_BITS: i64 = 16;
 
 /// The smallest eigenvalues of `L_X^-1 dX L_X^-T` and of `L_Y^-1 dY L_Y^-T`, from below.
 pub struct Eigenvalues {
@@ -56,17 +56,20 @@ impl Eigenvalues {
                 match side {
                     Side::Primal => smallest(k, (&point.primal[at], &direction.primal[at]), |change| {
                         let inverse = factors[at].x_lower_inverse.as_ref().ok_or_else(no_factor)?;
-                        let bits = formed_bits(bits, 2 * norm_exponent(inverse) + norm_exponent(change));
+                        let Formed { bits, accuracy } =
+                            Formed::new(bits, 2 * norm_exponent(inverse) + norm_exponent(change));
                         let (inverse, change) = (inverse.view().rounded(bits)?, change.view().rounded(bits)?);
-                        let half = gemm_with(ctx, &inverse, &change, bits, &entrywise())?.result;
-                        Ok(gemm_with(ctx, &half, inverse.transposed(), bits, &entrywise())?.result)
+                        let options = GemmOptions::new().accuracy(accuracy);
+                        let half = gemm_with(ctx, &inverse, &change, bits, &options)?.result;
+                        Ok(gemm_with(ctx, &half, inverse.transposed(), bits, &options)?.result)
                     }),
                     Side::Dual => smallest(k, (&point.dual[at], &direction.dual[at]), |change| {
                         let lower = factors[at].y_lower.as_ref().ok_or_else(no_factor)?;
-                        let inverse = inverse_exponent(k, lower)?;
-                        let bits = formed_bits(bits, 2 * inverse + norm_exponent(change) + ESTIMATE_BITS);
+                        // Solves lose the condition of L once more.
+                        let size = 3 * inverse_exponent(k, lower)? + norm_exponent(lower) + norm_exponent(change);
+                        let Formed { bits, accuracy } = Formed::new(bits, size + ESTIMATE_BITS);
                         let (lower, change) = (lower.view().rounded(bits)?, change.view().rounded(bits)?);
-                        let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
+                        let options = TrsmOptions::new().accuracy(accuracy);
                         let half = trsm_with(ctx, &lower, &change, bits, &options)?.result;
                         let options = options.side(Hand::Right).op(Op::Transpose);
                         Ok(trsm_with(ctx, &lower, &half, bits, &options)?.result)
@@ -101,10 +104,23 @@ fn inverse_exponent(k: Arithmetic<'_>, lower: &Matrix) -> Result<i64> {
     Ok(norm_exponent(&solved).max(diagonal.unwrap_or(0)))
 }
 
-/// Bits at which a matrix below 2 to the power `exponent` is formed, if all cancels but about 1.
-fn formed_bits(most: u32, exponent: i64) -> u32 {
-    let bits = (exponent + FORMED_BITS).clamp(64, i64::from(u16::MAX)) as u32;
-    bits.next_multiple_of(64).min(most)
+/// How a matrix is formed of which the smallest eigenvalue is wanted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Formed {
+    bits: u32,
+    accuracy: Accuracy,
+}
+
+impl Formed {
+    /// By norms, where these leave enough beside factors of a size of 2 to the power `exponent` whose product is about
+    /// 1; else entry by entry at all bits.
+    fn new(most: u32, exponent: i64) -> Formed {
+        let bits = (exponent + FORMED_BITS).clamp(64, 1 << 30) as u32;
+        match bits <= most {
+            true => Formed { bits: bits.next_multiple_of(64).min(most), accuracy: Accuracy::Norm },
+            false => Formed { bits: most, accuracy: Accuracy::Entrywise },
+        }
+    }
 }
 
 fn no_factor() -> Error {
@@ -157,9 +173,11 @@ mod tests {
     fn bits_are_those_that_sizes_ask_for() -> Result<()> {
         let ctx = sunzi::Context::builder().threads(1).build()?;
         let k = Arithmetic { ctx: &ctx, bits: 256 };
-        let formed = [-500, 0, 41, 104, 105, 900].map(|exponent| formed_bits(300, exponent));
-        assert_eq!(formed, [64, 64, 128, 128, 192, 300]);
-        assert_eq!(formed_bits(53, 0), 53);
+        let formed = [-500, 0, 41, 104, 105, 276, 277].map(|exponent| Formed::new(300, exponent));
+        assert_eq!(formed.map(|formed| formed.bits), [64, 64, 128, 128, 192, 300, 300]);
+        let by_norms = formed.iter().filter(|formed| formed.accuracy == Accuracy::Norm);
+        assert_eq!(by_norms.count(), 6);
+        assert_eq!(Formed::new(53, 0), Formed { bits: 53, accuracy: Accuracy::Entrywise });
         let mut lower = Matrix::identity(5, 256)?;
         assert_eq!((norm_exponent(&lower), norm_exponent(&Matrix::zeros(1, 1, 64)?)), (4, 0));
         assert_eq!(inverse_exponent(k, &lower)?, 4);
