@@ -14,7 +14,7 @@ use std::ops::Range;
 /// ```
 /// use sunzi::{SparseMatrix, rug::Float};
 /// let (one, half) = (Float::with_val(53, 1), Float::with_val(53, 0.5));
-/// let a = SparseMatrix::from_entries(2, 1000, [(1, 999, &half), (0, 3, &one), (1, 0, &one)])?;
+/// let a = SparseMatrix::from_entries(2, 1000, [((1, 999), &half), ((0, 3), &one), ((1, 0), &one)])?;
 /// assert_eq!((a.rows(), a.cols(), a.entries()), (2, 1000, 3));
 /// # Ok::<(), sunzi::Error>(())
 /// ```
@@ -47,7 +47,7 @@ pub struct SparseView<'a> {
 }
 
 impl SparseMatrix {
-    /// The matrix with these entries, as `(row, column, value)` in any order; all others are 0.
+    /// The matrix with these entries, each with its place `(row, column)`, in any order; all others are 0.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a place outside and for one that is named twice; [`Error::NotFinite`];
@@ -55,13 +55,13 @@ impl SparseMatrix {
     pub fn from_entries<'f>(
         rows: usize,
         cols: usize,
-        entries: impl IntoIterator<Item = (usize, usize, &'f Float)>,
+        entries: impl IntoIterator<Item = ((usize, usize), &'f Float)>,
     ) -> Result<SparseMatrix> {
         let mut list = entries.into_iter().collect::<Vec<_>>();
-        list.sort_by_key(|&(row, col, _)| (row, col));
+        list.sort_by_key(|&(place, _)| place);
         let mut matrix = SparseMatrix { cols, row_starts: vec![0], entries: Vec::new(), limbs: Vec::new() };
         let mut before = None;
-        for (row, col, value) in list {
+        for ((row, col), value) in list {
             if row >= rows || col >= cols {
                 let message = format!("an entry at row {row}, column {col} lies outside the {rows} x {cols} matrix");
                 return Err(Error::InvalidArgument(message));
@@ -182,7 +182,8 @@ mod tests {
     fn entries_are_kept_exactly_in_the_order_of_rows() -> Result<()> {
         let values = [1.0, -0.75, 0.0, 3.0].map(|value| Float::with_val(300, value));
         let third = Float::with_val(200, 1) / 3u32;
-        let list = [(4, 1, &third), (0, 2, &values[0]), (4, 0, &values[1]), (2, 0, &values[2]), (1, 1, &values[3])];
+        let list = [((4, 1), &third), ((0, 2), &values[0]), ((4, 0), &values[1]), ((2, 0), &values[2])];
+        let list = list.into_iter().chain([((1, 1), &values[3])]);
         let a = SparseMatrix::from_entries(6, 3, list)?;
         assert_eq!((a.rows(), a.cols(), a.entries(), a.view().longest_row()), (6, 3, 4, 2));
         let row = |row: usize| {
@@ -205,13 +206,13 @@ mod tests {
     #[test]
     fn bad_entries_are_named() {
         let (one, nan) = (Float::with_val(53, 1), Float::with_val(53, f64::NAN));
-        let text = |entries: &[(usize, usize, &Float)]| {
+        let text = |entries: &[((usize, usize), &Float)]| {
             SparseMatrix::from_entries(2, 3, entries.iter().copied()).unwrap_err().to_string()
         };
-        assert!(text(&[(2, 0, &one)]).contains("row 2, column 0 lies outside the 2 x 3 matrix"));
-        assert!(text(&[(0, 3, &one)]).contains("column 3"));
-        assert!(text(&[(1, 1, &one), (0, 0, &one), (1, 1, &one)]).contains("two entries at row 1, column 1"));
-        let error = SparseMatrix::from_entries(2, 3, [(1, 2, &nan)]).unwrap_err();
+        assert!(text(&[((2, 0), &one)]).contains("row 2, column 0 lies outside the 2 x 3 matrix"));
+        assert!(text(&[((0, 3), &one)]).contains("column 3"));
+        assert!(text(&[((1, 1), &one), ((0, 0), &one), ((1, 1), &one)]).contains("two entries at row 1, column 1"));
+        let error = SparseMatrix::from_entries(2, 3, [((1, 2), &nan)]).unwrap_err();
         assert!(matches!(error, Error::NotFinite { row: 1, column: 2, .. }), "{error}");
     }
 }

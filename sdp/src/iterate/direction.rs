@@ -5,10 +5,10 @@
 //! residual vanish, and `dY = -Z - sym(X^-1 A(dx) Y)`. Where P is small, its product with Y is left out of Z: that
 //! changes the linearised complementarity, below all that counts, and no residual.
 
-use crate::block::Block;
+use crate::block::{Block, Summand};
 use crate::iterate::factors::{ConeFactors, exponent};
 use crate::iterate::point::Point;
-use crate::iterate::residuals::{Residuals, Summand, adjoint, negated};
+use crate::iterate::residuals::{Residuals, adjoint, negated};
 use crate::iterate::system::{Place, System};
 use crate::numbers::{Arithmetic, column, entrywise};
 use crate::workers::Workers;

@@ -20,7 +20,6 @@ mod system;
 
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 pub use point::{Cone, Point, cones};
-pub(crate) use residuals::Summand;
 
 use crate::options::SolverOptions;
 use crate::problem::Problem;

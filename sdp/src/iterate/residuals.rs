@@ -1,6 +1,6 @@
 //! Objectives, and how far a point is from meeting the equations.
 
-use crate::block::Block;
+use crate::block::{Block, Summand};
 use crate::iterate::point::{Cone, Point};
 use crate::numbers::{Arithmetic, largest};
 use crate::problem::{Constraints, Problem};
@@ -52,15 +52,6 @@ impl Objectives {
         let difference = Float::with_val(bits, &self.primal - &self.dual).abs();
         difference / size.max(&Float::with_val(bits, 1))
     }
-}
-
-/// A block `M`, or `M + sym(X^-1 P)` with the matrices `X^-1` and `P`.
-#[derive(Clone, Copy)]
-pub struct Summand<'a> {
-    /// `M`.
-    pub block: &'a Block,
-    /// `X^-1` and `P`, of a dense block of sparse matrices.
-    pub product: Option<(&'a Block, &'a Matrix)>,
 }
 
 /// `A*(M)` of all groups, for the blocks of a matrix.

@@ -1,8 +1,7 @@
 //! Matrices of few entries each: SDPA's constraints.
 
 use super::sparse_tables::Tables;
-use crate::block::{Block, Shape};
-use crate::iterate::Summand;
+use crate::block::{Block, Shape, Summand};
 use crate::numbers::Arithmetic;
 use rug::{Assign, Float};
 use std::sync::OnceLock;

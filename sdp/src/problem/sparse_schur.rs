@@ -67,7 +67,7 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     while first < count {
         // Those with products of whole matrices by themselves.
         let width = widths[first];
-        let most = if width > 0 { (PRODUCT_COLUMNS / width).max(1) } else { TASK_CONSTRAINTS };
+        let most = PRODUCT_COLUMNS.checked_div(width).map_or(TASK_CONSTRAINTS, |columns| columns.max(1));
         let same = widths[first..].iter().take(most).take_while(|&&other| (other > 0) == (width > 0)).count();
         let cost = if width > 0 { u64::MAX } else { (same * (count - first)) as u64 };
         found.push(Task { places: first..first + same, cost });
@@ -234,7 +234,7 @@ impl Piece<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::iterate::Summand;
+    use crate::block::Summand;
     use crate::problem::{Entry, Sparse, SparseCone};
     use sunzi::Context;
 

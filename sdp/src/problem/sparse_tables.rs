@@ -113,8 +113,8 @@ impl Tables {
             first += table.positions.len();
             tables.push(table);
         }
-        let by_place = entries.iter().map(|(variable, at, value)| (places[*variable], *at, value));
-        let by_position = entries.iter().map(|(variable, at, value)| (*at, *variable, value));
+        let by_place = entries.iter().map(|(variable, at, value)| ((places[*variable], *at), value));
+        let by_position = entries.iter().map(|(variable, at, value)| ((*at, *variable), value));
         Ok(Tables {
             matrices: SparseMatrix::from_entries(variables, first, by_place)?,
             transposed: SparseMatrix::from_entries(first, variables, by_position)?,
@@ -151,7 +151,7 @@ impl ConeTables {
             let rows = rows_of(list);
             for entry in list {
                 let mut add = |row: usize, col: usize| {
-                    entries.push((height + rows.partition_point(|&other| other < row), col, &entry.value));
+                    entries.push(((height + rows.partition_point(|&other| other < row), col), &entry.value));
                 };
                 add(entry.row, entry.col);
                 if entry.is_beside() {

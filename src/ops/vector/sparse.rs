@@ -25,7 +25,7 @@ use std::time::Instant;
 /// use sunzi::{Context, Matrix, SparseMatrix, rug::Float};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let (two, minus) = (Float::with_val(53, 2), Float::with_val(53, -1));
-/// let a = SparseMatrix::from_entries(2, 3, [(0, 0, &two), (0, 2, &minus)])?;
+/// let a = SparseMatrix::from_entries(2, 3, [((0, 0), &two), ((0, 2), &minus)])?;
 /// let b = Matrix::from_f64s(3, 2, 256, &[1.0, 2.0, 3.0, 10.0, 20.0, 30.0])?;
 /// assert_eq!(sunzi::spmm(&ctx, &a, &b, 256)?.view().to_f64s(), [-1.0, 0.0, -10.0, 0.0]);
 /// # Ok::<(), sunzi::Error>(())

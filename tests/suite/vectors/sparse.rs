@@ -14,13 +14,11 @@ fn entries(kind: Kind, (rows, cols): (usize, usize), bits: u32, rng: &mut Rng) -
     let numbers = matrix(kind, rows, cols, bits, rng.word());
     let places = (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))).collect::<Vec<_>>();
     let chosen = places.into_iter().filter(|_| rng.below(3) == 0).collect::<Vec<_>>();
-    let mut list = chosen.into_iter().map(|(row, col)| match rng.below(3) {
+    let number = |(row, col): (usize, usize)| match rng.below(3) {
         0 => (row, col, Float::with_val(53, rng.within(9) as f64)),
         _ => (row, col, numbers.float(row, col)),
-    });
-    let mut list = list.by_ref().collect::<Vec<_>>();
-    list.reverse();
-    list
+    };
+    chosen.into_iter().rev().map(number).collect()
 }
 
 #[test]
@@ -31,7 +29,8 @@ fn products_of_sparse_matrices_are_right_beside_their_terms() -> sunzi::Result<(
         let (kind, bits, shape) =
             (KINDS[seed as usize % KINDS.len()], rng.pick(&PRECISIONS), (rng.pick(&LENGTHS), rng.pick(&LENGTHS)));
         let list = entries(kind, shape, if rng.coin() { bits } else { rng.pick(&PRECISIONS) }, &mut rng);
-        let a = SparseMatrix::from_entries(shape.0, shape.1, list.iter().map(|(row, col, value)| (*row, *col, value)))?;
+        let a =
+            SparseMatrix::from_entries(shape.0, shape.1, list.iter().map(|(row, col, value)| ((*row, *col), value)))?;
         let rows = rng.below(shape.0 + 1)..shape.0;
         let of_b = if rng.coin() { bits } else { rng.pick(&PRECISIONS) };
         let (cols, turned) = (rng.pick(&[0, 1, 2, 5]), rng.coin());
@@ -84,7 +83,7 @@ fn sampled_products_are_right_beside_their_terms() -> sunzi::Result<()> {
 fn what_does_not_fit_is_refused() -> sunzi::Result<()> {
     let ctx = context(1);
     let value = Float::with_val(64, 3);
-    let a = SparseMatrix::from_entries(2, 3, [(1, 2, &value)])?;
+    let a = SparseMatrix::from_entries(2, 3, [((1, 2), &value)])?;
     let b = matrix(Kind::Unit, 3, 2, 64, 1);
     let mismatch = |error: Error, name| matches!(error, Error::ShapeMismatch { operation, .. } if operation == name);
     assert!(mismatch(spmm(&ctx, &a, b.transposed(), 64).unwrap_err(), "spmm"));
@@ -99,7 +98,7 @@ fn what_does_not_fit_is_refused() -> sunzi::Result<()> {
     }
     let mut large = Matrix::zeros(3, 2, 64)?;
     large.set_integer_exponent(2, 1, &3.into(), 900_000_000)?;
-    let huge = SparseMatrix::from_entries(2, 3, [(1, 2, &large.float(2, 1))])?;
+    let huge = SparseMatrix::from_entries(2, 3, [((1, 2), &large.float(2, 1))])?;
     assert!(matches!(spmm(&ctx, &huge, &large, 64), Err(Error::ExponentRange { row: 1, column: 1, .. })));
     let column = large.view().block(0..3, 1..2)?;
     assert!(matches!(spmm(&ctx, &huge, column, 64), Err(Error::ExponentRange { row: 1, column: 0, .. })));
