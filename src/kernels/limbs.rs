@@ -388,7 +388,7 @@ mod tests {
                 _ => limbs(&Integer::from(Integer::random_bits(64 * count as u32, &mut rng)), count),
             };
             let (x, y, start) = (random(a), random(b), random(width + 2));
-            let shift = i64::from(rng.below(64 * (a + b) as u32 + 200)) * -1 + i64::from(rng.below(100));
+            let shift = i64::from(rng.below(100)) - i64::from(rng.below(64 * (a + b) as u32 + 200));
             let (mut got, mut want) = (start.clone(), start.clone());
             let mut product = vec![0; a + b];
             multiply_any(&mut product, &x, &y);

@@ -225,8 +225,10 @@ mod tests {
 
     #[test]
     fn matrices_are_rounded_as_their_numbers_are() -> Result<()> {
-        let entry =
-            |row: usize, col: usize| Float::with_val(200, row as f64 - 1.0) / (col as u32 + 3) << (90 * col as u32);
+        let entry = |row: usize, col: usize| {
+            let third = Float::with_val(200, row as f64 - 1.0) / (col as u32 + 3);
+            third << (90 * col as u32)
+        };
         let matrix = Matrix::from_fn(4, 3, 200, entry)?;
         for bits in [2, 53, 64, 65, 128, 199, 200, 300] {
             let rounded = matrix.transposed().rounded(bits)?;
