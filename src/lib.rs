@@ -53,6 +53,13 @@
 //! | [`ger`](ger()), [`axpy`](axpy()) | `alpha x y^T + A`, `alpha x + y` |
 //! | [`dot`](dot()), [`nrm2`](nrm2()) | `x^T y`, `sqrt(x^T x)`, as numbers |
 //!
+//! With few entries, entry by entry as on vectors:
+//!
+//! | verb | computes |
+//! |---|---|
+//! | [`spmm`](spmm()) | `A B` for a [`SparseMatrix`] `A` or some of its rows |
+//! | [`sddmm`](sddmm()) | those entries of `A B` that are named |
+//!
 //! Each has three forms:
 //! - `verb(ctx, operands, precision)` gives the result,
 //! - `verb_with(ctx, operands, precision, &options)` gives an [`Outcome`]: the result, and a report of time and memory,
@@ -62,8 +69,9 @@
 //! Many small problems at a time: [`syrk_batch`], [`gemm_batch`], [`cholesky_batch`], [`trsm_batch`], in the same three
 //! forms. The threads share out the problems, and each of these has a result, or an error, of its own.
 //!
-//! `axpy` has no options, `dot` and `nrm2` give numbers. A [`Cholesky`] is made in the memory of another one, so is
-//! an inverse or a refined solution; `ldlt` has no `_into`. A [`Cholesky`] or an [`Ldlt`] solves again and again.
+//! `axpy`, `spmm` and `sddmm` have no options, `dot` and `nrm2` give numbers. A [`Cholesky`] is made in the memory of
+//! another one, so is an inverse or a refined solution; `ldlt` has no `_into`. A [`Cholesky`] or an [`Ldlt`] solves
+//! again and again.
 //! `plan_*` tell beforehand how a call would run and what it takes. Results are judged by [`verify`].
 //!
 //! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
@@ -117,6 +125,7 @@ pub use error::{Error, ErrorText, IndexBase, Result};
 pub use math::float::{FloatRef, Head};
 pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, SymmetricMatrix};
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};
+pub use matrix::{SparseMatrix, SparseView};
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{
@@ -142,6 +151,7 @@ pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, g
 pub use ops::{distributed, double, log_det_of, out_of_core, verify};
 pub use ops::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
+pub use ops::{sddmm, sddmm_into, spmm, spmm_into};
 pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
 pub use ops::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
 pub use ops::{trmm, trmm_into, trmm_with};

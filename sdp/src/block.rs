@@ -41,6 +41,15 @@ pub enum Block {
     Diagonal(Matrix),
 }
 
+/// A block `M`, or `M + sym(X^-1 P)` with the matrices `X^-1` and `P`.
+#[derive(Clone, Copy)]
+pub struct Summand<'a> {
+    /// `M`.
+    pub block: &'a Block,
+    /// `X^-1` and `P`, of a dense block of sparse matrices.
+    pub product: Option<(&'a Block, &'a Matrix)>,
+}
+
 impl Block {
     /// `value` times the identity.
     ///

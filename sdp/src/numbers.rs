@@ -31,12 +31,9 @@ pub fn flat(matrix: &Matrix) -> Result<MatrixView<'_>> {
 /// The matrix rounded to `bits`; itself where it has them.
 ///
 /// # Errors
-/// Those of [`Matrix::from_fn`].
+/// Those of [`MatrixView::rounded`].
 pub fn rounded(matrix: Matrix, bits: u32) -> Result<Matrix> {
-    if matrix.precision_bits() == bits {
-        return Ok(matrix);
-    }
-    Matrix::from_fn(matrix.rows(), matrix.cols(), bits, |row, col| matrix.float(row, col))
+    if matrix.precision_bits() == bits { Ok(matrix) } else { matrix.view().rounded(bits) }
 }
 
 /// The largest magnitude among the entries; 0 for an empty matrix.

@@ -51,20 +51,81 @@ pub fn divide(quotient: &mut [u64], remainder: &mut [u64], numerator: &[u64], di
     unsafe { gmp::mpn_tdiv_qr(quotient, remainder, 0, numerator.as_ptr(), long, divisor.as_ptr(), short) };
 }
 
-/// Row by row with the width known to the compiler.
+/// Row by row with the widths known to the compiler.
 #[inline]
 fn multiply_fixed<const W: usize>(out: &mut [u64], a: &[u64], b: &[u64]) {
     let (a, b): (&[u64; W], &[u64; W]) = (a.try_into().expect("W limbs"), b.try_into().expect("W limbs"));
-    out[..W].fill(0);
+    multiply_rows(out, a, b);
+}
+
+/// `out := a * b`; `out` has the limbs of both (asserted by the slices taken).
+#[inline(always)]
+fn multiply_rows<const A: usize, const B: usize>(out: &mut [u64], a: &[u64; A], b: &[u64; B]) {
+    out[..B].fill(0);
     for (i, &limb) in a.iter().enumerate() {
-        let row: &mut [u64; W] = (&mut out[i..i + W]).try_into().expect("a range of W limbs");
+        let row: &mut [u64; B] = (&mut out[i..i + B]).try_into().expect("a range of B limbs");
         let mut carry = 0;
         for (word, &other) in row.iter_mut().zip(b) {
             let wide = u128::from(limb) * u128::from(other) + u128::from(*word) + u128::from(carry);
             (*word, carry) = (wide as u64, (wide >> 64) as u64);
         }
-        out[i + W] = carry;
+        out[i + B] = carry;
     }
+}
+
+/// `sum := sum + a b 2^shift`, or minus it, modulo the limbs of `sum`, where the bits of the product below the lowest
+/// one of `sum` are cut off: for sums of two limbs more than the longer factor has, factors of as many limbs or of one
+/// beside it, and a product that begins no higher than the lowest limb and ends no higher than the highest. Whether it
+/// was one of these.
+#[inline]
+pub fn add_shifted_product(sum: &mut [u64], (a, b): (&[u64], &[u64]), shift: i64, negative: bool) -> bool {
+    macro_rules! with_widths {
+        ($(($width:literal, $sum:literal, $short:literal, $long:literal))*) => {
+            match (sum.len(), a.len(), b.len()) {
+                (3, 1, 1) => add_window::<1, 1, 3, 6>(sum, a, b, shift, negative),
+                $(($sum, $width, $width) => add_window::<$width, $width, $sum, $long>(sum, a, b, shift, negative),
+                ($sum, 1, $width) => add_window::<1, $width, $sum, $short>(sum, a, b, shift, negative),
+                ($sum, $width, 1) => add_window::<1, $width, $sum, $short>(sum, b, a, shift, negative),)*
+                _ => false,
+            }
+        };
+    }
+    // The room is that of the product, of a window of the sum's limbs above it, and of a limb below.
+    with_widths!((2, 4, 8, 9)(3, 5, 10, 12)(4, 6, 12, 15)(5, 7, 14, 18)(6, 8, 16, 21)(7, 9, 18, 24)(8, 10, 20, 27))
+}
+
+/// The same for factors of `A` and `B` limbs and a sum of `S`, with `R = A + B + S + 1` limbs of room; no branch
+/// depends on the shift, except where nothing is left to add.
+#[inline]
+fn add_window<const A: usize, const B: usize, const S: usize, const R: usize>(
+    sum: &mut [u64],
+    a: &[u64],
+    b: &[u64],
+    shift: i64,
+    negative: bool,
+) -> bool {
+    const { assert!(R == A + B + S + 1) };
+    let (word, bits) = (-(shift >> 6), (shift & 63) as u32);
+    if word > (A + B) as i64 {
+        return true;
+    }
+    if word < 0 {
+        return false;
+    }
+    let (a, b): (&[u64; A], &[u64; B]) = (a.try_into().expect("A limbs"), b.try_into().expect("B limbs"));
+    let sum: &mut [u64; S] = sum.try_into().expect("S limbs");
+    // A limb of zeros below the product, and zeros above it.
+    let mut room = [0; R];
+    multiply_rows(&mut room[1..=A + B], a, b);
+    let window = &room[word as usize..][..S + 1];
+    // Minus a number is its complement and 1 more.
+    let flip = u64::from(negative).wrapping_neg();
+    let mut carry = negative;
+    for at in 0..S {
+        let limb = (window[at + 1] << bits) | ((window[at] >> 1) >> (63 - bits));
+        (sum[at], carry) = add_with_carry(sum[at], limb ^ flip, carry);
+    }
+    true
 }
 
 /// `sum := sum + a b`, or minus it, modulo the limbs of `sum`: more than both operands have, which have the same
@@ -314,6 +375,33 @@ mod tests {
             assert_eq!(sum, limbs(&want, 2 * count + 1), "{count} limbs");
         }
     }
+    #[test]
+    fn shifted_products_equal_their_shifted_sums() {
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(7));
+        let mut met = 0;
+        for case in 0..20000u32 {
+            let width = 1 + rng.below(9) as usize;
+            let (a, b) = [(width, width), (1, width), (width, 1), (width, 2)][case as usize % 4];
+            let mut random = |count: usize| match rng.below(5) {
+                0 => vec![u64::MAX; count],
+                _ => limbs(&Integer::from(Integer::random_bits(64 * count as u32, &mut rng)), count),
+            };
+            let (x, y, start) = (random(a), random(b), random(width + 2));
+            let shift = i64::from(rng.below(100)) - i64::from(rng.below(64 * (a + b) as u32 + 200));
+            let (mut got, mut want) = (start.clone(), start.clone());
+            let mut product = vec![0; a + b];
+            multiply_any(&mut product, &x, &y);
+            fixed::add_shifted(&mut want, &product, shift, case % 2 == 0);
+            match add_shifted_product(&mut got, (&x, &y), shift, case % 2 == 0) {
+                true => assert_eq!(got, want, "case {case}: {a} by {b} limbs, shifted by {shift}"),
+                false => assert!(got == start && (shift >= 0 || case % 4 == 3 || width > 8), "case {case}"),
+            }
+            met += u32::from(got != start);
+        }
+        assert!(met > 8000, "{met} products have been added");
+    }
+
     #[test]
     fn shifted_sums_equal_the_plain_ones() {
         let mut rng = RandState::new();

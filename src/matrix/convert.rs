@@ -49,6 +49,29 @@ impl FloatRef<'_> {
     }
 }
 
+impl MatrixView<'_> {
+    /// All numbers rounded to `precision_bits` bits, to nearest, ties to even.
+    ///
+    /// # Errors
+    /// [`Error::ExponentRange`] where rounding leaves the range of exponents; those of [`Matrix::zeros`].
+    pub fn rounded(&self, precision_bits: u32) -> Result<Matrix> {
+        let mut rounded = Matrix::zeros(self.rows(), self.cols(), precision_bits)?;
+        let (width, own) = (rounded.limbs_per_element(), self.limbs_per_element() as i64);
+        let (heads, limbs) = rounded.parts_mut();
+        let places = (0..self.cols()).flat_map(|col| (0..self.rows()).map(move |row| (row, col)));
+        for ((row, col), (head, out)) in places.zip(heads.iter_mut().zip(limbs.chunks_exact_mut(width))) {
+            let FloatRef { head: from, limbs } = self.get(row, col);
+            if !from.is_zero() {
+                let low = from.exponent() - 64 * own;
+                let found = round_integer(from.is_negative(), limbs, low, precision_bits, out);
+                check_exponent(found.exponent(), row, col)?;
+                *head = found.0;
+            }
+        }
+        Ok(rounded)
+    }
+}
+
 impl MatrixViewMut<'_> {
     /// Writes `value`, rounded to nearest even at the view's precision.
     ///
@@ -193,5 +216,29 @@ impl MatrixView<'_> {
 impl From<&Float> for Head {
     fn from(value: &Float) -> Head {
         value.get_exp().map_or(Head::ZERO, |exponent| Head::new(value.is_sign_negative(), exponent.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_are_rounded_as_their_numbers_are() -> Result<()> {
+        let entry = |row: usize, col: usize| {
+            let third = Float::with_val(200, row as f64 - 1.0) / (col as u32 + 3);
+            third << (90 * col as u32)
+        };
+        let matrix = Matrix::from_fn(4, 3, 200, entry)?;
+        for bits in [2, 53, 64, 65, 128, 199, 200, 300] {
+            let rounded = matrix.transposed().rounded(bits)?;
+            let want = Matrix::from_fn(3, 4, bits, |row, col| matrix.float(col, row))?;
+            assert!(rounded == want, "{bits} bits");
+        }
+        assert_eq!(matrix.view().block(1..1, 0..3)?.rounded(64)?.cols(), 3);
+        let mut large = Matrix::zeros(1, 1, 64)?;
+        large.set_integer_exponent(0, 0, &7.into(), i64::from(1u32 << 30) - 4)?;
+        assert!(matches!(large.view().rounded(2), Err(Error::ExponentRange { row: 0, column: 0, .. })));
+        Ok(())
     }
 }

@@ -9,6 +9,7 @@ mod convert;
 mod destination;
 pub(crate) mod mirror;
 mod shape;
+mod sparse;
 mod storage;
 mod symmetric;
 mod view;
@@ -16,6 +17,7 @@ mod view_mut;
 
 pub use destination::{Destination, SymmetricDestination};
 pub use shape::{Diag, Op, Side, Uplo};
+pub use sparse::{SparseMatrix, SparseView};
 pub(crate) use storage::check_exponent;
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 pub use symmetric::{Symmetric, SymmetricMatrix};

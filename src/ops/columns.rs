@@ -30,6 +30,16 @@ impl Column<'_> {
         self.heads[row] = write(&mut self.limbs[row * self.width..][..self.width]).0;
     }
 
+    /// Writes the element at `row` as [`Column::set`] does, where it can be written.
+    ///
+    /// # Errors
+    /// That of `write`.
+    #[inline]
+    pub fn try_set(&mut self, row: usize, write: impl FnOnce(&mut [u64]) -> Result<Head>) -> Result<()> {
+        self.heads[row] = write(&mut self.limbs[row * self.width..][..self.width])?.0;
+        Ok(())
+    }
+
     /// Writes 1 at `row`.
     pub fn set_one(&mut self, row: usize) {
         self.set(row, |limbs| {

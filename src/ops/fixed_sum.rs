@@ -55,6 +55,13 @@ impl FixedSum {
         self.add_products(pairs, sign);
     }
 
+    /// `sum x y` over fewer than `2^60` pairs `(x, y)`.
+    #[inline]
+    pub fn set_products<'x>(&mut self, pairs: impl Iterator<Item = (FloatRef<'x>, FloatRef<'x>)> + Clone) {
+        self.begin(FixedSum::top(pairs.clone()).unwrap_or(0));
+        self.add_products(pairs, Sign::Plus);
+    }
+
     /// The power of two above all products, or `None` where all are 0.
     #[inline]
     pub fn top<'x>(pairs: impl Iterator<Item = (FloatRef<'x>, FloatRef<'x>)>) -> Option<i64> {
@@ -105,11 +112,14 @@ impl FixedSum {
             return;
         }
         let (x, y) = (leading(x, self.limbs.len()), leading(y, self.limbs.len()));
+        let low = x.head.exponent() + y.head.exponent() - 64 * (x.limbs.len() + y.limbs.len()) as i64 - self.low;
+        let subtracted = (x.head.is_negative() != y.head.is_negative()) != (sign == Sign::Minus);
+        if limbs::add_shifted_product(&mut self.limbs, (x.limbs, y.limbs), low, subtracted) {
+            return;
+        }
         let product = &mut self.product[..x.limbs.len() + y.limbs.len()];
         limbs::multiply_any(product, x.limbs, y.limbs);
-        let exponent = x.head.exponent() + y.head.exponent() - 64 * product.len() as i64;
-        let negative = (x.head.is_negative() != y.head.is_negative()) != (sign == Sign::Minus);
-        limbs::add_shifted(&mut self.limbs, product, exponent - self.low, negative);
+        limbs::add_shifted(&mut self.limbs, product, low, subtracted);
     }
 
     /// The sum as it is, cut terms left out; it is used up.

@@ -1,7 +1,7 @@
 //! What the C library's allocator does with memory that is given back.
 //!
-//! Promise: after [`return_freed_memory`], what a program frees is the system's again, up to small blocks. Does not
-//! know: who allocates.
+//! Promise: after [`return_freed_memory`], what a program frees is the system's again, up to small blocks; after
+//! [`keep_freed_memory`], it is there for the next block. Does not know: who allocates.
 
 /// Smallest block, in bytes, that gets pages of its own; and most bytes at the end of the heap that stay unused.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -16,10 +16,25 @@ const KEPT_BYTES: i32 = 256 << 10;
 /// alone. Other C libraries are left as they are.
 pub fn return_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    for parameter in [libc::M_MMAP_THRESHOLD, libc::M_TRIM_THRESHOLD] {
+    set_thresholds(KEPT_BYTES, KEPT_BYTES);
+}
+
+/// Makes freed blocks below 32 MiB stay with the process, for the next ones of their size.
+///
+/// For commands that allocate and free matrices of the same sizes again and again, and keep no limit: else the system
+/// takes each of them back, and clears its pages before it hands them out anew.
+pub fn keep_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    set_thresholds(32 << 20, 1 << 30);
+}
+
+/// From which size on a block has pages of its own, and how much may stay unused at the end of the heap.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn set_thresholds(own_pages: i32, unused: i32) {
+    for (parameter, bytes) in [(libc::M_MMAP_THRESHOLD, own_pages), (libc::M_TRIM_THRESHOLD, unused)] {
         // SAFETY: `mallopt` takes two integers, changes one number under the allocator's own lock, and touches no block
         // that is allocated. A refusal (0) leaves the number as it was.
-        unsafe { libc::mallopt(parameter, KEPT_BYTES) };
+        unsafe { libc::mallopt(parameter, bytes) };
     }
 }
 
@@ -34,8 +49,13 @@ mod tests {
     }
 
     #[test]
-    fn large_blocks_keep_pages_of_their_own() {
+    fn large_blocks_keep_pages_of_their_own_until_they_are_kept() {
         const BYTES: usize = 30 << 20;
+        keep_freed_memory();
+        let before = single_blocks();
+        let block = std::hint::black_box(vec![1u8; BYTES]);
+        assert!(single_blocks() < before + BYTES / 2, "{} after {before}", single_blocks());
+        drop(block);
         return_freed_memory();
         // Freeing such a block would raise the threshold to its size.
         drop(std::hint::black_box(vec![1u8; BYTES]));

@@ -12,7 +12,7 @@ mod system;
 
 pub use buffer::{Buffer, advise_huge_pages, vectors_on_huge_pages};
 pub use counting::{CountingAllocator, allocated_bytes, allocation_count, peak_bytes, reset_peak_bytes};
-pub use freed::return_freed_memory;
+pub use freed::{keep_freed_memory, return_freed_memory};
 pub use io_buffer::IoBuffer;
 pub use refusal::end_where_refused;
 pub use room::{address_space, filled, reserve, room_for_threads, with_room, zeroed};

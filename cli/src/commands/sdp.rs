@@ -7,6 +7,7 @@ use crate::signals::{Mode, complete, in_mode};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use sunzi::advanced::store::keep_freed_memory;
 use sunzi::{Context, Error, Result};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::report::check_writable;
@@ -63,6 +64,8 @@ impl Folders {
 pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     let choices = config.merged()?;
     let folders = Folders::new(config);
+    // Matrices of the same sizes come and go in each iteration, and there is no limit to keep.
+    keep_freed_memory();
     let start = Instant::now();
     let problem = read_problem(&config.input, choices.bits())?;
     let input_seconds = start.elapsed().as_secs_f64();

@@ -5,7 +5,7 @@
 //! residual vanish, and `dY = -Z - sym(X^-1 A(dx) Y)`. Where P is small, its product with Y is left out of Z: that
 //! changes the linearised complementarity, below all that counts, and no residual.
 
-use crate::block::Block;
+use crate::block::{Block, Summand};
 use crate::iterate::factors::{ConeFactors, exponent};
 use crate::iterate::point::Point;
 use crate::iterate::residuals::{Residuals, adjoint, negated};
@@ -46,6 +46,16 @@ fn symmetrised(
     let options = Syr2kOptions::new().alpha(&half).beta(&beta).accuracy(Accuracy::Entrywise);
     let options = options.accumulate(Symmetric::lower(add.0));
     Ok(syr2k_with(k.ctx, inverse, product, k.bits, &options)?.result.into_matrix())
+}
+
+/// Z of a block.
+enum Constant {
+    Whole(Block),
+    /// `base + sym(X^-1 product)`, of which few entries are asked for: the product goes into that of dY.
+    Sum {
+        base: Block,
+        product: Matrix,
+    },
 }
 
 impl<'a> Directions<'a> {
@@ -91,7 +101,11 @@ impl<'a> Directions<'a> {
         let cost = |&at: &usize| place.cones[at].shape.cost();
         let z = workers
             .map(&tasks, cost, |ctx, &at| self.constant_part(Arithmetic { ctx, bits }, at, centre, predictor))?;
-        let of_z = adjoint(workers, bits, place.problem, (place.cones, &z))?;
+        let summands = z.iter().zip(place.factors).map(|(z, factors)| match z {
+            Constant::Whole(block) => Summand { block, product: None },
+            Constant::Sum { base, product } => Summand { block: base, product: Some((&factors.x_inverse, product)) },
+        });
+        let of_z = adjoint(workers, bits, place.problem, (place.cones, &summands.collect::<Vec<_>>()))?;
         let k = Arithmetic { ctx: workers.all(), bits };
         let right =
             self.residuals.dual.iter().zip(&of_z).map(|(d, of_z)| negated(&k.sum(&Float::with_val(2, 1), d, of_z)?));
@@ -109,7 +123,13 @@ impl<'a> Directions<'a> {
     }
 
     /// Z of one block.
-    fn constant_part(&self, k: Arithmetic<'_>, at: usize, centre: &Float, predictor: Option<&Point>) -> Result<Block> {
+    fn constant_part(
+        &self,
+        k: Arithmetic<'_>,
+        at: usize,
+        centre: &Float,
+        predictor: Option<&Point>,
+    ) -> Result<Constant> {
         let ConeFactors { x_inverse, .. } = &self.place.factors[at];
         let minus = Float::with_val(k.bits, -centre);
         let base = self.place.point.dual[at].plus(k, &minus, x_inverse)?;
@@ -125,23 +145,31 @@ impl<'a> Directions<'a> {
                 (Block::Diagonal(dx), Some(sum)) => k.sum(&Float::with_val(2, 1), &products(k, dx, dy)?, &sum)?,
             });
         }
-        let Some(product) = product else { return Ok(base) };
-        match &base {
-            Block::Dense(matrix) => Ok(Block::Dense(symmetrised(k, x_inverse.stored(), &product, (matrix, 1.0), 1.0)?)),
+        let Some(product) = product else { return Ok(Constant::Whole(base)) };
+        let cone = self.place.cones[at];
+        if self.place.problem.groups[cone.group].constraints.meets_few(cone.number, k.bits)? {
+            return Ok(Constant::Sum { base, product });
+        }
+        Ok(Constant::Whole(match &base {
+            Block::Dense(matrix) => Block::Dense(symmetrised(k, x_inverse.stored(), &product, (matrix, 1.0), 1.0)?),
             Block::Diagonal(diagonal) => {
                 let scaled = products(k, x_inverse.stored(), &product)?;
-                Ok(Block::Diagonal(k.sum(&Float::with_val(2, 1), &scaled, diagonal)?))
+                Block::Diagonal(k.sum(&Float::with_val(2, 1), &scaled, diagonal)?)
             }
-        }
+        }))
     }
 
     /// `-Z - sym(X^-1 A(dx) Y)` of one block.
-    fn dual_part(&self, k: Arithmetic<'_>, at: usize, z: &Block, image: &Block) -> Result<Block> {
+    fn dual_part(&self, k: Arithmetic<'_>, at: usize, z: &Constant, image: &Block) -> Result<Block> {
         let ConeFactors { x_inverse, .. } = &self.place.factors[at];
         let dual = self.place.point.dual[at].stored();
+        let (z, known) = match z {
+            Constant::Whole(block) => (block, None),
+            Constant::Sum { base, product } => (base, Some(product.view())),
+        };
         match (image, z) {
             (Block::Dense(image), Block::Dense(z)) => {
-                let product = gemm_with(k.ctx, image, dual, k.bits, &entrywise())?.result;
+                let product = gemm_with(k.ctx, image, dual, k.bits, &entrywise().accumulate(known))?.result;
                 Ok(Block::Dense(symmetrised(k, x_inverse.stored(), &product, (z, -1.0), -1.0)?))
             }
             (_, z) => {

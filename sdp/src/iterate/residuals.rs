@@ -1,9 +1,9 @@
 //! Objectives, and how far a point is from meeting the equations.
 
-use crate::block::Block;
+use crate::block::{Block, Summand};
 use crate::iterate::point::{Cone, Point};
 use crate::numbers::{Arithmetic, largest};
-use crate::problem::Problem;
+use crate::problem::{Constraints, Problem};
 use crate::workers::Workers;
 use rug::Float;
 use rug::ops::NegAssign;
@@ -58,26 +58,40 @@ impl Objectives {
 ///
 /// # Errors
 /// Those of the library's products.
-pub fn adjoint(workers: &Workers, bits: u32, problem: &Problem, blocks: (&[Cone], &[Block])) -> Result<Vec<Matrix>> {
+pub fn adjoint(
+    workers: &Workers,
+    bits: u32,
+    problem: &Problem,
+    blocks: (&[Cone], &[Summand<'_>]),
+) -> Result<Vec<Matrix>> {
     let (cones, blocks) = blocks;
-    let tasks = (0..cones.len()).collect::<Vec<_>>();
+    let of_group = |group: usize| (0..cones.len()).filter(move |&at| cones[at].group == group);
+    let sampled = |at: &usize| matches!(problem.groups[cones[*at].group].constraints, Constraints::Sampled(_));
+    let tasks = (0..cones.len()).filter(sampled).collect::<Vec<_>>();
     let parts = workers.map(
         &tasks,
         |&at| cones[at].shape.cost(),
-        |ctx, &at| {
-            let constraints = &problem.groups[cones[at].group].constraints;
-            constraints.pairings(Arithmetic { ctx, bits }, cones[at].number, &blocks[at])
+        |ctx, &at| match &problem.groups[cones[at].group].constraints {
+            Constraints::Sampled(sampled) => {
+                sampled.pairings(Arithmetic { ctx, bits }, cones[at].number, blocks[at].block)
+            }
+            Constraints::Sparse(_) => Ok(Vec::new()),
         },
     )?;
-    let sums = problem.groups.iter().map(|group| vec![Float::new(bits); group.constraints.variables()]);
-    let mut sums = sums.collect::<Vec<_>>();
-    for (cone, (active, values)) in cones.iter().zip(&parts) {
-        let sum = &mut sums[cone.group];
-        for (at, value) in values.iter().enumerate() {
-            sum[active.map_or(at, |active| active[at])] += value;
+    let sums = problem.groups.iter().enumerate().map(|(number, group)| match &group.constraints {
+        Constraints::Sparse(sparse) => {
+            let k = Arithmetic { ctx: workers.all(), bits };
+            sparse.pairings(k, &of_group(number).map(|at| blocks[at]).collect::<Vec<_>>())
         }
-    }
-    sums.iter().map(|sum| Matrix::from_floats(sum.len(), 1, bits, sum)).collect()
+        Constraints::Sampled(sampled) => {
+            let mut sum = vec![Float::new(bits); sampled.variables()];
+            for (_, part) in tasks.iter().zip(&parts).filter(|(at, _)| cones[**at].group == number) {
+                sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+            }
+            Matrix::from_floats(sum.len(), 1, bits, &sum)
+        }
+    });
+    sums.collect()
 }
 
 impl Residuals {
@@ -108,7 +122,8 @@ impl Residuals {
                 free = next;
             }
         }
-        let of_y = adjoint(workers, bits, problem, (cones, &point.dual))?;
+        let summands = point.dual.iter().map(|block| Summand { block, product: None }).collect::<Vec<_>>();
+        let of_y = adjoint(workers, bits, problem, (cones, &summands))?;
         let dual = problem.groups.iter().zip(&of_y).map(|(group, of_y)| {
             let rest = k.difference(&group.costs, of_y)?;
             if point.y.rows() == 0 {

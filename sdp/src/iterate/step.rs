@@ -1,24 +1,30 @@
 //! How far a direction can be followed until a block is no longer positive definite.
 //!
 //! `M + t dM` is positive definite while `t lambda > -1`, with `lambda` the smallest eigenvalue of
-//! `L^-1 dM L^-T`, `M = L L^T`. The library encloses it to a few bits; the Cholesky factorisations of the next
-//! iteration, at full precision, prove that the new point is inside.
+//! `L^-1 dM L^-T`, `M = L L^T`. The library encloses it to a few bits, and the matrix is formed at as few as leave
+//! these right: beside the sizes of `L^-1` and `dM`, which for Y are estimated. The Cholesky factorisations of the
+//! next iteration, at full precision, prove that the new point is inside, whatever an estimate has missed.
 
 use crate::block::Block;
 use crate::iterate::factors::{ConeFactors, Side, is_zero};
 use crate::iterate::point::{Cone, Point};
-use crate::numbers::Arithmetic;
-use crate::numbers::entrywise;
+use crate::numbers::{Arithmetic, rounded};
 use crate::workers::Workers;
 use rug::Float;
-use sunzi::{Accuracy, Error, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};
-use sunzi::{extreme_eigenvalue, gemm_with, trsm_with};
+use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};
+use sunzi::{extreme_eigenvalue, gemm_with, trsm_with, trsv};
 
 /// Bits to which eigenvalues are enclosed.
 const EIGENVALUE_BITS: u32 = 16;
 
 /// Bits of the matrix whose eigenvalue is looked for.
 const MATRIX_BITS: u32 = 128;
+
+/// Bits by which a matrix lies above its errors: those of its eigenvalue, and a few for sums and roundings.
+const FORMED_BITS: i64 = EIGENVALUE_BITS as i64 + 8;
+
+/// Bits more where the size of `L^-1` is estimated.
+const ESTIMATE_BITS: i64 = 16;
 
 /// The smallest eigenvalues of `L_X^-1 dX L_X^-T` and of `L_Y^-1 dY L_Y^-T`, from below.
 pub struct Eigenvalues {
@@ -50,15 +56,23 @@ impl Eigenvalues {
                 match side {
                     Side::Primal => smallest(k, (&point.primal[at], &direction.primal[at]), |change| {
                         let inverse = factors[at].x_lower_inverse.as_ref().ok_or_else(no_factor)?;
-                        let half = gemm_with(ctx, inverse, change, bits, &entrywise())?.result;
-                        Ok(gemm_with(ctx, &half, inverse.transposed(), bits, &entrywise())?.result)
+                        let Formed { bits, accuracy } =
+                            Formed::new(bits, 2 * norm_exponent(inverse) + norm_exponent(change));
+                        let (inverse, change) = (inverse.view().rounded(bits)?, change.view().rounded(bits)?);
+                        let options = GemmOptions::new().accuracy(accuracy);
+                        let half = gemm_with(ctx, &inverse, &change, bits, &options)?.result;
+                        Ok(gemm_with(ctx, &half, inverse.transposed(), bits, &options)?.result)
                     }),
                     Side::Dual => smallest(k, (&point.dual[at], &direction.dual[at]), |change| {
                         let lower = factors[at].y_lower.as_ref().ok_or_else(no_factor)?;
-                        let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
-                        let half = trsm_with(ctx, lower, change, bits, &options)?.result;
+                        // Solves lose the condition of L once more.
+                        let size = 3 * inverse_exponent(k, lower)? + norm_exponent(lower) + norm_exponent(change);
+                        let Formed { bits, accuracy } = Formed::new(bits, size + ESTIMATE_BITS);
+                        let (lower, change) = (lower.view().rounded(bits)?, change.view().rounded(bits)?);
+                        let options = TrsmOptions::new().accuracy(accuracy);
+                        let half = trsm_with(ctx, &lower, &change, bits, &options)?.result;
                         let options = options.side(Hand::Right).op(Op::Transpose);
-                        Ok(trsm_with(ctx, lower, &half, bits, &options)?.result)
+                        Ok(trsm_with(ctx, &lower, &half, bits, &options)?.result)
                     }),
                 }
             },
@@ -71,6 +85,41 @@ impl Eigenvalues {
             }
         }
         Ok(Eigenvalues { primal, dual })
+    }
+}
+
+/// The power of two above the Frobenius norm, at least.
+fn norm_exponent(matrix: &Matrix) -> i64 {
+    let exponents = matrix.parts().0.iter().map(|&head| Head(head)).filter(|head| !head.is_zero());
+    exponents.map(Head::exponent).max().unwrap_or(0) + i64::from(matrix.rows().next_power_of_two().trailing_zeros())
+}
+
+/// About the power of two above the norm of `L^-1`: by its diagonal and by one solve.
+fn inverse_exponent(k: Arithmetic<'_>, lower: &Matrix) -> Result<i64> {
+    let bits = MATRIX_BITS.min(k.bits);
+    let signs = (0..lower.rows()).map(|row| if row % 3 == 1 { -1.0 } else { 1.0 }).collect::<Vec<_>>();
+    let right = Matrix::from_f64s(lower.rows(), 1, 2, &signs)?;
+    let solved = trsv(k.ctx, lower, &right, bits)?;
+    let diagonal = (0..lower.rows()).map(|row| 1 - lower.get(row, row).head.exponent()).max();
+    Ok(norm_exponent(&solved).max(diagonal.unwrap_or(0)))
+}
+
+/// How a matrix is formed of which the smallest eigenvalue is wanted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Formed {
+    bits: u32,
+    accuracy: Accuracy,
+}
+
+impl Formed {
+    /// By norms, where these leave enough beside factors of a size of 2 to the power `exponent` whose product is about
+    /// 1; else entry by entry at all bits.
+    fn new(most: u32, exponent: i64) -> Formed {
+        let bits = (exponent + FORMED_BITS).clamp(64, 1 << 30) as u32;
+        match bits <= most {
+            true => Formed { bits: bits.next_multiple_of(64).min(most), accuracy: Accuracy::Norm },
+            false => Formed { bits: most, accuracy: Accuracy::Entrywise },
+        }
     }
 }
 
@@ -94,8 +143,8 @@ fn smallest(
         }
         (Block::Dense(_), change) => {
             let image = congruence(change.stored())?;
-            let bits = MATRIX_BITS.min(k.bits);
-            let image = crate::numbers::rounded(image, bits)?;
+            let bits = MATRIX_BITS.min(image.precision_bits());
+            let image = rounded(image, bits)?;
             let interval = extreme_eigenvalue(k.ctx, Symmetric::lower(&image), EIGENVALUE_BITS)?;
             Ok(Float::with_val(64, interval.lower).min(&Float::new(64)))
         }
@@ -118,5 +167,25 @@ mod tests {
         let gamma = Float::with_val(64, 0.5);
         let step = |eigenvalue: f64| step_length(&Float::with_val(64, eigenvalue), &gamma).to_f64();
         assert_eq!((step(0.0), step(-0.4), step(-0.5), step(-2.0)), (1.0, 1.0, 1.0, 0.25));
+    }
+
+    #[test]
+    fn bits_are_those_that_sizes_ask_for() -> Result<()> {
+        let ctx = sunzi::Context::builder().threads(1).build()?;
+        let k = Arithmetic { ctx: &ctx, bits: 256 };
+        let formed = [-500, 0, 41, 104, 105, 276, 277].map(|exponent| Formed::new(300, exponent));
+        assert_eq!(formed.map(|formed| formed.bits), [64, 64, 128, 128, 192, 300, 300]);
+        let by_norms = formed.iter().filter(|formed| formed.accuracy == Accuracy::Norm);
+        assert_eq!(by_norms.count(), 6);
+        assert_eq!(Formed::new(53, 0), Formed { bits: 53, accuracy: Accuracy::Entrywise });
+        let mut lower = Matrix::identity(5, 256)?;
+        assert_eq!((norm_exponent(&lower), norm_exponent(&Matrix::zeros(1, 1, 64)?)), (4, 0));
+        assert_eq!(inverse_exponent(k, &lower)?, 4);
+        lower.set_f64(4, 4, 2f64.powi(-40))?;
+        assert!((40..46).contains(&inverse_exponent(k, &lower)?));
+        // A solve sees what the diagonal does not show.
+        (1..4).try_for_each(|row| lower.set_f64(row, row - 1, 2f64.powi(30)))?;
+        assert!(inverse_exponent(k, &lower)? >= 90);
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@
 use crate::iterate::factors::ConeFactors;
 use crate::iterate::point::{Cone, Point};
 use crate::numbers::Arithmetic;
-use crate::problem::{Problem, SchurOperand, SchurPart};
+use crate::problem::{Problem, SchurOperand};
 use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, Op, Result, Symmetric, TrsmOptions};
@@ -31,27 +31,6 @@ pub enum Singular {
     Schur(usize),
     /// Q.
     Free,
-}
-
-/// The sum of the parts of all blocks of a group, lower triangle.
-fn assemble(k: Arithmetic<'_>, variables: usize, mut parts: Vec<SchurPart<'_>>) -> Result<Matrix> {
-    if parts.len() == 1 && parts[0].active.is_none() {
-        return Ok(parts.remove(0).matrix);
-    }
-    let mut whole = Matrix::zeros(variables, variables, k.bits)?;
-    for SchurPart { active, matrix } in &parts {
-        let Some(active) = active else {
-            whole = k.sum(&Float::with_val(2, 1), matrix, &whole)?;
-            continue;
-        };
-        for (at, &col) in active.iter().enumerate() {
-            for (below, &row) in active[at..].iter().enumerate() {
-                let sum = whole.float(row, col) + matrix.float(at + below, at);
-                whole.set_float(row, col, &sum)?;
-            }
-        }
-    }
-    Ok(whole)
 }
 
 /// What a system is made at.
@@ -141,18 +120,16 @@ impl Place<'_> {
     fn group(&self, workers: &Workers, k: Arithmetic<'_>, group: usize) -> Result<Option<GroupSystem>> {
         let constraints = &self.problem.groups[group].constraints;
         let mine = self.cones.iter().enumerate().filter(|(_, cone)| cone.group == group);
-        let parts = mine.map(|(at, cone)| {
+        let operands = mine.map(|(at, _)| {
             let ConeFactors { x_inverse, x_lower_inverse, y_lower } = &self.factors[at];
-            let operand = SchurOperand {
+            SchurOperand {
                 x_inverse,
                 x_lower_inverse: x_lower_inverse.as_ref(),
                 y: &self.point.dual[at],
                 y_lower: y_lower.as_ref(),
-            };
-            constraints.schur(workers, k, cone.number, &operand)
+            }
         });
-        let parts = parts.collect::<Result<Vec<_>>>()?;
-        let schur = assemble(k, constraints.variables(), parts)?;
+        let schur = constraints.schur(workers, k, &operands.collect::<Vec<_>>())?;
         let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
         let factor = match cholesky_with(k.ctx, Symmetric::lower(&schur), k.bits, &options) {
             Ok(outcome) => outcome.result,

@@ -9,6 +9,7 @@
 mod sampled;
 mod sparse;
 mod sparse_schur;
+mod sparse_tables;
 
 pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
@@ -77,14 +78,6 @@ pub struct SchurOperand<'a> {
     pub y_lower: Option<&'a Matrix>,
 }
 
-/// A part of the Schur complement: the lower triangle for the variables that have entries in a block.
-pub struct SchurPart<'a> {
-    /// Their numbers, rising; `None` for all of the group.
-    pub active: Option<&'a [usize]>,
-    /// One row and column for each of them.
-    pub matrix: Matrix,
-}
-
 impl Constraints {
     /// Variables of the group.
     pub fn variables(&self) -> usize {
@@ -109,7 +102,7 @@ impl Constraints {
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         match self {
             Constraints::Sampled(sampled) => sampled.weighted_sum(k, cone, x),
-            Constraints::Sparse(sparse) => sparse.cones[cone].weighted_sum(k, x),
+            Constraints::Sparse(sparse) => sparse.weighted_sum(k, cone, x),
         }
     }
 
@@ -132,39 +125,35 @@ impl Constraints {
         }
     }
 
-    /// `A_p . M` for one block, of the variables that have entries there (all, where the list is absent).
+    /// Whether the matrices meet so few entries of a dense block that they are formed one by one.
     ///
     /// # Errors
-    /// Those of the library's products.
-    pub fn pairings(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<(Option<&[usize]>, Vec<Float>)> {
+    /// Those of sparse matrices of the library.
+    pub fn meets_few(&self, cone: usize, bits: u32) -> Result<bool> {
         match self {
-            Constraints::Sampled(sampled) => Ok((None, sampled.pairings(k, cone, block)?)),
-            Constraints::Sparse(sparse) => {
-                let cone = &sparse.cones[cone];
-                Ok((Some(&cone.active), cone.pairings(k, block)))
-            }
+            Constraints::Sampled(_) => Ok(false),
+            Constraints::Sparse(sparse) => Ok(sparse.tables()?.cones[cone].meets_few(bits)),
         }
     }
 
-    /// The part of `S_pq = Tr(A_p X^-1 A_q Y)` that one block brings.
+    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group.
     ///
     /// # Errors
     /// Those of the library's products.
-    pub fn schur(
-        &self,
-        workers: &Workers,
-        k: Arithmetic<'_>,
-        cone: usize,
-        operand: &SchurOperand<'_>,
-    ) -> Result<SchurPart<'_>> {
+    pub fn schur(&self, workers: &Workers, k: Arithmetic<'_>, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
         match self {
-            Constraints::Sampled(sampled) => Ok(SchurPart { active: None, matrix: sampled.schur(k, cone, operand)? }),
-            Constraints::Sparse(sparse) => {
-                let cone = &sparse.cones[cone];
-                let matrix = sparse_schur::schur(workers, k, cone, operand)?;
-                let is_all = cone.active.len() == sparse.variables;
-                Ok(SchurPart { active: (!is_all).then_some(&cone.active), matrix })
+            Constraints::Sampled(sampled) => {
+                let mut sum = None;
+                for (cone, operand) in operands.iter().enumerate() {
+                    let part = sampled.schur(k, cone, operand)?;
+                    sum = Some(match sum {
+                        None => part,
+                        Some(sum) => k.sum(&Float::with_val(2, 1), &part, &sum)?,
+                    });
+                }
+                sum.map_or_else(|| Matrix::zeros(sampled.variables(), sampled.variables(), k.bits), Ok)
             }
+            Constraints::Sparse(sparse) => sparse_schur::schur(workers, k, sparse.tables()?, operands),
         }
     }
 }

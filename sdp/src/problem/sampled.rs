@@ -220,7 +220,6 @@ impl Sampled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workers::Workers;
     use sunzi::Context;
 
     /// The matrix `A_p` by its definition.
@@ -242,7 +241,6 @@ mod tests {
     fn sums_pairings_and_schur_complements_are_those_of_the_definition() -> Result<()> {
         let (bits, tolerance) = (192, 1e-50);
         let ctx = Context::builder().threads(1).build()?;
-        let workers = Workers::new(ctx.clone())?;
         let k = Arithmetic { ctx: &ctx, bits };
         for (dim, points) in [(1, 1), (1, 4), (2, 3), (3, 2)] {
             let basis = |rows: usize, shift: f64| {
@@ -291,8 +289,7 @@ mod tests {
                     y: &Block::Dense(y.clone()),
                     y_lower: Some(y_factor.factor()),
                 };
-                let constraints = super::super::Constraints::Sampled(sampled.clone());
-                let schur = constraints.schur(&workers, k, cone, &operand)?.matrix;
+                let schur = sampled.schur(k, cone, &operand)?;
                 for (q, right) in matrices.iter().enumerate() {
                     let image = sunzi::gemm(&ctx, &sunzi::gemm(&ctx, &x_inverse, right, bits)?, &y, bits)?;
                     for (p, left) in matrices.iter().enumerate().skip(q) {

@@ -1,9 +1,11 @@
 //! Matrices of few entries each: SDPA's constraints.
 
-use crate::block::{Block, Shape};
-use crate::numbers::{Arithmetic, column};
+use super::sparse_tables::Tables;
+use crate::block::{Block, Shape, Summand};
+use crate::numbers::Arithmetic;
 use rug::{Assign, Float};
-use sunzi::{Matrix, Result};
+use std::sync::OnceLock;
+use sunzi::{FloatRef, Head, Matrix, Result, axpy, sddmm, spmm};
 
 /// An entry of the lower triangle.
 #[derive(Clone, PartialEq, Debug)]
@@ -21,8 +23,10 @@ pub struct Entry {
 pub struct Sparse {
     /// Variables of the group.
     pub variables: usize,
-    /// The blocks.
+    /// The blocks; they stay as they are once a sum or a product with them has been formed.
     pub cones: Vec<SparseCone>,
+    /// Made of them when they are asked for first.
+    tables: OnceLock<Tables>,
 }
 
 /// One block of all matrices.
@@ -39,6 +43,82 @@ pub struct SparseCone {
 }
 
 impl Sparse {
+    /// The matrices of so many variables in these blocks.
+    pub fn new(variables: usize, cones: Vec<SparseCone>) -> Sparse {
+        Sparse { variables, cones, tables: OnceLock::new() }
+    }
+
+    /// The same matrices as one sparse matrix of the library.
+    ///
+    /// # Errors
+    /// Those of [`Tables::new`].
+    pub(super) fn tables(&self) -> Result<&Tables> {
+        if let Some(tables) = self.tables.get() {
+            return Ok(tables);
+        }
+        let tables = Tables::new(self.variables, &self.cones)?;
+        Ok(self.tables.get_or_init(|| tables))
+    }
+
+    /// Block `cone` of `sum_p x_p A_p`.
+    ///
+    /// # Errors
+    /// Those of [`spmm`].
+    pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
+        let (tables, shape) = (self.tables()?, self.cones[cone].shape);
+        let table = &tables.cones[cone];
+        let own = table.first..table.first + table.positions.len();
+        let sums = spmm(k.ctx, tables.transposed.view().row_range(own)?, x, k.bits)?;
+        let Shape::Dense(order) = shape else {
+            let mut whole = Matrix::zeros(shape.order(), 1, k.bits)?;
+            let rows = table.positions.iter().enumerate();
+            rows.for_each(|(at, &(row, _))| whole.set(row, 0, sums.get(at, 0)));
+            return Ok(Block::Diagonal(whole));
+        };
+        let mut whole = Matrix::zeros(order, order, k.bits)?;
+        for (at, &(row, col)) in table.positions.iter().enumerate() {
+            let sum = sums.get(at, 0);
+            let sum = if row == col { doubled(sum) } else { sum };
+            whole.set(row, col, sum);
+            whole.set(col, row, sum);
+        }
+        Ok(Block::Dense(whole))
+    }
+
+    /// `A_p . M` for all variables, a column, of the blocks of M.
+    ///
+    /// # Errors
+    /// Those of [`spmm`] and [`sddmm`].
+    pub fn pairings(&self, k: Arithmetic<'_>, blocks: &[Summand<'_>]) -> Result<Matrix> {
+        let tables = self.tables()?;
+        let mut numbers = Matrix::zeros(tables.positions(), 1, k.bits)?;
+        for (table, summand) in tables.cones.iter().zip(blocks) {
+            let mut of_block = Matrix::zeros(table.positions.len(), 1, k.bits)?;
+            for (at, &(row, col)) in table.positions.iter().enumerate() {
+                let number = match summand.block {
+                    Block::Dense(matrix) => doubled(matrix.get(row, col)),
+                    Block::Diagonal(diagonal) => diagonal.get(row, 0),
+                };
+                of_block.set(at, 0, number);
+            }
+            if let Some((x_inverse, product)) = summand.product {
+                // Twice the symmetric part: both orders of the indices, row by row of the symmetric factor.
+                let (one, rows) = (Float::with_val(2, 1), x_inverse.stored().transposed());
+                let turned = table.positions.iter().map(|&(row, col)| (col, row)).collect::<Vec<_>>();
+                for positions in [&table.positions, &turned] {
+                    let part = sddmm(k.ctx, rows, product, positions, k.bits)?;
+                    of_block = axpy(k.ctx, &one, &part, &of_block, k.bits)?;
+                }
+            }
+            let own = table.first..table.first + table.positions.len();
+            numbers.view_mut().block(own, 0..1)?.copy_from(&of_block);
+        }
+        let sums = spmm(k.ctx, &tables.matrices, &numbers, k.bits)?;
+        let mut found = Matrix::zeros(self.variables, 1, k.bits)?;
+        tables.order.iter().enumerate().for_each(|(place, &variable)| found.set(variable, 0, sums.get(place, 0)));
+        Ok(found)
+    }
+
     /// The matrices with entries of at most `bits` bits.
     pub fn rounded(&self, bits: u32) -> Sparse {
         let entry = |entry: &Entry| {
@@ -51,7 +131,7 @@ impl Sparse {
             entries: cone.entries.iter().map(|list| list.iter().map(entry).collect()).collect(),
             constant: cone.constant.iter().map(entry).collect(),
         };
-        Sparse { variables: self.variables, cones: self.cones.iter().map(cone).collect() }
+        Sparse::new(self.variables, self.cones.iter().map(cone).collect())
     }
 }
 
@@ -59,6 +139,14 @@ impl Entry {
     /// Whether it stands for two entries of the whole matrix.
     pub fn is_beside(&self) -> bool {
         self.row != self.col
+    }
+}
+
+/// Twice the number.
+fn doubled(value: FloatRef<'_>) -> FloatRef<'_> {
+    match value.head.is_zero() {
+        true => value,
+        false => FloatRef { head: Head::new(value.head.is_negative(), value.head.exponent() + 1), ..value },
     }
 }
 
@@ -80,26 +168,6 @@ fn add(matrix: &mut Matrix, shape: Shape, entry: &Entry, amount: &Float) -> Resu
 }
 
 impl SparseCone {
-    /// `sum_p x_p A_p`.
-    ///
-    /// # Errors
-    /// Those of [`Matrix::set_float`].
-    pub fn weighted_sum(&self, k: Arithmetic<'_>, x: &Matrix) -> Result<Block> {
-        let mut whole = match self.shape {
-            Shape::Dense(order) => Matrix::zeros(order, order, k.bits)?,
-            Shape::Diagonal(order) => Matrix::zeros(order, 1, k.bits)?,
-        };
-        let mut amount = Float::new(k.bits);
-        for (&variable, entries) in self.active.iter().zip(&self.entries) {
-            let weight = x.float(variable, 0);
-            for entry in entries {
-                amount.assign(&weight * &entry.value);
-                add(&mut whole, self.shape, entry, &amount)?;
-            }
-        }
-        Ok(self.block(whole))
-    }
-
     fn block(&self, stored: Matrix) -> Block {
         match self.shape {
             Shape::Dense(_) => Block::Dense(stored),
@@ -140,29 +208,4 @@ impl SparseCone {
     pub fn constant_pairing(&self, k: Arithmetic<'_>, block: &Block) -> Float {
         self.pairing(k, &self.constant, block.stored())
     }
-
-    /// `A_p . M` for all that have entries here.
-    pub fn pairings(&self, k: Arithmetic<'_>, block: &Block) -> Vec<Float> {
-        self.entries.iter().map(|entries| self.pairing(k, entries, block.stored())).collect()
-    }
-
-    /// The diagonals as columns of a matrix: for a block that is diagonal.
-    ///
-    /// # Errors
-    /// Those of [`Matrix::set_float`].
-    pub fn diagonals(&self, bits: u32) -> Result<Matrix> {
-        let mut all = Matrix::zeros(self.shape.order(), self.active.len(), bits)?;
-        for (col, entries) in self.entries.iter().enumerate() {
-            entries.iter().try_for_each(|entry| all.set_float(entry.row, col, &entry.value))?;
-        }
-        Ok(all)
-    }
-}
-
-/// `y_i / x_i` for two diagonals.
-///
-/// # Errors
-/// Those of [`Matrix::from_fn`].
-pub fn weights(k: Arithmetic<'_>, x_inverse: &Matrix, y: &Matrix) -> Result<Matrix> {
-    column(y.rows(), k.bits, |row| Float::with_val(k.bits, &x_inverse.float(row, 0) * &y.float(row, 0)))
 }

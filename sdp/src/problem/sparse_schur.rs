@@ -1,322 +1,244 @@
-//! The Schur complement of sparse constraint matrices: `S_ij = Tr(A_i X^-1 A_j Y)`, one triangle.
+//! The Schur complement of sparse constraint matrices: `S_pq = Tr(A_p X^-1 A_q Y)`, one triangle.
 //!
-//! Constraints are sorted by their entries, most first. One with many is turned into `U = X^-1 (A_i Y)` by products of
-//! the library, several at a time; of one with few only those entries of `U` are formed that a later constraint
-//! meets. Both give numbers that depend on the operands alone, and so do the rules that choose.
+//! For each constraint in the order of the tables the numbers `U_rs + U_sr` of `U = X^-1 A_q Y` are formed at the
+//! positions that it and later constraints meet, block by block; a column of S is the product of the sparse matrix
+//! of the group with them. `A_q Y` is a product of the rows of `A_q` that are not 0. What follows is a sum for each
+//! position alone, or, where the matrix has entries in many rows, a product of whole matrices for several constraints
+//! at a time. Both give numbers that depend on the operands alone, and so do the rules that choose.
 //! Source of the idea: Fujisawa, Kojima, Nakata, Math. Programming 79 (1997), 235-253.
 
 use super::SchurOperand;
-use super::sparse::{Entry, SparseCone, weights};
+use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::block::{Block, Shape};
-use crate::numbers::{Arithmetic, entrywise};
+use crate::numbers::{Arithmetic, column, entrywise};
 use crate::workers::Workers;
-use rug::{Assign, Float};
-use std::cmp::Reverse;
+use rug::Float;
 use std::ops::Range;
-use sunzi::{Matrix, Result, gemm_with};
+use sunzi::{Matrix, MatrixView, Result, axpy, gemm_with, sddmm_into, spmm};
 
-/// Estimates in nanoseconds: a product of two numbers that is added, one inside a product of the library, and taking
-/// an entry into or out of such a product.
-const TERM_NS: usize = 45;
-const LIBRARY_TERM_NS: usize = 4;
-const EXCHANGE_NS: usize = 150;
-
-/// Columns of a product of the library, about.
+/// Columns of a product of whole matrices, about.
 const PRODUCT_COLUMNS: usize = 4096;
 
-/// Constraints of a task that forms single entries.
+/// Constraints of a task that forms sums for positions.
 const TASK_CONSTRAINTS: usize = 8;
 
-/// A row of `A_i Y`.
-enum RowImage {
-    /// A multiple of a row of Y; without a factor where that is 1.
-    Multiple { row: usize, factor: Option<Float> },
-    /// A sum of several.
-    Sum(Vec<Float>),
+/// What the numbers of a block are formed of.
+enum Factors<'a> {
+    /// `X^-1` and Y.
+    Dense(&'a Matrix, &'a Matrix),
+    /// `y_i / x_i`.
+    Diagonal(Matrix),
 }
 
-/// A piece of the work: positions in the order of the plan.
-enum Task {
-    Products(Range<usize>),
-    Entries(Range<usize>),
+/// A piece of the work: neighbouring places.
+struct Task {
+    places: Range<usize>,
+    cost: u64,
 }
 
-/// The numbers of one constraint beside all at its own and at later positions.
-type Line = Vec<Float>;
+/// Neighbouring columns that are formed at a time, from the place of the first on.
+const PIECE_CONSTRAINTS: usize = 8;
 
-/// Constraints by their entries, and how many of them are turned into products of the library.
-struct Plan {
-    order: Vec<usize>,
-    products: usize,
-}
-
-/// Operands of a dense block as numbers.
-struct Dense<'a> {
-    cone: &'a SparseCone,
-    plan: Plan,
-    order: usize,
-    bits: u32,
-    x_inverse: &'a Matrix,
-    x_numbers: Vec<Float>,
-    y_numbers: Vec<Float>,
-}
-
-/// Entries of the whole matrix that a list stands for.
-fn weight(entries: &[Entry]) -> usize {
-    entries.iter().map(|entry| 1 + usize::from(entry.is_beside())).sum()
-}
-
-/// Rows in which a matrix has entries, rising.
-fn rows_of(entries: &[Entry]) -> Vec<usize> {
-    let mut rows = entries.iter().flat_map(|entry| [entry.row, entry.col]).collect::<Vec<_>>();
-    rows.sort_unstable();
-    rows.dedup();
-    rows
-}
-
-impl Plan {
-    fn new(cone: &SparseCone) -> Plan {
-        let count = cone.active.len();
-        let mut order = (0..count).collect::<Vec<_>>();
-        order.sort_by_key(|&at| (Reverse(weight(&cone.entries[at])), at));
-        let size = cone.shape.order();
-        let mut met = 0;
-        let mut cheaper = vec![false; count];
-        for (position, &at) in order.iter().enumerate().rev() {
-            met += weight(&cone.entries[at]);
-            let rows = rows_of(&cone.entries[at]).len();
-            let by_entries = rows * met * TERM_NS;
-            let by_product = size * size * (size * LIBRARY_TERM_NS + EXCHANGE_NS) + met * TERM_NS;
-            cheaper[position] = by_product < by_entries;
-        }
-        let products = cheaper.iter().take_while(|&&product| product).count();
-        Plan { order, products }
-    }
-
-    /// Tasks with an estimate of their cost.
-    fn tasks(&self, size: usize) -> Vec<(u64, Task)> {
-        let count = self.order.len();
-        let each = (PRODUCT_COLUMNS / size.max(1)).max(1);
-        let products = (0..self.products).step_by(each).map(|first| first..(first + each).min(self.products));
-        let entries = (self.products..count).step_by(TASK_CONSTRAINTS);
-        let entries = entries.map(|first| first..(first + TASK_CONSTRAINTS).min(count));
-        let cost = |range: &Range<usize>| (range.len() * (count - range.start)) as u64;
-        let products = products.map(|range| (u64::MAX, Task::Products(range)));
-        products.chain(entries.map(|range| (cost(&range), Task::Entries(range)))).collect()
-    }
-}
-
-impl Dense<'_> {
-    fn entries(&self, position: usize) -> &[Entry] {
-        &self.cone.entries[self.plan.order[position]]
-    }
-
-    /// The rows of `A_i Y` that are not 0, with their numbers.
-    fn images(&self, entries: &[Entry]) -> Vec<(usize, RowImage)> {
-        let rows = rows_of(entries);
-        let mut terms = vec![Vec::new(); rows.len()];
-        for entry in entries {
-            let mut add = |row: usize, other: usize| {
-                if let Ok(at) = rows.binary_search(&row) {
-                    terms[at].push((other, &entry.value));
-                }
-            };
-            add(entry.row, entry.col);
-            if entry.is_beside() {
-                add(entry.col, entry.row);
-            }
-        }
-        rows.into_iter().zip(terms).map(|(row, terms)| (row, self.image(&terms))).collect()
-    }
-
-    /// The sum of rows of Y with these numbers and factors.
-    fn image(&self, terms: &[(usize, &Float)]) -> RowImage {
-        if let [(row, value)] = *terms {
-            return RowImage::Multiple { row, factor: (*value != 1).then(|| value.clone()) };
-        }
-        let mut product = Float::new(self.bits);
-        let sum = (0..self.order).map(|col| {
-            let mut sum = Float::new(self.bits);
-            for &(other, value) in terms {
-                product.assign(&self.y_numbers[other + col * self.order] * value);
-                sum += &product;
-            }
-            sum
+impl Task {
+    /// Columns of S from the numbers at all positions, piece by piece.
+    ///
+    /// # Errors
+    /// Those of [`spmm`].
+    fn columns(&self, tables: &Tables, k: Arithmetic<'_>, numbers: &Matrix) -> Result<Vec<Matrix>> {
+        let (count, height) = (tables.order.len(), numbers.rows());
+        let pieces = (0..self.places.len()).step_by(PIECE_CONSTRAINTS).map(|first| {
+            let cols = first..(first + PIECE_CONSTRAINTS).min(self.places.len());
+            let rows = tables.matrices.view().row_range(self.places.start + first..count)?;
+            spmm(k.ctx, rows, numbers.view().block(0..height, cols)?, k.bits)
         });
-        RowImage::Sum(sum.collect())
-    }
-
-    /// Adds row `row` of `X^-1 A_i Y` in column `col`, times nothing yet, to `sum`.
-    fn add_entry(&self, images: &[(usize, RowImage)], (row, col): (usize, usize), room: &mut [Float; 2]) {
-        let n = self.order;
-        let [sum, product] = room;
-        for (inner, image) in images {
-            let left = &self.x_numbers[row + inner * n];
-            match image {
-                RowImage::Multiple { row: other, factor } => {
-                    product.assign(left * &self.y_numbers[other + col * n]);
-                    if let Some(factor) = factor {
-                        *product *= factor;
-                    }
-                }
-                RowImage::Sum(numbers) => product.assign(left * &numbers[col]),
-            }
-            *sum += &*product;
-        }
-    }
-
-    /// The line of a constraint, by the entries of `X^-1 A_i Y` that are met.
-    fn line_of_entries(&self, position: usize) -> Line {
-        let images = self.images(self.entries(position));
-        let mut room = [Float::new(self.bits), Float::new(self.bits)];
-        let others = position..self.plan.order.len();
-        others
-            .map(|other| {
-                let mut total = Float::new(self.bits);
-                for entry in self.entries(other) {
-                    room[0].assign(0);
-                    self.add_entry(&images, (entry.row, entry.col), &mut room);
-                    if entry.is_beside() {
-                        self.add_entry(&images, (entry.col, entry.row), &mut room);
-                    }
-                    let [sum, product] = &mut room;
-                    if entry.value == 1 {
-                        total += &*sum;
-                    } else {
-                        product.assign(&*sum * &entry.value);
-                        total += &*product;
-                    }
-                }
-                total
-            })
-            .collect()
-    }
-
-    /// The lines of some constraints, by whole matrices `X^-1 A_i Y`.
-    fn lines_of_products(&self, k: Arithmetic<'_>, positions: Range<usize>) -> Result<Vec<Line>> {
-        let n = self.order;
-        let mut right = Matrix::zeros(n, n * positions.len(), self.bits)?;
-        let mut product = Float::new(self.bits);
-        for (at, position) in positions.clone().enumerate() {
-            for (row, image) in self.images(self.entries(position)) {
-                for col in 0..n {
-                    match &image {
-                        RowImage::Sum(numbers) => right.set_float(row, at * n + col, &numbers[col])?,
-                        RowImage::Multiple { row: other, factor } => {
-                            product.assign(&self.y_numbers[other + col * n]);
-                            if let Some(factor) = factor {
-                                product *= factor;
-                            }
-                            right.set_float(row, at * n + col, &product)?;
-                        }
-                    }
-                }
-            }
-        }
-        let images = gemm_with(k.ctx, self.x_inverse, &right, self.bits, &entrywise())?.result;
-        drop(right);
-        let line = |(at, position): (usize, usize)| {
-            let mut numbers = images.view().block(0..n, at * n..(at + 1) * n)?.to_floats();
-            // Below the diagonal only sums of an entry and its mirror image are met.
-            for col in 0..n {
-                for row in col + 1..n {
-                    let (front, back) = numbers.split_at_mut(row * n);
-                    front[row + col * n] += &back[col];
-                }
-            }
-            let mut product = Float::new(self.bits);
-            let others = position..self.plan.order.len();
-            let line = others.map(|other| {
-                let mut total = Float::new(self.bits);
-                for entry in self.entries(other) {
-                    product.assign(&numbers[entry.row + entry.col * n] * &entry.value);
-                    total += &product;
-                }
-                total
-            });
-            Ok(line.collect())
-        };
-        positions.enumerate().map(line).collect()
+        pieces.collect()
     }
 }
 
-/// The lower triangle of the part of one block, for the constraints that have entries there.
+/// The tasks of a group, which depend on its tables and the precision alone.
+fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
+    let count = tables.order.len();
+    let mut widths = vec![0; count];
+    for cone in &tables.cones {
+        let wide = cone.parts.iter().filter(|part| cone.is_product(part, bits));
+        wide.for_each(|part| widths[part.place] = cone.shape.order().max(widths[part.place]));
+    }
+    let (mut found, mut first) = (Vec::new(), 0);
+    while first < count {
+        // Those with products of whole matrices by themselves.
+        let width = widths[first];
+        let most = PRODUCT_COLUMNS.checked_div(width).map_or(TASK_CONSTRAINTS, |columns| columns.max(1));
+        let same = widths[first..].iter().take(most).take_while(|&&other| (other > 0) == (width > 0)).count();
+        let cost = if width > 0 { u64::MAX } else { (same * (count - first)) as u64 };
+        found.push(Task { places: first..first + same, cost });
+        first += same;
+    }
+    found
+}
+
+/// The lower triangle of the Schur complement of a group, of whose blocks `operands` are.
 ///
 /// # Errors
 /// Those of the library's products.
-pub fn schur(workers: &Workers, k: Arithmetic<'_>, cone: &SparseCone, operand: &SchurOperand<'_>) -> Result<Matrix> {
-    let (Block::Dense(x_inverse), Block::Dense(y), Shape::Dense(order)) = (operand.x_inverse, operand.y, cone.shape)
-    else {
-        return of_diagonal(k, cone, operand);
-    };
-    let dense = Dense {
-        cone,
-        plan: Plan::new(cone),
-        order,
-        bits: k.bits,
-        x_inverse,
-        x_numbers: x_inverse.view().to_floats(),
-        y_numbers: y.view().to_floats(),
-    };
-    let tasks = dense.plan.tasks(order);
-    let lines = workers.map(
+pub fn schur(workers: &Workers, k: Arithmetic<'_>, tables: &Tables, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
+    let factors = operands.iter().map(|operand| match (operand.x_inverse, operand.y) {
+        (Block::Dense(x_inverse), Block::Dense(y)) => Ok(Factors::Dense(x_inverse, y)),
+        (x_inverse, y) => {
+            let (x_inverse, y) = (x_inverse.stored(), y.stored());
+            let weight = |row| Float::with_val(k.bits, &x_inverse.float(row, 0) * &y.float(row, 0));
+            Ok(Factors::Diagonal(column(y.rows(), k.bits, weight)?))
+        }
+    });
+    let factors = factors.collect::<Result<Vec<_>>>()?;
+    let tasks = tasks(tables, k.bits);
+    let columns = workers.map(
         &tasks,
-        |(cost, _)| *cost,
-        |ctx, (_, task)| match task {
-            Task::Products(positions) => dense.lines_of_products(Arithmetic { ctx, ..k }, positions.clone()),
-            Task::Entries(positions) => Ok(positions.clone().map(|at| dense.line_of_entries(at)).collect()),
+        |task| task.cost,
+        |ctx, task| {
+            let k = Arithmetic { ctx, ..k };
+            let mut numbers = Matrix::zeros(tables.positions(), task.places.len(), k.bits)?;
+            for (cone, factors) in tables.cones.iter().zip(&factors) {
+                Piece { k, cone, places: &task.places }.fill(factors, &mut numbers)?;
+            }
+            task.columns(tables, k, &numbers)
         },
     )?;
-    let count = cone.active.len();
-    let mut whole = Matrix::zeros(count, count, k.bits)?;
-    for (position, line) in lines.into_iter().flatten().enumerate() {
-        let one = dense.plan.order[position];
-        for (offset, number) in line.iter().enumerate() {
-            let other = dense.plan.order[position + offset];
-            whole.set_float(one.max(other), one.min(other), number)?;
+    let mut whole = Matrix::zeros(tables.order.len(), tables.order.len(), k.bits)?;
+    for (task, pieces) in tasks.iter().zip(&columns) {
+        for (first, columns) in task.places.clone().step_by(PIECE_CONSTRAINTS).zip(pieces) {
+            for (at, &one) in tables.order[first..first + columns.cols()].iter().enumerate() {
+                for (below, &other) in tables.order[first + at..].iter().enumerate() {
+                    whole.set(one.max(other), one.min(other), columns.get(at + below, at));
+                }
+            }
         }
     }
     Ok(whole)
 }
 
-/// `sum_k a_ik a_jk y_k / x_k`: by a product where most entries are there, else pair by pair.
-fn of_diagonal(k: Arithmetic<'_>, cone: &SparseCone, operand: &SchurOperand<'_>) -> Result<Matrix> {
-    let weights = weights(k, operand.x_inverse.stored(), operand.y.stored())?;
-    let (count, order) = (cone.active.len(), cone.shape.order());
-    let mut by_row = vec![Vec::new(); order];
-    for (at, entries) in cone.entries.iter().enumerate() {
-        entries.iter().for_each(|entry| by_row[entry.row].push((at, &entry.value)));
-    }
-    let pairs = by_row.iter().map(|row| row.len() * row.len()).sum::<usize>();
-    if pairs * TERM_NS > 2 * order * count * count * LIBRARY_TERM_NS {
-        let columns = cone.diagonals(k.bits)?;
-        let scaled = Matrix::from_fn(order, count, k.bits, |row, col| {
-            Float::with_val(k.bits, &columns.float(row, col) * &weights.float(row, 0))
-        })?;
-        return Ok(gemm_with(k.ctx, columns.transposed(), &scaled, k.bits, &entrywise())?.result);
-    }
-    let mut whole = Matrix::zeros(count, count, k.bits)?;
-    let (mut scaled, mut product) = (Float::new(k.bits), Float::new(k.bits));
-    for (row, list) in by_row.iter().enumerate() {
-        let weight = weights.float(row, 0);
-        for (at, &(right, value)) in list.iter().enumerate() {
-            scaled.assign(&weight * value);
-            for &(left, other) in &list[at..] {
-                product.assign(&scaled * other);
-                product += whole.float(left, right);
-                whole.set_float(left, right, &product)?;
+/// The constraints of a task in one block.
+struct Piece<'a> {
+    k: Arithmetic<'a>,
+    cone: &'a ConeTables,
+    places: &'a Range<usize>,
+}
+
+impl Piece<'_> {
+    /// Writes the numbers at the positions of the block, a column for each place.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    fn fill(&self, factors: &Factors<'_>, numbers: &mut Matrix) -> Result<()> {
+        let (k, cone) = (self.k, self.cone);
+        let at = |place: usize| cone.parts.partition_point(|part| part.place < place);
+        let parts = &cone.parts[at(self.places.start)..at(self.places.end)];
+        let (Some(front), Some(back)) = (parts.first(), parts.last()) else { return Ok(()) };
+        let rows = cone.rows.view().row_range(front.first_row..back.first_row + back.rows.len())?;
+        let (x_inverse, y) = match factors {
+            Factors::Dense(x_inverse, y) => (x_inverse, y),
+            Factors::Diagonal(weights) => {
+                let images = spmm(k.ctx, rows, weights, k.bits)?;
+                return self.fill_diagonal(parts, &images, numbers);
+            }
+        };
+        let images = spmm(k.ctx, rows, *y, k.bits)?;
+        let image = |part: &Part| {
+            let first = part.first_row - front.first_row;
+            images.view().block(first..first + part.rows.len(), 0..images.cols())
+        };
+        let mut wide = Vec::new();
+        for part in parts {
+            match cone.is_product(part, k.bits) {
+                true => wide.push((part, image(part)?)),
+                false => self.fill_positions(part, x_inverse, image(part)?, numbers)?,
             }
         }
+        self.fill_products(&wide, x_inverse, numbers)
     }
-    Ok(whole)
+
+    /// `a_ii y_i / x_i`.
+    fn fill_diagonal(&self, parts: &[Part], images: &Matrix, numbers: &mut Matrix) -> Result<()> {
+        let mut places = vec![None; self.cone.shape.order()];
+        self.cone.positions.iter().enumerate().for_each(|(at, &(row, _))| places[row] = Some(at));
+        for part in parts {
+            let first = part.first_row - parts[0].first_row;
+            for (at, &row) in part.rows.iter().enumerate() {
+                if let Some(position) = places[row] {
+                    let col = part.place - self.places.start;
+                    numbers.set(self.cone.first + position, col, images.get(first + at, 0));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The sums for single positions: rows of `X^-1` and of `A_q Y` in one buffer, so that both orders are views of it.
+    fn fill_positions(
+        &self,
+        part: &Part,
+        x_inverse: &Matrix,
+        image: MatrixView<'_>,
+        numbers: &mut Matrix,
+    ) -> Result<()> {
+        let (k, cone, count, order) = (self.k, self.cone, part.rows.len(), x_inverse.rows());
+        let mut buffer = Matrix::zeros(3 * count, order, k.bits)?;
+        for col in 0..order {
+            for (at, &row) in part.rows.iter().enumerate() {
+                buffer.set(at, col, x_inverse.get(row, col));
+                buffer.set(count + at, col, image.get(at, col));
+                buffer.set(2 * count + at, col, x_inverse.get(row, col));
+            }
+        }
+        let (left, right) = (count..3 * count, 0..2 * count);
+        let left = buffer.view().block(left, 0..order)?.transposed();
+        let right = buffer.view().block(right, 0..order)?;
+        let positions = &cone.positions[..cone.met[part.place]];
+        let col = part.place - self.places.start;
+        let place = numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?;
+        sddmm_into(k.ctx, left, right, positions, k.bits, place)?;
+        Ok(())
+    }
+
+    /// The same from `X^-1 (A_q Y)` as a whole, for several constraints.
+    fn fill_products(&self, parts: &[(&Part, MatrixView<'_>)], x_inverse: &Matrix, numbers: &mut Matrix) -> Result<()> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let (k, cone) = (self.k, self.cone);
+        let Shape::Dense(order) = cone.shape else { return Ok(()) };
+        let mut right = Matrix::zeros(order, order * parts.len(), k.bits)?;
+        for (number, (part, image)) in parts.iter().enumerate() {
+            for col in 0..order {
+                for (at, &row) in part.rows.iter().enumerate() {
+                    right.set(row, number * order + col, image.get(at, col));
+                }
+            }
+        }
+        let products = gemm_with(k.ctx, x_inverse, &right, k.bits, &entrywise())?.result;
+        let one = Float::with_val(2, 1);
+        for (number, (part, _)) in parts.iter().enumerate() {
+            let positions = &cone.positions[..cone.met[part.place]];
+            let mut both = [Matrix::zeros(positions.len(), 1, k.bits)?, Matrix::zeros(positions.len(), 1, k.bits)?];
+            for (at, &(row, col)) in positions.iter().enumerate() {
+                both[0].set(at, 0, products.get(row, number * order + col));
+                both[1].set(at, 0, products.get(col, number * order + row));
+            }
+            let sums = axpy(k.ctx, &one, &both[0], &both[1], k.bits)?;
+            let col = part.place - self.places.start;
+            numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?.copy_from(&sums);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Summand;
+    use crate::problem::{Entry, Sparse, SparseCone};
     use sunzi::Context;
 
-    /// A cone of constraints with many, some and single entries.
+    /// A cone of constraints with many, some and single entries, without every third variable.
     fn cone(order: usize, counts: &[usize], shape: Shape) -> SparseCone {
         let bits = 53;
         let mut state = 7u64;
@@ -336,75 +258,127 @@ mod tests {
             }
             list
         });
-        SparseCone { shape, active: (0..counts.len()).collect(), entries: entries.collect(), constant: Vec::new() }
+        let active = (0..counts.len()).map(|at| at + at / 2).collect();
+        SparseCone { shape, active, entries: entries.collect(), constant: Vec::new() }
     }
 
-    fn dense(cone: &SparseCone, at: usize, bits: u32) -> Matrix {
+    /// The matrix of a variable in a block, all of it.
+    fn dense(cone: &SparseCone, variable: usize, bits: u32) -> Matrix {
         let order = cone.shape.order();
         let mut matrix = Matrix::zeros(order, order, bits).unwrap();
-        for entry in &cone.entries[at] {
+        let at = cone.active.iter().position(|&active| active == variable);
+        for entry in at.map_or(&[][..], |at| &cone.entries[at]) {
             matrix.set_float(entry.row, entry.col, &entry.value).unwrap();
             matrix.set_float(entry.col, entry.row, &entry.value).unwrap();
         }
         matrix
     }
 
-    #[test]
-    fn every_way_gives_the_traces() -> Result<()> {
-        let (bits, order) = (160, 9);
-        let cases: [&[usize]; 5] = [&[], &[1], &[40, 1, 1, 1, 1, 5], &[30; 40], &[1; 30]];
-        for shape in [Shape::Dense(order), Shape::Diagonal(order)] {
-            for counts in cases {
-                let cone = cone(order, counts, shape);
-                let mut bits_of = Vec::new();
-                for threads in [1, 2, 3] {
-                    let workers = Workers::new(Context::builder().threads(threads).build()?)?;
-                    let k = Arithmetic { ctx: workers.all(), bits };
-                    let spd = |seed: f64| -> Result<Matrix> {
-                        let half = Matrix::from_fn(order, order, bits, |row, col| {
-                            Float::with_val(bits, seed + (row * 2 + col * 7) as f64).cos()
-                        })?;
-                        Ok(sunzi::syrk(workers.all(), &half, bits)?.into_matrix())
-                    };
-                    let only = |m: Matrix| match shape {
-                        Shape::Dense(_) => Block::Dense(m),
-                        Shape::Diagonal(_) => {
-                            Block::Diagonal(Matrix::from_fn(order, 1, bits, |row, _| m.float(row, row)).unwrap())
-                        }
-                    };
-                    let whole = |block: &Block| match block {
-                        Block::Dense(m) => m.clone(),
-                        Block::Diagonal(d) => Matrix::from_fn(order, order, bits, |row, col| {
-                            if row == col { d.float(row, 0) } else { Float::new(bits) }
-                        })
-                        .unwrap(),
-                    };
-                    let (x, y) = (only(spd(0.3)?), only(spd(1.1)?));
-                    let operand = SchurOperand { x_inverse: &x, x_lower_inverse: None, y: &y, y_lower: None };
-                    let found = schur(&workers, k, &cone, &operand)?;
-                    for right in 0..counts.len() {
-                        let a = dense(&cone, right, bits);
-                        let image = sunzi::gemm(
-                            workers.all(),
-                            &sunzi::gemm(workers.all(), &whole(&x), &a, bits)?,
-                            &whole(&y),
-                            bits,
-                        )?;
-                        for left in right..counts.len() {
-                            let want = k.inner(&dense(&cone, left, bits), &image.transposed().to_matrix()?)?;
-                            let error = (want - found.float(left, right)).abs();
-                            assert!(error < 1e-40, "{shape:?} {counts:?} {left} {right}: {error}");
-                        }
-                    }
-                    bits_of.push(Matrix::from_fn(counts.len(), counts.len(), bits, |row, col| {
-                        found.float(row.max(col), row.min(col))
-                    })?);
-                }
-                assert!(bits_of[0] == bits_of[1] && bits_of[1] == bits_of[2], "{shape:?} {counts:?}");
-            }
+    fn whole(block: &Block) -> Matrix {
+        let matrix = block.stored();
+        let (order, bits) = (matrix.rows(), matrix.precision_bits());
+        let diagonal = |row, col| if row == col { matrix.float(row, 0) } else { Float::new(bits) };
+        match block {
+            Block::Dense(matrix) => matrix.clone(),
+            Block::Diagonal(_) => Matrix::from_fn(order, order, bits, diagonal).unwrap(),
         }
-        let plan = Plan::new(&cone(order, &[30; 40], Shape::Dense(order)));
-        assert!(plan.products > 0, "the test reaches both ways");
+    }
+
+    /// Some positive definite block.
+    fn definite(ctx: &Context, shape: Shape, seed: f64, bits: u32) -> Result<Block> {
+        let order = shape.order();
+        let half = Matrix::from_fn(order, order, bits, |row, col| {
+            Float::with_val(bits, seed + (row * 2 + col * 7) as f64).cos()
+        })?;
+        let matrix = sunzi::syrk(ctx, &half, bits)?.into_matrix();
+        Ok(match shape {
+            Shape::Dense(_) => Block::Dense(matrix),
+            Shape::Diagonal(_) => Block::Diagonal(column(order, bits, |row| matrix.float(row, row))?),
+        })
+    }
+
+    fn summands(blocks: &[Block]) -> Vec<Summand<'_>> {
+        blocks.iter().map(|block| Summand { block, product: None }).collect()
+    }
+
+    #[test]
+    fn schur_complements_sums_and_pairings_are_those_of_whole_matrices() -> Result<()> {
+        let (bits, order) = (160, 20);
+        let cases: [&[usize]; 5] = [&[], &[1], &[300, 1, 1, 1, 1, 5], &[300, 200, 300, 9, 9, 400], &[1; 20]];
+        for counts in cases {
+            let shapes = [Shape::Dense(order), Shape::Diagonal(order), Shape::Dense(3)];
+            let sparse = Sparse::new(35, shapes.map(|shape| cone(shape.order(), counts, shape)).into());
+            let mut found = Vec::new();
+            for threads in [1, 2, 3] {
+                let workers = Workers::new(Context::builder().threads(threads).build()?)?;
+                let k = Arithmetic { ctx: workers.all(), bits };
+                let blocks = |seed| shapes.iter().map(move |shape| definite(k.ctx, *shape, seed, bits));
+                let x = blocks(0.3).collect::<Result<Vec<_>>>()?;
+                let y = blocks(1.1).collect::<Result<Vec<_>>>()?;
+                let operands = x.iter().zip(&y);
+                let operands = operands
+                    .map(|(x, y)| SchurOperand { x_inverse: x, x_lower_inverse: None, y, y_lower: None })
+                    .collect::<Vec<_>>();
+                let s = schur(&workers, k, sparse.tables()?, &operands)?;
+                if threads == 1 {
+                    check(k, &sparse, (&x, &y), &s)?;
+                }
+                let pairings = sparse.pairings(k, &summands(&y))?;
+                found.push((Matrix::from_fn(35, 35, bits, |row, col| s.float(row.max(col), row.min(col)))?, pairings));
+            }
+            assert!(found[0] == found[1] && found[1] == found[2], "{counts:?}");
+        }
+        let tables = Tables::new(4, &[cone(order, &[400, 300, 1], Shape::Dense(order))])?;
+        let cone = &tables.cones[0];
+        let ways = cone.parts.iter().map(|part| cone.is_product(part, bits)).collect::<Vec<_>>();
+        assert_eq!(ways, [true, true, false], "the test reaches both ways");
+        Ok(())
+    }
+
+    /// Sums, pairings and the lower triangle of S beside products with whole matrices.
+    fn check(k: Arithmetic<'_>, sparse: &Sparse, (x, y): (&[Block], &[Block]), s: &Matrix) -> Result<()> {
+        let small = |value: Float, what: &str| assert!(value.clone().abs() < 1e-38, "{what} is off by {value}");
+        let weights = column(sparse.variables, k.bits, |row| Float::with_val(k.bits, row as f64 * 0.37).sin())?;
+        let wide = |row: usize, col: usize| Float::with_val(k.bits, 3.0 + (row * 5 + col * 3) as f64).sin();
+        let products = sparse.cones.iter().map(|cone| {
+            let order = cone.shape.order();
+            Matrix::from_fn(order, order, k.bits, wide)
+        });
+        let products = products.collect::<Result<Vec<_>>>()?;
+        let with = x.iter().zip(y).zip(&products).map(|((x, block), product)| {
+            let product = matches!(block, Block::Dense(_)).then_some((x, product));
+            Summand { block, product }
+        });
+        let pairings = [sparse.pairings(k, &summands(y))?, sparse.pairings(k, &with.collect::<Vec<_>>())?];
+        let variables = sparse.variables;
+        let mut wanted = vec![Float::new(k.bits); variables * variables];
+        let mut paired = [vec![Float::new(k.bits); variables], vec![Float::new(k.bits); variables]];
+        for (number, cone) in sparse.cones.iter().enumerate() {
+            let (x, y, order) = (whole(&x[number]), whole(&y[number]), cone.shape.order());
+            let image = sunzi::gemm(k.ctx, &x, &products[number], k.bits)?;
+            let image =
+                if matches!(cone.shape, Shape::Dense(_)) { image } else { Matrix::zeros(order, order, k.bits)? };
+            let sum = whole(&sparse.weighted_sum(k, number, &weights)?);
+            let mut sum_wanted = Matrix::zeros(order, order, k.bits)?;
+            for &right in &cone.active {
+                let a = dense(cone, right, k.bits);
+                sum_wanted = k.sum(&weights.float(right, 0), &a, &sum_wanted)?;
+                paired[0][right] += k.inner(&a, &y)?;
+                paired[1][right] += k.inner(&a, &y)? + k.inner(&a, &image)?;
+                let product = sunzi::gemm(k.ctx, &sunzi::gemm(k.ctx, &x, &a, k.bits)?, &y, k.bits)?;
+                let product = product.transposed().to_matrix()?;
+                for &left in &cone.active {
+                    wanted[left * variables + right] += k.inner(&dense(cone, left, k.bits), &product)?;
+                }
+            }
+            small(k.difference(&sum, &sum_wanted)?.max_norm(), "the sum");
+        }
+        for (found, want) in pairings.iter().zip(&paired) {
+            (0..variables).for_each(|row| small(found.float(row, 0) - &want[row], "a pairing"));
+        }
+        for (col, row) in (0..variables).flat_map(|col| (col..variables).map(move |row| (col, row))) {
+            small(s.float(row, col) - &wanted[row * variables + col], "S");
+        }
         Ok(())
     }
 }

@@ -77,7 +77,7 @@ fn sparse(program: &SdpaProgram) -> Sparse {
             entries.push(entry);
         }
     }
-    Sparse { variables: program.costs.rows(), cones }
+    Sparse::new(program.costs.rows(), cones)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod products;
 mod refusals;
+mod sparse;
 mod triangles;
 mod updates;
 
