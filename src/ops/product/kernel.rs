@@ -6,7 +6,7 @@ use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
 
 /// Products below so many multiplications have costs of their own, which no model here knows.
-const LARGE_PRODUCT: f64 = 16e6;
+const LARGE_PRODUCT: f64 = 4e6;
 
 /// The kernel of a product on planes: the context's, or another one that is faster for this size and precision.
 ///
@@ -25,12 +25,12 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
 
 /// Whether residues of 16 bits beat those of 52 on a core that issues one multiplication of either kind a cycle.
 ///
-/// They halve the time of planes, and take longer to convert, by the square of the precision for each entry of the
-/// operands and of the result. Fitted to 30 products from 64 to 2048 bits on a Zen 4.
+/// They halve the time of planes, and take longer to convert: of operands in proportion to the precision, as planes do,
+/// of results to its square. Fitted to 30 products from 64 to 2048 bits on a Zen 4.
 fn gains_by_halves(size: &ProductSize, precision_bits: u32) -> bool {
     let multiplications = size.contracted as f64 * size.entries();
     let converted = size.contracted as f64 * size.operand_columns() as f64;
-    let conversions = f64::from(precision_bits) * (0.107 * converted + 0.524 * size.entries());
+    let conversions = 51.0 * converted + 0.268 * f64::from(precision_bits) * size.entries();
     multiplications > LARGE_PRODUCT.max(conversions)
 }
 
@@ -46,14 +46,17 @@ mod tests {
     fn sizes_that_were_measured_go_where_they_were_faster() {
         // More than 3 % apart, of a triangle and of a product.
         for (contracted, cols, precision_bits, gains) in [
-            (200, 100, 64, false),
-            (400, 200, 768, false),
-            (500, 500, 256, true),
-            (500, 500, 2048, false),
+            (100, 50, 64, false),
+            (200, 100, 768, false),
+            (30, 400, 64, false),
+            (400, 200, 64, true),
+            (400, 200, 256, true),
+            (400, 200, 2048, false),
+            (500, 500, 768, true),
             (1000, 300, 256, true),
-            (1000, 300, 2048, false),
+            (1000, 300, 2048, true),
             (2000, 2000, 768, true),
-            (3000, 300, 2048, false),
+            (3000, 300, 2048, true),
             (4000, 1000, 1024, true),
             (5000, 500, 512, true),
         ] {
@@ -61,6 +64,7 @@ mod tests {
             assert_eq!(gains_by_halves(&size, precision_bits), gains, "{contracted} x {cols}, {precision_bits} bits");
         }
         assert!(gains_by_halves(&size(800, 400, 400, false), 512));
+        assert!(gains_by_halves(&size(300, 300, 300, false), 300));
         assert!(!gains_by_halves(&size(0, 400, 400, false), 64));
         assert!(!gains_by_halves(&size(1 << 40, 0, 0, true), 64));
     }
