@@ -56,7 +56,7 @@ fn a_polynomial_program_is_solved_as_it_is() {
     let (y, z) = (sandbox.text("out/y.txt"), sandbox.text("out/z.txt"));
     assert!(y.starts_with("1 1\n3.00000") || y.starts_with("1 1\n2.99999"), "{y}");
     assert!(z.starts_with("2 1\n1\n"), "{z}");
-    sandbox.write("bad.json", &program.replace("-4", "four"));
+    sandbox.write("bad.json", program.replace("-4", "four"));
     refused(&sandbox, "sdp -s bad.json -o none", 3, "polynomial 0, number 1: 'four'");
     refused(&sandbox, "sdp -s pmp.json -o out --precision 400 -i nowhere", 2, "no checkpoint");
 }
