@@ -21,7 +21,9 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::area::{Area, Target};
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes,
+};
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use lanes::Isa;
@@ -156,6 +158,10 @@ impl PlaneEngine for I16Engine {
         } else {
             modular.multiply(operands, &Target::new(*grid, blocks.clone()), work);
         }
+    }
+
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::BalancedHalves
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

@@ -18,6 +18,7 @@ pub(crate) mod forecast;
 mod inner_check;
 mod integers;
 mod multiply;
+mod packing;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod problem;
