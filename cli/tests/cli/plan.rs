@@ -136,7 +136,7 @@ fn a_cluster_is_planned_on_any_machine() {
     let counts = ["nodes", "ranks", "ranks_per_node", "threads_per_rank"].map(|key| number(&report, key));
     assert_eq!(counts, [8, 1024, 128, 1]);
     assert!(number(&report, "planned_bytes") + number(&report, "operand_bytes") <= 200 << 30);
-    // Each node keeps an eighth of the residues, more or less, and sends the rest, in as many bits as their moduli have.
+    // Each node keeps an eighth of the residues, more or less, and sends the rest in the bits of their moduli.
     let spec = EngineSpec { operand_bits: 1024, modulus_bits: 2100, redundant: false };
     let engine = kernels::by_name(report["kernel"].as_str().unwrap()).unwrap().prepare(&spec).unwrap();
     let moduli = &engine.moduli()[..number(&report, "primes") as usize];

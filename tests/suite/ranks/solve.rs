@@ -1,5 +1,6 @@
 //! Solves with a factor in tiles over many ranks: the bits of one process, whatever the grid, tiles and threads.
 
+use crate::common::solves::{Rows, assert_solved, dot, rows_of};
 use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
 use rug::Float;
 use sunzi::advanced::tile::TileMap;
@@ -78,14 +79,14 @@ fn alone(task: Task, l: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix, Error>
     }
 }
 
-/// On ranks: the solution on rank 0, and the right sides that were solved for on one rank.
+/// On ranks: the solution on rank 0.
 fn on_ranks(
     contexts: &[Context],
     task: Task,
     (l, b): (&Matrix, &Matrix),
     bits: u32,
     (of_factor, of_right): (Lie, Lie),
-) -> Result<(Matrix, usize), Error> {
+) -> Result<Matrix, Error> {
     let outcomes = local::run(contexts.len(), |rank| {
         let team = team(rank);
         let l = scatter(rank, l, of_factor.map(l.rows(), l.cols(), Some(Uplo::Lower)));
@@ -97,23 +98,31 @@ fn on_ranks(
         };
         solved.map(|solved| {
             assert_eq!(solved.solution.map(), b.map());
-            (solved.solution.gather(rank, 0).unwrap(), solved.gathered_columns)
+            solved.solution.gather(rank, 0).unwrap()
         })
     });
-    let said = outcomes.iter().map(|outcome| outcome.as_ref().map(|(_, count)| *count).map_err(Error::to_string));
+    let said = outcomes.iter().map(|outcome| outcome.as_ref().map(drop).map_err(Error::to_string));
     let said = said.collect::<Vec<_>>();
     assert!(said.iter().all(|one| *one == said[0]), "ranks disagree: {said:?}");
-    let (first, gathered) = outcomes.into_iter().next().unwrap()?;
-    Ok((first.expect("rank 0 has the solution"), gathered))
+    Ok(outcomes.into_iter().next().unwrap()?.expect("rank 0 has the solution"))
 }
 
-/// Solutions on ranks against one process; the right sides that one rank solved for.
-fn same(contexts: &[Context], task: Task, (l, b): (&Matrix, &Matrix), bits: u32, lies: (Lie, Lie)) -> usize {
+/// Solutions on ranks against one process.
+fn same(contexts: &[Context], task: Task, (l, b): (&Matrix, &Matrix), bits: u32, lies: (Lie, Lie)) {
     let want = alone(task, l, b, bits).unwrap();
-    let (got, gathered) = on_ranks(contexts, task, (l, b), bits, lies).unwrap();
+    let got = on_ranks(contexts, task, (l, b), bits, lies).unwrap();
     let (n, m) = (b.rows(), b.cols());
     assert!(got == want, "{task:?}, {n} x {m}, {bits} bits, {} ranks, {lies:?}", contexts.len());
-    gathered
+}
+
+/// Solutions on ranks entry by entry, where columns may outgrow every try: the promise, though not the bits, of one
+/// process.
+fn as_accurate(contexts: &[Context], (l, b): (&Matrix, &Matrix), bits: u32, lies: (Lie, Lie)) {
+    let got = on_ranks(contexts, Task::SolveEntrywise, (l, b), bits, lies).unwrap();
+    let rows = rows_of(l);
+    let a = rows.iter().map(|row| rows.iter().map(|other| dot(row, other)).collect()).collect::<Rows>();
+    let what = format!("{} x {}, {bits} bits, {} ranks, {lies:?}", b.rows(), b.cols(), contexts.len());
+    assert_solved((&a, b, &got), (l, None), &what);
 }
 
 #[test]
@@ -124,15 +133,10 @@ fn all_sizes_give_the_bits_of_one_process() {
             for task in TASKS {
                 let (ranks, bits) = (1 + rng.below(8), rng.pick(&[64, 150, 500]));
                 let contexts = (0..ranks).map(|_| threads(1)).collect::<Vec<_>>();
-                // Without a spread of the rows no column of the transpose is left to one rank.
                 let l = factor(order, rng.pick(&[bits, 100]), 0, rng.word());
                 let b = matrix(Kind::Unit, order, cols, 120, rng.word());
                 let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
-                let gathered = same(&contexts, task, (&l, &b), bits, lies);
-                let is_vector = task == Task::Solve && (1..4).contains(&cols);
-                let by_tiles = cols >= 8 && order > 16;
-                let want = if is_vector || by_tiles || order == 0 { 0 } else { cols };
-                assert_eq!(gathered, want, "{task:?} {order} x {cols}");
+                same(&contexts, task, (&l, &b), bits, lies);
             }
         }
     }
@@ -230,7 +234,9 @@ fn every_grid_gives_the_bits_of_one_process() {
             let lies = (Lie { tile_size, grid: (rows, cols) }, Lie { tile_size: 16, grid: (1, ranks) });
             same(&contexts, Task::Solve, (&l, &narrow), 200, lies);
             let task = TASKS[(ranks + tile_size / 8) % 3];
-            assert_eq!(same(&contexts, task, (&l, &wide), 200, lies), 0);
+            same(&contexts, task, (&l, &wide), 200, lies);
+            let few = wide.view().block(0..130, 3..3 + 4 + (rows + cols) % 4).unwrap().to_matrix().unwrap();
+            same(&contexts, TASKS[(ranks + tile_size / 8 + 1) % 3], (&l, &few), 200, lies);
         }
     }
 }
@@ -259,7 +265,7 @@ fn solves_entry_by_entry_give_the_bits_of_one_process() {
         let (order, ranks, bits) = (1 + rng.below(120), 1 + rng.below(6), rng.pick(&[64, 333]));
         let l = factor(order, bits, rng.pick(&[0, 10, 20_000]), seed);
         let contexts = (0..ranks).map(|_| threads(1)).collect::<Vec<_>>();
-        for cols in [2, 8 + rng.below(20)] {
+        for cols in [1 + rng.below(3), 4 + rng.below(4), 8 + rng.below(20)] {
             let b = matrix(rng.pick(&[Kind::Graded, Kind::Unit]), order, cols, bits, seed);
             let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
             same(&contexts, Task::SolveEntrywise, (&l, &b), bits, lies);
@@ -273,7 +279,9 @@ fn larger_orders_give_the_bits_of_one_process() {
     let lies = (Lie { tile_size: 48, grid: (2, 3) }, Lie { tile_size: 32, grid: (3, 2) });
     let contexts = (0..6).map(|_| threads(1)).collect::<Vec<_>>();
     for task in TASKS {
-        assert_eq!(same(&contexts, task, (&l, &b), 700, lies), 0);
+        same(&contexts, task, (&l, &b), 700, lies);
+        let few = b.view().block(0..300, 0..6).unwrap().to_matrix().unwrap();
+        same(&contexts, task, (&l, &few), 700, lies);
     }
     for cols in 1..=3 {
         let b = b.view().block(0..300, 0..cols).unwrap().to_matrix().unwrap();
@@ -300,9 +308,9 @@ fn ranks_that_differ_give_the_bits_of_one_process() {
     same(&contexts, Task::Solve, (&l, &narrow), 150, lies);
 }
 
-/// 1 on the diagonal and -8 below it: some columns outgrow every try, and only those are solved for on one rank.
+/// 1 on the diagonal and -8 below it: some columns outgrow every try, and all ranks solve them by parts.
 #[test]
-fn columns_that_outgrow_every_try_are_gathered() {
+fn columns_that_outgrow_every_try_give_the_bits_of_one_process() {
     let order = 90;
     let mut l = Matrix::zeros(order, order, 90).unwrap();
     for i in 0..order {
@@ -319,9 +327,41 @@ fn columns_that_outgrow_every_try_are_gathered() {
     }
     let contexts = (0..3).map(|_| threads(1)).collect::<Vec<_>>();
     let lies = (Lie { tile_size: 16, grid: (1, 3) }, Lie { tile_size: 8, grid: (3, 1) });
-    assert_eq!(same(&contexts, TASKS[1], (&l, &b), 90, lies), 2);
-    same(&contexts, TASKS[0], (&l, &b), 90, lies);
-    same(&contexts, TASKS[2], (&l, &b), 90, lies);
+    // All of them outgrow, on more ranks than there are panels of columns, and in more than one go.
+    let all = Matrix::from_fn(order, 17, 90, |row, col| Float::with_val(90, if row == col % 3 { 3 + col } else { 0 }));
+    let all = all.unwrap();
+    let many = (0..6).map(|rank| threads(1 + rank % 2)).collect::<Vec<_>>();
+    let over_many = (Lie { tile_size: 16, grid: (2, 3) }, lies.1);
+    for task in TASKS {
+        same(&contexts, task, (&l, &b), 90, lies);
+        same(&many, task, (&l, &all), 90, over_many);
+    }
+    as_accurate(&contexts, (&l, &b), 90, lies);
+    as_accurate(&many, (&l, &all), 90, over_many);
+}
+
+/// Few right sides and small orders, entry by entry and by norms, beyond the rows whose bits are chosen together.
+#[test]
+fn few_right_sides_give_the_bits_of_one_process_on_any_number_of_ranks() {
+    for seed in seeds(2) {
+        let mut rng = Rng::new(5100 + seed);
+        for order in [1, 15, 16, 17, 31, 129, 200, 420] {
+            let l = factor(order, 120, rng.pick(&[0, 6]), rng.word());
+            for (cols, task) in [
+                (1 + rng.below(3), Task::SolveEntrywise),
+                (4 + rng.below(4), Task::SolveEntrywise),
+                (4 + rng.below(4), Task::Solve),
+                (1 + rng.below(7), rng.pick(&TASKS[1..])),
+                (8 + rng.below(30), rng.pick(&[Task::Solve, Task::SolveEntrywise])),
+            ] {
+                let ranks = 1 + rng.below(7);
+                let contexts = (0..ranks).map(|rank| threads(1 + rank % 2)).collect::<Vec<_>>();
+                let b = matrix(rng.pick(&[Kind::Graded, Kind::Unit]), order, cols, 130, rng.word());
+                let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+                same(&contexts, task, (&l, &b), 140, lies);
+            }
+        }
+    }
 }
 
 #[test]
