@@ -192,6 +192,13 @@ impl Ranks {
         Ok(b.into_matrix())
     }
 
+    /// `A^-1` with a kept factor, in a matrix like `x`.
+    fn inverse(&self, py: Python<'_>, factor: &RankFactor, x: Described<'_>) -> PyResult<Matrix> {
+        let mut x = Output::of(&x)?;
+        self.run(py, Verb::Inverse { factor: &factor.0, x: x.target() })?;
+        Ok(x.into_matrix())
+    }
+
     /// The logarithm of the determinant of the factored matrix, in a matrix like `like`, of one entry.
     fn log_det(&self, py: Python<'_>, factor: &RankFactor, like: Bound<'_, Matrix>) -> PyResult<Matrix> {
         let mut result = Arc::unwrap_or_clone(whole(&like)?);

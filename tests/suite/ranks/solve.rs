@@ -5,7 +5,9 @@ use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
 use rug::Float;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, log_det, solve, solve_with, trsm, trsm_with};
+use sunzi::distributed::{
+    DistMatrix, RankGrid, Team, TeamOptions, inverse, log_det, solve, solve_with, trsm, trsm_with,
+};
 use sunzi::{Accuracy, Cholesky, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, log_det_of};
 
 fn threads(count: usize) -> Context {
@@ -360,6 +362,32 @@ fn few_right_sides_give_the_bits_of_one_process_on_any_number_of_ranks() {
                 let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
                 same(&contexts, task, (&l, &b), 140, lies);
             }
+        }
+    }
+}
+
+/// The inverse on ranks is the solution for the identity, and close to the inverse of one process.
+#[test]
+fn inverses_have_the_bits_of_a_solve() {
+    for (order, ranks, tile_size) in [(0usize, 2, 8), (1, 3, 8), (6, 2, 8), (16, 4, 16), (17, 3, 8), (130, 4, 24)] {
+        let l = factor(order, 150, 3, order as u64);
+        let identity = Matrix::identity(order, 2).unwrap();
+        let want = alone(Task::Solve, &l, &identity, 150).unwrap();
+        let lie = Lie { tile_size, grid: (ranks / 2, 2) };
+        let outcomes = local::run(ranks, |rank| {
+            let (ctx, team) = (threads(1), team(rank));
+            let l = scatter(rank, &l, lie.map(order, order, Some(Uplo::Lower)));
+            let found = inverse(&ctx, &team, &l, 150, Accuracy::Norm).unwrap().solution;
+            assert_eq!(found.map(), &lie.map(order, order, None));
+            found.gather(rank, 0).unwrap()
+        });
+        let got = outcomes.into_iter().next().unwrap().unwrap();
+        assert!(got == want, "order {order} on {ranks} ranks");
+        let other = Cholesky::from_factor(l).unwrap().inverse(&threads(1), 150).unwrap();
+        for (row, col) in (0..order).flat_map(|row| (0..order).map(move |col| (row, col))) {
+            let (one, other) = (got.float(row, col), other.as_matrix().float(row, col));
+            let scale = got.float(row, row).abs().max(&got.float(col, col).abs());
+            assert!(Float::with_val(150, one - other).abs() <= scale >> 60, "order {order}: entry ({row}, {col})");
         }
     }
 }

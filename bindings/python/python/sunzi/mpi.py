@@ -364,6 +364,11 @@ class Cholesky:
         ready = self._ranks._ready({}, (b, None), (None, None), precision or self.precision)
         return DistMatrix(self._ranks._ranks.factor_solve(self._factor, ready.into), ready.to)
 
+    def inverse(self, to: Distribution, *, precision: int | None = None) -> DistMatrix:
+        """The inverse of `A`, distributed as `to` says: each column is the solution for one of the identity."""
+        ready = self._ranks._ready({}, (None, to), (None, None), precision or self.precision)
+        return DistMatrix(self._ranks._ranks.inverse(self._factor, ready.into), ready.to)
+
     def log_det(self, *, precision: int | None = None) -> Any:
         """The logarithm of the determinant of `A`, as one number, the same on all ranks."""
         like = Matrix.zeros(1, 1, precision=precision or self.precision)

@@ -155,6 +155,7 @@ impl Ranks {
                 }
                 Verb::Solve { uplo, a, b } => sunzi_mpi_solve(self.0, uplo, &part(&a), &target(b)),
                 Verb::FactorSolve { factor, b } => sunzi_mpi_factor_solve(self.0, factor.0, &target(b)),
+                Verb::Inverse { factor, x } => sunzi_mpi_factor_inverse(self.0, factor.0, &target(x)),
                 Verb::LogDet { factor, result } => sunzi_mpi_factor_log_det(self.0, factor.0, &described_mut(result)),
                 Verb::Lower { factor, a } => sunzi_mpi_factor_get(self.0, factor.0, SUNZI_LOWER, &target(a)),
             }

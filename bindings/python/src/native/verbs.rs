@@ -36,6 +36,8 @@ pub enum Verb<'a> {
     Solve { uplo: i32, a: Part<'a>, b: Target<'a> },
     /// The same with a factor that is kept.
     FactorSolve { factor: &'a Factor, b: Target<'a> },
+    /// `X := A^-1` with a factor that is kept.
+    Inverse { factor: &'a Factor, x: Target<'a> },
     /// The logarithm of the determinant, a matrix of one entry.
     LogDet { factor: &'a Factor, result: &'a mut Matrix },
     /// The factor in the lower triangle of `a`.

@@ -97,6 +97,8 @@ def products(ranks: Ranks) -> int:
 
 def factors(ranks: Ranks) -> int:
     solution, unknowns = sunzi.solve(GRAM, B), sunzi.trsm(FACTOR, B)
+    identity = sunzi.Matrix([[int(i == j) for j in range(N)] for i in range(N)], precision=BITS)
+    reciprocal = sunzi.Cholesky(GRAM).solve(identity)
     for at in range(PLACES):
         of = lambda shape, shift: distributions(*shape)[(at + shift) % PLACES]
         gram, b = part(GRAM, of((N, N), 0)), part(B, of((N, M), 4))
@@ -106,13 +108,14 @@ def factors(ranks: Ranks) -> int:
         same(kept.solve(b), sunzi.Cholesky(GRAM).solve(B), "solve with a kept factor")
         same(ranks.solve(gram, b), solution, "solve")
         same(ranks.trsm(part(FACTOR, of((N, N), 6)), b), unknowns, "trsm")
+        same(kept.inverse(of((N, N), 3)), reciprocal, "inverse")
         assert kept.log_det() == sunzi.Cholesky(GRAM).log_det()
     turned = sunzi.gemm(B, [[1 if i == j else 0 for j in range(M)] for i in range(M)])
     across = sunzi.trsm(FACTOR, turned.T, side="right", transpose=True, alpha=2)
     right = part(B.T, distributions(M, N)[4])
     got = ranks.trsm(part(FACTOR, distributions(N, N)[2]), right, side="right", transpose=True, alpha=2)
     same(got, across, "right")
-    return 5 * PLACES + 1
+    return 6 * PLACES + 1
 
 
 def bad_input(ranks: Ranks) -> int:

@@ -3,12 +3,14 @@
 mod blocks;
 mod columns;
 mod factor;
+mod inverse;
 mod plan;
 mod stream;
 mod sums;
 mod trsm;
 mod vector;
 
+pub use inverse::inverse;
 pub use plan::plan_solve;
 pub use trsm::{trsm, trsm_with};
 

@@ -1,6 +1,7 @@
 //! `trsm` over ranks: solves with a triangle in tiles, from either side.
 
 use super::factor::FactorTiles;
+use super::inverse::set_ones;
 use super::{Call, DistSolution};
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
@@ -98,12 +99,7 @@ fn lower_triangle<'t>(
         _ => Cow::Borrowed(t),
     };
     if diag == Diag::Unit {
-        let bits = t.precision_bits();
-        let on_diagonal = lower.to_mut().tiles_mut().iter_mut().filter(|(id, _)| id.row == id.col);
-        let ones =
-            on_diagonal.map(|(_, tile)| (0..tile.rows().min(tile.cols())).try_for_each(|at| tile.set_f64(at, at, 1.0)));
-        agreed(world, ones.collect::<Result<Vec<()>>>())?;
-        debug_assert_eq!(lower.precision_bits(), bits);
+        agreed(world, set_ones(lower.to_mut()))?;
     }
     Ok(lower)
 }
