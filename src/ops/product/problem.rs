@@ -10,6 +10,7 @@ use crate::math::bound;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Combination;
+use crate::ops::product::entrywise::ColumnRange;
 use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
 use serde::Serialize;
@@ -123,6 +124,8 @@ pub(crate) struct Problem<'a> {
     /// Bits of the scaled integers that another operation asks of a product inside it, at least those that the
     /// precision needs; `None` for a product by itself.
     pub inner_bits: Option<u32>,
+    /// What accuracy entry by entry asks of all columns, where it has been chosen already.
+    pub range: Option<ColumnRange>,
 }
 
 /// How large the integers of an exact product are.
@@ -174,6 +177,7 @@ impl<'a> Problem<'a> {
             combination: Combination::new(None, None, None),
             hooks: Hooks::default(),
             inner_bits: None,
+            range: None,
         }
     }
 

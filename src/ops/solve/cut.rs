@@ -42,7 +42,7 @@ pub(crate) struct TriangleCut {
     pub pieces: Pieces,
 }
 
-/// Rows of a product whose bits are chosen together, where accuracy is entry by entry and all columns go by parts.
+/// Rows of a product whose bits are chosen together, where accuracy is entry by entry.
 const ENTRYWISE_PIECE_ROWS: usize = 128;
 
 /// Pieces of a triangle's blocks.
@@ -63,12 +63,11 @@ impl Pieces {
     pub const WHOLE: Pieces = Pieces { rows: usize::MAX, row_bytes: 0, entry_bytes: 0, ranks: 1 };
 
     /// The pieces of a triangle that lies in memory. An entry of a product by norms depends on its own row of the
-    /// triangle. Entry by entry the bits are chosen for the rows of a piece: where all columns go by parts these are
-    /// the rows that a rank has. Columns that outgrew fixed point may be many, and whole blocks cost less.
-    pub const fn in_memory(Method { path, accuracy }: Method) -> Pieces {
-        match (path, accuracy) {
-            (Path::Parts, Accuracy::Entrywise) => Pieces { rows: ENTRYWISE_PIECE_ROWS, ..Pieces::WHOLE },
-            _ => Pieces::WHOLE,
+    /// triangle. Entry by entry the bits of a column are chosen for the rows of a piece, which are those of a rank.
+    pub const fn in_memory(accuracy: Accuracy) -> Pieces {
+        match accuracy {
+            Accuracy::Entrywise => Pieces { rows: ENTRYWISE_PIECE_ROWS, ..Pieces::WHOLE },
+            Accuracy::Norm => Pieces::WHOLE,
         }
     }
 
@@ -112,7 +111,7 @@ impl TriangleCut {
         let Method { path, accuracy } = method;
         let first = || tries(working_bits, first_bits(0, accuracy)).next().map(|bits| working_bits + bits);
         let first_try_bits = if path == Path::Tiles { first() } else { None };
-        TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::in_memory(method) }
+        TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::in_memory(accuracy) }
     }
 
     /// Bits of the scaled integers in all products off the diagonal blocks, the same so that one engine serves all.
@@ -179,7 +178,7 @@ impl TriangleCut {
 
     /// Bits that these products may take beyond [`TriangleCut::product_bits`], entry by entry, where their terms are of
     /// one size.
-    fn most_range_bits(&self) -> u32 {
+    pub fn most_range_bits(&self) -> u32 {
         let size = ProductSize { contracted: self.order, rows: 1, cols: 1, triangle: false };
         match self.accuracy {
             Accuracy::Norm => 0,

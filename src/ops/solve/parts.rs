@@ -1,19 +1,17 @@
 //! A triangle cut recursively: products for all that is off the diagonal blocks, which are solved scalar by scalar.
 //!
-//! By norms the bits depend on the triangle, the precision and the column alone: an entry of a product knows its own
-//! row of the triangle, so they do not show in which pieces the rows come. Entry by entry the bits of a product are
-//! chosen from all of its entries: from pieces of 128 rows where all columns go by parts, from whole blocks and all
-//! columns that are solved together where these outgrew fixed point.
+//! The bits depend on the triangle, the precision and the column alone. By norms an entry of a product knows its own row
+//! of the triangle, so it does not show in which pieces the rows come. Entry by entry the bits of a column of a product
+//! are chosen from its entries in a piece of 128 rows, the same pieces wherever it is computed.
 
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::io::Block;
-use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
-use crate::ops::columns::{ColumnRef, each_column};
+use crate::matrix::{Diag, Matrix, Uplo};
+use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::FixedSum;
-use crate::ops::product::block::{BlockProduct, moved};
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::cut::TriangleCut;
@@ -21,8 +19,8 @@ use crate::ops::solve::scalar::ScalarBlock;
 use crate::ops::solve::schedule::{PartStep, Schedule};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
+use crate::ops::solve::update::Update;
 use crate::ops::solve::visitors::Visitors;
-use std::ops::Range;
 
 /// A triangle that is solved by parts.
 pub(crate) struct Parts<'a> {
@@ -152,47 +150,6 @@ fn solve_scalars(ctx: &Context, block: &ScalarBlock<'_>, w: &mut Matrix) -> Resu
         |sum, mut column| {
             block.run(sum, &mut column)?;
             meter.add("solve", 1)
-        },
-    )
-}
-
-/// `w_rows := w_rows - T_(rows, cols) w_cols`.
-struct Update<'a> {
-    cut: TriangleCut,
-    block: Block,
-    /// Of the triangle.
-    view: MatrixView<'a>,
-}
-
-impl Update<'_> {
-    fn run(&self, ctx: &Context, (w, result): (&mut Matrix, &mut Matrix)) -> Result<()> {
-        let Update { cut, block: Block { rows, cols }, view } = self;
-        let of_w = |rows: &Range<usize>| w.view().block(rows.clone(), 0..w.cols());
-        let product = BlockProduct {
-            left: *view,
-            right: of_w(cols)?,
-            minuend: Some(of_w(rows)?),
-            precision_bits: cut.working_bits,
-            working_bits: cut.product_bits(),
-            accuracy: cut.accuracy,
-        };
-        result.reshape(rows.len(), w.cols(), cut.working_bits)?;
-        // The plan of the product counts its result itself.
-        let memory = ctx.memory().releasing(result.bytes());
-        product.run(&ctx.with_memory(memory), result).map_err(|error| moved(error, rows.start, 0))?;
-        copy_rows(ctx, result, rows.start, w)
-    }
-}
-
-/// Copies all of `source` into the rows of `target` from `first` on.
-fn copy_rows(ctx: &Context, source: &Matrix, first: usize, target: &mut Matrix) -> Result<()> {
-    each_column(
-        ctx,
-        target,
-        || (),
-        |_, mut column| {
-            column.copy_from(first, ColumnRef::of(source, 0..source.rows(), column.index));
-            Ok(())
         },
     )
 }

@@ -38,7 +38,7 @@ impl<'a> TriangleSolver<'a> {
         let Method { path, accuracy } = method;
         let fixed = (path == Path::Tiles).then(|| FixedPoint::new(&triangle, (working_bits, accuracy)));
         let first_try_bits = fixed.as_ref().and_then(|(fixed, _)| fixed.tries().next());
-        let pieces = Pieces::in_memory(method);
+        let pieces = Pieces::in_memory(accuracy);
         let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy, pieces };
         let fixed = fixed.map(|(fixed, lower)| (fixed, Box::new(lower) as Box<dyn TriangleRows>));
         let (uplo, diag) = triangle.kind();

@@ -68,7 +68,7 @@ pub fn solve(
 /// Shapes: `factor` is `n x n`, of which the lower triangle is read, such as [`crate::distributed::cholesky`] gives it;
 /// `b` and the result are `n x m`, in tiles and grids of their own.
 /// Accuracy and bits: as [`crate::Cholesky::solve`] of a factor with that accuracy in one process, for any grid, tile
-/// size and number of threads; but entry by entry, columns that no try holds may differ in their last bits.
+/// size and number of threads.
 ///
 /// One to three right sides: each rank multiplies its own tiles with the unknowns, which all ranks know. For each row
 /// of tiles, in both substitutions, the ranks that own it send the sums to the owner of the diagonal tile, and that one

@@ -28,8 +28,7 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 ///
 /// Shapes: as [`crate::trsm_with`]; `t` holds the triangle that the options name, or is whole; the result is
 /// distributed like `b`, all of it.
-/// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads, with the
-/// exception of [`crate::distributed::solve_with`].
+/// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
 /// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
 /// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`
 /// beside the limit; the right side a copy of `B` and of the result.
