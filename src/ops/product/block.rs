@@ -7,10 +7,9 @@ use crate::math::bound;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
-use crate::ops::product::entrywise::ColumnRange;
 use crate::ops::product::path::plan_request;
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Accuracy, Problem};
+use crate::ops::product::problem::{Accuracy, ColumnRange, Problem};
 use rug::Float;
 
 pub(crate) use crate::ops::product::call::needs;

@@ -21,7 +21,7 @@ use crate::ops::product::combine::Place;
 pub(crate) use crate::ops::product::depths::choice_bytes;
 use crate::ops::product::depths::{Depths, OnePanel};
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
-use crate::ops::product::problem::{Bits, OperandRows};
+use crate::ops::product::problem::{Bits, ColumnRange, OperandRows};
 use crate::ops::product::scale::{Walkers, ordered, unordered};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
@@ -73,15 +73,6 @@ pub(crate) enum Singles {
     All,
     /// Those with a bit set: one column after the other, each from a new word on.
     Some(Vec<u64>),
-}
-
-/// What accuracy entry by entry asks of a column of a product, whatever other columns there are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ColumnRange {
-    /// Bits of the scaled integers beyond those of the norms.
-    pub range_bits: u32,
-    /// Whether some entries take more, and are summed term by term.
-    pub has_singles: bool,
 }
 
 /// Whether a product is so small that sums term by term take less time, whatever its entries are.

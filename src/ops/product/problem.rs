@@ -10,7 +10,6 @@ use crate::math::bound;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
 use crate::ops::product::combine::Combination;
-use crate::ops::product::entrywise::ColumnRange;
 use crate::ops::product::size::ProductSize;
 use crate::plan::{Cut, DeviceCut};
 use serde::Serialize;
@@ -126,6 +125,15 @@ pub(crate) struct Problem<'a> {
     pub inner_bits: Option<u32>,
     /// What accuracy entry by entry asks of all columns, where it has been chosen already.
     pub range: Option<ColumnRange>,
+}
+
+/// What accuracy entry by entry asks of a column of a product, whatever other columns there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ColumnRange {
+    /// Bits of the scaled integers beyond those of the norms.
+    pub range_bits: u32,
+    /// Whether some entries take more, and are summed term by term.
+    pub has_singles: bool,
 }
 
 /// How large the integers of an exact product are.

@@ -1,8 +1,8 @@
 //! A triangle cut recursively: products for all that is off the diagonal blocks, which are solved scalar by scalar.
 //!
-//! The bits depend on the triangle, the precision and the column alone. By norms an entry of a product knows its own row
-//! of the triangle, so it does not show in which pieces the rows come. Entry by entry the bits of a column of a product
-//! are chosen from its entries in a piece of 128 rows, the same pieces wherever it is computed.
+//! The bits depend on the triangle, the precision and the column alone. By norms an entry of a product knows its own
+//! row of the triangle, so it does not show in which pieces the rows come. Entry by entry the bits of a column of a
+//! product are chosen from its entries in a piece of 128 rows, the same pieces wherever it is computed.
 
 use crate::comm::{Transport, agreed};
 use crate::context::Context;

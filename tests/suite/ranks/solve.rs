@@ -330,8 +330,8 @@ fn columns_that_outgrow_every_try_give_the_bits_of_one_process() {
     }
 }
 
-/// A factor whose unknowns grow, so that most right sides outgrow every try, with terms of all sizes, over more rows than
-/// those whose bits are chosen together; a limit, kernels and the columns beside one do not show.
+/// A factor whose unknowns grow, so that most right sides outgrow every try, with terms of all sizes, over more rows
+/// than those whose bits are chosen together; neither ranks nor the columns beside one show.
 #[test]
 fn columns_that_outgrow_every_try_have_their_own_bits_entry_by_entry() {
     for seed in seeds(2) {
