@@ -164,6 +164,10 @@ pub trait PlaneEngine: Send + Sync {
     );
     /// `C := X^T Y` or `C := C + X^T Y` modulo prime number `prime`, on the blocks `product.blocks`.
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]);
+    /// How a word of a product plane holds residues.
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::Words
+    }
     /// `sum := sum + words` modulo prime number `prime`, for words of a product plane.
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {
         let prime = self.moduli()[prime];
@@ -175,6 +179,54 @@ pub trait PlaneEngine: Send + Sync {
     }
     /// The 64 signed integers of one block from their residues modulo all primes.
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]);
+}
+
+/// The residues that a word of a product plane holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResidueLanes {
+    /// One least residue.
+    Words,
+    /// Four least residues of 16 bits.
+    Halves,
+    /// Four balanced residues of 16 bits, in two's complement.
+    BalancedHalves,
+    /// One balanced residue, a double.
+    Doubles,
+}
+
+impl ResidueLanes {
+    /// Residues of a word.
+    pub fn count(self) -> usize {
+        64 / self.bits() as usize
+    }
+
+    /// Bits that each takes in a word.
+    pub fn bits(self) -> u32 {
+        match self {
+            ResidueLanes::Words | ResidueLanes::Doubles => 64,
+            ResidueLanes::Halves | ResidueLanes::BalancedHalves => 16,
+        }
+    }
+
+    /// The least residue modulo `modulus` of what stands in a lane, which lies within the modulus of 0.
+    pub fn least(self, lane: u64, modulus: u64) -> u64 {
+        let of_signed = |value: i64| if value < 0 { value.cast_unsigned().wrapping_add(modulus) } else { value as u64 };
+        match self {
+            ResidueLanes::Words | ResidueLanes::Halves => lane,
+            ResidueLanes::BalancedHalves => of_signed((lane as u16).cast_signed().into()),
+            ResidueLanes::Doubles => of_signed(f64::from_bits(lane) as i64),
+        }
+    }
+
+    /// What stands in a lane for a least residue.
+    pub fn lane(self, least: u64, modulus: u64) -> u64 {
+        let balanced = || if least > modulus / 2 { least as i64 - modulus as i64 } else { least as i64 };
+        match self {
+            ResidueLanes::Words | ResidueLanes::Halves => least,
+            ResidueLanes::BalancedHalves => (balanced() as u16).into(),
+            ResidueLanes::Doubles => (balanced() as f64).to_bits(),
+        }
+    }
 }
 
 /// Up to 8 columns of a matrix, to be scaled by powers of two and rounded to integers.

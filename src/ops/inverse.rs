@@ -16,7 +16,7 @@ use crate::ops::solve::SolvePlan;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
-use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::memory::{Bands, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -256,7 +256,8 @@ impl StripPlan {
         let order = cut.order;
         let columns = order.min(STRIP_COLUMNS);
         let holding = ctx.holding(Matrix::bytes_for(order, order, cut.working_bits));
-        let memory = SolveMemory { ctx: holding.clone(), cuts: vec![cut], piece_row_bytes: 0, by_parts: true };
+        let memory =
+            SolveMemory { ctx: holding.clone(), cuts: vec![cut], piece_row_bytes: 0, left: LeftColumns::Parts };
         let bands = Bands::widest(columns);
         // Without a limit the windows of the strips are kept beside those of the products where they are larger.
         let first_needs = match ctx.memory_bytes() {

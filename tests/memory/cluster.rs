@@ -3,10 +3,14 @@
 //! The ranks are threads here, so that their windows and messages are on the one heap that is counted.
 
 use crate::{alone, matrix, rise};
-use sunzi::Context;
 use sunzi::advanced::kernels;
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{ClusterShape, DistOptions, Team, TeamOptions, even_share, plan_syrk_cluster, syrk};
+use sunzi::distributed::{
+    ClusterShape, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, plan_solve, plan_syrk_cluster,
+    solve_with, syrk,
+};
+use sunzi::{Accuracy, Context, Matrix, Uplo};
 
 /// Bytes of the longest message between nodes.
 const MESSAGE_BYTES: u64 = 8 << 16;
@@ -42,5 +46,67 @@ fn nodes_keep_their_plan() {
                 assert!(peak * 10 >= planned * 8, "{what}: peak {peak} far below planned {planned}");
             }
         }
+    }
+}
+
+/// A factor near the identity, so that no unknown outgrows a try.
+fn factor(order: usize, bits: u32) -> Matrix {
+    let mut l = matrix(order, order, bits, 8);
+    for col in 0..order {
+        for row in 0..order {
+            let value =
+                if row > col { l.float(row, col) >> 6 } else { rug::Float::with_val(bits, u32::from(row == col)) };
+            l.set_float(row, col, &value).unwrap();
+        }
+    }
+    l
+}
+
+/// Solves with few right sides: ranks keep their plan, and none holds the factor.
+#[test]
+fn few_right_sides_keep_their_plan_and_gather_nothing() {
+    let _alone = alone();
+    let (order, bits) = (700, 400);
+    let l = factor(order, bits);
+    for (ranks, columns, accuracy) in [
+        (1, 6, Accuracy::Norm),
+        (2, 5, Accuracy::Norm),
+        (4, 7, Accuracy::Norm),
+        (3, 4, Accuracy::Entrywise),
+        (3, 2, Accuracy::Entrywise),
+    ] {
+        let b = matrix(order, columns, bits, 9);
+        let map = |cols, triangle| {
+            let grid = RankGrid::for_ranks(ranks);
+            TileMap { rows: order, cols, tile_size: 64, grid, triangle }
+        };
+        let held = local::run(ranks, |rank| {
+            let root = rank.rank() == 0;
+            let l = DistMatrix::scatter(rank, 0, root.then_some(&l), map(order, Some(Uplo::Lower)), bits).unwrap();
+            (l, DistMatrix::scatter(rank, 0, root.then_some(&b), map(columns, None), bits).unwrap())
+        });
+        let plans = local::run(ranks, |rank| {
+            let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+            let ctx = Context::builder().threads(1).build().unwrap();
+            plan_solve(&ctx, &team, (order, columns), (bits, bits), accuracy).unwrap()
+        });
+        let (peak, _) = rise(|| {
+            local::run(ranks, |rank| {
+                let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+                let ctx = Context::builder().threads(1).build().unwrap();
+                let (l, b) = &held[rank.rank()];
+                solve_with(&ctx, &team, l, b, bits, accuracy).unwrap().solution
+            })
+        });
+        let (planned, whole) = (plans.iter().sum::<u64>(), Matrix::bytes_for(order, order, bits));
+        println!("{ranks} ranks, {columns} columns, {accuracy:?}: peak {peak}, planned {planned}, factor {whole}");
+        assert!(peak <= planned, "{ranks} ranks, {columns}, {accuracy:?}: peak {peak} above planned {planned}");
+        // Ranks are at their peaks at times of their own.
+        let least = if ranks < 3 { 8 } else { 6 };
+        assert!(ranks == 1 || plans.iter().all(|&bytes| bytes < whole), "a rank has room for the factor: {plans:?}");
+        if accuracy == Accuracy::Entrywise {
+            continue; // the plan has room for any range of exponents
+        }
+        assert!(peak * 10 >= planned * least, "{ranks} ranks, {columns}, {accuracy:?}: peak {peak}, planned {planned}");
     }
 }

@@ -131,7 +131,8 @@ fn factor(rank: MpiRank) {
     team.close().unwrap();
 }
 
-/// Every way of a solve: by vectors, by columns, and on one rank; an error on the way leaves nothing behind.
+/// Every way of a solve: by vectors, by columns, and by parts that the ranks share out; an error on the way leaves
+/// nothing behind.
 fn solves(rank: MpiRank) {
     let team = Team::new(rank.split(0).unwrap(), TeamOptions::from_environment().unwrap()).unwrap();
     let ctx = one_thread();
@@ -148,7 +149,6 @@ fn solves(rank: MpiRank) {
         let solved = solve(&ctx, &team, &factor, &right, 200).unwrap();
         let got = solved.solution.gather(&rank, 0).unwrap();
         assert!(got.is_none_or(|got| got == one.solve(&ctx, &b, 200).unwrap()), "{cols} columns");
-        assert_eq!(solved.gathered_columns, if cols == 5 { 5 } else { 0 });
         for op in [Op::NoTranspose, Op::Transpose] {
             let options = TrsmOptions::new().op(op);
             let solved = trsm_with(&ctx, &team, &factor, &right, 200, &options).unwrap();
@@ -160,8 +160,11 @@ fn solves(rank: MpiRank) {
         let stop = rank.rank() == rank.size() - 1;
         let ctx = Context::builder().threads(1).progress(move |_| !stop).build().unwrap();
         let outcome = solve(&ctx, &team, &factor, &right, 200);
-        // With fewer columns the last rank has none, and is not asked.
-        assert!(![1, 3, 40].contains(&cols) || outcome.is_err_and(|error| error.exit_code() == 130), "{cols} columns");
+        // With eight columns the last rank has none, and is not asked.
+        assert!(
+            ![1, 3, 5, 40].contains(&cols) || outcome.is_err_and(|error| error.exit_code() == 130),
+            "{cols} columns"
+        );
     }
 }
 

@@ -133,6 +133,21 @@ static void products(int one, int other, mpfr_t *a, mpfr_t *b, mpfr_t *c, mpfr_t
     free_array(pb.entries, pb.rows * pb.cols);
 }
 
+// The inverse, from the matrix and from its kept factor: the solution for the identity.
+static void inverses(int one, int other, int uplo, mpfr_t *held, const sunzi_mpi_factor *kept) {
+    mpfr_t *inverse = new_array(N * N, BITS);
+    for (int i = 0; i < N * N; i++) mpfr_set_si(inverse[i], i % (N + 1) == 0, MPFR_RNDN);
+    part pq = take(one, N, N, held), of_matrix = take(other, N, N, inverse), of_factor = take(one, N, N, inverse);
+    sunzi_matrix a = described(N, N, held), x = described(N, N, inverse);
+    CALL(ctx, sunzi_solve(ctx, uplo, &a, &x));
+    CALL(ctx, sunzi_mpi_inverse(ctx, uplo, &pq.dist, &of_matrix.dist));
+    check("the inverse leaves its matrix", pq, N, held, uplo);
+    check("inverse", of_matrix, N, inverse, 0);
+    CALL(ctx, sunzi_mpi_factor_inverse(ctx, kept, &of_factor.dist));
+    check("inverse with a kept factor", of_factor, N, inverse, 0);
+    free_array(inverse, N * N);
+}
+
 // Factors and solves with the definite matrix Q, N x N, and right sides of N x columns.
 static void factors(int one, int other, mpfr_t *q, mpfr_t *b, mpfr_t *scalars, int columns) {
     sunzi_matrix alpha = described(1, 1, scalars);
@@ -196,6 +211,7 @@ static void factors(int one, int other, mpfr_t *q, mpfr_t *b, mpfr_t *scalars, i
         pq = take(other, N, N, held);
         CALL(ctx, sunzi_mpi_factor_get(ctx, kept, uplo, &pq.dist));
         check("the kept factor", pq, N, factor, uplo);
+        if (other == (one + 1) % LAYOUTS) inverses(one, other, uplo, held, kept);
         sunzi_mpi_factor_free(kept);
         free_array(want, N * columns);
         free_array(held, N * N);
@@ -238,6 +254,16 @@ static void refusals(mpfr_t *q) {
     wrong = p.dist;
     wrong.rows = N - 1;
     EXPECT(sunzi_mpi_factor_solve(ctx, kept, &wrong) != SUNZI_OK);
+    EXPECT(sunzi_mpi_factor_inverse(ctx, kept, &wrong) != SUNZI_OK);
+    EXPECT(sunzi_mpi_inverse(ctx, SUNZI_LOWER, &p.dist, &wrong) != SUNZI_OK);
+    if (size > 1) {
+        // Copies on all ranks whose shapes differ: each fits its own description.
+        int rows = rank == 0 ? N : N - 1;
+        sunzi_dist_matrix copies = sunzi_dist_elemental(described(rows, N, q), rows, N, grid_rows, grid_cols,
+                                                        SUNZI_ALONG_NONE, SUNZI_ALONG_NONE, 0, 0);
+        EXPECT(sunzi_mpi_solve(ctx, SUNZI_LOWER, &p.dist, &copies) == SUNZI_INVALID_ARGUMENT);
+        EXPECT(sunzi_mpi_inverse(ctx, SUNZI_LOWER, &p.dist, &copies) == SUNZI_INVALID_ARGUMENT);
+    }
     EXPECT(sunzi_mpi_factor_log_det(ctx, kept, NULL) == SUNZI_OK);
     EXPECT(sunzi_mpi_factor_get(ctx, kept, SUNZI_BOTH, &p.dist) == SUNZI_INVALID_ARGUMENT);
     sunzi_mpi_factor_free(kept);

@@ -1002,6 +1002,15 @@ enum sunzi_status sunzi_mpi_solve(const struct sunzi_context *ctx,
                                   const struct sunzi_dist_matrix *a,
                                   const struct sunzi_dist_matrix *b);
 
+// The inverse of a symmetric positive definite A over the ranks of the context's communicator, the whole of it, into
+// X, which has a distribution of its own and may be A itself. Collective, with bits, memory and errors as
+// `sunzi_mpi_solve` with the identity as right side: each column is a solution, and the result is symmetric up to
+// that accuracy only.
+enum sunzi_status sunzi_mpi_inverse(const struct sunzi_context *ctx,
+                                    int32_t uplo,
+                                    const struct sunzi_dist_matrix *a,
+                                    const struct sunzi_dist_matrix *x);
+
 // `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
 // `sunzi_mpi_cholesky` has left in one triangle. Collective; bits, memory and errors as `sunzi_mpi_trsm`.
 enum sunzi_status sunzi_mpi_cholesky_solve(const struct sunzi_context *ctx,
@@ -1049,6 +1058,11 @@ int64_t sunzi_mpi_factor_precision_bits(const struct sunzi_mpi_factor *factor);
 enum sunzi_status sunzi_mpi_factor_solve(const struct sunzi_context *ctx,
                                          const struct sunzi_mpi_factor *factor,
                                          const struct sunzi_dist_matrix *b);
+
+// `sunzi_mpi_inverse` of the matrix behind a kept factor, into X. Collective.
+enum sunzi_status sunzi_mpi_factor_inverse(const struct sunzi_context *ctx,
+                                           const struct sunzi_mpi_factor *factor,
+                                           const struct sunzi_dist_matrix *x);
 
 // `sunzi_mpi_log_det` of a kept factor. Collective; `result` is null where a rank does not ask.
 enum sunzi_status sunzi_mpi_factor_log_det(const struct sunzi_context *ctx,

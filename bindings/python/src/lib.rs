@@ -20,6 +20,7 @@ mod kind;
 mod ldlt;
 mod matrix;
 mod measures;
+mod mpi;
 mod native;
 mod output;
 mod packages;
@@ -47,6 +48,8 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<matrix::Matrix>()?;
     module.add_class::<factor::Cholesky>()?;
     module.add_class::<ldlt::Ldlt>()?;
+    module.add_class::<mpi::Ranks>()?;
+    module.add_class::<mpi::RankFactor>()?;
     errors::register(module)?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
     module.add_function(wrap_pyfunction!(functions::syrk, module)?)?;

@@ -2,6 +2,7 @@
 
 use super::sandbox::{Sandbox, named_minimum};
 use std::time::{Duration, Instant};
+use sunzi::advanced::kernels::{self, EngineSpec};
 
 /// The whole number at `key` of a report.
 fn number(report: &serde_json::Value, key: &str) -> u64 {
@@ -135,10 +136,13 @@ fn a_cluster_is_planned_on_any_machine() {
     let counts = ["nodes", "ranks", "ranks_per_node", "threads_per_rank"].map(|key| number(&report, key));
     assert_eq!(counts, [8, 1024, 128, 1]);
     assert!(number(&report, "planned_bytes") + number(&report, "operand_bytes") <= 200 << 30);
-    // Each node keeps an eighth of the residues, more or less, and sends the rest.
-    let residue_bytes = if ["i16", "i8"].contains(&report["kernel"].as_str().unwrap()) { 2 } else { 8 };
-    let planes = number(&report, "primes") * (1250 * 1251 / 2 * 64 * residue_bytes);
-    assert!((planes * 8 / 10..planes).contains(&number(&report, "sent_bytes")), "{report}");
+    // Each node keeps an eighth of the residues, more or less, and sends the rest in the bits of their moduli.
+    let spec = EngineSpec { operand_bits: 1024, modulus_bits: 2100, redundant: false };
+    let engine = kernels::by_name(report["kernel"].as_str().unwrap()).unwrap().prepare(&spec).unwrap();
+    let moduli = &engine.moduli()[..number(&report, "primes") as usize];
+    let bits = moduli.iter().map(|modulus| u64::from(64 - (modulus - 1).leading_zeros())).sum::<u64>();
+    let planes = 1250 * 1251 / 2 * 64 / 8 * bits;
+    assert!((planes * 8 / 10..planes).contains(&number(&report, "sent_bytes")), "{planes}: {report}");
     let nodes = report["per_node"].as_array().unwrap();
     assert_eq!(nodes.iter().map(|node| number(node, "count")).sum::<u64>(), 8);
     assert_eq!(nodes.iter().map(|node| number(node, "count") * number(node, "rows")).sum::<u64>(), 100_000);

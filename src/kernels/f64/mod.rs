@@ -23,7 +23,7 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, RowRuns,
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowRuns,
 };
 use crate::math::family::f64_maximum_modulus_bits;
 use crate::plan::{BLOCK, BlockGrid};
@@ -137,6 +137,10 @@ impl<G: Dgemm> PlaneEngine for F64Engine<G> {
 
     fn row_runs(&self, rows: usize, part: Range<usize>) -> RowRuns {
         RowRuns { first: part.start, words: part.len(), count: BLOCK, stride: product::column_stride(rows) }
+    }
+
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::Doubles
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

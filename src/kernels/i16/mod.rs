@@ -23,7 +23,9 @@ use crate::error::{Error, Result};
 use crate::kernels::area::{Area, Target};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::halves::Composites;
-use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
+use crate::kernels::{
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes,
+};
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use lanes::Isa;
@@ -200,6 +202,10 @@ impl PlaneEngine for I16Engine {
         } else {
             modular.multiply(operands, &Target::new(*grid, blocks.clone()), work);
         }
+    }
+
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::BalancedHalves
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

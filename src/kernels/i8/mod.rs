@@ -26,7 +26,7 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, RowRuns,
+    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowRuns,
 };
 use crate::math::family_i8::i8_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -130,6 +130,10 @@ impl PlaneEngine for I8Engine {
         let (modulus, is_triple) = (self.tables.moduli[prime], prime >= self.tables.singles);
         let c = bytemuck::cast_slice_mut(c);
         product::Multiply { modulus, is_triple, product, c, scratch }.run_on(self.isa);
+    }
+
+    fn residue_lanes(&self) -> ResidueLanes {
+        ResidueLanes::Halves
     }
 
     fn add(&self, prime: usize, sum: &mut [u64], words: &[u64]) {

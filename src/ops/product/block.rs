@@ -9,7 +9,7 @@ use crate::ops::product::call;
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::path::plan_request;
 use crate::ops::product::plan::{Plan, PlanRequest};
-use crate::ops::product::problem::{Accuracy, Problem};
+use crate::ops::product::problem::{Accuracy, ColumnRange, Problem};
 use rug::Float;
 
 pub(crate) use crate::ops::product::call::needs;
@@ -38,16 +38,33 @@ impl BlockProduct<'_> {
     /// # Errors
     /// As [`crate::gemm_into`]; the place in [`Error::ExponentRange`] is one of `result`.
     pub fn run(&self, ctx: &Context, result: &mut Matrix) -> Result<()> {
+        self.run_in_range(ctx, None, result)
+    }
+
+    /// [`BlockProduct::run`], entry by entry with a choice that was made for each of the columns.
+    ///
+    /// # Errors
+    /// As [`BlockProduct::run`].
+    pub fn run_in_range(&self, ctx: &Context, range: Option<ColumnRange>, result: &mut Matrix) -> Result<()> {
         let minus = Float::with_val(2, -1);
         let alpha = self.minuend.map(|_| &minus);
         let combination = Combination::new(alpha, None, self.minuend.map(Addend::Whole));
+        let problem = Problem { combination, range, ..self.problem() };
+        call::run(ctx, &problem, Destination::Matrix(result)).map(drop)
+    }
+
+    /// What accuracy entry by entry asks of each column, whatever the others are; at least `least_bits` bits.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`], [`Error::OutOfMemory`].
+    pub fn column_ranges(&self, ctx: &Context, least_bits: u32) -> Result<Vec<ColumnRange>> {
+        call::choose_columns(ctx, &self.problem(), least_bits)
+    }
+
+    /// `A B`.
+    fn problem(&self) -> Problem<'_> {
         let problem = Problem::gemm((self.left, Op::NoTranspose), (self.right, Op::NoTranspose), self.precision_bits);
-        call::run(
-            ctx,
-            &Problem { combination, inner_bits: Some(self.working_bits), accuracy: self.accuracy, ..problem },
-            Destination::Matrix(result),
-        )
-        .map(drop)
+        Problem { inner_bits: Some(self.working_bits), accuracy: self.accuracy, ..problem }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::forecast::{larger_refusal, plan_widened};
 use crate::ops::product::path::{Path, choose_path, is_worth_a_device};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
-use crate::ops::product::problem::{Bits, IntegerBits, Operand, OperandRows, Problem};
+use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, Operand, OperandRows, Problem};
 use crate::ops::product::recover::RecoveryTime;
 use crate::ops::product::report::{Phases, Report};
 use crate::ops::product::run::{ProductRun, RunState};
@@ -45,7 +45,7 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
 
 /// Whether every entry is summed term by term, and no product formed.
 fn is_summed(problem: &Problem<'_>) -> bool {
-    problem.is_entrywise() && entrywise::takes_all(&problem.size(), problem.precision_bits)
+    problem.is_entrywise() && problem.range.is_none() && entrywise::takes_all(&problem.size(), problem.precision_bits)
 }
 
 fn run_direct(
@@ -277,6 +277,43 @@ fn terms<'t>(
     Terms { size: problem.size(), uplo, precision_bits, left, right }
 }
 
+/// The bits that each column of a product asks for by itself, at least `least_bits`.
+///
+/// # Errors
+/// [`Error::MemoryLimit`], [`Error::OutOfMemory`].
+pub(crate) fn choose_columns(ctx: &Context, problem: &Problem<'_>, least_bits: u32) -> Result<Vec<ColumnRange>> {
+    let mut workspace = ctx.workspace();
+    make_room_to_choose(ctx, problem, &mut workspace)?;
+    let Workspace { left_shifts, right_shifts, .. } = &mut *workspace;
+    let mut choose = |workers: usize| {
+        let walkers = scale::Walkers::alone(ctx, workers);
+        operand_exponents(&walkers, problem, &problem.left, left_shifts)?;
+        operand_exponents(&walkers, problem, &problem.right_operand(), right_shifts)?;
+        let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
+        entrywise::choose_columns(&walkers, &terms(problem, &blocks, (left_shifts, right_shifts)), least_bits)
+    };
+    match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
+        Path::Direct | Path::Planes(1) => choose(1),
+        Path::Planes(workers) => ctx.install(|| choose(workers)),
+    }
+}
+
+/// Makes room for choosing the bits of entrywise accuracy.
+///
+/// # Errors
+/// [`Error::MemoryLimit`]: the refusal of a choice, or that of the product after it where that takes more, with the
+/// bits of entries of one size.
+fn make_room_to_choose(ctx: &Context, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<()> {
+    let planned_bytes = choice_bytes(problem);
+    if let Err(refusal) = ctx.admit(planned_bytes) {
+        let even = entrywise::possible_range_bits(&problem.size(), problem.precision_bits, None);
+        let product = plan_widened(ctx, &request(problem, problem.scaled_bits()), even);
+        larger_refusal(Err(refusal), product)?;
+    }
+    workspace.trim(beside_tables(ctx), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
+    Ok(())
+}
+
 /// Fills the workspace with the scale shifts of all columns.
 fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Scaled> {
     let by_norms = |bits| Scaled { bits, entrywise: Entrywise::default() };
@@ -302,18 +339,13 @@ fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspac
     let scaled = match problem.exact_integers {
         true => by_norms(integer_bits(ctx, problem, left, right)?),
         false if problem.is_entrywise() => {
-            let planned_bytes = choice_bytes(problem);
-            // The refusal of a choice, or that of the product after it where that takes more, with the bits of entries
-            // of one size.
-            if let Err(refusal) = ctx.admit(planned_bytes) {
-                let even = entrywise::possible_range_bits(&problem.size(), problem.precision_bits, None);
-                let product = plan_widened(ctx, &request(problem, problem.scaled_bits()), even);
-                larger_refusal(Err(refusal), product)?;
+            if problem.range.is_none_or(|range| range.has_singles) {
+                make_room_to_choose(ctx, problem, workspace)?;
             }
-            workspace.trim(beside_tables(ctx), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
             let Workspace { left_shifts, right_shifts, .. } = workspace;
             let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
-            let entrywise = entrywise::choose(&walkers, &terms(problem, &blocks, (left_shifts, right_shifts)))?;
+            let terms = terms(problem, &blocks, (left_shifts, right_shifts));
+            let entrywise = entrywise::choose(&walkers, &terms, problem.range)?;
             let bits = problem.scaled_bits();
             Scaled { bits: bits.widened(bits.working + entrywise.range_bits), entrywise }
         }

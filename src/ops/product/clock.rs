@@ -51,6 +51,8 @@ pub struct RankSpan {
 pub(crate) struct PhaseClock {
     epoch: Instant,
     totals: [f64; RANK_PHASES.len()],
+    /// Words that were sent to other nodes.
+    sent_words: u64,
     /// End of the last phase.
     last: Duration,
     /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
@@ -66,7 +68,7 @@ impl PhaseClock {
     /// The clock of a process by itself, which began its call at `start`. Its phases begin where the one before ended,
     /// or where [`PhaseClock::skip`] says: to read the time is a noticeable part of the smallest calls.
     pub fn alone(start: Instant) -> PhaseClock {
-        PhaseClock { epoch: start, totals: [0.0; RANK_PHASES.len()], last: Duration::ZERO, spans: None }
+        PhaseClock { epoch: start, totals: [0.0; RANK_PHASES.len()], sent_words: 0, last: Duration::ZERO, spans: None }
     }
 
     /// Leaves the time since the last phase out of all phases.
@@ -94,6 +96,16 @@ impl PhaseClock {
             let (start_ns, end_ns) = (start.as_nanos() as u64, end.as_nanos() as u64);
             spans.push(RankSpan { phase, start_ns, end_ns });
         }
+    }
+
+    /// Notes words that were sent to other nodes.
+    pub fn note_sent(&mut self, words: u64) {
+        self.sent_words += words;
+    }
+
+    /// Words that were sent to other nodes.
+    pub fn sent_words(&self) -> u64 {
+        self.sent_words
     }
 
     /// Seconds since the start.

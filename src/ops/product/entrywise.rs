@@ -11,6 +11,7 @@
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Progress;
 use crate::error::Result;
+use crate::kernels::max_plus::PANEL;
 use crate::math::bound::{COMMON_WORKING_BITS, RANGE_STEP_BITS, ceil_log2, range_bits};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Uplo;
@@ -20,7 +21,7 @@ use crate::ops::product::combine::Place;
 pub(crate) use crate::ops::product::depths::choice_bytes;
 use crate::ops::product::depths::{Depths, OnePanel};
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
-use crate::ops::product::problem::{Bits, OperandRows};
+use crate::ops::product::problem::{Bits, ColumnRange, OperandRows};
 use crate::ops::product::scale::{Walkers, ordered, unordered};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
@@ -33,6 +34,12 @@ const CHOICE_NANOSECONDS: f64 = 300.0;
 
 /// Single entries whose sums are held at a time.
 const TOGETHER: usize = 1024;
+
+/// Bits of columns that are chosen for each by itself come in steps of so many, so that few products serve all.
+const COLUMN_STEP_BITS: u32 = 32;
+
+/// Columns that one whose bits are chosen by itself is taken to share its product with.
+const COLUMNS_BESIDE: usize = 8;
 
 /// A product as far as its operands lie here.
 #[derive(Clone, Copy)]
@@ -81,46 +88,133 @@ fn single_nanoseconds(size: &ProductSize, precision_bits: u32) -> f64 {
     30.0 + size.contracted as f64 * (25.0 + 0.9 * limbs * limbs)
 }
 
-/// Chooses. Collective.
+/// The largest terms of all entries of a product, ready to be shown.
+enum LargestTerms {
+    Panel(Box<OnePanel>),
+    Depths(Depths),
+}
+
+impl LargestTerms {
+    fn new(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<LargestTerms> {
+        let operands = (&terms.left, terms.right.as_ref());
+        match OnePanel::new(walkers, operands, &terms.size) {
+            Some(panel) => Ok(LargestTerms::Panel(Box::new(panel))),
+            None => agreed(walkers.world, Depths::new(walkers, operands.0, operands.1)).map(LargestTerms::Depths),
+        }
+    }
+
+    /// As [`Depths::visit`]. Collective.
+    fn visit(
+        &self,
+        walkers: &Walkers<'_>,
+        Terms { size, uplo, .. }: &Terms<'_>,
+        see: &mut dyn FnMut(Place, Option<u32>),
+    ) -> Result<()> {
+        match self {
+            LargestTerms::Depths(depths) => depths.visit(walkers, (size, *uplo), see),
+            LargestTerms::Panel(panel) => {
+                panel.visit((size, *uplo), see);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Chooses; `range` has been chosen already where it is given. Collective.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`], [`Error::Transport`].
-pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<Entrywise> {
-    let Terms { size, uplo, .. } = *terms;
-    let operands = (&terms.left, terms.right.as_ref());
-    let panel = OnePanel::new(walkers, operands, &size);
-    let depths = match panel {
-        Some(_) => None,
-        None => Some(agreed(walkers.world, Depths::new(walkers, operands.0, operands.1))?),
-    };
-    let visit = |see: &mut dyn FnMut(Place, Option<u32>)| match (&depths, &panel) {
-        (Some(depths), _) => depths.visit(walkers, (&size, uplo), see),
-        (None, panel) => {
-            panel.iter().for_each(|panel| panel.visit((&size, uplo), &mut *see));
-            Ok(())
+pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>, range: Option<ColumnRange>) -> Result<Entrywise> {
+    if let Some(ColumnRange { range_bits, has_singles: false }) = range {
+        return Ok(Entrywise { range_bits, singles: Singles::None });
+    }
+    let found = LargestTerms::new(walkers, terms)?;
+    let chosen = match range {
+        Some(range) => range.range_bits,
+        None => {
+            let needs = needed_steps(walkers, terms, &found)?;
+            let chosen = cheapest(terms, &needs);
+            if needs.iter().skip((chosen / RANGE_STEP_BITS) as usize + 1).all(|&count| count == 0) {
+                return Ok(Entrywise { range_bits: chosen, singles: Singles::None });
+            }
+            chosen
         }
     };
-    let most = most_steps(&size, terms.precision_bits);
-    let steps_of = |depth: u32| ((range_bits(depth) / RANGE_STEP_BITS) as usize).min(most + 1);
-    // Looking at a panel twice takes less time than a long list.
-    let mut largest = if panel.is_some() { 0 } else { most + 1 };
-    if panel.is_some() {
-        visit(&mut |_, depth| largest = depth.map_or(largest, |depth| largest.max(steps_of(depth))))?;
-    }
-    let mut needs = vec![0u64; most.min(largest) + 2];
-    visit(&mut |_, depth| depth.into_iter().for_each(|depth| needs[steps_of(depth)] += 1))?;
-    let chosen = cheapest(terms, &needs);
-    if needs.iter().skip((chosen / RANGE_STEP_BITS) as usize + 1).all(|&count| count == 0) {
-        return Ok(Entrywise { range_bits: chosen, singles: Singles::None });
-    }
     let words = terms.size.rows.div_ceil(64);
     let mut marks = vec![0u64; words * terms.size.cols];
-    visit(&mut |Place { row, col }, depth| {
+    found.visit(walkers, terms, &mut |Place { row, col }, depth| {
         if depth.is_some_and(|depth| range_bits(depth) > chosen) {
             marks[col * words + row / 64] |= 1 << (row % 64);
         }
     })?;
     Ok(Entrywise { range_bits: chosen, singles: Singles::Some(marks) })
+}
+
+/// How many entries need so many steps of bits; in the last place those that need more than all kernels have.
+fn needed_steps(walkers: &Walkers<'_>, terms: &Terms<'_>, found: &LargestTerms) -> Result<Vec<u64>> {
+    let most = most_steps(&terms.size, terms.precision_bits);
+    let is_panel = matches!(found, LargestTerms::Panel(_));
+    // Looking at a panel twice takes less time than a long list.
+    let mut largest = if is_panel { 0 } else { most + 1 };
+    if is_panel {
+        found.visit(walkers, terms, &mut |_, depth| {
+            largest = depth.map_or(largest, |depth| largest.max(steps_of(depth, most)));
+        })?;
+    }
+    let mut needs = vec![0u64; most.min(largest) + 2];
+    found.visit(walkers, terms, &mut |_, depth| {
+        depth.into_iter().for_each(|depth| needs[steps_of(depth, most)] += 1);
+    })?;
+    Ok(needs)
+}
+
+/// Chooses for each column by itself: what it finds for one depends on that column and the left operand alone. No
+/// column gets less than `least_bits`, or than all kernels have.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub(crate) fn choose_columns(walkers: &Walkers<'_>, terms: &Terms<'_>, least_bits: u32) -> Result<Vec<ColumnRange>> {
+    let (size, most) = (terms.size, most_steps(&terms.size, terms.precision_bits));
+    let alone = Terms { size: ProductSize { cols: COLUMNS_BESIDE, ..size }, ..*terms };
+    let choice = ColumnChoice { terms: &alone, most, least_bits: least_bits.min(most as u32 * RANGE_STEP_BITS) };
+    // Panels of columns come one after the other.
+    let mut panel: Vec<Vec<usize>> = vec![Vec::with_capacity(size.rows); PANEL.min(size.cols)];
+    let mut ranges = Vec::with_capacity(size.cols);
+    let found = LargestTerms::new(walkers, terms)?;
+    found.visit(walkers, terms, &mut |Place { col, .. }, depth| {
+        if col / PANEL > ranges.len() / PANEL {
+            ranges.extend(panel.iter_mut().map(|column| choice.take(column)));
+        }
+        panel[col % PANEL].extend(depth.map(|depth| steps_of(depth, most)));
+    })?;
+    let rest = size.cols - ranges.len();
+    ranges.extend(panel.iter_mut().take(rest).map(|column| choice.take(column)));
+    Ok(ranges)
+}
+
+/// The choice for one column.
+struct ColumnChoice<'a> {
+    /// Of a product of so many columns like it.
+    terms: &'a Terms<'a>,
+    most: usize,
+    least_bits: u32,
+}
+
+impl ColumnChoice<'_> {
+    /// Chooses for the steps that the entries of a column need, and forgets them.
+    fn take(&self, column: &mut Vec<usize>) -> ColumnRange {
+        let &ColumnChoice { terms, most, least_bits } = self;
+        let largest = column.iter().copied().max().unwrap_or(0);
+        let mut range_bits = least_bits;
+        if largest as u32 * RANGE_STEP_BITS > least_bits {
+            let mut needs = vec![0; largest.min(most) + 2];
+            column.iter().for_each(|&steps| needs[steps] += COLUMNS_BESIDE as u64);
+            let more = cheapest(terms, &needs).saturating_sub(least_bits).next_multiple_of(COLUMN_STEP_BITS);
+            range_bits = (least_bits + more).min(most as u32 * RANGE_STEP_BITS);
+        }
+        column.clear();
+        ColumnRange { range_bits, has_singles: largest as u32 * RANGE_STEP_BITS > range_bits }
+    }
 }
 
 /// The bits, in steps, that make product and single entries cost least; `needs[s]` entries need `s` steps, those in the
@@ -141,6 +235,11 @@ fn cheapest(terms: &Terms<'_>, needs: &[u64]) -> u32 {
         }
     }
     best.1
+}
+
+/// The steps of bits that an entry of so large a depth needs; one more than `most` where it needs more than these.
+fn steps_of(depth: u32, most: usize) -> usize {
+    (range_bits(depth) / RANGE_STEP_BITS).min(most as u32 + 1) as usize
 }
 
 /// Steps that every kernel has beyond the bits of the norms.

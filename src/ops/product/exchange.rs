@@ -2,21 +2,23 @@
 //!
 //! Node by node: in round `s` every node sends to the node `s` places further and receives from the one `s` places
 //! before. A rank receives from the rank of equal number within the sending node (modulo that node's ranks), so that
-//! every link carries each residue once. Sums modulo primes are exact: no order of nodes can change a bit.
+//! every link carries each residue once, in as many bits as its modulus has (`packing`). Sums modulo primes are exact:
+//! no order of nodes can change a bit.
 
 use crate::comm::window::{Level, Partition, Rest, Run, Shares};
 use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::kernels::PlaneEngine;
 use crate::ops::distribution::team::Ranks;
+use crate::ops::product::packing::Packing;
 use crate::ops::product::segments::Region;
 use crate::ops::product::shares::{OwnedBlocks, ShareStream, block_owners};
 use crate::plan::pieces;
 use crate::tile::TileMap;
 use std::ops::Range;
 
-/// Words of the largest message between two ranks; each rank has room for one that it sends to each partner of a node
-/// and one that it receives.
+/// Words whose residues make the largest message between two ranks; each rank has room for one that it sends to each
+/// partner of a node and one that it receives.
 pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// The exchange of one pair of bands.
@@ -25,13 +27,14 @@ pub(crate) struct Exchange<'a> {
     engine: &'a dyn PlaneEngine,
     owners: Vec<OwnedBlocks>,
     plane_words: usize,
+    packing: Packing,
 }
 
 impl<'a> Exchange<'a> {
     /// The exchange of the planes of `region` of a result that `map` distributes.
     pub fn new(ranks: Ranks<'a>, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
         let owners = block_owners(map, region);
-        Exchange { ranks, engine, owners, plane_words: engine.plane_words(&region.grid) }
+        Exchange { ranks, engine, owners, plane_words: engine.plane_words(&region.grid), packing: Packing::new(engine) }
     }
 
     fn planes(&self) -> usize {
@@ -51,18 +54,21 @@ impl<'a> Exchange<'a> {
         Partition::new(self.ranks.layout.nodes[node].len(), outer, Level::ONCE, runs.collect())
     }
 
-    /// Sends what other nodes' ranks own and adds what comes for this rank. Collective over all nodes.
+    /// Sends what other nodes' ranks own and adds what comes for this rank; the words that were sent. Collective over
+    /// all nodes.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    pub fn run(&self, shares: Shares<'_>) -> Result<()> {
+    pub fn run(&self, shares: Shares<'_>) -> Result<u64> {
         let (own, rest) = shares.with_rest();
         let mut own = own.collect::<Vec<_>>();
         let rank = self.ranks.world.rank();
         let share = |owner| ShareStream::new(&self.owners, owner, (self.planes(), self.engine.block_words()));
         let stream = share(rank);
         let (nodes, node) = (self.ranks.layout.nodes.len(), self.ranks.layout.node_of[rank]);
+        // Packed residues are never longer.
         let mut received = vec![0; MESSAGE_WORDS.min(stream.len())];
+        let mut sent_words = 0;
         for step in 1..nodes {
             let to = &self.ranks.layout.nodes[(node + step) % nodes];
             let from = &self.ranks.layout.nodes[(node + nodes - step) % nodes];
@@ -74,11 +80,12 @@ impl<'a> Exchange<'a> {
             let sender = from[local % from.len()];
             let longest = streams.iter().map(|(_, stream)| stream.len()).max().unwrap_or(0).max(stream.len());
             for range in pieces(longest, MESSAGE_WORDS) {
-                let messages = streams.iter().map(|(to, stream)| (*to, pack(stream, &range, &rest)));
+                let messages = streams.iter().map(|(to, stream)| (*to, self.pack(stream, &range, &rest)));
                 let messages = messages.filter(|(_, words)| !words.is_empty()).collect::<Vec<_>>();
                 let sends = messages.iter().map(|(to, words)| Outgoing { to: *to, words }).collect::<Vec<_>>();
-                let wanted = range.start.min(stream.len())..range.end.min(stream.len());
-                let words = &mut received[..wanted.len()];
+                sent_words += messages.iter().map(|(_, words)| words.len() as u64).sum::<u64>();
+                let wanted = within(&stream, &range);
+                let words = &mut received[..self.packing.message_words(&stream, wanted.clone())];
                 let mut receives = Vec::new();
                 if !words.is_empty() {
                     receives.push(Incoming { from: sender, words });
@@ -87,25 +94,24 @@ impl<'a> Exchange<'a> {
                 self.add(&stream, wanted, &received, &mut own);
             }
         }
-        Ok(())
+        Ok(sent_words)
+    }
+
+    /// The words `range` of a stream, as far as it goes, packed.
+    fn pack(&self, stream: &ShareStream, range: &Range<usize>, rest: &Rest<'_>) -> Vec<u64> {
+        self.packing.pack(stream, within(stream, range), |plane, words| rest.words((plane, 0), words))
     }
 
     /// Adds a message to this rank's blocks.
     fn add(&self, stream: &ShareStream, range: Range<usize>, message: &[u64], own: &mut [&mut [u64]]) {
         let runs = own.len() / self.planes();
-        let mut at = 0;
-        stream.for_each(range, |piece| {
-            let words = &message[at..at + piece.words.len()];
-            self.engine.add(piece.plane, &mut own[piece.plane * runs + piece.run][piece.within], words);
-            at += piece.words.len();
+        self.packing.unpack(message, (stream, range), |plane, run, within, words| {
+            self.engine.add(plane, &mut own[plane * runs + run][within], words);
         });
     }
 }
 
-/// The words `range` of a stream, as far as it goes.
-fn pack(stream: &ShareStream, range: &Range<usize>, rest: &Rest<'_>) -> Vec<u64> {
-    let range = range.start.min(stream.len())..range.end.min(stream.len());
-    let mut words = Vec::with_capacity(range.len());
-    stream.for_each(range, |piece| words.extend_from_slice(rest.words((piece.plane, 0), piece.words)));
-    words
+/// As much of a range as a stream has.
+fn within(stream: &ShareStream, range: &Range<usize>) -> Range<usize> {
+    range.start.min(stream.len())..range.end.min(stream.len())
 }

@@ -19,6 +19,7 @@ mod inner_check;
 mod integers;
 mod kernel;
 mod multiply;
+mod packing;
 pub(crate) mod path;
 pub(crate) mod plan;
 pub(crate) mod problem;

@@ -123,6 +123,17 @@ pub(crate) struct Problem<'a> {
     /// Bits of the scaled integers that another operation asks of a product inside it, at least those that the
     /// precision needs; `None` for a product by itself.
     pub inner_bits: Option<u32>,
+    /// What accuracy entry by entry asks of all columns, where it has been chosen already.
+    pub range: Option<ColumnRange>,
+}
+
+/// What accuracy entry by entry asks of a column of a product, whatever other columns there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ColumnRange {
+    /// Bits of the scaled integers beyond those of the norms.
+    pub range_bits: u32,
+    /// Whether some entries take more, and are summed term by term.
+    pub has_singles: bool,
 }
 
 /// How large the integers of an exact product are.
@@ -174,6 +185,7 @@ impl<'a> Problem<'a> {
             combination: Combination::new(None, None, None),
             hooks: Hooks::default(),
             inner_bits: None,
+            range: None,
         }
     }
 

@@ -63,6 +63,8 @@ pub struct TeamReport {
     pub window: &'static str,
     /// Bytes of the windows of the node that has most of them.
     pub window_bytes: u64,
+    /// Bytes of residues that all ranks sent to other nodes.
+    pub exchanged_bytes: u64,
 }
 
 /// The plan and the timings of one call.

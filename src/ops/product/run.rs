@@ -300,7 +300,8 @@ impl<'a> ProductRun<'a> {
             let exchange = Exchange::new(self.ranks, self.engine, owners, &region);
             let partition = exchange.partition();
             let shares = clock.wait(|| products.write(&self.fence(), Ok(()), &partition))?;
-            outcome = clock.time(RankPhase::Exchange, || exchange.run(shares));
+            let sent = clock.time(RankPhase::Exchange, || exchange.run(shares));
+            outcome = sent.map(|words| clock.note_sent(words));
         }
         let window = clock.wait(|| products.read(&self.fence(), outcome))?;
         let recovery = Recovery {

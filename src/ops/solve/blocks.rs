@@ -1,8 +1,10 @@
-//! Where a substitution has the blocks of its triangle from: a view of all of it, or pieces of a file in order.
+//! Where a substitution has the blocks of its triangle from: a view of all of it, pieces of a file in order, or tiles
+//! of other ranks.
 
 use crate::error::Result;
 use crate::io::Block;
-use crate::matrix::MatrixView;
+use crate::matrix::{Matrix, MatrixView};
+use std::ops::Range;
 
 /// Blocks in the order in which a substitution asks for them.
 pub(crate) type BlockOrder = Box<dyn Iterator<Item = Block> + Send>;
@@ -22,6 +24,21 @@ pub(crate) trait TriangleBlocks {
     /// # Errors
     /// Those of what brings it.
     fn block(&mut self, block: &Block) -> Result<MatrixView<'_>>;
+
+    /// The rows of a product with a block that are computed here, and the only ones of it that
+    /// [`TriangleBlocks::block`] brings: all, or this rank's share.
+    fn own_rows(&self, rows: &Range<usize>) -> Range<usize> {
+        rows.clone()
+    }
+
+    /// A step is done, as far as it is this rank's: rows `rows` of `w`, of which each rank has computed its own. All
+    /// ranks have all of them after it. Collective.
+    ///
+    /// # Errors
+    /// That of the step, on every rank; those of the transport.
+    fn exchange(&mut self, _rows: &Range<usize>, _w: &mut Matrix, done: Result<()>) -> Result<()> {
+        done
+    }
 
     /// The substitution is over.
     fn finish(&mut self) {}

@@ -14,6 +14,7 @@ use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::product::size::ProductSize;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::tiles::{first_bits, tries};
+use crate::plan::BLOCK;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -41,27 +42,76 @@ pub(crate) struct TriangleCut {
     pub pieces: Pieces,
 }
 
+/// Rows of a product whose bits are chosen together, where accuracy is entry by entry.
+const ENTRYWISE_PIECE_ROWS: usize = 128;
+
 /// Pieces of a triangle's blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pieces {
-    /// Most rows.
+    /// Most rows of a product.
     pub rows: usize,
-    /// Bytes that each row takes.
+    /// Bytes that each row takes, where pieces are buffers of whole rows.
     pub row_bytes: u64,
+    /// Bytes that each entry takes, where pieces are as large as the products ask for.
+    pub entry_bytes: u64,
+    /// Ranks that each compute some rows of a piece, whose rows are as many times as many.
+    pub ranks: usize,
 }
 
 impl Pieces {
     /// Whole blocks of a triangle that lies in memory.
-    pub const WHOLE: Pieces = Pieces { rows: usize::MAX, row_bytes: 0 };
+    pub const WHOLE: Pieces = Pieces { rows: usize::MAX, row_bytes: 0, entry_bytes: 0, ranks: 1 };
+
+    /// The pieces of a triangle that lies in memory. An entry of a product by norms depends on its own row of the
+    /// triangle. Entry by entry the bits of a column are chosen for the rows of a piece, which are those of a rank.
+    pub const fn in_memory(accuracy: Accuracy) -> Pieces {
+        match accuracy {
+            Accuracy::Entrywise => Pieces { rows: ENTRYWISE_PIECE_ROWS, ..Pieces::WHOLE },
+            Accuracy::Norm => Pieces::WHOLE,
+        }
+    }
+
+    /// The pieces of a triangle whose entries, of so many bytes each, `ranks` ranks bring to each other: by norms about
+    /// `target_rows`.
+    pub fn over_ranks(accuracy: Accuracy, ranks: usize, (target_rows, entry_bytes): (usize, u64)) -> Pieces {
+        let rows = match accuracy {
+            Accuracy::Norm => target_rows.clamp(SCALAR_ROWS, GROUP_ROWS),
+            Accuracy::Entrywise => ENTRYWISE_PIECE_ROWS,
+        };
+        Pieces { rows: rows / BLOCK * BLOCK, row_bytes: 0, entry_bytes, ranks }
+    }
+
+    /// Rows of all ranks' parts of a piece.
+    pub fn rows_together(&self) -> usize {
+        self.rows.saturating_mul(self.ranks)
+    }
+
+    /// Most rows that a rank computes of so many: as many as the others in whole blocks, or whole products entry by
+    /// entry.
+    pub fn most_own(&self, rows: usize, accuracy: Accuracy) -> usize {
+        let even = match accuracy {
+            Accuracy::Norm => rows.div_ceil(self.ranks).next_multiple_of(BLOCK),
+            Accuracy::Entrywise => self.rows,
+        };
+        even.min(rows).min(self.rows)
+    }
+
+    /// The rows of a piece that `rank` computes.
+    pub fn own(&self, rows: &Range<usize>, accuracy: Accuracy, rank: usize) -> Range<usize> {
+        let each = self.most_own(rows.len(), accuracy);
+        let start = (rows.start + rank * each).min(rows.end);
+        start..(start + each).min(rows.end)
+    }
 }
 
 impl TriangleCut {
     /// The cut of a triangle of which no entry is known: its pivots are taken to lie within `2^-21` of the norms of
     /// their rows, so that the first try is the one of fewest bits.
-    pub fn expected(order: usize, working_bits: u32, Method { path, accuracy }: Method) -> TriangleCut {
+    pub fn expected(order: usize, working_bits: u32, method: Method) -> TriangleCut {
+        let Method { path, accuracy } = method;
         let first = || tries(working_bits, first_bits(0, accuracy)).next().map(|bits| working_bits + bits);
         let first_try_bits = if path == Path::Tiles { first() } else { None };
-        TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::WHOLE }
+        TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::in_memory(accuracy) }
     }
 
     /// Bits of the scaled integers in all products off the diagonal blocks, the same so that one engine serves all.
@@ -88,9 +138,24 @@ impl TriangleCut {
     /// pieces.
     pub fn parts_bytes(&self, columns: usize) -> u64 {
         let prepared = (SCALAR_ROWS * (limbs_for(self.working_bits) + 9) * 8) as u64;
-        let pieces = (self.pieces.rows.min(self.order) as u64).saturating_mul(self.pieces.row_bytes);
+        let rows = (self.pieces.rows.min(self.order) as u64).saturating_mul(self.pieces.row_bytes);
+        let entries = match self.pieces.entry_bytes {
+            0 => 0,
+            each => (self.most_piece_entries() as u64).saturating_mul(each),
+        };
+        let pieces = rows.saturating_add(entries);
         let result = Matrix::bytes_for(self.scratch_rows(), columns, self.working_bits);
         prepared.saturating_add(pieces).saturating_add(result)
+    }
+
+    /// Most entries of a piece, or of a block on the diagonal.
+    pub fn most_piece_entries(&self) -> usize {
+        if self.pieces.entry_bytes == 0 {
+            return self.pieces.rows.min(self.order) * self.order;
+        }
+        let mut most = self.order.min(SCALAR_ROWS).pow(2);
+        self.visit(&(0..self.order), ALL_LEVELS, &mut |shape, _| most = most.max(shape.rows * shape.contracted));
+        most
     }
 
     /// Most bytes while the bits of a product are chosen, for accuracy entry by entry.
@@ -113,7 +178,7 @@ impl TriangleCut {
 
     /// Bits that these products may take beyond [`TriangleCut::product_bits`], entry by entry, where their terms are of
     /// one size.
-    fn most_range_bits(&self) -> u32 {
+    pub fn most_range_bits(&self) -> u32 {
         let size = ProductSize { contracted: self.order, rows: 1, cols: 1, triangle: false };
         match self.accuracy {
             Accuracy::Norm => 0,
@@ -175,8 +240,11 @@ impl TriangleCut {
         for part in parts {
             // From the first row down in a lower triangle, from the last one up in an upper one: the larger of the two.
             let contracted = (part.start - rows.start).max(rows.end - part.end);
-            let rest = part.len() % self.pieces.rows;
-            for rows in [part.len().min(self.pieces.rows), rest].into_iter().filter(|&rows| rows > 0) {
+            let together = self.pieces.rows_together();
+            let most = [part.len().min(together), part.len() % together];
+            let own = most.map(|rows| self.pieces.most_own(rows, self.accuracy));
+            let last = [0, 1].map(|at| most[at].checked_rem(own[at]).unwrap_or(0));
+            for rows in own.into_iter().chain(last).filter(|&rows| rows > 0) {
                 see(BlockShape { rows, cols: 0, contracted }, self.product_bits());
             }
             self.visit(&part, levels - 1, see);

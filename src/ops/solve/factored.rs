@@ -6,7 +6,7 @@ use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::dots;
-use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -88,7 +88,7 @@ impl Factored<'_> {
             ctx: ctx.holding(result_bytes).holding(ScaledRows::bytes(order)).holding(middle_bytes),
             cuts: vec![lower.cut(), upper.cut()],
             piece_row_bytes: 0,
-            by_parts: true,
+            left: LeftColumns::Parts,
         };
         let mut steps = vec![Step::Triangle(lower)];
         steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));

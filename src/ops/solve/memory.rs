@@ -29,8 +29,44 @@ pub(crate) struct SolveMemory {
     pub cuts: Vec<TriangleCut>,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
-    /// Whether columns that no try holds are solved by parts; else they are left alone.
-    pub by_parts: bool,
+    /// What becomes of columns that no try holds, or of all where none is made.
+    pub left: LeftColumns,
+}
+
+/// What becomes of columns that no try holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LeftColumns {
+    /// They are left alone.
+    Stay,
+    /// They are solved by parts.
+    Parts,
+    /// All ranks solve them by parts together, whose they may be: of so many at a time the plan is sure.
+    SharedParts(usize),
+}
+
+impl LeftColumns {
+    /// [`LeftColumns::Parts`], or none.
+    pub fn by_parts(by_parts: bool) -> LeftColumns {
+        if by_parts { LeftColumns::Parts } else { LeftColumns::Stay }
+    }
+
+    /// [`LeftColumns::SharedParts`] of a call with so many right sides.
+    pub fn shared(total: usize) -> LeftColumns {
+        LeftColumns::SharedParts(total.min(LEAST_COLUMNS))
+    }
+
+    /// The columns of a later try for which a plan has room, of a band of so many.
+    fn fewest(self, columns: usize) -> usize {
+        match self {
+            LeftColumns::SharedParts(fewest) => fewest,
+            _ => columns.min(LEAST_COLUMNS),
+        }
+    }
+
+    /// Columns that are solved by parts where no try is made, of a band of so many.
+    fn untried(self, columns: usize) -> usize {
+        if let LeftColumns::SharedParts(fewest) = self { fewest } else { columns }
+    }
 }
 
 /// The bands of a solve.
@@ -113,7 +149,8 @@ impl SolveMemory {
         let fits = |some: &Bands| self.retry_bytes(memory, columns, some.columns).is_ok();
         let widths = std::iter::successors(Some(Bands { columns, ..Bands::widest(columns) }), |bands| bands.narrower());
         let columns = widths.filter(fits).map(|bands| bands.columns).next();
-        Ok(Retry { columns: columns.unwrap_or(LEAST_COLUMNS), limit_bytes })
+        let fewest = self.left.fewest(LEAST_COLUMNS);
+        Ok(Retry { columns: columns.unwrap_or(fewest).max(fewest.min(LEAST_COLUMNS)), limit_bytes })
     }
 
     fn widest_within(&self, widest: Bands, bytes: impl Fn(&Bands) -> Result<u64>) -> Result<(Bands, u64)> {
@@ -136,10 +173,10 @@ impl SolveMemory {
     pub fn bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
         let first = self.first_bytes(memory, columns);
         let tries = self.cuts.iter().any(|cut| cut.first_try_bits.is_some());
-        if !tries || !plans_retry(memory, columns) {
+        if !tries || !self.plans_retry(memory, columns) {
             return first;
         }
-        match (first, self.retry_bytes(memory.within(Some(0)), columns, columns.min(LEAST_COLUMNS))) {
+        match (first, self.retry_bytes(memory.within(Some(0)), columns, self.left.fewest(columns))) {
             (first, Err(Error::MemoryLimit { minimum_bytes, .. })) => larger(first, memory.admit_total(minimum_bytes)),
             (first, retry) => larger(first, retry),
         }
@@ -151,8 +188,11 @@ impl SolveMemory {
             let beside = memory.holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => self.try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, (columns, bits)),
-                None if self.by_parts => self.parts_bytes(beside, cut, columns),
-                None => beside.admit(0),
+                None if self.left == LeftColumns::Stay => beside.admit(0),
+                None => {
+                    let copied = self.copied_bytes(cut, columns);
+                    self.parts_bytes(beside.holding(copied), cut, self.left.untried(columns))
+                }
             }
         });
         each.fold(Ok(0), larger)
@@ -168,10 +208,11 @@ impl SolveMemory {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
             match cut.first_try_bits {
                 Some(bits) => self.try_bytes(beside.within(None), cut, (columns, bits)),
-                None if !self.by_parts => Ok(beside.held_bytes()),
+                None if self.left == LeftColumns::Stay => Ok(beside.held_bytes()),
                 None => {
-                    let ctx = self.ctx.with_memory(beside.holding(cut.parts_bytes(columns)));
-                    cut.product_bytes(&ctx, columns, 1)
+                    let (copied, columns) = (self.copied_bytes(cut, columns), self.left.untried(columns));
+                    let beside = beside.holding(copied).holding(self.own_parts_bytes(cut, columns));
+                    cut.product_bytes(&self.ctx.with_memory(beside), columns, 1)
                 }
             }
         });
@@ -202,9 +243,9 @@ impl SolveMemory {
                 Some(bits) => self.try_bytes(beside.holding(kept_bytes), cut, (some, bits)),
                 None => beside.admit(0),
             };
-            match self.by_parts {
-                true => larger(again, self.parts_bytes(beside, cut, some)),
-                false => again,
+            match self.left {
+                LeftColumns::Stay => again,
+                _ => larger(again, self.parts_bytes(beside, cut, some)),
             }
         });
         each.fold(Ok(0), larger)
@@ -242,8 +283,20 @@ impl SolveMemory {
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {
-        let ctx = self.ctx.with_memory(memory.holding(cut.parts_bytes(columns)));
+        let ctx = self.ctx.with_memory(memory.holding(self.own_parts_bytes(cut, columns)));
         cut.product_bytes(&ctx, columns, ALL_LEVELS)
+    }
+
+    /// Most bytes that a solve of so many columns by parts holds; between ranks they travel besides.
+    fn own_parts_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
+        let messages = if let LeftColumns::SharedParts(_) = self.left { 2 * cut.right_bytes(columns) } else { 0 };
+        cut.parts_bytes(columns).saturating_add(messages)
+    }
+
+    /// Bytes of the copies that are solved by parts where no try is made: of all ranks' columns.
+    fn copied_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
+        let shared = matches!(self.left, LeftColumns::SharedParts(_));
+        if shared { cut.right_bytes(self.left.untried(columns)) } else { 0 }
     }
 
     /// Bytes of a first try, or of a solve by parts, that do not lie in the windows of the context.
@@ -264,7 +317,7 @@ impl SolveMemory {
     /// Bytes of a band that products by parts work beside: on all its columns, or on copies of some of them.
     pub fn held_by_parts(&self, cut: &TriangleCut, columns: usize, copied: Option<usize>) -> u64 {
         let copies = copied.map_or(0, |some| cut.right_bytes(some));
-        let parts = [cut.right_bytes(columns), copies, cut.parts_bytes(copied.unwrap_or(columns))];
+        let parts = [cut.right_bytes(columns), copies, self.own_parts_bytes(cut, copied.unwrap_or(columns))];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
@@ -278,19 +331,21 @@ impl SolveMemory {
         Ok(held.into_iter().fold(0, u64::saturating_add))
     }
 
+    /// Whether a plan looks at later tries: without a limit they count only for few columns, or where they are those of
+    /// all ranks.
+    fn plans_retry(&self, memory: MemoryBudget, columns: usize) -> bool {
+        let shared = matches!(self.left, LeftColumns::SharedParts(_));
+        memory.limit_bytes().is_some() || columns < ROOMY_COLUMNS || shared
+    }
+
     /// Bytes of the tables that the context keeps for products by parts, from planning them on.
     fn kept_bytes(&self, memory: MemoryBudget, columns: usize) -> Result<u64> {
-        if !self.by_parts || !plans_retry(memory, columns) {
+        if self.left == LeftColumns::Stay || !self.plans_retry(memory, columns) {
             return Ok(0);
         }
         let each = self.cuts.iter().map(|cut| cut.table_bytes(&self.ctx));
         each.fold(Ok(0), larger)
     }
-}
-
-/// Whether a plan looks at later tries: without a limit they count only for few columns.
-fn plans_retry(memory: MemoryBudget, columns: usize) -> bool {
-    memory.limit_bytes().is_some() || columns < ROOMY_COLUMNS
 }
 
 #[cfg(test)]
@@ -306,7 +361,7 @@ mod tests {
             let plan = |limit| {
                 let cuts = vec![TriangleCut::expected(300, 200, Method::by_norms(path))];
                 let ctx = context(limit).holding(1000);
-                SolveMemory { ctx, cuts, piece_row_bytes: 0, by_parts: true }.plan(total)
+                SolveMemory { ctx, cuts, piece_row_bytes: 0, left: LeftColumns::Parts }.plan(total)
             };
             let (bands, most) = plan(None).unwrap();
             assert!(bands.columns <= BAND_COLUMNS);

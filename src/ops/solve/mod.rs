@@ -30,6 +30,8 @@ mod sums;
 mod tiles;
 pub(crate) mod triangle;
 pub(crate) mod triangular;
+mod update;
+mod visitors;
 
 use crate::context::Context;
 use crate::error::Result;

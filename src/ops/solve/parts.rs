@@ -1,16 +1,17 @@
 //! A triangle cut recursively: products for all that is off the diagonal blocks, which are solved scalar by scalar.
 //!
-//! Depends on the triangle, the precision and the column alone, so the bits do too: an entry of a product knows its own
-//! row of the triangle, so they do not show in which pieces the rows come.
+//! The bits depend on the triangle, the precision and the column alone. By norms an entry of a product knows its own
+//! row of the triangle, so it does not show in which pieces the rows come. Entry by entry the bits of a column of a
+//! product are chosen from its entries in a piece of 128 rows, the same pieces wherever it is computed.
 
+use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::drive::Meter;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::Block;
-use crate::matrix::{Diag, Matrix, MatrixView, Uplo};
-use crate::ops::columns::{ColumnRef, each_column};
+use crate::matrix::{Diag, Matrix, Uplo};
+use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::FixedSum;
-use crate::ops::product::block::{BlockProduct, moved};
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::cut::TriangleCut;
@@ -18,7 +19,8 @@ use crate::ops::solve::scalar::ScalarBlock;
 use crate::ops::solve::schedule::{PartStep, Schedule};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::triangle::Triangle;
-use std::ops::Range;
+use crate::ops::solve::update::Update;
+use crate::ops::solve::visitors::Visitors;
 
 /// A triangle that is solved by parts.
 pub(crate) struct Parts<'a> {
@@ -45,15 +47,15 @@ impl Parts<'_> {
         }
         if self.cut.first_try_bits.is_none() && left.len() == w.cols() {
             let ctx = band.ctx().holding(band.memory.held_by_parts(&self.cut, band.columns, None));
-            return self.solve_columns(&ctx, first, (w, result)).map_err(|error| band.placed(error));
+            return self.solve_columns(&ctx, (first, &|error| band.placed(error)), (w, result));
         }
         let retry = band.memory.retry(band.columns)?;
         let ctx = band.ctx().with_memory_bytes(Some(retry.limit_bytes));
         for some in left.chunks(retry.columns) {
             gather(w, some, again)?;
             let ctx = ctx.holding(band.memory.held_by_parts(&self.cut, band.columns, Some(some.len())));
-            let solved = self.solve_columns(&ctx, first, (again, result));
-            solved.map_err(|error| band.placed(with_column(error, some)))?;
+            let placed = |error| band.placed(with_column(error, some));
+            self.solve_columns(&ctx, (first, &placed), (again, result))?;
             scatter(again, some, &[], w);
         }
         *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
@@ -61,20 +63,74 @@ impl Parts<'_> {
         Ok(())
     }
 
+    /// [`Parts::run`] over ranks, each of which has columns of its own, in `left` those that are left: each of these
+    /// visits all ranks, which share out the rows of the products with it. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Parts::run`], on every rank.
+    pub fn run_shared(
+        &mut self,
+        band: &Band<'_>,
+        world: &dyn Transport,
+        left: &[usize],
+        spaces: &mut Spaces,
+    ) -> Result<()> {
+        let Spaces { w, result, again } = spaces;
+        let mut counts = vec![0; world.size()];
+        world.all_gather(&[left.len() as u64], &mut counts)?;
+        let total = counts.iter().sum::<u64>() as usize;
+        if total == 0 || self.cut.order == 0 {
+            return Ok(());
+        }
+        let retry = agreed(world, band.memory.retry(band.columns))?;
+        let together = band.agreement.smallest(retry.columns as u64)? as usize;
+        let ctx = band.ctx().with_memory_bytes(Some(retry.limit_bytes));
+        let mut start = 0;
+        while start < total {
+            let some = Visitors::new(&counts, start..total.min(start + together));
+            let own = &left[some.of_rank(world.rank()).own];
+            let numbers = some.spread(world, (own, band.first_column), (w, again))?;
+            let held = band.memory.held_by_parts(&self.cut, band.columns, Some(numbers.len()));
+            // All ranks meet the same error of a column, or one says which it met.
+            let placed = |error| Band { first_column: 0, ..*band }.placed(with_column(error, &numbers));
+            self.solve_columns(&ctx.holding(held), (0, &placed), (again, result))?;
+            some.take_back(world.rank(), own, (again, w));
+            start += together;
+        }
+        *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
+        *result = Matrix::zeros(0, 0, 2)?;
+        Ok(())
+    }
+
     /// All steps on the columns of `w`; `result` takes one product at a time, and the context holds its memory too.
-    fn solve_columns(&mut self, ctx: &Context, first: usize, (w, result): (&mut Matrix, &mut Matrix)) -> Result<()> {
-        result.reshape(self.cut.scratch_rows(), w.cols(), self.cut.working_bits)?;
+    fn solve_columns(
+        &mut self,
+        ctx: &Context,
+        (first, placed): (usize, &dyn Fn(Error) -> Error),
+        (w, result): (&mut Matrix, &mut Matrix),
+    ) -> Result<()> {
         let (cut, is_lower) = (self.cut, self.uplo == Uplo::Lower);
+        let made = result.reshape(cut.scratch_rows(), w.cols(), cut.working_bits);
+        self.blocks.exchange(&(0..0), w, made)?;
         let schedule = move || Schedule::new(cut, is_lower, first);
-        self.blocks.begin(Box::new(schedule().map(|step| step.block())), cut.pieces.rows.min(cut.order) * cut.order)?;
+        self.blocks.begin(Box::new(schedule().map(|step| step.block())), cut.most_piece_entries())?;
         for step in schedule() {
             let (uplo, diag) = (self.uplo, self.diag);
-            let view = self.blocks.block(&step.block())?;
             match step {
-                PartStep::Update(block) => Update { cut, block, view }.run(ctx, (w, result))?,
+                PartStep::Update(Block { rows, cols }) => {
+                    let own = self.blocks.own_rows(&rows);
+                    let view = self.blocks.block(&Block { rows: rows.clone(), cols: cols.clone() })?;
+                    let done = match own.is_empty() {
+                        true => Ok(()),
+                        false => Update { cut, block: Block { rows: own, cols }, view }.run(ctx, (w, result)),
+                    };
+                    self.blocks.exchange(&rows, w, done.map_err(placed))?;
+                }
                 PartStep::Scalar(rows) => {
+                    let view = self.blocks.block(&Block { rows: rows.clone(), cols: rows.clone() })?;
                     let block = ScalarBlock::new(Triangle::of_block(view, uplo, diag), rows, cut.working_bits);
-                    solve_scalars(ctx, &block, w)?;
+                    let done = solve_scalars(ctx, &block, w);
+                    self.blocks.exchange(&(0..0), w, done.map_err(placed))?;
                 }
             }
         }
@@ -94,47 +150,6 @@ fn solve_scalars(ctx: &Context, block: &ScalarBlock<'_>, w: &mut Matrix) -> Resu
         |sum, mut column| {
             block.run(sum, &mut column)?;
             meter.add("solve", 1)
-        },
-    )
-}
-
-/// `w_rows := w_rows - T_(rows, cols) w_cols`.
-struct Update<'a> {
-    cut: TriangleCut,
-    block: Block,
-    /// Of the triangle.
-    view: MatrixView<'a>,
-}
-
-impl Update<'_> {
-    fn run(&self, ctx: &Context, (w, result): (&mut Matrix, &mut Matrix)) -> Result<()> {
-        let Update { cut, block: Block { rows, cols }, view } = self;
-        let of_w = |rows: &Range<usize>| w.view().block(rows.clone(), 0..w.cols());
-        let product = BlockProduct {
-            left: *view,
-            right: of_w(cols)?,
-            minuend: Some(of_w(rows)?),
-            precision_bits: cut.working_bits,
-            working_bits: cut.product_bits(),
-            accuracy: cut.accuracy,
-        };
-        result.reshape(rows.len(), w.cols(), cut.working_bits)?;
-        // The plan of the product counts its result itself.
-        let memory = ctx.memory().releasing(result.bytes());
-        product.run(&ctx.with_memory(memory), result).map_err(|error| moved(error, rows.start, 0))?;
-        copy_rows(ctx, result, rows.start, w)
-    }
-}
-
-/// Copies all of `source` into the rows of `target` from `first` on.
-fn copy_rows(ctx: &Context, source: &Matrix, first: usize, target: &mut Matrix) -> Result<()> {
-    each_column(
-        ctx,
-        target,
-        || (),
-        |_, mut column| {
-            column.copy_from(first, ColumnRef::of(source, 0..source.rows(), column.index));
-            Ok(())
         },
     )
 }

@@ -9,7 +9,7 @@ use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots;
-use crate::ops::solve::memory::{Bands, SolveMemory};
+use crate::ops::solve::memory::{Bands, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
 use crate::ops::solve::sums::{self, SumBits};
@@ -125,7 +125,7 @@ impl SolveShape {
             ctx: holding.holding(scaled_bytes).holding(result_bytes),
             cuts: vec![TriangleCut::expected(order, working_bits, method); substitutions.len()],
             piece_row_bytes: 0,
-            by_parts: true,
+            left: LeftColumns::Parts,
         };
         // Column by column there are no bands.
         let bits = SumBits { working: working_bits, precision: precision_bits };

@@ -56,7 +56,7 @@ impl Schedule {
     /// The next piece of the update under way.
     fn piece(&mut self) -> Option<PartStep> {
         let rest = self.update.as_mut()?;
-        let end = rest.rows.end.min(rest.rows.start.saturating_add(self.cut.pieces.rows));
+        let end = rest.rows.end.min(rest.rows.start.saturating_add(self.cut.pieces.rows_together()));
         let piece = Block { rows: rest.rows.start..end, cols: rest.cols.clone() };
         rest.rows.start = end;
         if rest.rows.is_empty() {
@@ -114,7 +114,7 @@ mod tests {
         for (order, rows) in [(0, 16), (1, 16), (16, 16), (17, 16), (40, usize::MAX), (129, 24), (300, 16), (600, 128)]
         {
             for (is_lower, first) in [(true, 0), (true, order / 2), (false, 0)] {
-                let pieces = Pieces { rows, row_bytes: 0 };
+                let pieces = Pieces { rows, row_bytes: 0, entry_bytes: 0, ranks: 1 };
                 let cut =
                     TriangleCut { order, working_bits: 100, first_try_bits: None, accuracy: Accuracy::Norm, pieces };
                 let (mut known, mut taken) = (vec![false; order], vec![0; order * order]);

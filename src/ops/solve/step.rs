@@ -38,8 +38,8 @@ impl<'a> TriangleSolver<'a> {
         let Method { path, accuracy } = method;
         let fixed = (path == Path::Tiles).then(|| FixedPoint::new(&triangle, (working_bits, accuracy)));
         let first_try_bits = fixed.as_ref().and_then(|(fixed, _)| fixed.tries().next());
-        let cut =
-            TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy, pieces: Pieces::WHOLE };
+        let pieces = Pieces::in_memory(accuracy);
+        let cut = TriangleCut { order: triangle.order(), working_bits, first_try_bits, accuracy, pieces };
         let fixed = fixed.map(|(fixed, lower)| (fixed, Box::new(lower) as Box<dyn TriangleRows>));
         let (uplo, diag) = triangle.kind();
         TriangleSolver { cut, fixed, parts: Some(Parts { blocks: Box::new(triangle.view()), uplo, diag, cut }) }
@@ -52,13 +52,6 @@ impl<'a> TriangleSolver<'a> {
         parts: Option<Parts<'a>>,
     ) -> TriangleSolver<'a> {
         TriangleSolver { cut, fixed, parts }
-    }
-
-    /// A triangle in fixed point alone, whose rows come from elsewhere.
-    pub fn of_rows(fixed: FixedPoint, rows: Box<dyn TriangleRows + 'a>, working_bits: u32) -> TriangleSolver<'a> {
-        let (order, first_try_bits, accuracy) = (fixed.order(), fixed.tries().next(), fixed.accuracy());
-        let cut = TriangleCut { order, working_bits, first_try_bits, accuracy, pieces: Pieces::WHOLE };
-        TriangleSolver { cut, fixed: Some((fixed, rows)), parts: None }
     }
 
     /// What its memory depends on.
@@ -82,9 +75,10 @@ impl<'a> TriangleSolver<'a> {
             Some((fixed, rows)) => fixed.run(band, (&self.cut, &mut **rows), (live, first), spaces)?,
             None => live,
         };
-        match &mut self.parts {
-            Some(parts) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
-            None => Ok(left),
+        match (&mut self.parts, band.agreement.0) {
+            (Some(parts), None) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
+            (Some(parts), Some(world)) => parts.run_shared(band, world, &left, spaces).map(|()| Vec::new()),
+            (None, _) => Ok(left),
         }
     }
 }

@@ -66,8 +66,13 @@ pub(crate) fn solve_columns(
 
 /// Most bytes of a call with a factor whose entries have so many limbs: the solution, and what each worker has.
 pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), bits: SumBits, entry_limbs: usize) -> u64 {
-    let rooms = [bits.working, bits.precision].map(|bits| room_bytes(order, bits, entry_limbs));
-    let each = Matrix::bytes_for(order, 1, bits.working).saturating_add(rooms[0]).saturating_add(rooms[1]);
     let workers = ctx.threads().min(cols).max(1) as u64;
+    let each = worker_bytes(order, bits, entry_limbs);
     Matrix::bytes_for(order, cols, bits.precision).saturating_add(workers.saturating_mul(each))
+}
+
+/// Bytes of the substitutions of one right side at a time: the unknowns between them, and what each takes.
+pub(crate) fn worker_bytes(order: usize, bits: SumBits, entry_limbs: usize) -> u64 {
+    let rooms = [bits.working, bits.precision].map(|bits| room_bytes(order, bits, entry_limbs));
+    Matrix::bytes_for(order, 1, bits.working).saturating_add(rooms[0]).saturating_add(rooms[1])
 }

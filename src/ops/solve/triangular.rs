@@ -6,7 +6,7 @@ use crate::matrix::{Destination, Diag, Matrix, MatrixView, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
-use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 use crate::ops::solve::path::Method;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -57,7 +57,7 @@ impl TriangularSystem<'_> {
             ctx: ctx.holding(result_bytes),
             cuts: vec![solver.cut()],
             piece_row_bytes: 0,
-            by_parts: true,
+            left: LeftColumns::Parts,
         };
         let steps = vec![Step::Triangle(solver)];
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };

@@ -169,7 +169,11 @@ pub fn trsv_into<'a, 'b, 'r>(
 
 /// A triangular operand of a vector, its `op` done.
 pub(crate) struct VectorTriangle<'a> {
+    /// All of it, or the rows of a piece, as far as the triangle goes in them.
     view: MatrixView<'a>,
+    /// Row and column of the first entry of the view.
+    first: (usize, usize),
+    order: usize,
     lower: bool,
     diag: Diag,
 }
@@ -211,11 +215,12 @@ impl<'a> VectorTriangle<'a> {
         }
         let transposed = options.op == Op::Transpose;
         let view = if transposed { t.transposed() } else { t };
-        Ok(VectorTriangle { view, lower: (options.uplo == Uplo::Lower) != transposed, diag: options.diag })
+        let lower = (options.uplo == Uplo::Lower) != transposed;
+        Ok(VectorTriangle { view, first: (0, 0), order: rows, lower, diag: options.diag })
     }
 
     fn order(&self) -> usize {
-        self.view.rows()
+        self.order
     }
 
     /// The columns of a row beside the diagonal.
@@ -225,13 +230,24 @@ impl<'a> VectorTriangle<'a> {
 
     /// Some entries of a row, as a column.
     fn entries(&self, row: usize, cols: Range<usize>) -> Result<MatrixView<'a>> {
-        Ok(self.view.block(row..row + 1, cols)?.transposed())
+        let (row, first_col) = (row - self.first.0, self.first.1);
+        Ok(self.view.block(row..row + 1, cols.start - first_col..cols.end - first_col)?.transposed())
+    }
+
+    fn pivot(&self, row: usize) -> FloatRef<'a> {
+        self.view.get(row - self.first.0, row - self.first.1)
     }
 
     /// A lower triangle, or the upper one that is its transpose, with its diagonal.
     pub fn of_factor(lower: MatrixView<'a>, transposed: bool) -> Self {
         let view = if transposed { lower.transposed() } else { lower };
-        VectorTriangle { view, lower: !transposed, diag: Diag::NonUnit }
+        VectorTriangle { view, first: (0, 0), order: lower.rows(), lower: !transposed, diag: Diag::NonUnit }
+    }
+
+    /// Some rows of a triangle of `order` rows, as far as it goes in them: their first entry is that of row and column
+    /// `first`.
+    pub fn of_piece(view: MatrixView<'a>, first: (usize, usize), (order, lower): (usize, bool)) -> Self {
+        VectorTriangle { view, first, order, lower, diag: Diag::NonUnit }
     }
 
     /// Refuses a diagonal with a zero.
@@ -239,7 +255,7 @@ impl<'a> VectorTriangle<'a> {
     /// # Errors
     /// [`Error::Singular`] with the first one.
     pub fn check_diagonal(&self) -> Result<()> {
-        let is_zero = |&i: &usize| self.diag == Diag::NonUnit && self.view.head(i, i).is_zero();
+        let is_zero = |&i: &usize| self.diag == Diag::NonUnit && self.pivot(i).head.is_zero();
         (0..self.order()).find(is_zero).map_or(Ok(()), |index| Err(Error::Singular { index }))
     }
 
@@ -257,6 +273,20 @@ impl<'a> VectorTriangle<'a> {
         &self,
         right: &RightSide<'_>,
         room: &mut SubstitutionRoom,
+        store: impl FnMut(usize, FloatRef<'_>),
+    ) -> Result<()> {
+        self.substitute_rows(0..self.order(), right, room, store)
+    }
+
+    /// The part of [`VectorTriangle::substitute`] that finds the unknowns `rows`, after those before them in its order.
+    ///
+    /// # Errors
+    /// As [`VectorTriangle::substitute`].
+    pub fn substitute_rows(
+        &self,
+        rows: Range<usize>,
+        right: &RightSide<'_>,
+        room: &mut SubstitutionRoom,
         mut store: impl FnMut(usize, FloatRef<'_>),
     ) -> Result<()> {
         let order = self.order();
@@ -264,8 +294,8 @@ impl<'a> VectorTriangle<'a> {
         if let Some(alpha) = right.alpha {
             factors.set(order, alpha);
         }
-        for step in 0..order {
-            let row = if self.lower { step } else { order - 1 - step };
+        for step in 0..rows.len() {
+            let row = if self.lower { rows.start + step } else { rows.end - 1 - step };
             let others = self.others(row);
             let others = Run { left: self.entries(row, others.clone())?, right: others };
             match right.alpha {
@@ -277,7 +307,7 @@ impl<'a> VectorTriangle<'a> {
             }
             let head = match self.diag {
                 Diag::Unit => sum.sum.round(limbs),
-                Diag::NonUnit => sum.sum.round_quotient(self.view.get(row, row), quotient, limbs),
+                Diag::NonUnit => sum.sum.round_quotient(self.pivot(row), quotient, limbs),
             };
             check_exponent(head.exponent(), row, 0)?;
             store(row, FloatRef { head, limbs });

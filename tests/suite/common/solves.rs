@@ -104,3 +104,40 @@ pub fn assert_trsm_bound(t: &Matrix, b: &Matrix, x: &Matrix, options: &TrsmOptio
     }
     worst
 }
+
+/// Without its sign.
+pub fn magnitude(value: &Exact) -> Exact {
+    Exact { integer: value.integer.clone().abs(), exponent: value.exponent }
+}
+
+/// Without their signs.
+pub fn magnitudes(rows: &[Exact]) -> Vec<Exact> {
+    rows.iter().map(magnitude).collect()
+}
+
+/// Asserts `|b - A x|_i <= 2^(4 - bits) (|L| |D| |L^T| |x| + |b|)_i`; returns the largest quotient.
+pub fn assert_solved(
+    (a, b, x): (&Rows, &Matrix, &Matrix),
+    (lower, pivots): (&Matrix, Option<&Matrix>),
+    what: &str,
+) -> f64 {
+    let lower = rows_of(lower);
+    let upper = transposed(&lower);
+    let unit = power(4 - x.precision_bits() as i32);
+    let of = |rows: &[Vec<Exact>], x: &[Exact]| rows.iter().map(|row| dot(&magnitudes(row), x)).collect::<Vec<_>>();
+    let mut worst = 0.0f64;
+    for (col, (right, solution)) in transposed(&rows_of(b)).iter().zip(transposed(&rows_of(x))).enumerate() {
+        let mut middle = of(&upper, &magnitudes(&solution));
+        for (k, value) in middle.iter_mut().enumerate() {
+            if let Some(pivots) = pivots {
+                *value = value.times(&magnitude(&Exact::entry(&pivots.view(), k, 0)));
+            }
+        }
+        for (row, sum) in of(&lower, &middle).into_iter().enumerate() {
+            let residual = right[row].clone().plus(dot(&a[row], &solution).negated());
+            let bound = size(&sum.plus(magnitude(&right[row]))) * &unit;
+            worst = worst.max(assert_within(&residual, &bound, (row, col), what));
+        }
+    }
+    worst
+}

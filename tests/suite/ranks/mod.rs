@@ -4,6 +4,7 @@ mod cholesky;
 mod devices;
 mod distributions;
 mod double;
+mod exchange;
 mod mailbox;
 mod matrix;
 mod plan;

@@ -102,6 +102,14 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
     }
 }
 
+/// Bits of one residue modulo each of the first moduli of a kernel together.
+fn residue_bits(kernel: &str, primes: usize) -> u64 {
+    let spec = EngineSpec { operand_bits: 256, modulus_bits: 520, redundant: false };
+    let engine = kernels::by_name(kernel).unwrap().prepare(&spec).unwrap();
+    assert!(engine.moduli().len() >= primes);
+    engine.moduli()[..primes].iter().map(|modulus| u64::from(64 - (modulus - 1).leading_zeros())).sum()
+}
+
 #[test]
 fn what_nodes_send_is_what_they_do_not_own() {
     let plan = |nodes| {
@@ -109,11 +117,7 @@ fn what_nodes_send_is_what_they_do_not_own() {
         plan_syrk_cluster(&context(None), cluster, 5000, 1024, 256).unwrap()
     };
     assert_eq!(team(&plan(1)).sent_bytes, 0);
-    let block_words = |plan: &Plan| {
-        let spec = EngineSpec { operand_bits: 256, modulus_bits: 520, redundant: false };
-        kernels::by_name(plan.kernel).unwrap().prepare(&spec).unwrap().block_words()
-    };
-    let planes = |plan: &Plan| (plan.primes * (128 * 129 / 2) * block_words(plan) * 8) as u64;
+    let planes = |plan: &Plan| (128 * 129 / 2) * 8 * residue_bits(plan.kernel, plan.primes);
     for nodes in [2, 4, 9] {
         let plan = plan(nodes);
         let share = planes(&plan) - team(&plan).sent_bytes;

@@ -1,10 +1,13 @@
 //! Solves with a factor in tiles over many ranks: the bits of one process, whatever the grid, tiles and threads.
 
+use crate::common::solves::{Rows, assert_solved, dot, rows_of};
 use crate::common::{Kind, Rng, kernel_names, matrix, seeds};
 use rug::Float;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, log_det, solve, solve_with, trsm, trsm_with};
+use sunzi::distributed::{
+    DistMatrix, RankGrid, Team, TeamOptions, inverse, log_det, solve, solve_with, trsm, trsm_with,
+};
 use sunzi::{Accuracy, Cholesky, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, log_det_of};
 
 fn threads(count: usize) -> Context {
@@ -78,14 +81,14 @@ fn alone(task: Task, l: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix, Error>
     }
 }
 
-/// On ranks: the solution on rank 0, and the right sides that were solved for on one rank.
+/// On ranks: the solution on rank 0.
 fn on_ranks(
     contexts: &[Context],
     task: Task,
     (l, b): (&Matrix, &Matrix),
     bits: u32,
     (of_factor, of_right): (Lie, Lie),
-) -> Result<(Matrix, usize), Error> {
+) -> Result<Matrix, Error> {
     let outcomes = local::run(contexts.len(), |rank| {
         let team = team(rank);
         let l = scatter(rank, l, of_factor.map(l.rows(), l.cols(), Some(Uplo::Lower)));
@@ -97,23 +100,21 @@ fn on_ranks(
         };
         solved.map(|solved| {
             assert_eq!(solved.solution.map(), b.map());
-            (solved.solution.gather(rank, 0).unwrap(), solved.gathered_columns)
+            solved.solution.gather(rank, 0).unwrap()
         })
     });
-    let said = outcomes.iter().map(|outcome| outcome.as_ref().map(|(_, count)| *count).map_err(Error::to_string));
+    let said = outcomes.iter().map(|outcome| outcome.as_ref().map(drop).map_err(Error::to_string));
     let said = said.collect::<Vec<_>>();
     assert!(said.iter().all(|one| *one == said[0]), "ranks disagree: {said:?}");
-    let (first, gathered) = outcomes.into_iter().next().unwrap()?;
-    Ok((first.expect("rank 0 has the solution"), gathered))
+    Ok(outcomes.into_iter().next().unwrap()?.expect("rank 0 has the solution"))
 }
 
-/// Solutions on ranks against one process; the right sides that one rank solved for.
-fn same(contexts: &[Context], task: Task, (l, b): (&Matrix, &Matrix), bits: u32, lies: (Lie, Lie)) -> usize {
+/// Solutions on ranks against one process.
+fn same(contexts: &[Context], task: Task, (l, b): (&Matrix, &Matrix), bits: u32, lies: (Lie, Lie)) {
     let want = alone(task, l, b, bits).unwrap();
-    let (got, gathered) = on_ranks(contexts, task, (l, b), bits, lies).unwrap();
+    let got = on_ranks(contexts, task, (l, b), bits, lies).unwrap();
     let (n, m) = (b.rows(), b.cols());
     assert!(got == want, "{task:?}, {n} x {m}, {bits} bits, {} ranks, {lies:?}", contexts.len());
-    gathered
 }
 
 #[test]
@@ -124,15 +125,10 @@ fn all_sizes_give_the_bits_of_one_process() {
             for task in TASKS {
                 let (ranks, bits) = (1 + rng.below(8), rng.pick(&[64, 150, 500]));
                 let contexts = (0..ranks).map(|_| threads(1)).collect::<Vec<_>>();
-                // Without a spread of the rows no column of the transpose is left to one rank.
                 let l = factor(order, rng.pick(&[bits, 100]), 0, rng.word());
                 let b = matrix(Kind::Unit, order, cols, 120, rng.word());
                 let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
-                let gathered = same(&contexts, task, (&l, &b), bits, lies);
-                let is_vector = task == Task::Solve && (1..4).contains(&cols);
-                let by_tiles = cols >= 8 && order > 16;
-                let want = if is_vector || by_tiles || order == 0 { 0 } else { cols };
-                assert_eq!(gathered, want, "{task:?} {order} x {cols}");
+                same(&contexts, task, (&l, &b), bits, lies);
             }
         }
     }
@@ -230,7 +226,9 @@ fn every_grid_gives_the_bits_of_one_process() {
             let lies = (Lie { tile_size, grid: (rows, cols) }, Lie { tile_size: 16, grid: (1, ranks) });
             same(&contexts, Task::Solve, (&l, &narrow), 200, lies);
             let task = TASKS[(ranks + tile_size / 8) % 3];
-            assert_eq!(same(&contexts, task, (&l, &wide), 200, lies), 0);
+            same(&contexts, task, (&l, &wide), 200, lies);
+            let few = wide.view().block(0..130, 3..3 + 4 + (rows + cols) % 4).unwrap().to_matrix().unwrap();
+            same(&contexts, TASKS[(ranks + tile_size / 8 + 1) % 3], (&l, &few), 200, lies);
         }
     }
 }
@@ -259,7 +257,7 @@ fn solves_entry_by_entry_give_the_bits_of_one_process() {
         let (order, ranks, bits) = (1 + rng.below(120), 1 + rng.below(6), rng.pick(&[64, 333]));
         let l = factor(order, bits, rng.pick(&[0, 10, 20_000]), seed);
         let contexts = (0..ranks).map(|_| threads(1)).collect::<Vec<_>>();
-        for cols in [2, 8 + rng.below(20)] {
+        for cols in [1 + rng.below(3), 4 + rng.below(4), 8 + rng.below(20)] {
             let b = matrix(rng.pick(&[Kind::Graded, Kind::Unit]), order, cols, bits, seed);
             let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
             same(&contexts, Task::SolveEntrywise, (&l, &b), bits, lies);
@@ -273,7 +271,9 @@ fn larger_orders_give_the_bits_of_one_process() {
     let lies = (Lie { tile_size: 48, grid: (2, 3) }, Lie { tile_size: 32, grid: (3, 2) });
     let contexts = (0..6).map(|_| threads(1)).collect::<Vec<_>>();
     for task in TASKS {
-        assert_eq!(same(&contexts, task, (&l, &b), 700, lies), 0);
+        same(&contexts, task, (&l, &b), 700, lies);
+        let few = b.view().block(0..300, 0..6).unwrap().to_matrix().unwrap();
+        same(&contexts, task, (&l, &few), 700, lies);
     }
     for cols in 1..=3 {
         let b = b.view().block(0..300, 0..cols).unwrap().to_matrix().unwrap();
@@ -300,9 +300,9 @@ fn ranks_that_differ_give_the_bits_of_one_process() {
     same(&contexts, Task::Solve, (&l, &narrow), 150, lies);
 }
 
-/// 1 on the diagonal and -8 below it: some columns outgrow every try, and only those are solved for on one rank.
+/// 1 on the diagonal and -8 below it: some columns outgrow every try, and all ranks solve them by parts.
 #[test]
-fn columns_that_outgrow_every_try_are_gathered() {
+fn columns_that_outgrow_every_try_give_the_bits_of_one_process() {
     let order = 90;
     let mut l = Matrix::zeros(order, order, 90).unwrap();
     for i in 0..order {
@@ -319,9 +319,103 @@ fn columns_that_outgrow_every_try_are_gathered() {
     }
     let contexts = (0..3).map(|_| threads(1)).collect::<Vec<_>>();
     let lies = (Lie { tile_size: 16, grid: (1, 3) }, Lie { tile_size: 8, grid: (3, 1) });
-    assert_eq!(same(&contexts, TASKS[1], (&l, &b), 90, lies), 2);
-    same(&contexts, TASKS[0], (&l, &b), 90, lies);
-    same(&contexts, TASKS[2], (&l, &b), 90, lies);
+    // All of them outgrow, on more ranks than there are panels of columns, and in more than one go.
+    let all = Matrix::from_fn(order, 17, 90, |row, col| Float::with_val(90, if row == col % 3 { 3 + col } else { 0 }));
+    let all = all.unwrap();
+    let many = (0..6).map(|rank| threads(1 + rank % 2)).collect::<Vec<_>>();
+    let over_many = (Lie { tile_size: 16, grid: (2, 3) }, lies.1);
+    for task in TASKS.into_iter().chain([Task::SolveEntrywise]) {
+        same(&contexts, task, (&l, &b), 90, lies);
+        same(&many, task, (&l, &all), 90, over_many);
+    }
+}
+
+/// A factor whose unknowns grow, so that most right sides outgrow every try, with terms of all sizes, over more rows
+/// than those whose bits are chosen together; neither ranks nor the columns beside one show.
+#[test]
+fn columns_that_outgrow_every_try_have_their_own_bits_entry_by_entry() {
+    for seed in seeds(2) {
+        let (order, columns, bits) = (300, 41, 120);
+        let mut rng = Rng::new(6200 + seed);
+        let mut l = factor(order, bits, 12, rng.word());
+        for row in 1..order {
+            let size = l.float(row - 1, row - 1) * (if row % 5 == 0 { -6.0 } else { 3.5 });
+            l.set_float(row, row - 1, &size).unwrap();
+        }
+        // Some columns are 0 far down, some have entries of one size, some of all sizes.
+        let graded = matrix(Kind::Graded, order, columns, bits, rng.word());
+        let b = Matrix::from_fn(order, columns, bits, |row, col| match col % 4 {
+            0 => Float::with_val(bits, if row == col { 3.0 } else { 0.0 }),
+            1 => Float::with_val(bits, row as f64 + 1.5),
+            _ => graded.float(row, col),
+        });
+        let b = b.unwrap();
+        let want = alone(Task::SolveEntrywise, &l, &b, bits).unwrap();
+        let rows = rows_of(&l);
+        let a = rows.iter().map(|row| rows.iter().map(|other| dot(row, other)).collect()).collect::<Rows>();
+        assert_solved((&a, &b, &want), (&l, None), "one process");
+        let some = [1, 2, 5, 8, 13, 20, 21, 22, 23, 40];
+        let few = Matrix::from_fn(order, some.len(), bits, |row, col| b.float(row, some[col])).unwrap();
+        let few = alone(Task::SolveEntrywise, &l, &few, bits).unwrap();
+        let same_bits = |(at, col): (usize, usize)| (0..order).all(|row| few.float(row, at) == want.float(row, col));
+        assert!(some.into_iter().enumerate().all(same_bits), "columns know of each other");
+        for ranks in [1, 2, 5] {
+            let contexts = (0..ranks).map(|rank| threads(1 + rank % 2)).collect::<Vec<_>>();
+            let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+            let got = on_ranks(&contexts, Task::SolveEntrywise, (&l, &b), bits, lies).unwrap();
+            assert!(got == want, "{ranks} ranks, {lies:?}");
+        }
+    }
+}
+
+/// Few right sides and small orders, entry by entry and by norms, beyond the rows whose bits are chosen together.
+#[test]
+fn few_right_sides_give_the_bits_of_one_process_on_any_number_of_ranks() {
+    for seed in seeds(2) {
+        let mut rng = Rng::new(5100 + seed);
+        for order in [1, 15, 16, 17, 31, 129, 200, 420] {
+            let l = factor(order, 120, rng.pick(&[0, 6]), rng.word());
+            for (cols, task) in [
+                (1 + rng.below(3), Task::SolveEntrywise),
+                (4 + rng.below(4), Task::SolveEntrywise),
+                (4 + rng.below(4), Task::Solve),
+                (1 + rng.below(7), rng.pick(&TASKS[1..])),
+                (8 + rng.below(30), rng.pick(&[Task::Solve, Task::SolveEntrywise])),
+            ] {
+                let ranks = 1 + rng.below(7);
+                let contexts = (0..ranks).map(|rank| threads(1 + rank % 2)).collect::<Vec<_>>();
+                let b = matrix(rng.pick(&[Kind::Graded, Kind::Unit]), order, cols, 130, rng.word());
+                let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+                same(&contexts, task, (&l, &b), 140, lies);
+            }
+        }
+    }
+}
+
+/// The inverse on ranks is the solution for the identity, and close to the inverse of one process.
+#[test]
+fn inverses_have_the_bits_of_a_solve() {
+    for (order, ranks, tile_size) in [(0usize, 2, 8), (1, 3, 8), (6, 2, 8), (16, 4, 16), (17, 3, 8), (130, 4, 24)] {
+        let l = factor(order, 150, 3, order as u64);
+        let identity = Matrix::identity(order, 2).unwrap();
+        let want = alone(Task::Solve, &l, &identity, 150).unwrap();
+        let lie = Lie { tile_size, grid: (ranks / 2, 2) };
+        let outcomes = local::run(ranks, |rank| {
+            let (ctx, team) = (threads(1), team(rank));
+            let l = scatter(rank, &l, lie.map(order, order, Some(Uplo::Lower)));
+            let found = inverse(&ctx, &team, &l, 150, Accuracy::Norm).unwrap().solution;
+            assert_eq!(found.map(), &lie.map(order, order, None));
+            found.gather(rank, 0).unwrap()
+        });
+        let got = outcomes.into_iter().next().unwrap().unwrap();
+        assert!(got == want, "order {order} on {ranks} ranks");
+        let other = Cholesky::from_factor(l).unwrap().inverse(&threads(1), 150).unwrap();
+        for (row, col) in (0..order).flat_map(|row| (0..order).map(move |col| (row, col))) {
+            let (one, other) = (got.float(row, col), other.as_matrix().float(row, col));
+            let scale = got.float(row, row).abs().max(&got.float(col, col).abs());
+            assert!(Float::with_val(150, one - other).abs() <= scale >> 60, "order {order}: entry ({row}, {col})");
+        }
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ __all__ = [
     "MemoryLimitError",
     "NotPositiveDefiniteError",
     "NotSymmetricError",
+    "RankFactor",
+    "Ranks",
     "SingularError",
     "__version__",
     "axpy",
@@ -260,6 +262,47 @@ class Cholesky:
         context: Context | None = None,
     ) -> float: ...
     def scaled_condition(self, *, context: Context | None = None) -> Any: ...
+
+_Described = tuple[Matrix, tuple[int, ...]]
+
+@final
+class RankFactor:
+    @property
+    def order(self) -> int: ...
+    @property
+    def precision(self) -> int: ...
+
+@final
+class Ranks:
+    def __new__(
+        cls, handle: int, threads: int, memory: int, kernel: str | None, checks: tuple[bool, bool]
+    ) -> Ranks: ...
+    def close(self) -> None: ...
+    def syrk(
+        self,
+        choices: tuple[int, int],
+        a: _Described,
+        c: _Described,
+        alpha: Matrix | None = None,
+        beta: Matrix | None = None,
+    ) -> Matrix: ...
+    def gemm(
+        self,
+        trans: tuple[int, int],
+        operands: tuple[_Described, _Described],
+        c: _Described,
+        alpha: Matrix | None = None,
+        beta: Matrix | None = None,
+    ) -> Matrix: ...
+    def trsm(
+        self, kind: tuple[int, int, int, int], t: _Described, b: _Described, alpha: Matrix | None = None
+    ) -> Matrix: ...
+    def solve(self, uplo: int, a: _Described, b: _Described) -> Matrix: ...
+    def factor(self, uplo: int, precision: int, a: _Described) -> RankFactor: ...
+    def factor_solve(self, factor: RankFactor, b: _Described) -> Matrix: ...
+    def log_det(self, factor: RankFactor, like: Matrix) -> Matrix: ...
+    def inverse(self, factor: RankFactor, x: _Described) -> Matrix: ...
+    def lower(self, factor: RankFactor, a: _Described) -> Matrix: ...
 
 @final
 class Ldlt:

@@ -156,8 +156,6 @@ struct Figures {
     refinement: Option<Refinement>,
     /// Seconds of a solve on ranks.
     solve_seconds: Option<f64>,
-    /// Right-hand sides that one rank solved alone.
-    gathered_columns: Option<usize>,
     input_seconds: f64,
 }
 

@@ -30,10 +30,10 @@ struct Operands {
     precision_bits: u32,
 }
 
-/// The factor, and a solution with the columns that one rank solved and its seconds.
+/// The factor, and a solution with its seconds.
 struct Made {
     factor: DistCholesky,
-    solution: Option<(DistMatrix, usize, f64)>,
+    solution: Option<(DistMatrix, f64)>,
 }
 
 /// Reads, factors, solves and gathers. Collective.
@@ -57,12 +57,12 @@ pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, tra
         let drawn = observe::draw(world, &own, plot)?;
         agree(world, drawn)?;
     }
-    let gathered = solution.as_ref().map_or(&factor, |(solution, ..)| solution);
+    let gathered = solution.as_ref().map_or(&factor, |(solution, _)| solution);
     let (result, gather_seconds) = trace.span("gather", || gathered.gather(world, ROOT))?;
     team.close()?;
     let wanted = result.as_ref().filter(|_| config.factor.log_det);
     let log_det = wanted.map(|factor| log_det_of(factor, factor.precision_bits()));
-    let solve_seconds = solution.as_ref().map(|(.., seconds)| *seconds);
+    let solve_seconds = solution.as_ref().map(|(_, seconds)| *seconds);
     let figures = Figures {
         kernel: report.kernel,
         threads: report.threads,
@@ -70,7 +70,6 @@ pub fn compute(session: &Session, config: &Factoring, world: &dyn Transport, tra
         planned_bytes: solution.is_none().then_some(report.planned_bytes),
         factorisation: Some(report),
         solve_seconds,
-        gathered_columns: solution.as_ref().map(|(_, columns, _)| *columns),
         input_seconds,
         ..Figures::default()
     };
@@ -194,6 +193,6 @@ fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team
     let start = Instant::now();
     let solved = operands.b.as_ref().map(|b| distributed::solve_with(ctx, team, &factor.factor, b, bits, accuracy));
     let solved = solved.transpose()?;
-    let solution = solved.map(|found| (found.solution, found.gathered_columns, start.elapsed().as_secs_f64()));
+    let solution = solved.map(|found| (found.solution, start.elapsed().as_secs_f64()));
     Ok(Made { factor, solution })
 }

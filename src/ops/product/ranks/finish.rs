@@ -67,12 +67,20 @@ pub(super) fn make_report(
 ) -> Result<Report> {
     let mut most = [clock.seconds().to_bits(), team.window_bytes()];
     team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
+    let mut sent = [8 * clock.sent_words()];
+    team.world().all_reduce(Reduction::Sum, &mut sent)?;
     let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
     let team_plan = plan.team.clone().unwrap_or_default();
     Ok(Report {
         seconds: f64::from_bits(most[0]),
         checked: ctx.self_check() || ctx.freivalds(),
-        team: Some(TeamReport { plan: team_plan, rank_phases, window: team.window_kind(), window_bytes: most[1] }),
+        team: Some(TeamReport {
+            plan: team_plan,
+            rank_phases,
+            window: team.window_kind(),
+            window_bytes: most[1],
+            exchanged_bytes: sent[0],
+        }),
         ..Report::new(plan, precision_bits, Phases::longest(&rank_phases))
     })
 }

@@ -12,6 +12,7 @@ use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::MESSAGE_WORDS;
 use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
 use crate::ops::product::inner_check::InnerCheck;
+use crate::ops::product::packing::Packing;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Accuracy, Bits, check_precision};
 use crate::ops::product::schedule::{Cutting, Schedule};
@@ -74,7 +75,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
         (describe(ctx, request.operation, (&request.size, &request.bits), input, &cut), input.slot_panels(&cut))
     });
     let mut team = describe_team(request);
-    team.sent_bytes = sent_bytes(request, &shapes, (plan.primes, engine.block_words()));
+    team.sent_bytes = sent_bytes(request, &shapes, &*engine);
     (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
     let mut words = None;
     for shape in &shapes {
@@ -250,15 +251,15 @@ fn owned_blocks(map: &TileMap, rank: usize) -> usize {
     map.tiles_of(rank).map(blocks).sum()
 }
 
-/// Every block that a node does not own goes to its owner, in all planes.
-fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], (primes, block_words): (usize, usize)) -> u64 {
+/// Every block that a node does not own goes to its owner, in all planes, its residues packed.
+fn sent_bytes(request: &ClusterRequest<'_>, shapes: &[Shape<'_>], engine: &dyn PlaneEngine) -> u64 {
     if request.nodes.len() == 1 {
         return 0;
     }
     let (rows, cols) = (request.size.rows.div_ceil(BLOCK), request.size.cols.div_ceil(BLOCK));
     let grid = BlockGrid { rows, cols, triangle: request.size.triangle };
     let owned = shapes.iter().map(|shape| shape.owned_blocks).min().unwrap_or(0);
-    ((grid.len() - owned) * block_words) as u64 * 8 * primes as u64
+    Packing::new(engine).plane_bits((grid.len() - owned) * engine.block_words()).div_ceil(8)
 }
 
 fn describe_node(shape: &Shape<'_>, input: &PlanInput<'_>, cut: &Cut, jobs: &JobList) -> NodePlan {

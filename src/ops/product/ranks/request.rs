@@ -451,7 +451,7 @@ impl RankProblem<'_> {
         agree(world, ctx.admit(ranks_here.iter().map(bytes).sum()))?;
         let left = OperandRows { blocks: self.left, shifts: &exponents[0] };
         let right = self.right.map(|blocks| OperandRows { blocks, shifts: &exponents[1] });
-        entrywise::choose(&scale::Walkers::of_ranks(ctx, world), &self.terms(size, left, right))
+        entrywise::choose(&scale::Walkers::of_ranks(ctx, world), &self.terms(size, left, right), None)
     }
 
     /// Tiles of the result and their owners.

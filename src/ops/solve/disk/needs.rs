@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::vector_bytes;
-use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, SolveMemory};
+use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::storage::{StorageContents, StorageOptions, padded_bytes};
 use crate::store::IoBuffer;
@@ -76,12 +76,12 @@ impl BandNeeds<'_> {
 
     /// The memory of a solve in bands of so many columns, by parts in pieces of so many rows.
     pub fn memory(&self, columns: usize, piece_rows: usize) -> SolveMemory {
-        let pieces = Pieces { rows: piece_rows, row_bytes: self.piece_row_bytes };
+        let pieces = Pieces { rows: piece_rows, row_bytes: self.piece_row_bytes, ..Pieces::WHOLE };
         SolveMemory {
             ctx: self.ctx.holding(self.held_bytes(columns)),
             cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),
             piece_row_bytes: self.piece_row_bytes,
-            by_parts: self.method.by_parts_of_files(),
+            left: LeftColumns::by_parts(self.method.by_parts_of_files()),
         }
     }
 

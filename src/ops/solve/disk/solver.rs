@@ -49,7 +49,7 @@ pub(super) struct DiskSystem<'a> {
 /// A solve, prepared.
 pub(super) enum BandSolver<'a> {
     /// By substitutions on all right sides of a band.
-    Bands(Solve<'a>),
+    Bands(Box<Solve<'a>>),
     /// One right side after the other, with exact dot products.
     Dots(Box<DotSolve<'a>>),
 }
@@ -133,7 +133,8 @@ impl DiskSystem<'_> {
         let steps = each.map(|((step, fixed), cut)| Step::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
         let (order, working_bits) = (self.shape.order, self.bits.working);
         let scale = self.scale.as_deref();
-        Ok((plan, BandSolver::Bands(Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits })))
+        let solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
+        Ok((plan, BandSolver::Bands(Box::new(solve))))
     }
 
     /// A triangle in fixed point, where the path takes it.

@@ -85,11 +85,6 @@ impl FixedPoint {
         (0..self.exponents.len()).map(pivot).collect()
     }
 
-    /// What is promised.
-    pub fn accuracy(&self) -> Accuracy {
-        self.accuracy
-    }
-
     /// Rows of the triangle.
     pub fn order(&self) -> usize {
         self.exponents.len()
@@ -216,7 +211,7 @@ mod tests {
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
     use crate::ops::solve::agreement::Agreement;
     use crate::ops::solve::cut::Pieces;
-    use crate::ops::solve::memory::SolveMemory;
+    use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 
     const ORDER: usize = 80;
 
@@ -238,7 +233,7 @@ mod tests {
         let first_try_bits = fixed.tries().next();
         let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
-        let memory = SolveMemory { ctx: ctx.clone(), cuts: vec![cut], piece_row_bytes: 0, by_parts: false };
+        let memory = SolveMemory { ctx: ctx.clone(), cuts: vec![cut], piece_row_bytes: 0, left: LeftColumns::Stay };
         let band = Band {
             memory: &memory,
             agreement: Agreement(None),

@@ -17,7 +17,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
-use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -109,7 +109,7 @@ impl Halves {
     /// The memory of the panel's solve, beside a strip of what is left.
     fn memory(&self, ctx: &Context, cut: TriangleCut) -> SolveMemory {
         let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
-        SolveMemory { ctx: ctx.holding(strip), cuts: vec![cut], piece_row_bytes: 0, by_parts: true }
+        SolveMemory { ctx: ctx.holding(strip), cuts: vec![cut], piece_row_bytes: 0, left: LeftColumns::Parts }
     }
 
     /// The context of the products of [`Factoring::update`]: beside the panel and a strip of what is left.

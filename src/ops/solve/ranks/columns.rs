@@ -1,15 +1,19 @@
-//! Many right-hand sides: whole columns on each rank, solved there in fixed point while the factor's rows stream by.
+//! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows stream by, or by
+//! parts with all ranks.
 
 use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
-use crate::matrix::Matrix;
-use crate::ops::product::problem::Accuracy;
+use crate::matrix::{Diag, Matrix, Uplo};
 use crate::ops::solve::agreement::Agreement;
-use crate::ops::solve::fixed::FixedPoint;
-use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+use crate::ops::solve::parts::Parts;
+use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::Substitution;
+use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
 use crate::ops::solve::ranks::stream::{Stream, StreamSource, row_bytes};
 use crate::ops::solve::run::{Right, Solve};
@@ -34,25 +38,42 @@ pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distr
 pub(super) struct Substitutions<'a> {
     pub list: &'a [Substitution],
     pub working_bits: u32,
-    pub accuracy: Accuracy,
+    pub method: Method,
+    /// Right sides of all ranks.
+    pub total: usize,
 }
 
-/// Solves for the right sides, this rank's own columns of all, into `x`, by substitutions with the
-/// factor that `source` streams; the columns that outgrow every try are left alone, and returned. Collective.
+/// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
+/// `source` has: in fixed point while its rows stream by, where the path is by tiles, and by parts that all ranks solve
+/// together for columns that no try holds. Collective.
 ///
 /// # Errors
 /// As [`crate::distributed::solve`].
 pub(super) fn solve_columns(
     ctx: &Context,
     (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
-    &Substitutions { list, working_bits, accuracy }: &Substitutions<'_>,
+    &Substitutions { list, working_bits, method, total }: &Substitutions<'_>,
     right: Right<'_>,
     x: &mut Matrix,
-) -> Result<Vec<usize>> {
+) -> Result<()> {
+    let Method { path, accuracy } = method;
     let (world, order) = (source.world, tiles.order());
     let (mut steps, mut cuts) = (Vec::new(), Vec::new());
+    let factor_bits = source.factor.precision_bits();
+    let pieces = blocks::pieces((order, factor_bits), accuracy, world.size());
     for &substitution in list {
         let reversed = substitution == Substitution::Upper;
+        let parts = |cut| {
+            let blocks = RankBlocks { source, transposed: reversed, pieces, accuracy, piece: Matrix::empty() };
+            let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
+            Parts { blocks: Box::new(blocks), uplo, diag: Diag::NonUnit, cut }
+        };
+        let cut = TriangleCut { order, working_bits, first_try_bits: None, accuracy, pieces };
+        if path != Path::Tiles {
+            cuts.push(cut);
+            steps.push(Step::Triangle(TriangleSolver::of_sources(cut, None, Some(parts(cut)))));
+            continue;
+        }
         let exponents = match (reversed, source.scale) {
             (false, Some(_)) => vec![0; order], // the scale is that of these norms
             (false, None) => tiles.row_exponents(ctx, world)?,
@@ -60,19 +81,22 @@ pub(super) fn solve_columns(
         };
         let stream = agreed(world, Stream::new(source, reversed))?;
         let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, accuracy));
-        let solver = TriangleSolver::of_rows(fixed, Box::new(stream), working_bits);
-        cuts.push(solver.cut());
-        steps.push(Step::Triangle(solver));
+        let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
+        cuts.push(cut);
+        let rows = Some((fixed, Box::new(stream) as Box<dyn TriangleRows>));
+        steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
     }
-    let piece_row_bytes = row_bytes(order, source.factor.precision_bits());
+    let piece_row_bytes = row_bytes(order, factor_bits);
     let memory = SolveMemory {
         ctx: ctx.holding(Matrix::bytes_for(order, x.cols(), right.b.precision_bits()) + x.bytes()),
         cuts,
         piece_row_bytes,
-        by_parts: false,
+        left: LeftColumns::shared(total),
     };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
     let (bands, _) = agreed(world, solve.bands(right.b.cols()))?;
-    solve.run(bands, &right, &mut x.view_mut())
+    let left = solve.run(bands, &right, &mut x.view_mut())?;
+    debug_assert!(left.is_empty(), "parts solve for all columns");
+    Ok(())
 }

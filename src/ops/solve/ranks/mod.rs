@@ -1,13 +1,16 @@
 //! Solves with a triangular factor in tiles over many ranks, which stays where it is.
 
+mod blocks;
 mod columns;
 mod factor;
+mod inverse;
 mod plan;
-mod rest;
 mod stream;
+mod sums;
 mod trsm;
 mod vector;
 
+pub use inverse::inverse;
 pub use plan::plan_solve;
 pub use trsm::{trsm, trsm_with};
 
@@ -20,17 +23,18 @@ use crate::ops::cholesky::log_det_of;
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::band::with_column;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
-use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
 use crate::ops::solve::run::Right;
 use crate::tile::TileMap;
 use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
-use rest::{Shares, solve_gathered};
 use rug::Float;
+use std::ops::Range;
 use std::sync::OnceLock;
 use stream::StreamSource;
 use vector::Pass;
@@ -42,9 +46,6 @@ use xxhash_rust::xxh3::xxh3_64;
 pub struct DistSolution {
     /// This rank's tiles of `X`, distributed like the right sides, all of them.
     pub solution: DistMatrix,
-    /// Right sides that rank 0 solved for, with the whole factor gathered on it; the same on all ranks. 0 where the
-    /// factor stayed where it is.
-    pub gathered_columns: usize,
 }
 
 /// [`solve_with`] by norms. Collective.
@@ -76,8 +77,13 @@ pub fn solve(
 /// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
 /// for every 512 right sides of a rank, and again for columns that need another try. Memory: a row of tiles, beside
 /// what one process takes for these columns.
-/// Four to seven (entry by entry: up to seven), orders up to 16, and columns that no try holds: the factor is gathered
-/// on rank 0, which solves for them alone, within its memory limit: [`DistSolution::gathered_columns`].
+/// Four to seven, and columns that no try holds: each rank has all of these right sides, some of them at a time, and
+/// computes its share of the rows of every product, for which the ranks that own them send it these rows of the factor.
+/// Each substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
+/// factor.
+/// One to three entry by entry: each rank has the unknowns of some of the right sides, and the factor is sent to all
+/// ranks by its rows, twice.
+/// Orders up to 16: every rank has the factor, and takes whole columns of `B`.
 /// Source: docs/ALGORITHM.md, "Many ranks".
 ///
 /// # Errors
@@ -212,49 +218,76 @@ impl Call<'_> {
         agreed(self.world, DistMatrix::of_whole(&whole, self.target(), self.world.rank()))
     }
 
-    /// All right sides by the path that one process takes; `alone` solves for those that one rank must. Collective.
+    /// All right sides by the path that one process takes; `alone` solves for some of a small system by itself, whose
+    /// factor it is given. Collective.
     fn solve(
         &self,
         tiles: &FactorTiles<'_>,
         (substitutions, working_bits): (&[Substitution], u32),
         alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
     ) -> Result<DistSolution> {
-        let (ctx, world, factor) = (self.ctx, self.world, self.factor);
-        let (order, total, ranks) = (tiles.order(), self.b.map().cols, world.size());
+        let (world, order, total) = (self.world, tiles.order(), self.b.map().cols);
         if order == 0 || total == 0 {
             let solution = agreed(world, DistMatrix::zeros(self.target(), world.rank(), self.precision_bits))?;
-            return Ok(DistSolution { solution, gathered_columns: 0 });
+            return Ok(DistSolution { solution });
         }
-        let Method { path, accuracy } = Method::choose(substitutions, order, total, self.accuracy);
-        if path == Path::Dots {
-            return Ok(DistSolution { solution: self.solve_vectors(tiles)?, gathered_columns: 0 });
+        let method = Method::choose(substitutions, order, total, self.accuracy);
+        match method.path {
+            Path::Dots => return Ok(DistSolution { solution: self.solve_vectors(tiles)? }),
+            Path::Sums => return Ok(DistSolution { solution: self.solve_sums(tiles, working_bits)? }),
+            Path::Parts | Path::Tiles => {}
         }
-        let columns = panel_columns((order, total), ranks);
-        let own = panel_share(total, ranks, world.rank());
+        let columns = panel_columns((order, total), world.size());
+        let own = panel_share(total, world.size(), world.rank());
         let b = self.b.to_local(world, &columns)?;
-        let mut x = agreed(world, Matrix::zeros(order, own.len(), self.precision_bits))?;
-        let left = match path {
-            Path::Tiles => {
-                let scale = (substitutions == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
-                let pivots = tiles.pivots(world)?;
-                let source = StreamSource { world, factor, pivots: &pivots, scale: scale.as_deref() };
-                let how = Substitutions { list: substitutions, working_bits, accuracy };
-                let right =
-                    Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
-                let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
-                let solved = columns::solve_columns(&share, (source, tiles), &how, right, &mut x);
-                agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))?
-            }
-            _ => (0..own.len()).collect(),
+        let x = match is_small(order, method) {
+            true => self.solve_small((&b, own), alone)?,
+            false => self.solve_columns(
+                tiles,
+                &Substitutions { list: substitutions, working_bits, method, total },
+                (&b, own),
+            )?,
         };
-        let of_rank = |rank: usize| panel_share(total, ranks, rank);
-        // The right sides and solutions of all ranks of the node lie there meanwhile.
-        let held = ctx.holding((b.bytes() + x.bytes()) * self.ranks_here);
-        let shares = Shares { b: &b, x: &mut x, of_rank: &of_rank, total };
-        let gathered_columns = solve_gathered((&held, world), factor, shares, &left, alone)?;
-        let solution = DistMatrix::from_local(world, &columns, &x, self.target())?;
-        Ok(DistSolution { solution, gathered_columns })
+        Ok(DistSolution { solution: DistMatrix::from_local(world, &columns, &x, self.target())? })
     }
+
+    /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.
+    fn solve_small(
+        &self,
+        (b, own): (&Matrix, Range<usize>),
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
+    ) -> Result<Matrix> {
+        let world = self.world;
+        let factor = self.factor.everywhere(world)?;
+        let ctx = self.ctx.with_memory(self.ctx.memory().divided(self.ranks_here)).holding(factor.bytes() + b.bytes());
+        let numbers = own.collect::<Vec<_>>();
+        let solved = alone(&ctx, &factor, b).map_err(|error| with_column(error, &numbers));
+        agreed(world, solved.map_err(|error| of_node(self.ctx, self.ranks_here, error)))
+    }
+
+    /// This rank's columns of the right sides, with the factor that stays where it is. Collective.
+    fn solve_columns(
+        &self,
+        tiles: &FactorTiles<'_>,
+        how: &Substitutions<'_>,
+        (b, own): (&Matrix, Range<usize>),
+    ) -> Result<Matrix> {
+        let (ctx, world) = (self.ctx, self.world);
+        let mut x = agreed(world, Matrix::zeros(tiles.order(), own.len(), self.precision_bits))?;
+        let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
+        let pivots = tiles.pivots(world)?;
+        let source = StreamSource { world, factor: self.factor, pivots: &pivots, scale: scale.as_deref() };
+        let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
+        let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
+        let solved = columns::solve_columns(&share, (source, tiles), how, right, &mut x);
+        agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))?;
+        Ok(x)
+    }
+}
+
+/// Whether every rank takes the whole factor: it is one block that is solved scalar by scalar.
+fn is_small(order: usize, method: Method) -> bool {
+    method.path == Path::Parts && order <= SCALAR_ROWS
 }
 
 /// Bytes of a rank that knows all right sides, of `right_bits`, and their unknowns.

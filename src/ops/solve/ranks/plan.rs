@@ -1,7 +1,9 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
+use super::blocks::pieces;
 use super::columns::panel_share;
-use super::{of_node, vectors_bytes};
+use super::sums::SumSizes;
+use super::{is_small, of_node, vectors_bytes};
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::error::Result;
@@ -10,11 +12,12 @@ use crate::matrix::Matrix;
 use crate::ops::distributed::Team;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::memory::SolveMemory;
+use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
-use crate::ops::solve::plan::{SolveShape, check_sizes};
-use crate::ops::solve::problem::{CHOLESKY, working_bits};
+use crate::ops::solve::plan::check_sizes;
+use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
 use crate::ops::solve::ranks::stream::row_bytes;
+use crate::ops::solve::sums::SumBits;
 
 /// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have
 /// `right_bits`: the bytes that this rank takes beside the factor. Collective.
@@ -54,21 +57,31 @@ fn own_bytes(
         ctx.admit(bytes.saturating_mul(ranks_here))?;
         return Ok(bytes);
     }
-    let own = panel_share(columns, world.size(), world.rank()).len();
-    let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
-    if method.path == Path::Tiles {
-        let share = ctx.with_memory(ctx.memory().divided(ranks_here));
-        let memory = SolveMemory {
-            ctx: share.holding(own_bytes),
-            cuts: vec![TriangleCut::expected(order, working_bits, method); CHOLESKY.len()],
-            piece_row_bytes: row_bytes(order, precision_bits),
-            by_parts: false,
-        };
-        return memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error));
+    let ranks = world.size();
+    if method.path == Path::Sums {
+        let bits = SumBits { working: working_bits, precision: precision_bits };
+        let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: precision_bits, ranks };
+        ctx.admit(sizes.bytes().saturating_mul(ranks_here))?;
+        return Ok(sizes.bytes());
     }
-    // The factor and all right sides, gathered on one rank.
-    let gathered = Matrix::bytes_for(order, order, precision_bits) + Matrix::bytes_for(order, columns, right_bits);
-    let held = ctx.holding(own_bytes * ranks_here).holding(gathered);
-    let shape = SolveShape { operation: "solve", substitutions: CHOLESKY, order, columns, precision_bits, accuracy };
-    Ok(own_bytes + gathered + shape.plan(&held, working_bits, (0, 0))?.planned_bytes)
+    let own = panel_share(columns, ranks, world.rank()).len();
+    let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
+    let expected = TriangleCut::expected(order, working_bits, method);
+    let (held_bytes, left, cut) = match is_small(order, method) {
+        true => {
+            let factor_bytes = Matrix::bytes_for(order, order, precision_bits) + ScaledRows::bytes(order);
+            (own_bytes + factor_bytes, LeftColumns::Parts, expected)
+        }
+        false => {
+            let pieces = pieces((order, precision_bits), accuracy, ranks);
+            (own_bytes, LeftColumns::shared(columns), TriangleCut { pieces, ..expected })
+        }
+    };
+    let memory = SolveMemory {
+        ctx: ctx.with_memory(ctx.memory().divided(ranks_here)).holding(held_bytes),
+        cuts: vec![cut; CHOLESKY.len()],
+        piece_row_bytes: row_bytes(order, precision_bits),
+        left,
+    };
+    memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error))
 }

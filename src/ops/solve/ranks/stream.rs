@@ -2,10 +2,10 @@
 
 use crate::comm::Transport;
 use crate::error::Result;
-use crate::math::float::{FloatRef, Head};
+use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
 use crate::ops::distributed::DistMatrix;
-use crate::ops::distribution::place::{Place, store};
+use crate::ops::distribution::place::{Place, store, trade};
 use crate::ops::solve::fixed::{RowPiece, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::tile::TileId;
@@ -25,6 +25,98 @@ pub(super) struct StreamSource<'a> {
     pub pivots: &'a Matrix,
     /// Row `i` of the factor is scaled by `2^-scale[i]`.
     pub scale: Option<&'a [i64]>,
+}
+
+impl StreamSource<'_> {
+    /// Rows of the factor.
+    pub fn order(&self) -> usize {
+        self.factor.map().rows
+    }
+
+    /// Brings a part of the factor to every rank. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
+    pub fn bring_to_all(&self, place: &Place, piece: &mut Matrix) -> Result<()> {
+        piece.reshape(place.rows.len(), place.cols.len(), self.factor.precision_bits())?;
+        for rank in 0..self.factor.map().grid.size() {
+            let count = self.words_of(rank, place);
+            if count == 0 {
+                continue;
+            }
+            let mut words = if rank == self.factor.rank() { self.pack(place) } else { Vec::new() };
+            words.resize(count, 0);
+            self.world.broadcast(rank, &mut words)?;
+            self.unpack(rank, &words, place, piece);
+        }
+        Ok(())
+    }
+
+    /// Brings to each rank a part of the factor of its own, `places` of them; `piece` is this rank's. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
+    pub fn bring_shares(&self, places: impl Fn(usize) -> Place, piece: &mut Matrix) -> Result<()> {
+        let (rank, ranks) = (self.world.rank(), self.world.size());
+        let own = places(rank);
+        piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
+        self.unpack(rank, &self.pack(&own), &own, piece);
+        // One message at a time each way, so that they take no more memory than a part.
+        for distance in 1..ranks {
+            let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
+            let words = trade(self.world, (to, &self.pack(&places(to))), (from, self.words_of(from, &own)))?;
+            self.unpack(from, &words, &own, piece);
+        }
+        Ok(())
+    }
+
+    /// What the tiles of a rank have of a place, tile by tile.
+    fn parts_of(&self, rank: usize, place: &Place) -> impl Iterator<Item = (TileId, Place)> {
+        let map = self.factor.map();
+        let tiles = map.tiles_of(rank).filter(|id| id.col <= id.row);
+        let parts = tiles.map(|id| (id, Place::of_tile(map, id).intersect(place)));
+        parts.filter(|(_, part)| !part.is_empty())
+    }
+
+    /// Words in which the tiles of a rank come that have a part of `place`.
+    fn words_of(&self, rank: usize, place: &Place) -> usize {
+        let width = 1 + limbs_for(self.factor.precision_bits());
+        self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
+    }
+
+    /// Heads, scaled, and limbs of what this rank's tiles have of a place, tile by tile and column by column.
+    fn pack(&self, place: &Place) -> Vec<u64> {
+        let factor = self.factor;
+        let count = self.words_of(factor.rank(), place);
+        let mut words = Vec::with_capacity(count);
+        for (id, part) in self.parts_of(factor.rank(), place) {
+            let tile = factor.tile(id).expect("a tile of this rank");
+            let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
+            let inside = part.within(&Place::of_tile(factor.map(), id));
+            let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
+            for col in inside.cols.clone() {
+                let rows = part.rows.clone().zip(&heads[column(col)]);
+                words.extend(
+                    rows.map(|(row, &head)| self.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)),
+                );
+            }
+            for col in inside.cols.clone() {
+                let at = column(col);
+                words.extend_from_slice(&limbs[at.start * width..at.end * width]);
+            }
+        }
+        words
+    }
+
+    /// Takes what [`StreamSource::pack`] made on a rank.
+    fn unpack(&self, rank: usize, words: &[u64], place: &Place, piece: &mut Matrix) {
+        let (width, mut rest) = (1 + piece.limbs_per_element(), words);
+        for (_, part) in self.parts_of(rank, place) {
+            let (own, others) = rest.split_at(part.entries() * width);
+            store(own.split_at(part.entries()), &part.within(place), piece);
+            rest = others;
+        }
+    }
 }
 
 /// The rows of `L`, or of `L^T` reversed so that it is lower: all ranks ask for the same rows, in order.
@@ -61,7 +153,7 @@ impl<'a> Stream<'a> {
 
     /// The part of the factor that rows of the triangle lie in.
     fn place(&self, rows: &Range<usize>) -> Place {
-        let order = self.source.factor.map().rows;
+        let order = self.source.order();
         match self.reversed {
             false => Place { rows: rows.clone(), cols: 0..rows.end },
             true => Place { rows: order - rows.end..order, cols: order - rows.end..order - rows.start },
@@ -72,50 +164,8 @@ impl<'a> Stream<'a> {
     fn fetch(&mut self, rows: Range<usize>) -> Result<()> {
         assert_eq!(rows.start, self.next, "the rows come in order");
         self.next = rows.end;
-        let (place, factor) = (self.place(&rows), self.source.factor);
-        self.piece.reshape(place.rows.len(), place.cols.len(), factor.precision_bits())?;
-        let width = 1 + self.piece.limbs_per_element();
-        let map = factor.map();
-        let common = |id: TileId| Place::of_tile(map, id).intersect(&place);
-        for rank in 0..map.grid.size() {
-            let ids = map.tiles_of(rank).filter(|&id| id.col <= id.row && !common(id).is_empty()).collect::<Vec<_>>();
-            if ids.is_empty() {
-                continue;
-            }
-            let mut words = Vec::new();
-            if rank == factor.rank() {
-                for (id, tile) in factor.tiles().iter().filter(|(id, _)| ids.contains(id)) {
-                    self.pack(tile, &common(*id), &Place::of_tile(map, *id), &mut words);
-                }
-            }
-            words.resize(ids.iter().map(|&id| common(id).entries() * width).sum(), 0);
-            self.source.world.broadcast(rank, &mut words)?;
-            let mut rest = &words[..];
-            for id in ids {
-                let part = common(id);
-                let (own, others) = rest.split_at(part.entries() * width);
-                store(own.split_at(part.entries()), &part.within(&place), &mut self.piece);
-                rest = others;
-            }
-        }
-        Ok(())
-    }
-
-    /// Appends heads, scaled, and limbs of a part of a tile, column by column.
-    fn pack(&self, tile: &Matrix, part: &Place, of_tile: &Place, words: &mut Vec<u64>) {
-        let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
-        let inside = part.within(of_tile);
-        let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
-        for col in inside.cols.clone() {
-            let rows = part.rows.clone().zip(&heads[column(col)]);
-            words.extend(
-                rows.map(|(row, &head)| self.source.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)),
-            );
-        }
-        for col in inside.cols.clone() {
-            let at = column(col);
-            words.extend_from_slice(&limbs[at.start * width..at.end * width]);
-        }
+        let place = self.place(&rows);
+        self.source.bring_to_all(&place, &mut self.piece)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `trsm` over ranks: solves with a triangle in tiles, from either side.
 
 use super::factor::FactorTiles;
+use super::inverse::set_ones;
 use super::{Call, DistSolution};
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
@@ -28,8 +29,8 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// Shapes: as [`crate::trsm_with`]; `t` holds the triangle that the options name, or is whole; the result is
 /// distributed like `b`, all of it.
 /// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
-/// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; with
-/// fewer than eight right sides, it is gathered on rank 0. An upper triangle, and a unit diagonal, take a copy of `T`
+/// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
+/// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`
 /// beside the limit; the right side a copy of `B` and of the result.
 ///
 /// # Errors
@@ -82,7 +83,7 @@ pub fn trsm_with(
         Ok(result)
     })?;
     let solution = if transposed { turned(&solved.solution)? } else { solved.solution };
-    Ok(DistSolution { solution, ..solved })
+    Ok(DistSolution { solution })
 }
 
 /// The triangle `uplo` of a matrix, or its transpose, as a lower one. Collective.
@@ -98,12 +99,7 @@ fn lower_triangle<'t>(
         _ => Cow::Borrowed(t),
     };
     if diag == Diag::Unit {
-        let bits = t.precision_bits();
-        let on_diagonal = lower.to_mut().tiles_mut().iter_mut().filter(|(id, _)| id.row == id.col);
-        let ones =
-            on_diagonal.map(|(_, tile)| (0..tile.rows().min(tile.cols())).try_for_each(|at| tile.set_f64(at, at, 1.0)));
-        agreed(world, ones.collect::<Result<Vec<()>>>())?;
-        debug_assert_eq!(lower.precision_bits(), bits);
+        agreed(world, set_ones(lower.to_mut()))?;
     }
     Ok(lower)
 }

@@ -160,6 +160,50 @@ pub unsafe extern "C" fn sunzi_mpi_solve(
     }
 }
 
+/// The inverse of a symmetric positive definite A over the ranks of the context's communicator, the whole of it, into
+/// X, which has a distribution of its own and may be A itself. Collective, with bits, memory and errors as
+/// `sunzi_mpi_solve` with the identity as right side: each column is a solution, and the result is symmetric up to
+/// that accuracy only.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_inverse(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    a: *const sunzi_dist_matrix,
+    x: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let uplo = together(ranks.world, symmetric_of(uplo))?;
+            let (a, x) = (DistOperand::new(&ranks, "a", a)?, DistOperand::new(&ranks, "x", x)?);
+            x.check_shape(a.order()?, a.order()?)?;
+            let bits = x.result_bits(&ranks, None)?;
+            let factor = factor(call, team, (uplo, &a), bits)?;
+            inverse_of(call, team, &factor, (&x, bits))
+        })
+    }
+}
+
+/// `x := (L L^T)^-1`. Collective.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn inverse_of(
+    call: &Call<'_>,
+    team: &Team,
+    factor: &DistMatrix,
+    (x, bits): (&DistOperand, u32),
+) -> Outcome<()> {
+    let found = call.done(sunzi::distributed::inverse(&call.context(), team, factor, bits, call.accuracy()))?;
+    call.note(|report| report.precision_bits = bits.into());
+    // SAFETY: by contract.
+    unsafe { x.give(&Ranks::new(call, team), None, &found.solution) }
+}
+
 /// `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
 /// `sunzi_mpi_cholesky` has left in one triangle. Collective; bits, memory and errors as `sunzi_mpi_trsm`.
 ///

@@ -1,15 +1,14 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
-use super::factors::{Target, factor, log_det_over, solve_factored};
+use super::factors::{Target, factor, inverse_of, log_det_over, solve_factored};
 use super::matrix::{DistOperand, triangle};
-use super::{Ranks, collective, together};
+use super::{Ranks, check_same, collective, together};
 use crate::api::{symmetric_of, uplo_of};
-use crate::array::{Triangle, invalid};
+use crate::array::Triangle;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use sunzi::Uplo;
-use sunzi::comm::{Reduction, Transport};
 use sunzi::distributed::DistMatrix;
 
 /// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, freed
@@ -47,7 +46,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
             let said = if factor.is_null() { Err(Failure::null("factor")) } else { Ok(()) };
             let said = said.and_then(|()| Ok((symmetric_of(uplo)?, asked_bits(precision_bits)?)));
             let (uplo, asked) = together(ranks.world, said)?;
-            check_same(ranks.world, asked)?;
+            check_same(ranks.world, "precision_bits", &asked)?;
             let a = DistOperand::new(&ranks, "a", a)?;
             let bits = if asked == 0 { a.result_bits(&ranks, uplo.map(triangle))? } else { asked };
             let tiles = self::factor(call, team, (uplo, &a), bits)?;
@@ -60,12 +59,6 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
 fn asked_bits(precision_bits: i64) -> Outcome<u32> {
     let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", format!("{precision_bits} bits"));
     u32::try_from(precision_bits).map_err(refused)
-}
-
-fn check_same(world: &dyn Transport, asked: u32) -> Outcome<()> {
-    let mut words = [u64::from(asked), !u64::from(asked)];
-    world.all_reduce(Reduction::Max, &mut words)?;
-    if words[0] == !words[1] { Ok(()) } else { Err(invalid("precision_bits", "it differs from rank to rank")) }
 }
 
 /// Frees this rank's tiles of a factor; null does nothing. Not collective, and allowed after `MPI_Finalize`.
@@ -120,6 +113,29 @@ pub unsafe extern "C" fn sunzi_mpi_factor_solve(
             b.check_shape(tiles.map().rows, b.shape().1)?;
             let bits = b.result_bits(&ranks, None)?;
             solve_factored(call, team, tiles, (&b, bits))
+        })
+    }
+}
+
+/// `sunzi_mpi_inverse` of the matrix behind a kept factor, into X. Collective.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_inverse(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_mpi_factor,
+    x: *const sunzi_dist_matrix,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(ctx, |call, team| {
+            let ranks = Ranks::new(call, team);
+            let tiles = kept(&ranks, factor)?;
+            let x = DistOperand::new(&ranks, "x", x)?;
+            x.check_shape(tiles.map().rows, tiles.map().rows)?;
+            let bits = x.result_bits(&ranks, None)?;
+            inverse_of(call, team, tiles, (&x, bits))
         })
     }
 }

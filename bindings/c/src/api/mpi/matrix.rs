@@ -1,6 +1,6 @@
 //! Matrices over ranks: their descriptions, and how they get into the library's tiles and back.
 
-use super::{Ranks, together};
+use super::{Ranks, check_same, together};
 use crate::array::{Operand, Part, Triangle, invalid};
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
@@ -207,7 +207,6 @@ impl DistOperand {
                 },
             }
         };
-        // SAFETY of sizes: what differs between ranks is refused by the first move of entries.
         let (rows, cols) = together(world, axis(0).and_then(|rows| Ok((rows, axis(1)?))))?;
         let distribution = Distribution {
             rows: rows.0,
@@ -222,6 +221,7 @@ impl DistOperand {
             local.check_shape(rows, cols)
         });
         together(world, fits)?;
+        check_same(world, name, &distribution)?;
         Ok(DistOperand { local, distribution })
     }
 

@@ -15,11 +15,14 @@ pub use matrix::{sunzi_dist_elemental, sunzi_dist_rows, sunzi_dist_scalapack};
 pub use products::*;
 pub use twins::*;
 
+use crate::array::invalid;
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::sunzi_status;
-use sunzi::comm::Transport;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use sunzi::comm::{Reduction, Transport};
 use sunzi::distributed::Team;
 
 /// The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
@@ -82,4 +85,13 @@ pub(crate) fn together<T>(world: &dyn Transport, own: Outcome<T>) -> Outcome<T> 
     let own = own?;
     agreed?;
     Ok(own)
+}
+
+/// Refuses an argument that ranks do not agree on: later checks are made by each rank alone. Collective.
+fn check_same(world: &dyn Transport, name: &'static str, said: &impl Debug) -> Outcome<()> {
+    let mut hasher = DefaultHasher::new();
+    format!("{said:?}").hash(&mut hasher);
+    let mut words = [hasher.finish(), !hasher.finish()];
+    world.all_reduce(Reduction::Max, &mut words)?;
+    if words[0] == !words[1] { Ok(()) } else { Err(invalid(name, "it differs from rank to rank")) }
 }

@@ -1,0 +1,380 @@
+"""Verbs over the ranks of a communicator of mpi4py, on matrices as the ranks have them.
+
+A matrix over ranks is a `DistMatrix`: the part of it that is this rank's, and a `Distribution`, which says by formula
+who has which rows and columns: whole rows in blocks, ScaLAPACK's blocks over a grid, or Elemental's entries. Operands
+and results are in distributions of their own; nothing is gathered, and the bits are those of one process, for any
+distribution and number of ranks.
+
+Every function here is collective: all ranks call it, with the same choices. An argument that is refused on one rank
+raises on all of them. MPI stays the caller's: mpi4py initialises and finalises it. Needs a package that was built with
+the feature `mpi`; `Ranks` says so where it was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sunzi import _sunzi
+from sunzi._sunzi import Matrix
+
+__all__ = ["Cholesky", "DistMatrix", "Distribution", "Ranks", "elemental", "rows", "scalapack"]
+
+_ORDER = {"row": 101, "column": 102}
+_OP = {False: 111, True: 112}
+_UPLO = {"upper": 121, "lower": 122, "both": 123}
+_DIAG = {False: 131, True: 132}
+_SIDE = {"left": 141, "right": 142}
+_ALONG = {"none": 0, "grid_row": 1, "grid_col": 2, "column_major": 3, "row_major": 4}
+_ELEMENTAL = {"STAR": "none", "MC": "grid_row", "MR": "grid_col", "VC": "column_major", "VR": "row_major"}
+
+
+def _word(name: str, value: Any, words: dict[Any, Any]) -> Any:
+    if value not in words:
+        raise ValueError(f"{name} is {value!r}: use one of {', '.join(map(str, words))}")
+    return words[value]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Who has which entries of a matrix of `shape`, by a formula for its rows and one for its columns.
+
+    Row `i` is on the ranks with number `(i // block[0] + first[0]) % n` of the `n` numbers along `along[0]`: the row
+    of a rank in the grid (`grid_row`), its column (`grid_col`), or its place in the grid counted column by column or
+    row by row (`column_major`, `row_major`); with `none` every rank has all rows. A block of 0 stands for consecutive
+    rows, as many on each number as `counts` says. The columns likewise, without counts. `order` says how the grid
+    numbers the ranks: `row` by row or `column` by column; ranks beyond the grid have nothing.
+
+    `rows`, `scalapack` and `elemental` make the usual ones.
+    """
+
+    shape: tuple[int, int]
+    grid: tuple[int, int]
+    order: Literal["row", "column"]
+    along: tuple[str, str]
+    block: tuple[int, int]
+    first: tuple[int, int]
+    counts: tuple[int, ...] | None = None
+
+    def _numbers(self) -> tuple[int, ...]:
+        along = tuple(_word("along", along, _ALONG) for along in self.along)
+        return (*self.shape, *self.grid, _word("order", self.order, _ORDER), *along, *self.block, *self.first)
+
+    def _number(self, rank: int, along: str) -> tuple[int, int]:
+        """The number of a rank in the grid along a direction, and how many there are."""
+        height, width = self.grid
+        row, col = divmod(rank, width) if self.order == "row" else divmod(rank, height)[::-1]
+        count = {"grid_row": height, "grid_col": width}.get(along, height * width)
+        number = {"grid_row": row, "grid_col": col, "column_major": row + col * height}.get(along, row * width + col)
+        return number, count
+
+    def indices(self, rank: int) -> tuple[list[int], list[int]]:
+        """The rows and the columns of the matrix that are on a rank, in the order in which it has them.
+
+        >>> from sunzi.mpi import elemental
+        >>> elemental((5, 4), grid=(2, 2), pair=("MC", "MR")).indices(1)
+        ([1, 3], [0, 2])
+        """
+        if rank >= self.grid[0] * self.grid[1]:
+            return [], []
+        found: list[list[int]] = []
+        for axis in (0, 1):
+            along, length, block = self.along[axis], self.shape[axis], self.block[axis]
+            if along == "none":
+                found.append(list(range(length)))
+                continue
+            number, count = self._number(rank, along)
+            if block == 0:
+                counts = self.counts or ()
+                start = sum(counts[:number])
+                found.append(list(range(start, start + (counts[number] if number < len(counts) else 0))))
+            else:
+                found.append([i for i in range(length) if (i // block + self.first[axis]) % count == number])
+        return found[0], found[1]
+
+    def local_shape(self, rank: int) -> tuple[int, int]:
+        """Rows and columns of the part of a rank."""
+        here, there = self.indices(rank)
+        return (len(here), len(there))
+
+
+def rows(counts: Sequence[int], cols: int) -> Distribution:
+    """Whole rows: the first `counts[0]` of them on rank 0, and so on, for every rank of the communicator.
+
+    >>> import sunzi.mpi
+    >>> sunzi.mpi.rows([3, 0, 2], 7).local_shape(2)
+    (2, 7)
+    """
+    each = tuple(counts)
+    return Distribution((sum(each), cols), (len(each), 1), "row", ("grid_row", "none"), (0, 0), (0, 0), each)
+
+
+def scalapack(
+    descriptor: Sequence[int], *, grid: tuple[int, int], order: Literal["row", "column"] = "row"
+) -> Distribution:
+    """A matrix of ScaLAPACK: of the nine integers of its descriptor M, N, MB, NB, RSRC and CSRC count.
+
+    `grid` and `order` are those of the descriptor's context: `row` for `blacs_gridinit(.., "R", ..)`.
+    """
+    if len(descriptor) != 9:
+        raise ValueError(f"a descriptor has nine integers, and this one {len(descriptor)}")
+    _, _, m, n, mb, nb, rsrc, csrc, _ = descriptor
+    if mb < 1 or nb < 1:
+        raise ValueError(f"blocks of {mb} x {nb} in a descriptor")
+    return Distribution((m, n), grid, order, ("grid_row", "grid_col"), (mb, nb), (rsrc, csrc))
+
+
+def elemental(
+    shape: tuple[int, int], *, grid: tuple[int, int], pair: tuple[str, str], align: tuple[int, int] = (0, 0)
+) -> Distribution:
+    """A `DistMatrix` of Elemental: `pair` is its `ColDist` and `RowDist`, `align` its `ColAlign` and `RowAlign`.
+
+    The grid numbers its ranks column by column, as Elemental's do where nothing else is said.
+    """
+    along = (_word("pair", pair[0], _ELEMENTAL), _word("pair", pair[1], _ELEMENTAL))
+    return Distribution(shape, grid, "column", along, (1, 1), align)
+
+
+@dataclass(frozen=True)
+class DistMatrix:
+    """A matrix over ranks: this rank's part, and who has what.
+
+    The part is of any kind that `sunzi.Matrix` takes, or None where it has no entries.
+    """
+
+    local: Any
+    distribution: Distribution
+
+
+class Ranks:
+    """The ranks of a communicator, for the verbs below.
+
+    comm: an intracommunicator of mpi4py; it is duplicated. threads: worker threads of this rank. memory: limit in
+    bytes, shared by the ranks of a node. kernel: a name of `sunzi.kernels()`. accuracy: `entrywise` or `norm`, as for
+    the functions of `sunzi`. freivalds: a random vector checks each product.
+
+    Collective, like `close`, which a `with` statement calls; an object that nobody closed keeps its communicator.
+    """
+
+    def __init__(
+        self,
+        comm: Any,
+        *,
+        threads: int = 1,
+        memory: int | None = None,
+        kernel: str | None = None,
+        accuracy: Literal["entrywise", "norm"] = "entrywise",
+        freivalds: bool = False,
+    ) -> None:
+        checks = (_word("accuracy", accuracy, {"entrywise": True, "norm": False}), freivalds)
+        self._ranks = _sunzi.Ranks(comm.py2f(), threads, memory or 0, kernel, checks)
+        self._comm = comm
+        self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
+
+    def close(self) -> None:
+        """Ends the use of the communicator."""
+        self._ranks.close()
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def syrk(
+        self,
+        p: DistMatrix,
+        to: Distribution | None = None,
+        *,
+        transpose: bool = False,
+        uplo: Literal["both", "lower", "upper"] = "both",
+        alpha: Any = None,
+        beta: Any = None,
+        c: DistMatrix | None = None,
+        precision: int | None = None,
+    ) -> DistMatrix:
+        """`alpha PᵀP + beta C` (with `transpose` `alpha P Pᵀ + beta C`), distributed as `to` says, or as `c` is.
+
+        With `uplo` that triangle alone is computed, and read of `c`; the other one is that of `c`, or 0.
+        Accuracy, precision and cost as `sunzi.syrk`, the cost shared by the ranks.
+        """
+        ready = self._ready({"p": p}, (c, to), (alpha, beta), precision)
+        op = _OP[not transpose]
+        found = self._ranks.syrk((_word("uplo", uplo, _UPLO), op), ready.of["p"], ready.into, *ready.scalars)
+        return DistMatrix(found, ready.to)
+
+    def gemm(
+        self,
+        a: DistMatrix,
+        b: DistMatrix,
+        to: Distribution | None = None,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        alpha: Any = None,
+        beta: Any = None,
+        c: DistMatrix | None = None,
+        precision: int | None = None,
+    ) -> DistMatrix:
+        """`alpha op(A) op(B) + beta C`, distributed as `to` says, or as `c` is; see `sunzi.gemm`."""
+        ready = self._ready({"a": a, "b": b}, (c, to), (alpha, beta), precision)
+        ops = (_OP[transpose_a], _OP[transpose_b])
+        return DistMatrix(
+            self._ranks.gemm(ops, (ready.of["a"], ready.of["b"]), ready.into, *ready.scalars), ready.to
+        )
+
+    def trsm(
+        self,
+        t: DistMatrix,
+        b: DistMatrix,
+        *,
+        side: Literal["left", "right"] = "left",
+        uplo: Literal["lower", "upper"] = "lower",
+        transpose: bool = False,
+        unit: bool = False,
+        alpha: Any = None,
+        precision: int | None = None,
+    ) -> DistMatrix:
+        """The solution `X` of `op(T) X = alpha B`, or of `X op(T) = alpha B`, distributed as `b`; see `sunzi.trsm`."""
+        ready = self._ready({"t": t}, (b, None), (alpha, None), precision)
+        kind = (_word("side", side, _SIDE), _word("uplo", uplo, _UPLO), _OP[transpose], _DIAG[unit])
+        return DistMatrix(self._ranks.trsm(kind, ready.of["t"], ready.into, ready.scalars[0]), ready.to)
+
+    def solve(
+        self,
+        a: DistMatrix,
+        b: DistMatrix,
+        *,
+        uplo: Literal["both", "lower", "upper"] = "both",
+        precision: int | None = None,
+    ) -> DistMatrix:
+        """The solution `X` of `A X = B` for a symmetric positive definite `A`, distributed as `b`; see `sunzi.solve`."""
+        ready = self._ready({"a": a}, (b, None), (None, None), precision)
+        return DistMatrix(self._ranks.solve(_word("uplo", uplo, _UPLO), ready.of["a"], ready.into), ready.to)
+
+    def cholesky(
+        self, a: DistMatrix, *, uplo: Literal["both", "lower", "upper"] = "both", precision: int | None = None
+    ) -> Cholesky:
+        """The Cholesky factor of `a`, kept in tiles over the ranks for solves and its determinant."""
+        ready = self._ready({"a": a}, (None, None), (None, None), precision)
+        factor = self._ranks.factor(_word("uplo", uplo, _UPLO), ready.precision, ready.of["a"])
+        return Cholesky(self, factor)
+
+    def _agreed(self, make: Callable[[], Any]) -> list[Any]:
+        """What `make` gives on every rank; what it raises on one raises on all."""
+        error: Exception | None = None
+        made: Any = None
+        try:
+            made = make()
+        except (TypeError, ValueError, MemoryError, OverflowError) as raised:
+            error = raised
+        said = self._comm.allgather((made, None if error is None else str(error)))
+        if error is not None:
+            raise error
+        for rank, (_, message) in enumerate(said):
+            if message is not None:
+                raise ValueError(f"rank {rank}: {message}")
+        return [value for value, _ in said]
+
+    def _ready(
+        self,
+        operands: dict[str, DistMatrix],
+        into: tuple[DistMatrix | None, Distribution | None],
+        scalars: tuple[Any, Any],
+        precision: int | None,
+    ) -> _Ready:
+        """Operands as matrices of one precision on all ranks, and the precision of the result."""
+        held, to = into
+        target = to if held is None else held.distribution
+        locals_: dict[str, Matrix] = {}
+
+        def look() -> tuple[dict[str, int], int | None, Any]:
+            if held is not None and to is not None and to != held.distribution:
+                raise ValueError("to differs from the distribution of c")
+            if held is None and scalars[1] is not None:
+                raise ValueError("beta is given without c")
+            if held is None and to is None and operands.keys() != {"a"}:
+                raise ValueError("to or c must say how the result is distributed")
+            given = operands if held is None else {**operands, "into": held}
+            for name, operand in given.items():
+                locals_[name] = self._local(name, operand, precision)
+            return {name: local.precision for name, local in locals_.items()}, precision, target
+
+        said = self._agreed(look)
+        if any((asked, to) != said[0][1:] for _, asked, to in said):
+            raise ValueError("precision or the distribution of the result differs from rank to rank")
+        bits = {name: max(found[name] for found, _, _ in said) for name in locals_}
+        result_bits = precision or max([2, *bits.values()])
+        of = {
+            name: (Matrix(local, precision=bits[name]), operands[name].distribution._numbers())
+            for name, local in locals_.items()
+            if name != "into"
+        }
+        made = lambda: [None if one is None else Matrix([[one]], precision=result_bits) for one in scalars]
+        ready = self._agreed(made)[self.rank]
+        if target is None:
+            return _Ready(of, None, ready, result_bits)
+        wide = Matrix.zeros(*target.local_shape(self.rank), precision=result_bits)
+        if held is not None:
+            wide = Matrix(locals_["into"], precision=result_bits)
+        return _Ready(of, (wide, target._numbers()), ready, result_bits, target)
+
+    def _local(self, name: str, operand: DistMatrix, precision: int | None) -> Matrix:
+        shape = operand.distribution.local_shape(self.rank)
+        if operand.local is None or 0 in shape:
+            local = Matrix.zeros(*shape, precision=2)
+        else:
+            given = isinstance(operand.local, Matrix)
+            local = operand.local if given else Matrix(operand.local, precision=precision)
+        if local.shape != shape:
+            raise ValueError(f"{name}: rank {self.rank} has {local.shape} entries where {shape} are its own")
+        return local
+
+
+@dataclass(frozen=True)
+class _Ready:
+    of: dict[str, Any]
+    into: Any
+    scalars: Any
+    precision: int
+    to: Any = None
+
+
+class Cholesky:
+    """The factor `L` of `A = L Lᵀ` in tiles over the ranks, made by `Ranks.cholesky`."""
+
+    def __init__(self, ranks: Ranks, factor: _sunzi.RankFactor) -> None:
+        self._ranks = ranks
+        self._factor = factor
+
+    @property
+    def order(self) -> int:
+        """Rows of the matrix."""
+        return self._factor.order
+
+    @property
+    def precision(self) -> int:
+        """Bits of the factor."""
+        return self._factor.precision
+
+    def solve(self, b: DistMatrix, *, precision: int | None = None) -> DistMatrix:
+        """The solution of `A X = B`, distributed as `b`, at the factor's precision where none is named."""
+        ready = self._ranks._ready({}, (b, None), (None, None), precision or self.precision)
+        return DistMatrix(self._ranks._ranks.factor_solve(self._factor, ready.into), ready.to)
+
+    def inverse(self, to: Distribution, *, precision: int | None = None) -> DistMatrix:
+        """The inverse of `A`, distributed as `to` says: each column is the solution for one of the identity."""
+        ready = self._ranks._ready({}, (None, to), (None, None), precision or self.precision)
+        return DistMatrix(self._ranks._ranks.inverse(self._factor, ready.into), ready.to)
+
+    def log_det(self, *, precision: int | None = None) -> Any:
+        """The logarithm of the determinant of `A`, as one number, the same on all ranks."""
+        like = Matrix.zeros(1, 1, precision=precision or self.precision)
+        return self._ranks._ranks.log_det(self._factor, like)[0, 0]
+
+    def lower(self, to: Distribution) -> DistMatrix:
+        """The factor itself, a lower triangle with zeros above it."""
+        like = Matrix.zeros(*to.local_shape(self._ranks.rank), precision=self.precision)
+        return DistMatrix(self._ranks._ranks.lower(self._factor, (like, to._numbers())), to)

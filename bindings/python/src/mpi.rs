@@ -1,0 +1,244 @@
+//! `Ranks` and `RankFactor`, the native half of `sunzi.mpi`: verbs over a communicator on matrices made ready.
+//!
+//! Calls run on the calling thread, which may be the only one that MPI allows, without the interpreter's lock.
+
+use crate::errors::{
+    CheckError, DeviceError, MemoryLimitError, NotPositiveDefiniteError, NotSymmetricError, SingularError,
+};
+use crate::kind::NumberKind;
+use crate::matrix::Matrix;
+use crate::native::ranks;
+use crate::native::verbs::{Failed, Part, RankOptions, Target, Terms, Verb};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A matrix of this rank's and the numbers of its distribution.
+type Described<'py> = (Bound<'py, Matrix>, [i64; 11]);
+
+/// The communicator of `sunzi.mpi.Ranks`. To free its context is collective, and the garbage collector is not: what
+/// nobody closed stays until the end of the process.
+#[pyclass(frozen, module = "sunzi._sunzi")]
+pub struct Ranks(RwLock<Option<ranks::Ranks>>);
+
+/// The factor of `sunzi.mpi.Cholesky`.
+#[pyclass(frozen, module = "sunzi._sunzi")]
+pub struct RankFactor(ranks::Factor);
+
+/// An operand of a call.
+struct Operand {
+    local: Arc<sunzi::Matrix>,
+    numbers: [i64; 11],
+}
+
+/// A result of a call, in memory of its own.
+struct Output {
+    local: sunzi::Matrix,
+    kind: NumberKind,
+    numbers: [i64; 11],
+}
+
+impl Operand {
+    fn of((matrix, numbers): &Described<'_>) -> PyResult<Operand> {
+        Ok(Operand { local: whole(matrix)?, numbers: *numbers })
+    }
+
+    fn part(&self) -> Part<'_> {
+        Part { local: &self.local, numbers: self.numbers }
+    }
+}
+
+impl Output {
+    /// The numbers of `matrix`, or zeros of its shape, to be written over.
+    fn of((matrix, numbers): &Described<'_>) -> PyResult<Output> {
+        let local = Arc::unwrap_or_clone(whole(matrix)?);
+        Ok(Output { local, kind: matrix.get().number_kind(), numbers: *numbers })
+    }
+
+    fn target(&mut self) -> Target<'_> {
+        Target { local: &mut self.local, numbers: self.numbers }
+    }
+
+    fn into_matrix(self) -> Matrix {
+        Matrix::new(self.local.into(), self.kind)
+    }
+}
+
+fn whole(matrix: &Bound<'_, Matrix>) -> PyResult<Arc<sunzi::Matrix>> {
+    matrix.get().view().to_whole().map_err(|error| PyMemoryError::new_err(error.to_string()))
+}
+
+/// A scalar, a matrix of one entry.
+fn number(scalar: Option<&Bound<'_, Matrix>>) -> PyResult<Option<Arc<sunzi::Matrix>>> {
+    scalar.map(whole).transpose()
+}
+
+/// The exception for a call that failed.
+fn exception(py: Python<'_>, failed: &Failed) -> PyErr {
+    let text = failed.message.clone();
+    let with = |error: PyErr, name: &str, value: Option<(i64, i64)>| {
+        let set = match value {
+            Some(place) => error.value(py).setattr(name, place),
+            None => error.value(py).setattr(name, failed.place[0]),
+        };
+        set.err().unwrap_or(error)
+    };
+    match failed.status {
+        8 => with(NotPositiveDefiniteError::new_err(text), "index", None),
+        9 => with(SingularError::new_err(text), "index", None),
+        10 => MemoryLimitError::new_err(text),
+        11 => PyMemoryError::new_err(text),
+        13 => CheckError::new_err(text),
+        16 => DeviceError::new_err(text),
+        18 => with(NotSymmetricError::new_err(text), "place", Some(failed.place.into())),
+        1..=7 => PyValueError::new_err(text),
+        _ => PyRuntimeError::new_err(text),
+    }
+}
+
+#[pymethods]
+impl Ranks {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        handle: i32,
+        threads: i64,
+        memory: u64,
+        kernel: Option<String>,
+        checks: (bool, bool),
+    ) -> PyResult<Ranks> {
+        let (entrywise, freivalds) = checks;
+        let options = RankOptions { threads, memory_bytes: memory, kernel, entrywise, freivalds };
+        let made = py.detach(|| ranks::Ranks::new(handle, &options));
+        made.map(|made| Ranks(RwLock::new(Some(made)))).map_err(|failed| exception(py, &failed))
+    }
+
+    /// Ends the use of the communicator.
+    fn close(&self, py: Python<'_>) {
+        let taken = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| taken.map(ranks::Ranks::close));
+    }
+
+    /// `alpha op(A) op(A)^T + beta C`.
+    #[pyo3(signature = (choices, a, c, alpha=None, beta=None))]
+    fn syrk(
+        &self,
+        py: Python<'_>,
+        choices: (i32, i32),
+        a: Described<'_>,
+        c: Described<'_>,
+        alpha: Option<Bound<'_, Matrix>>,
+        beta: Option<Bound<'_, Matrix>>,
+    ) -> PyResult<Matrix> {
+        let (uplo, trans) = choices;
+        let (a, mut c) = (Operand::of(&a)?, Output::of(&c)?);
+        let (alpha, beta) = (number(alpha.as_ref())?, number(beta.as_ref())?);
+        let terms = Terms { alpha: alpha.as_deref(), beta: beta.as_deref() };
+        self.run(py, Verb::Syrk { uplo, trans, terms, a: a.part(), c: c.target() })?;
+        Ok(c.into_matrix())
+    }
+
+    /// `alpha op(A) op(B) + beta C`.
+    #[pyo3(signature = (trans, operands, c, alpha=None, beta=None))]
+    fn gemm(
+        &self,
+        py: Python<'_>,
+        trans: [i32; 2],
+        operands: (Described<'_>, Described<'_>),
+        c: Described<'_>,
+        alpha: Option<Bound<'_, Matrix>>,
+        beta: Option<Bound<'_, Matrix>>,
+    ) -> PyResult<Matrix> {
+        let (a, b, mut c) = (Operand::of(&operands.0)?, Operand::of(&operands.1)?, Output::of(&c)?);
+        let (alpha, beta) = (number(alpha.as_ref())?, number(beta.as_ref())?);
+        let terms = Terms { alpha: alpha.as_deref(), beta: beta.as_deref() };
+        self.run(py, Verb::Gemm { trans, terms, a: a.part(), b: b.part(), c: c.target() })?;
+        Ok(c.into_matrix())
+    }
+
+    /// `alpha op(T)^-1 B`, or from the right.
+    #[pyo3(signature = (kind, t, b, alpha=None))]
+    fn trsm(
+        &self,
+        py: Python<'_>,
+        kind: [i32; 4],
+        t: Described<'_>,
+        b: Described<'_>,
+        alpha: Option<Bound<'_, Matrix>>,
+    ) -> PyResult<Matrix> {
+        let (t, mut b, alpha) = (Operand::of(&t)?, Output::of(&b)?, number(alpha.as_ref())?);
+        self.run(py, Verb::Trsm { kind, alpha: alpha.as_deref(), t: t.part(), b: b.target() })?;
+        Ok(b.into_matrix())
+    }
+
+    /// `A^-1 B`.
+    fn solve(&self, py: Python<'_>, uplo: i32, a: Described<'_>, b: Described<'_>) -> PyResult<Matrix> {
+        let (a, mut b) = (Operand::of(&a)?, Output::of(&b)?);
+        self.run(py, Verb::Solve { uplo, a: a.part(), b: b.target() })?;
+        Ok(b.into_matrix())
+    }
+
+    /// The factor of a matrix, kept by the library.
+    fn factor(&self, py: Python<'_>, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<RankFactor> {
+        let a = Operand::of(&a)?;
+        let made = py.detach(|| self.open(|ranks| ranks.factor(uplo, precision, &a.part())));
+        made?.map(RankFactor).map_err(|failed| exception(py, &failed))
+    }
+
+    /// `A^-1 B` with a kept factor.
+    fn factor_solve(&self, py: Python<'_>, factor: &RankFactor, b: Described<'_>) -> PyResult<Matrix> {
+        let mut b = Output::of(&b)?;
+        self.run(py, Verb::FactorSolve { factor: &factor.0, b: b.target() })?;
+        Ok(b.into_matrix())
+    }
+
+    /// `A^-1` with a kept factor, in a matrix like `x`.
+    fn inverse(&self, py: Python<'_>, factor: &RankFactor, x: Described<'_>) -> PyResult<Matrix> {
+        let mut x = Output::of(&x)?;
+        self.run(py, Verb::Inverse { factor: &factor.0, x: x.target() })?;
+        Ok(x.into_matrix())
+    }
+
+    /// The logarithm of the determinant of the factored matrix, in a matrix like `like`, of one entry.
+    fn log_det(&self, py: Python<'_>, factor: &RankFactor, like: Bound<'_, Matrix>) -> PyResult<Matrix> {
+        let mut result = Arc::unwrap_or_clone(whole(&like)?);
+        self.run(py, Verb::LogDet { factor: &factor.0, result: &mut result })?;
+        Ok(Matrix::new(result.into(), like.get().number_kind()))
+    }
+
+    /// The factor in the lower triangle of a matrix.
+    fn lower(&self, py: Python<'_>, factor: &RankFactor, a: Described<'_>) -> PyResult<Matrix> {
+        let mut a = Output::of(&a)?;
+        self.run(py, Verb::Lower { factor: &factor.0, a: a.target() })?;
+        Ok(a.into_matrix())
+    }
+}
+
+impl Ranks {
+    fn run(&self, py: Python<'_>, verb: Verb<'_>) -> PyResult<()> {
+        let done = py.detach(|| self.open(|ranks| ranks.call(verb)));
+        done?.map_err(|failed| exception(py, &failed))
+    }
+
+    /// Calls that overlap share the communicator; an end of its use waits for them.
+    fn open<T>(&self, work: impl FnOnce(&ranks::Ranks) -> T) -> PyResult<T> {
+        let open = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = || PyValueError::new_err("the ranks were closed");
+        Ok(work(open.as_ref().ok_or_else(closed)?))
+    }
+}
+
+#[pymethods]
+impl RankFactor {
+    /// Rows of the factored matrix.
+    #[getter]
+    fn order(&self) -> i64 {
+        self.0.order()
+    }
+
+    /// Bits of the factor.
+    #[getter]
+    fn precision(&self) -> i64 {
+        self.0.precision_bits()
+    }
+}

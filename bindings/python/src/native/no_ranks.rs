@@ -1,0 +1,56 @@
+//! What stands in for ranks where the package is built without MPI: nothing that could be made.
+
+use super::verbs::{Failed, Part, RankOptions, Verb};
+
+/// The status of what a build lacks.
+const UNAVAILABLE: i32 = 14;
+
+/// No communicator.
+pub enum Ranks {}
+
+/// No factor.
+pub enum Factor {}
+
+impl Factor {
+    /// Never called.
+    pub fn order(&self) -> i64 {
+        match *self {}
+    }
+
+    /// Never called.
+    pub fn precision_bits(&self) -> i64 {
+        match *self {}
+    }
+}
+
+impl Ranks {
+    /// Refused.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn new(_handle: i32, _options: &RankOptions) -> Result<Ranks, Failed> {
+        let message = "this package is built without MPI: build it with the feature mpi".to_string();
+        Err(Failed { status: UNAVAILABLE, message, place: [-1, -1] })
+    }
+
+    /// Never called.
+    pub fn close(self) {
+        match self {}
+    }
+
+    /// Never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn call(&self, _verb: Verb<'_>) -> Result<(), Failed> {
+        match *self {}
+    }
+
+    /// Never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn factor(&self, _uplo: i32, _precision_bits: i64, _a: &Part<'_>) -> Result<Factor, Failed> {
+        match *self {}
+    }
+}

@@ -1,0 +1,191 @@
+//! Calls of the C library on the ranks of a communicator: the verbs over ranks are written there, once.
+//!
+//! Promise: every array that is described lives, and is nobody else's where it is written to, for as long as the call.
+
+use super::verbs::{Failed, Part, RankOptions, Target, Terms, Verb};
+use std::ffi::{CStr, CString};
+use std::ptr::null;
+use sunzi::Matrix;
+use sunzi_c::*;
+
+/// A communicator with a context of the C library.
+pub struct Ranks(*mut sunzi_context);
+
+// SAFETY: a context may be used by any thread, several at a time.
+unsafe impl Send for Ranks {}
+// SAFETY: as above.
+unsafe impl Sync for Ranks {}
+
+/// This rank's tiles of a factor that the C library keeps.
+pub struct Factor(*mut sunzi_mpi_factor);
+
+// SAFETY: numbers that are only read.
+unsafe impl Send for Factor {}
+// SAFETY: as above.
+unsafe impl Sync for Factor {}
+
+impl Drop for Factor {
+    fn drop(&mut self) {
+        // SAFETY: made by `sunzi_mpi_factor_new`, and freed nowhere else.
+        unsafe { sunzi_mpi_factor_free(self.0) }
+    }
+}
+
+impl Factor {
+    /// Rows of the factored matrix.
+    pub fn order(&self) -> i64 {
+        // SAFETY: live.
+        unsafe { sunzi_mpi_factor_order(self.0) }
+    }
+
+    /// Bits of its entries.
+    pub fn precision_bits(&self) -> i64 {
+        // SAFETY: live.
+        unsafe { sunzi_mpi_factor_precision_bits(self.0) }
+    }
+}
+
+/// The description of a matrix as the C library takes it.
+fn described(matrix: &Matrix) -> sunzi_matrix {
+    let (heads, limbs) = matrix.parts();
+    let (rows, cols, bits) = (matrix.rows() as i64, matrix.cols() as i64, matrix.precision_bits().into());
+    sunzi_limb_matrix(SUNZI_COL_MAJOR, rows, cols, heads.as_ptr(), limbs.as_ptr(), rows.max(1), bits)
+}
+
+/// The same of one that is written to.
+fn described_mut(matrix: &mut Matrix) -> sunzi_matrix {
+    let (rows, cols, bits) = (matrix.rows() as i64, matrix.cols() as i64, matrix.precision_bits().into());
+    let (heads, limbs) = matrix.parts_mut();
+    sunzi_limb_matrix(SUNZI_COL_MAJOR, rows, cols, heads.as_mut_ptr(), limbs.as_mut_ptr(), rows.max(1), bits)
+}
+
+fn dist(local: sunzi_matrix, numbers: [i64; 11]) -> sunzi_dist_matrix {
+    let [rows, cols, grid_rows, grid_cols, order, row_along, col_along, row_block, col_block, row_first, col_first] =
+        numbers;
+    sunzi_dist_matrix {
+        local,
+        rows,
+        cols,
+        grid_rows,
+        grid_cols,
+        grid_order: order as i32,
+        row_along: row_along as i32,
+        col_along: col_along as i32,
+        row_block,
+        col_block,
+        row_first,
+        col_first,
+    }
+}
+
+fn part(Part { local, numbers }: &Part<'_>) -> sunzi_dist_matrix {
+    dist(described(local), *numbers)
+}
+
+fn target(Target { local, numbers }: Target<'_>) -> sunzi_dist_matrix {
+    dist(described_mut(local), numbers)
+}
+
+/// Described scalars: alpha and beta.
+fn scalars(terms: &Terms<'_>) -> [Option<sunzi_matrix>; 2] {
+    [terms.alpha, terms.beta].map(|scalar| scalar.map(described))
+}
+
+fn pointer<T>(value: &Option<T>) -> *const T {
+    value.as_ref().map_or(null(), std::ptr::from_ref)
+}
+
+impl Ranks {
+    /// The ranks of the communicator with a Fortran handle. Collective.
+    ///
+    /// # Errors
+    /// What the library refuses; MPI must be initialised.
+    pub fn new(handle: i32, options: &RankOptions) -> Result<Ranks, Failed> {
+        let kernel = options.kernel.as_ref().and_then(|name| CString::new(name.as_str()).ok());
+        let chosen = sunzi_options {
+            threads: options.threads,
+            memory_bytes: options.memory_bytes,
+            kernel: kernel.as_ref().map_or(null(), |name| name.as_ptr()),
+            self_check: 0,
+            freivalds: options.freivalds.into(),
+            progress: None,
+            user: std::ptr::null_mut(),
+            accuracy: if options.entrywise { SUNZI_ENTRYWISE } else { SUNZI_NORM },
+        };
+        let mut ctx = std::ptr::null_mut();
+        // SAFETY: a handle of mpi4py's; the options and their text live until the call ends.
+        let status = unsafe { sunzi_context_from_mpi(handle, &chosen, &mut ctx) };
+        let ranks = Ranks(ctx);
+        match ranks.answer(status) {
+            Ok(()) => Ok(ranks),
+            Err(failed) => {
+                ranks.close();
+                Err(failed)
+            }
+        }
+    }
+
+    /// Frees the context. Collective.
+    pub fn close(self) {
+        // SAFETY: made by `sunzi_context_from_mpi`, and freed nowhere else.
+        unsafe { sunzi_context_free(self.0) }
+    }
+
+    /// One verb. Collective.
+    ///
+    /// # Errors
+    /// What the library refuses.
+    pub fn call(&self, verb: Verb<'_>) -> Result<(), Failed> {
+        // SAFETY: the context is live; what is described outlives the call, as the verb borrows it.
+        let status = unsafe {
+            match verb {
+                Verb::Syrk { uplo, trans, terms, a, c } => {
+                    let [alpha, beta] = scalars(&terms);
+                    let (a, c) = (part(&a), target(c));
+                    sunzi_mpi_syrk(self.0, uplo, trans, pointer(&alpha), &a, pointer(&beta), &c)
+                }
+                Verb::Gemm { trans: [of_a, of_b], terms, a, b, c } => {
+                    let [alpha, beta] = scalars(&terms);
+                    let (a, b, c) = (part(&a), part(&b), target(c));
+                    sunzi_mpi_gemm(self.0, of_a, of_b, pointer(&alpha), &a, &b, pointer(&beta), &c)
+                }
+                Verb::Trsm { kind: [side, uplo, trans, diag], alpha, t, b } => {
+                    let (alpha, t, b) = (alpha.map(described), part(&t), target(b));
+                    sunzi_mpi_trsm(self.0, side, uplo, trans, diag, pointer(&alpha), &t, &b)
+                }
+                Verb::Solve { uplo, a, b } => sunzi_mpi_solve(self.0, uplo, &part(&a), &target(b)),
+                Verb::FactorSolve { factor, b } => sunzi_mpi_factor_solve(self.0, factor.0, &target(b)),
+                Verb::Inverse { factor, x } => sunzi_mpi_factor_inverse(self.0, factor.0, &target(x)),
+                Verb::LogDet { factor, result } => sunzi_mpi_factor_log_det(self.0, factor.0, &described_mut(result)),
+                Verb::Lower { factor, a } => sunzi_mpi_factor_get(self.0, factor.0, SUNZI_LOWER, &target(a)),
+            }
+        };
+        self.answer(status)
+    }
+
+    /// The factor of a matrix, kept. Collective.
+    ///
+    /// # Errors
+    /// What the library refuses.
+    pub fn factor(&self, uplo: i32, precision_bits: i64, a: &Part<'_>) -> Result<Factor, Failed> {
+        let mut factor = std::ptr::null_mut();
+        // SAFETY: the context is live, and what is described outlives the call.
+        let status = unsafe { sunzi_mpi_factor_new(self.0, uplo, precision_bits, &part(a), &mut factor) };
+        let factor = Factor(factor);
+        self.answer(status).map(|()| factor)
+    }
+
+    fn answer(&self, status: sunzi_status) -> Result<(), Failed> {
+        if status == sunzi_status::SUNZI_OK {
+            return Ok(());
+        }
+        let mut place = [-1, -1];
+        let [row, column] = &mut place;
+        // SAFETY: the context is live, and its text stays until this thread's next call.
+        let message = unsafe {
+            sunzi_last_place(self.0, row, column);
+            CStr::from_ptr(sunzi_last_error(self.0)).to_string_lossy().into_owned()
+        };
+        Err(Failed { status: status as i32, message, place })
+    }
+}

@@ -1,0 +1,62 @@
+//! What is asked of the ranks of a communicator, and what they answer.
+#![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "nothing asks without MPI"))]
+
+use super::ranks::Factor;
+use sunzi::Matrix;
+
+/// This rank's part of a matrix that is read, and the numbers of its distribution, in the order of `sunzi_dist_matrix`.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    pub local: &'a Matrix,
+    pub numbers: [i64; 11],
+}
+
+/// This rank's part of a matrix that is written to.
+pub struct Target<'a> {
+    pub local: &'a mut Matrix,
+    pub numbers: [i64; 11],
+}
+
+/// The scalars of a product, matrices of one entry; `None` is 1, and 0 for beta.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    pub alpha: Option<&'a Matrix>,
+    pub beta: Option<&'a Matrix>,
+}
+
+/// One call, its choices in the numbers of the C library.
+pub enum Verb<'a> {
+    /// `C := alpha op(A) op(A)^T + beta C`.
+    Syrk { uplo: i32, trans: i32, terms: Terms<'a>, a: Part<'a>, c: Target<'a> },
+    /// `C := alpha op(A) op(B) + beta C`.
+    Gemm { trans: [i32; 2], terms: Terms<'a>, a: Part<'a>, b: Part<'a>, c: Target<'a> },
+    /// `B := alpha op(T)^-1 B`, or from the right: side, triangle, `op`, diagonal.
+    Trsm { kind: [i32; 4], alpha: Option<&'a Matrix>, t: Part<'a>, b: Target<'a> },
+    /// `B := A^-1 B`.
+    Solve { uplo: i32, a: Part<'a>, b: Target<'a> },
+    /// The same with a factor that is kept.
+    FactorSolve { factor: &'a Factor, b: Target<'a> },
+    /// `X := A^-1` with a factor that is kept.
+    Inverse { factor: &'a Factor, x: Target<'a> },
+    /// The logarithm of the determinant, a matrix of one entry.
+    LogDet { factor: &'a Factor, result: &'a mut Matrix },
+    /// The factor in the lower triangle of `a`.
+    Lower { factor: &'a Factor, a: Target<'a> },
+}
+
+/// Choices of a context on ranks.
+pub struct RankOptions {
+    pub threads: i64,
+    /// 0 sets no limit.
+    pub memory_bytes: u64,
+    pub kernel: Option<String>,
+    pub entrywise: bool,
+    pub freivalds: bool,
+}
+
+/// Why a call failed: the status of the C library, its message, and a place or -1.
+pub struct Failed {
+    pub status: i32,
+    pub message: String,
+    pub place: [i64; 2],
+}

@@ -1,0 +1,193 @@
+//! Residues on their way between nodes: as many bits each as their modulus has, one after the other.
+//!
+//! Promise: what is unpacked are the words that were packed. Does not know: ranks, who owns what.
+
+use crate::kernels::{PlaneEngine, ResidueLanes};
+use crate::ops::product::shares::ShareStream;
+use std::ops::Range;
+
+/// Words that are unpacked at a time.
+const TOGETHER: usize = 256;
+
+/// How the residues of an engine's product planes are packed.
+pub(crate) struct Packing {
+    lanes: ResidueLanes,
+    /// Of each plane.
+    moduli: Vec<u64>,
+    /// Bits of the least residues of each plane.
+    bits: Vec<u32>,
+}
+
+impl Packing {
+    /// That of an engine.
+    pub fn new(engine: &dyn PlaneEngine) -> Packing {
+        Packing::of(engine.residue_lanes(), engine.moduli())
+    }
+
+    fn of(lanes: ResidueLanes, moduli: &[u64]) -> Packing {
+        let bits = moduli.iter().map(|modulus| (u64::BITS - (modulus - 1).leading_zeros()).max(1));
+        Packing { lanes, bits: bits.collect(), moduli: moduli.to_vec() }
+    }
+
+    /// Bits of the residues of so many words of each plane.
+    pub fn plane_bits(&self, words: usize) -> u64 {
+        let lanes = (words * self.lanes.count()) as u64;
+        self.bits.iter().map(|&bits| lanes * u64::from(bits)).sum()
+    }
+
+    /// Words of a message with the words `range` of a stream.
+    pub fn message_words(&self, stream: &ShareStream, range: Range<usize>) -> usize {
+        let mut total = 0;
+        stream.for_each(range, |piece| {
+            total += piece.words.len() * self.lanes.count() * self.bits[piece.plane] as usize;
+        });
+        total.div_ceil(64)
+    }
+
+    /// The message with the words `range` of a stream; `words` gives those of a plane.
+    pub fn pack<'w>(
+        &self,
+        stream: &ShareStream,
+        range: Range<usize>,
+        words: impl Fn(usize, Range<usize>) -> &'w [u64],
+    ) -> Vec<u64> {
+        let mut message = Message { words: Vec::with_capacity(self.message_words(stream, range.clone())), last: 64 };
+        let (lane_bits, count) = (self.lanes.bits(), self.lanes.count());
+        let mask = u64::MAX >> (64 - lane_bits);
+        stream.for_each(range, |piece| {
+            let (bits, modulus) = (self.bits[piece.plane], self.moduli[piece.plane]);
+            for &word in words(piece.plane, piece.words) {
+                for lane in 0..count as u32 {
+                    let lane = word >> (lane * lane_bits) & mask;
+                    message.push(self.lanes.least(lane, modulus), bits);
+                }
+            }
+        });
+        message.words
+    }
+
+    /// Hands the words `range` of a stream to `take` as they were, some of a piece at a time: the plane, the run, where
+    /// in the run, and the words.
+    pub fn unpack(
+        &self,
+        message: &[u64],
+        (stream, range): (&ShareStream, Range<usize>),
+        mut take: impl FnMut(usize, usize, Range<usize>, &[u64]),
+    ) {
+        let (lane_bits, count) = (self.lanes.bits(), self.lanes.count());
+        let mut at = 0;
+        let mut words = [0; TOGETHER];
+        stream.for_each(range, |piece| {
+            let (bits, modulus) = (self.bits[piece.plane], self.moduli[piece.plane]);
+            for start in piece.within.clone().step_by(TOGETHER) {
+                let within = start..piece.within.end.min(start + TOGETHER);
+                for word in &mut words[..within.len()] {
+                    *word = 0;
+                    for lane in 0..count {
+                        *word |= self.lanes.lane(bits_at(message, at, bits), modulus) << (lane as u32 * lane_bits);
+                        at += bits as usize;
+                    }
+                }
+                take(piece.plane, piece.run, within.clone(), &words[..within.len()]);
+            }
+        });
+    }
+}
+
+/// A message under way.
+struct Message {
+    words: Vec<u64>,
+    /// Bits of the last word that are taken.
+    last: u32,
+}
+
+impl Message {
+    /// Appends the lowest bits of a word, whose others are 0.
+    fn push(&mut self, value: u64, bits: u32) {
+        if self.last == 64 {
+            self.words.push(value);
+            self.last = bits;
+            return;
+        }
+        let free = 64 - self.last;
+        *self.words.last_mut().expect("a word is under way") |= value << self.last;
+        if bits > free {
+            self.words.push(value >> free);
+            self.last = bits - free;
+        } else {
+            self.last += bits;
+        }
+    }
+}
+
+/// So many bits of a message, from number `at` on.
+fn bits_at(message: &[u64], at: usize, bits: u32) -> u64 {
+    let (word, shift) = (at / 64, at as u32 % 64);
+    let mut value = message[word] >> shift;
+    if shift + bits > 64 {
+        value |= message[word + 1] << (64 - shift);
+    }
+    value & (u64::MAX >> (64 - bits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::product::shares::OwnedBlocks;
+
+    #[test]
+    fn messages_hold_what_was_packed_in_as_few_words_as_there_can_be() {
+        let mut state = 5u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) % below
+        };
+        for (lanes, moduli) in [
+            (ResidueLanes::Words, vec![(1u64 << 52) - 47, 3, 65_537, (1 << 51) + 1]),
+            (ResidueLanes::Halves, vec![251, 16_381, 256, 2]),
+            (ResidueLanes::BalancedHalves, vec![8191, 8179, 4093, 2039]),
+            (ResidueLanes::Doubles, vec![(1 << 23) - 15, 8_388_593, 101]),
+        ] {
+            let packing = Packing::of(lanes, &moduli);
+            let block = 64 / lanes.count();
+            let owners = [0..3, 3..4, 4..9, 9..20].map(|blocks| OwnedBlocks { owner: blocks.start % 2, blocks });
+            let planes = moduli.iter().map(|&modulus| {
+                let word = |_| {
+                    (0..lanes.count()).fold(0, |word, lane| {
+                        let least = if random(9) == 0 { modulus - 1 } else { random(modulus) };
+                        let balanced = if least > modulus / 2 { least as i64 - modulus as i64 } else { least as i64 };
+                        let value = match lanes {
+                            ResidueLanes::BalancedHalves => u64::from(balanced as u16),
+                            ResidueLanes::Doubles => (balanced as f64).to_bits(),
+                            ResidueLanes::Words | ResidueLanes::Halves => least,
+                        };
+                        word | value << (lane as u32 * lanes.bits())
+                    })
+                };
+                (0..20 * block).map(word).collect::<Vec<u64>>()
+            });
+            let planes = planes.collect::<Vec<_>>();
+            for owner in [0, 1] {
+                let stream = ShareStream::new(&owners, owner, (moduli.len(), block));
+                for size in [1, 7, 64, 1000, stream.len()] {
+                    for start in (0..stream.len()).step_by(size) {
+                        let range = start..stream.len().min(start + size);
+                        let message = packing.pack(&stream, range.clone(), |plane, words| &planes[plane][words]);
+                        assert_eq!(message.len(), packing.message_words(&stream, range.clone()));
+                        let mut want = Vec::new();
+                        stream
+                            .for_each(range.clone(), |piece| want.extend_from_slice(&planes[piece.plane][piece.words]));
+                        let mut got = Vec::new();
+                        packing.unpack(&message, (&stream, range), |_, _, within, words| {
+                            assert_eq!(within.len(), words.len());
+                            got.extend_from_slice(words);
+                        });
+                        assert_eq!(got, want, "{lanes:?}, owner {owner}, {size} words at a time");
+                    }
+                }
+                let words = packing.message_words(&stream, 0..stream.len()) as u64;
+                assert_eq!(words, packing.plane_bits(stream.len() / moduli.len()).div_ceil(64));
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The blocks of a factor in tiles for a solve by parts: each rank gets the rows whose products it computes.
+
+use crate::comm::{agree, agreed};
+use crate::error::Result;
+use crate::io::Block;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::distribution::place::{Place, pack, unpack};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
+use crate::ops::solve::cut::Pieces;
+use crate::ops::solve::ranks::stream::StreamSource;
+use crate::plan::BLOCK;
+use std::ops::Range;
+
+/// Bytes of the piece of a rank, where it is to have that many: few, as there are two messages besides.
+const PIECE_BYTES: u64 = 16 << 20;
+
+/// How the blocks of a triangle of `order` rows are shared out: a piece, and a message each way.
+pub(super) fn pieces((order, factor_bits): (usize, u32), accuracy: Accuracy, ranks: usize) -> Pieces {
+    let copies = if ranks == 1 { 2 } else { 3 };
+    let entry_bytes = copies * Matrix::bytes_for(1, 1, factor_bits);
+    Pieces::over_ranks(accuracy, ranks, (rows_of(order, factor_bits), entry_bytes))
+}
+
+/// Rows of a factor of `order` rows in a piece of about [`PIECE_BYTES`], whole blocks.
+pub(super) fn rows_of(order: usize, factor_bits: u32) -> usize {
+    let rows = PIECE_BYTES / Matrix::bytes_for(1, order, factor_bits).max(1);
+    (rows as usize).clamp(BLOCK, order.next_multiple_of(BLOCK).max(BLOCK)) / BLOCK * BLOCK
+}
+
+/// The blocks of `L`, or of `L^T`.
+pub(super) struct RankBlocks<'a> {
+    pub source: StreamSource<'a>,
+    /// Whether the triangle is `L^T`.
+    pub transposed: bool,
+    pub pieces: Pieces,
+    pub accuracy: Accuracy,
+    /// What this rank has of a block.
+    pub piece: Matrix,
+}
+
+impl RankBlocks<'_> {
+    /// The part of the factor that some rows of a block lie in.
+    fn place(&self, rows: Range<usize>, cols: &Range<usize>) -> Place {
+        let cols = cols.clone();
+        if self.transposed { Place { rows: cols, cols: rows } } else { Place { rows, cols } }
+    }
+}
+
+impl TriangleBlocks for RankBlocks<'_> {
+    fn begin(&mut self, _order: BlockOrder, most_entries: usize) -> Result<()> {
+        let made = Matrix::zeros(1, most_entries, self.source.factor.precision_bits());
+        self.piece = agreed(self.source.world, made)?;
+        Ok(())
+    }
+
+    fn block(&mut self, Block { rows, cols }: &Block) -> Result<MatrixView<'_>> {
+        let mut piece = std::mem::take(&mut self.piece);
+        let brought = match rows == cols {
+            // All ranks solve a block on the diagonal.
+            true => self.source.bring_to_all(&self.place(rows.clone(), cols), &mut piece),
+            false => {
+                let own = |rank| self.place(self.pieces.own(rows, self.accuracy, rank), cols);
+                self.source.bring_shares(own, &mut piece)
+            }
+        };
+        self.piece = piece;
+        brought?;
+        let view = self.piece.view();
+        Ok(if self.transposed { view.transposed() } else { view })
+    }
+
+    fn own_rows(&self, rows: &Range<usize>) -> Range<usize> {
+        self.pieces.own(rows, self.accuracy, self.source.world.rank())
+    }
+
+    fn exchange(&mut self, rows: &Range<usize>, w: &mut Matrix, done: Result<()>) -> Result<()> {
+        let world = self.source.world;
+        agree(world, done)?;
+        let ranks = if world.size() == 1 { 0..0 } else { 0..world.size() };
+        for rank in ranks {
+            let place = Place { rows: self.pieces.own(rows, self.accuracy, rank), cols: 0..w.cols() };
+            if place.is_empty() {
+                break;
+            }
+            let mut words = Vec::with_capacity(place.entries() * (1 + w.limbs_per_element()));
+            if rank == world.rank() {
+                pack(w.view(), &place, &mut words)?;
+            }
+            words.resize(place.entries() * (1 + w.limbs_per_element()), 0);
+            world.broadcast(rank, &mut words)?;
+            if rank != world.rank() {
+                unpack(&words, &place, w);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        self.piece = Matrix::empty(); // the next step counts on its memory
+    }
+}

@@ -1,0 +1,44 @@
+//! The inverse of the matrix behind a factor over ranks: the solution for the identity.
+
+use super::{DistSolution, solve_with};
+use crate::comm::agreed;
+use crate::context::Context;
+use crate::error::Result;
+use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::product::problem::Accuracy;
+use crate::tile::TileMap;
+
+/// `X` with `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`: all of
+/// it, in tiles as those of the factor. Collective.
+///
+/// Accuracy and bits: those of [`solve_with`] with the identity as right side, so each column is as accurate as a
+/// solution. It is symmetric up to that accuracy only, and not the matrix of [`crate::Cholesky::inverse`], which is a
+/// product and costs more bits.
+/// Cost and memory: as [`solve_with`] with `n` right sides.
+///
+/// # Errors
+/// As [`solve_with`].
+pub fn inverse(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    precision_bits: u32,
+    accuracy: Accuracy,
+) -> Result<DistSolution> {
+    let world = team.world();
+    let map = TileMap { triangle: None, ..*factor.map() };
+    let identity = DistMatrix::zeros(map, world.rank(), 2).and_then(|mut identity| {
+        set_ones(&mut identity)?;
+        Ok(identity)
+    });
+    solve_with(ctx, team, factor, &agreed(world, identity)?, precision_bits, accuracy)
+}
+
+/// Sets this rank's entries on the diagonal to 1.
+///
+/// # Errors
+/// None for a precision that holds 1.
+pub(super) fn set_ones(matrix: &mut DistMatrix) -> Result<()> {
+    let mut on_diagonal = matrix.tiles_mut().iter_mut().filter(|(id, _)| id.row == id.col);
+    on_diagonal.try_for_each(|(_, tile)| (0..tile.rows().min(tile.cols())).try_for_each(|at| tile.set_f64(at, at, 1.0)))
+}

@@ -1,0 +1,44 @@
+//! What nodes send each other in a product: residues, each once and packed.
+
+use crate::common::{Kind, kernel_names, matrix};
+use sunzi::Context;
+use sunzi::advanced::kernels::{self, EngineSpec};
+use sunzi::comm::{Transport, local};
+use sunzi::distributed::{DistOptions, Team, TeamOptions, even_share, syrk};
+
+/// Two nodes send each residue of the triangle once, in as many bits as its modulus has.
+#[test]
+fn nodes_send_packed_residues_once() {
+    let (cols, bits) = (200usize, 300);
+    let p = matrix(Kind::Unit, 90, cols, bits, 12);
+    for name in kernel_names() {
+        let ctx = Context::builder().threads(1).kernel(name).build().unwrap();
+        let want = sunzi::syrk(&ctx, &p, bits).unwrap();
+        for per_node in [1, 2] {
+            let outcomes = local::run(2 * per_node, |rank| {
+                let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(per_node)).unwrap();
+                let own = p.view().block(even_share(90, team.size(), team.rank()), 0..cols).unwrap();
+                let outcome = syrk(&ctx, &mut team, &[own], bits, &DistOptions::default()).unwrap();
+                let whole = outcome.result.gather(team.world(), 0).unwrap();
+                team.close().unwrap();
+                (whole, outcome.report)
+            });
+            let (got, report) = outcomes.into_iter().next().unwrap();
+            assert!(got.unwrap() == want, "{name}, {per_node} ranks a node");
+            let spec = EngineSpec { operand_bits: bits, modulus_bits: 2 * bits + 80, redundant: false };
+            let engine = kernels::by_name(name).unwrap().prepare(&spec).unwrap();
+            assert!(engine.moduli().len() >= report.primes);
+            let moduli = &engine.moduli()[..report.primes];
+            let residue_bits = moduli.iter().map(|modulus| u64::from(64 - (modulus - 1).leading_zeros())).sum::<u64>();
+            let least = residue_bits * (cols * (cols + 1) / 2) as u64 / 8;
+            let team = report.team.as_ref().unwrap();
+            let sent = team.exchanged_bytes;
+            println!(
+                "{name}, {per_node} ranks a node: {sent} bytes, {least} at least, {:.3}",
+                sent as f64 / least as f64
+            );
+            assert!(sent as f64 <= 1.1 * least as f64, "{name}, {per_node} ranks a node: {sent} bytes of {least}");
+            assert!(sent >= team.plan.sent_bytes);
+        }
+    }
+}
