@@ -78,6 +78,5 @@ mod tests {
         let other = kernels::preferred_for_large_products().map(PlaneKernel::name);
         assert_eq!(name(&free, Bits::scaled(1024, 4000)), other.unwrap_or(free.kernel().name()));
         assert_eq!(name(&free, Bits::scaled(1024, 4000).widened(6000)), free.kernel().name());
-        assert_eq!(name(&free, Bits::scaled(4096, 4000)), free.kernel().name());
     }
 }
