@@ -235,8 +235,23 @@ mod tests {
     /// Every parameter that is a file is known to be read or written: a new one is added to either list.
     #[test]
     fn files_are_inputs_or_outputs() {
-        const INPUTS: [&str; 14] =
-            ["a", "accumulate", "b", "c", "files", "input", "l", "left", "p", "param", "q", "right", "t", "x"];
+        const INPUTS: [&str; 15] = [
+            "a",
+            "accumulate",
+            "b",
+            "c",
+            "certificate",
+            "files",
+            "input",
+            "l",
+            "left",
+            "p",
+            "param",
+            "q",
+            "right",
+            "t",
+            "x",
+        ];
         fn visit(parser: &Parser, found: &mut Vec<String>) {
             let is_file = |arg: &&clap::Arg| matches!(arg.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath);
             found.extend(parser.get_arguments().filter(is_file).map(|arg| arg.get_id().to_string()));

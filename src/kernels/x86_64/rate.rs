@@ -31,8 +31,8 @@ pub fn instruction_rate(trials: usize) -> f64 {
     best
 }
 
-/// Whether a core issues one `vpmadd52luq` on 512 bits a cycle and not two: by the time of one chain of them, each of which
-/// waits for the one before, over that of many chains at once.
+/// Whether a core issues one `vpmadd52luq` on 512 bits a cycle and not two: by the time of one chain of them, each of
+/// which waits for the one before, over that of many chains at once.
 ///
 /// All processors with the instructions take four cycles for one, so that the quotient is 4 or 8, whatever the clock
 /// does. Takes half a millisecond.
