@@ -3,7 +3,8 @@
 //! `micro` is the register tile, `product` the cache blocking around it. `symmetric` and `winograd` save an eighth of
 //! the products of a plane each time they are used, with `sums` of the operands; `levels` says where. `to_residues`
 //! (with `digits`) and `reconstruct` are the conversions, `tables` what they read; `halves` is a conversion for `i16`.
-//! Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`. On a CPU without them `kernels::on_model` runs the tests.
+//! Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`. On a CPU without them `kernels::on_model`
+//! runs the tests.
 
 mod blocks;
 mod digit_tiles;
