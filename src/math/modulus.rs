@@ -97,9 +97,23 @@ impl Modulus {
     }
 }
 
+/// The inverse of an odd number modulo `2^64`, and in its lower bits modulo every lesser power of two.
+pub fn inverse_modulo_word(odd: u64) -> u64 {
+    assert!(odd % 2 == 1, "{odd} has no inverse modulo a power of two");
+    // Newton's iteration doubles the bits of an inverse; an odd number is its own one modulo 8.
+    (0..5).fold(odd, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inverses_modulo_a_word_hold() {
+        for odd in [1u64, 3, 5, 7, 8191, (1 << 52) - 47, (1 << 63) + 1, u64::MAX] {
+            assert_eq!(odd.wrapping_mul(inverse_modulo_word(odd)), 1, "{odd}");
+        }
+    }
 
     #[test]
     fn inverse_and_root_hold() {

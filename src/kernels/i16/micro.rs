@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::lanes::Lanes;
-use crate::math::modulus::Modulus;
+use crate::math::modulus::{Modulus, inverse_modulo_word};
 
 /// Columns of the right operand of a tile.
 pub const COLUMNS: usize = 8;
@@ -58,11 +58,7 @@ impl Prime {
     pub fn new(prime: u64) -> Prime {
         let modulus = Modulus::new(prime);
         let power = |bits: u32| modulus.balanced(modulus.reduce(&[1 << bits])) as i32;
-        // Newton's iteration doubles the bits of an inverse modulo a power of two; an odd number is its own one
-        // modulo 8.
-        let inverse = (0..3).fold(prime as u16, |inverse, _| {
-            inverse.wrapping_mul(2u16.wrapping_sub((prime as u16).wrapping_mul(inverse)))
-        });
+        let inverse = inverse_modulo_word(prime) as u16;
         Prime {
             fold: pair(1, power(16)),
             lift: pair(power(16), power(32)),

@@ -34,7 +34,7 @@ use operand::{Operand, Panels};
 use product::Operands;
 use std::ops::Range;
 use std::sync::Arc;
-use tables::Tables;
+use tables::{OperandTables, Tables};
 
 /// Entries of a block.
 const BLOCK_ENTRIES: usize = BLOCK_WORDS;
@@ -95,36 +95,53 @@ impl PlaneKernel for I16Kernel {
             let maximum_bits = u64::from(self.maximum_modulus_bits());
             return Err(Error::Precision { precision_bits: spec.modulus_bits.into(), maximum_bits });
         }
-        Ok(Arc::new(I16Engine::new(spec, Isa::detect())))
+        let tables = Tables::new(spec);
+        let conversion = Conversion::new(&tables.moduli, spec.operand_bits);
+        Ok(Arc::new(I16Engine { tables, conversion, isa: Isa::detect() }))
     }
 }
 
 struct I16Engine {
     tables: Tables,
+    conversion: Conversion,
     isa: Isa,
-    /// Where the CPU multiplies 52 bits as well, which converts in half the time.
-    #[cfg(target_arch = "x86_64")]
-    composites: Option<Composites>,
 }
 
-impl I16Engine {
-    fn new(spec: &EngineSpec, isa: Isa) -> I16Engine {
-        let tables = Tables::new(spec);
-        I16Engine {
+/// How operands become residues.
+enum Conversion {
+    /// By digits of 13 bits, on the instructions of the products.
+    Digits(OperandTables),
+    /// By digits of 52 bits, where the CPU multiplies them: half the time.
+    #[cfg(target_arch = "x86_64")]
+    Composites(Composites),
+}
+
+impl Conversion {
+    /// The faster one.
+    fn new(moduli: &[u64], operand_bits: u32) -> Conversion {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(composites) = Composites::new(moduli, operand_bits) {
+            return Conversion::Composites(composites);
+        }
+        Conversion::Digits(OperandTables::new(moduli, operand_bits))
+    }
+
+    /// Words of scratch for one call.
+    fn scratch_words(&self) -> usize {
+        match self {
+            Conversion::Digits(tables) => to_residues::scratch_words(tables),
             #[cfg(target_arch = "x86_64")]
-            composites: Composites::new(&tables.moduli, spec.operand_bits).filter(|_| isa == Isa::detect()),
-            tables,
-            isa,
+            Conversion::Composites(composites) => composites.scratch_words(),
         }
     }
 
-    /// Words that a call of `to_residues` needs.
-    fn conversion_words(&self) -> usize {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(composites) = &self.composites {
-            return composites.scratch_words();
+    /// Bytes held.
+    fn bytes(&self) -> u64 {
+        match self {
+            Conversion::Digits(tables) => tables.bytes(),
+            #[cfg(target_arch = "x86_64")]
+            Conversion::Composites(composites) => composites.bytes(),
         }
-        to_residues::scratch_words(&self.tables)
     }
 }
 
@@ -147,22 +164,18 @@ impl PlaneEngine for I16Engine {
 
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
         levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle)
-            .max(self.conversion_words())
+            .max(self.conversion.scratch_words())
             .max(reconstruct::scratch_words(&self.tables))
     }
 
     fn part_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
         product::scratch_words(rows, grid.cols)
-            .max(self.conversion_words())
+            .max(self.conversion.scratch_words())
             .max(reconstruct::scratch_words(&self.tables))
     }
 
     fn table_bytes(&self) -> u64 {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(composites) = &self.composites {
-            return self.tables.bytes() + composites.bytes();
-        }
-        self.tables.bytes()
+        self.tables.bytes() + self.conversion.bytes()
     }
 
     fn row_runs(&self, _rows: usize, part: Range<usize>) -> crate::kernels::RowRuns {
@@ -179,12 +192,16 @@ impl PlaneEngine for I16Engine {
     ) {
         assert!(primes.end <= self.tables.moduli.len() && planes.len() == primes.len());
         assert!((1..=BLOCK).contains(&source.columns.len()));
-        #[cfg(target_arch = "x86_64")]
-        if let Some(composites) = &self.composites {
-            let streams = source.streams_halves(primes.len());
-            return composites.to_residues(primes, (source, streams), planes, scratch);
+        match &self.conversion {
+            Conversion::Digits(tables) => {
+                self.isa.run(to_residues::ToResidues { tables, primes, source, planes, scratch });
+            }
+            #[cfg(target_arch = "x86_64")]
+            Conversion::Composites(composites) => {
+                let streams = source.streams_halves(primes.len());
+                composites.to_residues(primes, (source, streams), planes, scratch);
+            }
         }
-        self.isa.run(to_residues::ToResidues { tables: &self.tables, primes, source, planes, scratch });
     }
 
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {

@@ -121,16 +121,8 @@ pub struct Weights {
 pub struct Tables {
     /// The primes in plane order.
     pub moduli: Vec<u64>,
-    /// The primes, ready for reductions, padded to whole groups.
-    pub primes: Vec<[Prime; COLUMNS]>,
     /// What products need of each prime.
     pub factors: Vec<Factors>,
-    /// Balanced digits of the scaled integers.
-    pub operand: Digits,
-    /// Pairs of digits after which sums are folded.
-    pub operand_interval: usize,
-    /// Balanced residues of the radix powers: terms are digits, outputs are primes.
-    pub radix_powers: Table,
     /// Balanced digits of the reconstructed integers.
     pub result: Digits,
     /// Weights of the primes, in pairs.
@@ -147,8 +139,7 @@ impl Tables {
     /// The tables for `spec`, which is in range.
     pub fn new(spec: &EngineSpec) -> Tables {
         let moduli = i16_primes()[..plane_count(spec)].to_vec();
-        let folds: Vec<i64> = moduli.iter().map(|&prime| Modulus::new(prime).balanced((1 << 16) % prime)).collect();
-        let operand = operand_digits(spec.operand_bits);
+        let folds = folds(&moduli);
         let product = moduli.iter().fold(Integer::from(1), |product, &prime| product * prime);
         // Two bits more than those of M: for the sign, and because the highest digit is balanced, too.
         let bits = i16_digit_bits(moduli.len() + 1);
@@ -166,11 +157,7 @@ impl Tables {
         let share = |prime: u64| shares.balanced(&Integer::from(((1 << I16_QUOTIENT_BITS) + prime / 2) / prime));
         let share_rows: Vec<_> = moduli.iter().map(|&prime| share(prime)).collect();
         Tables {
-            primes: prime_groups(&moduli),
             factors: moduli.iter().zip(&folds).map(|(&prime, &fold)| factors(prime, fold)).collect(),
-            operand,
-            operand_interval: operand_interval(&moduli, &folds),
-            radix_powers: radix_powers(operand, &moduli),
             result,
             weights: paired_weights(&moduli, &weights),
             quotients: Table::new(moduli.len(), shares.count, |prime, digit| share_rows[prime][digit]),
@@ -183,15 +170,44 @@ impl Tables {
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
         let primes = self.moduli.len() as u64;
-        let tables = [&self.radix_powers, &self.quotients, &self.cofactors].map(Table::bytes);
-        let groups = (self.primes.len() * COLUMNS * size_of::<Prime>()) as u64;
+        let tables = [&self.quotients, &self.cofactors].map(Table::bytes);
         let factors = self.factors.len() * size_of::<Factors>();
         tables.into_iter().sum::<u64>()
             + 8 * primes
             + factors as u64
-            + groups
             + (self.weights.len() * size_of::<Weights>()) as u64
     }
+}
+
+/// What the conversion of operands by 13-bit digits knows.
+pub struct OperandTables {
+    /// The primes, ready for reductions, padded to whole groups.
+    pub primes: Vec<[Prime; COLUMNS]>,
+    /// Balanced digits of the scaled integers.
+    pub digits: Digits,
+    /// Pairs of digits after which sums are folded.
+    pub interval: usize,
+    /// Balanced residues of the radix powers: terms are digits, outputs are primes.
+    pub radix_powers: Table,
+}
+
+impl OperandTables {
+    /// The tables for operands of so many bits.
+    pub fn new(moduli: &[u64], operand_bits: u32) -> OperandTables {
+        let digits = operand_digits(operand_bits);
+        let interval = operand_interval(moduli, &folds(moduli));
+        OperandTables { primes: prime_groups(moduli), digits, interval, radix_powers: radix_powers(digits, moduli) }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        self.radix_powers.bytes() + (self.primes.len() * COLUMNS * size_of::<Prime>()) as u64
+    }
+}
+
+/// `2^16` modulo each prime, balanced.
+fn folds(moduli: &[u64]) -> Vec<i64> {
+    moduli.iter().map(|&prime| Modulus::new(prime).balanced((1 << 16) % prime)).collect()
 }
 
 /// What products modulo `prime` need.

@@ -13,10 +13,12 @@ use rug::integer::Order;
 
 fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, I16Engine)> {
     // The first one twice: with conversions by 52-bit digits, where the CPU has them, and without.
-    let all = Isa::available().map(move |isa| (isa, I16Engine::new(&spec, isa)));
-    #[cfg(target_arch = "x86_64")]
-    let all = all.chain([(Isa::detect(), I16Engine { composites: None, ..I16Engine::new(&spec, Isa::detect()) })]);
-    all
+    let of = move |isa, conversion: fn(&[u64], u32) -> Conversion| {
+        let tables = Tables::new(&spec);
+        (isa, I16Engine { conversion: conversion(&tables.moduli, spec.operand_bits), tables, isa })
+    };
+    let by_digits = |moduli: &[u64], bits: u32| Conversion::Digits(OperandTables::new(moduli, bits));
+    Isa::available().map(move |isa| of(isa, by_digits)).chain([of(Isa::detect(), Conversion::new)])
 }
 
 fn halves(words: &[u64]) -> &[i16] {

@@ -10,7 +10,7 @@
 
 use super::lanes::{Lanes, Task};
 use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Tile, residues};
-use super::tables::Tables;
+use super::tables::OperandTables;
 use crate::kernels::PanelSource;
 use crate::kernels::radix::Digits;
 use crate::kernels::scaled::write_scaled;
@@ -23,8 +23,8 @@ const STRIPS: usize = 16;
 
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
-    /// Moduli and tables.
-    pub tables: &'a Tables,
+    /// Moduli, digits and radix powers.
+    pub tables: &'a OperandTables,
     /// The primes wanted.
     pub primes: Range<usize>,
     /// The columns to convert.
@@ -36,8 +36,8 @@ pub struct ToResidues<'a, 'b> {
 }
 
 /// Words of scratch for one call.
-pub fn scratch_words(tables: &Tables) -> usize {
-    (limbs(tables.operand) + (STRIPS * tables.radix_powers.pairs()).div_ceil(2)) * MOST_LANES
+pub fn scratch_words(tables: &OperandTables) -> usize {
+    (limbs(tables.digits) + (STRIPS * tables.radix_powers.pairs()).div_ceil(2)) * MOST_LANES
 }
 
 /// Limbs of a magnitude, with one more, which is 0 or read beyond the highest digit alone.
@@ -50,8 +50,8 @@ impl Task for ToResidues<'_, '_> {
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         let ToResidues { tables, primes, source, planes, scratch } = self;
         let lanes = VECTORS * L::WIDTH;
-        let (magnitudes, digits) = scratch.split_at_mut(limbs(tables.operand) * MOST_LANES);
-        let magnitudes = &mut magnitudes[..limbs(tables.operand) * lanes];
+        let (magnitudes, digits) = scratch.split_at_mut(limbs(tables.digits) * MOST_LANES);
+        let magnitudes = &mut magnitudes[..limbs(tables.digits) * lanes];
         let strip_words = tables.radix_powers.pairs() * lanes;
         let digits: &mut [i32] = bytemuck::cast_slice_mut(digits);
         let digits = &mut digits[..STRIPS * strip_words];
@@ -68,8 +68,7 @@ impl Task for ToResidues<'_, '_> {
                 }
             }
             for group in primes.start / COLUMNS..primes.end.div_ceil(COLUMNS) {
-                let (factors, moduli) =
-                    (tables.radix_powers.group(group), (&tables.primes[group], tables.operand_interval));
+                let (factors, moduli) = (tables.radix_powers.group(group), (&tables.primes[group], tables.interval));
                 for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
                     residues::<L, VECTORS, C>(VECTORS, (strip, factors), moduli, &mut tile);

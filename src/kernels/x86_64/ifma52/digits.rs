@@ -237,9 +237,10 @@ const DIGIT_BYTES: [u8; 64] = {
     bytes
 };
 
+/// Bytes that say where the bytes of a vector go.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load_bytes(bytes: &[u8; 64]) -> __m512i {
+pub fn load_bytes(bytes: &[u8; 64]) -> __m512i {
     // SAFETY: the array has 64 bytes.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }

@@ -8,11 +8,11 @@
 //! Layout of what is written: 4 rows of 8 columns, 16 bits each, are a vector.
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
-use super::digits::{Cutter, ROWS};
+use super::digits::{Cutter, ROWS, load_bytes};
 use super::to_residues::{Digits, Sums, scratch_words as strip_words, sums};
 use crate::kernels::PanelSource;
 use crate::kernels::x86_64::cpu;
-use crate::math::modulus::Modulus;
+use crate::math::modulus::{Modulus, inverse_modulo_word};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -85,15 +85,11 @@ impl Composite {
         let prime = |at: usize| primes[at.min(primes.len() - 1)];
         let modulus: u64 = (0..GROUP).map(prime).product();
         let bits = modulus.ilog2() + 1;
-        assert!(bits <= DIGIT_BITS && bits > 8 && modulus % 2 == 1);
-        // Newton's iteration doubles the bits of an inverse modulo a power of two; an odd number is its own one
-        // modulo 8.
-        let inverse =
-            (0..5).fold(modulus, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(modulus.wrapping_mul(inverse))));
+        assert!(bits <= DIGIT_BITS && bits > 8);
         let digit = (1u64 << DIGIT_BITS) - 1;
         Composite {
             modulus,
-            inverse: inverse.wrapping_neg() & digit,
+            inverse: inverse_modulo_word(modulus).wrapping_neg() & digit,
             reciprocal: ((1u128 << (DIGIT_BITS - 1 + bits)) / u128::from(modulus)) as u64,
             shift: u64::from(bits - DROPPED_BITS - 1),
             complement: digit + 1 - modulus,
@@ -305,13 +301,6 @@ const ROW_BYTES: [u8; 64] = {
     }
     bytes
 };
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_bytes(bytes: &[u8; 64]) -> __m512i {
-    // SAFETY: the array has 64 bytes.
-    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
-}
 
 #[cfg(test)]
 mod tests {
