@@ -117,12 +117,16 @@ fn run_cases(launcher: &Launcher, cases: &[&Case], together: usize) -> Vec<(&'st
     results.into_inner().unwrap()
 }
 
+/// `SUNZI_TEST_EFFORT`, a multiplier of cases.
+pub fn effort() -> u32 {
+    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
 /// The numbers of ranks to run a case on: all where `SUNZI_TEST_EFFORT` is above 1, else the fewest, the most, and one
 /// between, which differs from case to case: starting processes is most of what these tests cost.
 fn sizes(case: &Case) -> Vec<usize> {
-    let effort = std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1.0);
     match case.ranks {
-        [first, between @ .., last] if between.len() > 1 && effort <= 1.0 => {
+        [first, between @ .., last] if between.len() > 1 && effort() <= 1 => {
             vec![*first, between[case.name.len() % between.len()], *last]
         }
         all => all.to_vec(),

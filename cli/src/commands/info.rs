@@ -27,7 +27,7 @@ struct KernelInfo {
     instructions: Option<&'static str>,
     /// Whether `--kernel auto` takes it.
     preferred: bool,
-    /// Whether `--kernel auto` takes it for large products of few bits, and the preferred one for the rest.
+    /// Whether `--kernel auto` takes it for large products, and the preferred one for the rest.
     preferred_for_large_products: bool,
     /// Multiply-adds in one plane that a thread's instructions could do in a second, where that is measured.
     multiply_adds_per_second: Option<f64>,

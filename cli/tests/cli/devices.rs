@@ -1,6 +1,6 @@
 //! Devices on the command line: checks and rates on the software device, products with the bits of the CPU, refusals.
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, effort};
 use serde_json::Value;
 
 /// Options of a small product that is timed.
@@ -14,8 +14,7 @@ fn sum(report: &Value, key: &str) -> u64 {
 fn a_quick_check_passes_and_reports() {
     let sandbox = Sandbox::new();
     // Two devices take twice the time; `sunzi-lab` has tests of several devices without the command.
-    let both = std::env::var("SUNZI_TEST_EFFORT").is_ok_and(|effort| effort != "1");
-    let (list, names): (_, &[&str]) = match both {
+    let (list, names): (_, &[&str]) = match effort() > 1 {
         true => ("soft,soft:64M", &["soft 0", "soft 1", "all together", "soft 1 and host"]),
         false => ("soft:64M", &["soft 0", "soft 0 and host"]),
     };

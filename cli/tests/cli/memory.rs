@@ -1,10 +1,10 @@
 //! The memory limit is for the whole process: the least that a command names is enough, one byte less is refused, and
 //! the peak stays within. `SUNZI_TEST_EFFORT` above 1: three sizes, ten limits.
 
-use super::sandbox::{Sandbox, named_minimum};
+use super::sandbox::{Sandbox, effort, named_minimum};
 
 fn thorough() -> bool {
-    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse::<u32>().ok()).is_some_and(|effort| effort > 1)
+    effort() > 1
 }
 
 /// Runs a command at the least limit that it names, a byte below and above.

@@ -2,7 +2,7 @@
 //!
 //! `SUNZI_TEST_EFFORT` of 20 and more climbs the whole ladder: 200 limits for each command.
 
-use crate::sandbox::{Output, Sandbox};
+use crate::sandbox::{Output, Sandbox, effort};
 
 /// Commands with the files that they write.
 const COMMANDS: [(&str, &str); 16] = [
@@ -72,7 +72,7 @@ fn climbed(sandbox: &Sandbox, kib: u64, (line, result): (&str, &str)) -> bool {
 
 #[test]
 fn what_memory_is_refused_ends_in_order() {
-    let effort = std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(1);
+    let effort = u64::from(effort());
     let steps = (10 * effort).min(200);
     let commands = if effort == 1 { &COMMANDS[..FEW] } else { &COMMANDS[..] };
     let sandbox = Sandbox::new();

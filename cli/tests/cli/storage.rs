@@ -1,13 +1,9 @@
 //! Factorisations and products with their tiles in a directory: killed, begun again, damaged, refused.
 //! `SUNZI_TEST_EFFORT` says how many hundreds of kills there are.
 
-use super::sandbox::{Sandbox, named_minimum};
+use super::sandbox::{Sandbox, effort, named_minimum};
 use std::process::Child;
 use std::time::{Duration, Instant};
-
-fn effort() -> u32 {
-    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
-}
 
 /// A matrix in `Q.bin`, and its factor of one call in memory in `L.bin`.
 fn factored(order: usize, bits: u32) -> Sandbox {

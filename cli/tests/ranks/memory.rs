@@ -1,6 +1,7 @@
 //! The memory limit of nodes: what a refusal names runs to its end, and one byte less is refused with the same number.
 //! `SUNZI_TEST_EFFORT` above 1: more commands.
 
+use crate::harness::effort;
 use crate::job::Launcher;
 use crate::program::{alone, on_ranks, refused, same};
 use crate::{Case, Run};
@@ -28,8 +29,7 @@ fn least_limit(launcher: &Launcher, ranks: usize) {
         "cholesky Q.bin",
         "solve Q.bin B.bin --accuracy norm",
     ];
-    let effort = std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse::<u32>().ok()).unwrap_or(1);
-    for line in &lines[..if effort > 1 { lines.len() } else { FEW }] {
+    for line in &lines[..if effort() > 1 { lines.len() } else { FEW }] {
         alone(at, &format!("{line} -o One.bin --threads 1"));
         let within = |limit: u64| {
             let line = line.replace(' ', " @/").replace("@/--", "--").replace("@/entrywise", "entrywise");
