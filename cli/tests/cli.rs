@@ -164,7 +164,7 @@ fn a_report_says_whether_the_product_was_checked() {
 #[test]
 fn the_process_stays_below_its_memory_limit() {
     let sandbox = Sandbox::new();
-    sandbox.run("gen random --rows 1500 --cols 200 --precision 512 -o P.bin");
+    sandbox.run("gen random --rows 1000 --cols 160 --precision 512 -o P.bin");
     let line = "syrk P.bin -o Q.bin --precision 512 --report r.json";
     let least = sandbox.fail(&format!("{line} --memory 30M"), 4);
     let least = named_minimum(&least);
