@@ -200,6 +200,11 @@ impl Team {
         Ok(least[0])
     }
 
+    /// Where the memory of windows comes from.
+    pub(crate) fn window(&self) -> WindowKind {
+        self.window
+    }
+
     /// Bytes of the windows kept on this node.
     pub fn window_bytes(&self) -> u64 {
         self.windows.as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())

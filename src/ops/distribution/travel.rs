@@ -32,6 +32,12 @@ pub(crate) struct Travel<'a> {
     pub width: usize,
 }
 
+/// Messages to and from each rank, kept from strip to strip: fresh memory would cost more than the way.
+struct Letters {
+    outgoing: Vec<Vec<u64>>,
+    incoming: Vec<Vec<u64>>,
+}
+
 /// Entries that move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Moved {
@@ -67,8 +73,9 @@ impl Travel<'_> {
         let (rows, cols) = (self.from.rows, self.from.cols);
         let per_column = (rows * (1 + self.width) / group.size()).max(1);
         let strip = (STRIP_WORDS / per_column).max(1);
+        let mut letters = Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
         for start in (0..cols).step_by(strip) {
-            self.move_columns(group, start..(start + strip).min(cols), (source, target))?;
+            self.move_columns(group, start..(start + strip).min(cols), (source, target), &mut letters)?;
         }
         Ok(())
     }
@@ -96,22 +103,24 @@ impl Travel<'_> {
         group: &dyn Transport,
         cols: Range<usize>,
         (source, target): (&dyn Source, &mut dyn Target),
+        Letters { outgoing, incoming }: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
-        let mut messages = vec![Vec::new(); size];
-        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut messages[to]));
+        outgoing.iter_mut().for_each(Vec::clear);
+        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
         let mut counts = vec![0; size];
         self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
         // What stays does not travel.
-        let own = std::mem::take(&mut messages[rank]);
-        counts[rank] = 0;
-        let mut received = counts.into_iter().map(|count| vec![0; count]).collect::<Vec<_>>();
-        let sends = messages.iter().enumerate().filter(|(_, words)| !words.is_empty());
+        std::mem::swap(&mut outgoing[rank], &mut incoming[rank]);
+        outgoing[rank].clear();
+        for (_, (words, count)) in incoming.iter_mut().zip(counts).enumerate().filter(|(from, _)| *from != rank) {
+            words.resize(count, 0);
+        }
+        let sends = outgoing.iter().enumerate().filter(|(_, words)| !words.is_empty());
         let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
-        let receives = received.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
+        let receives = incoming.iter_mut().enumerate().filter(|(from, words)| *from != rank && !words.is_empty());
         group.exchange(&sends, &mut receives.map(|(from, words)| Incoming { from, words }).collect::<Vec<_>>())?;
-        received[rank] = own;
-        let mut rest = received.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        let mut rest = incoming.iter().map(Vec::as_slice).collect::<Vec<_>>();
         self.incoming(rank, cols, &mut |from, rows, col| {
             let (words, after) = rest[from].split_at(rows.len() * (1 + self.width));
             rest[from] = after;
