@@ -192,8 +192,15 @@ impl Source for LocalSource<'_> {
 
 /// Appends the heads and the limbs of a run of one column.
 pub(crate) fn read_run(view: &MatrixView<'_>, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+    let (own, zeros) = (view.limbs_per_element(), width - view.limbs_per_element());
+    if view.row_stride() == 1 && zeros == 0 && !rows.is_empty() {
+        let first = view.element_index(rows.start, col);
+        let last = view.element_index(rows.end - 1, col);
+        words.extend_from_slice(&view.all_heads()[first..=last]);
+        words.extend_from_slice(&view.all_limbs()[first * own..(last + 1) * own]);
+        return;
+    }
     words.extend(rows.clone().map(|row| view.head(row, col).0));
-    let zeros = width - view.limbs_per_element();
     for row in rows {
         // The top limbs of a significand are the last ones.
         words.extend(std::iter::repeat_n(0, zeros));

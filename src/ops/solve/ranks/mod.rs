@@ -281,7 +281,8 @@ impl Call<'_> {
         let mut x = agreed(world, Matrix::zeros(tiles.order(), own.len(), self.precision_bits))?;
         let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
         let pivots = tiles.pivots(world)?;
-        let source = StreamSource { world, team, factor: self.factor, pivots: &pivots, scale: scale.as_deref() };
+        let limited = ctx.memory_bytes().is_some();
+        let source = StreamSource { world, team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
         let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
         let solved = columns::solve_columns(&share, (source, tiles), how, right, &mut x);

@@ -1,7 +1,7 @@
 //! The rows of a factor in tiles, brought to all ranks one piece after the other.
 
 use crate::comm::window::SharedWindow;
-use crate::comm::{Fence, Transport, agree};
+use crate::comm::{Fence, Reduction, Transport, agree};
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
@@ -29,6 +29,8 @@ pub(super) struct StreamSource<'a> {
     pub pivots: &'a Matrix,
     /// Row `i` of the factor is scaled by `2^-scale[i]`.
     pub scale: Option<&'a [i64]>,
+    /// Whether this rank has a memory limit.
+    pub limited: bool,
 }
 
 impl StreamSource<'_> {
@@ -276,7 +278,7 @@ impl SharedRows for Stream<'_> {
         let team = self.source.team;
         self.next = self.source.order(); // no rank asks for what is left
         let piece = Matrix::zeros(1, piece_entries, self.source.factor.precision_bits());
-        let window = SharedWindow::open(team.node(), team.window(), window_words);
+        let window = team.take_solve_window(window_words);
         let made = piece.map(|piece| self.piece = piece);
         let words = self.source.words_for(piece_entries);
         let Letters { incoming, outgoing } = &mut self.letters;
@@ -319,7 +321,17 @@ impl SharedRows for Stream<'_> {
     }
 
     fn end(&mut self) -> Result<()> {
-        let closed = self.window.take().map_or(Ok(()), SharedWindow::close);
+        let team = self.source.team;
+        let mut limited = [u64::from(self.source.limited)];
+        team.node().all_reduce(Reduction::Max, &mut limited)?;
+        let closed = match self.window.take() {
+            Some(window) if limited[0] == 0 => {
+                team.keep_solve_window(window);
+                Ok(())
+            }
+            Some(window) => window.close(),
+            None => Ok(()),
+        };
         closed.and(self.free())
     }
 }
