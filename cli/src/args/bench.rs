@@ -50,10 +50,8 @@ pub enum BenchOperation {
     )]
     Batch(BenchBatch),
     /// One step of an interior-point method in the manner of SDPB, on one process or many ranks.
-    #[command(
-        after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 --threads 1 \
-                            --against sdpb"
-    )]
+    #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 --threads 1 \
+                            --against sdpb")]
     Step(BenchStep),
     /// One plane product against the instruction rate.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]

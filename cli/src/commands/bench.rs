@@ -1,6 +1,8 @@
 //! `sunzi bench`: hands what was typed to the laboratory.
 
-use crate::args::{BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType};
+use crate::args::{
+    BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType,
+};
 use crate::ranks::Ranks;
 use crate::session::Session;
 use sunzi::Result;

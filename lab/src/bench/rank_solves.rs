@@ -13,9 +13,9 @@ use crate::machine::Machine;
 use crate::session::{ROOT, Session};
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
 use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve_with, trsm_with};
-use sunzi::advanced::tile::TileMap;
 use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
 

@@ -155,7 +155,15 @@ impl Team {
         let same_machine = |ranks: &&Vec<usize>| machine_of[ranks[0]] == machine_of[rank];
         let nodes_on_machine = layout.nodes.iter().filter(same_machine).count();
         let node = world.split(layout.node_of[rank])?;
-        Ok(Team { world, node, layout, nodes_on_machine, window: options.window, windows: None, solve_window: Mutex::default() })
+        Ok(Team {
+            world,
+            node,
+            layout,
+            nodes_on_machine,
+            window: options.window,
+            windows: None,
+            solve_window: Mutex::default(),
+        })
     }
 
     /// This rank, from 0.

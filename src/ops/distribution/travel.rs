@@ -73,7 +73,8 @@ impl Travel<'_> {
         let (rows, cols) = (self.from.rows, self.from.cols);
         let per_column = (rows * (1 + self.width) / group.size()).max(1);
         let strip = (STRIP_WORDS / per_column).max(1);
-        let mut letters = Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
+        let mut letters =
+            Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
         for start in (0..cols).step_by(strip) {
             self.move_columns(group, start..(start + strip).min(cols), (source, target), &mut letters)?;
         }

@@ -191,7 +191,7 @@ impl SolveMemory {
             match cut.first_try_bits {
                 Some(bits) => {
                     self.first_try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, (columns, bits))
-                },
+                }
                 None if self.left == LeftColumns::Stay => beside.admit(0),
                 None => {
                     let copied = self.copied_bytes(cut, columns);

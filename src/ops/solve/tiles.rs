@@ -186,7 +186,8 @@ impl TilePlan {
         let Some(ranks) = self.together else { return self.tile_rows as u64 * self.piece_row_bytes };
         // The piece itself, and a message each way, where the piece of all columns has one message.
         let entry_bytes = self.piece_row_bytes.div_ceil(2 * self.order.max(1) as u64);
-        3 * self.most_piece_entries() as u64 * entry_bytes + SharedWindow::bytes_for(self.window_words()).div_ceil(ranks as u64)
+        3 * self.most_piece_entries() as u64 * entry_bytes
+            + SharedWindow::bytes_for(self.window_words()).div_ceil(ranks as u64)
     }
 
     /// Words of scratch of one worker.

@@ -119,6 +119,7 @@ fn one_rank_that_cancels_or_fails_ends_the_work_of_all_nodes() {
     }
     let mut singular = l;
     singular.set_f64(ORDER - 1, ORDER - 1, 0.0).unwrap();
-    let error = on_nodes(&(0..4).map(|_| threads(1)).collect::<Vec<_>>(), (None, 2), (&singular, &b), lies).unwrap_err();
+    let error =
+        on_nodes(&(0..4).map(|_| threads(1)).collect::<Vec<_>>(), (None, 2), (&singular, &b), lies).unwrap_err();
     assert!(matches!(error, Error::Singular { index } if index == ORDER - 1), "{error}");
 }

@@ -44,9 +44,8 @@ impl<'a> Others<'a> {
         threads: usize,
     ) -> Result<Others<'a>> {
         let own_threads = ours.ctx.threads();
-        let blocks = ours.own.iter().map(|block| {
-            prepare(LOOPS, Operation::Trsm, (&block.a, block.b.as_ref()), own_threads)
-        });
+        let blocks =
+            ours.own.iter().map(|block| prepare(LOOPS, Operation::Trsm, (&block.a, block.b.as_ref()), own_threads));
         let blocks = agreed(world, blocks.collect::<Result<Vec<_>>>())?;
         let whole = agreed(world, alone.map(|alone| Whole::new(name, alone, threads)).transpose())?;
         Ok(Others { name, config, world, blocks, whole, runs: Vec::new(), right: false })

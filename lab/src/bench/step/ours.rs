@@ -169,8 +169,7 @@ impl Alone {
             self.factor_residual().worst_error(&|i, j| factor.float(i.max(j), i.min(j))),
         );
         let solutions = self.solutions.iter().enumerate();
-        let solutions =
-            solutions.map(|(at, x)| self.solution_residual(at).worst_error(&|i, j| x.float(i, j)));
+        let solutions = solutions.map(|(at, x)| self.solution_residual(at).worst_error(&|i, j| x.float(i, j)));
         vs.chain([q, l]).chain(solutions)
     }
 }

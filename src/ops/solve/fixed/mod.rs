@@ -136,7 +136,12 @@ impl FixedPoint {
             for round in 0..rounds as usize {
                 let end = left.len().min((round + 1) * most);
                 let some = &left[end.min(round * most)..end];
-                rest.extend(self.attempt(band, (cut, rows), Try { fixed_bits, first, retry, some, together }, spaces)?);
+                rest.extend(self.attempt(
+                    band,
+                    (cut, rows),
+                    Try { fixed_bits, first, retry, some, together },
+                    spaces,
+                )?);
             }
             left = rest;
             if retry.is_some() {
@@ -248,7 +253,13 @@ mod tests {
         let first_try_bits = fixed.tries().next();
         let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
-        let memory = SolveMemory { ctx: ctx.clone(), cuts: vec![cut], piece_row_bytes: 0, left: LeftColumns::Stay, together: None };
+        let memory = SolveMemory {
+            ctx: ctx.clone(),
+            cuts: vec![cut],
+            piece_row_bytes: 0,
+            left: LeftColumns::Stay,
+            together: None,
+        };
         let band = Band {
             memory: &memory,
             agreement: Agreement(None),

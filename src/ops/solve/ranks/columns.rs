@@ -65,7 +65,14 @@ pub(super) fn solve_columns(
     for &substitution in list {
         let reversed = substitution == Substitution::Upper;
         let parts = |cut| {
-            let blocks = RankBlocks { source, transposed: reversed, pieces, accuracy, piece: Matrix::empty(), letters: Letters::default() };
+            let blocks = RankBlocks {
+                source,
+                transposed: reversed,
+                pieces,
+                accuracy,
+                piece: Matrix::empty(),
+                letters: Letters::default(),
+            };
             let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
             Parts { blocks: Box::new(blocks), uplo, diag: Diag::NonUnit, cut }
         };

@@ -79,8 +79,9 @@ pub fn solve(
 /// sends the unknowns to all; again where the common exponent of the unknowns grows. Memory: the unknowns on each rank,
 /// as numbers and as digits.
 /// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
-/// for every 512 right sides of a rank, and again for columns that need another try. Memory: a row of tiles, beside
-/// what one process takes for these columns.
+/// for every 512 right sides of a rank, and again for columns that need another try. From 256 rows on and by norms the
+/// ranks of a node share the residues of a row of tiles: in the first try each entry is sent once to each node. Memory:
+/// a row of tiles, or a rank's part of what the node shares, beside what one process takes for these columns.
 /// Four to seven, and columns that no try holds: each rank has all of these right sides, some of them at a time, and
 /// computes its share of the rows of every product, for which the ranks that own them send it these rows of the factor.
 /// Each substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
@@ -282,7 +283,8 @@ impl Call<'_> {
         let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
         let pivots = tiles.pivots(world)?;
         let limited = ctx.memory_bytes().is_some();
-        let source = StreamSource { world, team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
+        let source =
+            StreamSource { world, team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
         let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
         let solved = columns::solve_columns(&share, (source, tiles), how, right, &mut x);

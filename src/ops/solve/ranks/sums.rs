@@ -99,7 +99,8 @@ impl Call<'_> {
         let of_rank = |rank| even_share(columns, world.size(), rank);
         let own = of_rank(world.rank()).map(|index| Column::new(index, order, bits));
         let mut own = agreed(world, own.collect::<Result<Vec<_>>>())?;
-        let source = StreamSource { world, team: self.team, factor: self.factor, pivots: &right, scale: None, limited: false };
+        let source =
+            StreamSource { world, team: self.team, factor: self.factor, pivots: &right, scale: None, limited: false };
         for upper in [false, true] {
             self.pass(&source, (&mut own, &right), upper)?;
         }
