@@ -1,5 +1,5 @@
-//! Solves of many rows, for which the ranks of a node make the residues of the factor together: the bits of one process,
-//! whatever the nodes, threads and kernels, and errors that all ranks hear of.
+//! Solves of many rows, for which the ranks of a node make the residues of the factor together: the bits of one
+//! process, whatever the nodes, threads and kernels, and errors that all ranks hear of.
 
 use super::solve::{Lie, factor, scatter, threads};
 use crate::common::{Kind, Rng, kernel_names, matrix, seeds};

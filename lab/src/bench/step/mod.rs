@@ -2,8 +2,8 @@
 //!
 //! Each rank has some of the blocks, `n x n` triangles `L_j` and `n x N` matrices `B_j`. A step is `V_j = L_j^-1 B_j`;
 //! `Q = sum_j V_j^T V_j` over the ranks; `Q = L L^T`; and two solves with `L L^T`, of one right side each, as predictor
-//! and corrector have them. Beside it, by the names of [`NAMES`]: the same with Q as SDPB computes it and MPFR loops for
-//! the rest, and with loops for all.
+//! and corrector have them. Beside it, by the names of [`NAMES`]: the same with Q as SDPB computes it and MPFR loops
+//! for the rest, and with loops for all.
 //!
 //! The other sides do what falls apart into blocks on the ranks, and what is one problem in one process with as many
 //! threads as the ranks have together, while the others wait: so they send nothing, and their operands are there before
