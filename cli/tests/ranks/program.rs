@@ -280,6 +280,6 @@ fn bench_solves(launcher: &Launcher, ranks: usize) {
     let line = "bench step --blocks 5 --order 7 --cols 19 --precision 128 --runs 1 --threads 1 --against mpfr";
     on_ranks(launcher, ranks, 2, at, &format!("{line} --report @/r.json")).expect_success();
     let report = json(&at.join("r.json"));
-    let told = [&report["ranks"], &report["same_bits"], &report["checked"], &report["baselines"][0]["checked"]];
-    assert_eq!(told, [&ranks.into(), &true.into(), &true.into(), &true.into()], "{report}");
+    let told = [&report["same_bits"], &report["checked"], &report["baselines"][0]["checked"]];
+    assert!(report["ranks"] == ranks && told.into_iter().all(|told| told == true), "{report}");
 }
