@@ -217,7 +217,7 @@ fn a_step_is_checked_on_all_sides() {
         assert!(stages.iter().all(|&seconds| seconds > 0.0), "{text}");
         assert!(side["ratio"].as_f64().unwrap() > 0.0 && side["checked"] == true, "{text}");
     }
-    let refused = [("--against nonsense", 2, "sdpb, mpfr"), ("--cols 31", 2, "has no factor")];
+    let refused = [("--cols 20 --against nonsense", 2, "sdpb, mpfr"), ("--cols 31", 2, "has no factor")];
     for (options, code, text) in refused {
         let said = sandbox.fail(&format!("bench step --blocks 6 --order 5 {options}"), code);
         assert!(said.contains(text), "{said}");

@@ -21,7 +21,7 @@ use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::tiles::{TilePlan, TrySize, first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
-pub(crate) use rows::{RankOfNode, RowPiece, SharedRows, TriangleRows};
+pub(crate) use rows::{Making, RankOfNode, RowPiece, SharedRows, TriangleRows};
 use rug::Integer;
 
 /// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are

@@ -72,9 +72,8 @@ pub(crate) trait SharedRows {
     /// [`crate::Error::Transport`].
     fn diagonal(&mut self, rows: &Range<usize>) -> Result<RowPiece<'_>>;
 
-    /// What was brought last, as rows and columns of the triangle from these on; the window, and the fence of its
-    /// phases.
-    fn piece_and_window(&mut self, first: (usize, usize)) -> (RowPiece<'_>, &mut SharedWindow, Fence<'_>);
+    /// What was brought last, as rows and columns of the triangle from these on, and where its tiles go.
+    fn making(&mut self, first: (usize, usize)) -> Making<'_>;
 
     /// The window, and the fence of its phases.
     fn window(&mut self) -> (&mut SharedWindow, Fence<'_>);
@@ -84,6 +83,14 @@ pub(crate) trait SharedRows {
     /// # Errors
     /// [`crate::Error::Transport`].
     fn end(&mut self) -> Result<()>;
+}
+
+/// What a rank makes tiles from, and where they go.
+pub(crate) struct Making<'a> {
+    pub piece: RowPiece<'a>,
+    pub window: &'a mut SharedWindow,
+    /// The fence of the window's phases.
+    pub fence: Fence<'a>,
 }
 
 /// Some rows of a triangle.

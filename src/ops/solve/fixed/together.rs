@@ -5,7 +5,7 @@
 //! changes its words. Every rank takes part in every row, whether it has right sides or not.
 //! Knows the same tiles as a try by oneself, so the bits are the same.
 
-use super::rows::{RankOfNode, SharedRows};
+use super::rows::{Making, RankOfNode, SharedRows};
 use super::run::{FixedRun, RowTiles, Strip};
 use crate::comm::window::{Level, Partition, Run};
 use crate::comm::{Reduction, agree};
@@ -99,7 +99,7 @@ impl FixedRun<'_> {
             plan.rows(tiles.start).start..plan.rows(tiles.end).start
         };
         rows.share(&plan.rows(row), &cols)?;
-        let (piece, window, fence) = rows.piece_and_window((plan.rows(row).start, cols(of).start));
+        let Making { piece, window, fence } = rows.making((plan.rows(row).start, cols(of).start));
         let shares = window.write(&fence, Ok(()), &partition)?;
         let mut tiles = own.zip(shares);
         let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut [u64])| {

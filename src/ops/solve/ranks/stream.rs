@@ -8,7 +8,7 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::place::{Place, store, trade};
 use crate::ops::distribution::team::Ranks;
-use crate::ops::solve::fixed::{RankOfNode, RowPiece, SharedRows, TriangleRows};
+use crate::ops::solve::fixed::{Making, RankOfNode, RowPiece, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::tile::TileId;
 use std::ops::Range;
@@ -310,10 +310,10 @@ impl SharedRows for Stream<'_> {
         Ok(self.view((rows.start, rows.start)))
     }
 
-    fn piece_and_window(&mut self, (first, first_col): (usize, usize)) -> (RowPiece<'_>, &mut SharedWindow, Fence<'_>) {
+    fn making(&mut self, (first, first_col): (usize, usize)) -> Making<'_> {
         let view = in_order(&self.piece, self.reversed);
         let window = self.window.as_mut().expect("a pass has begun");
-        (RowPiece { view, first, first_col }, window, Fence::new(self.source.team.node()))
+        Making { piece: RowPiece { view, first, first_col }, window, fence: Fence::new(self.source.team.node()) }
     }
 
     fn window(&mut self) -> (&mut SharedWindow, Fence<'_>) {
