@@ -15,7 +15,9 @@ mod simulate;
 mod values;
 mod verify;
 
-pub use bench::{BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, Comparison, ElementType, GpuCheck};
+pub use bench::{
+    BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType, GpuCheck,
+};
 pub use engine::{EngineArgs, Precision};
 pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output};

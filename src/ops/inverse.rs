@@ -256,8 +256,13 @@ impl StripPlan {
         let order = cut.order;
         let columns = order.min(STRIP_COLUMNS);
         let holding = ctx.holding(Matrix::bytes_for(order, order, cut.working_bits));
-        let memory =
-            SolveMemory { ctx: holding.clone(), cuts: vec![cut], piece_row_bytes: 0, left: LeftColumns::Parts };
+        let memory = SolveMemory {
+            ctx: holding.clone(),
+            cuts: vec![cut],
+            piece_row_bytes: 0,
+            left: LeftColumns::Parts,
+            together: None,
+        };
         let bands = Bands::widest(columns);
         // Without a limit the windows of the strips are kept beside those of the products where they are larger.
         let first_needs = match ctx.memory_bytes() {

@@ -49,6 +49,9 @@ fn nodes_keep_their_plan() {
     }
 }
 
+/// Rows of a tile of a triangle, at most.
+const MOST_TILE_ROWS: usize = 128;
+
 /// A factor near the identity, so that no unknown outgrows a try.
 fn factor(order: usize, bits: u32) -> Matrix {
     let mut l = matrix(order, order, bits, 8);
@@ -108,5 +111,52 @@ fn few_right_sides_keep_their_plan_and_gather_nothing() {
             continue; // the plan has room for any range of exponents
         }
         assert!(peak * 10 >= planned * least, "{ranks} ranks, {columns}, {accuracy:?}: peak {peak}, planned {planned}");
+    }
+}
+
+/// Solves of many rows, whose residues the ranks of a node make together: no more than their plan, which is less than
+/// that of ranks each on a node of its own.
+#[test]
+fn solves_together_keep_their_plan() {
+    let _alone = alone();
+    let (order, columns, bits) = (520, 24, 300);
+    let (l, b) = (factor(order, bits), matrix(order, columns, bits, 9));
+    for ranks in [1, 2, 4] {
+        let map = |cols, triangle| {
+            let grid = RankGrid::for_ranks(ranks);
+            TileMap { rows: order, cols, tile_size: 64, grid, triangle }
+        };
+        let held = local::run(ranks, |rank| {
+            let root = rank.rank() == 0;
+            let l = DistMatrix::scatter(rank, 0, root.then_some(&l), map(order, Some(Uplo::Lower)), bits).unwrap();
+            (l, DistMatrix::scatter(rank, 0, root.then_some(&b), map(columns, None), bits).unwrap())
+        });
+        let plans = |ranks_per_node: usize| {
+            local::run(ranks, |rank| {
+                let options = TeamOptions::new().ranks_per_node(ranks_per_node);
+                let team = Team::new(rank.split(0).unwrap(), options).unwrap();
+                let ctx = Context::builder().threads(1).build().unwrap();
+                plan_solve(&ctx, &team, (order, columns), (bits, bits), Accuracy::Norm).unwrap()
+            })
+        };
+        let (together, apart) = (plans(ranks).iter().sum::<u64>(), plans(1).iter().sum::<u64>());
+        assert!(ranks == 1 || together < apart, "{ranks} ranks: {together} planned together, {apart} apart");
+        for (ranks_per_node, planned) in [(ranks, together), (1, apart)] {
+            let (peak, _) = rise(|| {
+                local::run(ranks, |rank| {
+                    let options = TeamOptions::new().ranks_per_node(ranks_per_node);
+                    let team = Team::new(rank.split(0).unwrap(), options).unwrap();
+                    let ctx = Context::builder().threads(1).build().unwrap();
+                    let (l, b) = &held[rank.rank()];
+                    solve_with(&ctx, &team, l, b, bits, Accuracy::Norm).unwrap().solution
+                })
+            });
+            println!("{ranks} ranks, {ranks_per_node} a node: peak {peak}, planned {planned}");
+            // Threads give a piece of the factor to each other in copies.
+            let mail = 2 * Matrix::bytes_for(MOST_TILE_ROWS, order, bits);
+            let above = format!("{ranks} ranks, {ranks_per_node} a node: peak {peak} above planned {planned}");
+            assert!(peak <= planned + mail, "{above} and {mail} on their way");
+            assert!(peak * 10 >= planned * 6, "{ranks} ranks, {ranks_per_node} a node: {peak} of {planned}");
+        }
     }
 }

@@ -23,6 +23,11 @@ pub const CASES: &[Case] = &[
     Case { name: "products::one_team_many_calls", ranks: &[2, 5], run: Run::Group(many_calls) },
     Case { name: "products::from_rows_to_a_factor", ranks: &[1, 3, 4], run: Run::Group(factor) },
     Case { name: "products::solves_with_a_factor_in_tiles", ranks: &[1, 2, 3, 4], run: Run::Group(solves) },
+    Case {
+        name: "products::solves_whose_ranks_make_residues_together",
+        ranks: &[1, 2, 3, 4],
+        run: Run::Group(together),
+    },
     Case { name: "products::an_error_on_one_rank_is_that_of_all", ranks: &[2, 4], run: Run::Group(errors) },
 ];
 
@@ -165,6 +170,36 @@ fn solves(rank: MpiRank) {
             ![1, 3, 5, 40].contains(&cols) || outcome.is_err_and(|error| error.exit_code() == 130),
             "{cols} columns"
         );
+    }
+}
+
+/// Orders from which on the ranks of a node share a window: one that a later call finds, and one that a product took.
+fn together(rank: MpiRank) {
+    let (order, bits) = (280, 100);
+    let ctx = one_thread();
+    let p = matrix(Kind::Random, order + 20, order, bits, 4);
+    let one = sunzi::cholesky(&ctx, &sunzi::syrk(&ctx, &p, bits).unwrap(), bits).unwrap();
+    let is_root = rank.rank() == 0;
+    let grid = RankGrid::for_ranks(rank.size());
+    let map = TileMap { rows: order, cols: order, tile_size: 64, grid, triangle: Some(Uplo::Lower) };
+    let factor = DistMatrix::scatter(&rank, 0, is_root.then(|| one.factor()), map, bits).unwrap();
+    for (window, ranks_per_node) in [(WindowKind::Auto, 4), (WindowKind::Posix, 2)] {
+        let options = TeamOptions::new().ranks_per_node(ranks_per_node).window(window);
+        let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+        for (cols, memory_bytes) in [(9, None), (40, None), (40, Some(1 << 30)), (9, None)] {
+            let builder = Context::builder().threads(1);
+            let ctx = memory_bytes.map_or(builder.clone(), |bytes| builder.memory_bytes(bytes)).build().unwrap();
+            let b = matrix(Kind::Graded, order, cols, bits, 7);
+            let right = TileMap { cols, tile_size: 16, triangle: None, ..map };
+            let right = DistMatrix::scatter(&rank, 0, is_root.then_some(&b), right, bits).unwrap();
+            let got = solve(&ctx, &team, &factor, &right, bits).unwrap().solution.gather(&rank, 0).unwrap();
+            assert!(got.is_none_or(|got| got == one.solve(&ctx, &b, bits).unwrap()), "{cols} columns, {window:?}");
+        }
+        let own = even_share(p.rows(), rank.size(), rank.rank());
+        let product = syrk(&ctx, &mut team, &views(&p, &[own]), bits, &DistOptions::default()).unwrap();
+        let got = product.result.gather(&rank, 0).unwrap();
+        assert!(got.is_none_or(|got| got == sunzi::syrk(&ctx, &p, bits).unwrap()));
+        team.close().unwrap();
     }
 }
 

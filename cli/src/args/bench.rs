@@ -49,6 +49,10 @@ pub enum BenchOperation {
                             --against mpfr,calls"
     )]
     Batch(BenchBatch),
+    /// One step of an interior-point method in the manner of SDPB, on one process or many ranks.
+    #[command(after_help = "Example:\n  mpirun -n 4 sunzi bench step --blocks 200 --order 31 --cols 500 --threads 1 \
+                            --against sdpb")]
+    Step(BenchStep),
     /// One plane product against the instruction rate.
     #[command(after_help = "Example:\n  sunzi bench kernel --runs 3")]
     Kernel(BenchKernel),
@@ -213,6 +217,32 @@ pub struct BenchBatch {
     pub comparison: Comparison,
 }
 
+/// `sunzi bench step`: V_j = L_j^-1 B_j, Q = sum_j V_j^T V_j, Q = L L^T, and two solves with one right side each.
+#[derive(Args, Clone, Debug)]
+pub struct BenchStep {
+    /// Blocks of all ranks.
+    #[arg(long, value_name = "J", default_value = "200", value_parser = size)]
+    pub blocks: usize,
+    /// Rows of each block.
+    #[arg(long, value_name = "K", default_value = "31", value_parser = size)]
+    pub order: usize,
+    /// Columns of each block, rows of Q; at most as many as the blocks have rows together.
+    #[arg(long, value_name = "N", default_value = "500", value_parser = size)]
+    pub cols: usize,
+    /// Bits of every significand.
+    #[arg(long, short, value_name = "B", default_value = "768", value_parser = precision)]
+    pub precision: u32,
+    /// What else to time in the same run, by comma: sdpb (Q as SDPB computes it, MPFR loops for the rest), mpfr (loops
+    /// for all).
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub against: Vec<String>,
+    /// Timed runs of each, interleaved.
+    #[arg(long, value_name = "R", default_value = "5", value_parser = runs)]
+    pub runs: usize,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
 /// `sunzi bench kernel`.
 #[derive(Args, Clone, Debug)]
 pub struct BenchKernel {
@@ -247,6 +277,14 @@ impl Bench {
             BenchOperation::Batch(args) => {
                 args.check()?;
                 &args.comparison
+            }
+            BenchOperation::Step(args) => {
+                if args.cols > args.blocks.saturating_mul(args.order) {
+                    let (cols, rows) = (args.cols, args.blocks * args.order);
+                    let message = format!("--cols {cols}: Q of {rows} rows in all blocks has no factor");
+                    return Err(Error::InvalidArgument(message));
+                }
+                return check_reach(args.precision, args.engine.kernel);
             }
             BenchOperation::Kernel(args) => {
                 let what = "a plane product to time (sunzi gpu-check times those of devices)";

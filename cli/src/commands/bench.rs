@@ -1,6 +1,8 @@
 //! `sunzi bench`: hands what was typed to the laboratory.
 
-use crate::args::{BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, Comparison, ElementType};
+use crate::args::{
+    BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType,
+};
 use crate::ranks::Ranks;
 use crate::session::Session;
 use sunzi::Result;
@@ -14,7 +16,7 @@ use sunzi_lab::engine::Engine;
 /// Whether ranks work on it together.
 pub fn is_shared(args: &Bench) -> bool {
     match &args.operation {
-        BenchOperation::Syrk(_) => true,
+        BenchOperation::Syrk(_) | BenchOperation::Trsm(_) | BenchOperation::Solve(_) | BenchOperation::Step(_) => true,
         BenchOperation::Cholesky(args) => args.element_type == ElementType::Double,
         _ => false,
     }
@@ -52,6 +54,10 @@ pub fn run(session: &mut Session, args: Bench, all: &Ranks, together: Option<&dy
             bench::Bench { cols: args.cols, ..options(Operation::Solve, args.rows, args.comparison) }
         }
         BenchOperation::Batch(args) => return bench::run_batch(session, &batch(args)),
+        BenchOperation::Step(args) => {
+            let world = together.map_or(Ok(bench::World::alone()), |world| all.world(world))?;
+            return bench::run_step(session, &step(args), world.ranks);
+        }
         BenchOperation::Kernel(args) => {
             let engine = Engine::clone(&args.engine);
             let options = bench::BenchKernel { rows: args.rows, cols: args.cols, runs: args.runs, engine };
@@ -101,6 +107,19 @@ fn batch(args: BenchBatch) -> bench::BenchBatch {
         runs: options.runs,
         accuracy: options.accuracy,
         engine: options.engine,
+    }
+}
+
+/// A step of an interior-point method.
+fn step(args: BenchStep) -> bench::BenchStep {
+    bench::BenchStep {
+        blocks: args.blocks,
+        order: args.order,
+        cols: args.cols,
+        precision_bits: args.precision,
+        baselines: args.against.into_iter().filter(|name| !name.is_empty()).collect(),
+        runs: args.runs,
+        engine: Engine::clone(&args.engine),
     }
 }
 

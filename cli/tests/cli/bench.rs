@@ -200,3 +200,26 @@ fn options_of_doubles_are_checked() {
         assert!(error.contains(word), "{flags}: {error}");
     }
 }
+
+#[test]
+fn a_step_is_checked_on_all_sides() {
+    let sandbox = Sandbox::new();
+    let has_sdpb = cfg!(all(feature = "blas", feature = "flint"));
+    let against = if has_sdpb { "sdpb,mpfr" } else { "mpfr" };
+    let line = "bench step --blocks 6 --order 5 --cols 21 --precision 128 --runs 2 --report r.json";
+    let text = sandbox.run(&format!("{line} --against {against}"));
+    let report = sandbox.json("r.json");
+    assert_eq!((&report["same_bits"], &report["checked"]), (&true.into(), &true.into()), "{text}");
+    let others = report["baselines"].as_array().unwrap();
+    assert_eq!(others.len(), against.split(',').count(), "{text}");
+    for side in std::iter::once(&report).chain(others) {
+        let stages = ["v", "q", "cholesky", "solves"].map(|stage| side["phases"][stage].as_f64().unwrap());
+        assert!(stages.iter().all(|&seconds| seconds > 0.0), "{text}");
+        assert!(side["ratio"].as_f64().unwrap() > 0.0 && side["checked"] == true, "{text}");
+    }
+    let refused = [("--cols 20 --against nonsense", 2, "sdpb, mpfr"), ("--cols 31", 2, "has no factor")];
+    for (options, code, text) in refused {
+        let said = sandbox.fail(&format!("bench step --blocks 6 --order 5 {options}"), code);
+        assert!(said.contains(text), "{said}");
+    }
+}

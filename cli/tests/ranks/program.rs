@@ -18,6 +18,7 @@ pub const CASES: &[Case] = &[
     Case { name: "program::other_commands_run_once", ranks: &[2], run: Run::Launcher(others) },
     Case { name: "program::doubles_run_on_devices", ranks: &[2], run: Run::Launcher(doubles_on_devices) },
     Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
+    Case { name: "program::bench_times_solves_and_a_step", ranks: &[1, 2, 3, 4], run: Run::Launcher(bench_solves) },
 ];
 
 /// The program.
@@ -274,4 +275,21 @@ fn bench(launcher: &Launcher, ranks: usize) {
     let comparisons = report["comparisons"].as_array().unwrap();
     assert_eq!(comparisons.len(), 3, "as they are, as one node, in half the memory");
     assert!(comparisons.iter().all(|comparison| comparison["same_bits"] == true), "{report}");
+}
+
+fn bench_solves(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for operation in ["trsm --rows 150 --cols 20", "solve --rows 40 --cols 1"] {
+        let line = format!("bench {operation} --precision 128 --runs 1 --threads 1 --report @/r.json");
+        on_ranks(launcher, ranks, 2, at, &line).expect_success();
+        let report = json(&at.join("r.json"));
+        let said = if ranks > 1 { &report["ratio"] } else { &report["seconds"]["min"] };
+        assert!(said.as_f64().unwrap() > 0.0, "{report}");
+    }
+    let line = "bench step --blocks 5 --order 7 --cols 19 --precision 128 --runs 1 --threads 1 --against mpfr";
+    on_ranks(launcher, ranks, 2, at, &format!("{line} --report @/r.json")).expect_success();
+    let report = json(&at.join("r.json"));
+    let told = [&report["same_bits"], &report["checked"], &report["baselines"][0]["checked"]];
+    assert!(report["ranks"] == ranks && told.into_iter().all(|told| told == true), "{report}");
 }

@@ -12,12 +12,14 @@ mod kernel;
 mod limit;
 mod operands;
 mod product;
+mod rank_solves;
 mod ranks;
 mod reading;
 mod report;
 mod residual;
 mod sides;
 mod spread;
+mod step;
 mod task;
 
 pub use batch::{BenchBatch, run as run_batch};
@@ -26,6 +28,8 @@ pub use double::{BenchDouble, World};
 pub(crate) use double::{RESIDUAL_BOUND, largest_residual, matrix as double_matrix};
 pub use kernel::{BenchKernel, run as run_kernel};
 pub use ranks::run as run_on_ranks;
+pub use step::{BenchStep, run as run_step};
+
 pub(crate) use sides::hash;
 
 use crate::baselines::{self, Operation};

@@ -1,4 +1,4 @@
-//! `sunzi bench syrk` on several ranks: the ranks beside one process with as many threads, in the same run.
+//! `sunzi bench` on several ranks. Of a SYRK, here: the ranks beside one process with as many threads, in the same run.
 //!
 //! In each round: the instruction rate of all ranks at once; one process on the root with the threads of all ranks,
 //! while they wait; the ranks as they are; where nodes are emulated, the ranks as one node; the ranks within parts of
@@ -7,6 +7,7 @@
 use super::Bench;
 use super::limit::{IssueRates, Limit};
 use super::operands::Operands;
+use super::rank_solves;
 use super::spread::Spread;
 use crate::baselines::Operation;
 use crate::machine::Machine;
@@ -68,14 +69,17 @@ struct Comparison {
     same_bits: bool,
 }
 
-/// Times a product on all ranks and says what was found. Collective.
+/// Times a product or a solve on all ranks and says what was found. Collective.
 ///
 /// # Errors
 /// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
-/// product.
+/// operation.
 pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
     if !config.baselines.is_empty() {
         return Err(Error::InvalidArgument("--against run in one process only: start sunzi without mpirun".into()));
+    }
+    if config.operation != Operation::Syrk {
+        return rank_solves::run(session, config, world);
     }
     config.engine.refuse_devices("a product on several ranks")?;
     session.hide_progress();
@@ -86,7 +90,7 @@ pub fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> 
     let own = scatter_rows(world, ROOT, whole.as_ref().map(Matrix::view))?;
     let options = agreed(world, TeamOptions::from_environment())?.window(config.window);
     let mut comparisons = vec![Comparison::new(session, config, world, "ranks", options, None)?];
-    let threads = total_threads(&comparisons[0])?;
+    let threads = total_threads(&comparisons[0].ctx, world)?;
     let builder = session.context(&config.engine)?.threads(threads);
     let alone = agreed(world, if root { builder.build().map(Some) } else { Ok(None) })?;
     let mut reference = OneProcess { ctx: alone, result: SymmetricMatrix::default(), seconds: vec![] };
@@ -222,9 +226,10 @@ impl OneProcess {
     }
 }
 
-fn total_threads(comparison: &Comparison) -> Result<usize> {
-    let mut threads = [comparison.ctx.threads() as u64];
-    comparison.team.world().all_reduce(Reduction::Sum, &mut threads)?;
+/// The threads of all ranks. Collective.
+pub(super) fn total_threads(ctx: &Context, world: &dyn Transport) -> Result<usize> {
+    let mut threads = [ctx.threads() as u64];
+    world.all_reduce(Reduction::Sum, &mut threads)?;
     Ok(threads[0] as usize)
 }
 
@@ -283,26 +288,33 @@ fn summarise(
     })
 }
 
+/// What stands above the figures of [`row`].
+pub(super) fn header() -> String {
+    format!("{:<24} {:>10} {:>10} {:>10}", "", "least", "median", "most")
+}
+
+/// The figures of one way of running, and what is said of it.
+pub(super) fn row(name: &str, seconds: &Spread, last: &str) -> String {
+    let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
+    format!("{name:<24} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
+}
+
 /// The report for people.
 fn table(report: &RanksBench) -> String {
     let RanksBench { rows, cols, precision_bits, runs, ranks, nodes, threads, window, .. } = report;
-    let row = |name: &str, seconds: &Spread, last: String| {
-        let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
-        format!("{name:<24} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
-    };
     let mut lines = vec![
         format!(
             "syrk {rows} x {cols}, {precision_bits} bits, {ranks} ranks on {nodes} nodes, {threads} threads, \
              {window} windows, {runs} runs"
         ),
-        format!("{:<24} {:>10} {:>10} {:>10}  over one process, over the limit", "", "least", "median", "most"),
-        row("one process", &report.one_process, String::new()),
+        format!("{}  over one process, over the limit", header()),
+        row("one process", &report.one_process, ""),
     ];
     for comparison in &report.comparisons {
         let limit = comparison.limit_ratio.map_or(String::new(), |ratio| format!(", {ratio:.2}"));
         let bits = if comparison.same_bits { "" } else { ", OTHER BITS" };
         let ratios = format!("{:.3} (least {:.3}){limit}{bits}", comparison.ratio, comparison.ratio_of_least);
-        lines.push(row(&comparison.name, &comparison.seconds, ratios));
+        lines.push(row(&comparison.name, &comparison.seconds, &ratios));
         let plan = &comparison.cluster;
         lines.push(format!(
             "    {} batches, {} bands, {} chunks, {} planned a node; {}",

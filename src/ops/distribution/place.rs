@@ -76,19 +76,18 @@ pub(crate) fn store((heads, limbs): (&[u64], &[u64]), place: &Place, matrix: &mu
     }
 }
 
-/// Sends one message and receives another of so many words; empty ones do not travel.
+/// Sends one message and receives another; empty ones do not travel.
 pub(crate) fn trade(
     group: &dyn Transport,
     (to, words): (usize, &[u64]),
-    (from, count): (usize, usize),
-) -> Result<Vec<u64>> {
-    let mut received = vec![0; count];
+    (from, received): (usize, &mut [u64]),
+) -> Result<()> {
+    let is_none = received.is_empty();
     let send = [Outgoing { to, words }];
-    let mut receive = [Incoming { from, words: &mut received }];
+    let mut receive = [Incoming { from, words: received }];
     let sends = if words.is_empty() { &send[..0] } else { &send[..] };
-    let receives = if count == 0 { &mut receive[..0] } else { &mut receive[..] };
-    group.exchange(sends, receives)?;
-    Ok(received)
+    let receives = if is_none { &mut receive[..0] } else { &mut receive[..] };
+    group.exchange(sends, receives)
 }
 
 /// Sends a matrix to another rank, which calls [`receive`].

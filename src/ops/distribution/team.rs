@@ -5,7 +5,7 @@ use crate::comm::{Reduction, Transport, agree, local};
 use crate::error::{Error, Result};
 use crate::options::setters;
 use crate::store::{available_bytes, shared_memory_bytes};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Choices of a [`Team`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,6 +123,8 @@ pub struct Team {
     nodes_on_machine: usize,
     window: WindowKind,
     windows: Option<Windows>,
+    /// What solves kept of their window, between calls without a memory limit.
+    solve_window: Mutex<Option<SharedWindow>>,
 }
 
 /// The shared memory of a node.
@@ -153,7 +155,15 @@ impl Team {
         let same_machine = |ranks: &&Vec<usize>| machine_of[ranks[0]] == machine_of[rank];
         let nodes_on_machine = layout.nodes.iter().filter(same_machine).count();
         let node = world.split(layout.node_of[rank])?;
-        Ok(Team { world, node, layout, nodes_on_machine, window: options.window, windows: None })
+        Ok(Team {
+            world,
+            node,
+            layout,
+            nodes_on_machine,
+            window: options.window,
+            windows: None,
+            solve_window: Mutex::default(),
+        })
     }
 
     /// This rank, from 0.
@@ -200,9 +210,29 @@ impl Team {
         Ok(least[0])
     }
 
+    /// A window of a solve, of so many words at least: the one that is kept, where it does. Collective over the node.
+    pub(crate) fn take_solve_window(&self, words: usize) -> Result<SharedWindow> {
+        match self.kept_window() {
+            Some(kept) if kept.len() >= words => Ok(kept),
+            Some(kept) => kept.close().and_then(|()| SharedWindow::open(&*self.node, self.window, words)),
+            None => SharedWindow::open(&*self.node, self.window, words),
+        }
+    }
+
+    /// Keeps the window of a solve for the next one. The same on all ranks of the node.
+    pub(crate) fn keep_solve_window(&self, window: SharedWindow) {
+        *self.solve_window.lock().unwrap_or_else(PoisonError::into_inner) = Some(window);
+    }
+
+    fn kept_window(&self) -> Option<SharedWindow> {
+        self.solve_window.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     /// Bytes of the windows kept on this node.
     pub fn window_bytes(&self) -> u64 {
-        self.windows.as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())
+        let kept = self.solve_window.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = kept.as_ref().map_or(0, SharedWindow::bytes);
+        self.windows.as_ref().map_or(kept, |windows| kept + windows.operands.bytes() + windows.products.bytes())
     }
 
     /// Where the windows' memory comes from: `heap`, `mpi`, `posix`, or `none` before the first call.
@@ -219,6 +249,7 @@ impl Team {
     ///
     /// With `exact`, larger ones are given back first.
     pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
+        self.close_solve_window()?; // no plan of a product counts on it
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
         let kept = self
@@ -254,10 +285,16 @@ impl Team {
     }
 
     fn close_windows(&mut self) -> Result<()> {
+        self.close_solve_window()?;
         match self.windows.take() {
             Some(Windows { operands, products }) => operands.close().and(products.close()),
             None => Ok(()),
         }
+    }
+
+    /// Gives back what a solve has kept. Collective over the node.
+    fn close_solve_window(&self) -> Result<()> {
+        self.kept_window().map_or(Ok(()), SharedWindow::close)
     }
 
     /// Gives the windows back. Collective. A team that is dropped without leaves MPI's windows to the end of the

@@ -32,6 +32,12 @@ pub(crate) struct Travel<'a> {
     pub width: usize,
 }
 
+/// Messages to and from each rank, kept from strip to strip: fresh memory would cost more than the way.
+struct Letters {
+    outgoing: Vec<Vec<u64>>,
+    incoming: Vec<Vec<u64>>,
+}
+
 /// Entries that move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Moved {
@@ -67,8 +73,10 @@ impl Travel<'_> {
         let (rows, cols) = (self.from.rows, self.from.cols);
         let per_column = (rows * (1 + self.width) / group.size()).max(1);
         let strip = (STRIP_WORDS / per_column).max(1);
+        let mut letters =
+            Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
         for start in (0..cols).step_by(strip) {
-            self.move_columns(group, start..(start + strip).min(cols), (source, target))?;
+            self.move_columns(group, start..(start + strip).min(cols), (source, target), &mut letters)?;
         }
         Ok(())
     }
@@ -96,22 +104,24 @@ impl Travel<'_> {
         group: &dyn Transport,
         cols: Range<usize>,
         (source, target): (&dyn Source, &mut dyn Target),
+        Letters { outgoing, incoming }: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
-        let mut messages = vec![Vec::new(); size];
-        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut messages[to]));
+        outgoing.iter_mut().for_each(Vec::clear);
+        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
         let mut counts = vec![0; size];
         self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
         // What stays does not travel.
-        let own = std::mem::take(&mut messages[rank]);
-        counts[rank] = 0;
-        let mut received = counts.into_iter().map(|count| vec![0; count]).collect::<Vec<_>>();
-        let sends = messages.iter().enumerate().filter(|(_, words)| !words.is_empty());
+        std::mem::swap(&mut outgoing[rank], &mut incoming[rank]);
+        outgoing[rank].clear();
+        for (_, (words, count)) in incoming.iter_mut().zip(counts).enumerate().filter(|(from, _)| *from != rank) {
+            words.resize(count, 0);
+        }
+        let sends = outgoing.iter().enumerate().filter(|(_, words)| !words.is_empty());
         let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
-        let receives = received.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
+        let receives = incoming.iter_mut().enumerate().filter(|(from, words)| *from != rank && !words.is_empty());
         group.exchange(&sends, &mut receives.map(|(from, words)| Incoming { from, words }).collect::<Vec<_>>())?;
-        received[rank] = own;
-        let mut rest = received.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        let mut rest = incoming.iter().map(Vec::as_slice).collect::<Vec<_>>();
         self.incoming(rank, cols, &mut |from, rows, col| {
             let (words, after) = rest[from].split_at(rows.len() * (1 + self.width));
             rest[from] = after;
@@ -183,8 +193,15 @@ impl Source for LocalSource<'_> {
 
 /// Appends the heads and the limbs of a run of one column.
 pub(crate) fn read_run(view: &MatrixView<'_>, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+    let (own, zeros) = (view.limbs_per_element(), width - view.limbs_per_element());
+    if view.row_stride() == 1 && zeros == 0 && !rows.is_empty() {
+        let first = view.element_index(rows.start, col);
+        let last = view.element_index(rows.end - 1, col);
+        words.extend_from_slice(&view.all_heads()[first..=last]);
+        words.extend_from_slice(&view.all_limbs()[first * own..(last + 1) * own]);
+        return;
+    }
     words.extend(rows.clone().map(|row| view.head(row, col).0));
-    let zeros = width - view.limbs_per_element();
     for row in rows {
         // The top limbs of a significand are the last ones.
         words.extend(std::iter::repeat_n(0, zeros));

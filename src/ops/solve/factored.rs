@@ -89,6 +89,7 @@ impl Factored<'_> {
             cuts: vec![lower.cut(), upper.cut()],
             piece_row_bytes: 0,
             left: LeftColumns::Parts,
+            together: None,
         };
         let mut steps = vec![Step::Triangle(lower)];
         steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));

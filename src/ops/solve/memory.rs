@@ -31,6 +31,8 @@ pub(crate) struct SolveMemory {
     pub piece_row_bytes: u64,
     /// What becomes of columns that no try holds, or of all where none is made.
     pub left: LeftColumns,
+    /// Ranks of this node, where these make the tiles of a triangle together in the first try.
+    pub together: Option<usize>,
 }
 
 /// What becomes of columns that no try holds.
@@ -187,7 +189,9 @@ impl SolveMemory {
         let each = self.cuts.iter().map(|cut| {
             let beside = memory.holding(cut.right_bytes(columns));
             match cut.first_try_bits {
-                Some(bits) => self.try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, (columns, bits)),
+                Some(bits) => {
+                    self.first_try_bytes(beside.holding(self.kept_bytes(memory, columns)?), cut, (columns, bits))
+                }
                 None if self.left == LeftColumns::Stay => beside.admit(0),
                 None => {
                     let copied = self.copied_bytes(cut, columns);
@@ -207,7 +211,7 @@ impl SolveMemory {
         let each = self.cuts.iter().map(|cut| {
             let beside = self.ctx.memory().holding(cut.right_bytes(columns));
             match cut.first_try_bits {
-                Some(bits) => self.try_bytes(beside.within(None), cut, (columns, bits)),
+                Some(bits) => self.first_try_bytes(beside.within(None), cut, (columns, bits)),
                 None if self.left == LeftColumns::Stay => Ok(beside.held_bytes()),
                 None => {
                     let (copied, columns) = (self.copied_bytes(cut, columns), self.left.untried(columns));
@@ -228,7 +232,7 @@ impl SolveMemory {
             return Ok(true);
         }
         let memory = self.ctx.memory().holding(self.held_by_try(cut, (columns, 0))?);
-        match self.try_bytes(memory, cut, (columns, fixed_bits)) {
+        match self.first_try_bytes(memory, cut, (columns, fixed_bits)) {
             Err(Error::MemoryLimit { .. }) => Ok(false),
             other => other.map(|_| true),
         }
@@ -251,8 +255,14 @@ impl SolveMemory {
         each.fold(Ok(0), larger)
     }
 
-    fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, (columns, fixed_bits): (usize, u32)) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, (columns, fixed_bits))?.bytes())
+    /// Bytes of a first try on all columns of a band.
+    fn first_try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
+        memory.admit(self.try_plan(memory, cut, size, self.together)?.bytes())
+    }
+
+    /// Bytes of a later try, for which each rank makes the tiles of the triangle by itself.
+    fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
+        memory.admit(self.try_plan(memory, cut, size, None)?.bytes())
     }
 
     fn try_plan(
@@ -260,6 +270,7 @@ impl SolveMemory {
         memory: MemoryBudget,
         cut: &TriangleCut,
         (columns, fixed_bits): (usize, u32),
+        together: Option<usize>,
     ) -> Result<TilePlan> {
         let size = TrySize {
             order: cut.order,
@@ -267,6 +278,7 @@ impl SolveMemory {
             fixed_bits,
             piece_row_bytes: self.piece_row_bytes,
             accuracy: cut.accuracy,
+            together,
         };
         TilePlan::new(&self.ctx, memory, size)
     }
@@ -279,7 +291,7 @@ impl SolveMemory {
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
-        Ok(self.try_plan(self.ctx.memory().within(None), cut, (columns, bits))?.needs())
+        Ok(self.try_plan(self.ctx.memory().within(None), cut, (columns, bits), None)?.needs())
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {
@@ -361,7 +373,7 @@ mod tests {
             let plan = |limit| {
                 let cuts = vec![TriangleCut::expected(300, 200, Method::by_norms(path))];
                 let ctx = context(limit).holding(1000);
-                SolveMemory { ctx, cuts, piece_row_bytes: 0, left: LeftColumns::Parts }.plan(total)
+                SolveMemory { ctx, cuts, piece_row_bytes: 0, left: LeftColumns::Parts, together: None }.plan(total)
             };
             let (bands, most) = plan(None).unwrap();
             assert!(bands.columns <= BAND_COLUMNS);

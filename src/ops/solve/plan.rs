@@ -126,6 +126,7 @@ impl SolveShape {
             cuts: vec![TriangleCut::expected(order, working_bits, method); substitutions.len()],
             piece_row_bytes: 0,
             left: LeftColumns::Parts,
+            together: None,
         };
         // Column by column there are no bands.
         let bits = SumBits { working: working_bits, precision: precision_bits };

@@ -1,5 +1,6 @@
 //! How a solve in fixed point is cut into tiles, and the memory it takes.
 
+use crate::comm::window::SharedWindow;
 use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::max_plus::{PANEL, Row};
@@ -26,6 +27,8 @@ pub(crate) struct TrySize {
     pub piece_row_bytes: u64,
     /// What is promised.
     pub accuracy: Accuracy,
+    /// Ranks of this node, where these make the tiles of the triangle together.
+    pub together: Option<usize>,
 }
 
 /// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
@@ -48,6 +51,8 @@ pub(crate) struct TilePlan {
     piece_row_bytes: u64,
     /// What is promised.
     pub accuracy: Accuracy,
+    /// Ranks of this node, where these make the tiles of the triangle together.
+    pub together: Option<usize>,
     /// The memory that it was planned for.
     memory: MemoryBudget,
 }
@@ -59,7 +64,7 @@ impl TilePlan {
     /// # Errors
     /// Those of [`Context::tile_engine_for`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
-        let TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy } = size;
+        let TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy, together } = size;
         let engine = ctx.tile_engine_for(fixed_bits, order)?;
         let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
@@ -73,6 +78,7 @@ impl TilePlan {
             threads,
             piece_row_bytes,
             accuracy,
+            together,
             memory,
         };
         let plan = plan.with_tile_rows(largest);
@@ -142,11 +148,46 @@ impl TilePlan {
         (0..=row).map(|col| self.engine.operand_words(self.triangle_shape(row, col))).sum()
     }
 
-    /// Words of the largest tile row.
-    pub fn largest_row_words(&self) -> usize {
-        // The last row may have fewer rows, but more tiles, than the one before it.
+    /// The largest number of the last two tile rows: the last may have fewer rows, but more tiles, than the one before.
+    fn largest_of_rows(&self, of_row: impl Fn(usize) -> usize) -> usize {
         let tiles = self.tiles();
-        (tiles.saturating_sub(2)..tiles).map(|row| self.row_words(row)).max().unwrap_or(0)
+        (tiles.saturating_sub(2)..tiles).map(of_row).max().unwrap_or(0)
+    }
+
+    /// Words of this rank's own tiles of the largest tile row: all, or the one on the diagonal alone where ranks make
+    /// the others together.
+    pub fn own_row_words(&self) -> usize {
+        self.largest_of_rows(|row| match self.together {
+            None => self.row_words(row),
+            Some(_) => self.engine.operand_words(self.triangle_shape(row, row)),
+        })
+    }
+
+    /// Words of the tiles of the largest tile row that the ranks of a node make together.
+    pub fn window_words(&self) -> usize {
+        let before = |row: usize| self.row_words(row) - self.engine.operand_words(self.triangle_shape(row, row));
+        if self.together.is_some() { self.largest_of_rows(before) } else { 0 }
+    }
+
+    /// Columns of the triangle that a rank of so many makes tiles of in a row of tiles, at most; at least those of the
+    /// tile on the diagonal.
+    pub fn most_shared_cols(&self, ranks: usize) -> usize {
+        (self.tiles().saturating_sub(1).div_ceil(ranks).max(1) * self.tile_rows).min(self.order)
+    }
+
+    /// Most entries of the triangle that a rank is brought at a time, where ranks make its tiles together.
+    pub fn most_piece_entries(&self) -> usize {
+        let ranks = self.together.unwrap_or(1);
+        self.tile_rows.min(self.order) * self.most_shared_cols(ranks).max(self.tile_rows.min(self.order))
+    }
+
+    /// Bytes of the entries of a tile row on their way, and of this rank's part of the window.
+    fn piece_bytes(&self) -> u64 {
+        let Some(ranks) = self.together else { return self.tile_rows as u64 * self.piece_row_bytes };
+        // The piece itself, and a message each way, where the piece of all columns has one message.
+        let entry_bytes = self.piece_row_bytes.div_ceil(2 * self.order.max(1) as u64);
+        3 * self.most_piece_entries() as u64 * entry_bytes
+            + SharedWindow::bytes_for(self.window_words()).div_ceil(ranks as u64)
     }
 
     /// Words of scratch of one worker.
@@ -163,7 +204,7 @@ impl TilePlan {
     pub fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
             operand_bytes: Buffer::bytes_for(self.solution_words()),
-            product_bytes: Buffer::bytes_for(self.largest_row_words()),
+            product_bytes: Buffer::bytes_for(self.own_row_words()),
             workers: self.threads,
             worker_bytes: Buffer::bytes_for(self.scratch_words()),
             planned_bytes: self.bytes(),
@@ -183,11 +224,11 @@ impl TilePlan {
         let numbers = self.order as u64 * (100 + u64::from(self.fixed_bits) / 8) + self.columns as u64 * 64;
         let scratch = Buffer::bytes_for(self.scratch_words()) + self.engine.call_bytes(self.tile_rows);
         Buffer::bytes_for(self.solution_words())
-            + Buffer::bytes_for(self.largest_row_words())
+            + Buffer::bytes_for(self.own_row_words())
             + self.threads as u64 * scratch
             + self.engine.diagonal_bytes(self.tile_rows)
             + self.engine.table_bytes()
-            + self.tile_rows as u64 * self.piece_row_bytes
+            + self.piece_bytes()
             + self.depth_bytes()
             + numbers
             + tiles * 80

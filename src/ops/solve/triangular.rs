@@ -58,6 +58,7 @@ impl TriangularSystem<'_> {
             cuts: vec![solver.cut()],
             piece_row_bytes: 0,
             left: LeftColumns::Parts,
+            together: None,
         };
         let steps = vec![Step::Triangle(solver)];
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };

@@ -10,3 +10,4 @@ mod matrix;
 mod plan;
 mod products;
 mod solve;
+mod solve_together;

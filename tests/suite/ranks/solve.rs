@@ -10,7 +10,7 @@ use sunzi::distributed::{
 };
 use sunzi::{Accuracy, Cholesky, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, log_det_of};
 
-fn threads(count: usize) -> Context {
+pub(super) fn threads(count: usize) -> Context {
     Context::builder().threads(count).build().unwrap()
 }
 
@@ -20,7 +20,7 @@ fn team(rank: &local::LocalRank) -> Team {
 
 /// A factor with random rows. With `spread`, its rows are scaled by powers of two up to that, and its unknowns grow
 /// and shrink on the way.
-fn factor(order: usize, precision_bits: u32, spread: i64, seed: u64) -> Matrix {
+pub(super) fn factor(order: usize, precision_bits: u32, spread: i64, seed: u64) -> Matrix {
     let mut rng = Rng::new(seed);
     let mut l = Matrix::zeros(order, order, precision_bits).unwrap();
     for row in 0..order {
@@ -36,24 +36,24 @@ fn factor(order: usize, precision_bits: u32, spread: i64, seed: u64) -> Matrix {
 
 /// How a matrix lies on the ranks.
 #[derive(Clone, Copy, Debug)]
-struct Lie {
+pub(super) struct Lie {
     tile_size: usize,
     grid: (usize, usize),
 }
 
 impl Lie {
-    fn map(self, rows: usize, cols: usize, triangle: Option<Uplo>) -> TileMap {
+    pub fn map(self, rows: usize, cols: usize, triangle: Option<Uplo>) -> TileMap {
         let grid = RankGrid { rows: self.grid.0, cols: self.grid.1 };
         TileMap { rows, cols, tile_size: self.tile_size, grid, triangle }
     }
 
-    fn random(ranks: usize, rng: &mut Rng) -> Lie {
+    pub fn random(ranks: usize, rng: &mut Rng) -> Lie {
         let rows = 1 + rng.below(ranks);
         Lie { tile_size: rng.pick(&[8, 16, 24, 40, 64]), grid: (rows, 1 + rng.below(ranks / rows)) }
     }
 }
 
-fn scatter(rank: &local::LocalRank, whole: &Matrix, map: TileMap) -> DistMatrix {
+pub(super) fn scatter(rank: &local::LocalRank, whole: &Matrix, map: TileMap) -> DistMatrix {
     let root = (rank.rank() == 0).then_some(whole);
     DistMatrix::scatter(rank, 0, root, map, whole.precision_bits()).unwrap()
 }

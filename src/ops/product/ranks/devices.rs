@@ -111,7 +111,14 @@ impl<'a> RankProduct<'a> {
                 pack(part.view(), &Place::of_tile(map, id), &mut message).map(|()| message)
             };
             let message = agreed(world, map.tiles_of(to).try_fold(Vec::new(), pack_tile))?;
-            let received = if step == 0 { message } else { trade(world, (to, &message), (from, words))? };
+            let received = match step {
+                0 => message,
+                _ => {
+                    let mut received = vec![0; words];
+                    trade(world, (to, &message), (from, &mut received))?;
+                    received
+                }
+            };
             agree(world, add_tiles(&mut own, &received))?;
         }
         Ok(own)

@@ -82,6 +82,7 @@ impl BandNeeds<'_> {
             cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),
             piece_row_bytes: self.piece_row_bytes,
             left: LeftColumns::by_parts(self.method.by_parts_of_files()),
+            together: None,
         }
     }
 

@@ -44,7 +44,7 @@ impl TriangleRows for FileRows {
         let view = self.0.block(&block((order, reversed), &rows))?;
         let turned = || view.reversed_rows().transposed().reversed_rows().transposed();
         let view = if reversed { turned() } else { view };
-        Ok(RowPiece { view, first: rows.start })
+        Ok(RowPiece { view, first: rows.start, first_col: 0 })
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -8,6 +8,7 @@
 mod check;
 mod rows;
 mod run;
+mod together;
 
 use crate::context::Context;
 use crate::error::Result;
@@ -20,7 +21,7 @@ use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::tiles::{TilePlan, TrySize, first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
-pub(crate) use rows::{RowPiece, TriangleRows};
+pub(crate) use rows::{Making, RankOfNode, RowPiece, SharedRows, TriangleRows};
 use rug::Integer;
 
 /// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are
@@ -121,16 +122,26 @@ impl FixedPoint {
                 false => band.memory.retry(band.columns).map(Some),
             });
             let retry = agreement.on(retry)?;
-            let together = retry.map_or(columns.max(1), |retry| retry.columns);
-            let rounds = agreement.largest(left.len().div_ceil(together) as u64)?;
+            let most = retry.map_or(columns.max(1), |retry| retry.columns);
+            let rounds = agreement.largest(left.len().div_ceil(most) as u64)?;
             if rounds == 0 {
                 break;
             }
+            // Later tries are of few columns; for them each rank makes the tiles by itself.
+            let together = match band.memory.together.filter(|_| index == 0) {
+                Some(ranks) if agreement.smallest(u64::from(retry.is_none()))? == 1 => Some(ranks),
+                _ => None,
+            };
             let mut rest = Vec::new();
             for round in 0..rounds as usize {
-                let end = left.len().min((round + 1) * together);
-                let some = &left[end.min(round * together)..end];
-                rest.extend(self.attempt(band, (cut, rows), Try { fixed_bits, first, retry, some }, spaces)?);
+                let end = left.len().min((round + 1) * most);
+                let some = &left[end.min(round * most)..end];
+                rest.extend(self.attempt(
+                    band,
+                    (cut, rows),
+                    Try { fixed_bits, first, retry, some, together },
+                    spaces,
+                )?);
             }
             left = rest;
             if retry.is_some() {
@@ -148,17 +159,17 @@ impl FixedPoint {
         attempt: Try<'_>,
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        let Try { fixed_bits, first, retry, some } = attempt;
+        let Try { fixed_bits, first, retry, some, together } = attempt;
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
         let piece_row_bytes = memory.piece_row_bytes;
         let (order, columns, accuracy) = (self.order(), some.len(), self.accuracy);
-        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy };
+        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy, together };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
             ctx.release(); // under a limit the tables of the next engine take the room of the last round's windows
         }
-        let made = match some.is_empty() {
+        let made = match some.is_empty() && together.is_none() {
             true => Ok(None),
             false => memory
                 .held_by_try(cut, (band.columns, copied))
@@ -167,13 +178,20 @@ impl FixedPoint {
         let plan = agreement.on(made)?;
         // All take the pieces of the rank that has the least memory for them.
         let tile_rows = agreement.smallest(plan.as_ref().map_or(u64::MAX, |plan| plan.tile_rows as u64))? as usize;
-        agreement.on(rows.begin(tile_rows))?;
-        let left = match plan.map(|plan| plan.with_tile_rows(tile_rows)) {
+        let plan = plan.map(|plan| plan.with_tile_rows(tile_rows));
+        match (&plan, rows.together().filter(|_| together.is_some())) {
+            (Some(plan), Some(rows)) => rows.begin(plan.most_piece_entries(), plan.window_words())?,
+            _ => agreement.on(rows.begin(tile_rows))?,
+        }
+        let left = match plan {
             None => Ok(Vec::new()),
             Some(plan) if retry.is_none() => run::run(ctx, (self, rows), &plan, &mut spaces.w, first),
             Some(plan) => self.attempt_copies((ctx, rows), &plan, (some, first), spaces),
         };
-        let finished = rows.finish();
+        let finished = match rows.together().filter(|_| together.is_some()) {
+            Some(rows) => rows.end(),
+            None => rows.finish(),
+        };
         agreement.on(finished.and(left).map_err(|error| band.placed(error)))
     }
 
@@ -201,6 +219,8 @@ struct Try<'a> {
     /// How it is made after the first one on all columns of a band, which runs in place.
     retry: Option<Retry>,
     some: &'a [usize],
+    /// Ranks of this node, where they make the tiles of the triangle together.
+    together: Option<usize>,
 }
 
 #[cfg(test)]
@@ -233,7 +253,13 @@ mod tests {
         let first_try_bits = fixed.tries().next();
         let (accuracy, pieces) = (Accuracy::Norm, Pieces::WHOLE);
         let cut = TriangleCut { order: ORDER, working_bits: 100, first_try_bits, accuracy, pieces };
-        let memory = SolveMemory { ctx: ctx.clone(), cuts: vec![cut], piece_row_bytes: 0, left: LeftColumns::Stay };
+        let memory = SolveMemory {
+            ctx: ctx.clone(),
+            cuts: vec![cut],
+            piece_row_bytes: 0,
+            left: LeftColumns::Stay,
+            together: None,
+        };
         let band = Band {
             memory: &memory,
             agreement: Agreement(None),

@@ -2,6 +2,7 @@
 
 use super::check::{RowDepths, UnknownDepths};
 use super::{FixedPoint, RowPiece, TriangleRows};
+use crate::comm::agreed;
 use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
 use crate::error::Result;
@@ -21,27 +22,27 @@ use std::ops::Range;
 const STEP_STRIPS: usize = 8;
 
 /// One try.
-struct FixedRun<'a> {
+pub(super) struct FixedRun<'a> {
     fixed: &'a FixedPoint,
-    plan: &'a TilePlan,
-    engine: &'a dyn TileEngine,
+    pub plan: &'a TilePlan,
+    pub engine: &'a dyn TileEngine,
     /// The right sides as rows, in the order of the unknowns.
     right: MatrixView<'a>,
     /// The unknowns of right side `j` are integers times `2^(exponents[j] - fixed_bits)`.
     exponents: Vec<i64>,
-    pivots: Vec<Integer>,
+    pub pivots: Vec<Integer>,
     /// Shifts of the rows of the triangle, and of its columns.
     triangle_shifts: (Vec<i64>, Vec<i64>),
     /// Shifts of the right sides, and of their entries.
     right_shifts: (Vec<i64>, Vec<i64>),
     /// First row of tiles in which a right side is not 0.
-    first: usize,
+    pub first: usize,
     /// Bits beyond those of the unknowns.
     extra_bits: u32,
 }
 
 /// The tiles of some right sides.
-struct Strip<'w> {
+pub(super) struct Strip<'w> {
     index: usize,
     /// One for each tile row of the triangle.
     tiles: Vec<&'w mut [u64]>,
@@ -50,14 +51,21 @@ struct Strip<'w> {
     depths: Option<UnknownDepths>,
 }
 
+impl Strip<'_> {
+    /// Whether nothing holds any of its right sides.
+    pub fn is_rejected(&self) -> bool {
+        self.weights.iter().all(|weight| weight.is_rejected())
+    }
+}
+
 /// A tile row of the triangle, loaded.
-struct RowTiles<'a> {
+pub(super) struct RowTiles<'a> {
     /// Its tiles before the one on the diagonal.
-    others: &'a [&'a mut [u64]],
-    diagonal: &'a [u64],
-    data: &'a dyn DiagonalData,
+    pub others: &'a [&'a [u64]],
+    pub diagonal: &'a [u64],
+    pub data: &'a dyn DiagonalData,
     /// For accuracy entry by entry.
-    depths: Option<&'a RowDepths>,
+    pub depths: Option<&'a RowDepths>,
 }
 
 /// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
@@ -73,6 +81,32 @@ pub fn run(
 ) -> Result<Vec<usize>> {
     let mut workspace = ctx.workspace();
     let workspace = &mut *workspace;
+    let taken = take_memory(plan, workspace);
+    let ((words, row_words), mut scratch) = match rows.together().filter(|_| plan.together.is_some()) {
+        Some(rows) => agreed(rows.ranks().world, taken)?,
+        None => taken?,
+    };
+    let run = FixedRun::new((fixed, &*rows), plan, w, first);
+    let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
+    let mut strips = run.strips(words);
+    let solved = match rows.together().filter(|_| plan.together.is_some()) {
+        Some(rows) => run.solve_together((ctx, &meter), rows, (&mut strips, row_words), &mut scratch),
+        None => run.solve((ctx, &meter), rows, (&mut strips, row_words), &mut scratch),
+    };
+    run.engine.end_operation();
+    solved?;
+    let (exponents, first) = (run.exponents, run.first);
+    let solved = Solved { fixed, plan, first_tile: first, strips: &strips, exponents: &exponents };
+    solved.store((ctx, &meter), w, &mut scratch)?;
+    let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();
+    Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
+}
+
+/// Memory of a try, from what is kept: for the solution and for a row of the triangle, and scratch of each worker.
+type Taken<'m> = ((&'m mut [u64], &'m mut [u64]), Vec<&'m mut [u64]>);
+
+/// Takes the memory of a try.
+fn take_memory<'m>(plan: &TilePlan, workspace: &'m mut Workspace) -> Result<Taken<'m>> {
     plan.trim(workspace);
     workspace.reserve_workers(plan.threads);
     let Workspace { operands, products, workers, .. } = workspace;
@@ -80,17 +114,7 @@ pub fn run(
     for worker in &mut workers[..plan.threads] {
         scratch.push(worker.scratch.words(plan.scratch_words())?);
     }
-    let windows = (operands.words(plan.solution_words())?, products.words(plan.largest_row_words())?);
-    let run = FixedRun::new((fixed, &*rows), plan, w, first);
-    let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
-    let strips = run.solve((ctx, &meter), rows, windows, &mut scratch);
-    run.engine.end_operation();
-    let strips = strips?;
-    let (exponents, first) = (run.exponents, run.first);
-    let solved = Solved { fixed, plan, first_tile: first, strips: &strips, exponents: &exponents };
-    solved.store((ctx, &meter), w, &mut scratch)?;
-    let weights = strips.iter().flat_map(|strip| &strip.weights).enumerate();
-    Ok(weights.filter(|(_, weight)| weight.is_rejected()).map(|(at, _)| at).collect())
+    Ok(((operands.words(plan.solution_words())?, products.words(plan.own_row_words())?), scratch))
 }
 
 impl<'a> FixedRun<'a> {
@@ -128,14 +152,8 @@ impl<'a> FixedRun<'a> {
         }
     }
 
-    /// All unknowns that fit, tile row by tile row.
-    fn solve<'w>(
-        &self,
-        (ctx, meter): (&Context, &Meter<'_>),
-        rows: &mut dyn TriangleRows,
-        (mut words, row_words): (&'w mut [u64], &mut [u64]),
-        scratch: &mut [&mut [u64]],
-    ) -> Result<Vec<Strip<'w>>> {
+    /// The right sides, with memory for their unknowns.
+    fn strips<'w>(&self, mut words: &'w mut [u64]) -> Vec<Strip<'w>> {
         let plan = self.plan;
         // An entry of B is 1 at most, and so is the sum of squares of a row that is not rejected.
         let one = RowWeight::new(&(Integer::from(1) << (2 * plan.fixed_bits)), plan.fixed_bits);
@@ -151,24 +169,48 @@ impl<'a> FixedRun<'a> {
             let depths = self.is_entrywise().then(|| UnknownDepths::new(plan.order, rights));
             strips.push(Strip { index, tiles, weights: vec![one; rights], depths });
         }
-        let together = plan.strips().div_ceil(plan.threads).min(STEP_STRIPS);
-        for row in self.first..plan.tiles() {
+        strips
+    }
+
+    /// All unknowns that fit, tile row by tile row.
+    fn solve(
+        &self,
+        (ctx, meter): (&Context, &Meter<'_>),
+        rows: &mut dyn TriangleRows,
+        (strips, row_words): (&mut [Strip<'_>], &mut [u64]),
+        scratch: &mut [&mut [u64]],
+    ) -> Result<()> {
+        for row in self.first..self.plan.tiles() {
             let (mut operands, depths) = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
             let (diagonal, others) = operands.split_last_mut().expect("the tile on the diagonal");
-            let shape = plan.triangle_shape(row, row);
-            let data = self.engine.triangle(shape, diagonal, &self.pivots[plan.rows(row)]);
-            let row_tiles = RowTiles { others, diagonal, data: &*data, depths: depths.as_ref() };
-            let mut steps = strips.chunks_mut(together);
-            let step = |scratch: &mut &mut [u64], step: &mut [Strip<'w>]| {
-                self.step(row, step, &row_tiles, scratch)?;
-                meter.add("solve", step.len() as u64)
-            };
-            ctx.install(|| drive::parallel_for(scratch, |_| steps.next(), step))?;
-            if strips.iter().all(|strip| strip.weights.iter().all(|weight| weight.is_rejected())) {
+            let others = others.iter().map(|tile| &**tile).collect::<Vec<_>>();
+            let shape = self.plan.triangle_shape(row, row);
+            let data = self.engine.triangle(shape, diagonal, &self.pivots[self.plan.rows(row)]);
+            let row_tiles = RowTiles { others: &others, diagonal, data: &*data, depths: depths.as_ref() };
+            self.step_strips((ctx, meter), row, &row_tiles, strips, scratch)?;
+            if strips.iter().all(Strip::is_rejected) {
                 break;
             }
         }
-        Ok(strips)
+        Ok(())
+    }
+
+    /// Tile `row` of all strips, shared out among the workers.
+    pub fn step_strips(
+        &self,
+        (ctx, meter): (&Context, &Meter<'_>),
+        row: usize,
+        row_tiles: &RowTiles<'_>,
+        strips: &mut [Strip<'_>],
+        scratch: &mut [&mut [u64]],
+    ) -> Result<()> {
+        let together = self.plan.strips().div_ceil(self.plan.threads).clamp(1, STEP_STRIPS);
+        let mut steps = strips.chunks_mut(together);
+        let step = |scratch: &mut &mut [u64], step: &mut [Strip<'_>]| {
+            self.step(row, step, row_tiles, scratch)?;
+            meter.add("solve", step.len() as u64)
+        };
+        ctx.install(|| drive::parallel_for(scratch, |_| steps.next(), step))
     }
 
     fn is_entrywise(&self) -> bool {
@@ -193,25 +235,38 @@ impl<'a> FixedRun<'a> {
         let own = plan.rows(row);
         let piece = rows.rows(own.clone())?;
         let depths = self.is_entrywise().then(|| RowDepths::new(self.fixed, &piece, own.clone()));
-        let RowPiece { view, first } = piece;
-        let own = own.start - first..own.end - first;
-        let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
         let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut &mut [u64])| {
-            let cols = plan.rows(col);
-            let source = TileSource {
-                matrix: view.block(own.clone(), cols.clone())?,
-                part: if col == row { diagonal } else { TilePart::Whole },
-                rows: 0..own.len(),
-                cols: 0..cols.len(),
-                row_shifts: &self.triangle_shifts.0[plan.rows(row)],
-                col_shifts: &self.triangle_shifts.1[cols],
-            };
-            engine.load_operand(&source, words, scratch);
-            Ok(())
+            self.load_tile((row, col), &piece, words, scratch)
         };
         let mut items = (self.first..).zip(tiles.iter_mut());
         ctx.install(|| drive::parallel_for(scratch, |_| items.next(), load))?;
         Ok((tiles, depths))
+    }
+
+    /// Loads a tile of the triangle from a piece that has its entries.
+    pub fn load_tile(
+        &self,
+        (row, col): (usize, usize),
+        piece: &RowPiece<'_>,
+        words: &mut [u64],
+        scratch: &mut [u64],
+    ) -> Result<()> {
+        let (rows, cols) = (self.plan.rows(row), self.plan.rows(col));
+        let diagonal = if self.fixed.unit { TilePart::StrictlyLower } else { TilePart::Lower };
+        let inside = (
+            rows.start - piece.first..rows.end - piece.first,
+            cols.start - piece.first_col..cols.end - piece.first_col,
+        );
+        let source = TileSource {
+            matrix: piece.view.block(inside.0, inside.1)?,
+            part: if col == row { diagonal } else { TilePart::Whole },
+            rows: 0..rows.len(),
+            cols: 0..cols.len(),
+            row_shifts: &self.triangle_shifts.0[rows],
+            col_shifts: &self.triangle_shifts.1[cols],
+        };
+        self.engine.load_operand(&source, words, scratch);
+        Ok(())
     }
 
     /// Tile `row` of some strips: loaded, updated by the tiles before it, and solved.
@@ -243,8 +298,7 @@ impl<'a> FixedRun<'a> {
             tiles.push(UpdateTile { shape, words, x, device: strip.index % engine.device_count() });
             columns.push((strip.index, &mut strip.weights, &mut strip.depths));
         }
-        let y = others.iter().map(|tile| &**tile).collect::<Vec<_>>();
-        engine.update(&mut tiles, &y, plan.tile_rows, scratch)?;
+        engine.update(&mut tiles, others, plan.tile_rows, scratch)?;
         for (UpdateTile { shape, words, .. }, (strip, weights, unknowns)) in tiles.into_iter().zip(columns) {
             engine.solve(SolveTile { shape, words: &mut *words, weights: &mut *weights }, (diagonal, data), scratch);
             if let (Some(unknowns), Some(depths)) = (unknowns, depths) {

@@ -109,7 +109,13 @@ impl Halves {
     /// The memory of the panel's solve, beside a strip of what is left.
     fn memory(&self, ctx: &Context, cut: TriangleCut) -> SolveMemory {
         let strip = Matrix::bytes_for(self.left.len(), STRIP_COLUMNS, cut.working_bits);
-        SolveMemory { ctx: ctx.holding(strip), cuts: vec![cut], piece_row_bytes: 0, left: LeftColumns::Parts }
+        SolveMemory {
+            ctx: ctx.holding(strip),
+            cuts: vec![cut],
+            piece_row_bytes: 0,
+            left: LeftColumns::Parts,
+            together: None,
+        }
     }
 
     /// The context of the products of [`Factoring::update`]: beside the panel and a strip of what is left.

@@ -8,7 +8,7 @@ use crate::ops::distribution::place::{Place, pack, unpack};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
 use crate::ops::solve::cut::Pieces;
-use crate::ops::solve::ranks::stream::StreamSource;
+use crate::ops::solve::ranks::stream::{Letters, StreamSource};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
@@ -37,6 +37,7 @@ pub(super) struct RankBlocks<'a> {
     pub accuracy: Accuracy,
     /// What this rank has of a block.
     pub piece: Matrix,
+    pub letters: Letters,
 }
 
 impl RankBlocks<'_> {
@@ -55,16 +56,16 @@ impl TriangleBlocks for RankBlocks<'_> {
     }
 
     fn block(&mut self, Block { rows, cols }: &Block) -> Result<MatrixView<'_>> {
-        let mut piece = std::mem::take(&mut self.piece);
+        let (mut piece, mut letters) = (std::mem::take(&mut self.piece), std::mem::take(&mut self.letters));
         let brought = match rows == cols {
             // All ranks solve a block on the diagonal.
-            true => self.source.bring_to_all(&self.place(rows.clone(), cols), &mut piece),
+            true => self.source.bring_to_all(&self.place(rows.clone(), cols), &mut piece, &mut letters),
             false => {
                 let own = |rank| self.place(self.pieces.own(rows, self.accuracy, rank), cols);
-                self.source.bring_shares(own, &mut piece)
+                self.source.bring_shares(own, &mut piece, &mut letters)
             }
         };
-        self.piece = piece;
+        (self.piece, self.letters) = (piece, letters);
         brought?;
         let view = self.piece.view();
         Ok(if self.transposed { view.transposed() } else { view })
@@ -98,5 +99,6 @@ impl TriangleBlocks for RankBlocks<'_> {
 
     fn finish(&mut self) {
         self.piece = Matrix::empty(); // the next step counts on its memory
+        self.letters = Letters::default();
     }
 }

@@ -15,7 +15,8 @@ use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
-use crate::ops::solve::ranks::stream::{Stream, StreamSource, row_bytes};
+use crate::ops::solve::ranks::ranks_together;
+use crate::ops::solve::ranks::stream::{Letters, Stream, StreamSource, row_bytes};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
@@ -64,7 +65,14 @@ pub(super) fn solve_columns(
     for &substitution in list {
         let reversed = substitution == Substitution::Upper;
         let parts = |cut| {
-            let blocks = RankBlocks { source, transposed: reversed, pieces, accuracy, piece: Matrix::empty() };
+            let blocks = RankBlocks {
+                source,
+                transposed: reversed,
+                pieces,
+                accuracy,
+                piece: Matrix::empty(),
+                letters: Letters::default(),
+            };
             let uplo = if reversed { Uplo::Upper } else { Uplo::Lower };
             Parts { blocks: Box::new(blocks), uplo, diag: Diag::NonUnit, cut }
         };
@@ -92,6 +100,7 @@ pub(super) fn solve_columns(
         cuts,
         piece_row_bytes,
         left: LeftColumns::shared(total),
+        together: ranks_together(ctx, source.team, order, accuracy)?,
     };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };

@@ -40,6 +40,10 @@ use stream::StreamSource;
 use vector::Pass;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// Rows from which on the ranks of a node make the residues of a triangle together: below there are few tiles, and a
+/// window costs more.
+const TOGETHER_ROWS: usize = 256;
+
 /// A solution in tiles over the ranks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -75,8 +79,9 @@ pub fn solve(
 /// sends the unknowns to all; again where the common exponent of the unknowns grows. Memory: the unknowns on each rank,
 /// as numbers and as digits.
 /// Eight and more: each rank takes whole columns of `B`, and the factor is sent to all ranks by rows of tiles, twice
-/// for every 512 right sides of a rank, and again for columns that need another try. Memory: a row of tiles, beside
-/// what one process takes for these columns.
+/// for every 512 right sides of a rank, and again for columns that need another try. From 256 rows on and by norms the
+/// ranks of a node share the residues of a row of tiles: in the first try each entry is sent once to each node. Memory:
+/// a row of tiles, or a rank's part of what the node shares, beside what one process takes for these columns.
 /// Four to seven, and columns that no try holds: each rank has all of these right sides, some of them at a time, and
 /// computes its share of the rows of every product, for which the ranks that own them send it these rows of the factor.
 /// Each substitution sends the factor once in all, and the unknowns of a step to every rank. Memory: some rows of the
@@ -100,7 +105,7 @@ pub fn solve_with(
     accuracy: Accuracy,
 ) -> Result<DistSolution> {
     let ranks_here = team.ranks_here();
-    let call = Call { ctx, ranks_here, world: team.world(), factor, b, precision_bits, accuracy, alpha: None };
+    let call = Call { ctx, team, ranks_here, world: team.world(), factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
     let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
@@ -156,6 +161,7 @@ pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<
 struct Call<'a> {
     /// With the memory limit of the node.
     ctx: &'a Context,
+    team: &'a Team,
     /// Ranks of this node, which share the limit.
     ranks_here: u64,
     world: &'a dyn Transport,
@@ -272,17 +278,36 @@ impl Call<'_> {
         how: &Substitutions<'_>,
         (b, own): (&Matrix, Range<usize>),
     ) -> Result<Matrix> {
-        let (ctx, world) = (self.ctx, self.world);
+        let (ctx, team, world) = (self.ctx, self.team, self.world);
         let mut x = agreed(world, Matrix::zeros(tiles.order(), own.len(), self.precision_bits))?;
         let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
         let pivots = tiles.pivots(world)?;
-        let source = StreamSource { world, factor: self.factor, pivots: &pivots, scale: scale.as_deref() };
+        let limited = ctx.memory_bytes().is_some();
+        let source =
+            StreamSource { world, team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
         let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
         let solved = columns::solve_columns(&share, (source, tiles), how, right, &mut x);
         agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))?;
         Ok(x)
     }
+}
+
+/// Ranks of this node, where the ranks of nodes make the tiles of a triangle together: where all of them use the same
+/// kernel and no devices. By norms, as for accuracy entry by entry every rank looks at all entries. Collective.
+///
+/// # Errors
+/// [`Error::Transport`].
+fn ranks_together(ctx: &Context, team: &Team, order: usize, accuracy: Accuracy) -> Result<Option<usize>> {
+    let most = team.layout().nodes.iter().map(Vec::len).max().unwrap_or(1);
+    if most == 1 || accuracy != Accuracy::Norm || order < TOGETHER_ROWS {
+        return Ok(None);
+    }
+    let kernel = xxh3_64(ctx.kernel().name().as_bytes());
+    let mut words = [kernel, !kernel, u64::from(!ctx.devices().is_empty())];
+    team.world().all_reduce(Reduction::Max, &mut words)?;
+    let alike = words[0] == !words[1] && words[2] == 0;
+    Ok(alike.then_some(team.ranks_here() as usize))
 }
 
 /// Whether every rank takes the whole factor: it is one block that is solved scalar by scalar.

@@ -3,7 +3,7 @@
 use super::blocks::pieces;
 use super::columns::panel_share;
 use super::sums::SumSizes;
-use super::{is_small, of_node, vectors_bytes};
+use super::{is_small, of_node, ranks_together, vectors_bytes};
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::error::Result;
@@ -35,12 +35,13 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    agreed(team.world(), own_bytes(ctx, team, (order, columns), (right_bits, precision_bits), accuracy))
+    let together = ranks_together(ctx, team, order, accuracy)?;
+    agreed(team.world(), own_bytes(ctx, (team, together), (order, columns), (right_bits, precision_bits), accuracy))
 }
 
 fn own_bytes(
     ctx: &Context,
-    team: &Team,
+    (team, together): (&Team, Option<usize>),
     (order, columns): (usize, usize),
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
@@ -82,6 +83,7 @@ fn own_bytes(
         cuts: vec![cut; CHOLESKY.len()],
         piece_row_bytes: row_bytes(order, precision_bits),
         left,
+        together,
     };
     memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error))
 }

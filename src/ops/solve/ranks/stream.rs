@@ -1,12 +1,14 @@
 //! The rows of a factor in tiles, brought to all ranks one piece after the other.
 
-use crate::comm::Transport;
+use crate::comm::window::SharedWindow;
+use crate::comm::{Fence, Reduction, Transport, agree};
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head, limbs_for};
-use crate::matrix::Matrix;
-use crate::ops::distributed::DistMatrix;
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::place::{Place, store, trade};
-use crate::ops::solve::fixed::{RowPiece, TriangleRows};
+use crate::ops::distribution::team::Ranks;
+use crate::ops::solve::fixed::{Making, RankOfNode, RowPiece, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::tile::TileId;
 use std::ops::Range;
@@ -20,14 +22,23 @@ pub(super) fn row_bytes(order: usize, factor_bits: u32) -> u64 {
 #[derive(Clone, Copy)]
 pub(super) struct StreamSource<'a> {
     pub world: &'a dyn Transport,
+    /// Those ranks, and how they lie on nodes.
+    pub team: &'a Team,
     pub factor: &'a DistMatrix,
     /// Its diagonal, as a column.
     pub pivots: &'a Matrix,
     /// Row `i` of the factor is scaled by `2^-scale[i]`.
     pub scale: Option<&'a [i64]>,
+    /// Whether this rank has a memory limit.
+    pub limited: bool,
 }
 
 impl StreamSource<'_> {
+    /// Words of so many entries on their way.
+    fn words_for(&self, entries: usize) -> usize {
+        entries * (1 + limbs_for(self.factor.precision_bits()))
+    }
+
     /// Rows of the factor.
     pub fn order(&self) -> usize {
         self.factor.map().rows
@@ -37,17 +48,19 @@ impl StreamSource<'_> {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
-    pub fn bring_to_all(&self, place: &Place, piece: &mut Matrix) -> Result<()> {
+    pub fn bring_to_all(&self, place: &Place, piece: &mut Matrix, letters: &mut Letters) -> Result<()> {
         piece.reshape(place.rows.len(), place.cols.len(), self.factor.precision_bits())?;
         for rank in 0..self.factor.map().grid.size() {
             let count = self.words_of(rank, place);
             if count == 0 {
                 continue;
             }
-            let mut words = if rank == self.factor.rank() { self.pack(place) } else { Vec::new() };
-            words.resize(count, 0);
-            self.world.broadcast(rank, &mut words)?;
-            self.unpack(rank, &words, place, piece);
+            if rank == self.factor.rank() {
+                self.pack(place, &mut letters.incoming);
+            }
+            let words = sized(&mut letters.incoming, count);
+            self.world.broadcast(rank, words)?;
+            self.unpack(rank, words, place, piece);
         }
         Ok(())
     }
@@ -56,16 +69,24 @@ impl StreamSource<'_> {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
-    pub fn bring_shares(&self, places: impl Fn(usize) -> Place, piece: &mut Matrix) -> Result<()> {
+    pub fn bring_shares(
+        &self,
+        places: impl Fn(usize) -> Place,
+        piece: &mut Matrix,
+        Letters { incoming, outgoing }: &mut Letters,
+    ) -> Result<()> {
         let (rank, ranks) = (self.world.rank(), self.world.size());
         let own = places(rank);
         piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
-        self.unpack(rank, &self.pack(&own), &own, piece);
+        self.pack(&own, outgoing);
+        self.unpack(rank, outgoing, &own, piece);
         // One message at a time each way, so that they take no more memory than a part.
         for distance in 1..ranks {
             let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
-            let words = trade(self.world, (to, &self.pack(&places(to))), (from, self.words_of(from, &own)))?;
-            self.unpack(from, &words, &own, piece);
+            self.pack(&places(to), outgoing);
+            let words = sized(incoming, self.words_of(from, &own));
+            trade(self.world, (to, outgoing), (from, words))?;
+            self.unpack(from, words, &own, piece);
         }
         Ok(())
     }
@@ -85,10 +106,10 @@ impl StreamSource<'_> {
     }
 
     /// Heads, scaled, and limbs of what this rank's tiles have of a place, tile by tile and column by column.
-    fn pack(&self, place: &Place) -> Vec<u64> {
+    fn pack(&self, place: &Place, words: &mut Vec<u64>) {
         let factor = self.factor;
-        let count = self.words_of(factor.rank(), place);
-        let mut words = Vec::with_capacity(count);
+        words.clear();
+        words.reserve_exact(self.words_of(factor.rank(), place));
         for (id, part) in self.parts_of(factor.rank(), place) {
             let tile = factor.tile(id).expect("a tile of this rank");
             let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
@@ -105,7 +126,6 @@ impl StreamSource<'_> {
                 words.extend_from_slice(&limbs[at.start * width..at.end * width]);
             }
         }
-        words
     }
 
     /// Takes what [`StreamSource::pack`] made on a rank.
@@ -119,18 +139,47 @@ impl StreamSource<'_> {
     }
 }
 
+/// A piece of the factor as rows of the triangle.
+fn in_order(piece: &Matrix, reversed: bool) -> MatrixView<'_> {
+    let view = piece.view();
+    if reversed { view.reversed_rows().transposed().reversed_rows() } else { view }
+}
+
+/// What travels, kept from piece to piece: memory that is fresh each time costs more than the way.
+#[derive(Default)]
+pub(super) struct Letters {
+    incoming: Vec<u64>,
+    outgoing: Vec<u64>,
+}
+
+/// The first `count` words, made where they are not there.
+fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
+    if words.capacity() < count {
+        words.clear(); // nothing is worth a copy
+        words.reserve_exact(count);
+    }
+    if words.len() < count {
+        words.resize(count, 0);
+    }
+    &mut words[..count]
+}
+
 /// The rows of `L`, or of `L^T` reversed so that it is lower: all ranks ask for the same rows, in order.
 ///
-/// Each piece is sent once to every rank, by those that own parts of it. Memory: twice the largest piece.
+/// Each piece is sent once to every rank, by those that own parts of it, or where the ranks of a node make tiles
+/// together, to each rank the columns of which it makes them. Memory: the largest piece, and what travels.
 pub(super) struct Stream<'a> {
     source: StreamSource<'a>,
     reversed: bool,
     /// The pivots, scaled as the rows are.
     pivot_heads: Vec<u64>,
     piece: Matrix,
+    letters: Letters,
     /// Rows asked for so far, and rows of a piece.
     next: usize,
     piece_rows: usize,
+    /// Where the ranks of this node put the tiles that they make together.
+    window: Option<SharedWindow>,
 }
 
 impl<'a> Stream<'a> {
@@ -146,26 +195,33 @@ impl<'a> Stream<'a> {
             reversed,
             pivot_heads: heads.map(|(row, &head)| scaled_head(Head(head), scale(row)).0).collect(),
             piece: Matrix::zeros(0, 0, 2)?,
+            letters: Letters::default(),
             next: 0,
             piece_rows: 0,
+            window: None,
         })
     }
 
-    /// The part of the factor that rows of the triangle lie in.
-    fn place(&self, rows: &Range<usize>) -> Place {
-        let order = self.source.order();
+    /// The part of the factor that some rows and columns of the triangle lie in.
+    fn place(&self, rows: &Range<usize>, cols: Range<usize>) -> Place {
+        let turned = |range: Range<usize>| self.source.order() - range.end..self.source.order() - range.start;
         match self.reversed {
-            false => Place { rows: rows.clone(), cols: 0..rows.end },
-            true => Place { rows: order - rows.end..order, cols: order - rows.end..order - rows.start },
+            false => Place { rows: rows.clone(), cols },
+            true => Place { rows: turned(cols), cols: turned(rows.clone()) },
         }
+    }
+
+    /// The piece, as rows of the triangle from `first` on.
+    fn view(&self, (first, first_col): (usize, usize)) -> RowPiece<'_> {
+        RowPiece { view: in_order(&self.piece, self.reversed), first, first_col }
     }
 
     /// Brings some rows into `piece`. Collective.
     fn fetch(&mut self, rows: Range<usize>) -> Result<()> {
         assert_eq!(rows.start, self.next, "the rows come in order");
         self.next = rows.end;
-        let place = self.place(&rows);
-        self.source.bring_to_all(&place, &mut self.piece)
+        let place = self.place(&rows, 0..rows.end);
+        self.source.bring_to_all(&place, &mut self.piece, &mut self.letters)
     }
 }
 
@@ -179,15 +235,15 @@ impl TriangleRows for Stream<'_> {
         let (order, precision_bits) = (self.source.factor.map().rows, self.source.factor.precision_bits());
         (self.next, self.piece_rows) = (0, piece_rows);
         self.piece = Matrix::zeros(piece_rows.min(order), order, precision_bits)?;
+        // Pieces grow from row to row.
+        self.letters.incoming.reserve_exact(self.source.words_for(piece_rows.min(order) * order));
         Ok(())
     }
 
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
         let first = rows.start;
         self.fetch(rows)?;
-        let view = self.piece.view();
-        let view = if self.reversed { view.reversed_rows().transposed().reversed_rows() } else { view };
-        Ok(RowPiece { view, first })
+        Ok(self.view((first, 0)))
     }
 
     /// Takes part in what is left, so that the ranks that still need it have it.
@@ -196,7 +252,86 @@ impl TriangleRows for Stream<'_> {
         while self.next < order {
             self.fetch(self.next..(self.next + self.piece_rows).min(order))?;
         }
-        self.piece = Matrix::zeros(0, 0, 2)?; // the other triangle's pieces count on its memory
+        self.free()
+    }
+
+    fn together(&mut self) -> Option<&mut dyn SharedRows> {
+        Some(self)
+    }
+}
+
+impl Stream<'_> {
+    /// Gives all memory back: the other triangle's pieces count on it.
+    fn free(&mut self) -> Result<()> {
+        self.letters = Letters::default();
+        self.piece = Matrix::zeros(0, 0, 2)?;
         Ok(())
+    }
+}
+
+impl SharedRows for Stream<'_> {
+    fn ranks(&self) -> Ranks<'_> {
+        self.source.team.ranks()
+    }
+
+    fn begin(&mut self, piece_entries: usize, window_words: usize) -> Result<()> {
+        let team = self.source.team;
+        self.next = self.source.order(); // no rank asks for what is left
+        let piece = Matrix::zeros(1, piece_entries, self.source.factor.precision_bits());
+        let window = team.take_solve_window(window_words);
+        let made = piece.map(|piece| self.piece = piece);
+        let words = self.source.words_for(piece_entries);
+        let Letters { incoming, outgoing } = &mut self.letters;
+        [incoming, outgoing].into_iter().for_each(|letter| letter.reserve_exact(words));
+        let opened = window.map(|window| self.window = Some(window));
+        let outcome = agree(team.world(), made.and(opened));
+        if outcome.is_err() {
+            self.end()?;
+        }
+        outcome
+    }
+
+    fn share(&mut self, rows: &Range<usize>, cols: &dyn Fn(RankOfNode) -> Range<usize>) -> Result<()> {
+        let layout = self.source.team.ranks().layout;
+        let of_rank = |rank: usize| {
+            let (rank, ranks) = (layout.local_of[rank], layout.nodes[layout.node_of[rank]].len());
+            cols(RankOfNode { rank, ranks })
+        };
+        let mut piece = std::mem::take(&mut self.piece);
+        let mut letters = std::mem::take(&mut self.letters);
+        let brought = self.source.bring_shares(|rank| self.place(rows, of_rank(rank)), &mut piece, &mut letters);
+        (self.piece, self.letters) = (piece, letters);
+        brought
+    }
+
+    fn diagonal(&mut self, rows: &Range<usize>) -> Result<RowPiece<'_>> {
+        let place = self.place(rows, rows.clone());
+        self.source.bring_to_all(&place, &mut self.piece, &mut self.letters)?;
+        Ok(self.view((rows.start, rows.start)))
+    }
+
+    fn making(&mut self, (first, first_col): (usize, usize)) -> Making<'_> {
+        let view = in_order(&self.piece, self.reversed);
+        let window = self.window.as_mut().expect("a pass has begun");
+        Making { piece: RowPiece { view, first, first_col }, window, fence: Fence::new(self.source.team.node()) }
+    }
+
+    fn window(&mut self) -> (&mut SharedWindow, Fence<'_>) {
+        (self.window.as_mut().expect("a pass has begun"), Fence::new(self.source.team.node()))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let team = self.source.team;
+        let mut limited = [u64::from(self.source.limited)];
+        team.node().all_reduce(Reduction::Max, &mut limited)?;
+        let closed = match self.window.take() {
+            Some(window) if limited[0] == 0 => {
+                team.keep_solve_window(window);
+                Ok(())
+            }
+            Some(window) => window.close(),
+            None => Ok(()),
+        };
+        closed.and(self.free())
     }
 }

@@ -9,7 +9,7 @@ use crate::matrix::Matrix;
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::ranks::blocks::rows_of;
-use crate::ops::solve::ranks::stream::StreamSource;
+use crate::ops::solve::ranks::stream::{Letters, StreamSource};
 use crate::ops::solve::sums::{SumBits, worker_bytes};
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};
 use crate::plan::even_share;
@@ -99,7 +99,8 @@ impl Call<'_> {
         let of_rank = |rank| even_share(columns, world.size(), rank);
         let own = of_rank(world.rank()).map(|index| Column::new(index, order, bits));
         let mut own = agreed(world, own.collect::<Result<Vec<_>>>())?;
-        let source = StreamSource { world, factor: self.factor, pivots: &right, scale: None };
+        let source =
+            StreamSource { world, team: self.team, factor: self.factor, pivots: &right, scale: None, limited: false };
         for upper in [false, true] {
             self.pass(&source, (&mut own, &right), upper)?;
         }
@@ -125,6 +126,7 @@ impl Call<'_> {
         let order = source.order();
         let size = sum_rows(order, self.factor.precision_bits());
         let count = order.div_ceil(size);
+        let mut letters = Letters::default();
         let mut piece = agreed(self.world, Matrix::zeros(size, order, self.factor.precision_bits()))?;
         for step in 0..count {
             let at = if upper { count - 1 - step } else { step };
@@ -133,7 +135,7 @@ impl Call<'_> {
                 false => Place { rows: rows.clone(), cols: 0..rows.end },
                 true => Place { rows: rows.start..order, cols: rows.clone() },
             };
-            source.bring_to_all(&place, &mut piece)?;
+            source.bring_to_all(&place, &mut piece, &mut letters)?;
             let view = if upper { piece.transposed() } else { piece.view() };
             let first = (rows.start, if upper { rows.start } else { 0 });
             let triangle = VectorTriangle::of_piece(view, first, (order, !upper));

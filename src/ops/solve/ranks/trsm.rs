@@ -65,7 +65,7 @@ pub fn trsm_with(
     };
     let right = if transposed { Cow::Owned(turned(b)?) } else { Cow::Borrowed(b) };
     let (ranks_here, b) = (team.ranks_here(), &*right);
-    let call = Call { ctx, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
+    let call = Call { ctx, team, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
     let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(&factor);

@@ -1,0 +1,160 @@
+//! `sunzi bench trsm` and `bench solve` on several ranks: the ranks beside one process with as many threads.
+//!
+//! In each round one process on the root, while the others wait, then all ranks, whose factor and right sides lie in
+//! tiles. Every result of the ranks is compared with that of the one process, bit by bit.
+
+use super::operands::Operands;
+use super::ranks::{header, row, total_threads};
+use super::sides::hash;
+use super::spread::Spread;
+use super::{Bench, task};
+use crate::baselines::Operation;
+use crate::machine::Machine;
+use crate::session::{ROOT, Session};
+use serde::Serialize;
+use std::time::Instant;
+use sunzi::advanced::tile::TileMap;
+use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
+use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve_with, trsm_with};
+use sunzi::gallery::Size;
+use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
+
+/// Rows of a tile of the factor and of the right sides.
+const TILE_ROWS: usize = 64;
+
+/// The report.
+#[derive(Serialize)]
+struct RankSolvesBench {
+    operation: &'static str,
+    rows: usize,
+    cols: usize,
+    precision_bits: u32,
+    runs: usize,
+    ranks: usize,
+    nodes: usize,
+    threads: usize,
+    /// One process with the threads of all ranks.
+    one_process: Spread,
+    seconds: Spread,
+    /// Over one process, of the medians and of the least times.
+    ratio: f64,
+    ratio_of_least: f64,
+    machine: Machine,
+}
+
+/// Factor and right sides over the ranks, and the seconds of each run.
+struct OnRanks<'a> {
+    config: &'a Bench,
+    ctx: Context,
+    team: Team,
+    factor: DistMatrix,
+    right: DistMatrix,
+    seconds: Vec<f64>,
+}
+
+impl<'a> OnRanks<'a> {
+    /// The parts of this rank; all ranks make the same operands.
+    fn new(session: &dyn Session, config: &'a Bench, world: &dyn Transport, operands: &Operands) -> Result<Self> {
+        let options = agreed(world, TeamOptions::from_environment())?;
+        let team = Team::new(world.split(0)?, options)?;
+        let ctx = agreed(world, session.context(&config.engine)?.build())?;
+        let grid = RankGrid::for_ranks(world.size());
+        let place = |matrix: &Matrix, triangle| {
+            let (rows, cols) = (matrix.rows(), matrix.cols());
+            let map = TileMap { rows, cols, tile_size: TILE_ROWS, grid, triangle };
+            let whole = (world.rank() == ROOT).then_some(matrix);
+            DistMatrix::scatter(world, ROOT, whole, map, config.precision_bits)
+        };
+        let factor = place(&operands.a, Some(Uplo::Lower))?;
+        let right = place(operands.second(), None)?;
+        Ok(OnRanks { config, ctx, team, factor, right, seconds: Vec::new() })
+    }
+
+    /// One run, whose time counts where it is `timed`; the result on the root. Collective.
+    fn run(&mut self, timed: bool) -> Result<Option<Matrix>> {
+        let OnRanks { config: Bench { operation, precision_bits, accuracy, .. }, ctx, team, factor, right, .. } = self;
+        barrier(team.world())?;
+        let start = Instant::now();
+        let solved = match operation {
+            Operation::Trsm => {
+                trsm_with(ctx, team, factor, right, *precision_bits, &TrsmOptions::new().accuracy(*accuracy))
+            }
+            _ => solve_with(ctx, team, factor, right, *precision_bits, *accuracy),
+        }?;
+        barrier(team.world())?;
+        if timed {
+            self.seconds.push(start.elapsed().as_secs_f64());
+        }
+        solved.solution.gather(self.team.world(), ROOT)
+    }
+}
+
+/// Times solves on all ranks and says what was found. Collective.
+///
+/// # Errors
+/// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
+/// operation.
+pub(super) fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
+    config.engine.refuse_devices("a solve on several ranks")?;
+    session.hide_progress();
+    let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
+    let operands = agreed(world, Operands::new(config.operation, size))?;
+    let mut ranks = OnRanks::new(session, config, world, &operands)?;
+    let threads = total_threads(&ranks.ctx, world)?;
+    let root = world.rank() == ROOT;
+    let builder = session.context(&config.engine)?.threads(threads);
+    let alone = agreed(world, builder.build())?;
+    let mut task = agreed(world, task(config, &operands))?;
+    let (mut one_process, mut right) = (Vec::new(), true);
+    for round in 0..=config.runs {
+        let start = Instant::now();
+        let done = if root { task.run(&alone).map(drop) } else { Ok(()) };
+        let seconds = start.elapsed().as_secs_f64();
+        agree(world, done)?;
+        let warm = round > 0;
+        if warm {
+            one_process.push(seconds);
+        }
+        let solution = ranks.run(warm)?;
+        right &= solution.is_none_or(|solution| hash(&solution) == hash(task.result()));
+    }
+    let said = if root { say(session, &ranks, &one_process, threads) } else { Ok(()) };
+    ranks.team.close()?;
+    agree(world, said)?;
+    let mut wrong = [u64::from(!right)];
+    world.all_reduce(Reduction::Max, &mut wrong)?;
+    if wrong[0] == 0 { Ok(()) } else { Err(Error::verification("the ranks gave other bits than one process")) }
+}
+
+/// Reports the figures, on the root.
+fn say(session: &mut dyn Session, ranks: &OnRanks<'_>, one_process: &[f64], threads: usize) -> Result<()> {
+    let Bench { operation, rows, cols, precision_bits, runs, .. } = *ranks.config;
+    let (one_process, seconds) = (Spread::of(one_process), Spread::of(&ranks.seconds));
+    let report = RankSolvesBench {
+        operation: operation.name(),
+        rows,
+        cols,
+        precision_bits,
+        runs,
+        ranks: ranks.team.size(),
+        nodes: ranks.team.layout().nodes.len(),
+        threads,
+        one_process,
+        seconds,
+        ratio: seconds.median / one_process.median,
+        ratio_of_least: seconds.min / one_process.min,
+        machine: Machine::look(),
+    };
+    session.finish_report(&report)?;
+    let RankSolvesBench { operation, ranks, nodes, ratio, ratio_of_least, .. } = &report;
+    let lines = [
+        format!(
+            "{operation} {rows} rows, {cols} right sides, {precision_bits} bits, {ranks} ranks on {nodes} nodes, \
+             {threads} threads, {runs} runs"
+        ),
+        format!("{}  over one process", header()),
+        row("one process", &one_process, ""),
+        row("ranks", &seconds, &format!("{ratio:.3} (least {ratio_of_least:.3})")),
+    ];
+    session.say(&lines.join("\n"))
+}
