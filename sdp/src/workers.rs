@@ -24,7 +24,9 @@ impl Workers {
     pub fn new(all: Context) -> Result<Workers> {
         let count = all.threads();
         let single = || {
-            let builder = Context::builder().threads(1);
+            // Who wants to stop says so to `all`, and the threads ask there as well.
+            let asked = all.clone();
+            let builder = Context::builder().threads(1).progress(move |told| asked.report_progress(told).is_ok());
             match all.forced_kernel() {
                 Some(kernel) => builder.kernel(kernel.name()).build(),
                 None => builder.build(),

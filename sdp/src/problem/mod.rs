@@ -10,6 +10,7 @@ mod sampled;
 mod sparse;
 mod sparse_schur;
 mod sparse_tables;
+mod standard;
 
 pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
