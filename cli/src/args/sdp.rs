@@ -48,6 +48,9 @@ pub struct Sdp {
     /// Prove bounds of the optimal value in exact arithmetic, and keep the proof as `certificate` beside the results.
     #[arg(long)]
     pub certify: bool,
+    /// Draw gap, errors, steps and bits over the iterations, as SVG.
+    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub choices: Choices,
     #[command(flatten)]

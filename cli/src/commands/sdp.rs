@@ -2,6 +2,7 @@
 
 use crate::args::Sdp;
 use crate::commands::sdp_certificate::{Certification, Certified};
+use crate::commands::sdp_plot;
 use crate::session::Session;
 use crate::signals::{Mode, complete, in_mode};
 use serde_json::{Value, json};
@@ -50,14 +51,15 @@ impl Folders {
     }
 
     /// Makes the folder of the results: what could not be written at the end is said before any work.
-    fn make(&self) -> Result<()> {
+    fn make(&self, plot: Option<&Path>) -> Result<()> {
         let results = &self.results;
         std::fs::create_dir_all(results).map_err(|source| Error::Io {
             path: results.clone(),
             action: "create",
             source,
         })?;
-        check_writable(&results.join("out.txt"))
+        check_writable(&results.join("out.txt"))?;
+        plot.map_or(Ok(()), check_writable)
     }
 }
 
@@ -79,7 +81,7 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     let solver = Solver::new(ctx.clone(), &problem, options.clone())?;
     let speaks = choices.verbosity != Some(0);
     let state = first_state(session, &solver, &problem, &folders)?;
-    folders.make()?;
+    folders.make(config.plot.as_deref())?;
     if speaks {
         session.say(&describe(&problem))?;
         session.say(TABLE_HEADER)?;
@@ -106,6 +108,7 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
         certification.iter().try_for_each(Certification::clear)?;
         write_solution(&folders.results, &problem, &solution, parts)?;
         write_text(&folders.results.join("iterations.json"), &iterations_json(&iterations))?;
+        config.plot.iter().try_for_each(|path| sdp_plot::draw(&iterations, path))?;
         if problem.form == Form::Sdpa {
             write_text(&folders.results.join("result.txt"), &sdpa_result(&solution, &options))?;
         }

@@ -26,7 +26,9 @@ impl SparseCone {
             return refused(format!("block {number} has no rows"));
         }
         let rises = self.active.windows(2).all(|pair| pair[0] < pair[1]);
-        if !rises || self.active.iter().any(|&variable| variable >= variables) || self.active.len() != self.entries.len()
+        if !rises
+            || self.active.iter().any(|&variable| variable >= variables)
+            || self.active.len() != self.entries.len()
         {
             return refused(format!("block {number}: a list of entries for each of the variables that have some"));
         }
@@ -163,6 +165,26 @@ mod tests {
         assert!((solution.point.x[0].float(0, 0) - 5u32).abs() < 1e-25);
         // What an equation is worth: one more on its right side costs 2.
         assert!((solution.point.y.float(0, 0) - 2u32).abs() < 1e-25);
+        Ok(())
+    }
+
+    /// Residuals are 0 at any precision, so only the gap shows that the first stage has too few bits.
+    #[test]
+    fn thresholds_below_the_bits_of_the_first_iterations_are_reached() -> Result<()> {
+        let block = SparseCone {
+            shape: Shape::Dense(2),
+            active: vec![0],
+            entries: vec![vec![entry(0, 0, 1.0), entry(1, 1, 1.0)]],
+            constant: vec![entry(1, 0, 1.0)],
+        };
+        let problem = Problem::standard(500, Matrix::from_f64s(1, 1, 500, &[1.0])?, vec![block], None)?;
+        let mut options = SolverOptions::new(problem.form);
+        options.duality_gap_threshold = Float::with_val(64, 1) >> 200u32;
+        options.max_iterations = 150;
+        let solver = Solver::new(Context::builder().threads(1).build()?, &problem, options)?;
+        let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+        assert_eq!(solution.termination, Termination::PrimalDualOptimal);
+        assert!((solution.quality.primal_objective - 1u32).abs() < Float::with_val(64, 1) >> 199u32);
         Ok(())
     }
 

@@ -253,4 +253,4 @@ def _texts(value: Any, bits: int) -> Any:
         return [_texts(entry, bits) for entry in value]
     if getattr(value, "ndim", 0) > 0:
         return [_texts(entry, bits) for entry in value]
-    return Matrix([value], precision=min(bits, 5000)).to_list("str")[0]
+    return Matrix([value], precision=min(bits, 5000), numbers="str")[0, 0]

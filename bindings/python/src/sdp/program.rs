@@ -141,7 +141,8 @@ impl<'py> PendingBlock<'py> {
         let matrices = items(&matrices, &format!("{name}: the list of its matrices"))?;
         if matrices.len() != variables {
             let count = matrices.len();
-            let text = format!("{name} has {count} matrices, and c has {variables} numbers: use None for a matrix of 0");
+            let text =
+                format!("{name} has {count} matrices, and c has {variables} numbers: use None for a matrix of 0");
             return Err(PyValueError::new_err(text));
         }
         let constant = Given::of(&constant, &format!("{name}: C"))?;
