@@ -52,14 +52,14 @@ impl Folders {
 
     /// Makes the folder of the results: what could not be written at the end is said before any work.
     fn make(&self, plot: Option<&Path>) -> Result<()> {
+        plot.map_or(Ok(()), check_writable)?;
         let results = &self.results;
         std::fs::create_dir_all(results).map_err(|source| Error::Io {
             path: results.clone(),
             action: "create",
             source,
         })?;
-        check_writable(&results.join("out.txt"))?;
-        plot.map_or(Ok(()), check_writable)
+        check_writable(&results.join("out.txt"))
     }
 }
 

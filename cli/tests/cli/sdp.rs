@@ -62,6 +62,22 @@ fn a_polynomial_program_is_solved_as_it_is() {
 }
 
 #[test]
+fn a_run_is_drawn() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --plot run.svg");
+    let picture = sandbox.text("run.svg");
+    for words in ["<svg", "gap", "mu", "P-err", "D-step", "bits", "iteration", "1e-"] {
+        assert!(picture.contains(words), "{words}");
+    }
+    // A run with nothing left to do has a picture too, of no iterations.
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --plot none.svg");
+    assert!(sandbox.text("none.svg").len() < picture.len());
+    refused(&sandbox, "sdp -s a.dat-s -o two --precision 200 --plot missing/run.svg", 3, "missing/run.svg");
+    assert!(!sandbox.path("two/out.txt").exists());
+}
+
+#[test]
 fn options_come_from_files_and_from_the_line() {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat-s", PROGRAM);

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from sunzi import _sunzi
 from sunzi._reports import Numbers
@@ -27,9 +27,9 @@ from sunzi._sunzi import Context, Matrix
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["Iteration", "Options", "Solution", "solve", "solve_file", "solve_polynomials"]
+    from sunzi._sunzi import _Numbers
 
-_Numbers = Literal["gmpy2", "mpmath", "flint", "longdouble", "float", "decimal", "str", "fraction"]
+__all__ = ["Iteration", "Options", "Solution", "solve", "solve_file", "solve_polynomials"]
 
 _DEFAULT_BITS = 400
 
