@@ -1,5 +1,6 @@
 //! Matrices of few entries each: SDPA's constraints.
 
+use super::sparse_schur::{Needs, needs};
 use super::sparse_tables::Tables;
 use crate::block::{Block, Shape, Summand};
 use crate::numbers::Arithmetic;
@@ -58,6 +59,15 @@ impl Sparse {
         }
         let tables = Tables::new(self.variables, &self.cones)?;
         Ok(self.tables.get_or_init(|| tables))
+    }
+
+    /// What forming the Schur complement takes at so many bits, and the number of positions.
+    ///
+    /// # Errors
+    /// Those of [`Tables::new`].
+    pub(crate) fn needs(&self, bits: u32) -> Result<(Needs, usize)> {
+        let tables = self.tables()?;
+        Ok((needs(tables, bits), tables.positions()))
     }
 
     /// Block `cone` of `sum_p x_p A_p`.
