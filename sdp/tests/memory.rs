@@ -82,7 +82,7 @@ fn run(problem: &Problem, threads: usize, limit: Option<u64>) -> Result<Solution
 fn programs() -> Result<Vec<(&'static str, Problem)>> {
     let effort = std::env::var("SUNZI_TEST_EFFORT").map_or(1, |text| text.parse().unwrap_or(1));
     let mut programs = vec![
-        ("a path of 40", paths(1, 40, 256)?),
+        ("a path of 30", paths(1, 30, 256)?),
         ("four paths of 12", paths(4, 12, 256)?),
         ("full matrices", full(12, 16, 192)?),
         ("polynomials", polynomials(3, 1, 12, 400)?),
@@ -101,10 +101,10 @@ fn programs() -> Result<Vec<(&'static str, Problem)>> {
 fn runs_keep_their_plan_and_their_limit() -> Result<()> {
     alone(|| {
         for (name, problem) in programs()? {
+            let free = run(&problem, 1, None)?;
             for threads in [1, 2] {
                 let ctx = Context::builder().threads(threads).build()?;
                 let plan = Solver::new(ctx, &problem, SolverOptions::new(problem.form))?.plan()?;
-                let free = run(&problem, threads, None)?;
                 let refused = run(&problem, threads, Some(plan.planned_bytes - 1)).unwrap_err();
                 assert!(
                     matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == plan.planned_bytes),
@@ -115,11 +115,9 @@ fn runs_keep_their_plan_and_their_limit() -> Result<()> {
                 reset_peak_bytes();
                 let limited = run(&problem, threads, Some(plan.planned_bytes))?;
                 let peak = peak_bytes() - before;
-                println!(
-                    "{name}, {threads}: plan over peak {:.2} {plan:?} peak {peak}",
-                    plan.planned_bytes as f64 / peak as f64
-                );
                 assert_eq!(limited.point, free.point, "{name}");
+                // A bound that is far above says little.
+                assert!(plan.planned_bytes <= 6 * peak, "{name} on {threads}: {peak} bytes, {plan:?}");
                 assert!(peak <= plan.planned_bytes, "{name} on {threads}: {peak} bytes, {plan:?}");
             }
         }

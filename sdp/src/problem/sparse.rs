@@ -129,6 +129,18 @@ impl Sparse {
         Ok(found)
     }
 
+    /// Bytes of all entries, the lists that hold them included.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of_list = |list: &Vec<Entry>| -> u64 {
+            let limbs = list.iter().map(|entry| 16 + 8 * u64::from(entry.value.prec().div_ceil(64))).sum::<u64>();
+            size_of_val(list) as u64 + (list.capacity() * size_of::<Entry>()) as u64 + limbs
+        };
+        let of_cone = |cone: &SparseCone| {
+            8 * cone.active.capacity() as u64 + cone.entries.iter().chain([&cone.constant]).map(of_list).sum::<u64>()
+        };
+        self.cones.iter().map(of_cone).sum()
+    }
+
     /// The matrices with entries of at most `bits` bits.
     pub fn rounded(&self, bits: u32) -> Sparse {
         let entry = |entry: &Entry| {
