@@ -82,11 +82,11 @@ fn run(problem: &Problem, threads: usize, limit: Option<u64>) -> Result<Solution
 fn programs() -> Result<Vec<(&'static str, Problem)>> {
     let effort = std::env::var("SUNZI_TEST_EFFORT").map_or(1, |text| text.parse().unwrap_or(1));
     let mut programs = vec![
-        ("a path of 30", paths(1, 30, 256)?),
-        ("four paths of 12", paths(4, 12, 256)?),
-        ("full matrices", full(12, 16, 192)?),
-        ("polynomials", polynomials(3, 1, 12, 400)?),
-        ("matrices of polynomials", polynomials(2, 2, 5, 300)?),
+        ("a path of 24", paths(1, 24, 192)?),
+        ("four paths of 8", paths(4, 8, 192)?),
+        ("full matrices", full(8, 14, 192)?),
+        ("polynomials", polynomials(3, 1, 8, 256)?),
+        ("matrices of polynomials", polynomials(2, 2, 4, 256)?),
     ];
     if effort > 1 {
         programs.push(("a path of 150", paths(1, 150, 512)?));

@@ -50,6 +50,7 @@ def test_every_kind_of_number(kind: str) -> None:
     assert [len(block) for block in solution.X] == [2, 1] and near(solution.X[0][0][1], Fraction(1, 2), 20)
     assert near(solution.Y[1][0], 5, 20), "what the bound on v costs"
     assert solution.gap < 1e-30 and 0 < solution.iterations < 60 and solution.phases["schur"] >= 0
+    assert len(solution.dimacs_errors) == 6 and 0 < solution.dimacs_errors[5] < 1e-28
     assert str(solution.iterations) in repr(solution)
 
 
@@ -177,6 +178,17 @@ def test_an_exception_in_progress_ends_the_run() -> None:
         sdp.solve([1], [(SWAP, [ONE])], progress=stop)
     with pytest.raises(TypeError, match="callable"):
         sdp.solve([1], [(SWAP, [ONE])], progress=3)  # type: ignore[arg-type]
+
+
+def test_a_memory_limit_is_kept() -> None:
+    program = ([1], [(SWAP, [ONE])])
+    with pytest.raises(sunzi.MemoryLimitError) as refused:
+        sdp.solve(*program, context=sunzi.Context(threads=1, memory=1000))
+    least = refused.value.minimum_bytes
+    limited = sdp.solve(*program, context=sunzi.Context(threads=1, memory=least))
+    assert limited.x == sdp.solve(*program).x
+    with pytest.raises(sunzi.MemoryLimitError):
+        sdp.solve(*program, context=sunzi.Context(threads=1, memory=least - 1))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -1,6 +1,6 @@
 //! `sunzi sdp`: a semidefinite program in, its solution out.
 
-use crate::args::Sdp;
+use crate::args::{Sdp, SdpChoices};
 use crate::commands::sdp_certificate::{Certification, Certified};
 use crate::commands::sdp_plot;
 use crate::session::Session;
@@ -17,7 +17,7 @@ use sunzi_lab::session::Session as _;
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{TABLE_HEADER, decimal, iterations_json, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text};
-use sunzi_sdp::{Control, Form, Iteration, MemoryPlan, Problem, Solution, Solver, State, Termination};
+use sunzi_sdp::{Control, Form, Iteration, MemoryPlan, Problem, Solution, Solver, SolverOptions, State, Termination};
 use sunzi_sdp::{load_checkpoint, read_problem, save_checkpoint};
 
 /// Seconds between checkpoints: SDPB's default.
@@ -75,8 +75,7 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     let problem = read_problem(&config.input, choices.bits())?;
     let input_seconds = start.elapsed().as_secs_f64();
     let options = choices.options(problem.form);
-    let parts = choices.parts()?;
-    if parts.z && problem.normalization.is_none() {
+    if choices.parts()?.z && problem.normalization.is_none() {
         return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
     }
     let certification = Certification::new(config, &folders.results)?;
@@ -109,18 +108,10 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     };
     let solution = in_mode(Mode::Computing, || solver.run(state, watch)).map_err(&restate)?;
     let stopped = solution.termination == Termination::Stopped;
+    let found = Found { problem: &problem, solution: &solution, iterations: &iterations, stopped };
     in_mode(Mode::Writing, || {
-        if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
-            save_checkpoint(folder, &problem, &solution.state())?;
-        }
         certification.iter().try_for_each(Certification::clear)?;
-        write_solution(&folders.results, &problem, &solution, parts)?;
-        write_text(&folders.results.join("iterations.json"), &iterations_json(&iterations))?;
-        config.plot.iter().try_for_each(|path| sdp_plot::draw(&iterations, path))?;
-        if problem.form == Form::Sdpa {
-            write_text(&folders.results.join("result.txt"), &sdpa_result(&solution, &options))?;
-        }
-        Ok(())
+        found.write(config, &folders, (&choices, &options))
     })?;
     let certified = match certification.filter(|_| !stopped) {
         Some(certification) => Some(certification.prove(&ctx, &problem, &solution.point)?),
@@ -129,7 +120,8 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     let phase = phase(&solution, &options);
     let summary =
         Summary { config, problem: &problem, solution: &solution, phase, plan, certified: certified.as_ref() };
-    session.finish_report(&summary.report(solver.threads(), input_seconds))?;
+    let dimacs = solver.dimacs_errors(&solution).map_err(&restate)?;
+    session.finish_report(&summary.report(solver.threads(), input_seconds, dimacs))?;
     complete();
     session.say(&summary.text(&folders.results))?;
     certified.map_or(Ok(()), |certified| certified.say(session))?;
@@ -186,6 +178,30 @@ fn describe(problem: &Problem) -> String {
     )
 }
 
+/// What is written at the end.
+struct Found<'a> {
+    problem: &'a Problem,
+    solution: &'a Solution,
+    iterations: &'a [Iteration],
+    stopped: bool,
+}
+
+impl Found<'_> {
+    fn write(&self, config: &Sdp, folders: &Folders, (choices, options): (&SdpChoices, &SolverOptions)) -> Result<()> {
+        let Found { problem, solution, iterations, stopped } = *self;
+        if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
+            save_checkpoint(folder, problem, &solution.state())?;
+        }
+        write_solution(&folders.results, problem, solution, choices.parts()?)?;
+        write_text(&folders.results.join("iterations.json"), &iterations_json(iterations))?;
+        config.plot.iter().try_for_each(|path| sdp_plot::draw(iterations, path))?;
+        if problem.form == Form::Sdpa {
+            write_text(&folders.results.join("result.txt"), &sdpa_result(solution, options))?;
+        }
+        Ok(())
+    }
+}
+
 /// What is said and reported at the end.
 struct Summary<'a> {
     config: &'a Sdp,
@@ -197,7 +213,7 @@ struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    fn report(&self, threads: usize, input_seconds: f64) -> Value {
+    fn report(&self, threads: usize, input_seconds: f64, dimacs: [f64; 6]) -> Value {
         let Summary { config, problem, solution, phase, plan, certified } = self;
         let quality = &solution.quality;
         json!({
@@ -217,6 +233,7 @@ impl Summary<'_> {
             "duality_gap": quality.gap.to_f64(),
             "primal_error": quality.primal_error().to_f64(),
             "dual_error": quality.dual_error.to_f64(),
+            "dimacs_errors": dimacs,
             "threads": threads,
             "seconds": solution.seconds,
             "phases": solution.phases,

@@ -26,6 +26,9 @@ fn a_program_is_solved_and_its_files_are_there() {
         (&report["form"], &report["phase"], &report["precision_bits"]),
         (&"sdpa".into(), &"pdOPT".into(), &200.into())
     );
+    let errors = report["dimacs_errors"].as_array().unwrap();
+    assert!(errors.len() == 6 && errors.iter().all(|error| error.as_f64().unwrap().abs() < 1e-28), "{errors:?}");
+    assert!(errors[5].as_f64().unwrap() > 0.0, "{errors:?}");
     let iterations = sandbox.json("out/iterations.json");
     assert_eq!(iterations.as_array().map(Vec::len), report["iterations"].as_u64().map(|count| count as usize));
     // The final checkpoint leaves nothing to do; without it, on other threads, the files are the same.

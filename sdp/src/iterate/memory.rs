@@ -11,7 +11,7 @@ use crate::iterate::factors::exponent;
 use crate::iterate::point::Cone;
 use crate::iterate::ramp;
 use crate::options::SolverOptions;
-use crate::problem::{Constraints, Problem, Sampled, Sparse};
+use crate::problem::{Constraints, Group, Needs, Problem, Sampled, Sparse};
 use serde::Serialize;
 use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, ProductPlanOptions, Result};
 use sunzi::{plan_cholesky, plan_gemm_with, plan_syrk_with, plan_trsm};
@@ -69,6 +69,8 @@ struct Sizes<'a> {
     /// the Schur complement, which has their quotients, by twice as many. Products of theirs count both factors.
     gap_bits: u32,
     threads: usize,
+    /// Of each group of sparse matrices, what its Schur complement takes, and the number of positions.
+    needs: Vec<Option<(Needs, usize)>>,
 }
 
 impl Sizes<'_> {
@@ -90,7 +92,7 @@ impl Sizes<'_> {
     /// Tables of sparse matrices, and the numbers of a rounded program.
     fn program(&self, is_rounded: bool) -> u64 {
         let limbs = 8 * u64::from(self.bits.div_ceil(64));
-        let of_group = |group: &crate::problem::Group| {
+        let of_group = |group: &Group| {
             let (variables, free) = (group.costs.rows(), group.free.cols());
             let own = self.matrix(variables, 1 + free);
             match &group.constraints {
@@ -126,19 +128,21 @@ impl Sizes<'_> {
     }
 
     /// The equation for the direction, and what is there while it is formed.
-    fn system(&self) -> Result<u64> {
+    fn system(&self) -> u64 {
         let (groups, free) = (&self.problem.groups, self.problem.free_variables());
         let variables = self.problem.variables();
         let own = groups.iter().map(|group| {
             let variables = group.costs.rows();
             self.matrix(variables, variables) + self.matrix(variables, free)
         });
-        let forming = groups.iter().map(|group| match &group.constraints {
-            Constraints::Sampled(sampled) => Ok(self.forming_sampled(sampled)),
-            Constraints::Sparse(sparse) => self.forming_sparse(sparse),
+        let forming = groups.iter().zip(&self.needs).map(|(group, needs)| match (&group.constraints, needs) {
+            (Constraints::Sampled(sampled), _) => self.forming_sampled(sampled),
+            // The columns, which the complement is made of.
+            (_, Some((needs, _))) => needs.columns + largest_sum(needs.tasks.clone(), self.threads),
+            (_, None) => 0,
         });
         let beside = if free == 0 { 0 } else { self.matrix(variables, free) + 2 * self.matrix(free, free) };
-        Ok(own.sum::<u64>() + beside.max(largest_sum(forming.collect::<Result<Vec<_>>>()?, self.threads)))
+        own.sum::<u64>() + beside.max(largest_sum(forming.collect(), self.threads))
     }
 
     fn forming_sampled(&self, sampled: &Sampled) -> u64 {
@@ -149,26 +153,15 @@ impl Sizes<'_> {
         2 * self.matrix(variables, variables) + grams
     }
 
-    fn forming_sparse(&self, sparse: &Sparse) -> Result<u64> {
-        let (needs, _) = sparse.needs(self.bits)?;
-        // The columns, which the complement is made of.
-        Ok(needs.columns + largest_sum(needs.tasks, self.threads))
-    }
-
     /// The largest of those calls that make nothing but their result: sums, and products with sparse matrices.
-    fn plain_call(&self) -> Result<u64> {
+    fn plain_call(&self) -> u64 {
         let block = self.cones.iter().map(|cone| self.block(cone.shape)).max().unwrap_or(0);
         let columns = self.problem.variables() + self.problem.free_variables();
-        let sparse = self.problem.groups.iter().map(|group| match &group.constraints {
-            Constraints::Sampled(_) => Ok(0),
-            Constraints::Sparse(sparse) => {
-                let (needs, positions) = sparse.needs(self.bits)?;
-                let task = needs.tasks.into_iter().max().unwrap_or(0);
-                Ok(task.max(self.matrix(positions.max(sparse.variables), 8)))
-            }
+        let sparse = self.needs.iter().flatten().map(|(needs, positions)| {
+            let task = needs.tasks.iter().copied().max().unwrap_or(0);
+            task.max(self.matrix(columns.max(*positions), 8))
         });
-        let sparse = sparse.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0);
-        Ok(2 * block + self.matrix(columns, 16) + sparse + PLAIN_BYTES)
+        2 * block + self.matrix(columns, 16) + sparse.max().unwrap_or(0) + PLAIN_BYTES
     }
 
     /// The largest call in a context, with its result: on all threads, where tasks that are alone run, or on a single
@@ -176,7 +169,7 @@ impl Sizes<'_> {
     fn call(&self, ctx: &Context, is_single: bool) -> Result<u64> {
         let plan = Calls { ctx, bits: self.bits, range_bits: 2 * self.gap_bits + RANGE_BITS };
         let system = Calls { range_bits: 4 * self.gap_bits + RANGE_BITS, ..plan };
-        let mut most = self.plain_call()?;
+        let mut most = self.plain_call();
         let free = self.problem.free_variables();
         if free > 0 {
             most = most.max(system.syrk(self.problem.variables(), free)?).max(system.cholesky(free)?);
@@ -195,11 +188,10 @@ impl Sizes<'_> {
                 most = if is_single || runs_here(self.cones.len()) { most.max(own) } else { most };
             }
         }
-        for group in &self.problem.groups {
+        for (group, needs) in self.problem.groups.iter().zip(&self.needs) {
             let variables = group.costs.rows();
-            if let Constraints::Sparse(sparse) = &group.constraints {
-                let needs = sparse.needs(self.bits)?.0;
-                for (order, width) in needs.products {
+            if let Some((needs, _)) = needs {
+                for &(order, width) in &needs.products {
                     let own = plan.gemm(order, width, order)?;
                     most = if is_single || runs_here(needs.tasks.len()) { most.max(own) } else { most };
                 }
@@ -294,12 +286,19 @@ impl MemoryPlan {
             }
         }
         let gap_bits = -exponent(&options.duality_gap_threshold).clamp(-4096, 0);
-        let sizes = |bits| Sizes { problem, cones, bits, gap_bits: gap_bits as u32, threads };
+        let sizes = |bits: u32| -> Result<Sizes<'_>> {
+            let needs = problem.groups.iter().map(|group| match &group.constraints {
+                Constraints::Sampled(_) => Ok(None),
+                Constraints::Sparse(sparse) => sparse.needs(bits).map(Some),
+            });
+            let needs = needs.collect::<Result<_>>()?;
+            Ok(Sizes { problem, cones, bits, gap_bits: gap_bits as u32, threads, needs })
+        };
         let mut largest: Option<MemoryPlan> = None;
         for bits in stages {
-            let stage = sizes(bits);
+            let stage = sizes(bits)?;
             let program_bytes = stage.program(bits != full) + BASE_BYTES;
-            let (block_bytes, system_bytes) = (stage.blocks(), stage.system()?);
+            let (block_bytes, system_bytes) = (stage.blocks(), stage.system());
             let on_all = stage.call(&all, false)?;
             let on_one = if threads == 1 { 0 } else { stage.call(&single, true)? };
             let call_bytes = on_all + threads as u64 * on_one;

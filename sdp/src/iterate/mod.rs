@@ -8,6 +8,7 @@
 //! Promise: the bits of every number depend on the program, the options and the precision, not on threads.
 
 mod best;
+mod dimacs;
 mod direction;
 mod factors;
 mod memory;
@@ -51,8 +52,8 @@ pub struct Solver<'p> {
 }
 
 impl<'p> Solver<'p> {
-    /// A solver of `problem` at its precision. A memory limit of `ctx` is kept for all that a run allocates, the program
-    /// itself excluded.
+    /// A solver of `problem` at its precision. A memory limit of `ctx` is kept for all that a run allocates, the
+    /// program itself excluded.
     ///
     /// # Errors
     /// Those of contexts; [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
@@ -68,13 +69,24 @@ impl<'p> Solver<'p> {
 
     /// What a run takes of memory at most, the program itself excluded: the least limit under which it runs.
     ///
-    /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may take
-    /// more in products that are right entry by entry; where there is a limit, such a call is refused.
+    /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may
+    /// take more in products that are right entry by entry; where there is a limit, such a call is refused.
     ///
     /// # Errors
     /// Those of the library's plans.
     pub fn plan(&self) -> Result<MemoryPlan> {
         MemoryPlan::new(self.workers.all(), self.problem, &self.cones, &self.options)
+    }
+
+    /// The six errors of the DIMACS challenge, by which benchmarks compare solutions: `||c - A*(Y) - B y||` over
+    /// `1 + max |c|`, `||A(x) - C - X|| + ||b - B^T x||` over `1 + max(|C|, |b|)`, the gap `p - d` and `X . Y` over
+    /// `1 + |p| + |d|` (objectives without f) are the first, third, fifth and sixth; the others are 0, since X and Y
+    /// are positive definite.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn dimacs_errors(&self, solution: &Solution) -> Result<[f64; 6]> {
+        dimacs::errors(&self.workers, self.problem, &self.cones, solution)
     }
 
     /// Threads that share the work.

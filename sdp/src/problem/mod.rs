@@ -14,6 +14,7 @@ mod standard;
 
 pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
+pub(crate) use sparse_schur::Needs;
 
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, rounded};

@@ -95,7 +95,8 @@ pub fn needs(tables: &Tables, bits: u32) -> Needs {
         let mut most = 0;
         for cone in &tables.cones {
             let order = cone.shape.order();
-            let parts = cone.parts.iter().filter(|part| task.places.contains(&part.place)).collect::<Vec<_>>();
+            let at = |place: usize| cone.parts.partition_point(|part| part.place < place);
+            let parts = &cone.parts[at(task.places.start)..at(task.places.end)];
             let (wide, narrow): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| cone.is_product(part, bits));
             let images = bytes(parts.iter().map(|part| part.rows.len()).sum(), order);
             let buffer = narrow.iter().map(|part| bytes(3 * part.rows.len(), order)).max().unwrap_or(0);

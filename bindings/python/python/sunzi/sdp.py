@@ -6,7 +6,7 @@
 `solve` takes c, C and the matrices A_p block by block, `solve_polynomials` a program as SDPB's pmp2sdp takes it, and
 `solve_file` whatever `sunzi sdp` reads. All take the options of `Options`, which have SDPB's names and meanings, and
 `precision` (bits of all numbers; by default 400 as SDPB has them, or more where numbers bring more along), `context`
-(threads) and `progress`, which is called with each `Iteration`; an exception in it ends the run and comes through, as
+(threads, memory limit) and `progress`, which is called with each `Iteration`; an exception in it ends the run and comes through, as
 Ctrl-C does. The bits of a solution do not depend on threads.
 """
 
@@ -131,6 +131,8 @@ class Solution:
     """The largest entry of `A(x) - C - X` and of `b - B^T x`."""
     dual_error: float
     """The largest entry of `c - A*(Y) - B y`."""
+    dimacs_errors: tuple[float, ...]
+    """The six errors of the DIMACS challenge, by which benchmarks compare solutions."""
     x: Any
     """x, a flat list or the like; of SDPB's programs all blocks one below the other."""
     y: Any

@@ -1,6 +1,7 @@
 //! Semidefinite programs: `sunzi.sdp`, which has the signatures and the documentation.
 //!
-//! `program` reads a program from Python's numbers, `options` the choices of the solver, `solution` gives what it found.
+//! `program` reads a program from Python's numbers, `options` the choices of the solver, `solution` gives what it
+//! found.
 
 mod options;
 mod program;
@@ -15,10 +16,11 @@ use program::{Pending, read};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use solution::Found;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use sunzi::Progress;
-use sunzi_sdp::{Control, Iteration, Problem, Solution, Solver, SolverOptions, read_problem};
+use sunzi_sdp::{Control, Iteration, Problem, Solver, SolverOptions, read_problem};
 
 /// Bits of all numbers where neither the caller nor a number asks for more: SDPB's default.
 const DEFAULT_BITS: u32 = 400;
@@ -36,8 +38,7 @@ pub fn sdp_solve<'py>(
     let bits = asked_bits(run)?.unwrap_or_else(|| pending.natural_bits().unwrap_or(0).max(DEFAULT_BITS));
     let shape = pending.shape();
     let problem = pending.problem(c.py(), bits)?;
-    let solution = solve(run, options, |_| Ok(problem))?;
-    solution::give(c.py(), &solution, shape)
+    solution::give(c.py(), &solve(run, options, |_| Ok(problem))?, shape)
 }
 
 /// Solves the program of a file; see the Python layer.
@@ -51,8 +52,7 @@ pub fn sdp_solve_file<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let shape = Shape { container: Container::Matrix, kind: number_kind(numbers)? };
     let bits = asked_bits(run)?.unwrap_or(DEFAULT_BITS);
-    let solution = solve(run, options, |_| read_problem(&path, bits))?;
-    solution::give(py, &solution, shape)
+    solution::give(py, &solve(run, options, |_| read_problem(&path, bits))?, shape)
 }
 
 /// The precision that the caller asks for.
@@ -65,7 +65,7 @@ fn solve(
     run: &Bound<'_, PyDict>,
     options: &Bound<'_, PyDict>,
     program: impl FnOnce(&sunzi::Context) -> sunzi::Result<Problem> + Send,
-) -> PyResult<Solution> {
+) -> PyResult<Found> {
     let py = run.py();
     let runner = Runner::new(py, read::<Bound<'_, Context>>(run, "context")?, None)?;
     let progress = read::<Bound<'_, PyAny>>(run, "progress")?;
@@ -89,11 +89,13 @@ fn solve(
         let options = choices.apply(SolverOptions::new(problem.form));
         let most = options.max_iterations;
         let solver = Solver::new(ctx.clone(), &problem, options)?;
-        solver.run(solver.begin()?, |iteration, _| {
+        let solution = solver.run(solver.begin()?, |iteration, _| {
             told.lock().unwrap_or_else(PoisonError::into_inner).push(iteration.clone());
             ctx.report_progress(Progress::new("iteration", iteration.number, most))?;
             Ok(Control::Continue)
-        })
+        })?;
+        let dimacs_errors = solver.dimacs_errors(&solution)?;
+        Ok(Found { solution, dimacs_errors })
     };
     runner.run_telling(work, &tell)
 }

@@ -4,10 +4,18 @@ use crate::errors::OrRaise;
 use crate::functions::{json, number};
 use crate::output::{Form, Shape, give as give_matrix};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use rug::Float;
 use sunzi_sdp::block::Block;
 use sunzi_sdp::{Iteration, Solution};
+
+/// What a run found.
+pub struct Found {
+    /// The solution.
+    pub solution: Solution,
+    /// Its errors as benchmarks state them.
+    pub dimacs_errors: [f64; 6],
+}
 
 /// A column of its own; in containers of one dimension where there are such.
 fn column<'py>(py: Python<'py>, matrix: &sunzi::Matrix, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
@@ -41,7 +49,8 @@ fn joined(parts: &[sunzi::Matrix], bits: u32) -> sunzi::Result<sunzi::Matrix> {
 ///
 /// # Errors
 /// As [`crate::output::give`].
-pub fn give<'py>(py: Python<'py>, solution: &Solution, shape: Shape) -> PyResult<Bound<'py, PyDict>> {
+pub fn give<'py>(py: Python<'py>, result: &Found, shape: Shape) -> PyResult<Bound<'py, PyDict>> {
+    let Found { solution, dimacs_errors } = result;
     let (point, quality) = (&solution.point, &solution.quality);
     let bits = point.y.precision_bits();
     let found = PyDict::new(py);
@@ -58,6 +67,7 @@ pub fn give<'py>(py: Python<'py>, solution: &Solution, shape: Shape) -> PyResult
     found.set_item("gap", quality.gap.to_f64())?;
     found.set_item("primal_error", quality.primal_error().to_f64())?;
     found.set_item("dual_error", quality.dual_error.to_f64())?;
+    found.set_item("dimacs_errors", PyTuple::new(py, dimacs_errors)?)?;
     found.set_item("x", column(py, &joined(&point.x, bits).or_raise(py)?, shape)?)?;
     found.set_item("y", column(py, &point.y, shape)?)?;
     found.set_item("X", blocks(&point.primal)?)?;
