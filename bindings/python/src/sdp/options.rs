@@ -11,8 +11,11 @@ use sunzi_sdp::SolverOptions;
 /// Bits of numbers that are options.
 const OPTION_BITS: u32 = 256;
 
+/// Sets an option to what was chosen.
+type Setting = Box<dyn FnOnce(&mut SolverOptions) + Send>;
+
 /// What a caller chose.
-pub struct Choices(Vec<Box<dyn FnOnce(&mut SolverOptions) + Send>>);
+pub struct Choices(Vec<Setting>);
 
 /// What a name stands for.
 enum Field {
@@ -50,7 +53,7 @@ impl Choices {
     /// # Errors
     /// `TypeError` that lists the names for one that is unknown, and for values of a wrong type; `ValueError`.
     pub fn of(options: &Bound<'_, PyDict>) -> PyResult<Choices> {
-        let mut chosen: Vec<Box<dyn FnOnce(&mut SolverOptions) + Send>> = Vec::new();
+        let mut chosen = Vec::<Setting>::new();
         for (name, value) in options {
             let name = name.extract::<String>()?;
             let Some((known, field)) = FIELDS.iter().find(|(known, _)| *known == name) else {
