@@ -331,3 +331,31 @@ impl MemoryPlan {
         Ok((self.calls.0 + share, self.calls.1 + share))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_plan_leaves_is_shared_and_refusals_are_those_of_the_run() -> Result<()> {
+        let parts = (20, 40, 10, 30);
+        let plan = MemoryPlan {
+            program_bytes: parts.0,
+            block_bytes: parts.1,
+            system_bytes: parts.2,
+            call_bytes: parts.3,
+            planned_bytes: 100,
+            calls: (10, 20),
+        };
+        assert_eq!((plan.limits(100, 2)?, plan.limits(131, 2)?), ((10, 20), (20, 30)));
+        let refused = plan.limits(99, 2).unwrap_err();
+        assert!(matches!(refused, Error::MemoryLimit { limit_bytes: 99, minimum_bytes: 100 }));
+        // Seven bytes more in a call are as many for each of three contexts.
+        let call = Error::MemoryLimit { limit_bytes: 20, minimum_bytes: 27 };
+        let restated = plan.restate(call, 131, 2);
+        assert!(matches!(restated, Error::MemoryLimit { limit_bytes: 131, minimum_bytes: 152 }), "{restated}");
+        assert!(matches!(plan.restate(Error::Cancelled, 131, 2), Error::Cancelled));
+        assert_eq!((largest_sum(vec![3, 9, 4], 2), largest_sum(vec![3], 2), largest_sum(vec![], 2)), (13, 3, 0));
+        Ok(())
+    }
+}

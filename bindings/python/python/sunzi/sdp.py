@@ -6,8 +6,8 @@
 `solve` takes c, C and the matrices A_p block by block, `solve_polynomials` a program as SDPB's pmp2sdp takes it, and
 `solve_file` whatever `sunzi sdp` reads. All take the options of `Options`, which have SDPB's names and meanings, and
 `precision` (bits of all numbers; by default 400 as SDPB has them, or more where numbers bring more along), `context`
-(threads, memory limit) and `progress`, which is called with each `Iteration`; an exception in it ends the run and comes through, as
-Ctrl-C does. The bits of a solution do not depend on threads.
+(threads, and a memory limit for all beside the program) and `progress`, which is called with each `Iteration`; an
+exception in it ends the run and comes through, as Ctrl-C does. The bits of a solution do not depend on threads.
 """
 
 from __future__ import annotations
