@@ -24,7 +24,7 @@ pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 pub use product::{Gemm, ProductArgs, ProductStorage, Syrk};
-pub use sdp::Sdp;
+pub use sdp::{Choices as SdpChoices, Sdp};
 pub use simulate::{Simulate, Simulation, Soak};
 pub use verify::{Check, SystemCheck, Verify, VerifyCholesky, VerifyGemm, VerifyInverse, VerifyOperation};
 pub use verify::{VerifySdp, VerifySolve, VerifySyrk, VerifyTrsm};

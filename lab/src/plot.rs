@@ -1,4 +1,9 @@
-//! A picture of figures over time, such as ready tasks and memory: mean over processes and most of any.
+//! Pictures: figures over time, such as ready tasks and memory, mean over processes and most of any; and lines over a
+//! count, such as that of iterations.
+
+mod lines;
+
+pub use lines::{Chart, Line, Scale, draw_lines};
 
 use plotters::coord::Shift;
 use plotters::prelude::*;

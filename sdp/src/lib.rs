@@ -43,7 +43,7 @@ mod workers;
 pub use certify::{Certificate, certify};
 pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
 pub use iterate::{
-    Cone, Control, Iteration, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones,
+    Cone, Control, Iteration, MemoryPlan, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones,
 };
 pub use options::SolverOptions;
 pub use polynomial::{DampedRational, Polynomial, PolynomialMatrix, PolynomialProgram, Sampling};

@@ -17,14 +17,21 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Contexts of one thread each beside `all`, as many as that has threads.
+    /// Contexts of one thread each beside `all`, as many as that has threads; `limits` are those of the memory of a
+    /// call on all threads, and of one on a single thread.
     ///
     /// # Errors
     /// Those of [`sunzi::ContextBuilder::build`].
-    pub fn new(all: Context) -> Result<Workers> {
-        let count = all.threads();
+    pub fn new(all: Context, limits: Option<(u64, u64)>) -> Result<Workers> {
+        let (count, all) = (all.threads(), all.with_memory_bytes(limits.map(|limits| limits.0)));
         let single = || {
-            let builder = Context::builder().threads(1);
+            // Who wants to stop says so to `all`, and the threads ask there as well.
+            let asked = all.clone();
+            let builder = Context::builder().threads(1).progress(move |told| asked.report_progress(told).is_ok());
+            let builder = match limits {
+                Some((_, bytes)) => builder.memory_bytes(bytes),
+                None => builder,
+            };
             match all.forced_kernel() {
                 Some(kernel) => builder.kernel(kernel.name()).build(),
                 None => builder.build(),
@@ -81,7 +88,7 @@ mod tests {
     #[test]
     fn results_stand_in_the_order_of_their_tasks() -> Result<()> {
         for threads in [1, 2, 3] {
-            let workers = Workers::new(Context::builder().threads(threads).build()?)?;
+            let workers = Workers::new(Context::builder().threads(threads).build()?, None)?;
             for count in [0, 1, 2, 3, 40] {
                 let tasks = (0..count).collect::<Vec<u64>>();
                 let squares = workers.map(&tasks, |task| task % 7, |_, task| Ok(task * task))?;

@@ -25,6 +25,7 @@ mod native;
 mod output;
 mod packages;
 mod runner;
+mod sdp;
 mod stack;
 mod structured;
 mod vectors;
@@ -80,6 +81,8 @@ fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(measures::norm, module)?)?;
     module.add_function(wrap_pyfunction!(measures::trace, module)?)?;
     module.add_function(wrap_pyfunction!(measures::diagonal, module)?)?;
+    module.add_function(wrap_pyfunction!(sdp::sdp_solve, module)?)?;
+    module.add_function(wrap_pyfunction!(sdp::sdp_solve_file, module)?)?;
     module.add_function(wrap_pyfunction!(verification::verify, module)?)?;
     module.add_function(wrap_pyfunction!(functions::plan, module)?)
 }

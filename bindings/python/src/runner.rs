@@ -75,13 +75,44 @@ impl<'py> Runner<'py> {
         &self,
         work: impl FnOnce(&sunzi::Context, Arc<ProgressCallback>) -> sunzi::Result<R> + Send,
     ) -> PyResult<R> {
-        let py = self.context.py();
         let signals = Arc::new(Signals::default());
+        let callback = self.progress.as_ref().map(|callback| callback.clone().unbind());
+        let (watched, seen) = (signals.clone(), AtomicU64::new(0));
+        let tell = move |py: Python<'_>| -> PyResult<()> {
+            let changes = watched.changes.load(Ordering::Acquire);
+            if let Some(callback) = callback.as_ref().filter(|_| seen.swap(changes, Ordering::Relaxed) != changes) {
+                let (done, total) = *watched.done_and_total.lock().unwrap_or_else(PoisonError::into_inner);
+                callback.bind(py).call1((done, total))?;
+            }
+            Ok(())
+        };
+        self.attended(work, signals, &tell)
+    }
+
+    /// The same for work that has its own to tell: `tell` is called a few times in a second, and when the work has
+    /// ended, with the interpreter's lock on the thread that made the call.
+    ///
+    /// # Errors
+    /// As [`Runner::run`], and what `tell` raises.
+    pub fn run_telling<R: Send>(
+        &self,
+        work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R> + Send,
+        tell: &Tell<'_>,
+    ) -> PyResult<R> {
+        self.attended(|ctx, _| work(ctx), Arc::new(Signals::default()), tell)
+    }
+
+    fn attended<R: Send>(
+        &self,
+        work: impl FnOnce(&sunzi::Context, Arc<ProgressCallback>) -> sunzi::Result<R> + Send,
+        signals: Arc<Signals>,
+        tell: &Tell<'_>,
+    ) -> PyResult<R> {
+        let py = self.context.py();
         let hook = signals.clone();
         let told: Arc<ProgressCallback> = Arc::new(move |progress| hook.take(&progress));
         let teller = told.clone();
         let context = self.context.get().get(py)?.with_progress(move |progress| teller(progress));
-        let callback = self.progress.as_ref().map(|callback| callback.clone().unbind());
         let ended = py.detach(|| {
             thread::scope(|scope| {
                 let (sender, receiver) = channel::<()>();
@@ -94,7 +125,7 @@ impl<'py> Runner<'py> {
                 let worker = worker.map_err(|error| {
                     PyRuntimeError::new_err(format!("cannot start a thread of {STACK_BYTES} bytes: {error}"))
                 })?;
-                let raised = attend(&signals, callback.as_ref(), &receiver);
+                let raised = attend(&signals, tell, &receiver);
                 let ended = worker.join();
                 raised.and_then(|()| ended.map_err(|panic| panicked(&*panic)))
             })
@@ -112,23 +143,16 @@ impl Signals {
     }
 }
 
+/// What the thread that waits calls a few times in a second.
+type Tell<'t> = dyn Fn(Python<'_>) -> PyResult<()> + Send + Sync + 't;
+
 /// Looks after signals and progress until the work ends. After an exception it asks the work to stop, and waits.
-fn attend(signals: &Signals, callback: Option<&Py<PyAny>>, ended: &Receiver<()>) -> PyResult<()> {
-    let mut seen = 0;
+fn attend(signals: &Signals, tell: &Tell<'_>, ended: &Receiver<()>) -> PyResult<()> {
     let mut outcome = Ok(());
     loop {
         let at_work = ended.recv_timeout(WAKE) == Err(RecvTimeoutError::Timeout);
         if outcome.is_ok() {
-            outcome = Python::attach(|py| -> PyResult<()> {
-                py.check_signals()?;
-                let changes = signals.changes.load(Ordering::Acquire);
-                if let Some(callback) = callback.filter(|_| changes != seen) {
-                    seen = changes;
-                    let (done, total) = *signals.done_and_total.lock().unwrap_or_else(PoisonError::into_inner);
-                    callback.bind(py).call1((done, total))?;
-                }
-                Ok(())
-            });
+            outcome = Python::attach(|py| py.check_signals().and_then(|()| tell(py)));
             signals.cancelled.store(outcome.is_err(), Ordering::Relaxed);
         }
         if !at_work {

@@ -48,6 +48,12 @@ pub struct Sdp {
     /// Prove bounds of the optimal value in exact arithmetic, and keep the proof as `certificate` beside the results.
     #[arg(long)]
     pub certify: bool,
+    /// Say what the run takes of memory, and end.
+    #[arg(long)]
+    pub plan: bool,
+    /// Draw gap, errors, steps and bits over the iterations, as SVG.
+    #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
+    pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub choices: Choices,
     #[command(flatten)]
@@ -153,8 +159,8 @@ impl Sdp {
     /// [`Error::Precision`], [`Error::InvalidArgument`].
     pub fn check(&self) -> Result<()> {
         self.engine.refuse_devices("sdp")?;
-        if self.engine.memory_bytes.is_some() {
-            return Err(Error::InvalidArgument("--memory: sdp keeps no limit".into()));
+        if self.engine.memory_bytes.is_some() && self.certify {
+            return Err(Error::InvalidArgument("--memory: --certify keeps no limit".into()));
         }
         self.choices.parts()?;
         self.choices.precision.map_or(Ok(()), |bits| check_reach(bits, self.engine.kernel))

@@ -1,7 +1,8 @@
 //! `sunzi sdp`: a semidefinite program in, its solution out.
 
-use crate::args::Sdp;
+use crate::args::{Sdp, SdpChoices};
 use crate::commands::sdp_certificate::{Certification, Certified};
+use crate::commands::sdp_plot;
 use crate::session::Session;
 use crate::signals::{Mode, complete, in_mode};
 use serde_json::{Value, json};
@@ -9,13 +10,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use sunzi::advanced::store::keep_freed_memory;
 use sunzi::{Context, Error, Result};
+use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::report::check_writable;
 use sunzi_lab::session::Session as _;
-use sunzi_lab::units::{counted, format_seconds};
+use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{TABLE_HEADER, decimal, iterations_json, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text};
-use sunzi_sdp::{Control, Form, Iteration, Problem, Solution, Solver, State, Termination};
+use sunzi_sdp::{Control, Form, Iteration, MemoryPlan, Problem, Solution, Solver, SolverOptions, State, Termination};
 use sunzi_sdp::{load_checkpoint, read_problem, save_checkpoint};
 
 /// Seconds between checkpoints: SDPB's default.
@@ -50,7 +52,8 @@ impl Folders {
     }
 
     /// Makes the folder of the results: what could not be written at the end is said before any work.
-    fn make(&self) -> Result<()> {
+    fn make(&self, plot: Option<&Path>) -> Result<()> {
+        plot.map_or(Ok(()), check_writable)?;
         let results = &self.results;
         std::fs::create_dir_all(results).map_err(|source| Error::Io {
             path: results.clone(),
@@ -64,22 +67,28 @@ impl Folders {
 pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
     let choices = config.merged()?;
     let folders = Folders::new(config);
-    // Matrices of the same sizes come and go in each iteration, and there is no limit to keep.
-    keep_freed_memory();
+    if config.engine.memory_bytes.is_none() {
+        // Matrices of the same sizes come and go in each iteration. Under a limit what is freed goes back at once.
+        keep_freed_memory();
+    }
     let start = Instant::now();
     let problem = read_problem(&config.input, choices.bits())?;
     let input_seconds = start.elapsed().as_secs_f64();
     let options = choices.options(problem.form);
-    let parts = choices.parts()?;
-    if parts.z && problem.normalization.is_none() {
+    if choices.parts()?.z && problem.normalization.is_none() {
         return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
     }
     let certification = Certification::new(config, &folders.results)?;
-    let ctx = config.engine.apply(Context::builder())?.build()?;
-    let solver = Solver::new(ctx.clone(), &problem, options.clone())?;
+    let (builder, restate) = limited(config.engine.apply(Context::builder())?, config.engine.budget(problem.bytes()));
+    let ctx = builder.build()?;
+    let solver = Solver::new(ctx.clone(), &problem, options.clone()).map_err(&restate)?;
+    let plan = solver.plan()?;
+    if config.plan {
+        return say_plan(session, config, &problem, &plan);
+    }
     let speaks = choices.verbosity != Some(0);
     let state = first_state(session, &solver, &problem, &folders)?;
-    folders.make()?;
+    folders.make(config.plot.as_deref())?;
     if speaks {
         session.say(&describe(&problem))?;
         session.say(TABLE_HEADER)?;
@@ -97,31 +106,49 @@ pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
         }
         Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })
     };
-    let solution = in_mode(Mode::Computing, || solver.run(state, watch))?;
+    let solution = in_mode(Mode::Computing, || solver.run(state, watch)).map_err(&restate)?;
     let stopped = solution.termination == Termination::Stopped;
+    let found = Found { problem: &problem, solution: &solution, iterations: &iterations, stopped };
     in_mode(Mode::Writing, || {
-        if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
-            save_checkpoint(folder, &problem, &solution.state())?;
-        }
         certification.iter().try_for_each(Certification::clear)?;
-        write_solution(&folders.results, &problem, &solution, parts)?;
-        write_text(&folders.results.join("iterations.json"), &iterations_json(&iterations))?;
-        if problem.form == Form::Sdpa {
-            write_text(&folders.results.join("result.txt"), &sdpa_result(&solution, &options))?;
-        }
-        Ok(())
+        found.write(config, &folders, (&choices, &options))
     })?;
     let certified = match certification.filter(|_| !stopped) {
         Some(certification) => Some(certification.prove(&ctx, &problem, &solution.point)?),
         None => None,
     };
     let phase = phase(&solution, &options);
-    let summary = Summary { config, problem: &problem, solution: &solution, phase, certified: certified.as_ref() };
-    session.finish_report(&summary.report(solver.threads(), input_seconds))?;
+    let summary =
+        Summary { config, problem: &problem, solution: &solution, phase, plan, certified: certified.as_ref() };
+    let dimacs = solver.dimacs_errors(&solution).map_err(&restate)?;
+    session.finish_report(&summary.report(solver.threads(), input_seconds, dimacs))?;
     complete();
     session.say(&summary.text(&folders.results))?;
     certified.map_or(Ok(()), |certified| certified.say(session))?;
     if stopped { Err(Error::Cancelled) } else { Ok(()) }
+}
+
+/// What the run would take.
+fn say_plan(session: &mut Session, config: &Sdp, problem: &Problem, plan: &MemoryPlan) -> Result<()> {
+    let parts = [
+        ("program", problem.bytes() + plan.program_bytes),
+        ("blocks", plan.block_bytes),
+        ("Schur complement", plan.system_bytes),
+        ("calls", plan.call_bytes),
+    ];
+    session.say(&describe(problem))?;
+    for (name, bytes) in parts {
+        session.say(&format!("{name:<18}{:>12}", format_bytes(bytes)))?;
+    }
+    session.say(&format!("{:<18}{:>12}", "together", format_bytes(problem.bytes() + plan.planned_bytes)))?;
+    session.finish_report(&json!({
+        "operation": "plan sdp",
+        "input": config.input,
+        "precision_bits": problem.precision_bits,
+        "problem_bytes": problem.bytes(),
+        "memory": plan,
+        "planned_bytes": plan.planned_bytes,
+    }))
 }
 
 /// The state of a checkpoint, or the first one.
@@ -151,18 +178,43 @@ fn describe(problem: &Problem) -> String {
     )
 }
 
+/// What is written at the end.
+struct Found<'a> {
+    problem: &'a Problem,
+    solution: &'a Solution,
+    iterations: &'a [Iteration],
+    stopped: bool,
+}
+
+impl Found<'_> {
+    fn write(&self, config: &Sdp, folders: &Folders, (choices, options): (&SdpChoices, &SolverOptions)) -> Result<()> {
+        let Found { problem, solution, iterations, stopped } = *self;
+        if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
+            save_checkpoint(folder, problem, &solution.state())?;
+        }
+        write_solution(&folders.results, problem, solution, choices.parts()?)?;
+        write_text(&folders.results.join("iterations.json"), &iterations_json(iterations))?;
+        config.plot.iter().try_for_each(|path| sdp_plot::draw(iterations, path))?;
+        if problem.form == Form::Sdpa {
+            write_text(&folders.results.join("result.txt"), &sdpa_result(solution, options))?;
+        }
+        Ok(())
+    }
+}
+
 /// What is said and reported at the end.
 struct Summary<'a> {
     config: &'a Sdp,
     problem: &'a Problem,
     solution: &'a Solution,
     phase: &'static str,
+    plan: MemoryPlan,
     certified: Option<&'a Certified>,
 }
 
 impl Summary<'_> {
-    fn report(&self, threads: usize, input_seconds: f64) -> Value {
-        let Summary { config, problem, solution, phase, certified } = self;
+    fn report(&self, threads: usize, input_seconds: f64, dimacs: [f64; 6]) -> Value {
+        let Summary { config, problem, solution, phase, plan, certified } = self;
         let quality = &solution.quality;
         json!({
             "operation": "sdp",
@@ -181,10 +233,13 @@ impl Summary<'_> {
             "duality_gap": quality.gap.to_f64(),
             "primal_error": quality.primal_error().to_f64(),
             "dual_error": quality.dual_error.to_f64(),
+            "dimacs_errors": dimacs,
             "threads": threads,
             "seconds": solution.seconds,
             "phases": solution.phases,
             "input_seconds": input_seconds,
+            "memory": plan,
+            "planned_bytes": plan.planned_bytes,
             "certificate": certified.map(Certified::report),
             "peak_resident_bytes": peak_resident_bytes(),
         })

@@ -49,6 +49,22 @@ fn every_command_keeps_its_memory_limit() {
     }
 }
 
+/// Programs whose blocks, Schur complement or constraints take most.
+#[test]
+fn semidefinite_programs_keep_their_memory_limit() {
+    let sandbox = Sandbox::new();
+    let order = if thorough() { 120 } else { 50 };
+    let mut text = format!("{order}\n1\n{order}\n{}\n", "1 ".repeat(order));
+    for at in 1..=order {
+        text.push_str(&format!("{at} 1 {at} {at} 1\n"));
+        if at > 1 {
+            text.push_str(&format!("0 1 {} {at} {at}\n", at - 1));
+        }
+    }
+    sandbox.write("a.dat-s", text);
+    check(&sandbox, "sdp -s a.dat-s -o out --precision 256 --verbosity 0 --noFinalCheckpoint --writeSolution x,X,Y");
+}
+
 /// A plan names the least limit of the command that it is for.
 #[test]
 fn plans_name_what_commands_do() {

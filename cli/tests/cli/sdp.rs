@@ -26,6 +26,9 @@ fn a_program_is_solved_and_its_files_are_there() {
         (&report["form"], &report["phase"], &report["precision_bits"]),
         (&"sdpa".into(), &"pdOPT".into(), &200.into())
     );
+    let errors = report["dimacs_errors"].as_array().unwrap();
+    assert!(errors.len() == 6 && errors.iter().all(|error| error.as_f64().unwrap().abs() < 1e-28), "{errors:?}");
+    assert!(errors[5].as_f64().unwrap() > 0.0, "{errors:?}");
     let iterations = sandbox.json("out/iterations.json");
     assert_eq!(iterations.as_array().map(Vec::len), report["iterations"].as_u64().map(|count| count as usize));
     // The final checkpoint leaves nothing to do; without it, on other threads, the files are the same.
@@ -62,6 +65,35 @@ fn a_polynomial_program_is_solved_as_it_is() {
 }
 
 #[test]
+fn a_run_is_drawn() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --plot run.svg");
+    let picture = sandbox.text("run.svg");
+    for words in ["<svg", "gap", "mu", "P-err", "D-step", "bits", "iteration", "1e-"] {
+        assert!(picture.contains(words), "{words}");
+    }
+    // A run with nothing left to do has a picture too, of no iterations.
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --plot none.svg");
+    assert!(sandbox.text("none.svg").len() < picture.len());
+    refused(&sandbox, "sdp -s a.dat-s -o two --precision 200 --plot missing/run.svg", 3, "missing/run.svg");
+    assert!(!sandbox.path("two/out.txt").exists());
+}
+
+#[test]
+fn a_plan_says_what_a_run_takes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", PROGRAM);
+    let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --plan --report p.json");
+    assert!(text.contains("Schur complement") && text.contains("together"), "{text}");
+    assert!(!sandbox.path("out").exists());
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --report r.json");
+    let (plan, report) = (sandbox.json("p.json"), sandbox.json("r.json"));
+    assert!(plan["planned_bytes"].as_u64().unwrap() > 100_000);
+    assert_eq!(plan["memory"], report["memory"]);
+}
+
+#[test]
 fn options_come_from_files_and_from_the_line() {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat-s", PROGRAM);
@@ -88,7 +120,7 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 1", 2, "1 bits");
     refused(&sandbox, "sdp -s a.dat-s -o out -i nowhere", 2, "no checkpoint");
     refused(&sandbox, "sdp -s a.dat-s -o out --device soft", 2, "CPU only");
-    refused(&sandbox, "sdp -s a.dat-s -o out --memory 1G", 2, "keeps no limit");
+    refused(&sandbox, "sdp -s a.dat-s -o out --memory 1G --certify", 2, "keeps no limit");
     refused(&sandbox, "sdp -s a.dat-s -o a.dat-s", 3, "a.dat-s");
     sandbox.write("b.dat-s", PROGRAM.replace("1 1 2 2 1", "1 1 2 3 1"));
     refused(&sandbox, "sdp -s b.dat-s -o out", 3, "column 3 is outside 1 to 2");

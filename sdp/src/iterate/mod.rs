@@ -8,8 +8,10 @@
 //! Promise: the bits of every number depend on the program, the options and the precision, not on threads.
 
 mod best;
+mod dimacs;
 mod direction;
 mod factors;
+mod memory;
 mod outcome;
 mod point;
 mod ramp;
@@ -18,6 +20,7 @@ mod stage;
 mod step;
 mod system;
 
+pub use memory::MemoryPlan;
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 pub use point::{Cone, Point, cones};
 
@@ -44,16 +47,46 @@ pub struct Solver<'p> {
     options: SolverOptions,
     workers: Workers,
     cones: Vec<Cone>,
+    /// The plan, and the limit that it is kept under.
+    limit: Option<(MemoryPlan, u64)>,
 }
 
 impl<'p> Solver<'p> {
-    /// A solver of `problem` at its precision.
+    /// A solver of `problem` at its precision. A memory limit of `ctx` is kept for all that a run allocates, the
+    /// program itself excluded.
     ///
     /// # Errors
-    /// Those of contexts.
+    /// Those of contexts; [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
-        let (workers, cones) = (Workers::new(ctx)?, cones(problem));
-        Ok(Solver { problem, options, workers, cones })
+        let cones = cones(problem);
+        let limit = match ctx.memory_bytes() {
+            None => None,
+            Some(bytes) => Some((MemoryPlan::new(&ctx, problem, &cones, &options)?, bytes)),
+        };
+        let limits = limit.map(|(plan, bytes)| plan.limits(bytes, ctx.threads())).transpose()?;
+        Ok(Solver { problem, options, workers: Workers::new(ctx, limits)?, cones, limit })
+    }
+
+    /// What a run takes of memory at most, the program itself excluded: the least limit under which it runs.
+    ///
+    /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may
+    /// take more in products that are right entry by entry; where there is a limit, such a call is refused.
+    ///
+    /// # Errors
+    /// Those of the library's plans.
+    pub fn plan(&self) -> Result<MemoryPlan> {
+        MemoryPlan::new(self.workers.all(), self.problem, &self.cones, &self.options)
+    }
+
+    /// The six errors of the DIMACS challenge, by which benchmarks compare solutions: `||c - A*(Y) - B y||` over
+    /// `1 + max |c|`, `||A(x) - C - X|| + ||b - B^T x||` over `1 + max(|C|, |b|)`, the gap `p - d` and `X . Y` over
+    /// `1 + |p| + |d|` (objectives without f) are the first, third, fifth and sixth; the others are 0, since X and Y
+    /// are positive definite.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn dimacs_errors(&self, solution: &Solution) -> Result<[f64; 6]> {
+        dimacs::errors(&self.workers, self.problem, &self.cones, solution)
     }
 
     /// Threads that share the work.
@@ -75,8 +108,8 @@ impl<'p> Solver<'p> {
     /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it.
     ///
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite; those of the
-    /// library.
+    /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite;
+    /// [`sunzi::Error::MemoryLimit`] where a call takes more than was planned for; those of the library.
     pub fn run(
         &self,
         mut state: State,
@@ -104,7 +137,11 @@ impl<'p> Solver<'p> {
                 bits,
                 next_bits: ramp::next_bits(bits, full),
             };
-            match stage.run(state, &mut run)? {
+            let ended = stage.run(state, &mut run).map_err(|error| match &self.limit {
+                Some((plan, bytes)) => plan.restate(error, *bytes, self.threads()),
+                None => error,
+            });
+            match ended? {
                 StageEnd::Solution(solution) => return solution.rounded(full),
                 StageEnd::Raise(raised) => state = raised,
             }

@@ -51,6 +51,11 @@ pub fn is_enough(options: &SolverOptions, before: &Quality, steps: &(Float, Floa
         && shrunk(&before.dual_error, &steps.1, &after.dual_error, &options.dual_error_threshold)
 }
 
+/// Whether objectives of `bits` bits still show this gap: below, it would no longer shrink, and no test end the run.
+pub fn shows(bits: u32, gap: &Float) -> bool {
+    *gap >= Float::with_val(64, 1) >> bits.saturating_sub(SPARE_BITS)
+}
+
 /// The point with a little of the identity added to blocks that are positive definite at few bits, but not at more.
 ///
 /// # Errors
@@ -75,6 +80,14 @@ pub fn pushed_inside(workers: &Workers, bits: u32, cones: &[Cone], mut point: Po
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rug::ops::Pow;
+
+    #[test]
+    fn gaps_below_the_last_bits_ask_for_more() {
+        let gap = |exponent: i32| Float::with_val(64, 2).pow(exponent);
+        assert!(shows(128, &gap(-116)) && !shows(128, &gap(-117)) && shows(192, &gap(-117)));
+        assert!(!shows(128, &Float::new(64)));
+    }
 
     #[test]
     fn precisions_rise_to_that_asked_for() {

@@ -98,7 +98,8 @@ impl Stage<'_> {
                 Err(why) => return Ok(with_best(best, self.end(run, state, quality, why))),
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
-            let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality);
+            let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
+                && ramp::shows(self.bits, &evaluation.quality.gap);
             let precision_bits = if is_enough { self.bits } else { self.next_bits.unwrap_or(self.bits) };
             let iteration = Iteration {
                 number: state.iterations + 1,

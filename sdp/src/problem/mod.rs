@@ -10,9 +10,11 @@ mod sampled;
 mod sparse;
 mod sparse_schur;
 mod sparse_tables;
+mod standard;
 
 pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
+pub(crate) use sparse_schur::Needs;
 
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, rounded};
@@ -173,6 +175,21 @@ impl Problem {
     pub fn total_rows(&self) -> usize {
         let shapes = self.groups.iter().flat_map(|group| group.constraints.shapes());
         shapes.map(Shape::order).sum()
+    }
+
+    /// Bytes of its numbers, about.
+    pub fn bytes(&self) -> u64 {
+        let matrix = |matrix: &Matrix| Matrix::bytes_for(matrix.rows(), matrix.cols(), matrix.precision_bits());
+        let of_group = |group: &Group| {
+            let constraints = match &group.constraints {
+                Constraints::Sampled(sampled) => {
+                    (0..sampled.parities().len()).map(|at| matrix(sampled.basis(at))).sum()
+                }
+                Constraints::Sparse(sparse) => sparse.bytes(),
+            };
+            matrix(&group.costs) + matrix(&group.free) + constraints
+        };
+        matrix(&self.objective) + self.groups.iter().map(of_group).sum::<u64>()
     }
 
     /// The program with numbers of at most `bits` bits.

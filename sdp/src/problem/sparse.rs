@@ -1,5 +1,6 @@
 //! Matrices of few entries each: SDPA's constraints.
 
+use super::sparse_schur::{Needs, needs};
 use super::sparse_tables::Tables;
 use crate::block::{Block, Shape, Summand};
 use crate::numbers::Arithmetic;
@@ -60,6 +61,15 @@ impl Sparse {
         Ok(self.tables.get_or_init(|| tables))
     }
 
+    /// What forming the Schur complement takes at so many bits, and the number of positions.
+    ///
+    /// # Errors
+    /// Those of [`Tables::new`].
+    pub(crate) fn needs(&self, bits: u32) -> Result<(Needs, usize)> {
+        let tables = self.tables()?;
+        Ok((needs(tables, bits), tables.positions()))
+    }
+
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
@@ -117,6 +127,18 @@ impl Sparse {
         let mut found = Matrix::zeros(self.variables, 1, k.bits)?;
         tables.order.iter().enumerate().for_each(|(place, &variable)| found.set(variable, 0, sums.get(place, 0)));
         Ok(found)
+    }
+
+    /// Bytes of all entries, the lists that hold them included.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of_list = |list: &Vec<Entry>| -> u64 {
+            let limbs = list.iter().map(|entry| 16 + 8 * u64::from(entry.value.prec().div_ceil(64))).sum::<u64>();
+            size_of_val(list) as u64 + (list.capacity() * size_of::<Entry>()) as u64 + limbs
+        };
+        let of_cone = |cone: &SparseCone| {
+            8 * cone.active.capacity() as u64 + cone.entries.iter().chain([&cone.constant]).map(of_list).sum::<u64>()
+        };
+        self.cones.iter().map(of_cone).sum()
     }
 
     /// The matrices with entries of at most `bits` bits.

@@ -76,6 +76,42 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     found
 }
 
+/// What forming the Schur complement takes beside its operands.
+pub struct Needs {
+    /// Bytes of each task beside the columns that it returns.
+    pub tasks: Vec<u64>,
+    /// Bytes of all columns.
+    pub columns: u64,
+    /// Products of whole matrices, as the rows of the left one and the columns of the right one.
+    pub products: Vec<(usize, usize)>,
+}
+
+/// What [`schur`] takes at so many bits.
+pub fn needs(tables: &Tables, bits: u32) -> Needs {
+    let bytes = |rows: usize, cols: usize| Matrix::bytes_for(rows, cols, bits);
+    let (mut found, count) = (Needs { tasks: Vec::new(), columns: 0, products: Vec::new() }, tables.order.len());
+    for task in tasks(tables, bits) {
+        let numbers = bytes(tables.positions(), task.places.len());
+        let mut most = 0;
+        for cone in &tables.cones {
+            let order = cone.shape.order();
+            let at = |place: usize| cone.parts.partition_point(|part| part.place < place);
+            let parts = &cone.parts[at(task.places.start)..at(task.places.end)];
+            let (wide, narrow): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| cone.is_product(part, bits));
+            let images = bytes(parts.iter().map(|part| part.rows.len()).sum(), order);
+            let buffer = narrow.iter().map(|part| bytes(3 * part.rows.len(), order)).max().unwrap_or(0);
+            if !wide.is_empty() {
+                found.products.push((order, order * wide.len()));
+            }
+            most = most
+                .max(images + buffer.max(2 * bytes(order, order * wide.len()) + 3 * bytes(cone.positions.len(), 1)));
+        }
+        found.tasks.push(numbers + most);
+        found.columns += bytes(count - task.places.start, task.places.len());
+    }
+    found
+}
+
 /// The lower triangle of the Schur complement of a group, of whose blocks `operands` are.
 ///
 /// # Errors
@@ -310,7 +346,7 @@ mod tests {
             let sparse = Sparse::new(35, shapes.map(|shape| cone(shape.order(), counts, shape)).into());
             let mut found = Vec::new();
             for threads in [1, 2, 3] {
-                let workers = Workers::new(Context::builder().threads(threads).build()?)?;
+                let workers = Workers::new(Context::builder().threads(threads).build()?, None)?;
                 let k = Arithmetic { ctx: workers.all(), bits };
                 let blocks = |seed| shapes.iter().map(move |shape| definite(k.ctx, *shape, seed, bits));
                 let x = blocks(0.3).collect::<Result<Vec<_>>>()?;

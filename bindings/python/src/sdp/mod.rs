@@ -1,0 +1,101 @@
+//! Semidefinite programs: `sunzi.sdp`, which has the signatures and the documentation.
+//!
+//! `program` reads a program from Python's numbers, `options` the choices of the solver, `solution` gives what it
+//! found.
+
+mod options;
+mod program;
+mod solution;
+
+use crate::call::{checked_bits, number_kind};
+use crate::context::Context;
+use crate::kind::Container;
+use crate::output::Shape;
+use crate::runner::Runner;
+use program::{Pending, read};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use solution::Found;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use sunzi::Progress;
+use sunzi_sdp::{Control, Iteration, Problem, Solver, SolverOptions, read_problem};
+
+/// Bits of all numbers where neither the caller nor a number asks for more: SDPB's default.
+const DEFAULT_BITS: u32 = 400;
+
+/// Solves `min c^T x` with `sum_p x_p A_p - C >= 0`; see the Python layer.
+#[pyfunction]
+pub fn sdp_solve<'py>(
+    c: &Bound<'py, PyAny>,
+    blocks: &Bound<'py, PyAny>,
+    equations: Option<Bound<'py, PyAny>>,
+    run: &Bound<'py, PyDict>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let pending = Pending::of(c, blocks, equations.as_ref())?;
+    let bits = asked_bits(run)?.unwrap_or_else(|| pending.natural_bits().unwrap_or(0).max(DEFAULT_BITS));
+    let shape = pending.shape();
+    let problem = pending.problem(c.py(), bits)?;
+    solution::give(c.py(), &solve(run, options, |_| Ok(problem))?, shape)
+}
+
+/// Solves the program of a file; see the Python layer.
+#[pyfunction]
+pub fn sdp_solve_file<'py>(
+    py: Python<'py>,
+    path: PathBuf,
+    numbers: &str,
+    run: &Bound<'py, PyDict>,
+    options: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let shape = Shape { container: Container::Matrix, kind: number_kind(numbers)? };
+    let bits = asked_bits(run)?.unwrap_or(DEFAULT_BITS);
+    solution::give(py, &solve(run, options, |_| read_problem(&path, bits))?, shape)
+}
+
+/// The precision that the caller asks for.
+fn asked_bits(run: &Bound<'_, PyDict>) -> PyResult<Option<u32>> {
+    checked_bits(run.py(), read(run, "precision")?)
+}
+
+/// Runs the solver on the program that `program` gives, tells its iterations, and listens to signals.
+fn solve(
+    run: &Bound<'_, PyDict>,
+    options: &Bound<'_, PyDict>,
+    program: impl FnOnce(&sunzi::Context) -> sunzi::Result<Problem> + Send,
+) -> PyResult<Found> {
+    let py = run.py();
+    let runner = Runner::new(py, read::<Bound<'_, Context>>(run, "context")?, None)?;
+    let progress = read::<Bound<'_, PyAny>>(run, "progress")?;
+    if let Some(other) = progress.as_ref().filter(|progress| !progress.is_callable()) {
+        let name = other.get_type().fully_qualified_name()?;
+        return Err(PyTypeError::new_err(format!("progress is of type {name}: it must be callable with an Iteration")));
+    }
+    let choices = options::Choices::of(options)?;
+    let told = Mutex::new(Vec::<Iteration>::new());
+    let callback = progress.map(Bound::unbind);
+    let tell = |py: Python<'_>| -> PyResult<()> {
+        let iterations = std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
+        let Some(callback) = &callback else { return Ok(()) };
+        for iteration in &iterations {
+            callback.bind(py).call1((solution::iteration(py, iteration)?,))?;
+        }
+        Ok(())
+    };
+    let work = |ctx: &sunzi::Context| {
+        let problem = program(ctx)?;
+        let options = choices.apply(SolverOptions::new(problem.form));
+        let most = options.max_iterations;
+        let solver = Solver::new(ctx.clone(), &problem, options)?;
+        let solution = solver.run(solver.begin()?, |iteration, _| {
+            told.lock().unwrap_or_else(PoisonError::into_inner).push(iteration.clone());
+            ctx.report_progress(Progress::new("iteration", iteration.number, most))?;
+            Ok(Control::Continue)
+        })?;
+        let dimacs_errors = solver.dimacs_errors(&solution)?;
+        Ok(Found { solution, dimacs_errors })
+    };
+    runner.run_telling(work, &tell)
+}

@@ -1,0 +1,134 @@
+//! Lines over a count, chart below chart, each with its scale.
+
+use super::Area;
+use plotters::prelude::*;
+use std::io::Write;
+use std::path::Path;
+use sunzi::io::write_atomically;
+use sunzi::{Error, Result};
+
+/// Pixels of the picture, and of each of its charts.
+const WIDTH: u32 = 900;
+const HEIGHT: u32 = 300;
+
+/// Colours of the lines of a chart, in their order.
+const COLOURS: [RGBColor; 4] = [BLUE, RED, RGBColor(0, 128, 0), RGBColor(128, 0, 128)];
+
+/// What the height of a point means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scale {
+    /// The number itself.
+    Linear,
+    /// Its decimal logarithm: so numbers that no double holds can be drawn as well.
+    Logarithmic,
+}
+
+/// A line of a chart.
+pub struct Line {
+    /// What it shows.
+    pub label: &'static str,
+    /// Count and height, in the order of the counts.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A chart of the picture.
+pub struct Chart {
+    /// What it shows.
+    pub caption: &'static str,
+    /// What heights mean.
+    pub scale: Scale,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+/// Writes the picture; `count` says what is counted.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn draw_lines(charts: &[Chart], count: &str, path: &Path) -> Result<()> {
+    let mut text = String::new();
+    let drawn = render(charts, count, &mut text);
+    let fail = |source| Error::Io { path: path.to_path_buf(), action: "write", source };
+    drawn.map_err(|message| fail(std::io::Error::other(message)))?;
+    write_atomically(path, |mut file| file.write_all(text.as_bytes()).map_err(fail))
+}
+
+fn render(charts: &[Chart], count: &str, text: &mut String) -> std::result::Result<(), String> {
+    let root = SVGBackend::with_string(text, (WIDTH, HEIGHT * charts.len().max(1) as u32)).into_drawing_area();
+    root.fill(&WHITE).map_err(|error| error.to_string())?;
+    for (area, one) in root.split_evenly((charts.len().max(1), 1)).iter().zip(charts) {
+        chart(area, one, count).map_err(|error| error.to_string())?;
+    }
+    root.present().map_err(|error| error.to_string())
+}
+
+/// From the least to the largest of the numbers, never empty.
+fn range(numbers: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let (least, most) = numbers.fold((f64::MAX, f64::MIN), |(least, most), next| (least.min(next), most.max(next)));
+    if least > most { 0.0..1.0 } else { least..most.max(least + 1.0) }
+}
+
+fn chart(area: &Area<'_>, chart: &Chart, count: &str) -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let points = || chart.lines.iter().flat_map(|line| &line.points);
+    let heights = range(points().map(|point| point.1));
+    // A linear scale begins at 0; the legend stands above the lines.
+    let bottom = if chart.scale == Scale::Linear { heights.start.min(0.0) } else { heights.start };
+    let top = heights.end + 0.25 * (heights.end - bottom);
+    let mut context = ChartBuilder::on(area)
+        .margin(10)
+        .caption(chart.caption, ("sans-serif", 16))
+        .x_label_area_size(34)
+        .y_label_area_size(60)
+        .build_cartesian_2d(range(points().map(|point| point.0)), bottom..top)?;
+    let label = |height: &f64| match chart.scale {
+        Scale::Linear => format!("{height:.1}"),
+        Scale::Logarithmic => format!("1e{height:.0}"),
+    };
+    let mesh = BLACK.mix(0.12);
+    let mut axes = context.configure_mesh();
+    axes.light_line_style(TRANSPARENT).bold_line_style(mesh).x_desc(count).y_label_formatter(&label).draw()?;
+    for (line, colour) in chart.lines.iter().zip(COLOURS.iter().cycle()) {
+        let style = colour.stroke_width(2);
+        let drawn = context.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
+        drawn.label(line.label).legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
+    }
+    context
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperRight)
+        .background_style(WHITE)
+        .border_style(BLACK.mix(0.4))
+        .draw()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_their_colours_labels_and_scales() {
+        let line =
+            |label, slope: f64| Line { label, points: (1..20).map(|at| (at.into(), slope * f64::from(at))).collect() };
+        let charts = [
+            Chart { caption: "gap", scale: Scale::Logarithmic, lines: vec![line("first", -2.0), line("second", -1.0)] },
+            Chart { caption: "steps", scale: Scale::Linear, lines: vec![line("third", 0.05)] },
+            Chart { caption: "nothing", scale: Scale::Linear, lines: vec![Line { label: "fourth", points: vec![] }] },
+        ];
+        let mut text = String::new();
+        render(&charts, "iteration", &mut text).unwrap();
+        for words in ["gap", "steps", "nothing", "first", "second", "third", "fourth", "iteration", "1e-30", "0.5"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        // Each line, and its mark in the legend.
+        let drawn =
+            |colour: &str| text.lines().filter(|line| line.contains("polyline") && line.contains(colour)).count();
+        assert_eq!((drawn("#0000FF\" stroke-width=\"2"), drawn("#FF0000\" stroke-width=\"2")), (5, 2), "{text}");
+    }
+
+    #[test]
+    fn ranges_are_never_empty() {
+        assert_eq!(range([].into_iter()), 0.0..1.0);
+        assert_eq!(range([3.0].into_iter()), 3.0..4.0);
+        assert_eq!(range([3.0, -1.0, 5.0].into_iter()), -1.0..5.0);
+    }
+}

@@ -1,0 +1,102 @@
+//! The errors by which benchmarks of semidefinite programs compare solutions.
+//!
+//! Source: H. D. Mittelmann, Math. Programming 95 (2003), 407-430, whose x, y and z are Y, -x and X here, and whose b
+//! and c are -c and -C; `||b||_1` is the largest magnitude of an entry, and a norm of blocks the sum of theirs.
+
+use crate::block::Block;
+use crate::iterate::outcome::Solution;
+use crate::iterate::point::Cone;
+use crate::iterate::residuals::{Objectives, Residuals};
+use crate::numbers::{Arithmetic, largest};
+use crate::problem::{Constraints, Problem};
+use crate::workers::Workers;
+use rug::Float;
+use sunzi::{Matrix, Result};
+
+/// The largest magnitude of an entry of C.
+fn largest_constant(problem: &Problem, bits: u32) -> Float {
+    let mut most = Float::new(bits);
+    for group in &problem.groups {
+        if let Constraints::Sparse(sparse) = &group.constraints {
+            let entries = sparse.cones.iter().flat_map(|cone| &cone.constant);
+            most = entries.fold(most, |most, entry| most.max(&Float::with_val(bits, entry.value.abs_ref())));
+        }
+    }
+    most
+}
+
+/// The length of the vector of all entries of these matrices.
+fn length<'m>(k: Arithmetic<'_>, matrices: impl Iterator<Item = &'m Matrix>) -> Result<Float> {
+    let mut sum = Float::new(k.bits);
+    for matrix in matrices {
+        sum += k.inner(matrix, matrix)?;
+    }
+    Ok(sum.sqrt())
+}
+
+/// The Frobenius norms of blocks together.
+fn block_norms(k: Arithmetic<'_>, blocks: &[Block]) -> Result<Float> {
+    let mut norms = blocks.iter().map(|block| length(k, [block.stored()].into_iter()));
+    norms.try_fold(Float::new(k.bits), |sum, norm| Ok(sum + norm?))
+}
+
+/// See [`super::Solver::dimacs_errors`].
+///
+/// # Errors
+/// Those of the library's products.
+pub fn errors(workers: &Workers, problem: &Problem, cones: &[Cone], solution: &Solution) -> Result<[f64; 6]> {
+    let (point, bits) = (&solution.point, problem.precision_bits);
+    let k = Arithmetic { ctx: workers.all(), bits };
+    let residuals = Residuals::new(workers, bits, problem, (cones, point))?;
+    let Objectives { primal, dual } = Objectives::new(k, problem, cones, point)?;
+    let (primal, dual) = (primal - &problem.constant, dual - &problem.constant);
+    let one = |size: Float| size + 1u32;
+    let costs = problem.groups.iter().map(|group| largest(&group.costs));
+    let of_costs = one(costs.fold(Float::new(bits), |most, size| most.max(&size)));
+    let of_constant = one(largest_constant(problem, bits).max(&largest(&problem.objective)));
+    let size = one(Float::with_val(bits, primal.abs_ref()) + Float::with_val(bits, dual.abs_ref()));
+    let first = length(k, residuals.dual.iter())? / of_costs;
+    // Equations of x belong to the side of X, as those of free variables do.
+    let third = (block_norms(k, &residuals.primal)? + length(k, [&residuals.free].into_iter())?) / of_constant;
+    let gap = Float::with_val(bits, &primal - &dual) / &size;
+    let complementarity = point.complementarity(k, point)? / &size;
+    // X and Y have been factored: no eigenvalue is below 0.
+    Ok([first.to_f64(), 0.0, third.to_f64(), 0.0, gap.to_f64(), complementarity.to_f64()])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::block::Block;
+    use crate::iterate::{Solver, cones};
+    use crate::problem::{Entry, Problem, SparseCone};
+    use crate::{Control, SolverOptions, block::Shape};
+    use rug::Float;
+    use sunzi::{Context, Matrix, Result};
+
+    /// `min 2 t` with `t I - A >= 0`, at a point that is off by known amounts.
+    #[test]
+    fn errors_are_those_of_the_definition() -> Result<()> {
+        let entry = |row, col, value| Entry { row, col, value: Float::with_val(53, value) };
+        let block = SparseCone {
+            shape: Shape::Dense(2),
+            active: vec![0],
+            entries: vec![vec![entry(0, 0, 1), entry(1, 1, 1)]],
+            constant: vec![entry(1, 0, -3)],
+        };
+        let problem = Problem::standard(200, Matrix::from_f64s(1, 1, 200, &[2.0])?, vec![block], None)?;
+        assert_eq!(cones(&problem).len(), 1);
+        let ctx = Context::builder().threads(1).build()?;
+        let solver = Solver::new(ctx, &problem, SolverOptions::new(problem.form))?;
+        let mut solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+        assert!(solver.dimacs_errors(&solution)?.into_iter().all(|error| error.abs() < 1e-29));
+        solution.point.x[0] = Matrix::from_f64s(1, 1, 200, &[4.0])?;
+        solution.point.primal = vec![Block::Dense(Matrix::from_f64s(2, 2, 200, &[5.0, 3.0, 3.0, 4.0])?)];
+        solution.point.dual = vec![Block::Dense(Matrix::from_f64s(2, 2, 200, &[0.5, -0.25, -0.25, 2.0])?)];
+        // c - A . Y = 2 - 2.5; A(x) - C - X = diag(-1, 0); objectives 8 and 1.5; X . Y = 2.5 - 1.5 + 8.
+        let expected = [0.5 / 3.0, 0.0, 1.0 / 4.0, 0.0, 6.5 / 10.5, 9.0 / 10.5];
+        for (found, expected) in solver.dimacs_errors(&solution)?.into_iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-15, "{found} {expected}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! What a run allocates, counted: no more than its plan, and under the least limit the same bits.
+//!
+//! A program of its own, since the counter sees all threads of the process.
+
+use std::sync::{Mutex, PoisonError};
+use sunzi::advanced::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::rug::Float;
+use sunzi::{Context, Error, Matrix, Result};
+use sunzi_sdp::block::Shape;
+use sunzi_sdp::{Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling};
+use sunzi_sdp::{Solution, Solver, SolverOptions, SparseCone};
+
+#[global_allocator]
+static COUNTER: CountingAllocator = CountingAllocator;
+
+fn alone<R>(work: impl FnOnce() -> R) -> R {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
+}
+
+fn number(value: f64) -> Float {
+    Float::with_val(64, value)
+}
+
+/// `count` blocks of `order` rows, each with all of its diagonal free and a path of ones as C.
+fn paths(count: usize, order: usize, bits: u32) -> Result<Problem> {
+    let entry = |row, col, value| Entry { row, col, value: number(value) };
+    let block = |number: usize| SparseCone {
+        shape: Shape::Dense(order),
+        active: (number * order..(number + 1) * order).collect(),
+        entries: (0..order).map(|at| vec![entry(at, at, 1.0)]).collect(),
+        constant: (1..order).map(|at| entry(at, at - 1, 1.0)).collect(),
+    };
+    let costs = Matrix::from_f64s(count * order, 1, bits, &vec![1.0; count * order])?;
+    Problem::standard(bits, costs, (0..count).map(block).collect(), None)
+}
+
+/// As many constraints as asked for, with entries everywhere in one block.
+fn full(variables: usize, order: usize, bits: u32) -> Result<Problem> {
+    let value = |at: usize| number(((at * 7 + 3) % 11) as f64 - 5.0);
+    let all = |seed: usize| {
+        let places = (0..order).flat_map(|row| (0..=row).map(move |col| (row, col)));
+        let mut list =
+            places.map(|(row, col)| Entry { row, col, value: value(seed + 3 * row + col * col) }).collect::<Vec<_>>();
+        list.iter_mut().filter(|entry| entry.row == entry.col).for_each(|entry| entry.value += 40u32);
+        list
+    };
+    let block = SparseCone {
+        shape: Shape::Dense(order),
+        active: (0..variables).collect(),
+        entries: (0..variables).map(all).collect(),
+        constant: vec![Entry { row: 1, col: 0, value: number(3.0) }],
+    };
+    Problem::standard(bits, Matrix::from_f64s(variables, 1, bits, &vec![1.0; variables])?, vec![block], None)
+}
+
+/// Polynomial matrices of `dim` rows and this degree.
+fn polynomials(count: usize, dim: usize, degree: usize, bits: u32) -> Result<Problem> {
+    let entry = |number: usize, r: usize, s: usize| -> Vec<Vec<Float>> {
+        let mut first = (0..=degree).map(|at| self::number(((number + at) % 3) as f64 * 0.25)).collect::<Vec<_>>();
+        first[degree] = self::number(if r == s { 2.0 } else { 0.125 });
+        first[0] += 3 * u32::from(r == s);
+        vec![first, vec![self::number(if r == s { -1.0 } else { 0.0 })]]
+    };
+    let matrix = |number: usize| PolynomialMatrix {
+        dim,
+        entries: (0..dim).flat_map(|s| (0..=s).map(move |r| (r, s))).map(|(r, s)| entry(number, r, s)).collect(),
+        sampling: Sampling::default(),
+    };
+    let matrices = (0..count).map(matrix).collect();
+    PolynomialProgram { objective: vec![number(0.0), number(1.0)], normalization: None, matrices }.problem(bits)
+}
+
+fn run(problem: &Problem, threads: usize, limit: Option<u64>) -> Result<Solution> {
+    let builder = Context::builder().threads(threads);
+    let ctx = limit.map_or(builder.clone(), |bytes| builder.memory_bytes(bytes)).build()?;
+    let solver = Solver::new(ctx, problem, SolverOptions::new(problem.form))?;
+    solver.run(solver.begin()?, |_, _| Ok(Control::Continue))
+}
+
+fn programs() -> Result<Vec<(&'static str, Problem)>> {
+    let effort = std::env::var("SUNZI_TEST_EFFORT").map_or(1, |text| text.parse().unwrap_or(1));
+    let mut programs = vec![
+        ("a path of 24", paths(1, 24, 192)?),
+        ("four paths of 8", paths(4, 8, 192)?),
+        ("full matrices", full(8, 14, 192)?),
+        ("polynomials", polynomials(3, 1, 8, 256)?),
+        ("matrices of polynomials", polynomials(2, 2, 4, 256)?),
+    ];
+    if effort > 1 {
+        programs.push(("a path of 150", paths(1, 150, 512)?));
+        programs.push(("full matrices of 50 rows", full(60, 50, 320)?));
+        programs.push(("polynomials of degree 40", polynomials(6, 1, 40, 800)?));
+        programs.push(("larger matrices of polynomials", polynomials(3, 3, 16, 640)?));
+    }
+    Ok(programs)
+}
+
+#[test]
+fn runs_keep_their_plan_and_their_limit() -> Result<()> {
+    alone(|| {
+        for (name, problem) in programs()? {
+            let free = run(&problem, 1, None)?;
+            for threads in [1, 2] {
+                let ctx = Context::builder().threads(threads).build()?;
+                let plan = Solver::new(ctx, &problem, SolverOptions::new(problem.form))?.plan()?;
+                let refused = run(&problem, threads, Some(plan.planned_bytes - 1)).unwrap_err();
+                assert!(
+                    matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == plan.planned_bytes),
+                    "{name}: {refused}"
+                );
+                let problem = problem.clone(); // without tables that a run has made
+                let before = allocated_bytes();
+                reset_peak_bytes();
+                let limited = run(&problem, threads, Some(plan.planned_bytes))?;
+                let peak = peak_bytes() - before;
+                assert_eq!(limited.point, free.point, "{name}");
+                // A bound that is far above says little.
+                assert!(plan.planned_bytes <= 6 * peak, "{name} on {threads}: {peak} bytes, {plan:?}");
+                assert!(peak <= plan.planned_bytes, "{name} on {threads}: {peak} bytes, {plan:?}");
+            }
+        }
+        Ok(())
+    })
+}
