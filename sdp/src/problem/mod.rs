@@ -11,6 +11,7 @@ mod sparse;
 mod sparse_schur;
 mod sparse_tables;
 
+pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
 
