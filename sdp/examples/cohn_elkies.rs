@@ -1,8 +1,9 @@
-//! The least f(0) of Cohn and Elkies in dimension 8, by degrees: `cohn_elkies 20 40 60 [threads=N] [json=FOLDER]`.
+//! The least f(0) of Cohn and Elkies in dimension 8, by degrees:
+//! `cohn_elkies 20 40 60 [threads=N] [json=FOLDER] [certify=FOLDER]`.
 //!
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
 //! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and bounds
-//! of f(0) are proven, which the row shows: from above, which bounds packings, and from below.
+//! of f(0) are proven, which the row shows: the first bounds packings.
 
 #[path = "../tests/inputs/cohn_elkies.rs"]
 mod cohn_elkies;

@@ -200,7 +200,7 @@ pub fn changes(problem: &Problem) -> Result<std::result::Result<Vec<Change>, Str
     for group in &problem.groups {
         let Constraints::Sampled(sampled) = &group.constraints else { return Ok(Err("no polynomials".into())) };
         let Some(origin) = sampled.origin() else { return Ok(Err("it is not known where it was sampled".into())) };
-        if origin.scalings.iter().any(|scaling| !(*scaling > 0)) {
+        if origin.scalings.iter().any(|scaling| scaling.is_nan() || *scaling <= 0) {
             return Ok(Err("a scaling of a sample point is not positive".into()));
         }
         found.push(Change::new(sampled, origin, problem.precision_bits)?);

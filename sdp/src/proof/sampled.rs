@@ -1,7 +1,8 @@
 //! The matrices of a polynomial matrix program at sample points, exactly.
 //!
-//! Variable `(r, s, k)` with `r <= s` has the number `(s (s + 1) / 2 + r) D + k`, and `A = E^{rs} (x) v_k v_k^T` times a
-//! weight in each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2` and `v_k` column `k` of the block's basis. Source: SDPB.
+//! Variable `(r, s, k)` with `r <= s` has the number `(s (s + 1) / 2 + r) D + k`, and `A = w_k E^{rs} (x) v_k v_k^T` in
+//! each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2`, `v_k` column `k` of the block's basis, and weights `w_k`,
+//! which are 1 in SDPB's blocks. Source: SDPB.
 
 use super::program::{Gram, Shape};
 use super::scaled::{Fixed, Scaled, packed, triangle};
