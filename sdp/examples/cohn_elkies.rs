@@ -2,8 +2,8 @@
 //! `cohn_elkies 20 40 60 [threads=N] [json=FOLDER] [certify=FOLDER]`.
 //!
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
-//! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and bounds
-//! of f(0) are proven, which the row shows: the first bounds packings.
+//! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and
+//! bounds of f(0) are proven, which the row shows: the first bounds packings.
 
 #[path = "../tests/inputs/cohn_elkies.rs"]
 mod cohn_elkies;
