@@ -1,57 +1,92 @@
-//! The least f(0) of Cohn and Elkies in dimension 8, by degrees: `cohn_elkies 20 40 60 [threads=N] [json=FOLDER]`.
+//! The least f(0) of Cohn and Elkies in dimension 8, by degrees:
+//! `cohn_elkies 20 40 60 [threads=N] [json=FOLDER] [certify=FOLDER]`.
 //!
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
-//! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read.
+//! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and
+//! bounds of f(0) are proven, which the row shows: the first bounds packings.
 
 #[path = "../tests/inputs/cohn_elkies.rs"]
 mod cohn_elkies;
 
-use std::fmt::Write;
+use cohn_elkies::Exact;
 use std::path::{Path, PathBuf};
-use sunzi::rug::Float;
+use std::time::Instant;
+use sunzi::rug::{Float, Integer, Rational, ops::Pow};
 use sunzi::{Context, Result};
-use sunzi_sdp::{Control, PolynomialProgram, Solver, SolverOptions};
+use sunzi_sdp::output::write_text;
+use sunzi_sdp::proof::{read_exact, verify};
+use sunzi_sdp::{Control, Solver, SolverOptions, certify, read_problem};
 
 /// Bits that the degree wants: the polynomials are far smaller than their terms.
 fn bits_for(degree: usize) -> u32 {
     400 + 2 * degree as u32
 }
 
-fn list(numbers: &[Float]) -> String {
-    let texts = numbers.iter().map(|number| format!("\"{}\"", number.to_string_radix(10, None)));
+/// All digits of numbers whose denominators divide powers of ten.
+fn list(numbers: &[Rational]) -> String {
+    let texts = numbers.iter().map(|number| format!("\"{}\"", decimal(number)));
     format!("[{}]", texts.collect::<Vec<_>>().join(","))
 }
 
-/// The text of `pmp.json`, for programs of one row without choices of sampling.
-fn json(program: &PolynomialProgram) -> String {
-    let mut text = format!("{{\"objective\": {},\n", list(&program.objective));
-    if let Some(normalization) = &program.normalization {
-        writeln!(text, "\"normalization\": {},", list(normalization)).expect("a string takes all");
-    }
-    let matrix = |entry: &Vec<Vec<Float>>| {
-        let polynomials = entry.iter().map(|polynomial| list(polynomial)).collect::<Vec<_>>().join(",\n");
+fn decimal(number: &Rational) -> String {
+    let places = (0..).find(|&places| Integer::from(10).pow(places).is_divisible(number.denom())).unwrap_or(0);
+    format!("{}e-{places}", number.numer() * Integer::from(10).pow(places) / number.denom())
+}
+
+/// The text of `pmp.json`.
+fn json(program: &Exact) -> String {
+    let matrix = |polynomials: &Vec<Vec<Rational>>| {
+        let polynomials = polynomials.iter().map(|polynomial| list(polynomial)).collect::<Vec<_>>().join(",\n");
         format!("{{\"polynomials\": [[[{polynomials}]]]}}")
     };
-    let matrices = program.matrices.iter().map(|found| matrix(&found.entries[0])).collect::<Vec<_>>().join(",\n");
-    format!("{text}\"PositiveMatrixWithPrefactorArray\": [{matrices}]}}\n")
+    let (objective, normalization) = (list(&program.objective), list(&program.normalization));
+    let matrices = program.matrices.iter().map(matrix).collect::<Vec<_>>().join(",\n");
+    format!(
+        "{{\"objective\": {objective},\n\"normalization\": {normalization},\n\
+         \"PositiveMatrixWithPrefactorArray\": [{matrices}]}}\n"
+    )
 }
 
 fn write(folder: &Path, degree: usize) -> std::io::Result<PathBuf> {
     let path = folder.join(format!("cohn_elkies_{degree}.json"));
-    std::fs::write(&path, json(&cohn_elkies::program(degree, 2 * bits_for(degree))))?;
+    std::fs::write(&path, json(&cohn_elkies::exact(degree)))?;
     Ok(path)
+}
+
+/// Solves the program of a file, proves its bounds, checks them, and keeps the proof beside the file.
+fn prove(path: &Path, degree: usize, ctx: &Context) -> Result<()> {
+    let problem = read_problem(path, bits_for(degree))?;
+    let mut options = SolverOptions::new(problem.form);
+    options.max_iterations = 2000;
+    let solver = Solver::new(ctx.clone(), &problem, options)?;
+    let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+    let start = Instant::now();
+    let program = read_exact(path)?;
+    let found = certify(ctx, &program, &problem, &solution.point)?;
+    let proving = start.elapsed().as_secs_f64();
+    let Some(proof) = found.proof else {
+        println!("| {degree} | no bound: {:?} |", found.without_lower);
+        return Ok(());
+    };
+    write_text(&path.with_extension("certificate"), &proof.text())?;
+    let start = Instant::now();
+    verify(&program, &proof, ctx.threads())?;
+    let checking = start.elapsed().as_secs_f64();
+    let least = proof.upper.map_or(found.without_upper.unwrap_or_default(), |upper| upper.shown(25));
+    let most = proof.lower.map_or(found.without_lower.unwrap_or_default(), |lower| lower.shown(25));
+    let (seconds, iterations) = (solution.seconds, solution.iterations);
+    println!("| {degree} | {iterations} | {seconds:.1} | {proving:.1} | {checking:.1} | {most} | {least} |");
+    Ok(())
 }
 
 fn solve(degree: usize, threads: Option<usize>) -> Result<()> {
     let bits = bits_for(degree);
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let problem = cohn_elkies::program(degree, 2 * bits).problem(bits)?;
     let sampling = start.elapsed().as_secs_f64();
     let mut options = SolverOptions::new(problem.form);
     options.max_iterations = 2000;
-    let builder = Context::builder();
-    let ctx = threads.map_or(Context::builder(), |threads| builder.threads(threads)).build()?;
-    let solver = Solver::new(ctx, &problem, options)?;
+    let solver = Solver::new(context(threads)?, &problem, options)?;
     let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
     let value = Float::with_val(bits, -&solution.quality.dual_objective);
     println!(
@@ -65,22 +100,36 @@ fn solve(degree: usize, threads: Option<usize>) -> Result<()> {
     Ok(())
 }
 
+fn context(threads: Option<usize>) -> Result<Context> {
+    threads.map_or(Context::builder(), |threads| Context::builder().threads(threads)).build()
+}
+
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let (mut degrees, mut threads, mut folder) = (Vec::new(), None, None);
+    let (mut degrees, mut threads, mut folder, mut is_proven) = (Vec::new(), None, None, false);
     for word in std::env::args().skip(1) {
         match word.split_once('=') {
             Some(("threads", count)) => threads = Some(count.parse()?),
-            Some(("json", path)) => folder = Some(PathBuf::from(path)),
-            Some(_) => return Err(format!("'{word}' is neither a degree, nor threads=N, nor json=FOLDER").into()),
+            Some((name @ ("json" | "certify"), path)) => {
+                (folder, is_proven) = (Some(PathBuf::from(path)), name != "json")
+            }
+            Some(_) => return Err(format!("'{word}' is no degree, threads=N, json=FOLDER or certify=FOLDER").into()),
             None => degrees.push(word.parse::<usize>()?),
         }
     }
-    if folder.is_none() {
-        println!("| degree | bits | iterations | s per iteration | s | s of sampling | f(0) | f(0) - 1 | end |");
-        println!("|---|---|---|---|---|---|---|---|---|");
+    match (&folder, is_proven) {
+        (None, _) => {
+            println!("| degree | bits | iterations | s per iteration | s | s of sampling | f(0) | f(0) - 1 | end |");
+            println!("|---|---|---|---|---|---|---|---|---|");
+        }
+        (_, true) => {
+            println!("| degree | iterations | s | s to prove | s to check | -f(0) at least | -f(0) at most |");
+            println!("|---|---|---|---|---|---|---|");
+        }
+        _ => {}
     }
     for degree in degrees {
         match &folder {
+            Some(folder) if is_proven => prove(&write(folder, degree)?, degree, &context(threads)?)?,
             Some(folder) => println!("{}", write(folder, degree)?.display()),
             None => solve(degree, threads)?,
         }

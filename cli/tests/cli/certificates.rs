@@ -93,3 +93,31 @@ fn what_cannot_be_proven_or_checked_is_refused() {
     sandbox.write("a.dat-s", PROGRAM.replace("1 1 1 1 1\n", "1 1 1 1 1e30000\n"));
     assert!(sandbox.fail("verify sdp a.dat-s out/certificate", 3).contains("exponent 30000"));
 }
+
+/// `x^2 - 4 x + 7 - y >= 0` for all `x >= 0`: y is at most 3.
+const POLYNOMIAL: &str = r#"{"objective": ["0", "1"],
+ "PositiveMatrixWithPrefactorArray": [{"polynomials": [[[["7", "-4", "1"], ["-1"]]]]}]}"#;
+
+#[test]
+fn bounds_of_polynomial_programs_are_proven_and_any_changed_digit_is_found() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", POLYNOMIAL);
+    let text = sandbox.run(&RUN.replace("a.dat-s", "a.json").replace("160", "300"));
+    assert!(text.contains("out/certificate: proven: 2.9999999999999999"), "{text}");
+    let said = sandbox.run("verify sdp a.json out/certificate");
+    assert!(said.starts_with("out/certificate: proven for a.json: 2.99999999999"), "{said}");
+    assert!(said.contains(" <= optimum <= 3.00000000000"), "{said}");
+    let proof = sandbox.text("out/certificate");
+    for step in 0..8 {
+        // Letters of names count as digits here, and make names that are unknown.
+        sandbox.write("b.json", changed(POLYNOMIAL, step));
+        let output = sandbox.output("verify sdp b.json out/certificate");
+        assert!([3, 5].contains(&output.code), "{output:?}\n{}", sandbox.text("b.json"));
+        sandbox.write("p", changed(&proof, step));
+        assert!(sandbox.fail("verify sdp a.json p", 3).contains("damaged"));
+    }
+    sandbox.write("all.nsv", "a.json\0");
+    assert!(sandbox.fail("verify sdp all.nsv out/certificate", 5).contains("of another program"));
+    sandbox.write("a.m", "SDP[{0, 1}, {1, 0}, {}]");
+    assert!(sandbox.fail("verify sdp a.m out/certificate", 3).contains("proofs are made"));
+}

@@ -6,6 +6,7 @@
 mod equations;
 mod floats;
 mod lower;
+mod sampling;
 #[cfg(test)]
 mod tests;
 mod upper;
@@ -85,6 +86,29 @@ impl Task<'_> {
 /// # Errors
 /// [`Error::InvalidArgument`] where `program` is not that of `problem`; those of the library.
 pub fn certify(ctx: &Context, program: &Program, problem: &Problem, point: &Point) -> Result<Certificate> {
+    if program.polynomials.is_empty() {
+        return certify_at(ctx, program, problem, point);
+    }
+    let nothing =
+        |why: String| Ok(Certificate { proof: None, without_lower: Some(why.clone()), without_upper: Some(why) });
+    let changes = match sampling::changes(problem)? {
+        Ok(changes) => changes,
+        Err(why) => return nothing(why),
+    };
+    let samplings = changes.iter().map(|change| change.sampling.clone()).collect::<Vec<_>>();
+    let sampled = match program.at(&samplings) {
+        Ok(sampled) => sampled,
+        Err(why) => return nothing(why),
+    };
+    let mut found = certify_at(ctx, &sampled, problem, &sampling::changed(&changes, problem, point)?)?;
+    if let Some(proof) = &mut found.proof {
+        proof.samplings = samplings;
+    }
+    Ok(found)
+}
+
+/// As [`certify`], for a program with groups.
+fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point) -> Result<Certificate> {
     let shapes = program.groups.iter().flat_map(|group| group.shapes());
     let orders = shapes.map(|shape| shape.order);
     let is_same = orders.eq(cones(problem).iter().map(|cone| cone.shape.order()))

@@ -2,6 +2,7 @@
 //! every way.
 
 mod explicit;
+mod polynomial;
 
 use super::{Certificate, certify};
 use crate::iterate::{Control, Solver};

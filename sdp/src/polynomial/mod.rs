@@ -10,8 +10,10 @@
 mod basis;
 mod points;
 
+pub(crate) use basis::orthonormal;
+
 use crate::numbers::entrywise;
-use crate::problem::{Constraints, Form, Group, Problem, Sampled};
+use crate::problem::{Constraints, Form, Group, Origin, Problem, Sampled};
 use rug::Float;
 use sunzi::{Context, Error, MAXIMUM_PRECISION_BITS, Matrix, Result, gemm_with};
 
@@ -293,7 +295,7 @@ impl PolynomialMatrix {
                 }
                 Some(bases) => basis::given(&bases[parity][..rows], points, weights, bits),
                 None if count == 1 => basis::given(&vec![vec![Float::with_val(bits, 1)]; rows], points, weights, bits),
-                None => basis::orthonormal(points, weights, rows, bits),
+                None => orthonormal(points, weights, rows, bits),
             }
         };
         Ok([basis(0, scalings)?, basis(1, &odd)?])
@@ -336,12 +338,14 @@ impl PolynomialMatrix {
                 free.set_float(variable, col, &-other)?;
             }
         }
-        let bases = samples.bases.map(|rows| {
+        let Samples { points: at, scalings, bases } = samples;
+        let bases = bases.map(|rows| {
             let cols = if rows.is_empty() { 0 } else { points };
             Matrix::from_fn(rows.len(), cols, precision_bits, |row, point| rows[row][point].clone())
         });
         let [even, odd] = bases;
-        let constraints = Constraints::Sampled(Sampled::new(self.dim, points, [even?, odd?])?);
+        let constraints = Sampled::new(self.dim, points, [even?, odd?])?.with_origin(Origin { points: at, scalings });
+        let constraints = Constraints::Sampled(constraints);
         Ok(Group { costs, free, constraints })
     }
 }

@@ -12,6 +12,7 @@ mod sparse_schur;
 mod sparse_tables;
 mod standard;
 
+pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
 pub(crate) use sparse_schur::Needs;

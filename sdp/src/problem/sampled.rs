@@ -8,6 +8,7 @@ use super::SchurOperand;
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, entrywise, rounded};
 use rug::{Assign, Float};
+use std::sync::Arc;
 use sunzi::{Accuracy, Error, Matrix, MatrixView, Result, SymmetricMatrix, Uplo};
 use sunzi::{SyrkOptions, dot, gemm_into, gemm_with, syrk_with};
 
@@ -22,6 +23,17 @@ pub struct Sampled {
     bases: Vec<Matrix>,
     /// Which of the two bases each is: 0 even, 1 odd.
     parities: Vec<usize>,
+    /// Points and scalings, of a polynomial matrix.
+    origin: Option<Arc<Origin>>,
+}
+
+/// Where a polynomial matrix was sampled, with more bits than the bases have.
+#[derive(Debug)]
+pub struct Origin {
+    /// The sample points.
+    pub points: Vec<Float>,
+    /// What the matrix is multiplied by at each.
+    pub scalings: Vec<Float>,
 }
 
 /// Where the variables of `(r, s)` begin, divided by the number of points, for `r <= s`.
@@ -52,7 +64,17 @@ impl Sampled {
             return Err(Error::InvalidArgument("both bases are empty".into()));
         }
         let bases = bases.into_iter().filter(|basis| basis.rows() > 0).collect();
-        Ok(Sampled { dim, points, bases, parities })
+        Ok(Sampled { dim, points, bases, parities, origin: None })
+    }
+
+    /// The block of a polynomial matrix, sampled there.
+    pub(crate) fn with_origin(self, origin: Origin) -> Sampled {
+        Sampled { origin: Some(Arc::new(origin)), ..self }
+    }
+
+    /// Points and scalings, where it is of a polynomial matrix.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        self.origin.as_deref()
     }
 
     /// The block with bases of `bits` bits.
@@ -61,7 +83,8 @@ impl Sampled {
     /// Those of [`Matrix::from_fn`].
     pub fn rounded(&self, bits: u32) -> Result<Sampled> {
         let bases = self.bases.iter().map(|basis| rounded(basis.clone(), bits)).collect::<Result<_>>()?;
-        Ok(Sampled { bases, parities: self.parities.clone(), ..*self })
+        let (parities, origin) = (self.parities.clone(), self.origin.clone());
+        Ok(Sampled { bases, parities, origin, ..*self })
     }
 
     /// Rows of the polynomial matrix.

@@ -4,6 +4,7 @@
 //! how proofs are found.
 
 use super::definite::{Witness, is_definite, shifted_product};
+use super::polynomial::Sampling;
 use super::program::{Gram, Group, Program, Shape};
 use super::scaled::{Fixed, Scaled, power_of_two, triangle};
 use rug::Rational;
@@ -56,6 +57,8 @@ pub struct UpperProof {
 pub struct Proof {
     /// [`Program::digest`] of the program that it is about.
     pub digest: String,
+    /// Where the matrices of a polynomial program are compared; none for other programs.
+    pub samplings: Vec<Sampling>,
     /// No primal point has a smaller objective.
     pub lower: Option<LowerProof>,
     /// No dual point has a larger one.
@@ -87,6 +90,7 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     if proof.is_empty() {
         return Err(Error::verification("it proves nothing"));
     }
+    let program = &*program.at(&proof.samplings).map_err(Error::verification)?;
     if let Some(lower) = &proof.lower {
         check_lower(program, lower, threads).map_err(|message| refused("lower bound", message))?;
     }
@@ -109,7 +113,7 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
 impl Proof {
     /// A proof of nothing yet.
     pub fn new(digest: &str) -> Proof {
-        Proof { digest: digest.into(), lower: None, upper: None, no_primal: None, no_dual: None }
+        Proof { digest: digest.into(), samplings: Vec::new(), lower: None, upper: None, no_primal: None, no_dual: None }
     }
 
     /// Whether it says nothing.

@@ -11,6 +11,8 @@ mod check;
 mod definite;
 mod json;
 mod number;
+mod polynomial;
+mod polynomial_file;
 mod program;
 mod read;
 mod sampled;
@@ -20,6 +22,7 @@ mod text;
 
 pub use check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, verify};
 pub use definite::Witness;
+pub use polynomial::{PolynomialMatrix, Sampling};
 pub use program::{Constraints, Gram, Group, Program, Shape};
 pub use read::read_exact;
 pub use sampled::Sampled;

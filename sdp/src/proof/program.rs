@@ -3,10 +3,12 @@
 //! `min f + c^T x`, `X = sum_p x_p A_p - C >= 0`, `B^T x = b`, and its dual `max f + C . Y + b^T y`,
 //! `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Does not know: files, the solver and its types.
 
+use super::polynomial::{PolynomialMatrix, Sampling};
 use super::sampled::Sampled;
 use super::scaled::{Fixed, Scaled, triangle};
 use super::sparse::Sparse;
 use rug::{Complete, Integer, Rational};
+use std::borrow::Cow;
 
 /// A program.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,6 +19,9 @@ pub struct Program {
     pub objective: Scaled,
     /// The variables x and their matrices; those of two groups share no block.
     pub groups: Vec<Group>,
+    /// What the groups are made from when it is known where, of a polynomial program, which has none before; none
+    /// else.
+    pub polynomials: Vec<PolynomialMatrix>,
     /// A checksum of the files, byte by byte, as 32 hexadecimal digits.
     pub digest: String,
 }
@@ -159,6 +164,28 @@ impl Group {
 }
 
 impl Program {
+    /// The program itself, or a polynomial one with groups from samplings, one for each of its matrices. Whatever they
+    /// are, a bound of the one is one of the other: docs/ALGORITHM.md, "Certificates of polynomial programs".
+    ///
+    /// # Errors
+    /// A text with the matrix, from 1, where a sampling does not fit.
+    pub fn at(&self, samplings: &[Sampling]) -> Result<Cow<'_, Program>, String> {
+        if self.polynomials.len() != samplings.len() {
+            let (found, wanted) = (samplings.len(), self.polynomials.len());
+            return Err(format!("samplings: {found} in the proof, and {wanted} polynomial matrices in the program"));
+        }
+        if samplings.is_empty() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let pairs = self.polynomials.iter().zip(samplings).enumerate();
+        let group = |(number, (matrix, sampling)): (usize, (&PolynomialMatrix, &Sampling))| {
+            matrix.sampled(sampling).map_err(|message| format!("polynomial matrix {}: {message}", number + 1))
+        };
+        let groups = pairs.map(group).collect::<Result<Vec<_>, _>>()?;
+        let (constant, objective) = (self.constant.clone(), self.objective.clone());
+        Ok(Cow::Owned(Program { constant, objective, groups, polynomials: Vec::new(), digest: self.digest.clone() }))
+    }
+
     /// Number of free variables y.
     pub fn free_variables(&self) -> usize {
         self.objective.numerators.len()

@@ -1,9 +1,11 @@
-//! Programs in files, with their numbers exactly: SDPA's sparse format, and SDPB's directory of JSON blocks.
+//! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's directory of JSON blocks, and polynomial
+//! programs.
 //!
 //! A second reader beside that of the solver, so that a proof does not rest on it. Does not know: precisions.
 
 use super::json::Json;
 use super::number::exact_number;
+use super::polynomial_file;
 use super::program::{Constraints, Group, Program, Shape};
 use super::sampled::Sampled;
 use super::scaled::Scaled;
@@ -17,8 +19,8 @@ use xxhash_rust::xxh3::Xxh3;
 /// Rows of a block, at most.
 const MAXIMUM_ORDER: usize = 10_000_000;
 
-/// Reads the program at `path` exactly: a directory in SDPB's form with blocks in JSON, or a file in SDPA's sparse
-/// format that is not compressed.
+/// Reads the program at `path` exactly: a directory in SDPB's form with blocks in JSON, or a polynomial program in
+/// JSON or a list of such files, or a file in SDPA's sparse format that is not compressed.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
@@ -28,10 +30,12 @@ pub fn read_exact(path: &Path) -> Result<Program> {
     let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     let mut program = match data.is_dir() {
         true => directory(path, &mut files)?,
+        false if polynomial_file::is_named(path) => polynomial_file::read(path, &mut files)?,
         false => {
             if !path.to_string_lossy().to_lowercase().ends_with(".dat-s") {
-                let message = "proofs are made and checked for SDPB's directories of JSON blocks and for files of \
-                               SDPA's sparse format (.dat-s) that are not compressed";
+                let message = "proofs are made and checked for SDPB's directories of JSON blocks, for polynomial \
+                               programs (.json, .nsv), and for files of SDPA's sparse format (.dat-s) that are not \
+                               compressed";
                 return Err(refused(path, message));
             }
             let bytes = files.read(path)?;
@@ -45,17 +49,17 @@ pub fn read_exact(path: &Path) -> Result<Program> {
     Ok(program)
 }
 
-fn refused(path: &Path, message: impl Into<String>) -> Error {
+pub(super) fn refused(path: &Path, message: impl Into<String>) -> Error {
     Error::Format { path: path.to_path_buf(), message: message.into() }
 }
 
 /// Reads files, and keeps a checksum of their bytes and lengths.
-struct Files {
+pub(super) struct Files {
     digest: Xxh3,
 }
 
 impl Files {
-    fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
+    pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
         let bytes = std::fs::read(path);
         let bytes = bytes.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
         self.digest.update(&(bytes.len() as u64).to_le_bytes());
@@ -97,7 +101,7 @@ fn count(json: &Json) -> std::result::Result<usize, String> {
     }
 }
 
-fn list(json: &Json) -> std::result::Result<Vec<Rational>, String> {
+pub(super) fn list(json: &Json) -> std::result::Result<Vec<Rational>, String> {
     match json {
         Json::List(list) => list.iter().map(number).collect(),
         _ => Err("a list of numbers is expected".into()),
@@ -134,7 +138,7 @@ fn directory(folder: &Path, files: &mut Files) -> Result<Program> {
         files.read(&normalization)?;
     }
     let constant = objectives.get("constant", number)?;
-    Ok(Program { constant, objective: Scaled::new(&objective), groups, digest: String::new() })
+    Ok(Program { constant, objective: Scaled::new(&objective), groups, polynomials: Vec::new(), digest: String::new() })
 }
 
 fn read_group(folder: &Path, files: &mut Files, block: usize, free: usize) -> Result<Group> {
@@ -234,7 +238,13 @@ fn sdpa(bytes: &[u8]) -> std::result::Result<Program, String> {
     let constraints = Constraints::Sparse(sparse);
     let group = Group { costs: Scaled::new(&costs), free: Scaled::new(&[]), constraints };
     let objective = Scaled::new(&[]);
-    Ok(Program { constant: Rational::new(), objective, groups: vec![group], digest: String::new() })
+    Ok(Program {
+        constant: Rational::new(),
+        objective,
+        groups: vec![group],
+        polynomials: Vec::new(),
+        digest: String::new(),
+    })
 }
 
 /// The entries behind the costs; zeros are left out.

@@ -1,7 +1,8 @@
 //! The matrices of a polynomial matrix program at sample points, exactly.
 //!
-//! Variable `(r, s, k)` with `r <= s` has the number `(s (s + 1) / 2 + r) D + k`, and `A = E^{rs} (x) v_k v_k^T` in
-//! each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2` and `v_k` column `k` of the block's basis. Source: SDPB.
+//! Variable `(r, s, k)` with `r <= s` has the number `(s (s + 1) / 2 + r) D + k`, and `A = w_k E^{rs} (x) v_k v_k^T` in
+//! each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2`, `v_k` column `k` of the block's basis, and weights `w_k`,
+//! which are 1 in SDPB's blocks. Source: SDPB.
 
 use super::program::{Gram, Shape};
 use super::scaled::{Fixed, Scaled, packed, triangle};
@@ -21,6 +22,8 @@ pub struct Sampled {
     values: Scaled,
     /// Rows of each basis, and where it begins.
     bases: Vec<(usize, usize)>,
+    /// What each `A` is multiplied by, basis by basis and point by point; 1 in SDPB's blocks.
+    weights: Scaled,
 }
 
 impl Sampled {
@@ -46,7 +49,19 @@ impl Sampled {
         if places.is_empty() {
             return Err("both bases are empty".into());
         }
-        Ok(Sampled { dim, points, values: Scaled::new(&values), bases: places })
+        let weights = Scaled { numerators: vec![Integer::from(1); places.len() * points], denominator: 1.into() };
+        Ok(Sampled { dim, points, values: Scaled::new(&values), bases: places, weights })
+    }
+
+    /// The same with other weights, as many as there are bases times points.
+    pub fn weighted(self, weights: &[Rational]) -> Sampled {
+        debug_assert_eq!(weights.len(), self.weights.numerators.len());
+        Sampled { weights: Scaled::new(weights), ..self }
+    }
+
+    /// The numerator of the weight at a point.
+    fn weight(&self, cone: usize, point: usize) -> &Integer {
+        &self.weights.numerators[cone * self.points + point]
     }
 
     /// Sample points.
@@ -80,11 +95,11 @@ impl Sampled {
         self.values.denominator.square_ref().complete()
     }
 
-    /// `v_k^T M^{rs} v_k`.
+    /// `w_k v_k^T M^{rs} v_k`.
     pub fn pairings(&self, blocks: &[Fixed]) -> Vec<Rational> {
         let mut found = vec![Rational::new(); self.variables()];
         for (cone, block) in blocks.iter().enumerate() {
-            let (rows, denominator) = (self.bases[cone].0, self.square() << block.bits);
+            let (rows, denominator) = (self.bases[cone].0, (self.square() * &self.weights.denominator) << block.bits);
             for (pair, (r, s)) in self.pairs().enumerate() {
                 for point in 0..self.points {
                     let vector = self.vector(cone, point);
@@ -96,23 +111,24 @@ impl Sampled {
                         }
                         sum += image * left;
                     }
-                    found[pair * self.points + point] += Rational::from((sum, denominator.clone()));
+                    found[pair * self.points + point] +=
+                        Rational::from((sum * self.weight(cone, point), denominator.clone()));
                 }
             }
         }
         found
     }
 
-    /// Block `(r, s)` is `sum_k x_k v_k v_k^T`, and half of that where `r` and `s` differ.
+    /// Block `(r, s)` is `sum_k x_k w_k v_k v_k^T`, and half of that where `r` and `s` differ.
     pub fn weighted_sum(&self, cone: usize, x: &Fixed) -> Scaled {
         let rows = self.bases[cone].0;
         let mut numerators = vec![Integer::new(); triangle(self.dim * rows)];
         for (pair, (r, s)) in self.pairs().enumerate() {
             for point in 0..self.points {
-                let weight = &x.values[pair * self.points + point];
+                let weight = (&x.values[pair * self.points + point] * self.weight(cone, point)).complete();
                 let vector = self.vector(cone, point);
                 for (row, left) in vector.iter().enumerate() {
-                    let product = (weight * left).complete() << u32::from(r == s);
+                    let product = (&weight * left).complete() << u32::from(r == s);
                     // Block (s, r) is the one below the diagonal; on it the lower triangle is all.
                     let end = if r == s { row + 1 } else { rows };
                     for (col, right) in vector[..end].iter().enumerate() {
@@ -121,7 +137,7 @@ impl Sampled {
                 }
             }
         }
-        Scaled { numerators, denominator: self.square() << (x.bits + 1) }
+        Scaled { numerators, denominator: (self.square() * &self.weights.denominator) << (x.bits + 1) }
     }
 
     /// The numerators of `v_k . v_l`, whose denominator is the square of that of the bases.
@@ -130,24 +146,33 @@ impl Sampled {
         pairs.fold(Integer::new(), |sum, (left, right)| sum + left * right)
     }
 
-    /// The sum of `A_p . A_p`: `(v_k . v_k)^2` for each `(r, r)`, and half of it for each other pair.
+    /// The sum of `A_p . A_p`: `(w_k v_k . v_k)^2` for each `(r, r)`, and half of it for each other pair.
     pub fn square_sum(&self, cone: usize) -> Rational {
-        let squares = (0..self.points).map(|point| self.products(cone, point, point).square());
+        let squares =
+            (0..self.points).map(|point| (self.products(cone, point, point) * self.weight(cone, point)).square());
         let sum = squares.fold(Integer::new(), |sum, square| sum + square);
         let halves = 2 * self.dim + self.dim * (self.dim - 1) / 2;
-        Rational::from((sum * halves as u64, self.square().square() * 2u32))
+        Rational::from((sum * halves as u64, self.square_denominator() * 2u32))
     }
 
-    /// The sum over the blocks of `(v_k . v_l)^2`, for each `(r, r)`, and half of it for each other pair.
+    /// The denominator of products of two `A`.
+    fn square_denominator(&self) -> Integer {
+        (self.square() * &self.weights.denominator).square()
+    }
+
+    /// The sum over the blocks of `w_k w_l (v_k . v_l)^2`, for each `(r, r)`, and half of it for each other pair.
     pub fn gram(&self) -> Gram {
         let mut numerators = Vec::with_capacity(triangle(self.points));
         for k in 0..self.points {
             for l in 0..=k {
-                let squares = (0..self.bases.len()).map(|cone| self.products(cone, k, l).square());
+                let squares = (0..self.bases.len()).map(|cone| {
+                    let weights = (self.weight(cone, k) * self.weight(cone, l)).complete();
+                    self.products(cone, k, l).square() * weights
+                });
                 numerators.push(squares.fold(Integer::new(), |sum, square| sum + square));
             }
         }
         let repeats = self.pairs().map(|(r, s)| if r == s { 1 } else { 2 }).collect();
-        Gram { order: self.points, matrix: Scaled { numerators, denominator: self.square().square() }, repeats }
+        Gram { order: self.points, matrix: Scaled { numerators, denominator: self.square_denominator() }, repeats }
     }
 }

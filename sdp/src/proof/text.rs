@@ -5,6 +5,7 @@
 use super::check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
 use super::definite::Witness;
 use super::number::exact_number;
+use super::polynomial::Sampling;
 use super::scaled::Fixed;
 use rug::float::Round;
 use rug::ops::Pow;
@@ -26,6 +27,7 @@ impl Proof {
     /// The text of its file.
     pub fn text(&self) -> String {
         let mut text = format!("{TITLE}\nprogram {}\n", self.digest);
+        samplings(&mut text, &self.samplings);
         for (name, part) in [("lower", &self.lower), ("no-primal", &self.no_primal)] {
             part.iter().for_each(|part| lower(&mut text, name, part));
         }
@@ -51,12 +53,13 @@ impl Proof {
         let mut words = Words { words: body.split_ascii_whitespace().peekable() };
         words.expect("program")?;
         let digest = words.next()?.to_string();
+        let samplings = if words.finds("samplings") { words.samplings()? } else { Vec::new() };
         let lower = words.finds("lower").then(|| words.lower()).transpose()?;
         let no_primal = words.finds("no-primal").then(|| words.lower()).transpose()?;
         let upper = words.finds("upper").then(|| words.upper()).transpose()?;
         let no_dual = words.finds("no-dual").then(|| words.upper()).transpose()?;
         match words.words.next() {
-            None => Ok(Proof { digest, lower, upper, no_primal, no_dual }),
+            None => Ok(Proof { digest, samplings, lower, upper, no_primal, no_dual }),
             Some(word) => Err(format!("'{word}' where the end is expected")),
         }
     }
@@ -122,6 +125,18 @@ impl UpperProof {
     /// The bound in so many digits, rounded up.
     pub fn shown(&self, digits: usize) -> String {
         shown(&self.claim, digits, Round::Up)
+    }
+}
+
+fn samplings(text: &mut String, list: &[Sampling]) {
+    if !list.is_empty() {
+        let _ = writeln!(text, "samplings\nmatrices {}", list.len());
+    }
+    for Sampling { points, exponents, basis } in list {
+        numbers(text, "points", points);
+        let exponents = exponents.iter().map(i64::to_string).collect::<Vec<_>>();
+        let _ = writeln!(text, "weights {}\n{}", exponents.len(), exponents.join(" "));
+        numbers(text, "basis", basis);
     }
 }
 
@@ -213,6 +228,19 @@ impl<'a> Words<'a> {
         self.repeat(count, Self::witness)
     }
 
+    fn exponents(&mut self, name: &str) -> Result<Vec<i64>, String> {
+        let (count, limit) = (self.count(name)?, i64::from(MAXIMUM_BITS));
+        self.repeat(count, |words| words.integer("an exponent", -limit, limit))
+    }
+
+    fn samplings(&mut self) -> Result<Vec<Sampling>, String> {
+        let count = self.count("matrices")?;
+        self.repeat(count, |words| {
+            let (points, exponents) = (words.numbers("points")?, words.exponents("weights")?);
+            Ok(Sampling { points, exponents, basis: words.numbers("basis")? })
+        })
+    }
+
     fn gram(&mut self) -> Result<GramProof, String> {
         let (count, limit) = (self.count("scales")?, i64::from(MAXIMUM_BITS));
         let scales = self.repeat(count, |words| words.integer("a scale", -limit, limit))?;
@@ -259,7 +287,8 @@ mod tests {
             blocks: vec![vec![witness]],
         };
         let (no_primal, no_dual) = (Some(lower.clone()), Some(upper.clone()));
-        Proof { digest: "0".repeat(32), lower: Some(lower), upper: Some(upper), no_primal, no_dual }
+        let samplings = vec![Sampling { points: fixed(5, &[3, -2]), exponents: vec![0, -9], basis: fixed(7, &[1]) }; 2];
+        Proof { digest: "0".repeat(32), samplings, lower: Some(lower), upper: Some(upper), no_primal, no_dual }
     }
 
     #[test]
