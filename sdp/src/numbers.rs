@@ -120,3 +120,11 @@ mod tests {
         Ok(())
     }
 }
+
+/// The number with as few bits as it has: products with it are cheap.
+pub fn trimmed(value: Float) -> Float {
+    let Some((integer, _)) = value.to_integer_exp() else { return value };
+    let zeros = integer.find_one(0).unwrap_or(0);
+    let bits = integer.significant_bits().saturating_sub(zeros).max(2);
+    Float::with_val(bits, &value)
+}

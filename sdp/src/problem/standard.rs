@@ -2,17 +2,9 @@
 
 use super::{Constraints, Form, Group, Problem, Sparse, SparseCone};
 use crate::block::Shape;
-use crate::numbers::rounded;
+use crate::numbers::{rounded, trimmed};
 use rug::Float;
 use sunzi::{Error, Matrix, Result};
-
-/// The number with as few bits as it has: products with it are cheap.
-fn trimmed(value: &Float) -> Float {
-    let Some((integer, _)) = value.to_integer_exp() else { return value.clone() };
-    let zeros = integer.find_one(0).unwrap_or(0);
-    let bits = integer.significant_bits().saturating_sub(zeros).max(2);
-    Float::with_val(bits, value)
-}
 
 fn refused<T>(text: String) -> Result<T> {
     Err(Error::InvalidArgument(text))
@@ -50,7 +42,7 @@ impl SparseCone {
         let pack = |mut entries: Vec<super::Entry>| {
             entries.retain(|entry| !entry.value.is_zero());
             for entry in &mut entries {
-                entry.value = trimmed(&Float::with_val(entry.value.prec().min(bits), &entry.value));
+                entry.value = trimmed(Float::with_val(entry.value.prec().min(bits), &entry.value));
             }
             entries
         };

@@ -1,7 +1,7 @@
 //! SDPA's sparse format as a program of one group.
 
 use crate::block::Shape;
-use crate::numbers::rounded;
+use crate::numbers::{rounded, trimmed};
 use crate::problem::{Constraints, Entry, Form, Group, Problem, Sparse, SparseCone};
 use rug::Float;
 use std::path::Path;
@@ -37,14 +37,6 @@ pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
         }],
         normalization: None,
     })
-}
-
-/// The number with as few bits as it has: products with it are cheap.
-fn trimmed(value: Float) -> Float {
-    let Some((integer, _)) = value.to_integer_exp() else { return value };
-    let zeros = integer.find_one(0).unwrap_or(0);
-    let bits = integer.significant_bits().saturating_sub(zeros).max(2);
-    Float::with_val(bits, &value)
 }
 
 fn sparse(program: &SdpaProgram) -> Sparse {
