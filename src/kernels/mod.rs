@@ -19,7 +19,7 @@ pub(crate) mod entries;
 pub mod f64;
 #[cfg(test)]
 mod fenced;
-mod i16;
+pub mod i16;
 mod i8;
 pub mod integer_tiles;
 pub mod limb_tiles;
@@ -75,10 +75,10 @@ pub trait PlaneKernel: Send + Sync {
     fn is_preferred(&self) -> bool {
         false
     }
-    /// Whether this CPU forms products faster with it than with the preferred kernel, where conversions are a small
-    /// part of them.
-    fn is_preferred_for_large_products(&self) -> bool {
-        false
+    /// What its conversions take beyond those of the preferred kernel, where this CPU multiplies planes so much faster
+    /// with it that large products gain.
+    fn large_products(&self) -> Option<ConversionCosts> {
+        None
     }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
@@ -310,6 +310,16 @@ impl<'a> BlockResidues<'a> {
     }
 }
 
+/// The time that conversions of a kernel take beyond those of the preferred one, over the time that it saves in each
+/// multiplication of residues. That grows with the precision, as conversions of operands do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ConversionCosts {
+    /// For each entry of an operand.
+    pub operands: f64,
+    /// For each entry of the result, and each bit of the precision: their time grows with its square.
+    pub results: f64,
+}
+
 /// Sixty-four signed integers of equal width: entry `(r, c)` of a block has number `8 c + r`.
 pub struct IntegerBlock {
     /// Limbs of each magnitude.
@@ -366,10 +376,10 @@ pub fn preferred() -> &'static dyn PlaneKernel {
     asks.or_else(|| kernels().next()).expect("the reference kernel needs nothing")
 }
 
-/// The kernel that large products run on, where that is another one than [`preferred`].
-pub fn preferred_for_large_products() -> Option<&'static dyn PlaneKernel> {
+/// The kernel that large products run on, where that is another one than [`preferred`], and what its conversions take.
+pub fn preferred_for_large_products() -> Option<(&'static dyn PlaneKernel, ConversionCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
-    kernels.find(|kernel| kernel.is_preferred_for_large_products())
+    kernels.find_map(|kernel| Some((kernel, kernel.large_products()?)))
 }
 
 /// Every kernel that can run here, the preferred first.

@@ -73,7 +73,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
             family: Some(kernel.family()),
             instructions: kernel.instructions(),
             preferred: name == kernels::preferred().name(),
-            preferred_for_large_products: kernel.is_preferred_for_large_products(),
+            preferred_for_large_products: kernel.large_products().is_some(),
             multiply_adds_per_second: kernel.issue_rate(RATE_TRIALS),
             largest_precision_bits: Some(largest_precision_bits(kernel.maximum_modulus_bits())),
         },

@@ -22,9 +22,10 @@ mod tests;
 use crate::error::{Error, Result};
 use crate::kernels::area::{Area, Target};
 #[cfg(target_arch = "x86_64")]
-use crate::kernels::x86_64::ifma52::halves::Composites;
+use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
 use crate::kernels::{
-    BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes,
+    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct,
+    ResidueLanes,
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -34,13 +35,20 @@ use operand::{Operand, Panels};
 use product::Operands;
 use std::ops::Range;
 use std::sync::Arc;
-use tables::{OperandTables, Tables};
+use tables::{OperandTables, ResultTables, Tables};
 
 /// Entries of a block.
 const BLOCK_ENTRIES: usize = BLOCK_WORDS;
 
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
+
+/// Conversions beside those of `ifma52` where a core issues one multiplication of either kind a cycle, fitted to 30
+/// products from 64 to 2048 bits on a Zen 4.
+pub const ONE_A_CYCLE: ConversionCosts = ConversionCosts { operands: 51.0, results: 0.268 };
+
+/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5.
+pub const TWO_A_CYCLE: ConversionCosts = ConversionCosts { operands: 102.0, results: 0.35 };
 
 /// The kernel `i16`.
 struct I16Kernel;
@@ -68,13 +76,14 @@ impl PlaneKernel for I16Kernel {
         !Isa::detect().is_portable() && crate::kernels::by_name("ifma52").is_err()
     }
 
-    fn is_preferred_for_large_products(&self) -> bool {
+    fn large_products(&self) -> Option<ConversionCosts> {
         // An instruction multiplies 32 pairs of 13 bits or 8 of 52 bits, and two of the latter make a product: half the
-        // time in planes. Where a core issues two of them a cycle, this has not been measured.
+        // time in planes.
         #[cfg(target_arch = "x86_64")]
-        return self.instructions() == Some("vnni") && crate::kernels::x86_64::cpu::issues_one_ifma();
-        #[cfg(not(target_arch = "x86_64"))]
-        false
+        if self.instructions() == Some("vnni") && crate::kernels::x86_64::cpu::has_ifma52().is_ok() {
+            return Some(if crate::kernels::x86_64::cpu::issues_one_ifma() { ONE_A_CYCLE } else { TWO_A_CYCLE });
+        }
+        None
     }
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
@@ -97,13 +106,15 @@ impl PlaneKernel for I16Kernel {
         }
         let tables = Tables::new(spec);
         let conversion = Conversion::new(&tables.moduli, spec.operand_bits);
-        Ok(Arc::new(I16Engine { tables, conversion, isa: Isa::detect() }))
+        let recovery = Recovery::new(&tables);
+        Ok(Arc::new(I16Engine { tables, conversion, recovery, isa: Isa::detect() }))
     }
 }
 
 struct I16Engine {
     tables: Tables,
     conversion: Conversion,
+    recovery: Recovery,
     isa: Isa,
 }
 
@@ -145,6 +156,44 @@ impl Conversion {
     }
 }
 
+/// How residues become integers.
+enum Recovery {
+    /// By balanced digits, on the instructions of the products.
+    Digits(ResultTables),
+    /// By digits of 52 bits, where the CPU multiplies them: half the time.
+    #[cfg(target_arch = "x86_64")]
+    Composites(Wholes),
+}
+
+impl Recovery {
+    /// The faster one.
+    fn new(tables: &Tables) -> Recovery {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(wholes) = Wholes::new(&tables.moduli, &tables.inverses) {
+            return Recovery::Composites(wholes);
+        }
+        Recovery::Digits(ResultTables::new(tables))
+    }
+
+    /// Words of scratch for one call.
+    fn scratch_words(&self) -> usize {
+        match self {
+            Recovery::Digits(tables) => reconstruct::scratch_words(tables),
+            #[cfg(target_arch = "x86_64")]
+            Recovery::Composites(wholes) => wholes.scratch_words(),
+        }
+    }
+
+    /// Bytes held.
+    fn bytes(&self) -> u64 {
+        match self {
+            Recovery::Digits(tables) => tables.bytes(),
+            #[cfg(target_arch = "x86_64")]
+            Recovery::Composites(wholes) => wholes.bytes(),
+        }
+    }
+}
+
 impl PlaneEngine for I16Engine {
     fn moduli(&self) -> &[u64] {
         &self.tables.moduli
@@ -165,17 +214,15 @@ impl PlaneEngine for I16Engine {
     fn scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
         levels::scratch_words(rows, (grid.rows, grid.cols), grid.triangle)
             .max(self.conversion.scratch_words())
-            .max(reconstruct::scratch_words(&self.tables))
+            .max(self.recovery.scratch_words())
     }
 
     fn part_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        product::scratch_words(rows, grid.cols)
-            .max(self.conversion.scratch_words())
-            .max(reconstruct::scratch_words(&self.tables))
+        product::scratch_words(rows, grid.cols).max(self.conversion.scratch_words()).max(self.recovery.scratch_words())
     }
 
     fn table_bytes(&self) -> u64 {
-        self.tables.bytes() + self.conversion.bytes()
+        self.tables.bytes() + self.conversion.bytes() + self.recovery.bytes()
     }
 
     fn row_runs(&self, _rows: usize, part: Range<usize>) -> crate::kernels::RowRuns {
@@ -235,6 +282,10 @@ impl PlaneEngine for I16Engine {
 
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
         assert!(integers.limbs >= self.tables.magnitude_limbs, "{} limbs are too few", integers.limbs);
-        self.isa.run(reconstruct::Reconstruct { tables: &self.tables, residues, integers, scratch });
+        match &self.recovery {
+            Recovery::Digits(tables) => self.isa.run(reconstruct::Reconstruct { tables, residues, integers, scratch }),
+            #[cfg(target_arch = "x86_64")]
+            Recovery::Composites(wholes) => wholes.reconstruct(residues, integers, scratch),
+        }
     }
 }

@@ -11,7 +11,7 @@
 
 use super::lanes::{Lanes, Task};
 use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, Strip, sums};
-use super::tables::{Table, Tables};
+use super::tables::{ResultTables, Table};
 use super::{BLOCK_ENTRIES, RESIDUE_WORDS};
 use crate::kernels::radix::{Whole, carry, take_magnitudes};
 use crate::kernels::{BlockResidues, IntegerBlock};
@@ -19,8 +19,8 @@ use crate::math::bound::I16_QUOTIENT_BITS;
 
 /// One block to reconstruct.
 pub struct Reconstruct<'a> {
-    /// Moduli and tables.
-    pub tables: &'a Tables,
+    /// Weights and digits.
+    pub tables: &'a ResultTables,
     /// Where the residues lie.
     pub residues: &'a BlockResidues<'a>,
     /// What is written.
@@ -30,7 +30,7 @@ pub struct Reconstruct<'a> {
 }
 
 /// Words of scratch for one call.
-pub fn scratch_words(tables: &Tables) -> usize {
+pub fn scratch_words(tables: &ResultTables) -> usize {
     let (weighted, positions) = (tables.cofactors.pairs(), tables.cofactors.groups() * COLUMNS);
     ((weighted + positions).div_ceil(2) + tables.result.limbs()) * BLOCK_ENTRIES
 }
@@ -61,12 +61,12 @@ impl Task for Reconstruct<'_> {
 
 /// Writes `y_i` for each pair of primes.
 #[inline(always)]
-fn weigh<L: Lanes>(tables: &Tables, residues: &BlockResidues<'_>, weighted: &mut [i32]) {
+fn weigh<L: Lanes>(tables: &ResultTables, residues: &BlockResidues<'_>, weighted: &mut [i32]) {
     const NONE: [i16; BLOCK_ENTRIES] = [0; BLOCK_ENTRIES];
     let of_prime = |prime: usize| bytemuck::cast_slice::<u64, i16>(residues.words_of_prime(prime, RESIDUE_WORDS));
     for (number, weights) in tables.weights.iter().enumerate() {
         let low = of_prime(2 * number);
-        let high = if 2 * number + 1 < tables.moduli.len() { of_prime(2 * number + 1) } else { &NONE };
+        let high = if 2 * number + 1 < tables.count { of_prime(2 * number + 1) } else { &NONE };
         let out = &mut weighted[number * BLOCK_ENTRIES..][..BLOCK_ENTRIES];
         let (weight, ratio) = (L::splat(weights.weight), L::splat(weights.ratio));
         let prime = L::splat(weights.prime);
@@ -81,7 +81,7 @@ fn weigh<L: Lanes>(tables: &Tables, residues: &BlockResidues<'_>, weighted: &mut
 
 /// Writes `-q` behind the weighted residues.
 #[inline(always)]
-fn subtract_quotients<L: Lanes, const C: usize>(tables: &Tables, weighted: &mut [i32], positions: &mut [i32]) {
+fn subtract_quotients<L: Lanes, const C: usize>(tables: &ResultTables, weighted: &mut [i32], positions: &mut [i32]) {
     multiply::<L, C>(weighted, &tables.quotients, positions);
     let (last, bits) = (tables.weights.len() * BLOCK_ENTRIES, tables.result.bits);
     let mut shares = [0i64; BLOCK_ENTRIES];

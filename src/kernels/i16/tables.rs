@@ -117,20 +117,14 @@ pub struct Weights {
     pub prime: i32,
 }
 
-/// Everything an engine knows.
+/// What every engine knows.
 pub struct Tables {
     /// The primes in plane order.
     pub moduli: Vec<u64>,
     /// What products need of each prime.
     pub factors: Vec<Factors>,
-    /// Balanced digits of the reconstructed integers.
-    pub result: Digits,
-    /// Weights of the primes, in pairs.
-    pub weights: Vec<Weights>,
-    /// Digits of `2^30 / p_i`: terms are primes, outputs are digits of the result's width.
-    pub quotients: Table,
-    /// Digits of `M / p_i` for each prime, then those of `M`, which begin a pair.
-    pub cofactors: Table,
+    /// `(M / p_i)^-1` modulo each prime `p_i`, balanced.
+    pub inverses: Vec<i64>,
     /// Limbs of `M`.
     pub magnitude_limbs: usize,
 }
@@ -139,29 +133,14 @@ impl Tables {
     /// The tables for `spec`, which is in range.
     pub fn new(spec: &EngineSpec) -> Tables {
         let moduli = i16_primes()[..plane_count(spec)].to_vec();
-        let folds = folds(&moduli);
-        let product = moduli.iter().fold(Integer::from(1), |product, &prime| product * prime);
-        // Two bits more than those of M: for the sign, and because the highest digit is balanced, too.
-        let bits = i16_digit_bits(moduli.len() + 1);
-        let result = Digits { bits, count: (product.significant_bits() + 2).div_ceil(bits) as usize };
-        let mut weights = Vec::with_capacity(moduli.len());
-        let mut cofactors = Table::empty(moduli.len().next_multiple_of(2) + 1, result.count);
-        for (term, &prime) in moduli.iter().enumerate() {
-            let cofactor = Integer::from(&product / prime);
+        let product = product(&moduli);
+        let inverse = |&prime: &u64| {
             let modulus = Modulus::new(prime);
-            weights.push(modulus.balanced(modulus.inverse(modulus.reduce(cofactor.as_limbs()))));
-            cofactors.set_term(term, &result.balanced(&cofactor));
-        }
-        cofactors.set_term(moduli.len().next_multiple_of(2), &result.balanced(&product));
-        let shares = Digits { bits, count: (I16_QUOTIENT_BITS - I16_PRIME_BITS + 5).div_ceil(bits) as usize };
-        let share = |prime: u64| shares.balanced(&Integer::from(((1 << I16_QUOTIENT_BITS) + prime / 2) / prime));
-        let share_rows: Vec<_> = moduli.iter().map(|&prime| share(prime)).collect();
+            modulus.balanced(modulus.inverse(modulus.reduce(Integer::from(&product / prime).as_limbs())))
+        };
         Tables {
-            factors: moduli.iter().zip(&folds).map(|(&prime, &fold)| factors(prime, fold)).collect(),
-            result,
-            weights: paired_weights(&moduli, &weights),
-            quotients: Table::new(moduli.len(), shares.count, |prime, digit| share_rows[prime][digit]),
-            cofactors,
+            factors: moduli.iter().zip(&folds(&moduli)).map(|(&prime, &fold)| factors(prime, fold)).collect(),
+            inverses: moduli.iter().map(inverse).collect(),
             magnitude_limbs: product.significant_digits::<u64>(),
             moduli,
         }
@@ -169,14 +148,59 @@ impl Tables {
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        let primes = self.moduli.len() as u64;
-        let tables = [&self.quotients, &self.cofactors].map(Table::bytes);
-        let factors = self.factors.len() * size_of::<Factors>();
-        tables.into_iter().sum::<u64>()
-            + 8 * primes
-            + factors as u64
-            + (self.weights.len() * size_of::<Weights>()) as u64
+        (self.moduli.len() * 16 + self.factors.len() * size_of::<Factors>()) as u64
     }
+}
+
+/// What the reconstruction by balanced digits knows.
+pub struct ResultTables {
+    /// Number of primes.
+    pub count: usize,
+    /// Balanced digits of the reconstructed integers.
+    pub result: Digits,
+    /// Weights of the primes, in pairs.
+    pub weights: Vec<Weights>,
+    /// Digits of `2^30 / p_i`: terms are primes, outputs are digits of the result's width.
+    pub quotients: Table,
+    /// Digits of `M / p_i` for each prime, then those of `M`, which begin a pair.
+    pub cofactors: Table,
+}
+
+impl ResultTables {
+    /// The tables for the primes of `tables`.
+    pub fn new(tables: &Tables) -> ResultTables {
+        let moduli = &tables.moduli;
+        let product = product(moduli);
+        // Two bits more than those of M: for the sign, and because the highest digit is balanced, too.
+        let bits = i16_digit_bits(moduli.len() + 1);
+        let result = Digits { bits, count: (product.significant_bits() + 2).div_ceil(bits) as usize };
+        let mut cofactors = Table::empty(moduli.len().next_multiple_of(2) + 1, result.count);
+        for (term, &prime) in moduli.iter().enumerate() {
+            cofactors.set_term(term, &result.balanced(&Integer::from(&product / prime)));
+        }
+        cofactors.set_term(moduli.len().next_multiple_of(2), &result.balanced(&product));
+        let shares = Digits { bits, count: (I16_QUOTIENT_BITS - I16_PRIME_BITS + 5).div_ceil(bits) as usize };
+        let share = |prime: u64| shares.balanced(&Integer::from(((1 << I16_QUOTIENT_BITS) + prime / 2) / prime));
+        let share_rows: Vec<_> = moduli.iter().map(|&prime| share(prime)).collect();
+        ResultTables {
+            count: moduli.len(),
+            result,
+            weights: paired_weights(moduli, &tables.inverses),
+            quotients: Table::new(moduli.len(), shares.count, |prime, digit| share_rows[prime][digit]),
+            cofactors,
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> u64 {
+        let tables = [&self.quotients, &self.cofactors].map(Table::bytes);
+        tables.into_iter().sum::<u64>() + (self.weights.len() * size_of::<Weights>()) as u64
+    }
+}
+
+/// The product of all primes.
+fn product(moduli: &[u64]) -> Integer {
+    moduli.iter().fold(Integer::from(1), |product, &prime| product * prime)
 }
 
 /// What the conversion of operands by 13-bit digits knows.

@@ -13,12 +13,15 @@ use rug::integer::Order;
 
 fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, I16Engine)> {
     // The first one twice: with conversions by 52-bit digits, where the CPU has them, and without.
-    let of = move |isa, conversion: fn(&[u64], u32) -> Conversion| {
+    let by_digits = move |isa| {
         let tables = Tables::new(&spec);
-        (isa, I16Engine { conversion: conversion(&tables.moduli, spec.operand_bits), tables, isa })
+        let conversion = Conversion::Digits(OperandTables::new(&tables.moduli, spec.operand_bits));
+        (isa, I16Engine { conversion, recovery: Recovery::Digits(ResultTables::new(&tables)), tables, isa })
     };
-    let by_digits = |moduli: &[u64], bits: u32| Conversion::Digits(OperandTables::new(moduli, bits));
-    Isa::available().map(move |isa| of(isa, by_digits)).chain([of(Isa::detect(), Conversion::new)])
+    let tables = Tables::new(&spec);
+    let conversion = Conversion::new(&tables.moduli, spec.operand_bits);
+    let chosen = I16Engine { conversion, recovery: Recovery::new(&tables), tables, isa: Isa::detect() };
+    Isa::available().map(by_digits).chain([(Isa::detect(), chosen)])
 }
 
 fn halves(words: &[u64]) -> &[i16] {

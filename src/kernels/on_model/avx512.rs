@@ -363,6 +363,19 @@ pub fn _mm512_sub_epi16(a: __m512i, b: __m512i) -> __m512i {
     half_pairs(a, b, i16::wrapping_sub)
 }
 
+pub fn _mm512_add_epi16(a: __m512i, b: __m512i) -> __m512i {
+    half_pairs(a, b, i16::wrapping_add)
+}
+
+pub fn _mm512_min_epu16(a: __m512i, b: __m512i) -> __m512i {
+    half_pairs(a, b, |a, b| (a as u16).min(b as u16) as i16)
+}
+
+/// Products over `2^15`, rounded.
+pub fn _mm512_mulhrs_epi16(a: __m512i, b: __m512i) -> __m512i {
+    half_pairs(a, b, |a, b| ((i32::from(a) * i32::from(b) + (1 << 14)) >> 15) as i16)
+}
+
 pub fn _mm512_mask_sub_epi16(src: __m512i, k: u32, a: __m512i, b: __m512i) -> __m512i {
     _mm512_mask_mov_epi16(src, k, _mm512_sub_epi16(a, b))
 }

@@ -161,6 +161,9 @@ mod on_cpu {
             _mm512_set1_epi16(x);
             _mm512_mullo_epi16(a, b);
             _mm512_sub_epi16(a, b);
+            _mm512_add_epi16(a, b);
+            _mm512_min_epu16(a, b);
+            _mm512_mulhrs_epi16(a, b);
             _mm512_mask_sub_epi16(c, k, a, b);
             _mm512_mask_mov_epi16(c, k, a);
             _mm512_cmpgt_epi16_mask(a, b);

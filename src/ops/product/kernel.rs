@@ -1,7 +1,7 @@
 //! Which kernel a product on planes runs on.
 
 use crate::context::Context;
-use crate::kernels::{self, PlaneKernel};
+use crate::kernels::{self, ConversionCosts, PlaneKernel};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
 
@@ -14,38 +14,48 @@ const LARGE_PRODUCT: f64 = 4e6;
 /// plan and call make the same one.
 pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &'static dyn PlaneKernel {
     let kernel = ctx.kernel();
-    if ctx.forced_kernel().is_some() || !gains_by_halves(size, bits.result) {
+    if ctx.forced_kernel().is_some() {
         return kernel;
     }
     let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
     kernels::preferred_for_large_products()
+        .filter(|(_, costs)| gains(costs, size, bits.result))
+        .map(|(other, _)| other)
         .filter(|other| modulus_bits <= other.maximum_modulus_bits())
         .unwrap_or(kernel)
 }
 
-/// Whether residues of 16 bits beat those of 52 on a core that issues one multiplication of either kind a cycle.
-///
-/// They halve the time of planes, and take longer to convert: of operands in proportion to the precision, as planes do,
-/// of results to its square. Fitted to 30 products from 64 to 2048 bits on a Zen 4.
-fn gains_by_halves(size: &ProductSize, precision_bits: u32) -> bool {
+/// Whether multiplications in faster planes save more time than conversions with such costs take.
+fn gains(costs: &ConversionCosts, size: &ProductSize, precision_bits: u32) -> bool {
     let multiplications = size.contracted as f64 * size.entries();
     let converted = size.contracted as f64 * size.operand_columns() as f64;
-    let conversions = 51.0 * converted + 0.268 * f64::from(precision_bits) * size.entries();
+    let conversions = costs.operands * converted + costs.results * f64::from(precision_bits) * size.entries();
     multiplications > LARGE_PRODUCT.max(conversions)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::i16::{ONE_A_CYCLE, TWO_A_CYCLE};
 
     fn size(contracted: usize, rows: usize, cols: usize, triangle: bool) -> ProductSize {
         ProductSize { contracted, rows, cols, triangle }
     }
 
+    /// Products that were measured: rows and columns of a triangle, bits, and whether they gain.
+    fn check(costs: &ConversionCosts, measured: &[(usize, usize, u32, bool)]) {
+        for &(contracted, cols, precision_bits, faster) in measured {
+            let size = size(contracted, cols, cols, true);
+            assert_eq!(gains(costs, &size, precision_bits), faster, "{contracted} x {cols}, {precision_bits} bits");
+        }
+        assert!(!gains(costs, &size(0, 400, 400, false), 64));
+        assert!(!gains(costs, &size(1 << 40, 0, 0, true), 64));
+    }
+
     #[test]
     fn sizes_that_were_measured_go_where_they_were_faster() {
-        // More than 3 % apart, of a triangle and of a product.
-        for (contracted, cols, precision_bits, gains) in [
+        // More than 3 % apart.
+        let one = [
             (100, 50, 64, false),
             (200, 100, 768, false),
             (30, 400, 64, false),
@@ -59,14 +69,27 @@ mod tests {
             (3000, 300, 2048, true),
             (4000, 1000, 1024, true),
             (5000, 500, 512, true),
-        ] {
-            let size = size(contracted, cols, cols, true);
-            assert_eq!(gains_by_halves(&size, precision_bits), gains, "{contracted} x {cols}, {precision_bits} bits");
-        }
-        assert!(gains_by_halves(&size(800, 400, 400, false), 512));
-        assert!(gains_by_halves(&size(300, 300, 300, false), 300));
-        assert!(!gains_by_halves(&size(0, 400, 400, false), 64));
-        assert!(!gains_by_halves(&size(1 << 40, 0, 0, true), 64));
+        ];
+        check(&ONE_A_CYCLE, &one);
+        assert!(gains(&ONE_A_CYCLE, &size(800, 400, 400, false), 512));
+        assert!(gains(&ONE_A_CYCLE, &size(300, 300, 300, false), 300));
+        let two = [
+            (100, 50, 64, false),
+            (200, 100, 64, false),
+            (30, 400, 64, false),
+            (400, 200, 256, false),
+            (400, 200, 2048, false),
+            (500, 500, 64, true),
+            (500, 500, 256, true),
+            (500, 500, 768, true),
+            (1000, 300, 64, true),
+            (1000, 300, 768, true),
+            (2000, 500, 1536, true),
+            (3000, 300, 2048, true),
+            (4000, 1000, 256, true),
+            (5000, 500, 512, true),
+        ];
+        check(&TWO_A_CYCLE, &two);
     }
 
     #[test]
@@ -75,7 +98,7 @@ mod tests {
         let large = size(4000, 1000, 1000, true);
         let name = |ctx: &Context, bits| choose_kernel(ctx, &large, &bits).name();
         assert_eq!(name(&forced, Bits::scaled(1024, 4000)), "f64");
-        let other = kernels::preferred_for_large_products().map(PlaneKernel::name);
+        let other = kernels::preferred_for_large_products().map(|(other, _)| other.name());
         assert_eq!(name(&free, Bits::scaled(1024, 4000)), other.unwrap_or(free.kernel().name()));
         assert_eq!(name(&free, Bits::scaled(1024, 4000).widened(6000)), free.kernel().name());
     }

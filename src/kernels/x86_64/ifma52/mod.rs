@@ -2,7 +2,8 @@
 //!
 //! `micro` is the register tile, `product` the cache blocking around it. `symmetric` and `winograd` save an eighth of
 //! the products of a plane each time they are used, with `sums` of the operands; `levels` says where. `to_residues`
-//! (with `digits`) and `reconstruct` are the conversions, `tables` what they read; `halves` is a conversion for `i16`.
+//! (with `digits`) and `reconstruct` are the conversions, `tables` what they read; `halves` and `wholes` are
+//! the conversions of `i16`.
 //! Layout of an operand panel: `[row][8 columns]`; residues lie below `2^52`. On a CPU without them `kernels::on_model`
 //! runs the tests.
 
@@ -20,6 +21,7 @@ mod sums;
 mod tables;
 mod to_residues;
 mod transpose;
+pub mod wholes;
 
 use crate::error::{Error, Result};
 use crate::kernels::area::{Area, Target};
@@ -129,7 +131,7 @@ impl PlaneEngine for Engine {
 
     /// The sub-cubic schemes are for whole planes.
     fn part_scratch_words(&self, _rows: usize, _grid: &BlockGrid) -> usize {
-        to_residues::scratch_words(self.tables.operand_digits).max(reconstruct::scratch_words(self.tables.count()))
+        to_residues::scratch_words(self.tables.operand_digits).max(self.tables.cofactors().scratch_words())
     }
 
     fn table_bytes(&self) -> u64 {

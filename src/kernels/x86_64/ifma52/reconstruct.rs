@@ -13,28 +13,68 @@ use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::arch::x86_64::*;
 
 /// Vectors (columns of a block) handled together.
-const COLUMNS: usize = 4;
+pub const COLUMNS: usize = 4;
 
-/// Words of scratch for `count` primes.
-pub fn scratch_words(count: usize) -> usize {
-    (count + 1) * COLUMNS * BLOCK + count.next_multiple_of(8) * COLUMNS * BLOCK
+/// What weighted residues are multiplied with.
+#[derive(Clone, Copy)]
+pub struct Cofactors<'a> {
+    /// Moduli, and one for the quotient.
+    pub terms: usize,
+    /// Digits of a result.
+    pub digits: usize,
+    /// Digit `d` of term `t` at `d * terms + t`; see [`super::tables::cofactor_digits`].
+    pub table: &'a [u64],
+}
+
+impl Cofactors<'_> {
+    /// Words of weighted residues of half a block.
+    pub fn weighted_words(&self) -> usize {
+        self.terms * COLUMNS * BLOCK
+    }
+
+    /// Words of scratch for one call.
+    pub fn scratch_words(&self) -> usize {
+        self.weighted_words() + self.digits.next_multiple_of(8) * COLUMNS * BLOCK
+    }
 }
 
 /// The integers of one block; see `PlaneEngine::reconstruct`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn reconstruct(tables: &Tables, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
-    let count = tables.count();
-    assert!(integers.limbs * 64 >= count * 52 && integers.magnitudes.len() == integers.limbs * BLOCK_WORDS);
-    let (weighted, digits) = scratch[..scratch_words(count)].split_at_mut((count + 1) * COLUMNS * BLOCK);
+    let cofactors = tables.cofactors();
+    assert!(integers.limbs * 64 >= tables.count() * 52);
+    let (weighted, digits) = scratch[..cofactors.scratch_words()].split_at_mut(cofactors.weighted_words());
     for half in 0..BLOCK / COLUMNS {
         weigh(tables, residues, half, weighted);
-        let signs = accumulate(tables, weighted, digits);
-        for (column, sign) in signs.into_iter().enumerate() {
-            let number = half * COLUMNS + column;
-            for lane in 0..BLOCK {
-                integers.negative[number * BLOCK + lane] = (sign >> lane) & 1 == 1;
-            }
-            pack(digits, column, count, number * BLOCK, integers);
+        put_together(cofactors, weighted, (half, digits), integers);
+    }
+}
+
+/// The integers of one half of a block, from weighted residues and the quotient behind them, 4 vectors each; `digits`
+/// is scratch.
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512vbmi")]
+pub fn put_together(
+    cofactors: Cofactors<'_>,
+    weighted: &[u64],
+    (half, digits): (usize, &mut [u64]),
+    integers: &mut IntegerBlock,
+) {
+    assert!(integers.magnitudes.len() == integers.limbs * BLOCK_WORDS);
+    let signs = accumulate(cofactors, weighted, digits);
+    for (column, sign) in signs.into_iter().enumerate() {
+        let number = half * COLUMNS + column;
+        for lane in 0..BLOCK {
+            integers.negative[number * BLOCK + lane] = (sign >> lane) & 1 == 1;
+        }
+        pack(digits, column, cofactors.digits, number * BLOCK, integers);
+    }
+    // Digits end before limbs that are more than needed.
+    let (limbs, written) = (integers.limbs, (52 * cofactors.digits).div_ceil(64));
+    if written < limbs {
+        for entry in 0..COLUMNS * BLOCK {
+            let first = (half * COLUMNS * BLOCK + entry) * limbs;
+            integers.magnitudes[first + written..first + limbs].fill(0);
         }
     }
 }
@@ -69,8 +109,8 @@ fn weigh(tables: &Tables, residues: &BlockResidues<'_>, half: usize, weighted: &
 /// Digits of the magnitudes (4 vectors per digit, digits padded with zeros to a multiple of 8), and the signs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn accumulate(tables: &Tables, weighted: &[u64], digits: &mut [u64]) -> [u8; COLUMNS] {
-    let count = tables.count();
+fn accumulate(cofactors: Cofactors<'_>, weighted: &[u64], digits: &mut [u64]) -> [u8; COLUMNS] {
+    let count = cofactors.digits;
     let zero = _mm512_setzero_si512();
     let mask = _mm512_set1_epi64((1 << 52) - 1);
     // What flows into the next digit: the high halves below it and the carry.
@@ -88,13 +128,13 @@ fn accumulate(tables: &Tables, weighted: &[u64], digits: &mut [u64]) -> [u8; COL
     };
     let mut digit = 0;
     while digit + 2 <= count {
-        let sums = digit_sums::<2>(tables, weighted, digit);
+        let sums = digit_sums::<2>(cofactors, weighted, digit);
         finish(digit, &sums[0].0, &sums[0].1);
         finish(digit + 1, &sums[1].0, &sums[1].1);
         digit += 2;
     }
     if digit < count {
-        let sums = digit_sums::<1>(tables, weighted, digit);
+        let sums = digit_sums::<1>(cofactors, weighted, digit);
         finish(digit, &sums[0].0, &sums[0].1);
     }
     digits[count * COLUMNS * BLOCK..].fill(0);
@@ -112,14 +152,14 @@ fn accumulate(tables: &Tables, weighted: &[u64], digits: &mut [u64]) -> [u8; COL
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 fn digit_sums<const DIGITS: usize>(
-    tables: &Tables,
+    cofactors: Cofactors<'_>,
     weighted: &[u64],
     digit: usize,
 ) -> [([__m512i; COLUMNS], [__m512i; COLUMNS]); DIGITS] {
-    let terms = tables.count() + 1;
+    let terms = cofactors.terms;
     let zero = _mm512_setzero_si512();
-    assert!(tables.cofactors.len() >= (digit + DIGITS) * terms && weighted.len() >= terms * COLUMNS * BLOCK);
-    let table = &tables.cofactors[digit * terms..];
+    assert!(cofactors.table.len() >= (digit + DIGITS) * terms && weighted.len() >= terms * COLUMNS * BLOCK);
+    let table = &cofactors.table[digit * terms..];
     let mut sums = [([zero; COLUMNS], [zero; COLUMNS]); DIGITS];
     for term in 0..terms {
         // SAFETY: the assert above covers `terms` vectors of each column and `DIGITS` rows of the table.

@@ -1,5 +1,6 @@
 //! Conversion tables of the IFMA engine: radix powers modulo each prime, cofactor digits, weights.
 
+use super::reconstruct::Cofactors;
 use crate::math::family::{IFMA52_BITS, ifma52_primes};
 use crate::math::modulus::Modulus;
 use rug::Integer;
@@ -41,13 +42,10 @@ impl Tables {
             modulus.inverse(modulus.reduce(cofactor.as_limbs()))
         });
         let weights = weights.collect();
-        let complement = (Integer::from(1) << (IFMA52_BITS * count as u32)) - product;
-        let rows = cofactors.iter().chain([&complement]).map(|value| digits(value, count)).collect::<Vec<_>>();
-        let mut transposed = Vec::with_capacity(count * rows.len()); // of the size that `bytes` counts
-        transposed.extend((0..count).flat_map(|digit| rows.iter().map(move |row| row[digit])));
+        let cofactors = cofactor_digits(&cofactors, &product, count);
         let roots = primes.iter().map(|&prime| Modulus::new(prime).root_of_minus_one()).collect();
         let reciprocals = primes.iter().map(|&prime| 1.0 / prime as f64).collect();
-        Tables { primes, operand_digits, radix_powers, weights, roots, reciprocals, cofactors: transposed }
+        Tables { primes, operand_digits, radix_powers, weights, roots, reciprocals, cofactors }
     }
 
     /// Number of primes, and of digits of a product.
@@ -55,10 +53,25 @@ impl Tables {
         self.primes.len()
     }
 
+    /// The table of the reconstruction.
+    pub fn cofactors(&self) -> Cofactors<'_> {
+        Cofactors { terms: self.count() + 1, digits: self.count(), table: &self.cofactors }
+    }
+
     /// Bytes of all tables.
     pub fn bytes(&self) -> u64 {
         8 * (self.radix_powers.len() + self.cofactors.len() + 4 * self.count()) as u64
     }
+}
+
+/// Digit `d` of each `M / p_i` at `d * (n + 1) + i`, and of `2^(52 count) - M` behind them, for an `M` below
+/// `2^(52 count)`.
+pub fn cofactor_digits(cofactors: &[Integer], product: &Integer, count: usize) -> Vec<u64> {
+    let complement = (Integer::from(1) << (IFMA52_BITS * count as u32)) - product;
+    let rows = cofactors.iter().chain([&complement]).map(|value| digits(value, count)).collect::<Vec<_>>();
+    let mut transposed = Vec::with_capacity(count * rows.len()); // of the size that `bytes` counts
+    transposed.extend((0..count).flat_map(|digit| rows.iter().map(move |row| row[digit])));
+    transposed
 }
 
 /// The low `count` digits of a non-negative integer, least first.
