@@ -131,7 +131,7 @@ impl PlaneEngine for Engine {
 
     /// The sub-cubic schemes are for whole planes.
     fn part_scratch_words(&self, _rows: usize, _grid: &BlockGrid) -> usize {
-        to_residues::scratch_words(self.tables.operand_digits).max(self.tables.cofactors().scratch_words())
+        to_residues::scratch_words(self.tables.operand_digits).max(reconstruct::scratch_words(self.tables.cofactors()))
     }
 
     fn table_bytes(&self) -> u64 {

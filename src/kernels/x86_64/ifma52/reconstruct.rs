@@ -6,7 +6,7 @@
 //! Bounds: docs/ALGORITHM.md, "Reconstruction as a product".
 
 use super::micro::Fold;
-use super::tables::Tables;
+use super::tables::{Cofactors, Tables};
 use super::transpose::transpose;
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::plan::{BLOCK, BLOCK_WORDS};
@@ -15,27 +15,14 @@ use std::arch::x86_64::*;
 /// Vectors (columns of a block) handled together.
 pub const COLUMNS: usize = 4;
 
-/// What weighted residues are multiplied with.
-#[derive(Clone, Copy)]
-pub struct Cofactors<'a> {
-    /// Moduli, and one for the quotient.
-    pub terms: usize,
-    /// Digits of a result.
-    pub digits: usize,
-    /// Digit `d` of term `t` at `d * terms + t`; see [`super::tables::cofactor_digits`].
-    pub table: &'a [u64],
+/// Words of the weighted residues of half a block.
+pub fn weighted_words(cofactors: Cofactors<'_>) -> usize {
+    cofactors.terms * COLUMNS * BLOCK
 }
 
-impl Cofactors<'_> {
-    /// Words of weighted residues of half a block.
-    pub fn weighted_words(&self) -> usize {
-        self.terms * COLUMNS * BLOCK
-    }
-
-    /// Words of scratch for one call.
-    pub fn scratch_words(&self) -> usize {
-        self.weighted_words() + self.digits.next_multiple_of(8) * COLUMNS * BLOCK
-    }
+/// Words of scratch for one call.
+pub fn scratch_words(cofactors: Cofactors<'_>) -> usize {
+    weighted_words(cofactors) + cofactors.digits.next_multiple_of(8) * COLUMNS * BLOCK
 }
 
 /// The integers of one block; see `PlaneEngine::reconstruct`.
@@ -43,7 +30,7 @@ impl Cofactors<'_> {
 pub fn reconstruct(tables: &Tables, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
     let cofactors = tables.cofactors();
     assert!(integers.limbs * 64 >= tables.count() * 52);
-    let (weighted, digits) = scratch[..cofactors.scratch_words()].split_at_mut(cofactors.weighted_words());
+    let (weighted, digits) = scratch[..scratch_words(cofactors)].split_at_mut(weighted_words(cofactors));
     for half in 0..BLOCK / COLUMNS {
         weigh(tables, residues, half, weighted);
         put_together(cofactors, weighted, (half, digits), integers);

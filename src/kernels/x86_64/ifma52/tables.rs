@@ -1,6 +1,5 @@
 //! Conversion tables of the IFMA engine: radix powers modulo each prime, cofactor digits, weights.
 
-use super::reconstruct::Cofactors;
 use crate::math::family::{IFMA52_BITS, ifma52_primes};
 use crate::math::modulus::Modulus;
 use rug::Integer;
@@ -22,6 +21,17 @@ pub struct Tables {
     pub reciprocals: Vec<f64>,
     /// Digit `d` of `M / p_i` at `d * (n + 1) + i`, and digit `d` of `2^(52 n) - M` at `d * (n + 1) + n`.
     pub cofactors: Vec<u64>,
+}
+
+/// What weighted residues are multiplied with.
+#[derive(Clone, Copy)]
+pub struct Cofactors<'a> {
+    /// Moduli, and one for the quotient.
+    pub terms: usize,
+    /// Digits of a result.
+    pub digits: usize,
+    /// Digit `d` of term `t` at `d * terms + t`; see [`cofactor_digits`].
+    pub table: &'a [u64],
 }
 
 impl Tables {

@@ -8,8 +8,8 @@
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
 use super::digits::load_bytes;
-use super::reconstruct::{COLUMNS, Cofactors, put_together};
-use super::tables::cofactor_digits;
+use super::reconstruct::{COLUMNS, put_together, scratch_words, weighted_words};
+use super::tables::{Cofactors, cofactor_digits};
 use crate::kernels::x86_64::cpu;
 use crate::kernels::{BlockResidues, IntegerBlock};
 use crate::plan::{BLOCK, BLOCK_WORDS};
@@ -83,7 +83,7 @@ impl Wholes {
 
     /// Words of scratch for one call.
     pub fn scratch_words(&self) -> usize {
-        self.table().scratch_words()
+        scratch_words(self.table())
     }
 
     fn table(&self) -> Cofactors<'_> {
@@ -93,7 +93,7 @@ impl Wholes {
     /// The integers of one block; see `PlaneEngine::reconstruct`.
     pub fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
         let table = self.table();
-        let (weighted, digits) = scratch[..table.scratch_words()].split_at_mut(table.weighted_words());
+        let (weighted, digits) = scratch[..scratch_words(table)].split_at_mut(weighted_words(table));
         for half in 0..BLOCK / COLUMNS {
             // SAFETY: only `new` makes this, after the CPU reported all instructions.
             unsafe {
