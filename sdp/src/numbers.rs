@@ -101,6 +101,14 @@ fn reshaped(column: Matrix, rows: usize, cols: usize) -> Result<Matrix> {
     Ok(whole)
 }
 
+/// The number with as few bits as it has: products with it are cheap.
+pub fn trimmed(value: Float) -> Float {
+    let Some((integer, _)) = value.to_integer_exp() else { return value };
+    let zeros = integer.find_one(0).unwrap_or(0);
+    let bits = integer.significant_bits().saturating_sub(zeros).max(2);
+    Float::with_val(bits, &value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,12 +127,4 @@ mod tests {
         assert_eq!(rounded(x, 2)?.view().to_f64s(), [1.0, -8.0, 2.0, 3.0]);
         Ok(())
     }
-}
-
-/// The number with as few bits as it has: products with it are cheap.
-pub fn trimmed(value: Float) -> Float {
-    let Some((integer, _)) = value.to_integer_exp() else { return value };
-    let zeros = integer.find_one(0).unwrap_or(0);
-    let bits = integer.significant_bits().saturating_sub(zeros).max(2);
-    Float::with_val(bits, &value)
 }

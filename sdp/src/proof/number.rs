@@ -104,7 +104,7 @@ fn positional(text: &str, radix: i32, is_digit: fn(&u8) -> bool) -> Option<Resul
         return Some(Err(exponent));
     }
     let exponent = exponent - shift;
-    let scale = Integer::from(base).pow(exponent.unsigned_abs() as u32);
+    let scale = Integer::from(base).pow(u32::try_from(exponent.unsigned_abs()).ok()?);
     Some(Ok(match exponent < 0 {
         true => Rational::from((integer, scale)),
         false => Rational::from(integer * scale),

@@ -82,9 +82,12 @@ impl Fixed {
     }
 }
 
+/// Files have no such exponents, and a proof must not pass by one that is cut off.
+const TOO_LONG: &str = "exponents have 32 bits";
+
 /// The largest integer that is at most `numerator 2^shift / denominator`.
 pub fn floor_shifted(numerator: &Integer, shift: i64, denominator: &Integer) -> Integer {
-    let amount = shift.unsigned_abs() as u32;
+    let amount = u32::try_from(shift.unsigned_abs()).expect(TOO_LONG);
     match shift >= 0 {
         true => (numerator << amount).complete().div_floor(denominator),
         false => numerator.clone().div_floor((denominator << amount).complete()),
@@ -93,7 +96,7 @@ pub fn floor_shifted(numerator: &Integer, shift: i64, denominator: &Integer) -> 
 
 /// `2^exponent`.
 pub fn power_of_two(exponent: i64) -> Rational {
-    let amount = exponent.unsigned_abs() as u32;
+    let amount = u32::try_from(exponent.unsigned_abs()).expect(TOO_LONG);
     let one = Rational::from(1);
     if exponent >= 0 { one << amount } else { one >> amount }
 }
