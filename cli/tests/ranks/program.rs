@@ -68,7 +68,7 @@ fn products(launcher: &Launcher, ranks: usize) {
         ];
         for (call, (expected, line)) in calls.into_iter().enumerate() {
             // The windows and the numbers of ranks take turns at the calls.
-            if effort() <= 1 && (call + turn + ranks) % calls.len() != 0 {
+            if effort() <= 1 && !(call + turn + ranks).is_multiple_of(calls.len()) {
                 continue;
             }
             let line = format!("{line} {options}");
