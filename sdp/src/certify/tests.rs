@@ -8,7 +8,7 @@ use super::{Certificate, certify};
 use crate::iterate::{Control, Solver};
 use crate::options::SolverOptions;
 use crate::problem::{Constraints, Problem};
-use crate::proof::{self, Program, Proof, UpperProof, power_of_two, read_exact, verify};
+use crate::proof::{self, MAXIMUM_EXPONENT, Program, Proof, UpperProof, power_of_two, read_exact, verify};
 use crate::read::read_problem;
 use explicit::{Polynomial, random_program};
 use rand::{Rng, SeedableRng};
@@ -162,6 +162,28 @@ fn what_is_still_accepted_after_a_change_is_true() -> Result<()> {
         greedy.lower.as_mut().unwrap().claim += Rational::from((1, 1000)) * power_of_two(-90);
         assert!(verify(&program, &greedy, 1).unwrap_err().to_string().contains("lower bound"));
     }
+    Ok(())
+}
+
+/// Exponents that no file has, up to those of which 32 bits alone would pass.
+#[test]
+fn exponents_beyond_the_limit_are_refused() -> Result<()> {
+    let (program, certificate) = sdpa(PATH, 160)?;
+    let proof = certificate.proof.unwrap();
+    for exponent in [MAXIMUM_EXPONENT + 1, -MAXIMUM_EXPONENT - 1, 1 - (1 << 32), i64::MIN] {
+        let mut changed = [proof.clone(), proof.clone(), proof.clone()];
+        changed[0].lower.as_mut().unwrap().groups[0].gram.witness.exponent = exponent;
+        changed[1].lower.as_mut().unwrap().groups[0].blocks[0].exponent = exponent;
+        changed[2].upper.as_mut().unwrap().blocks[0][0].exponent = exponent;
+        for proof in changed {
+            let error = verify(&program, &proof, 1).unwrap_err().to_string();
+            assert!(error.contains(&format!("2^{exponent} is named")), "{error}");
+        }
+    }
+    // At the limit it is the numbers that refuse it.
+    let mut last = proof;
+    last.upper.as_mut().unwrap().blocks[0][0].exponent = MAXIMUM_EXPONENT;
+    assert!(verify(&program, &last, 1).unwrap_err().to_string().contains("upper bound"));
     Ok(())
 }
 

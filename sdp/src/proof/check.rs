@@ -69,6 +69,9 @@ pub struct Proof {
     pub no_dual: Option<UpperProof>,
 }
 
+/// Bits and exponents of powers of two beyond this make numbers that no proof needs.
+pub const MAXIMUM_EXPONENT: i64 = 1 << 20;
+
 /// Why a proof proves nothing.
 type Refusal<T> = std::result::Result<T, String>;
 
@@ -90,6 +93,13 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     if proof.is_empty() {
         return Err(Error::verification("it proves nothing"));
     }
+    if let Some(exponent) =
+        proof.exponents().into_iter().find(|exponent| !(-MAXIMUM_EXPONENT..=MAXIMUM_EXPONENT).contains(exponent))
+    {
+        return Err(Error::verification(format!(
+            "2^{exponent} is named; the limit is 2^{MAXIMUM_EXPONENT} and its inverse"
+        )));
+    }
     let program = &*program.at(&proof.samplings).map_err(Error::verification)?;
     if let Some(lower) = &proof.lower {
         check_lower(program, lower, threads).map_err(|message| refused("lower bound", message))?;
@@ -110,7 +120,35 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
     Ok(())
 }
 
+impl Witness {
+    fn exponents(&self) -> [i64; 2] {
+        [self.exponent, self.factor.bits.into()]
+    }
+}
+
+impl GramProof {
+    fn exponents(&self) -> impl Iterator<Item = i64> {
+        self.scales.iter().copied().chain(self.witness.exponents())
+    }
+}
+
 impl Proof {
+    /// Those of all powers of two that it names.
+    fn exponents(&self) -> Vec<i64> {
+        let mut all = self.samplings.iter().flat_map(|sampling| sampling.exponents.iter().copied()).collect::<Vec<_>>();
+        for part in [&self.lower, &self.no_primal].into_iter().flatten() {
+            all.push(part.y.bits.into());
+            all.extend(part.groups.iter().flat_map(|group| group.gram.exponents()));
+            all.extend(part.groups.iter().flat_map(|group| group.blocks.iter().flat_map(Witness::exponents)));
+        }
+        for part in [&self.upper, &self.no_dual].into_iter().flatten() {
+            all.extend(part.x.iter().map(|x| i64::from(x.bits)));
+            all.extend(part.gram.iter().flat_map(GramProof::exponents));
+            all.extend(part.blocks.iter().flatten().flat_map(Witness::exponents));
+        }
+        all
+    }
+
     /// A proof of nothing yet.
     pub fn new(digest: &str) -> Proof {
         Proof { digest: digest.into(), samplings: Vec::new(), lower: None, upper: None, no_primal: None, no_dual: None }

@@ -29,6 +29,8 @@ pub use sampled::Sampled;
 pub use scaled::{Fixed, Scaled};
 pub use sparse::{Place, Sparse};
 
+#[cfg(test)]
+pub(crate) use check::MAXIMUM_EXPONENT;
 pub(crate) use check::{is_inside, lower_group, lower_value, upper_value};
 pub(crate) use definite::is_definite;
 pub(crate) use scaled::{packed, power_of_two, triangle};

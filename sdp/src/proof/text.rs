@@ -2,7 +2,7 @@
 //!
 //! The format is described in docs/SDP.md. Does not know: programs, whether a proof is right.
 
-use super::check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
+use super::check::{GramProof, LowerGroup, LowerProof, MAXIMUM_EXPONENT, Proof, UpperProof};
 use super::definite::Witness;
 use super::number::exact_number;
 use super::polynomial::Sampling;
@@ -16,9 +16,6 @@ use xxhash_rust::xxh3::xxh3_128;
 
 /// The first line.
 const TITLE: &str = "sunzi proof of a semidefinite program, version 1";
-
-/// Bits and exponents beyond this make numbers that no proof needs.
-const MAXIMUM_BITS: u32 = 1 << 20;
 
 /// Numbers in a line.
 const LINE_NUMBERS: usize = 16;
@@ -208,7 +205,7 @@ impl<'a> Words<'a> {
 
     fn numbers(&mut self, name: &str) -> Result<Fixed, String> {
         let count = self.count(name)?;
-        let bits = self.integer("a number of bits", 0, MAXIMUM_BITS.into())? as u32;
+        let bits = self.integer("a number of bits", 0, MAXIMUM_EXPONENT)? as u32;
         let value = |words: &mut Self| {
             let word = words.next()?;
             Integer::from_str_radix(word, 16).map_err(|_| format!("'{word}' is no integer"))
@@ -218,7 +215,7 @@ impl<'a> Words<'a> {
 
     fn witness(&mut self) -> Result<Witness, String> {
         self.expect("tau")?;
-        let limit = i64::from(MAXIMUM_BITS);
+        let limit = MAXIMUM_EXPONENT;
         let exponent = self.integer("an exponent", -limit, limit)?;
         Ok(Witness { exponent, factor: self.numbers("factor")? })
     }
@@ -229,7 +226,7 @@ impl<'a> Words<'a> {
     }
 
     fn exponents(&mut self, name: &str) -> Result<Vec<i64>, String> {
-        let (count, limit) = (self.count(name)?, i64::from(MAXIMUM_BITS));
+        let (count, limit) = (self.count(name)?, MAXIMUM_EXPONENT);
         self.repeat(count, |words| words.integer("an exponent", -limit, limit))
     }
 
@@ -242,7 +239,7 @@ impl<'a> Words<'a> {
     }
 
     fn gram(&mut self) -> Result<GramProof, String> {
-        let (count, limit) = (self.count("scales")?, i64::from(MAXIMUM_BITS));
+        let (count, limit) = (self.count("scales")?, MAXIMUM_EXPONENT);
         let scales = self.repeat(count, |words| words.integer("a scale", -limit, limit))?;
         Ok(GramProof { scales, witness: self.witness()? })
     }
