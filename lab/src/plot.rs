@@ -6,8 +6,10 @@ mod lines;
 pub use lines::{Chart, Line, Scale, draw_lines};
 
 use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 use sunzi::io::write_atomically;
 use sunzi::{Error, Result};
@@ -16,6 +18,8 @@ use sunzi::{Error, Result};
 const SIZE: (u32, u32) = (900, 840);
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Axes<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Drawn<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// A figure at one time, over all processes.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +49,11 @@ const HEADROOM: f64 = 1.4;
 /// [`Error::Io`].
 pub fn draw(figures: &[Figure], path: &Path) -> Result<()> {
     let mut text = String::new();
-    let drawn = render(figures, &mut text);
+    save(render(figures, &mut text), &text, path)
+}
+
+/// Writes a picture that was drawn.
+fn save(drawn: std::result::Result<(), String>, text: &str, path: &Path) -> Result<()> {
     let fail = |source| Error::Io { path: path.to_path_buf(), action: "write", source };
     drawn.map_err(|message| fail(std::io::Error::other(message)))?;
     write_atomically(path, |mut file| file.write_all(text.as_bytes()).map_err(fail))
@@ -60,16 +68,25 @@ fn render(figures: &[Figure], text: &mut String) -> std::result::Result<(), Stri
     root.present().map_err(|error| error.to_string())
 }
 
-fn chart(area: &Area<'_>, figure: &Figure) -> std::result::Result<(), Box<dyn std::error::Error>> {
+/// Axes below a caption.
+fn axes<'a, 'b>(area: &'a Area<'b>, caption: &str, x: Range<f64>, y: Range<f64>) -> Drawn<Axes<'a, 'b>> {
+    let mut builder = ChartBuilder::on(area);
+    builder.margin(10).caption(caption, ("sans-serif", 16)).x_label_area_size(34).y_label_area_size(60);
+    Ok(builder.build_cartesian_2d(x, y)?)
+}
+
+/// What the curves are, above them on the right.
+fn legend<'a, 'b: 'a>(axes: &mut Axes<'a, 'b>) -> Drawn<()> {
+    let mut labels = axes.configure_series_labels();
+    labels.position(SeriesLabelPosition::UpperRight).background_style(WHITE).border_style(BLACK.mix(0.4)).draw()?;
+    Ok(())
+}
+
+fn chart(area: &Area<'_>, figure: &Figure) -> Drawn<()> {
     let points = &figure.points;
     let end = points.last().map_or(1.0, |point| point.seconds).max(f64::MIN_POSITIVE);
     let top = points.iter().map(|point| point.most).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let mut chart = ChartBuilder::on(area)
-        .margin(10)
-        .caption(figure.caption, ("sans-serif", 16))
-        .x_label_area_size(34)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..end, 0.0..HEADROOM * top)?;
+    let mut chart = axes(area, figure.caption, 0.0..end, 0.0..HEADROOM * top)?;
     let mesh = BLACK.mix(0.12);
     chart.configure_mesh().light_line_style(TRANSPARENT).bold_line_style(mesh).x_desc("seconds").draw()?;
     // The most of any is an area and the mean a line upon it, so that both are seen where they are equal.
@@ -82,13 +99,7 @@ fn chart(area: &Area<'_>, figure: &Figure) -> std::result::Result<(), Box<dyn st
     let mean = LineSeries::new(curve(|point| point.mean), BLUE.stroke_width(2));
     let label = chart.draw_series(mean)?;
     label.label("mean of the processes").legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], BLUE.stroke_width(2)));
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE)
-        .border_style(BLACK.mix(0.4))
-        .draw()?;
-    Ok(())
+    legend(&mut chart)
 }
 
 #[cfg(test)]

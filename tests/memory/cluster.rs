@@ -65,6 +65,17 @@ fn factor(order: usize, bits: u32) -> Matrix {
     l
 }
 
+/// What each rank holds of a factor and of right sides, in tiles of 64 rows.
+fn scattered(ranks: usize, l: &Matrix, b: &Matrix) -> Vec<(DistMatrix, DistMatrix)> {
+    let (rows, bits) = (l.rows(), l.precision_bits());
+    let map = |cols, triangle| TileMap { rows, cols, tile_size: 64, grid: RankGrid::for_ranks(ranks), triangle };
+    local::run(ranks, |rank| {
+        let root = rank.rank() == 0;
+        let l = DistMatrix::scatter(rank, 0, root.then_some(l), map(rows, Some(Uplo::Lower)), bits).unwrap();
+        (l, DistMatrix::scatter(rank, 0, root.then_some(b), map(b.cols(), None), bits).unwrap())
+    })
+}
+
 /// Solves with few right sides: ranks keep their plan, and none holds the factor.
 #[test]
 fn few_right_sides_keep_their_plan_and_gather_nothing() {
@@ -79,15 +90,7 @@ fn few_right_sides_keep_their_plan_and_gather_nothing() {
         (3, 2, Accuracy::Entrywise),
     ] {
         let b = matrix(order, columns, bits, 9);
-        let map = |cols, triangle| {
-            let grid = RankGrid::for_ranks(ranks);
-            TileMap { rows: order, cols, tile_size: 64, grid, triangle }
-        };
-        let held = local::run(ranks, |rank| {
-            let root = rank.rank() == 0;
-            let l = DistMatrix::scatter(rank, 0, root.then_some(&l), map(order, Some(Uplo::Lower)), bits).unwrap();
-            (l, DistMatrix::scatter(rank, 0, root.then_some(&b), map(columns, None), bits).unwrap())
-        });
+        let held = scattered(ranks, &l, &b);
         let plans = local::run(ranks, |rank| {
             let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
             let ctx = Context::builder().threads(1).build().unwrap();
@@ -122,15 +125,7 @@ fn solves_together_keep_their_plan() {
     let (order, columns, bits) = (520, 24, 300);
     let (l, b) = (factor(order, bits), matrix(order, columns, bits, 9));
     for ranks in [1, 2, 4] {
-        let map = |cols, triangle| {
-            let grid = RankGrid::for_ranks(ranks);
-            TileMap { rows: order, cols, tile_size: 64, grid, triangle }
-        };
-        let held = local::run(ranks, |rank| {
-            let root = rank.rank() == 0;
-            let l = DistMatrix::scatter(rank, 0, root.then_some(&l), map(order, Some(Uplo::Lower)), bits).unwrap();
-            (l, DistMatrix::scatter(rank, 0, root.then_some(&b), map(columns, None), bits).unwrap())
-        });
+        let held = scattered(ranks, &l, &b);
         let plans = |ranks_per_node: usize| {
             local::run(ranks, |rank| {
                 let options = TeamOptions::new().ranks_per_node(ranks_per_node);

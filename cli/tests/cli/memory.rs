@@ -2,6 +2,7 @@
 //! the peak stays within. `SUNZI_TEST_EFFORT` above 1: three sizes, ten limits.
 
 use super::sandbox::{Sandbox, effort, named_minimum};
+use super::sdp::path_program;
 
 fn thorough() -> bool {
     effort() > 1
@@ -54,14 +55,7 @@ fn every_command_keeps_its_memory_limit() {
 fn semidefinite_programs_keep_their_memory_limit() {
     let sandbox = Sandbox::new();
     let order = if thorough() { 120 } else { 50 };
-    let mut text = format!("{order}\n1\n{order}\n{}\n", "1 ".repeat(order));
-    for at in 1..=order {
-        text.push_str(&format!("{at} 1 {at} {at} 1\n"));
-        if at > 1 {
-            text.push_str(&format!("0 1 {} {at} {at}\n", at - 1));
-        }
-    }
-    sandbox.write("a.dat-s", text);
+    sandbox.write("a.dat-s", path_program(order));
     check(&sandbox, "sdp -s a.dat-s -o out --precision 256 --verbosity 0 --noFinalCheckpoint --writeSolution x,X,Y");
 }
 

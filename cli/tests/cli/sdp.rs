@@ -131,12 +131,8 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s c.dat-s -o out --precision 200", 3, "another program");
 }
 
-/// A program that takes some seconds, killed again and again, ends with the files of one run.
-#[cfg(unix)]
-#[test]
-fn a_killed_run_goes_on() {
-    let sandbox = Sandbox::new();
-    let order = 30;
+/// The least trace of a diagonal matrix that is above one with numbers beside its diagonal.
+pub fn path_program(order: usize) -> String {
     let mut text = format!("{order}\n1\n{order}\n{}\n", "1 ".repeat(order));
     for at in 1..=order {
         text.push_str(&format!("{at} 1 {at} {at} 1\n"));
@@ -144,7 +140,16 @@ fn a_killed_run_goes_on() {
             text.push_str(&format!("0 1 {} {at} {at}\n", at - 1));
         }
     }
-    sandbox.write("a.dat-s", text);
+    text
+}
+
+/// A program that takes some seconds, killed again and again, ends with the files of one run.
+#[cfg(unix)]
+#[test]
+fn a_killed_run_goes_on() {
+    let sandbox = Sandbox::new();
+    let order = 30;
+    sandbox.write("a.dat-s", path_program(order));
     let line = "sdp -s a.dat-s --precision 600 --checkpointInterval 0 --threads 1 --writeSolution x,X,Y --verbosity 0";
     sandbox.run(&format!("{line} -o whole"));
     let mut kills = 0;

@@ -1,11 +1,9 @@
 //! Lines over a count, chart below chart, each with its scale.
 
-use super::Area;
+use super::{Area, Drawn, axes, legend, save};
 use plotters::prelude::*;
-use std::io::Write;
 use std::path::Path;
-use sunzi::io::write_atomically;
-use sunzi::{Error, Result};
+use sunzi::Result;
 
 /// Pixels of the picture, and of each of its charts.
 const WIDTH: u32 = 900;
@@ -47,10 +45,7 @@ pub struct Chart {
 /// [`Error::Io`].
 pub fn draw_lines(charts: &[Chart], count: &str, path: &Path) -> Result<()> {
     let mut text = String::new();
-    let drawn = render(charts, count, &mut text);
-    let fail = |source| Error::Io { path: path.to_path_buf(), action: "write", source };
-    drawn.map_err(|message| fail(std::io::Error::other(message)))?;
-    write_atomically(path, |mut file| file.write_all(text.as_bytes()).map_err(fail))
+    save(render(charts, count, &mut text), &text, path)
 }
 
 fn render(charts: &[Chart], count: &str, text: &mut String) -> std::result::Result<(), String> {
@@ -68,37 +63,26 @@ fn range(numbers: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     if least > most { 0.0..1.0 } else { least..most.max(least + 1.0) }
 }
 
-fn chart(area: &Area<'_>, chart: &Chart, count: &str) -> std::result::Result<(), Box<dyn std::error::Error>> {
+fn chart(area: &Area<'_>, chart: &Chart, count: &str) -> Drawn<()> {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
     let heights = range(points().map(|point| point.1));
     // A linear scale begins at 0; the legend stands above the lines.
     let bottom = if chart.scale == Scale::Linear { heights.start.min(0.0) } else { heights.start };
     let top = heights.end + 0.25 * (heights.end - bottom);
-    let mut context = ChartBuilder::on(area)
-        .margin(10)
-        .caption(chart.caption, ("sans-serif", 16))
-        .x_label_area_size(34)
-        .y_label_area_size(60)
-        .build_cartesian_2d(range(points().map(|point| point.0)), bottom..top)?;
+    let mut context = axes(area, chart.caption, range(points().map(|point| point.0)), bottom..top)?;
     let label = |height: &f64| match chart.scale {
         Scale::Linear => format!("{height:.1}"),
         Scale::Logarithmic => format!("1e{height:.0}"),
     };
     let mesh = BLACK.mix(0.12);
-    let mut axes = context.configure_mesh();
-    axes.light_line_style(TRANSPARENT).bold_line_style(mesh).x_desc(count).y_label_formatter(&label).draw()?;
+    let mut lattice = context.configure_mesh();
+    lattice.light_line_style(TRANSPARENT).bold_line_style(mesh).x_desc(count).y_label_formatter(&label).draw()?;
     for (line, colour) in chart.lines.iter().zip(COLOURS.iter().cycle()) {
         let style = colour.stroke_width(2);
         let drawn = context.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
         drawn.label(line.label).legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
     }
-    context
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE)
-        .border_style(BLACK.mix(0.4))
-        .draw()?;
-    Ok(())
+    legend(&mut context)
 }
 
 #[cfg(test)]

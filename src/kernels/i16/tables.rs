@@ -7,7 +7,7 @@ use super::micro::{COLUMNS, Field, Prime, pair};
 use crate::kernels::EngineSpec;
 use crate::kernels::radix::Digits;
 use crate::math::bound::{I16_LARGEST_DIGIT, I16_PRIME_BITS, I16_QUOTIENT_BITS, i16_digit_bits, i16_sum_pairs};
-use crate::math::family_i16::{i16_prime_count, i16_prime_count_redundant, i16_primes};
+use crate::math::family_i16::{i16_prime_count, i16_prime_count_redundant, i16_primes, i16_weight_ratio};
 use crate::math::modulus::Modulus;
 use rug::Integer;
 
@@ -284,7 +284,7 @@ fn paired_weights(moduli: &[u64], weights: &[i64]) -> Vec<Weights> {
             Some(&prime) => (weights[at], prime as i64),
             None => (0, 1),
         };
-        let ratio = |(weight, prime): (i64, i64)| (2 * (weight << 15) + prime).div_euclid(2 * prime);
+        let ratio = |(weight, prime)| i16_weight_ratio(weight, prime);
         let (low, high) = (of(at), of(at + 1));
         Weights { weight: pair(low.0, high.0), ratio: pair(ratio(low), ratio(high)), prime: pair(low.1, high.1) }
     };

@@ -86,8 +86,14 @@ fn weigh(tables: &Tables, residues: &BlockResidues<'_>, half: usize, weighted: &
             }
         }
     }
-    let last = &mut weighted[tables.count() * COLUMNS * BLOCK..][..COLUMNS * BLOCK];
-    for (quotient, slot) in quotients.iter().zip(last.chunks_exact_mut(BLOCK)) {
+    write_quotients(quotients, &mut weighted[tables.count() * COLUMNS * BLOCK..]);
+}
+
+/// Writes sums of `y_i / p_i` rounded to integers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+pub fn write_quotients(quotients: [__m512d; COLUMNS], out: &mut [u64]) {
+    for (quotient, slot) in quotients.iter().zip(out[..COLUMNS * BLOCK].chunks_exact_mut(BLOCK)) {
         // SAFETY: the chunk has 8 words.
         unsafe { _mm512_storeu_si512(slot.as_mut_ptr().cast(), _mm512_cvtpd_epu64(*quotient)) };
     }

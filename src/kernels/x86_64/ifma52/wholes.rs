@@ -8,10 +8,11 @@
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
 use super::digits::load_bytes;
-use super::reconstruct::{COLUMNS, put_together, scratch_words, weighted_words};
+use super::reconstruct::{COLUMNS, put_together, scratch_words, weighted_words, write_quotients};
 use super::tables::{Cofactors, cofactor_digits};
 use crate::kernels::x86_64::cpu;
 use crate::kernels::{BlockResidues, IntegerBlock};
+use crate::math::family_i16::i16_weight_ratio;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use rug::Integer;
 use std::arch::x86_64::*;
@@ -58,7 +59,7 @@ impl Wholes {
         let weights = primes.iter().zip(inverses).enumerate().map(|(at, (&prime, &inverse))| Weight {
             prime: prime as i16,
             weight: inverse as i16,
-            ratio: (2 * (inverse << 15) + prime as i64).div_euclid(2 * prime as i64) as i16,
+            ratio: i16_weight_ratio(inverse, prime as i64) as i16,
             cofactor: products[at / GROUP] / prime,
         });
         let whole = products.iter().fold(Integer::from(1), |whole, &product| whole * product);
@@ -122,11 +123,7 @@ impl Wholes {
                 quotients[column] = _mm512_fmadd_pd(_mm512_cvtepu64_pd(sum), reciprocal, quotients[column]);
             }
         }
-        let last = slots.next().expect("a slot for the quotients");
-        for (quotient, slot) in quotients.iter().zip(last.chunks_exact_mut(BLOCK)) {
-            // SAFETY: the chunk has 8 words.
-            unsafe { _mm512_storeu_si512(slot.as_mut_ptr().cast(), _mm512_cvtpd_epu64(*quotient)) };
-        }
+        write_quotients(quotients, slots.next().expect("a slot for the quotients"));
     }
 
     /// `sum_i y_i (N / p_i)` over the primes of a product, with `y_i` in `[0, p_i]`: a vector for each column.
