@@ -42,7 +42,7 @@ pub struct Chart {
 /// Writes the picture; `count` says what is counted.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`sunzi::Error::Io`].
 pub fn draw_lines(charts: &[Chart], count: &str, path: &Path) -> Result<()> {
     let mut text = String::new();
     save(render(charts, count, &mut text), &text, path)
