@@ -258,7 +258,9 @@ impl PlaneEngine for I16Engine {
         let panels = |words, count| {
             Operand::Panels(Panels { residues: bytemuck::cast_slice(words), stride: rows * BLOCK, count })
         };
-        let operands = Operands { x: panels(x, grid.rows), y: panels(y, grid.cols), rows: *rows };
+        let is_square = std::ptr::eq(*x, *y) && grid.rows == grid.cols;
+        let right = (!is_square).then(|| panels(y, grid.cols));
+        let operands = Operands { x: panels(x, grid.rows), y: right, rows: *rows };
         let modular = Modular { isa: self.isa, factors: &self.tables.factors[prime] };
         let work = Work { c, adds: *accumulate, scratch };
         if *blocks == (0..grid.len()) {

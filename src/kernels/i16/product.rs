@@ -23,10 +23,17 @@ const LINE_WORDS: usize = 8;
 pub struct Operands<'a> {
     /// Panels that give the rows of C.
     pub x: Operand<'a>,
-    /// Panels that give the columns of C.
-    pub y: Operand<'a>,
+    /// Panels that give the columns of C, where they are not those of X.
+    pub y: Option<Operand<'a>>,
     /// Rows of both.
     pub rows: usize,
+}
+
+impl<'a> Operands<'a> {
+    /// The panels that give the columns of C.
+    pub fn right(&self) -> Operand<'a> {
+        self.y.unwrap_or(self.x)
+    }
 }
 
 /// Rows of pairs in a pass of `depth` rows; those past the last row are 0.
@@ -38,6 +45,14 @@ fn pairs(depth: usize) -> usize {
 /// have fewer.
 pub fn depth_of_passes(rows: usize, most: usize) -> usize {
     rows.div_ceil(rows.div_ceil(most).max(1)).next_multiple_of(INTERLEAVED).max(INTERLEAVED)
+}
+
+/// Panels of the next strip where so many are left, of which `V` vectors make the largest one. The last two share what
+/// would leave one vector to the last: too few sums for the multiplier to be busy all the time.
+fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
+    let (panels, vectors) = (L::WIDTH / BLOCK, left.div_ceil(L::WIDTH / BLOCK));
+    let shared = if vectors == V + 1 { vectors.div_ceil(2) } else { V };
+    left.min(shared * panels)
 }
 
 /// Words of scratch for a product over `rows` rows into at most `columns` block columns.
@@ -91,8 +106,9 @@ impl Task for Multiply<'_> {
         for first in (0..rows).step_by(step) {
             let rows = first..(first + step).min(rows);
             let (right, left) = words.split_at_mut(columns.len().min(MOST_PANELS) * pairs(rows.len()) * COLUMNS);
-            for begin in columns.clone().step_by(MOST_PANELS) {
-                let columns = begin..(begin + MOST_PANELS).min(columns.end);
+            let count = columns.len().div_ceil(columns.len().div_ceil(MOST_PANELS).max(1)).max(1);
+            for begin in columns.clone().step_by(count) {
+                let columns = begin..(begin + count).min(columns.end);
                 let adds = adds || rows.start > 0;
                 let pass = Pass { operands, target, rows: rows.clone(), columns, moduli: &moduli, adds };
                 pass.run::<L, V, C>(right.as_chunks_mut().0, left, c);
@@ -120,31 +136,46 @@ impl Pass<'_> {
         c: &mut [i16],
     ) {
         let Target { grid, row_window, origin, .. } = self.target;
-        let (pairs, lanes) = (pairs(self.rows.len()), V * L::WIDTH);
+        let pairs = pairs(self.rows.len());
         for (number, col) in self.columns.clone().enumerate() {
             let out = right[number * pairs..][..pairs].as_flattened_mut();
-            self.operands.y.pack::<L>(col - origin.1, &self.rows, out, (COLUMNS, 0));
+            self.operands.right().pack::<L>(col - origin.1, &self.rows, out, (COLUMNS, 0));
         }
         let mut tile = Tile::new();
-        let first = row_window.start.max(grid.first_row(self.columns.start));
-        for start in (first..row_window.end).step_by(lanes / BLOCK) {
-            let strip = start..(start + lanes / BLOCK).min(row_window.end);
+        let mut start = row_window.start.max(grid.first_row(self.columns.start));
+        while start < row_window.end {
+            let strip = start..start + strip_panels::<L, V>(row_window.end - start);
+            let lanes = strip.len().next_multiple_of(L::WIDTH / BLOCK) * BLOCK;
             let left = &mut left[..pairs * lanes];
-            for number in 0..lanes / BLOCK {
-                if start + number < strip.end {
-                    let panel = start + number - origin.0;
-                    self.operands.x.pack::<L>(panel, &self.rows, left, (lanes, number * BLOCK));
-                } else {
-                    left.chunks_exact_mut(lanes).for_each(|row| row[number * BLOCK..][..BLOCK].fill(0));
-                }
-            }
+            self.pack_strip::<L>(&strip, (left, lanes), right);
             for (number, col) in self.columns.clone().enumerate() {
                 let (run, block) = self.target.run(col, &strip);
                 if !run.is_empty() {
                     let factors = &right[number * pairs..][..pairs];
                     let out = &mut c[block * BLOCK_WORDS..][..run.len() * BLOCK_WORDS];
+                    let left = Strip { words: left, stride: lanes, skipped: 0 };
                     self.tile::<L, V, C>((left, factors), run.start - start..run.end - start, (&mut tile, out));
                 }
+            }
+            start = strip.end;
+        }
+    }
+
+    /// Pairs of rows of the panels of a strip side by side, zeros up to whole vectors.
+    #[inline(always)]
+    fn pack_strip<L: Lanes>(&self, strip: &Range<usize>, (left, lanes): (&mut [i32], usize), right: &[[i32; COLUMNS]]) {
+        let (pairs, origin) = (pairs(self.rows.len()), self.target.origin);
+        let packed = self.columns.start - origin.1..self.columns.end - origin.1;
+        for number in 0..strip.len().next_multiple_of(L::WIDTH / BLOCK) {
+            let panel = strip.start + number - origin.0;
+            let columns = left.chunks_exact_mut(lanes).map(|row| &mut row[number * BLOCK..][..BLOCK]);
+            if number >= strip.len() {
+                columns.for_each(|pair| pair.fill(0));
+            } else if self.operands.y.is_none() && packed.contains(&panel) {
+                let from = &right[(panel - packed.start) * pairs..][..pairs];
+                columns.zip(from).for_each(|(pair, from)| pair.copy_from_slice(from));
+            } else {
+                self.operands.x.pack::<L>(panel, &self.rows, left, (lanes, number * BLOCK));
             }
         }
     }
@@ -153,14 +184,14 @@ impl Pass<'_> {
     #[inline(always)]
     fn tile<L: Lanes, const V: usize, const C: usize>(
         &self,
-        (left, right): (&[i32], &[[i32; COLUMNS]]),
+        (left, right): (Strip<'_>, &[[i32; COLUMNS]]),
         run: Range<usize>,
         (tile, out): (&mut Tile, &mut [i16]),
     ) {
         let panels = L::WIDTH / BLOCK;
         let skipped = run.start / panels;
         let vectors = run.end.div_ceil(panels) - skipped;
-        let strip = Strip { words: left, stride: V * L::WIDTH, skipped: skipped * L::WIDTH };
+        let strip = Strip { skipped: skipped * L::WIDTH, ..left };
         residues::<L, V, C>(vectors, (strip, right), (&self.moduli.0, self.moduli.1), tile);
         let at = (run.start - skipped * panels) * BLOCK;
         let prime = self.moduli.0[0].value();

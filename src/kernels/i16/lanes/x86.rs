@@ -174,6 +174,17 @@ const PAIRED: [i16; 32] = {
     order
 };
 
+/// Where each 16-bit integer of the first four columns of 8 rows of 8 comes from; the other columns are four further.
+const TRANSPOSED: [i16; 32] = {
+    let mut order = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        order[at] = (at % 8 * 8 + at / 8) as i16;
+        at += 1;
+    }
+    order
+};
+
 /// The lanes of a 512-bit register; the two types differ in how products are added.
 macro_rules! wide_lanes {
     ($lanes:ident, |$sum:ident, $a:ident, $b:ident| $multiply_add:expr) => {
@@ -320,6 +331,22 @@ macro_rules! wide_lanes {
                     _mm256_storeu_si256(first.as_mut_ptr().cast(), _mm512_castsi512_si256(pairs));
                     _mm256_storeu_si256(second.as_mut_ptr().cast(), _mm512_extracti64x4_epi64::<1>(pairs));
                 }
+            }
+
+            #[inline(always)]
+            fn transpose(rows: &[i16; 64]) -> [i16; 64] {
+                let mut columns = [0; 64];
+                // SAFETY: see the note on top of this module; loads and stores are halves of arrays.
+                unsafe {
+                    let (upper, lower) = (rows.as_ptr().cast(), rows.as_ptr().add(32).cast());
+                    let (upper, lower) = (_mm512_loadu_si512(upper), _mm512_loadu_si512(lower));
+                    let first = _mm512_loadu_si512(TRANSPOSED.as_ptr().cast());
+                    let second = _mm512_add_epi16(first, _mm512_set1_epi16(4));
+                    let (to, rest) = (columns.as_mut_ptr(), columns.as_mut_ptr().add(32));
+                    _mm512_storeu_si512(to.cast(), _mm512_permutex2var_epi16(upper, first, lower));
+                    _mm512_storeu_si512(rest.cast(), _mm512_permutex2var_epi16(upper, second, lower));
+                }
+                columns
             }
         }
     };

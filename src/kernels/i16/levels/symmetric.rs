@@ -12,7 +12,7 @@
 use super::sums::Parts;
 use super::{Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
 use crate::kernels::area::Area;
-use crate::kernels::i16::lanes::INTERLEAVED;
+use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
 use crate::kernels::i16::product::Operands;
 use crate::kernels::i16::rules::{Symmetric, sum};
@@ -82,50 +82,61 @@ pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Ar
         let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
             multiply_area(modular, Operands { x, y, rows: depth }, area, Work { c, adds, scratch: inner });
         };
-        part(a11, a11, &triangle, p1, own);
-        part(a12, a12, &top_left, c, shared);
-        part(a22, s4, &bottom_left, c, shared);
-        part(s3, s3, &triangle, p5, own);
-        part(s1, s2, &square, p4, own);
+        part(a11, None, &triangle, p1, own);
+        part(a12, None, &top_left, c, shared);
+        part(a22, Some(s4), &bottom_left, c, shared);
+        part(s3, None, &triangle, p5, own);
+        part(s1, Some(s2), &square, p4, own);
     }
-    combine(modular.factors.field.prime.value(), &half, [p1, p4, p5], area, (&mut *c, adds));
+    let prime = modular.factors.field.prime.value();
+    modular.isa.run(Combine { prime, half: &half, products: [p1, p4, p5], area, c: &mut *c, adds });
     let panels = area.rows.len();
     if 2 * half.rows < rows {
-        let end = Operand::Panels(x.from(0, 2 * half.rows));
-        let last = Operands { x: end, y: end, rows: rows - 2 * half.rows };
+        let last = Operands { x: Operand::Panels(x.from(0, 2 * half.rows)), y: None, rows: rows - 2 * half.rows };
         modular.multiply(last, &area.target(0..panels, 0..panels), Work { c, adds: true, scratch });
     }
 }
 
 /// Adds to C what the products in scratch hold: C11 and C21 have P2 and P3 already.
-fn combine(prime: i16, half: &Halves, products: [&mut [i16]; 3], area: &Area, (c, adds): (&mut [i16], bool)) {
-    let [p1, p4, p5] = products.map(|product| product.as_chunks::<BLOCK_WORDS>().0);
-    let (c, h) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.panels);
-    let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
-        let block = &mut c[area.index(row, col)];
-        *block = if adds { sum(prime, block, value) } else { *value };
-    };
-    for col in 0..h {
-        for row in 0..h {
-            let lower = half.triangle.index(row.max(col), row.min(col));
-            let symmetric = sum(prime, &p1[lower], &p5[lower]);
-            let mirrored = if row < col { transpose(&symmetric) } else { symmetric };
-            let both = sum(prime, &mirrored, &p4[half.square.index(row, col)]);
-            let is_there = h + row < area.rows.len();
-            if is_there {
-                store(h + row, col, &both, true);
-            }
-            if row >= col {
-                let across = transpose(&p4[half.square.index(col, row)]);
+struct Combine<'a> {
+    prime: i16,
+    half: &'a Halves,
+    /// P1, P4 and P5.
+    products: [&'a [i16]; 3],
+    area: &'a Area,
+    c: &'a mut [i16],
+    /// Whether C22 keeps what it holds.
+    adds: bool,
+}
+
+impl Task for Combine<'_> {
+    #[inline(always)]
+    fn run<L: Lanes, const V: usize, const C: usize>(self) {
+        let Combine { prime, half, products, area, c, adds } = self;
+        let [p1, p4, p5] = products.map(|product| product.as_chunks::<BLOCK_WORDS>().0);
+        let (c, h) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.panels);
+        let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
+            let block = &mut c[area.index(row, col)];
+            *block = if adds { sum(prime, block, value) } else { *value };
+        };
+        for col in 0..h {
+            for row in 0..h {
+                let lower = half.triangle.index(row.max(col), row.min(col));
+                let symmetric = sum(prime, &p1[lower], &p5[lower]);
+                let mirrored = if row < col { L::transpose(&symmetric) } else { symmetric };
+                let both = sum(prime, &mirrored, &p4[half.square.index(row, col)]);
+                let is_there = h + row < area.rows.len();
                 if is_there {
-                    store(h + row, h + col, &sum(prime, &both, &across), adds);
+                    store(h + row, col, &both, true);
                 }
-                store(row, col, &p1[lower], true);
+                if row >= col {
+                    let across = L::transpose(&p4[half.square.index(col, row)]);
+                    if is_there {
+                        store(h + row, h + col, &sum(prime, &both, &across), adds);
+                    }
+                    store(row, col, &p1[lower], true);
+                }
             }
         }
     }
-}
-
-fn transpose(block: &[i16; BLOCK_WORDS]) -> [i16; BLOCK_WORDS] {
-    std::array::from_fn(|at| block[at % BLOCK * BLOCK + at / BLOCK])
 }

@@ -11,7 +11,7 @@
 use super::sums::Parts;
 use super::{Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
 use crate::kernels::area::Area;
-use crate::kernels::i16::lanes::INTERLEAVED;
+use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
 use crate::kernels::i16::product::Operands;
 use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, sum};
@@ -62,7 +62,7 @@ impl Halves {
 pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
     let Work { c, adds, scratch } = work;
     let half = Halves::new(operands.rows, area.panels());
-    let (x, y, rows) = (operands.x.panels(), operands.y.panels(), operands.rows);
+    let (x, y, rows) = (operands.x.panels(), operands.right().panels(), operands.rows);
     let (products, rest) = scratch.split_at_mut(4 * plane_words(half.quarter.len()));
     let products: &mut [i16] = bytemuck::cast_slice_mut(products);
     let (sums, inner) = rest.split_at_mut(half.sum_words());
@@ -90,7 +90,7 @@ pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &A
         let mut own_products = products.chunks_exact_mut(half.quarter.len() * BLOCK_WORDS);
         let [p1, p5, p6, p7] = std::array::from_fn(|_| own_products.next().expect("scratch holds four products"));
         let mut part = |x, y, area: &Area, c: &mut [i16], adds| {
-            multiply_area(modular, Operands { x, y, rows: depth }, area, Work { c, adds, scratch: inner });
+            multiply_area(modular, Operands { x, y: Some(y), rows: depth }, area, Work { c, adds, scratch: inner });
         };
         part(a[0], b[0], &quarter, p1, own);
         part(a[1], b[2], &corner(0, 0), c, shared);
@@ -100,36 +100,51 @@ pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &A
         part(s2, t2, &quarter, p6, own);
         part(s3, t3, &quarter, p7, own);
     }
-    combine(prime.value(), &half, products, area, (&mut *c, adds));
+    modular.isa.run(Combine { prime: prime.value(), half: &half, products, area, c: &mut *c, adds });
     if 2 * half.rows < rows {
         let [x, y] = [x, y].map(|operand| Operand::Panels(operand.from(0, 2 * half.rows)));
-        let last = Operands { x, y, rows: rows - 2 * half.rows };
+        let last = Operands { x, y: Some(y), rows: rows - 2 * half.rows };
         modular.multiply(last, &area.target(0..x_end, 0..y_end), Work { c, adds: true, scratch });
     }
 }
 
 /// Adds to C what the products in scratch hold: three of its quarters have P2, P3 and P4 already.
-fn combine(prime: i16, half: &Halves, products: &[i16], area: &Area, (c, adds): (&mut [i16], bool)) {
-    let (c, size) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.quarter.len());
-    let products = products.as_chunks::<BLOCK_WORDS>().0;
-    let (x_end, y_end) = area.panels();
-    let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
-        if row >= x_end || col >= y_end {
-            return;
-        }
-        let block = &mut c[area.index(row, col)];
-        *block = if adds { sum(prime, block, value) } else { *value };
-    };
-    for col in 0..half.y_panels {
-        for row in 0..half.x_panels {
-            let index = half.quarter.index(row, col);
-            let [p1, p5, p6, p7] = [0, 1, 2, 3].map(|number| &products[number * size + index]);
-            let u2 = sum(prime, p1, p6);
-            let u3 = sum(prime, &u2, p7);
-            store(row, col, p1, true);
-            store(row, half.y_panels + col, &sum(prime, &u2, p5), true);
-            store(half.x_panels + row, col, &u3, true);
-            store(half.x_panels + row, half.y_panels + col, &sum(prime, &u3, p5), adds);
+struct Combine<'a> {
+    prime: i16,
+    half: &'a Halves,
+    /// P1, P5, P6 and P7, one after the other.
+    products: &'a [i16],
+    area: &'a Area,
+    c: &'a mut [i16],
+    /// Whether C22 keeps what it holds.
+    adds: bool,
+}
+
+impl Task for Combine<'_> {
+    #[inline(always)]
+    fn run<L: Lanes, const V: usize, const C: usize>(self) {
+        let Combine { prime, half, products, area, c, adds } = self;
+        let (c, size) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.quarter.len());
+        let products = products.as_chunks::<BLOCK_WORDS>().0;
+        let (x_end, y_end) = area.panels();
+        let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
+            if row >= x_end || col >= y_end {
+                return;
+            }
+            let block = &mut c[area.index(row, col)];
+            *block = if adds { sum(prime, block, value) } else { *value };
+        };
+        for col in 0..half.y_panels {
+            for row in 0..half.x_panels {
+                let index = half.quarter.index(row, col);
+                let [p1, p5, p6, p7] = [0, 1, 2, 3].map(|number| &products[number * size + index]);
+                let u2 = sum(prime, p1, p6);
+                let u3 = sum(prime, &u2, p7);
+                store(row, col, p1, true);
+                store(row, half.y_panels + col, &sum(prime, &u2, p5), true);
+                store(half.x_panels + row, col, &u3, true);
+                store(half.x_panels + row, half.y_panels + col, &sum(prime, &u3, p5), adds);
+            }
         }
     }
 }
