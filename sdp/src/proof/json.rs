@@ -2,6 +2,8 @@
 //!
 //! Does not know: what the values mean.
 
+use std::collections::HashSet;
+
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Json {
@@ -85,11 +87,11 @@ impl Reader<'_> {
                 Ok(Json::List(list))
             }
             Some(b'{') => {
-                let mut pairs: Vec<(String, Json)> = Vec::new();
+                let (mut pairs, mut keys) = (Vec::new(), HashSet::new());
                 self.members(b'}', |reader| {
                     reader.expect(b'"')?;
                     let key = reader.string()?;
-                    if pairs.iter().any(|(name, _)| *name == key) {
+                    if !keys.insert(key.clone()) {
                         return Err(format!("byte {}: the key '{key}' stands twice in an object", reader.at));
                     }
                     reader.expect(b':')?;

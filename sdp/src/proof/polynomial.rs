@@ -5,13 +5,11 @@
 //! are equal at `d + 1` points. So a proof may choose points, weights and basis as it likes.
 //! The theorem: docs/ALGORITHM.md, "Certificates of polynomial programs". Does not know: files, prefactors.
 
+use super::limits::MAXIMUM_SAMPLING_BITS;
 use super::program::{Constraints, Group};
 use super::sampled::Sampled;
 use super::scaled::{Fixed, Scaled, power_of_two, triangle};
 use rug::{Complete, Integer, Rational};
-
-/// Bits behind the point of sample points and of coefficients, at most.
-const MAXIMUM_BITS: u32 = 1 << 14;
 
 /// A symmetric matrix of polynomials, for the constant 1 and for each free variable.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,7 +47,7 @@ fn value(numerators: &[Integer], denominator: &Integer, x: &Integer, bits: u32) 
 
 impl Sampling {
     /// Whether it is one for matrices of this degree.
-    fn check(&self, degree: usize) -> Result<(), String> {
+    pub fn check(&self, degree: usize) -> Result<(), String> {
         let rows = degree / 2 + 1;
         for (name, found, wanted) in [
             ("points", self.points.values.len(), degree + 1),
@@ -60,8 +58,8 @@ impl Sampling {
                 return Err(format!("{name}: {found}, and the degree {degree} wants {wanted}"));
             }
         }
-        if self.points.bits.max(self.basis.bits) > MAXIMUM_BITS {
-            return Err(format!("points or coefficients have more than {MAXIMUM_BITS} bits behind the point"));
+        if self.points.bits.max(self.basis.bits) > MAXIMUM_SAMPLING_BITS {
+            return Err(format!("points or coefficients have more than {MAXIMUM_SAMPLING_BITS} bits behind the point"));
         }
         let mut points = self.points.values.iter().collect::<Vec<_>>();
         points.sort();

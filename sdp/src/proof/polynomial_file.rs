@@ -5,13 +5,15 @@
 //! nothing of that, and are not read. Does not know: the solver's reader.
 
 use super::json::Json;
+use super::limits::{MAXIMUM_FILES, Room, bytes_of};
 use super::polynomial::PolynomialMatrix;
 use super::program::Program;
 use super::read::{Files, list, refused};
 use super::scaled::Scaled;
 use rug::Rational;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use sunzi::Result;
+use sunzi::{Error, Result};
 
 /// Lists inside of lists at most.
 const DEEPEST_LIST: usize = 16;
@@ -47,6 +49,8 @@ struct Parts {
     objective: Option<Vec<Rational>>,
     normalization: Option<Vec<Rational>>,
     matrices: Vec<Entries>,
+    /// Files that were read.
+    seen: HashSet<PathBuf>,
 }
 
 /// Whether the name is that of a polynomial program in JSON, or of a list of files.
@@ -65,13 +69,25 @@ fn extension(path: &Path) -> Option<&str> {
 pub fn read(path: &Path, files: &mut Files) -> Result<Program> {
     let mut parts = Parts::default();
     add_file(path, 0, files, &mut parts)?;
-    parts.program().map_err(|message| refused(path, message))
+    parts.program(&files.room).map_err(|message| refused(path, message))
 }
 
 fn add_file(path: &Path, depth: usize, files: &mut Files, parts: &mut Parts) -> Result<()> {
     let refused = |message: String| refused(path, message);
+    // Lists that name each other, or one file many times, would multiply what is read.
+    let whole = std::fs::canonicalize(path);
+    let whole = whole.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
+    if !parts.seen.insert(whole) {
+        return Err(refused("it is named twice: does a list name itself?".into()));
+    }
+    if parts.seen.len() > MAXIMUM_FILES {
+        return Err(refused(format!("it is one more than {MAXIMUM_FILES} files")));
+    }
     match extension(path) {
-        Some("json") => parts.add(&files.read(path)?).map_err(refused),
+        Some("json") => {
+            let bytes = files.read(path)?;
+            parts.add(&bytes, &files.room).map_err(refused)
+        }
         Some("nsv") if depth < DEEPEST_LIST => {
             let text = String::from_utf8(files.read(path)?).map_err(|_| refused("it is no text".into()))?;
             let folder = path.parent().unwrap_or(Path::new(""));
@@ -103,10 +119,10 @@ fn known<'a>(json: &'a Json, keys: &[&str]) -> Refusal<&'a [(String, Json)]> {
 }
 
 /// The entries of a symmetric matrix.
-fn entries(json: &Json) -> Refusal<Entries> {
+fn entries(json: &Json, room: &Room) -> Refusal<Entries> {
     let mut rows = Vec::new();
     for row in items(json)? {
-        let entry = |entry: &Json| items(entry)?.iter().map(list).collect::<Refusal<Vec<_>>>();
+        let entry = |entry: &Json| items(entry)?.iter().map(|json| list(json, room)).collect::<Refusal<Vec<_>>>();
         rows.push(items(row)?.iter().map(entry).collect::<Refusal<Vec<_>>>()?);
     }
     let dim = rows.len();
@@ -135,17 +151,17 @@ fn state(known: &mut Option<Vec<Rational>>, found: Vec<Rational>, name: &str) ->
 }
 
 impl Parts {
-    fn add(&mut self, bytes: &[u8]) -> Refusal<()> {
+    fn add(&mut self, bytes: &[u8], room: &Room) -> Refusal<()> {
         let json = Json::parse(bytes)?;
         for (key, value) in known(&json, &["objective", "normalization", MATRICES])? {
             match key.as_str() {
-                "objective" => state(&mut self.objective, list(value)?, key)?,
-                "normalization" => state(&mut self.normalization, list(value)?, key)?,
+                "objective" => state(&mut self.objective, list(value, room)?, key)?,
+                "normalization" => state(&mut self.normalization, list(value, room)?, key)?,
                 _ => {
                     for matrix in items(value)? {
                         known(matrix, &SAMPLING_KEYS)?;
                         let number = self.matrices.len();
-                        let found = matrix.get("polynomials").and_then(entries);
+                        let found = matrix.get("polynomials").and_then(|json| entries(json, room));
                         self.matrices.push(found.map_err(|message| format!("matrix {number}: {message}"))?);
                     }
                 }
@@ -155,7 +171,7 @@ impl Parts {
     }
 
     /// z without the entry that the normalization determines.
-    fn program(self) -> Refusal<Program> {
+    fn program(self, room: &Room) -> Refusal<Program> {
         let a = self.objective.ok_or("there is no objective")?;
         let count = a.len();
         let first = || (0..count).map(|at| Rational::from(u32::from(at == 0))).collect();
@@ -176,23 +192,29 @@ impl Parts {
                     "matrix {number}: entries should be {count} polynomials of a degree that is possible"
                 ));
             }
-            let entry = |entry: &Vec<Vec<Rational>>| {
+            let entry = |entry: &Vec<Vec<Rational>>| -> Refusal<Vec<Scaled>> {
                 let first = entry[largest].iter().map(|c| Rational::from(c / &n[largest])).collect::<Vec<_>>();
-                let mut found = vec![Scaled::new(&first)];
-                found.extend(others.iter().map(|&at| Scaled::new(&difference(&n[at], &first, &entry[at]))));
-                found
+                let mut found = vec![Scaled::read(&first, room)?];
+                for &at in &others {
+                    found.push(Scaled::read(&difference(&n[at], &first, &entry[at], room)?, room)?);
+                }
+                Ok(found)
             };
-            let entries = entries.iter().map(entry).collect();
+            let entries = entries.iter().map(entry).collect::<Refusal<_>>()?;
             polynomials.push(PolynomialMatrix { dim, degree: longest - 1, entries });
         }
-        let objective = Scaled::new(&objective);
-        Ok(Program { constant, objective, groups: Vec::new(), polynomials, digest: String::new() })
+        let objective = Scaled::read(&objective, room)?;
+        Ok(Program { constant, objective, polynomials, ..Program::empty() })
     }
 }
 
 /// `factor left - right`.
-fn difference(factor: &Rational, left: &[Rational], right: &[Rational]) -> Vec<Rational> {
+fn difference(factor: &Rational, left: &[Rational], right: &[Rational], room: &Room) -> Refusal<Vec<Rational>> {
     let zero = Rational::new();
     let at = |list: &[Rational], at: usize| list.get(at).unwrap_or(&zero).clone();
-    (0..left.len().max(right.len())).map(|power| at(left, power) * factor - at(right, power)).collect()
+    let one = |power| {
+        let found = at(left, power) * factor - at(right, power);
+        room.take(bytes_of(&found)).map(|()| found)
+    };
+    (0..left.len().max(right.len())).map(one).collect()
 }

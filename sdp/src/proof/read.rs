@@ -4,7 +4,7 @@
 //! A second reader beside that of the solver, so that a proof does not rest on it. Does not know: precisions.
 
 use super::json::Json;
-use super::number::exact_number;
+use super::limits::{MAXIMUM_ORDER, Room};
 use super::polynomial_file;
 use super::program::{Constraints, Group, Program, Shape};
 use super::sampled::Sampled;
@@ -16,16 +16,13 @@ use std::path::{Path, PathBuf};
 use sunzi::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Rows of a block, at most.
-const MAXIMUM_ORDER: usize = 10_000_000;
-
 /// Reads the program at `path` exactly: a directory in SDPB's form with blocks in JSON, or a polynomial program in
 /// JSON or a list of such files, or a file in SDPA's sparse format that is not compressed.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
 pub fn read_exact(path: &Path) -> Result<Program> {
-    let mut files = Files { digest: Xxh3::new() };
+    let mut files = Files::new();
     let data = std::fs::metadata(path);
     let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     let mut program = match data.is_dir() {
@@ -42,9 +39,10 @@ pub fn read_exact(path: &Path) -> Result<Program> {
             if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
                 return Err(refused(path, "proofs are made and checked for files that are not compressed"));
             }
-            sdpa(&bytes).map_err(|message| refused(path, message))?
+            sdpa(&bytes, &files.room).map_err(|message| refused(path, message))?
         }
     };
+    program.bytes = files.room.files();
     program.digest = format!("{:032x}", files.digest.digest128());
     Ok(program)
 }
@@ -53,15 +51,25 @@ pub(super) fn refused(path: &Path, message: impl Into<String>) -> Error {
     Error::Format { path: path.to_path_buf(), message: message.into() }
 }
 
-/// Reads files, and keeps a checksum of their bytes and lengths.
+/// Reads files, and keeps a checksum of their bytes and lengths, and the room for their numbers.
 pub(super) struct Files {
     digest: Xxh3,
+    pub(super) room: Room,
 }
 
 impl Files {
+    fn new() -> Files {
+        Files { digest: Xxh3::new(), room: Room::new(0) }
+    }
+
     pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
-        let bytes = std::fs::read(path);
-        let bytes = bytes.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+        let failed = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
+        // What is no file may have no end.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(refused(path, "it is no file"));
+        }
+        let bytes = std::fs::read(path).map_err(failed)?;
+        self.room.grow(bytes.len() as u64);
         self.digest.update(&(bytes.len() as u64).to_le_bytes());
         self.digest.update(&bytes);
         Ok(bytes)
@@ -87,9 +95,9 @@ impl Object {
     }
 }
 
-fn number(json: &Json) -> std::result::Result<Rational, String> {
+fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
     match json {
-        Json::Text(text) => exact_number(text),
+        Json::Text(text) => room.number(text),
         _ => Err("a number is expected".into()),
     }
 }
@@ -101,16 +109,16 @@ fn count(json: &Json) -> std::result::Result<usize, String> {
     }
 }
 
-pub(super) fn list(json: &Json) -> std::result::Result<Vec<Rational>, String> {
+pub(super) fn list(json: &Json, room: &Room) -> std::result::Result<Vec<Rational>, String> {
     match json {
-        Json::List(list) => list.iter().map(number).collect(),
+        Json::List(list) => list.iter().map(|json| number(json, room)).collect(),
         _ => Err("a list of numbers is expected".into()),
     }
 }
 
-fn rows(json: &Json) -> std::result::Result<Vec<Vec<Rational>>, String> {
+fn rows(json: &Json, room: &Room) -> std::result::Result<Vec<Vec<Rational>>, String> {
     match json {
-        Json::List(rows) => rows.iter().map(list).collect(),
+        Json::List(rows) => rows.iter().map(|row| list(row, room)).collect(),
         _ => Err("a list of rows is expected".into()),
     }
 }
@@ -119,10 +127,10 @@ fn directory(folder: &Path, files: &mut Files) -> Result<Program> {
     let control = files.json(folder.join("control.json"))?;
     let blocks = control.get("num_blocks", count)?;
     let objectives = files.json(folder.join("objectives.json"))?;
-    let objective = objectives.get("b", list)?;
+    let objective = objectives.get("b", |json| Scaled::read(&list(json, &files.room)?, &files.room))?;
     let mut groups = Vec::new();
     for block in 0..blocks {
-        groups.push(read_group(folder, files, block, objective.len())?);
+        groups.push(read_group(folder, files, block, objective.numerators.len())?);
     }
     if groups.is_empty() {
         return Err(refused(&control.path, "'num_blocks' is 0: there is nothing to prove"));
@@ -137,8 +145,8 @@ fn directory(folder: &Path, files: &mut Files) -> Result<Program> {
     if normalization.exists() {
         files.read(&normalization)?;
     }
-    let constant = objectives.get("constant", number)?;
-    Ok(Program { constant, objective: Scaled::new(&objective), groups, polynomials: Vec::new(), digest: String::new() })
+    let constant = objectives.get("constant", |json| number(json, &files.room))?;
+    Ok(Program { constant, objective, groups, ..Program::empty() })
 }
 
 fn read_group(folder: &Path, files: &mut Files, block: usize, free: usize) -> Result<Group> {
@@ -150,21 +158,27 @@ fn read_group(folder: &Path, files: &mut Files, block: usize, free: usize) -> Re
         return Err(refused(&path.with_extension("bin"), message));
     }
     let data = files.json(path)?;
-    let even = data.get("bilinear_bases_even", rows)?;
-    let odd = if points <= 1 { Vec::new() } else { data.get("bilinear_bases_odd", rows)? };
-    let sampled = Sampled::new(dim, points, &[even, odd]).map_err(|message| refused(&data.path, message))?;
-    let costs = data.get("c", list)?;
-    let b = if free == 0 { Vec::new() } else { data.get("B", rows)? };
+    let room = &files.room;
+    let table = |key: &str| data.get(key, |json| rows(json, room));
+    let even = table("bilinear_bases_even")?;
+    let odd = if points <= 1 { Vec::new() } else { table("bilinear_bases_odd")? };
+    let refused = |message: String| refused(&data.path, message);
+    Scaled::fits(even.iter().chain(&odd).flatten(), room).map_err(refused)?;
+    let sampled = Sampled::new(dim, points, &[even, odd]).map_err(refused)?;
+    let costs = data.get("c", |json| list(json, room))?;
+    let b = if free == 0 { Vec::new() } else { table("B")? };
     let variables = sampled.variables();
     if costs.len() != variables {
-        return Err(refused(&data.path, format!("'c' has {} numbers, and should have {variables}", costs.len())));
+        return Err(refused(format!("'c' has {} numbers, and should have {variables}", costs.len())));
     }
     if free > 0 && (b.len() != variables || b.iter().any(|row| row.len() != free)) {
         let message = format!("'B' has {} rows, and should have {variables} of {free} numbers", b.len());
-        return Err(refused(&data.path, message));
+        return Err(refused(message));
     }
     let b = b.into_iter().flatten().collect::<Vec<_>>();
-    Ok(Group { costs: Scaled::new(&costs), free: Scaled::new(&b), constraints: Constraints::Sampled(sampled) })
+    let [costs, free] = [&costs, &b].map(|values| Scaled::read(values, room));
+    let (costs, free) = (costs.map_err(refused)?, free.map_err(refused)?);
+    Ok(Group { costs, free, constraints: Constraints::Sampled(sampled) })
 }
 
 /// What stands between words of an SDPA file.
@@ -218,7 +232,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn sdpa(bytes: &[u8]) -> std::result::Result<Program, String> {
+fn sdpa(bytes: &[u8], room: &Room) -> std::result::Result<Program, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
     let mut lines = Lines { rest: text };
     let variables = lines.count("number of constraints")?;
@@ -228,32 +242,26 @@ fn sdpa(bytes: &[u8]) -> std::result::Result<Program, String> {
     let mut costs = Vec::new();
     for at in 0..variables {
         let word = words.next().ok_or_else(|| format!("the file ends after {at} of {variables} costs"))?;
-        costs.push(exact_number(word)?);
+        costs.push(room.number(word)?);
     }
     if costs.is_empty() || shapes.is_empty() {
         return Err("there are no constraints or no blocks: there is nothing to prove".into());
     }
-    let (places, values) = entries(words, variables, &shapes)?;
-    let sparse = Sparse { shapes, places, values: Scaled::new(&values) };
+    let (places, values) = entries(words, variables, &shapes, room)?;
+    let sparse = Sparse { shapes, places, values: Scaled::read(&values, room)? };
     let constraints = Constraints::Sparse(sparse);
-    let group = Group { costs: Scaled::new(&costs), free: Scaled::new(&[]), constraints };
-    let objective = Scaled::new(&[]);
-    Ok(Program {
-        constant: Rational::new(),
-        objective,
-        groups: vec![group],
-        polynomials: Vec::new(),
-        digest: String::new(),
-    })
+    let group = Group { costs: Scaled::read(&costs, room)?, free: Scaled::new(&[]), constraints };
+    Ok(Program { groups: vec![group], ..Program::empty() })
 }
 
-/// The entries behind the costs; zeros are left out.
+/// The entries behind the costs, block by block; zeros are left out.
 fn entries<'a>(
     mut words: impl Iterator<Item = &'a str>,
     variables: usize,
     shapes: &[Shape],
+    room: &Room,
 ) -> std::result::Result<(Vec<Place>, Vec<Rational>), String> {
-    let (mut places, mut values, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+    let (mut entries, mut seen) = (Vec::new(), HashSet::new());
     let mut used = vec![false; variables];
     let mut number = 0;
     while let Some(first) = words.next() {
@@ -268,7 +276,7 @@ fn entries<'a>(
         let cone = index(next()?, 1, shapes.len())? - 1;
         let Shape { order, diagonal } = shapes[cone];
         let (left, right) = (index(next()?, 1, order)? - 1, index(next()?, 1, order)? - 1);
-        let value = exact_number(next()?).map_err(named)?;
+        let value = room.number(next()?).map_err(named)?;
         if diagonal && left != right {
             return Err(named(format!("beside the diagonal of block {}, which is diagonal", cone + 1)));
         }
@@ -280,13 +288,15 @@ fn entries<'a>(
             if let Some(variable) = place.variable {
                 used[variable] = true;
             }
-            places.push(place);
-            values.push(value);
+            entries.push((place, value));
         }
     }
     match used.iter().position(|used| !used) {
         Some(variable) => Err(format!("the matrix of constraint {} is 0", variable + 1)),
-        None => Ok((places, values)),
+        None => {
+            entries.sort_by_key(|(place, _)| place.cone);
+            Ok(entries.into_iter().unzip())
+        }
     }
 }
 
@@ -315,7 +325,8 @@ mod tests {
         assert_eq!((group.costs.get(0), group.costs.get(1)), (Rational::from((3, 2)), Rational::from(-2)));
         assert_eq!(sparse.places.len(), 6);
         assert_eq!(sparse.values.get(0), Rational::from((1, 10)));
-        assert_eq!(sparse.values.get(2), Rational::from((7, 10)));
+        // Block by block.
+        assert_eq!(sparse.values.get(3), Rational::from((7, 10)));
         // Any other byte is another program.
         assert_ne!(read_text(&text.replace("comment 1", "comment 2"))?.digest, program.digest);
         assert_eq!(read_text(text)?, program);

@@ -4,6 +4,7 @@
 //! each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2`, `v_k` column `k` of the block's basis, and weights `w_k`,
 //! which are 1 in SDPB's blocks. Source: SDPB.
 
+use super::limits::MAXIMUM_ORDER;
 use super::program::{Gram, Shape};
 use super::scaled::{Fixed, Scaled, packed, triangle};
 use rug::{Complete, Integer, Rational};
@@ -43,6 +44,9 @@ impl Sampled {
             if let Some(row) = basis.iter().find(|row| row.len() != points) {
                 return Err(format!("a row of a basis has {} numbers, and there are {points} points", row.len()));
             }
+            if basis.len() > MAXIMUM_ORDER / dim {
+                return Err(format!("a block has {dim} times {} rows, and the limit is {MAXIMUM_ORDER}", basis.len()));
+            }
             places.push((basis.len(), values.len()));
             values.extend((0..points).flat_map(|point| basis.iter().map(move |row| row[point].clone())));
         }
@@ -62,6 +66,11 @@ impl Sampled {
     /// The numerator of the weight at a point.
     fn weight(&self, cone: usize, point: usize) -> &Integer {
         &self.weights.numerators[cone * self.points + point]
+    }
+
+    /// The numbers of the bases, and the weights.
+    pub(super) fn parts(&self) -> (&Scaled, &Scaled) {
+        (&self.values, &self.weights)
     }
 
     /// Sample points.
