@@ -33,6 +33,9 @@ pub const MAXIMUM_FILES: usize = 1 << 16;
 /// Bytes of numbers that reading a program, and checking a certificate, may each make for each byte of the files.
 pub const BYTES_PER_BYTE: u64 = 256;
 
+/// Bytes that the members of an archive have for each of its own, beside a quarter of [`FREE_BYTES`], at most.
+pub const INFLATED_PER_BYTE: u64 = 16;
+
 /// Bytes of numbers that may be made from any files.
 pub const FREE_BYTES: u64 = 64 << 20;
 

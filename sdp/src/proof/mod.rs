@@ -7,13 +7,18 @@
 //!
 //! Does not know: the solver, floating-point numbers, how proofs are found.
 
+mod archive;
+mod binary;
 mod check;
+mod choices;
 mod definite;
 mod json;
 mod limits;
 mod number;
 mod polynomial;
 mod polynomial_file;
+mod polynomial_json;
+mod polynomial_text;
 mod program;
 mod read;
 mod sampled;

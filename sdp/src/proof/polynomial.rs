@@ -73,13 +73,13 @@ impl Sampling {
     }
 
     /// The polynomials of the basis at the points, a row for each.
-    fn basis_rows(&self, rows: usize) -> Vec<Vec<Rational>> {
+    fn basis_rows(&self, rows: usize) -> Vec<Rational> {
         let one = Integer::from(1) << self.basis.bits;
         let row = |row: usize| {
             let coefficients = &self.basis.values[triangle(row)..][..=row];
-            self.points.values.iter().map(|x| value(coefficients, &one, x, self.points.bits)).collect()
+            self.points.values.iter().map(|x| value(coefficients, &one, x, self.points.bits)).collect::<Vec<_>>()
         };
-        (0..rows).map(row).collect()
+        (0..rows).flat_map(row).collect()
     }
 }
 
@@ -101,7 +101,7 @@ impl PolynomialMatrix {
             }
         }
         let even = sampling.basis_rows(self.degree / 2 + 1);
-        let odd = even[..self.degree.div_ceil(2)].to_vec();
+        let odd = even[..self.degree.div_ceil(2) * points.len()].to_vec();
         let mut weights = powers.clone();
         if !odd.is_empty() {
             let point = |x: &Integer| Rational::from(x) * power_of_two(-i64::from(bits));

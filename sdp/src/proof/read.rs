@@ -1,9 +1,11 @@
-//! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's directory of JSON blocks, and polynomial
-//! programs.
+//! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's blocks in a directory or an archive, and
+//! polynomial programs.
 //!
 //! A second reader beside that of the solver, so that a proof does not rest on it. Does not know: precisions.
 
-use super::json::Json;
+use super::archive::{Archive, Container, is_archive};
+use super::binary::{self, Table};
+use super::json::{Json, is_whole};
 use super::limits::{MAXIMUM_ORDER, Room};
 use super::polynomial_file;
 use super::program::{Constraints, Group, Program, Shape};
@@ -16,8 +18,11 @@ use std::path::{Path, PathBuf};
 use sunzi::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Reads the program at `path` exactly: a directory in SDPB's form with blocks in JSON, or a polynomial program in
-/// JSON or a list of such files, or a file in SDPA's sparse format that is not compressed.
+/// Reads the program at `path` exactly: SDPB's blocks in a directory or a zip archive of one, a polynomial program in
+/// JSON or Mathematica's text or a list of such files, or a file in SDPA's sparse format that is not compressed.
+///
+/// Decimals are the rational numbers that they stand for, numbers of binary blocks the dyadic ones of their limbs.
+/// Memory: at most 512 bytes for each of the files, beside 128 MiB; docs/SDP.md has all limits.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
@@ -26,15 +31,19 @@ pub fn read_exact(path: &Path) -> Result<Program> {
     let data = std::fs::metadata(path);
     let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     let mut program = match data.is_dir() {
-        true => directory(path, &mut files)?,
+        true => blocks(Container::Folder(path.to_path_buf()), &mut files)?,
         false if polynomial_file::is_named(path) => polynomial_file::read(path, &mut files)?,
-        false => {
-            if !path.to_string_lossy().to_lowercase().ends_with(".dat-s") {
-                let message = "proofs are made and checked for SDPB's directories of JSON blocks, for polynomial \
-                               programs (.json, .nsv), and for files of SDPA's sparse format (.dat-s) that are not \
-                               compressed";
+        false if !is_sparse(path) => {
+            let bytes = files.read(path)?;
+            if !is_archive(&bytes) {
+                let message = "proofs are made and checked for SDPB's blocks in a directory or a zip archive, for \
+                               polynomial programs (.json, .m, .nsv), and for files of SDPA's sparse format (.dat-s) \
+                               that are not compressed";
                 return Err(refused(path, message));
             }
+            blocks(Container::Archive(Archive::new(path, bytes)?), &mut files)?
+        }
+        false => {
             let bytes = files.read(path)?;
             if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
                 return Err(refused(path, "proofs are made and checked for files that are not compressed"));
@@ -45,6 +54,11 @@ pub fn read_exact(path: &Path) -> Result<Program> {
     program.bytes = files.room.files();
     program.digest = format!("{:032x}", files.digest.digest128());
     Ok(program)
+}
+
+/// Whether the name is that of a file in SDPA's format.
+fn is_sparse(path: &Path) -> bool {
+    path.to_string_lossy().to_lowercase().ends_with(".dat-s")
 }
 
 pub(super) fn refused(path: &Path, message: impl Into<String>) -> Error {
@@ -75,8 +89,9 @@ impl Files {
         Ok(bytes)
     }
 
-    fn json(&mut self, path: PathBuf) -> Result<Object> {
-        let value = Json::parse(&self.read(&path)?).map_err(|message| refused(&path, message))?;
+    fn json(&mut self, container: &mut Container, name: &str) -> Result<Object> {
+        let (bytes, path) = (container.read(name, self)?, container.path(name));
+        let value = Json::parse(&bytes).map_err(|message| refused(&path, message))?;
         Ok(Object { path, value })
     }
 }
@@ -97,19 +112,19 @@ impl Object {
 
 fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
     match json {
-        Json::Text(text) => room.number(text),
+        Json::Text(text) | Json::Word(text) => room.number(text),
         _ => Err("a number is expected".into()),
     }
 }
 
 fn count(json: &Json) -> std::result::Result<usize, String> {
     match json {
-        Json::Text(text) => text.parse().map_err(|_| format!("'{text}' is no count")),
+        Json::Word(word) => word.parse().map_err(|_| format!("'{word}' is no count")),
         _ => Err("a count is expected".into()),
     }
 }
 
-pub(super) fn list(json: &Json, room: &Room) -> std::result::Result<Vec<Rational>, String> {
+fn list(json: &Json, room: &Room) -> std::result::Result<Vec<Rational>, String> {
     match json {
         Json::List(list) => list.iter().map(|json| number(json, room)).collect(),
         _ => Err("a list of numbers is expected".into()),
@@ -123,60 +138,83 @@ fn rows(json: &Json, room: &Room) -> std::result::Result<Vec<Vec<Rational>>, Str
     }
 }
 
-fn directory(folder: &Path, files: &mut Files) -> Result<Program> {
-    let control = files.json(folder.join("control.json"))?;
+fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
+    let control = files.json(&mut container, "control.json")?;
     let blocks = control.get("num_blocks", count)?;
-    let objectives = files.json(folder.join("objectives.json"))?;
+    let objectives = files.json(&mut container, "objectives.json")?;
     let objective = objectives.get("b", |json| Scaled::read(&list(json, &files.room)?, &files.room))?;
     let mut groups = Vec::new();
     for block in 0..blocks {
-        groups.push(read_group(folder, files, block, objective.numerators.len())?);
+        groups.push(read_group(&mut container, files, block, objective.numerators.len())?);
     }
     if groups.is_empty() {
         return Err(refused(&control.path, "'num_blocks' is 0: there is nothing to prove"));
     }
-    let beyond = folder.join(format!("block_info_{blocks}.json"));
-    if beyond.exists() {
+    let beyond = format!("block_info_{blocks}.json");
+    if container.has(&beyond) {
+        let beyond = container.path(&beyond);
         let message = format!("'num_blocks' is {blocks}, and there is a file {}", beyond.display());
         return Err(refused(&control.path, message));
     }
     // It is no part of the program, but a file that is read with it.
-    let normalization = folder.join("normalization.json");
-    if normalization.exists() {
-        files.read(&normalization)?;
+    let normalization = "normalization.json";
+    if container.has(normalization) {
+        files.json(&mut container, normalization)?.get("normalization", |json| list(json, &files.room))?;
     }
-    let constant = objectives.get("constant", |json| number(json, &files.room))?;
+    let constant = objectives.get("constant", |json| match json {
+        Json::Word(word) if !is_whole(word) => Err(format!("'{word}' has to stand in quotation marks")),
+        _ => number(json, &files.room),
+    })?;
     Ok(Program { constant, objective, groups, ..Program::empty() })
 }
 
-fn read_group(folder: &Path, files: &mut Files, block: usize, free: usize) -> Result<Group> {
-    let info = files.json(folder.join(format!("block_info_{block}.json")))?;
-    let (dim, points) = (info.get("dim", count)?, info.get("num_points", count)?);
-    let path = folder.join(format!("block_data_{block}.json"));
-    if !path.exists() && path.with_extension("bin").exists() {
-        let message = "proofs are made and checked for blocks in JSON: write them with pmp2sdp --outputFormat=json";
-        return Err(refused(&path.with_extension("bin"), message));
+/// The numbers of a table, row by row.
+fn table(rows: Vec<Vec<Rational>>) -> std::result::Result<Table, String> {
+    let cols = rows.first().map_or(0, Vec::len);
+    if let Some(row) = rows.iter().position(|row| row.len() != cols) {
+        return Err(format!("row {row} has {} numbers, and the first {cols}", rows[row].len()));
     }
-    let data = files.json(path)?;
-    let room = &files.room;
-    let table = |key: &str| data.get(key, |json| rows(json, room));
-    let even = table("bilinear_bases_even")?;
-    let odd = if points <= 1 { Vec::new() } else { table("bilinear_bases_odd")? };
-    let refused = |message: String| refused(&data.path, message);
-    Scaled::fits(even.iter().chain(&odd).flatten(), room).map_err(refused)?;
-    let sampled = Sampled::new(dim, points, &[even, odd]).map_err(refused)?;
+    Ok(Table { rows: rows.len(), cols, values: rows.into_iter().flatten().collect() })
+}
+
+fn json_parts(data: &Object, points: usize, free: usize, room: &Room) -> Result<binary::Parts> {
+    let read = |key: &str| data.get(key, |json| table(rows(json, room)?));
+    let empty = || Table { rows: 0, cols: 0, values: Vec::new() };
+    let even = read("bilinear_bases_even")?;
+    let odd = if points <= 1 { empty() } else { read("bilinear_bases_odd")? };
     let costs = data.get("c", |json| list(json, room))?;
-    let b = if free == 0 { Vec::new() } else { table("B")? };
-    let variables = sampled.variables();
+    let free = if free == 0 { Table { rows: costs.len(), ..empty() } } else { read("B")? };
+    Ok(binary::Parts { free, costs, bases: [even, odd] })
+}
+
+fn read_group(container: &mut Container, files: &mut Files, block: usize, free: usize) -> Result<Group> {
+    let info = files.json(container, &format!("block_info_{block}.json"))?;
+    let (dim, points) = (info.get("dim", count)?, info.get("num_points", count)?);
+    let variables = Sampled::count(dim, points).map_err(|message| refused(&info.path, message))?;
+    let [binary, text] = ["bin", "json"].map(|ending| format!("block_data_{block}.{ending}"));
+    // Beside each other, SDPB takes the binary one.
+    let name = if container.has(&binary) { &binary } else { &text };
+    let path = container.path(name);
+    let refused = |message: String| refused(&path, message);
+    let parts = match name == &binary {
+        true => binary::read(&container.read(name, files)?, variables, free, &files.room).map_err(refused)?,
+        false => json_parts(&files.json(container, name)?, points, free, &files.room)?,
+    };
+    let room = &files.room;
+    let binary::Parts { free: b, costs, bases } = parts;
+    Scaled::fits(bases.iter().flat_map(|basis| &basis.values), room).map_err(refused)?;
     if costs.len() != variables {
         return Err(refused(format!("'c' has {} numbers, and should have {variables}", costs.len())));
     }
-    if free > 0 && (b.len() != variables || b.iter().any(|row| row.len() != free)) {
-        let message = format!("'B' has {} rows, and should have {variables} of {free} numbers", b.len());
-        return Err(refused(message));
+    if bases.iter().any(|basis| basis.rows > 0 && basis.cols != points) {
+        return Err(refused(format!("a row of a basis has not one number for each of {points} points")));
     }
-    let b = b.into_iter().flatten().collect::<Vec<_>>();
-    let [costs, free] = [&costs, &b].map(|values| Scaled::read(values, room));
+    if (b.rows, b.cols) != (variables, free) {
+        let (rows, cols) = (b.rows, b.cols);
+        return Err(refused(format!("'B' is {rows} x {cols}, and should have {variables} rows of {free} numbers")));
+    }
+    let sampled = Sampled::new(dim, points, &bases.map(|basis| basis.values)).map_err(refused)?;
+    let [costs, free] = [&costs, &b.values].map(|values| Scaled::read(values, room));
     let (costs, free) = (costs.map_err(refused)?, free.map_err(refused)?);
     Ok(Group { costs, free, constraints: Constraints::Sampled(sampled) })
 }
