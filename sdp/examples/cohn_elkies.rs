@@ -65,7 +65,8 @@ fn prove(path: &Path, degree: usize, ctx: &Context) -> Result<()> {
     let found = certify(ctx, &program, &problem, &solution.point)?;
     let proving = start.elapsed().as_secs_f64();
     let Some(proof) = found.proof else {
-        println!("| {degree} | no bound: {:?} |", found.without_lower);
+        let (iterations, end) = (solution.iterations, solution.termination);
+        println!("| {degree} | {iterations} | no bound, after '{end}': {:?} |", found.without_lower);
         return Ok(());
     };
     write_text(&path.with_extension("certificate"), &proof.text())?;
