@@ -1,5 +1,5 @@
 //! The least f(0) of Cohn and Elkies in dimension 8, by degrees:
-//! `cohn_elkies 20 40 60 [threads=N] [json=FOLDER] [certify=FOLDER]`.
+//! `cohn_elkies 20 40 60 [threads=N] [bits=N] [json=FOLDER] [certify=FOLDER]`.
 //!
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
 //! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and
@@ -54,8 +54,8 @@ fn write(folder: &Path, degree: usize) -> std::io::Result<PathBuf> {
 }
 
 /// Solves the program of a file, proves its bounds, checks them, and keeps the proof beside the file.
-fn prove(path: &Path, degree: usize, ctx: &Context) -> Result<()> {
-    let problem = read_problem(path, bits_for(degree))?;
+fn prove(path: &Path, degree: usize, bits: u32, ctx: &Context) -> Result<()> {
+    let problem = read_problem(path, bits)?;
     let mut options = SolverOptions::new(problem.form);
     options.max_iterations = 2000;
     let solver = Solver::new(ctx.clone(), &problem, options)?;
@@ -65,7 +65,8 @@ fn prove(path: &Path, degree: usize, ctx: &Context) -> Result<()> {
     let found = certify(ctx, &program, &problem, &solution.point)?;
     let proving = start.elapsed().as_secs_f64();
     let Some(proof) = found.proof else {
-        println!("| {degree} | no bound: {:?} |", found.without_lower);
+        let (iterations, end) = (solution.iterations, solution.termination);
+        println!("| {degree} | {iterations} | no bound, after '{end}': {:?} |", found.without_lower);
         return Ok(());
     };
     write_text(&path.with_extension("certificate"), &proof.text())?;
@@ -79,8 +80,7 @@ fn prove(path: &Path, degree: usize, ctx: &Context) -> Result<()> {
     Ok(())
 }
 
-fn solve(degree: usize, threads: Option<usize>) -> Result<()> {
-    let bits = bits_for(degree);
+fn solve(degree: usize, bits: u32, threads: Option<usize>) -> Result<()> {
     let start = Instant::now();
     let problem = cohn_elkies::program(degree, 2 * bits).problem(bits)?;
     let sampling = start.elapsed().as_secs_f64();
@@ -105,14 +105,17 @@ fn context(threads: Option<usize>) -> Result<Context> {
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let (mut degrees, mut threads, mut folder, mut is_proven) = (Vec::new(), None, None, false);
+    let (mut degrees, mut threads, mut asked, mut folder, mut is_proven) = (Vec::new(), None, None, None, false);
     for word in std::env::args().skip(1) {
         match word.split_once('=') {
             Some(("threads", count)) => threads = Some(count.parse()?),
+            Some(("bits", count)) => asked = Some(count.parse::<u32>()?),
             Some((name @ ("json" | "certify"), path)) => {
                 (folder, is_proven) = (Some(PathBuf::from(path)), name != "json")
             }
-            Some(_) => return Err(format!("'{word}' is no degree, threads=N, json=FOLDER or certify=FOLDER").into()),
+            Some(_) => {
+                return Err(format!("'{word}' is no degree, threads=N, bits=N, json=FOLDER or certify=FOLDER").into());
+            }
             None => degrees.push(word.parse::<usize>()?),
         }
     }
@@ -128,10 +131,11 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         _ => {}
     }
     for degree in degrees {
+        let bits = asked.unwrap_or(bits_for(degree));
         match &folder {
-            Some(folder) if is_proven => prove(&write(folder, degree)?, degree, &context(threads)?)?,
+            Some(folder) if is_proven => prove(&write(folder, degree)?, degree, bits, &context(threads)?)?,
             Some(folder) => println!("{}", write(folder, degree)?.display()),
-            None => solve(degree, threads)?,
+            None => solve(degree, bits, threads)?,
         }
     }
     Ok(())

@@ -10,6 +10,8 @@ mod blocks;
 mod cohn_elkies;
 #[path = "inputs/files.rs"]
 mod files;
+#[path = "inputs/malformed.rs"]
+mod malformed;
 
 use std::path::{Path, PathBuf};
 use sunzi::rug::Float;
@@ -186,7 +188,7 @@ fn mathematicas_text_and_lists_of_files_give_the_same_program() -> Result<()> {
     let error = read_problem(&list, 256).unwrap_err().to_string();
     assert!(error.contains("objective") && error.contains("vectors.json"), "{error}");
     write("sub/inner.nsv", "../list.nsv");
-    assert!(read_problem(&list, 256).unwrap_err().to_string().contains("deep"));
+    assert!(read_problem(&list, 256).unwrap_err().to_string().contains("named twice"));
     write("sub/inner.nsv", "none.json");
     assert!(read_problem(&list, 256).unwrap_err().to_string().contains("none.json"));
     write("sub/inner.nsv", "\0\n");
@@ -217,7 +219,7 @@ fn bad_polynomial_programs_are_refused_with_their_place() {
     check(with(PARABOLA, r#", "bilinearBasis": [["1"]]"#), "basis 0 has 1 polynomials");
     check(with(PARABOLA, r#", "prefactor": {"constant": "1", "base": "1"}"#), "base is 1.0");
     check(with(PARABOLA, r#", "prefactor": {"constant": "1", "base": "0.5", "poles": ["1"]}"#), "above 0");
-    check(with(PARABOLA, r#", "prefactor": {"constant": "-1", "base": "0.5"}"#), "no square root");
+    check(with(PARABOLA, r#", "prefactor": {"constant": "-1", "base": "0.5"}"#), "constant of the prefactor");
     check(with(PARABOLA, r#", "prefactor": {"base": "0.5"}"#), "constant");
     check(with(PARABOLA, r#", "samplepoints": []"#), "samplepoints");
     let poles = r#", "prefactor": {"constant": "1", "base": "0.5", "poles": [-1, -1, -1]}, "maxNumPoles": 0"#;

@@ -2,6 +2,8 @@
 //! every way.
 
 mod explicit;
+mod forms;
+mod hostile;
 mod polynomial;
 
 use super::{Certificate, certify};

@@ -28,6 +28,24 @@ pub struct DampedRational {
     pub poles: Vec<Float>,
 }
 
+impl DampedRational {
+    /// Whether it is positive for `x > 0`, and does not grow.
+    fn check(&self, name: &str) -> Result<()> {
+        let refused = |text: String| Err(Error::InvalidArgument(text));
+        let DampedRational { constant, base, poles } = self;
+        if constant.is_nan() || *constant <= 0 {
+            return refused(format!("the constant of the {name} is {constant:.6}, and should be positive"));
+        }
+        if base.is_nan() || *base <= 0 || *base > 1 {
+            return refused(format!("the base of the {name} is {base:.6}, and should be above 0 and at most 1"));
+        }
+        match poles.iter().find(|pole| pole.is_nan() || **pole > 0) {
+            Some(pole) => refused(format!("the {name} has a pole at {pole:.6}, which is above 0")),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Coefficients of a polynomial, from the constant one on.
 pub type Polynomial = Vec<Float>;
 
@@ -207,6 +225,34 @@ impl<'a> Elimination<'a> {
     }
 }
 
+impl Sampling {
+    /// Whether the matrix with these factors is positive where it is without: signs of all that is given.
+    fn check(&self) -> Result<()> {
+        let refused = |text: String| Err(Error::InvalidArgument(text));
+        for (name, prefactor) in [("prefactor", &self.prefactor), ("reduced prefactor", &self.reduced_prefactor)] {
+            prefactor.iter().try_for_each(|prefactor| prefactor.check(name))?;
+        }
+        for scalings in [&self.scalings, &self.reduced_scalings].into_iter().flatten() {
+            if let Some(at) = scalings.iter().position(|scaling| scaling.is_nan() || *scaling <= 0) {
+                return refused(format!(
+                    "the scaling of sample point {at} is {:.6}, and should be positive",
+                    scalings[at]
+                ));
+            }
+        }
+        let Some(points) = &self.points else { return Ok(()) };
+        if let Some(at) = points.iter().position(|point| point.is_nan() || *point < 0) {
+            return refused(format!("sample point {at} is {:.6}, which is below 0", points[at]));
+        }
+        let mut sorted = points.iter().collect::<Vec<_>>();
+        sorted.sort_by(|a, b| a.total_cmp(b));
+        match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => refused(format!("two sample points coincide at {:.6}", pair[0])),
+            None => Ok(()),
+        }
+    }
+}
+
 impl PolynomialMatrix {
     /// The largest degree of the polynomials as they are written: zeros in front count.
     fn degree(&self) -> usize {
@@ -230,7 +276,7 @@ impl PolynomialMatrix {
                 return refused(format!("polynomial {polynomial} of entry {at} has no coefficients"));
             }
         }
-        Ok(())
+        self.sampling.check()
     }
 
     /// Points, scalings and bases, at the working precision.

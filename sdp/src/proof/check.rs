@@ -4,9 +4,11 @@
 //! how proofs are found.
 
 use super::definite::{Witness, is_definite, shifted_product};
+use super::limits::{MAXIMUM_EXPONENT, Room};
 use super::polynomial::Sampling;
 use super::program::{Gram, Group, Program, Shape};
 use super::scaled::{Fixed, Scaled, power_of_two, triangle};
+use super::sizes::{check_samplings, check_sizes};
 use rug::Rational;
 use sunzi::{Error, Result};
 
@@ -69,9 +71,6 @@ pub struct Proof {
     pub no_dual: Option<UpperProof>,
 }
 
-/// Bits and exponents of powers of two beyond this make numbers that no proof needs.
-pub const MAXIMUM_EXPONENT: i64 = 1 << 20;
-
 /// Why a proof proves nothing.
 type Refusal<T> = std::result::Result<T, String>;
 
@@ -100,7 +99,10 @@ pub fn verify(program: &Program, proof: &Proof, threads: usize) -> Result<()> {
             "2^{exponent} is named; the limit is 2^{MAXIMUM_EXPONENT} and its inverse"
         )));
     }
+    let room = Room::new(program.bytes.saturating_add(proof.bytes()));
+    check_samplings(&room, program, &proof.samplings).map_err(Error::verification)?;
     let program = &*program.at(&proof.samplings).map_err(Error::verification)?;
+    check_sizes(&room, program, proof).map_err(Error::verification)?;
     if let Some(lower) = &proof.lower {
         check_lower(program, lower, threads).map_err(|message| refused("lower bound", message))?;
     }
@@ -186,7 +188,7 @@ pub fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, thre
     }
     let scaled = rest.iter().enumerate().map(|(at, rest)| rest * power_of_two(proof.scales[at % gram.order]));
     let scaled = Scaled::new(&scaled.collect::<Vec<_>>());
-    let sum = scaled.squares(|at| gram.repeats[at / gram.order]);
+    let sum = scaled.squares(0..rest.len(), |at| gram.repeats[at / gram.order]);
     // Divided by tau / 2.
     Ok(sum * power_of_two(1 - proof.witness.exponent))
 }

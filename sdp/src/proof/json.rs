@@ -2,11 +2,15 @@
 //!
 //! Does not know: what the values mean.
 
+use std::collections::HashSet;
+
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Json {
-    /// A number, a word, or what stands in quotation marks.
+    /// What stands in quotation marks; marks behind a backslash stay as they are.
     Text(String),
+    /// A number, `true`, `false` or `null`.
+    Word(String),
     /// A list.
     List(Vec<Json>),
     /// An object; no key stands twice.
@@ -22,6 +26,7 @@ impl Json {
     /// # Errors
     /// A text with the number of the byte, from 0.
     pub fn parse(text: &[u8]) -> Result<Json, String> {
+        std::str::from_utf8(text).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
         let mut reader = Reader { text, at: 0 };
         let value = reader.value(0)?;
         match reader.next() {
@@ -49,7 +54,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// The next byte that is no blank.
     fn next(&mut self) -> Option<u8> {
-        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
+        while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
         self.text.get(self.at).copied()
@@ -85,11 +90,15 @@ impl Reader<'_> {
                 Ok(Json::List(list))
             }
             Some(b'{') => {
-                let mut pairs: Vec<(String, Json)> = Vec::new();
+                let (mut pairs, mut keys) = (Vec::new(), HashSet::new());
                 self.members(b'}', |reader| {
                     reader.expect(b'"')?;
                     let key = reader.string()?;
-                    if pairs.iter().any(|(name, _)| *name == key) {
+                    // Other readers would undo it, and might find the same key twice.
+                    if key.contains('\\') {
+                        return Err(format!("byte {}: a key with a backslash", reader.at));
+                    }
+                    if !keys.insert(key.clone()) {
                         return Err(format!("byte {}: the key '{key}' stands twice in an object", reader.at));
                     }
                     reader.expect(b':')?;
@@ -137,11 +146,22 @@ impl Reader<'_> {
                     self.at += 1;
                     return Ok(text);
                 }
-                b'\\' => self.at += 2,
+                b'\\' => self.at += self.escape()?,
+                ..b' ' => return Err(self.unexpected(byte, "a letter")),
                 _ => self.at += 1,
             }
         }
         Err("the file ends inside of a string".into())
+    }
+
+    /// Bytes of what a backslash begins.
+    fn escape(&self) -> Result<usize, String> {
+        let digits = self.text.get(self.at + 2..self.at + 6);
+        match self.text.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+            Some(b'u') if digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) => Ok(6),
+            _ => Err(format!("byte {}: a backslash with nothing that it stands for", self.at)),
+        }
     }
 
     fn word(&mut self) -> Result<Json, String> {
@@ -151,9 +171,41 @@ impl Reader<'_> {
         if length == 0 {
             return Err(self.unexpected(rest[0], "a value"));
         }
+        let word = String::from_utf8_lossy(&rest[..length]).into_owned();
+        if !is_number(&word) && !matches!(word.as_str(), "true" | "false" | "null") {
+            let shown = word.chars().take(40).collect::<String>();
+            return Err(format!("byte {}: '{shown}' is no number of JSON, and has no quotation marks", self.at));
+        }
         self.at += length;
-        Ok(Json::Text(String::from_utf8_lossy(&rest[..length]).into_owned()))
+        Ok(Json::Word(word))
     }
+}
+
+/// Whether a word is a number as JSON has them: `-12.5e+3`, without zeros in front.
+fn is_number(word: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let word = word.strip_prefix('-').unwrap_or(word);
+    let whole = digits(word);
+    let mut rest = &word[whole..];
+    if whole == 0 || (whole > 1 && word.starts_with('0')) {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix('.') {
+        rest = &fraction[digits(fraction)..];
+        if fraction.len() == rest.len() {
+            return false;
+        }
+    }
+    if let Some(power) = rest.strip_prefix(['e', 'E']) {
+        let power = power.strip_prefix(['-', '+']).unwrap_or(power);
+        return !power.is_empty() && digits(power) == power.len();
+    }
+    rest.is_empty()
+}
+
+/// Whether other readers take a word for a whole number of 64 bits, of which none is lost.
+pub fn is_whole(word: &str) -> bool {
+    (word.parse::<u64>().is_ok() || word.parse::<i64>().is_ok()) && !word.starts_with('+') && word != "-0"
 }
 
 #[cfg(test)]
@@ -165,7 +217,8 @@ mod tests {
         let json =
             Json::parse(br#" {"a": [1.00000000000000000000000001, "2e5"], "b": {}, "c": [], "d": "\"" } "#).unwrap();
         let text = |text: &str| Json::Text(text.into());
-        assert_eq!(json.get("a"), Ok(&Json::List(vec![text("1.00000000000000000000000001"), text("2e5")])));
+        let word = Json::Word("1.00000000000000000000000001".into());
+        assert_eq!(json.get("a"), Ok(&Json::List(vec![word, text("2e5")])));
         assert_eq!(json.get("b"), Ok(&Json::Object(Vec::new())));
         assert_eq!(json.get("c"), Ok(&Json::List(Vec::new())));
         assert!(json.get("e").unwrap_err().contains("'e'"));
@@ -174,9 +227,32 @@ mod tests {
     #[test]
     fn what_is_no_json_is_refused() {
         let deep = "[".repeat(100_000);
-        for text in
-            ["", "[", "[1", "[1,]", "[1 2]", "{\"a\"}", "{\"a\":1,\"a\":2}", "{a:1}", "\"x", "\"x\\", "1 2", &deep]
-        {
+        for text in [
+            "",
+            "[",
+            "[1",
+            "[1,]",
+            "[1 2]",
+            "{\"a\"}",
+            "{\"a\":1,\"a\":2}",
+            "{a:1}",
+            "\"x",
+            "\"x\\",
+            "1 2",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "0x1",
+            "1e",
+            "nan",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"a\u{1}\"",
+            "{\"a\\n\": 1}",
+            "[1,\u{b}2]",
+            &deep,
+        ] {
             assert!(Json::parse(text.as_bytes()).is_err(), "{}", &text[..text.len().min(20)]);
         }
     }

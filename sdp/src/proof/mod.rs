@@ -7,16 +7,23 @@
 //!
 //! Does not know: the solver, floating-point numbers, how proofs are found.
 
+mod archive;
+mod binary;
 mod check;
+mod choices;
 mod definite;
 mod json;
+mod limits;
 mod number;
 mod polynomial;
 mod polynomial_file;
+mod polynomial_json;
+mod polynomial_text;
 mod program;
 mod read;
 mod sampled;
 mod scaled;
+mod sizes;
 mod sparse;
 mod text;
 
@@ -29,8 +36,8 @@ pub use sampled::Sampled;
 pub use scaled::{Fixed, Scaled};
 pub use sparse::{Place, Sparse};
 
-#[cfg(test)]
-pub(crate) use check::MAXIMUM_EXPONENT;
 pub(crate) use check::{is_inside, lower_group, lower_value, upper_value};
 pub(crate) use definite::is_definite;
+#[cfg(test)]
+pub(crate) use limits::MAXIMUM_EXPONENT;
 pub(crate) use scaled::{packed, power_of_two, triangle};

@@ -2,11 +2,9 @@
 //!
 //! Does not know: precisions, files.
 
+use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD};
 use rug::ops::Pow;
 use rug::{Integer, Rational};
-
-/// Exponents of ten, and four times those of two, beyond this make numbers longer than any program has.
-const MAXIMUM_EXPONENT: i64 = 20_000;
 
 /// The number in `word`, exactly.
 ///
@@ -14,6 +12,9 @@ const MAXIMUM_EXPONENT: i64 = 20_000;
 /// A text that says what the word is instead.
 pub fn exact_number(word: &str) -> Result<Rational, String> {
     let refused = || format!("'{}' is no number", shown(word));
+    if word.len() > MAXIMUM_WORD {
+        return Err(format!("'{}' has {} letters, and the limit is {MAXIMUM_WORD}", shown(word), word.len()));
+    }
     let joined = without_underscores(word).ok_or_else(refused)?;
     let (negative, text) = match joined.as_bytes().first() {
         Some(b'-') => (true, &joined[1..]),
@@ -31,7 +32,7 @@ pub fn exact_number(word: &str) -> Result<Rational, String> {
     match value {
         Some(Ok(value)) => Ok(if negative { -value } else { value }),
         Some(Err(exponent)) => {
-            Err(format!("'{}' has the exponent {exponent}, which is beyond {MAXIMUM_EXPONENT}", shown(word)))
+            Err(format!("'{}' has the exponent {exponent}, which is beyond {MAXIMUM_POWER}", shown(word)))
         }
         None => Err(refused()),
     }
@@ -97,8 +98,8 @@ fn positional(text: &str, radix: i32, is_digit: fn(&u8) -> bool) -> Option<Resul
         return Some(Ok(Rational::new()));
     }
     let (limit, base, shift) = match radix {
-        16 => (4 * MAXIMUM_EXPONENT, 2u32, 4 * fraction as i64),
-        _ => (MAXIMUM_EXPONENT, 10, fraction as i64),
+        16 => (4 * MAXIMUM_POWER, 2u32, 4 * fraction as i64),
+        _ => (MAXIMUM_POWER, 10, fraction as i64),
     };
     if exponent.abs() > limit {
         return Some(Err(exponent));
@@ -144,6 +145,8 @@ mod tests {
         {
             assert!(exact_number(text).is_err(), "{text}");
         }
+        assert!(exact_number("1e20000").is_ok() && exact_number(&"7".repeat(MAXIMUM_WORD)).is_ok());
+        assert!(exact_number(&"7".repeat(MAXIMUM_WORD + 1)).unwrap_err().contains("65537 letters"));
         assert!(exact_number("1e20001").unwrap_err().contains("exponent 20001"));
         assert!(exact_number("1e-99999999999999999999999").is_err());
     }

@@ -5,13 +5,11 @@
 //! are equal at `d + 1` points. So a proof may choose points, weights and basis as it likes.
 //! The theorem: docs/ALGORITHM.md, "Certificates of polynomial programs". Does not know: files, prefactors.
 
+use super::limits::MAXIMUM_SAMPLING_BITS;
 use super::program::{Constraints, Group};
 use super::sampled::Sampled;
 use super::scaled::{Fixed, Scaled, power_of_two, triangle};
 use rug::{Complete, Integer, Rational};
-
-/// Bits behind the point of sample points and of coefficients, at most.
-const MAXIMUM_BITS: u32 = 1 << 14;
 
 /// A symmetric matrix of polynomials, for the constant 1 and for each free variable.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,7 +47,7 @@ fn value(numerators: &[Integer], denominator: &Integer, x: &Integer, bits: u32) 
 
 impl Sampling {
     /// Whether it is one for matrices of this degree.
-    fn check(&self, degree: usize) -> Result<(), String> {
+    pub fn check(&self, degree: usize) -> Result<(), String> {
         let rows = degree / 2 + 1;
         for (name, found, wanted) in [
             ("points", self.points.values.len(), degree + 1),
@@ -60,8 +58,8 @@ impl Sampling {
                 return Err(format!("{name}: {found}, and the degree {degree} wants {wanted}"));
             }
         }
-        if self.points.bits.max(self.basis.bits) > MAXIMUM_BITS {
-            return Err(format!("points or coefficients have more than {MAXIMUM_BITS} bits behind the point"));
+        if self.points.bits.max(self.basis.bits) > MAXIMUM_SAMPLING_BITS {
+            return Err(format!("points or coefficients have more than {MAXIMUM_SAMPLING_BITS} bits behind the point"));
         }
         let mut points = self.points.values.iter().collect::<Vec<_>>();
         points.sort();
@@ -75,13 +73,13 @@ impl Sampling {
     }
 
     /// The polynomials of the basis at the points, a row for each.
-    fn basis_rows(&self, rows: usize) -> Vec<Vec<Rational>> {
+    fn basis_rows(&self, rows: usize) -> Vec<Rational> {
         let one = Integer::from(1) << self.basis.bits;
         let row = |row: usize| {
             let coefficients = &self.basis.values[triangle(row)..][..=row];
-            self.points.values.iter().map(|x| value(coefficients, &one, x, self.points.bits)).collect()
+            self.points.values.iter().map(|x| value(coefficients, &one, x, self.points.bits)).collect::<Vec<_>>()
         };
-        (0..rows).map(row).collect()
+        (0..rows).flat_map(row).collect()
     }
 }
 
@@ -103,7 +101,7 @@ impl PolynomialMatrix {
             }
         }
         let even = sampling.basis_rows(self.degree / 2 + 1);
-        let odd = even[..self.degree.div_ceil(2)].to_vec();
+        let odd = even[..self.degree.div_ceil(2) * points.len()].to_vec();
         let mut weights = powers.clone();
         if !odd.is_empty() {
             let point = |x: &Integer| Rational::from(x) * power_of_two(-i64::from(bits));

@@ -22,6 +22,8 @@ pub struct Program {
     /// What the groups are made from when it is known where, of a polynomial program, which has none before; none
     /// else.
     pub polynomials: Vec<PolynomialMatrix>,
+    /// Bytes of the files together, to which the numbers of a check have their limit.
+    pub bytes: u64,
     /// A checksum of the files, byte by byte, as 32 hexadecimal digits.
     pub digest: String,
 }
@@ -164,6 +166,12 @@ impl Group {
 }
 
 impl Program {
+    /// Nothing yet.
+    pub(super) fn empty() -> Program {
+        let (constant, objective) = (Rational::new(), Scaled::new(&[]));
+        Program { constant, objective, groups: Vec::new(), polynomials: Vec::new(), bytes: 0, digest: String::new() }
+    }
+
     /// The program itself, or a polynomial one with groups from samplings, one for each of its matrices. Whatever they
     /// are, a bound of the one is one of the other: docs/ALGORITHM.md, "Certificates of polynomial programs".
     ///
@@ -183,7 +191,8 @@ impl Program {
         };
         let groups = pairs.map(group).collect::<Result<Vec<_>, _>>()?;
         let (constant, objective) = (self.constant.clone(), self.objective.clone());
-        Ok(Cow::Owned(Program { constant, objective, groups, polynomials: Vec::new(), digest: self.digest.clone() }))
+        let (polynomials, digest) = (Vec::new(), self.digest.clone());
+        Ok(Cow::Owned(Program { constant, objective, groups, polynomials, bytes: self.bytes, digest }))
     }
 
     /// Number of free variables y.
@@ -265,6 +274,6 @@ impl Program {
 
     /// `c^T c`, of all groups together.
     pub fn costs_square(&self) -> Rational {
-        self.groups.iter().fold(Rational::new(), |sum, group| sum + group.costs.squares(|_| 1))
+        self.groups.iter().fold(Rational::new(), |sum, group| sum + group.costs.squares(0..group.variables(), |_| 1))
     }
 }

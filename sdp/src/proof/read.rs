@@ -1,10 +1,12 @@
-//! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's directory of JSON blocks, and polynomial
-//! programs.
+//! Programs in files, with their numbers exactly: SDPA's sparse format, SDPB's blocks in a directory or an archive, and
+//! polynomial programs.
 //!
 //! A second reader beside that of the solver, so that a proof does not rest on it. Does not know: precisions.
 
-use super::json::Json;
-use super::number::exact_number;
+use super::archive::{Archive, Container, is_archive};
+use super::binary::{self, Table};
+use super::json::{Json, is_whole};
+use super::limits::{MAXIMUM_ORDER, Room};
 use super::polynomial_file;
 use super::program::{Constraints, Group, Program, Shape};
 use super::sampled::Sampled;
@@ -16,59 +18,80 @@ use std::path::{Path, PathBuf};
 use sunzi::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Rows of a block, at most.
-const MAXIMUM_ORDER: usize = 10_000_000;
-
-/// Reads the program at `path` exactly: a directory in SDPB's form with blocks in JSON, or a polynomial program in
-/// JSON or a list of such files, or a file in SDPA's sparse format that is not compressed.
+/// Reads the program at `path` exactly: SDPB's blocks in a directory or a zip archive of one, a polynomial program in
+/// JSON or Mathematica's text or a list of such files, or a file in SDPA's sparse format that is not compressed.
+///
+/// Decimals are the rational numbers that they stand for, numbers of binary blocks the dyadic ones of their limbs.
+/// Memory: at most 512 bytes for each of the files, beside 128 MiB; docs/SDP.md has all limits.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
 pub fn read_exact(path: &Path) -> Result<Program> {
-    let mut files = Files { digest: Xxh3::new() };
+    let mut files = Files::new();
     let data = std::fs::metadata(path);
     let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     let mut program = match data.is_dir() {
-        true => directory(path, &mut files)?,
+        true => blocks(Container::Folder(path.to_path_buf()), &mut files)?,
         false if polynomial_file::is_named(path) => polynomial_file::read(path, &mut files)?,
-        false => {
-            if !path.to_string_lossy().to_lowercase().ends_with(".dat-s") {
-                let message = "proofs are made and checked for SDPB's directories of JSON blocks, for polynomial \
-                               programs (.json, .nsv), and for files of SDPA's sparse format (.dat-s) that are not \
-                               compressed";
+        false if !is_sparse(path) => {
+            let bytes = files.read(path)?;
+            if !is_archive(&bytes) {
+                let message = "proofs are made and checked for SDPB's blocks in a directory or a zip archive, for \
+                               polynomial programs (.json, .m, .nsv), and for files of SDPA's sparse format (.dat-s) \
+                               that are not compressed";
                 return Err(refused(path, message));
             }
+            blocks(Container::Archive(Archive::new(path, bytes)?), &mut files)?
+        }
+        false => {
             let bytes = files.read(path)?;
             if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
                 return Err(refused(path, "proofs are made and checked for files that are not compressed"));
             }
-            sdpa(&bytes).map_err(|message| refused(path, message))?
+            sdpa(&bytes, &files.room).map_err(|message| refused(path, message))?
         }
     };
+    program.bytes = files.room.files();
     program.digest = format!("{:032x}", files.digest.digest128());
     Ok(program)
+}
+
+/// Whether the name is that of a file in SDPA's format.
+fn is_sparse(path: &Path) -> bool {
+    path.to_string_lossy().to_lowercase().ends_with(".dat-s")
 }
 
 pub(super) fn refused(path: &Path, message: impl Into<String>) -> Error {
     Error::Format { path: path.to_path_buf(), message: message.into() }
 }
 
-/// Reads files, and keeps a checksum of their bytes and lengths.
+/// Reads files, and keeps a checksum of their bytes and lengths, and the room for their numbers.
 pub(super) struct Files {
     digest: Xxh3,
+    pub(super) room: Room,
 }
 
 impl Files {
+    fn new() -> Files {
+        Files { digest: Xxh3::new(), room: Room::new(0) }
+    }
+
     pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
-        let bytes = std::fs::read(path);
-        let bytes = bytes.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+        let failed = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
+        // What is no file may have no end.
+        if !std::fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(refused(path, "it is no file"));
+        }
+        let bytes = std::fs::read(path).map_err(failed)?;
+        self.room.grow(bytes.len() as u64);
         self.digest.update(&(bytes.len() as u64).to_le_bytes());
         self.digest.update(&bytes);
         Ok(bytes)
     }
 
-    fn json(&mut self, path: PathBuf) -> Result<Object> {
-        let value = Json::parse(&self.read(&path)?).map_err(|message| refused(&path, message))?;
+    fn json(&mut self, container: &mut Container, name: &str) -> Result<Object> {
+        let (bytes, path) = (container.read(name, self)?, container.path(name));
+        let value = Json::parse(&bytes).map_err(|message| refused(&path, message))?;
         Ok(Object { path, value })
     }
 }
@@ -87,84 +110,113 @@ impl Object {
     }
 }
 
-fn number(json: &Json) -> std::result::Result<Rational, String> {
+fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
     match json {
-        Json::Text(text) => exact_number(text),
+        Json::Text(text) | Json::Word(text) => room.number(text),
         _ => Err("a number is expected".into()),
     }
 }
 
 fn count(json: &Json) -> std::result::Result<usize, String> {
     match json {
-        Json::Text(text) => text.parse().map_err(|_| format!("'{text}' is no count")),
+        Json::Word(word) => word.parse().map_err(|_| format!("'{word}' is no count")),
         _ => Err("a count is expected".into()),
     }
 }
 
-pub(super) fn list(json: &Json) -> std::result::Result<Vec<Rational>, String> {
+fn list(json: &Json, room: &Room) -> std::result::Result<Vec<Rational>, String> {
     match json {
-        Json::List(list) => list.iter().map(number).collect(),
+        Json::List(list) => list.iter().map(|json| number(json, room)).collect(),
         _ => Err("a list of numbers is expected".into()),
     }
 }
 
-fn rows(json: &Json) -> std::result::Result<Vec<Vec<Rational>>, String> {
+fn rows(json: &Json, room: &Room) -> std::result::Result<Vec<Vec<Rational>>, String> {
     match json {
-        Json::List(rows) => rows.iter().map(list).collect(),
+        Json::List(rows) => rows.iter().map(|row| list(row, room)).collect(),
         _ => Err("a list of rows is expected".into()),
     }
 }
 
-fn directory(folder: &Path, files: &mut Files) -> Result<Program> {
-    let control = files.json(folder.join("control.json"))?;
+fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
+    let control = files.json(&mut container, "control.json")?;
     let blocks = control.get("num_blocks", count)?;
-    let objectives = files.json(folder.join("objectives.json"))?;
-    let objective = objectives.get("b", list)?;
+    let objectives = files.json(&mut container, "objectives.json")?;
+    let objective = objectives.get("b", |json| Scaled::read(&list(json, &files.room)?, &files.room))?;
     let mut groups = Vec::new();
     for block in 0..blocks {
-        groups.push(read_group(folder, files, block, objective.len())?);
+        groups.push(read_group(&mut container, files, block, objective.numerators.len())?);
     }
     if groups.is_empty() {
         return Err(refused(&control.path, "'num_blocks' is 0: there is nothing to prove"));
     }
-    let beyond = folder.join(format!("block_info_{blocks}.json"));
-    if beyond.exists() {
+    let beyond = format!("block_info_{blocks}.json");
+    if container.has(&beyond) {
+        let beyond = container.path(&beyond);
         let message = format!("'num_blocks' is {blocks}, and there is a file {}", beyond.display());
         return Err(refused(&control.path, message));
     }
     // It is no part of the program, but a file that is read with it.
-    let normalization = folder.join("normalization.json");
-    if normalization.exists() {
-        files.read(&normalization)?;
+    let normalization = "normalization.json";
+    if container.has(normalization) {
+        files.json(&mut container, normalization)?.get("normalization", |json| list(json, &files.room))?;
     }
-    let constant = objectives.get("constant", number)?;
-    Ok(Program { constant, objective: Scaled::new(&objective), groups, polynomials: Vec::new(), digest: String::new() })
+    let constant = objectives.get("constant", |json| match json {
+        Json::Word(word) if !is_whole(word) => Err(format!("'{word}' has to stand in quotation marks")),
+        _ => number(json, &files.room),
+    })?;
+    Ok(Program { constant, objective, groups, ..Program::empty() })
 }
 
-fn read_group(folder: &Path, files: &mut Files, block: usize, free: usize) -> Result<Group> {
-    let info = files.json(folder.join(format!("block_info_{block}.json")))?;
+/// The numbers of a table, row by row.
+fn table(rows: Vec<Vec<Rational>>) -> std::result::Result<Table, String> {
+    let cols = rows.first().map_or(0, Vec::len);
+    if let Some(row) = rows.iter().position(|row| row.len() != cols) {
+        return Err(format!("row {row} has {} numbers, and the first {cols}", rows[row].len()));
+    }
+    Ok(Table { rows: rows.len(), cols, values: rows.into_iter().flatten().collect() })
+}
+
+fn json_parts(data: &Object, points: usize, free: usize, room: &Room) -> Result<binary::Parts> {
+    let read = |key: &str| data.get(key, |json| table(rows(json, room)?));
+    let empty = || Table { rows: 0, cols: 0, values: Vec::new() };
+    let even = read("bilinear_bases_even")?;
+    let odd = if points <= 1 { empty() } else { read("bilinear_bases_odd")? };
+    let costs = data.get("c", |json| list(json, room))?;
+    let free = if free == 0 { Table { rows: costs.len(), ..empty() } } else { read("B")? };
+    Ok(binary::Parts { free, costs, bases: [even, odd] })
+}
+
+fn read_group(container: &mut Container, files: &mut Files, block: usize, free: usize) -> Result<Group> {
+    let info = files.json(container, &format!("block_info_{block}.json"))?;
     let (dim, points) = (info.get("dim", count)?, info.get("num_points", count)?);
-    let path = folder.join(format!("block_data_{block}.json"));
-    if !path.exists() && path.with_extension("bin").exists() {
-        let message = "proofs are made and checked for blocks in JSON: write them with pmp2sdp --outputFormat=json";
-        return Err(refused(&path.with_extension("bin"), message));
-    }
-    let data = files.json(path)?;
-    let even = data.get("bilinear_bases_even", rows)?;
-    let odd = if points <= 1 { Vec::new() } else { data.get("bilinear_bases_odd", rows)? };
-    let sampled = Sampled::new(dim, points, &[even, odd]).map_err(|message| refused(&data.path, message))?;
-    let costs = data.get("c", list)?;
-    let b = if free == 0 { Vec::new() } else { data.get("B", rows)? };
-    let variables = sampled.variables();
+    let variables = Sampled::count(dim, points).map_err(|message| refused(&info.path, message))?;
+    let [binary, text] = ["bin", "json"].map(|ending| format!("block_data_{block}.{ending}"));
+    // Beside each other, SDPB takes the binary one.
+    let name = if container.has(&binary) { &binary } else { &text };
+    let path = container.path(name);
+    let refused = |message: String| refused(&path, message);
+    let parts = match name == &binary {
+        true => binary::read(&container.read(name, files)?, variables, free, &files.room).map_err(refused)?,
+        false => json_parts(&files.json(container, name)?, points, free, &files.room)?,
+    };
+    let room = &files.room;
+    let binary::Parts { free: b, costs, bases } = parts;
+    Scaled::fits(bases.iter().flat_map(|basis| &basis.values), room).map_err(refused)?;
     if costs.len() != variables {
-        return Err(refused(&data.path, format!("'c' has {} numbers, and should have {variables}", costs.len())));
+        return Err(refused(format!("'c' has {} numbers, and should have {variables}", costs.len())));
     }
-    if free > 0 && (b.len() != variables || b.iter().any(|row| row.len() != free)) {
-        let message = format!("'B' has {} rows, and should have {variables} of {free} numbers", b.len());
-        return Err(refused(&data.path, message));
+    if bases.iter().any(|basis| basis.rows > 0 && basis.cols != points) {
+        return Err(refused(format!("a row of a basis has not one number for each of {points} points")));
     }
-    let b = b.into_iter().flatten().collect::<Vec<_>>();
-    Ok(Group { costs: Scaled::new(&costs), free: Scaled::new(&b), constraints: Constraints::Sampled(sampled) })
+    if (b.rows, b.cols) != (variables, free) {
+        let (rows, cols) = (b.rows, b.cols);
+        return Err(refused(format!("'B' is {rows} x {cols}, and should have {variables} rows of {free} numbers")));
+    }
+    let sampled = Sampled::new(dim, points, &bases.map(|basis| basis.values)).map_err(refused)?;
+    let [costs, free] = [&costs, &b.values].map(|values| Scaled::read(values, room));
+    let (costs, free) = (costs.map_err(refused)?, free.map_err(refused)?);
+    Ok(Group { costs, free, constraints: Constraints::Sampled(sampled) })
 }
 
 /// What stands between words of an SDPA file.
@@ -218,7 +270,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn sdpa(bytes: &[u8]) -> std::result::Result<Program, String> {
+fn sdpa(bytes: &[u8], room: &Room) -> std::result::Result<Program, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
     let mut lines = Lines { rest: text };
     let variables = lines.count("number of constraints")?;
@@ -228,32 +280,26 @@ fn sdpa(bytes: &[u8]) -> std::result::Result<Program, String> {
     let mut costs = Vec::new();
     for at in 0..variables {
         let word = words.next().ok_or_else(|| format!("the file ends after {at} of {variables} costs"))?;
-        costs.push(exact_number(word)?);
+        costs.push(room.number(word)?);
     }
     if costs.is_empty() || shapes.is_empty() {
         return Err("there are no constraints or no blocks: there is nothing to prove".into());
     }
-    let (places, values) = entries(words, variables, &shapes)?;
-    let sparse = Sparse { shapes, places, values: Scaled::new(&values) };
+    let (places, values) = entries(words, variables, &shapes, room)?;
+    let sparse = Sparse { shapes, places, values: Scaled::read(&values, room)? };
     let constraints = Constraints::Sparse(sparse);
-    let group = Group { costs: Scaled::new(&costs), free: Scaled::new(&[]), constraints };
-    let objective = Scaled::new(&[]);
-    Ok(Program {
-        constant: Rational::new(),
-        objective,
-        groups: vec![group],
-        polynomials: Vec::new(),
-        digest: String::new(),
-    })
+    let group = Group { costs: Scaled::read(&costs, room)?, free: Scaled::new(&[]), constraints };
+    Ok(Program { groups: vec![group], ..Program::empty() })
 }
 
-/// The entries behind the costs; zeros are left out.
+/// The entries behind the costs, block by block; zeros are left out.
 fn entries<'a>(
     mut words: impl Iterator<Item = &'a str>,
     variables: usize,
     shapes: &[Shape],
+    room: &Room,
 ) -> std::result::Result<(Vec<Place>, Vec<Rational>), String> {
-    let (mut places, mut values, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
+    let (mut entries, mut seen) = (Vec::new(), HashSet::new());
     let mut used = vec![false; variables];
     let mut number = 0;
     while let Some(first) = words.next() {
@@ -268,7 +314,7 @@ fn entries<'a>(
         let cone = index(next()?, 1, shapes.len())? - 1;
         let Shape { order, diagonal } = shapes[cone];
         let (left, right) = (index(next()?, 1, order)? - 1, index(next()?, 1, order)? - 1);
-        let value = exact_number(next()?).map_err(named)?;
+        let value = room.number(next()?).map_err(named)?;
         if diagonal && left != right {
             return Err(named(format!("beside the diagonal of block {}, which is diagonal", cone + 1)));
         }
@@ -280,13 +326,15 @@ fn entries<'a>(
             if let Some(variable) = place.variable {
                 used[variable] = true;
             }
-            places.push(place);
-            values.push(value);
+            entries.push((place, value));
         }
     }
     match used.iter().position(|used| !used) {
         Some(variable) => Err(format!("the matrix of constraint {} is 0", variable + 1)),
-        None => Ok((places, values)),
+        None => {
+            entries.sort_by_key(|(place, _)| place.cone);
+            Ok(entries.into_iter().unzip())
+        }
     }
 }
 
@@ -315,7 +363,8 @@ mod tests {
         assert_eq!((group.costs.get(0), group.costs.get(1)), (Rational::from((3, 2)), Rational::from(-2)));
         assert_eq!(sparse.places.len(), 6);
         assert_eq!(sparse.values.get(0), Rational::from((1, 10)));
-        assert_eq!(sparse.values.get(2), Rational::from((7, 10)));
+        // Block by block.
+        assert_eq!(sparse.values.get(3), Rational::from((7, 10)));
         // Any other byte is another program.
         assert_ne!(read_text(&text.replace("comment 1", "comment 2"))?.digest, program.digest);
         assert_eq!(read_text(text)?, program);

@@ -4,6 +4,7 @@
 //! each block, with `E^{rs} = (e_r e_s^T + e_s e_r^T) / 2`, `v_k` column `k` of the block's basis, and weights `w_k`,
 //! which are 1 in SDPB's blocks. Source: SDPB.
 
+use super::limits::MAXIMUM_ORDER;
 use super::program::{Gram, Shape};
 use super::scaled::{Fixed, Scaled, packed, triangle};
 use rug::{Complete, Integer, Rational};
@@ -27,24 +28,37 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// Matrices with these bases, each as many rows as it has and a column for each point, row by row.
+    /// Variables of a block.
     ///
     /// # Errors
-    /// A text where a basis does not fit, or all are empty.
-    pub fn new(dim: usize, points: usize, bases: &[Vec<Vec<Rational>>]) -> Result<Sampled, String> {
+    /// A text where it is empty or too large.
+    pub fn count(dim: usize, points: usize) -> Result<usize, String> {
         if dim == 0 || points == 0 {
             return Err(format!("a block of dim {dim} at {points} points is empty"));
         }
         if dim.max(points) > MAXIMUM_SIZE {
             return Err(format!("a block of dim {dim} at {points} points, of which none may be above {MAXIMUM_SIZE}"));
         }
+        Ok(points * triangle(dim))
+    }
+
+    /// Matrices with these bases, each as many rows as it has and a column for each point, row by row.
+    ///
+    /// # Errors
+    /// A text where a basis does not fit, or all are empty.
+    pub fn new(dim: usize, points: usize, bases: &[Vec<Rational>]) -> Result<Sampled, String> {
+        Sampled::count(dim, points)?;
         let (mut values, mut places) = (Vec::new(), Vec::new());
         for basis in bases.iter().filter(|basis| !basis.is_empty()) {
-            if let Some(row) = basis.iter().find(|row| row.len() != points) {
-                return Err(format!("a row of a basis has {} numbers, and there are {points} points", row.len()));
+            let rows = basis.len() / points;
+            if basis.len() % points != 0 {
+                return Err(format!("a basis has {} numbers, and there are {points} points", basis.len()));
             }
-            places.push((basis.len(), values.len()));
-            values.extend((0..points).flat_map(|point| basis.iter().map(move |row| row[point].clone())));
+            if rows > MAXIMUM_ORDER / dim {
+                return Err(format!("a block has {dim} times {rows} rows, and the limit is {MAXIMUM_ORDER}"));
+            }
+            places.push((rows, values.len()));
+            values.extend((0..points).flat_map(|point| basis.iter().skip(point).step_by(points).cloned()));
         }
         if places.is_empty() {
             return Err("both bases are empty".into());
@@ -62,6 +76,11 @@ impl Sampled {
     /// The numerator of the weight at a point.
     fn weight(&self, cone: usize, point: usize) -> &Integer {
         &self.weights.numerators[cone * self.points + point]
+    }
+
+    /// The numbers of the bases, and the weights.
+    pub(super) fn parts(&self) -> (&Scaled, &Scaled) {
+        (&self.values, &self.weights)
     }
 
     /// Sample points.

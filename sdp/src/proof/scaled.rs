@@ -2,8 +2,10 @@
 //!
 //! Symmetric matrices are their lower triangles, row by row. Does not know: programs, proofs.
 
+use super::limits::{Room, bytes_of_bits, common};
 use rug::ops::DivRounding;
 use rug::{Complete, Integer, Rational};
+use std::ops::Range;
 
 /// The place of an entry of the lower triangle.
 pub fn packed(row: usize, col: usize) -> usize {
@@ -51,15 +53,38 @@ impl Scaled {
         Scaled { numerators: values.iter().map(numerator).collect(), denominator }
     }
 
+    /// The same for the numbers of files.
+    ///
+    /// # Errors
+    /// Those of [`Scaled::fits`].
+    pub fn read(values: &[Rational], room: &Room) -> Result<Scaled, String> {
+        Scaled::fits(values.iter(), room)?;
+        Ok(Scaled::new(values))
+    }
+
+    /// Takes the room of numbers over their common denominator.
+    ///
+    /// # Errors
+    /// A text where the denominator is too long, or there is no room for the numerators.
+    pub fn fits<'a>(values: impl Iterator<Item = &'a Rational> + Clone, room: &Room) -> Result<(), String> {
+        let denominator = common(values.clone().map(Rational::denom))?;
+        let whole = u64::from(denominator.significant_bits());
+        let bytes = |value: &Rational| match value.numer().significant_bits() {
+            0 => 0,
+            bits => bytes_of_bits(u64::from(bits) + whole + 1 - u64::from(value.denom().significant_bits())),
+        };
+        room.take(values.map(bytes).fold(0, u64::saturating_add))
+    }
+
     /// A number.
     pub fn get(&self, at: usize) -> Rational {
         Rational::from((&self.numerators[at], &self.denominator))
     }
 
-    /// The sum of the squares, each as often as `times` says.
-    pub fn squares(&self, times: impl Fn(usize) -> u32) -> Rational {
+    /// The sum of the squares of the numbers in `range`, each as often as `times` says of its place there.
+    pub fn squares(&self, range: Range<usize>, times: impl Fn(usize) -> u32) -> Rational {
         let mut sum = Integer::new();
-        for (at, numerator) in self.numerators.iter().enumerate() {
+        for (at, numerator) in self.numerators[range].iter().enumerate() {
             sum += numerator.square_ref().complete() * times(at);
         }
         Rational::from((sum, self.denominator.square_ref().complete()))
@@ -111,7 +136,7 @@ mod tests {
         let scaled = Scaled::new(&values);
         assert_eq!(scaled.denominator, 12);
         assert!(values.iter().enumerate().all(|(at, value)| scaled.get(at) == *value));
-        assert_eq!(scaled.squares(|at| 1 + (at == 0) as u32), Rational::from((2 * 16 + 225 + 196, 144)));
+        assert_eq!(scaled.squares(0..4, |at| 1 + (at == 0) as u32), Rational::from((2 * 16 + 225 + 196, 144)));
         let other = Fixed { bits: 1, values: vec![Integer::from(3), Integer::from(8)] };
         assert_eq!(scaled.dot(2, &other), Rational::from((14, 3)));
         assert_eq!(Scaled::new(&[]).denominator, 1);

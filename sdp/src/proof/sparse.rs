@@ -24,7 +24,7 @@ pub struct Place {
 pub struct Sparse {
     /// The blocks.
     pub shapes: Vec<Shape>,
-    /// Entries of the lower triangles, no place twice.
+    /// Entries of the lower triangles, no place twice, those of a block behind those of the blocks before.
     pub places: Vec<Place>,
     /// Their numbers.
     pub values: Scaled,
@@ -56,6 +56,12 @@ impl Sparse {
 
     fn entries(&self) -> impl Iterator<Item = (Place, &Integer)> {
         self.places.iter().copied().zip(&self.values.numerators)
+    }
+
+    /// Where the entries of these blocks stand among all.
+    fn range(&self, cones: Range<usize>) -> Range<usize> {
+        let first = |cone: usize| self.places.partition_point(|place| place.cone < cone);
+        first(cones.start)..first(cones.end)
     }
 
     /// The sums of `a_ij m_ij` by block, of C in front of those of the variables.
@@ -93,14 +99,16 @@ impl Sparse {
 
     /// The squares of all entries in these blocks of the matrices that are meant.
     pub fn squares(&self, meant: impl Fn(Option<usize>) -> bool, cones: Range<usize>) -> Rational {
-        let is_meant = |place: Place| meant(place.variable) && cones.contains(&place.cone);
-        self.values.squares(|at| if is_meant(self.places[at]) { self.places[at].times() } else { 0 })
+        let range = self.range(cones);
+        let places = &self.places[range.clone()];
+        self.values.squares(range, |at| if meant(places[at].variable) { places[at].times() } else { 0 })
     }
 
     /// Block `cone` of `sum_p x_p A_p - times C`.
     pub fn slack(&self, cone: usize, x: &Fixed, times: u32) -> Scaled {
         let mut numerators = vec![Integer::new(); self.shapes[cone].stored()];
-        for (place, value) in self.entries().filter(|(place, _)| place.cone == cone) {
+        let range = self.range(cone..cone + 1);
+        for (place, value) in self.places[range.clone()].iter().copied().zip(&self.values.numerators[range]) {
             let sum = &mut numerators[self.index(place)];
             match place.variable {
                 Some(variable) => *sum += value * &x.values[variable],

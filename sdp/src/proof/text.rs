@@ -2,8 +2,9 @@
 //!
 //! The format is described in docs/SDP.md. Does not know: programs, whether a proof is right.
 
-use super::check::{GramProof, LowerGroup, LowerProof, MAXIMUM_EXPONENT, Proof, UpperProof};
+use super::check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
 use super::definite::Witness;
+use super::limits::{MAXIMUM_EXPONENT, MAXIMUM_WORD};
 use super::number::exact_number;
 use super::polynomial::Sampling;
 use super::scaled::Fixed;
@@ -208,6 +209,9 @@ impl<'a> Words<'a> {
         let bits = self.integer("a number of bits", 0, MAXIMUM_EXPONENT)? as u32;
         let value = |words: &mut Self| {
             let word = words.next()?;
+            if word.len() > MAXIMUM_WORD {
+                return Err(format!("a number has {} letters, and the limit is {MAXIMUM_WORD}", word.len()));
+            }
             Integer::from_str_radix(word, 16).map_err(|_| format!("'{word}' is no integer"))
         };
         Ok(Fixed { bits, values: self.repeat(count, value)? })

@@ -186,6 +186,9 @@ impl Object {
     fn number(&self, key: &str, bits: u32) -> Result<Float> {
         let text = match self.get(key)? {
             Value::String(text) => text.clone(),
+            Value::Number(number) if number.is_f64() => {
+                return Err(self.error(&format!("'{key}' is {number} without quotation marks, which loses its digits")));
+            }
             other => other.to_string(),
         };
         match parse_number(&text, bits) {

@@ -6,8 +6,10 @@
 use super::{Numbers, Parts, upper};
 use crate::polynomial::{DampedRational, Polynomial, PolynomialMatrix, Sampling};
 use serde::Deserialize;
-use serde::de::{Deserializer, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 use sunzi::Result;
 
 /// A number as it is written.
@@ -49,13 +51,34 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
+/// What an object is, and no list: the one would be taken for the other by the order of its fields.
+struct Keyed<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Keyed<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Keyed<T>, D::Error> {
+        struct Keys<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Keys<T> {
+            type Value = Keyed<T>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Keyed<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Keyed)
+            }
+        }
+        deserializer.deserialize_map(Keys(PhantomData))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     objective: Option<Vec<Text>>,
     normalization: Option<Vec<Text>>,
     #[serde(rename = "PositiveMatrixWithPrefactorArray", default)]
-    matrices: Vec<Block>,
+    matrices: Vec<Keyed<Block>>,
 }
 
 #[derive(Deserialize)]
@@ -72,8 +95,8 @@ struct Prefactor {
 struct Block {
     polynomials: Vec<Vec<Vec<Vec<Text>>>>,
     #[serde(alias = "DampedRational")]
-    prefactor: Option<Prefactor>,
-    reduced_prefactor: Option<Prefactor>,
+    prefactor: Option<Keyed<Prefactor>>,
+    reduced_prefactor: Option<Keyed<Prefactor>>,
     max_num_poles: Option<i64>,
     sample_points: Option<Vec<Text>>,
     sample_scalings: Option<Vec<Text>>,
@@ -87,14 +110,14 @@ struct Block {
 
 /// Reads the text of a file.
 pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
-    let file = serde_json::from_str::<File>(text).map_err(|error| numbers.refused(error.to_string()))?;
+    let Keyed(file) = serde_json::from_str::<Keyed<File>>(text).map_err(|error| numbers.refused(error.to_string()))?;
     let mut vector = |texts: Option<Vec<Text>>, name: &str| {
         texts.map(|texts| numbers.list(&texts, &|| name.to_string())).transpose()
     };
     let objective = vector(file.objective, "objective")?;
     let normalization = vector(file.normalization, "normalization")?;
     let matrices = file.matrices.into_iter().enumerate();
-    let matrices = matrices.map(|(number, block)| matrix(block, number, numbers)).collect::<Result<Vec<_>>>()?;
+    let matrices = matrices.map(|(number, Keyed(block))| matrix(block, number, numbers)).collect::<Result<Vec<_>>>()?;
     if objective.is_none() && normalization.is_none() && matrices.is_empty() {
         return Err(numbers.refused("there is no objective, no normalization and no matrix"));
     }
@@ -129,8 +152,8 @@ fn matrix(block: Block, number: usize, numbers: &mut Numbers<'_>) -> Result<Poly
     let points = list(block.sample_points, "samplePoints")?;
     let scalings = list(block.sample_scalings, "sampleScalings")?;
     let reduced_scalings = list(block.reduced_sample_scalings, "reducedSampleScalings")?;
-    let mut rational = |found: Option<Prefactor>, name: &str| {
-        found.map(|found| prefactor(found, numbers, &format!("{place}, {name}"))).transpose()
+    let mut rational = |found: Option<Keyed<Prefactor>>, name: &str| {
+        found.map(|Keyed(found)| prefactor(found, numbers, &format!("{place}, {name}"))).transpose()
     };
     let (own, reduced) =
         (rational(block.prefactor, "prefactor")?, rational(block.reduced_prefactor, "reducedPrefactor")?);

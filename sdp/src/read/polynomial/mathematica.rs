@@ -45,23 +45,36 @@ pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
     Ok(Parts { objective: present(objective), normalization: present(normalization), matrices })
 }
 
-/// The text without comments, blanks and backslashes.
+/// The text without comments, blanks and backslashes. Two numbers with a blank between them are a product, not one
+/// number: they are refused, but where a backslash breaks a line inside of a number.
 fn stripped(text: &str) -> std::result::Result<Vec<u8>, String> {
     let mut kept = Vec::with_capacity(text.len());
     let mut depth = 0usize;
+    let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'`');
+    // Whether something was left out behind the last letter that was kept, and a backslash in it.
+    let (mut is_apart, mut is_broken) = (false, false);
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let pair = bytes.get(at..at + 2);
         if pair == Some(b"(*") {
             depth += 1;
+            is_apart = true;
             at += 2;
         } else if depth > 0 && pair == Some(b"*)") {
             depth -= 1;
             at += 2;
         } else {
-            if depth == 0 && !bytes[at].is_ascii_whitespace() && bytes[at] != b'\\' {
-                kept.push(bytes[at]);
+            let byte = bytes[at];
+            if depth == 0 && !byte.is_ascii_whitespace() && byte != b'\\' {
+                if is_apart && !is_broken && kept.last().is_some_and(is_part) && is_part(&byte) {
+                    return Err(format!("byte {at}: a second number behind a blank"));
+                }
+                (is_apart, is_broken) = (false, false);
+                kept.push(byte);
+            } else {
+                is_apart = true;
+                is_broken |= depth == 0 && byte == b'\\';
             }
             at += 1;
         }
@@ -226,7 +239,12 @@ impl Reader<'_, '_> {
             if self.found("/") {
                 let start = self.at;
                 self.digits()?;
-                coefficient /= self.parse(start)?;
+                let divisor = self.parse(start)?;
+                if divisor == 0 || self.text[start..self.at].contains(&b'/') {
+                    self.at = start;
+                    return Err(self.refused("a divisor"));
+                }
+                coefficient /= divisor;
             }
         }
         if negative {

@@ -10,11 +10,12 @@ mod mathematica;
 use crate::polynomial::{PolynomialMatrix, PolynomialProgram, working_bits};
 use crate::problem::Problem;
 use rug::Float;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use sunzi::io::NumberParser;
 use sunzi::{Error, Result};
 
-/// Lists inside of lists at most: a list that names itself ends here.
+/// Lists inside of lists at most.
 const DEEPEST_LIST: usize = 16;
 
 /// What one file holds.
@@ -38,7 +39,7 @@ fn extension(path: &Path) -> Option<&str> {
 pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
     let refused = |message: &str| Error::Format { path: path.to_path_buf(), message: message.into() };
     let mut files = Vec::new();
-    expand(path, 0, &mut files)?;
+    expand(path, 0, &mut HashSet::new(), &mut files)?;
     let mut whole = Parts::default();
     let mut sources = [None, None];
     for file in &files {
@@ -69,15 +70,21 @@ fn differ(name: &str, first: &Path, second: &Path) -> Error {
     }
 }
 
-/// The files that `path` stands for, in their order: itself, or those of a list.
-fn expand(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
+/// The files that `path` stands for, in their order: itself, or those of a list. None may be named twice.
+fn expand(path: &Path, depth: usize, seen: &mut HashSet<PathBuf>, files: &mut Vec<PathBuf>) -> Result<()> {
+    let whole = std::fs::canonicalize(path);
+    let whole = whole.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
+    if !seen.insert(whole) {
+        let message = "it is named twice: does a list name itself?".into();
+        return Err(Error::Format { path: path.to_path_buf(), message });
+    }
     if extension(path) != Some("nsv") {
         files.push(path.to_path_buf());
         return Ok(());
     }
     let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
     if depth == DEEPEST_LIST {
-        return Err(refused(format!("lists of files lie {DEEPEST_LIST} deep: does one name itself?")));
+        return Err(refused(format!("lists of files lie {DEEPEST_LIST} deep")));
     }
     let text = read_text(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -85,7 +92,7 @@ fn expand(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
     let mut found = false;
     names.try_for_each(|name| {
         found = true;
-        expand(&folder.join(name), depth + 1, files)
+        expand(&folder.join(name), depth + 1, seen, files)
     })?;
     if found { Ok(()) } else { Err(refused("the list names no files".into())) }
 }

@@ -1,0 +1,164 @@
+//! Files of a few kilobytes that ask for more memory or time than there is: each is refused, by a limit that it names.
+
+use super::*;
+use crate::proof::{Fixed, LowerProof, Sampling, Witness};
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+fn at(name: &str, text: impl AsRef<[u8]>) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn error_of(path: &Path) -> String {
+    read_exact(path).map(drop).unwrap_err().to_string()
+}
+
+fn refused(name: &str, text: impl AsRef<[u8]>) -> String {
+    let (_folder, path) = at(name, text);
+    error_of(&path)
+}
+
+/// A program of so many constraints with these costs.
+fn costly(costs: &[String]) -> String {
+    let count = costs.len();
+    let mut text = format!("{count}\n1\n-{count}\n{}\n", costs.join(" "));
+    (1..=count).for_each(|at| writeln!(text, "{at} 1 {at} {at} 1").unwrap());
+    text
+}
+
+#[test]
+fn words_and_powers_that_multiply_are_refused() {
+    let long = "7".repeat(65_537);
+    assert!(refused("a.dat-s", costly(&[long])).contains("65537 letters, and the limit is 65536"));
+    assert!(refused("a.dat-s", costly(&["1e20001".into()])).contains("beyond 20000"));
+    // Each of eight letters has eight kilobytes: some fit, many do not.
+    let many = |count: usize| costly(&vec!["1e20000".to_string(); count]);
+    let (_folder, path) = at("a.dat-s", many(500));
+    read_exact(&path).unwrap();
+    assert!(refused("a.dat-s", many(20_000)).contains("256 for each of the"));
+    // One of them beside the rest, as a denominator of all.
+    let mut costs = vec!["1".to_string(); 40_000];
+    costs[7] = "1e-20000".into();
+    assert!(refused("a.dat-s", costly(&costs)).contains("would take more than 67108864 bytes"));
+    let power = |count: usize| {
+        let terms = vec!["x^16384"; count].join(", ");
+        format!(
+            "SDP[{{{}}}, {{}}, {{PositiveMatrixWithPrefactor[1, {{{{{{{terms}}}}}}}]}}]",
+            "0, ".repeat(count - 1) + "1"
+        )
+    };
+    assert!(refused("a.m", power(1000)).contains("would take more"));
+    assert!(refused("a.m", "SDP[{1}, {}, {PositiveMatrixWithPrefactor[1, {{{x^16385}}}]}]").contains("at most 16384"));
+}
+
+#[test]
+fn denominators_that_have_nothing_in_common_are_refused() {
+    let coprime = |count: usize| {
+        let under = |at: usize| format!("1/1{}{:05}", "0".repeat(300), 2 * at + 1);
+        costly(&(0..count).map(under).collect::<Vec<_>>())
+    };
+    let (_folder, path) = at("a.dat-s", coprime(300));
+    read_exact(&path).unwrap();
+    assert!(refused("a.dat-s", coprime(700)).contains("common denominator has more than 524288 bits"));
+}
+
+#[test]
+fn lists_that_multiply_are_refused() {
+    let (folder, path) = at("a.nsv", "b.nsv\0b.nsv\0");
+    std::fs::write(folder.path().join("b.nsv"), "c.json\0").unwrap();
+    std::fs::write(folder.path().join("c.json"), "{\"objective\": [1]}").unwrap();
+    assert!(error_of(&path).contains("named twice"));
+    std::fs::write(&path, "b.nsv\0c.json\0").unwrap();
+    assert!(error_of(&path).contains("named twice"));
+    std::fs::write(&path, "a.nsv\0").unwrap();
+    assert!(error_of(&path).contains("named twice"));
+    // Seventeen lists in each other; sixteen are read.
+    for depth in 0..17 {
+        std::fs::write(folder.path().join(format!("{depth}.nsv")), format!("{}.nsv\0", depth + 1)).unwrap();
+    }
+    std::fs::write(folder.path().join("17.nsv"), "c.json\0").unwrap();
+    assert!(error_of(&folder.path().join("1.nsv")).contains("16 deep"));
+    assert!(error_of(&folder.path().join("2.nsv")).contains("no matrices"));
+    // What has no end is no file.
+    #[cfg(target_os = "linux")]
+    {
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.json")).unwrap();
+        assert!(error_of(&folder.path().join("zero.json")).contains("no file"));
+    }
+}
+
+#[test]
+fn many_keys_are_compared_each_once() {
+    let mut text = String::from("{\"num_blocks\": 1");
+    (0..200_000).for_each(|key| write!(text, ", \"k{key}\": 0").unwrap());
+    let (folder, _) = at("control.json", text.clone() + "}");
+    assert!(error_of(folder.path()).contains("objectives.json"));
+    let (folder, _) = at("control.json", text + ", \"k77\": 1}");
+    assert!(error_of(folder.path()).contains("'k77' stands twice"));
+}
+
+#[test]
+fn archives_that_inflate_are_refused() {
+    let archive = |blanks: usize| {
+        let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        writer.start_file("control.json", zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(&vec![b' '; blanks]).unwrap();
+        writer.write_all(b"{\"num_blocks\": 1}").unwrap();
+        writer.finish().unwrap().into_inner()
+    };
+    let small = archive(16 << 20);
+    assert!(small.len() < 64 << 10);
+    assert!(refused("a.zip", small).contains("objectives.json"));
+    assert!(refused("a.zip", archive(19 << 20)).contains("more than 16777216 bytes and 16 for each"));
+}
+
+/// A proof for a polynomial of this degree, with points and weights of as many bits as asked for.
+fn sampled(degree: usize, bits: u32, exponent: i64) -> (Program, Proof) {
+    let coefficients = vec!["1"; degree + 1].join(",");
+    let text = format!(
+        "{{\"objective\": [0, 1], \"PositiveMatrixWithPrefactorArray\": \
+         [{{\"polynomials\": [[[[{coefficients}], [-1]]]]}}]}}"
+    );
+    let (_folder, path) = at("pmp.json", text);
+    let program = read_exact(&path).unwrap();
+    let numbers = |count: usize| Fixed { bits, values: (1..=count).map(Integer::from).collect() };
+    let rows = degree / 2 + 1;
+    let sampling = Sampling {
+        points: numbers(degree + 1),
+        exponents: (0..=degree).map(|at| if at % 2 == 0 { exponent } else { -exponent }).collect(),
+        basis: numbers(rows * (rows + 1) / 2),
+    };
+    let lower = LowerProof { claim: Rational::new(), y: numbers(1), groups: Vec::new() };
+    (program.clone(), Proof { samplings: vec![sampling], lower: Some(lower), ..Proof::new(&program.digest) })
+}
+
+#[test]
+fn certificates_whose_numbers_multiply_are_refused() {
+    let refused = |(program, proof): (Program, Proof)| verify(&program, &proof, 1).unwrap_err().to_string();
+    // The room is not what stops these.
+    assert!(refused(sampled(20, 60, 9)).contains("groups: 0 in the proof"));
+    assert!(refused(sampled(20, 1 << 14, 9)).contains("groups: 0 in the proof"));
+    assert!(refused(sampled(200, 1 << 14, 9)).contains("would take more"));
+    assert!(refused(sampled(20, (1 << 14) + 1, 9)).contains("more than 16384 bits"));
+    assert!(refused(sampled(3000, 9, 1 << 16)).contains("would take more"));
+    assert!(refused(sampled(20, 9, (1 << 16) + 1)).contains("is named; the limit is 2^65536"));
+}
+
+#[test]
+fn blocks_of_which_a_file_says_only_the_order_are_refused() {
+    let (_folder, path) = at("a.dat-s", "1\n1\n-9999999\n1\n1 1 1 1 1\n");
+    let program = read_exact(&path).unwrap();
+    let nothing = || Fixed { bits: 0, values: Vec::new() };
+    let upper = UpperProof {
+        claim: Rational::from(1),
+        x: vec![Fixed { bits: 0, values: vec![Integer::from(1)] }],
+        gram: None,
+        blocks: vec![vec![Witness { exponent: -1, factor: nothing() }]],
+    };
+    let proof = Proof { upper: Some(upper), ..Proof::new(&program.digest) };
+    assert!(verify(&program, &proof, 1).unwrap_err().to_string().contains("would take more"));
+    assert!(refused("a.dat-s", "1\n1\n-10000001\n1\n1 1 1 1 1\n").contains("order '-10000001'"));
+}

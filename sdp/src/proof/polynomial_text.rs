@@ -1,0 +1,302 @@
+//! Polynomial programs in Mathematica's text, exactly:
+//! `SDP[objective, normalization, {PositiveMatrixWithPrefactor[prefactor, {{{p, ...}, ...}}]}]`.
+//!
+//! The text is cut into numbers, names and marks first. Blanks and comments stand between them and never inside of
+//! one, but a backslash at the end of a line goes on with a number in the next. Does not know: the solver's reader.
+
+use super::choices::{Choices, Prefactor};
+use super::limits::Room;
+use super::polynomial_file::{MAXIMUM_DEGREE, Matrix, Parts, symmetric};
+use rug::Rational;
+
+/// Bytes of memory that a coefficient takes beside its digits.
+const COEFFICIENT_BYTES: u64 = 64;
+
+type Refusal<T> = Result<T, String>;
+
+/// A piece of the text.
+#[derive(PartialEq, Debug)]
+enum Token {
+    /// A number without its sign.
+    Number(String),
+    /// Letters, digits and `$`.
+    Name(String),
+    /// Any other letter.
+    Mark(u8),
+}
+
+/// Reads the text of a file.
+pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
+    let tokens = tokens(text.as_bytes())?;
+    let mut reader = Reader { tokens: &tokens, at: 0, room };
+    let mut first = reader.name()?;
+    if first != "SDP" {
+        // It may be given a name.
+        reader.mark(b'=')?;
+        first = reader.name()?;
+    }
+    if first != "SDP" {
+        return Err(format!("'{first}' where 'SDP' is expected"));
+    }
+    reader.mark(b'[')?;
+    let objective = reader.list(Reader::number)?;
+    reader.mark(b',')?;
+    let normalization = reader.list(Reader::number)?;
+    reader.mark(b',')?;
+    let matrices = reader.list(Reader::matrix)?;
+    reader.mark(b']')?;
+    reader.finds(b';');
+    match reader.tokens.get(reader.at) {
+        None => {
+            let present = |list: Vec<Rational>| Some(list).filter(|list| !list.is_empty());
+            Ok(Parts { objective: present(objective), normalization: present(normalization), matrices })
+        }
+        Some(found) => Err(format!("{found:?} behind the end")),
+    }
+}
+
+/// Where the next letter that counts stands: behind blanks, comments and the ends of lines.
+fn behind_blanks(text: &[u8], mut at: usize) -> Refusal<usize> {
+    let mut depth = 0usize;
+    while at < text.len() {
+        let pair = text.get(at..at + 2);
+        if pair == Some(b"(*") {
+            depth += 1;
+            at += 2;
+        } else if depth > 0 && pair == Some(b"*)") {
+            depth -= 1;
+            at += 2;
+        } else if depth > 0 || text[at].is_ascii_whitespace() || text[at] == b'\\' {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    if depth > 0 { Err("a comment is not closed".into()) } else { Ok(at) }
+}
+
+/// A number from `at` on: its letters, without lines that are broken in it, and where it ends.
+fn number(text: &[u8], mut at: usize) -> (String, usize) {
+    let mut found = String::new();
+    // What may follow: digits, a mark of precision, the sign and the digits of a power of ten, those of a fraction.
+    let (mut part, mut is_sign) = (0, false);
+    while let Some(&byte) = text.get(at) {
+        if byte == b'\\' {
+            at += 1;
+            while text.get(at).is_some_and(u8::is_ascii_whitespace) {
+                at += 1;
+            }
+            continue;
+        }
+        let power = byte == b'*' && text.get(at + 1) == Some(&b'^');
+        match byte {
+            b'0'..=b'9' => is_sign = false,
+            b'.' if part < 2 => {}
+            b'`' if part < 2 => part = 1,
+            b'*' if power && part < 2 => (part, is_sign) = (2, true),
+            b'+' | b'-' if is_sign => is_sign = false,
+            b'/' if part < 3 => part = 3,
+            _ => break,
+        }
+        found.push(char::from(byte));
+        at += 1;
+        if power {
+            found.push('^');
+            at += 1;
+        }
+    }
+    (found, at)
+}
+
+fn tokens(text: &[u8]) -> Refusal<Vec<Token>> {
+    let (mut found, mut at) = (Vec::new(), behind_blanks(text, 0)?);
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'$';
+    while let Some(&byte) = text.get(at) {
+        if byte.is_ascii_digit() || byte == b'.' {
+            let (word, end) = number(text, at);
+            found.push(Token::Number(word));
+            at = end;
+        } else if is_letter(&byte) {
+            let length = text[at..].iter().take_while(|byte| is_letter(byte)).count();
+            found.push(Token::Name(String::from_utf8_lossy(&text[at..at + length]).into_owned()));
+            at += length;
+        } else {
+            found.push(Token::Mark(byte));
+            at += 1;
+        }
+        at = behind_blanks(text, at)?;
+    }
+    Ok(found)
+}
+
+/// The pieces of a file, and how far they are read.
+struct Reader<'a> {
+    tokens: &'a [Token],
+    at: usize,
+    room: &'a Room,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Refusal<&'a Token> {
+        let found = self.tokens.get(self.at).ok_or("the file ends too early")?;
+        self.at += 1;
+        Ok(found)
+    }
+
+    fn finds(&mut self, mark: u8) -> bool {
+        let is_next = self.tokens.get(self.at) == Some(&Token::Mark(mark));
+        self.at += usize::from(is_next);
+        is_next
+    }
+
+    fn mark(&mut self, mark: u8) -> Refusal<()> {
+        match self.next()? {
+            Token::Mark(found) if *found == mark => Ok(()),
+            found => Err(format!("{found:?} where '{}' is expected", char::from(mark))),
+        }
+    }
+
+    fn name(&mut self) -> Refusal<&'a str> {
+        match self.next()? {
+            Token::Name(name) => Ok(name),
+            found => Err(format!("{found:?} where a name is expected")),
+        }
+    }
+
+    /// A number without sign.
+    fn digits(&mut self) -> Refusal<Rational> {
+        match self.next()? {
+            Token::Number(word) => self.room.number(word),
+            found => Err(format!("{found:?} where a number is expected")),
+        }
+    }
+
+    fn number(&mut self) -> Refusal<Rational> {
+        let is_negative = self.finds(b'-');
+        if !is_negative {
+            self.finds(b'+');
+        }
+        let value = self.digits()?;
+        Ok(if is_negative { -value } else { value })
+    }
+
+    /// `{item, ...}`, of any length.
+    fn list<T>(&mut self, item: impl Fn(&mut Self) -> Refusal<T>) -> Refusal<Vec<T>> {
+        self.mark(b'{')?;
+        let mut items = Vec::new();
+        if self.finds(b'}') {
+            return Ok(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if !self.finds(b',') {
+                return self.mark(b'}').map(|()| items);
+            }
+        }
+    }
+
+    fn prefactor(&mut self) -> Refusal<Prefactor> {
+        if !matches!(self.tokens.get(self.at), Some(Token::Name(_))) {
+            return Ok(Prefactor { constant: self.number()?, base: Some(Rational::from(1)), poles: Vec::new() });
+        }
+        if self.name()? != "DampedRational" {
+            return Err("a prefactor is a number or a DampedRational".into());
+        }
+        self.mark(b'[')?;
+        let constant = self.number()?;
+        self.mark(b',')?;
+        let poles = self.list(Reader::number)?;
+        self.mark(b',')?;
+        let base = Some(self.number()?);
+        self.mark(b',')?;
+        self.name()?;
+        self.mark(b']')?;
+        Ok(Prefactor { constant, base, poles })
+    }
+
+    fn matrix(&mut self) -> Refusal<Matrix> {
+        if self.name()? != "PositiveMatrixWithPrefactor" {
+            return Err("a list of PositiveMatrixWithPrefactor is expected".into());
+        }
+        self.mark(b'[')?;
+        let prefactor = Some(self.prefactor()?);
+        self.mark(b',')?;
+        let rows = self.list(|reader| reader.list(|reader| reader.list(Reader::polynomial)))?;
+        self.mark(b']')?;
+        let (dim, entries) = symmetric(rows)?;
+        Ok(Matrix { dim, entries, choices: Choices { prefactor, ..Choices::default() } })
+    }
+
+    /// A sum of terms.
+    fn polynomial(&mut self) -> Refusal<Vec<Rational>> {
+        let mut coefficients = Vec::new();
+        loop {
+            let (coefficient, power) = self.term()?;
+            if let Some(more) = (power + 1).checked_sub(coefficients.len()) {
+                self.room.take(more as u64 * COEFFICIENT_BYTES)?;
+                coefficients.resize_with(power + 1, Rational::new);
+            }
+            coefficients[power] += coefficient;
+            if !matches!(self.tokens.get(self.at), Some(Token::Mark(b'-' | b'+'))) {
+                return Ok(coefficients);
+            }
+        }
+    }
+
+    /// `2.5*x^3`, `x`, `-x^2`, `x/2` or a number, with its signs.
+    fn term(&mut self) -> Refusal<(Rational, usize)> {
+        let mut is_negative = false;
+        loop {
+            match (self.finds(b'-'), self.finds(b'+')) {
+                (false, false) => break,
+                (minus, _) => is_negative ^= minus,
+            }
+        }
+        let mut coefficient = Rational::from(1);
+        let mut power = 0;
+        if matches!(self.tokens.get(self.at), Some(Token::Number(_))) {
+            coefficient = self.digits()?;
+            let is_product = self.finds(b'*');
+            if is_product || matches!(self.tokens.get(self.at), Some(Token::Name(_))) {
+                power = self.power(&mut coefficient)?;
+            }
+        } else {
+            power = self.power(&mut coefficient)?;
+        }
+        Ok((if is_negative { -coefficient } else { coefficient }, power))
+    }
+
+    /// The power of `x^3` or `x^3/2`; the coefficient is divided.
+    fn power(&mut self, coefficient: &mut Rational) -> Refusal<usize> {
+        let name = self.name()?;
+        if name != "x" {
+            return Err(format!("'{name}' where 'x' is expected"));
+        }
+        let mut power = 1;
+        if self.finds(b'^') {
+            let Token::Number(word) = self.next()? else { return Err("a power is no number".into()) };
+            // Behind the power may be a divisor, which the cutting into numbers took for the rest of a fraction.
+            let (word, under) = word.split_once('/').map_or((word.as_str(), None), |(word, under)| (word, Some(under)));
+            let limit = format!("a power is '{word}', and should be at most {MAXIMUM_DEGREE}");
+            power = word.parse().ok().filter(|&power| power <= MAXIMUM_DEGREE).ok_or(limit)?;
+            if let Some(under) = under {
+                return self.divide(coefficient, under).map(|()| power);
+            }
+        }
+        if self.finds(b'/') {
+            let Token::Number(word) = self.next()? else { return Err("a divisor is no number".into()) };
+            self.divide(coefficient, word)?;
+        }
+        Ok(power)
+    }
+
+    fn divide(&self, coefficient: &mut Rational, word: &str) -> Refusal<()> {
+        let divisor = self.room.number(word)?;
+        if divisor == 0 || word.contains('/') {
+            return Err(format!("'{word}' is no divisor"));
+        }
+        *coefficient /= divisor;
+        Ok(())
+    }
+}
