@@ -37,6 +37,7 @@ pub mod output;
 mod polynomial;
 mod problem;
 pub mod proof;
+mod ranks;
 mod read;
 mod workers;
 
