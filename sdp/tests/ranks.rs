@@ -30,7 +30,8 @@ fn paths(count: usize, bits: u32, equations: bool) -> Result<Problem> {
         });
         variables += order;
     }
-    let list = |at: usize| vec![entry(0, 0, 1.0 + at as f64), entry(2, 1, 0.5), entry(3, 3, 2.0)];
+    let sign = |at: usize| if at % 2 == 0 { 0.0625 } else { -0.0625 };
+    let list = |at: usize| vec![entry(0, 0, 1.0 + at as f64), entry(2, 1, sign(at)), entry(3, 3, 2.0)];
     blocks.push(SparseCone {
         shape: Shape::Dense(4),
         active: (0..variables).collect(),
@@ -45,8 +46,10 @@ fn paths(count: usize, bits: u32, equations: bool) -> Result<Problem> {
     });
     let column = |values: &[f64]| Matrix::from_f64s(values.len(), 1, bits, values);
     let free = equations.then(|| {
-        let row = (0..2 * variables).map(|at| if at % variables < 2 || at == variables + 2 { 1.0 } else { 0.0 });
-        Ok((Matrix::from_f64s(variables, 2, bits, &row.collect::<Vec<_>>())?, column(&[5.0, 7.0])?))
+        // Neighbours have the sum that they have where all are 8.
+        let one = |row: usize, col: usize| number(f64::from(u8::from(row == col || row == col + 1)));
+        let count = variables - 5;
+        Ok((Matrix::from_fn(variables, count, bits, one)?, column(&vec![16.0; count])?))
     });
     let costs = (0..variables).map(|at| 1.0 + 0.25 * (at % 3) as f64).collect::<Vec<_>>();
     Problem::standard(bits, column(&costs)?, blocks, free.transpose()?)
@@ -62,7 +65,8 @@ fn polynomials(count: usize, free: usize, bits: u32) -> Result<Problem> {
         let on_diagonal = |value: f64| vec![self::number(if r == s { value } else { 0.0 })];
         let others = (1..free).map(|at| {
             let mut other = vec![Float::new(64); at];
-            other.push(self::number(if r == s { -0.5 } else { 0.25 }));
+            let value = if r == s { -0.5 } else { 0.25 };
+            other.push(self::number(if number % 2 == 0 { value } else { -value }));
             other
         });
         [first, on_diagonal(-1.0)].into_iter().chain(others).collect()
@@ -87,7 +91,10 @@ struct Found {
 }
 
 fn options(problem: &Problem) -> SolverOptions {
-    SolverOptions { max_iterations: 120, ..SolverOptions::new(problem.form) }
+    let scale = number(1e4);
+    let (initial_matrix_scale_primal, initial_matrix_scale_dual) = (scale.clone(), scale);
+    let defaults = SolverOptions::new(problem.form);
+    SolverOptions { max_iterations: 200, initial_matrix_scale_primal, initial_matrix_scale_dual, ..defaults }
 }
 
 fn context(threads: usize) -> Result<Context> {
@@ -128,7 +135,7 @@ fn on_ranks<R: Send>(
 fn check(name: &str, problem: &Problem, counts: &[usize]) -> Result<()> {
     let alone = Solver::new(context(1)?, problem, options(problem))?;
     let expected = run(&alone, alone.begin()?)?.unwrap();
-    assert_eq!(expected.termination, Termination::PrimalDualOptimal, "{name}");
+    assert_eq!(expected.termination, Termination::PrimalDualOptimal, "{name}: {:?}", expected.quality);
     assert!(expected.iterations.len() > 10 && expected.iterations[0].0 < problem.precision_bits, "{name}");
     for &ranks in counts {
         let mut found = on_ranks(problem, ranks, |solver| run(solver, solver.begin()?)).into_iter();
@@ -149,13 +156,14 @@ fn polynomial_programs_have_the_bits_of_one_process() -> Result<()> {
 #[test]
 fn sparse_programs_have_the_bits_of_one_process() -> Result<()> {
     check("five blocks", &paths(3, 200, false)?, &[1, 2, 3, 4])?;
-    check("equations", &paths(1, 200, true)?, &[2, 4])
+    check("equations", &paths(4, 200, true)?, &[2, 4])
 }
 
 /// A program of both kinds of groups, joined by y.
 #[test]
 fn groups_of_both_kinds_have_the_bits_of_one_process() -> Result<()> {
-    let (mut problem, sparse) = (polynomials(2, 2, 200)?, paths(1, 200, true)?);
+    let sparse = paths(3, 200, true)?;
+    let mut problem = polynomials(2, sparse.objective.rows(), 200)?;
     problem.objective = sparse.objective.clone();
     problem.groups.extend(sparse.groups);
     let scaled = problem.groups[..2].iter_mut();

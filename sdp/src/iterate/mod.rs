@@ -165,6 +165,17 @@ impl<'p> Solver<'p> {
         self.share.gathered(point)
     }
 
+    /// The solution with the whole point, on rank 0.
+    ///
+    /// # Errors
+    /// As [`Solver::gathered`].
+    pub fn gathered_solution(&self, solution: Solution) -> Result<Option<Solution>> {
+        if !self.share.ranks.are_several() {
+            return Ok(Some(solution));
+        }
+        Ok(self.gathered(&solution.point)?.map(|point| Solution { point, ..solution }))
+    }
+
     /// Whether rank 0 says so.
     ///
     /// # Errors
