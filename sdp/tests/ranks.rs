@@ -162,8 +162,8 @@ fn sparse_programs_have_the_bits_of_one_process() -> Result<()> {
 /// A program of both kinds of groups, joined by y.
 #[test]
 fn groups_of_both_kinds_have_the_bits_of_one_process() -> Result<()> {
-    let sparse = paths(3, 200, true)?;
-    let mut problem = polynomials(2, sparse.objective.rows(), 200)?;
+    let sparse = paths(3, 240, true)?;
+    let mut problem = polynomials(2, sparse.objective.rows(), 240)?;
     problem.objective = sparse.objective.clone();
     problem.groups.extend(sparse.groups);
     let scaled = problem.groups[..2].iter_mut();

@@ -5,7 +5,8 @@
 //! (`factors`). That is a `stage` at one precision; the first ones may have few bits (`ramp`). One code for both
 //! forms of programs. Source: arXiv:1502.02033, section 2.4; SDPA's HKM direction.
 //!
-//! Promise: the bits of every number depend on the program, the options and the precision, not on threads.
+//! Each rank works on its part (`share`, `site`); where parts meet, numbers are put together in the program's order.
+//! Promise: the bits of every number depend on the program, the options and the precision, not on threads or ranks.
 
 mod best;
 mod definite;
