@@ -158,11 +158,13 @@ impl Ranks {
         let most = sizes.iter().copied().max().unwrap_or(0);
         let mut words = packed(&own);
         drop(own);
-        let parts = if most * sizes.len() <= FEW_WORDS.max(2 * sizes.iter().sum::<usize>()) {
+        let parts = if most == 0 {
+            vec![Vec::new(); sizes.len()]
+        } else if most * sizes.len() <= FEW_WORDS.max(2 * sizes.iter().sum::<usize>()) {
             words.resize(most, 0);
             let mut all = vec![0; most * sizes.len()];
             world.all_gather(&words, &mut all)?;
-            all.chunks(most.max(1)).map(<[u64]>::to_vec).collect::<Vec<_>>()
+            all.chunks(most).map(<[u64]>::to_vec).collect::<Vec<_>>()
         } else {
             let part = |rank: usize| {
                 let mut part = if rank == world.rank() { std::mem::take(&mut words) } else { vec![0; sizes[rank]] };
@@ -321,4 +323,98 @@ fn unpacked(bits: u32, list: &[Piece], parts: Vec<Vec<u64>>) -> Result<Vec<Matri
         Ok(matrix)
     });
     matrices.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sunzi::comm::local;
+    use sunzi::distributed::TeamOptions;
+
+    /// Runs `work` on so many ranks, one of which is one process by itself.
+    fn on_ranks<R: Send>(size: usize, work: impl Fn(&Ranks) -> R + Sync) -> Vec<R> {
+        local::run(size, |rank| {
+            let ranks = Ranks::of(Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap()).unwrap();
+            assert_eq!((ranks.rank(), ranks.size(), ranks.are_several()), (rank.rank(), size, size > 1));
+            let found = work(&ranks);
+            ranks.close().unwrap();
+            found
+        })
+    }
+
+    fn matrix(at: usize, (rows, cols): (usize, usize)) -> Matrix {
+        let entry = |row: usize, col: usize| Float::with_val(130, 1 + at + row * 3 + col * 7).sqrt();
+        Matrix::from_fn(rows, cols, 130, entry).unwrap()
+    }
+
+    #[test]
+    fn lists_come_together_in_their_order() -> Result<()> {
+        // Few words, many words on one rank, and many on all.
+        for shapes in [[(2, 3), (0, 4), (1, 1), (5, 1)], [(90, 90), (1, 1), (2, 2), (0, 0)], [(70, 70); 4]] {
+            let expected = shapes.iter().enumerate().map(|(at, &shape)| matrix(at, shape)).collect::<Vec<_>>();
+            for size in [1, 2, 3, 5] {
+                let owner = |at: usize| (2 * at + 1) % size;
+                let list = shapes.iter().enumerate().map(|(at, &shape)| Piece { owner: owner(at), shape });
+                let list = list.collect::<Vec<_>>();
+                let found = on_ranks(size, |ranks| {
+                    let own = || (0..4).filter(|&at| owner(at) == ranks.rank()).map(|at| expected[at].clone()).collect();
+                    let all = ranks.everywhere(130, &list, Ok(own())).unwrap();
+                    (all, ranks.on_root(130, &list, Ok(own())).unwrap())
+                });
+                for (rank, (all, on_root)) in found.into_iter().enumerate() {
+                    assert!(all == expected, "{shapes:?} on rank {rank} of {size}");
+                    assert!(on_root == (rank == ROOT).then(|| expected.clone()), "{shapes:?} on rank {rank} of {size}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn sums_and_extremes_know_no_ranks() -> Result<()> {
+        let ctx = Context::builder().threads(1).build()?;
+        for rows in [0, 1, 3, 40] {
+            let columns = (0..6).map(|at| matrix(at * at, (rows, 1))).collect::<Vec<_>>();
+            let start = matrix(50, (rows, 1));
+            let expected = columns.iter().try_fold(start.clone(), |sum, part| {
+                axpy(&ctx, &Float::with_val(2, 1), part, &sum, 130)
+            })?;
+            for size in [1, 2, 3, 4] {
+                let owners = [0, 3, 1, 1, 2, 0].map(|rank| rank % size);
+                let found = on_ranks(size, |ranks| {
+                    let mine = (0..6).filter(|&at| owners[at] == ranks.rank()).collect::<Vec<_>>();
+                    let own = mine.iter().map(|&at| columns[at].clone()).collect();
+                    let sum = ranks.sum(&ctx, &start, &owners, Ok(own)).unwrap();
+                    let number = |at: &usize| [Float::with_val(70, *at as f64 - 2.5), Float::with_val(70, -1)];
+                    let numbers = ranks.numbers(70, &owners, Ok(mine.iter().map(number).collect())).unwrap();
+                    let most = ranks.largest(70, Ok([Float::with_val(70, -3 - ranks.rank() as i32)])).unwrap();
+                    (sum, numbers, most, ranks.any(ranks.rank() + 1 == size), ranks.root_says(ranks.rank() > 0))
+                });
+                for (sum, numbers, [most], any, root) in found {
+                    assert!(sum == expected, "{rows} rows, {size} ranks");
+                    assert!(numbers.iter().enumerate().all(|(at, [one, other])| *one == at as f64 - 2.5 && *other == -1));
+                    assert!(numbers.len() == 6 && most == -3 && any? && !root?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_one_rank_lacks_is_the_error_of_all() {
+        let failed = on_ranks(3, |ranks| {
+            let made = match ranks.rank() {
+                1 => Err(Error::InvalidArgument("nothing".into())),
+                _ => Ok(Vec::new()),
+            };
+            let list = [Piece { owner: 1, shape: (2, 2) }];
+            let compared = ranks.compare(&[ranks.rank() as u8 / 2], "they differ").unwrap_err().to_string();
+            assert!(ranks.compare(&[3], "they differ").is_ok());
+            (ranks.everywhere(64, &list, made).unwrap_err().to_string(), compared)
+        });
+        for (error, compared) in failed {
+            assert!(error.contains("rank 1") && error.contains("nothing"), "{error}");
+            assert_eq!(compared, "they differ");
+        }
+    }
 }
