@@ -247,7 +247,9 @@ impl Ranks {
         let owners = (0..self.size()).collect::<Vec<_>>();
         let all = self.numbers(bits, &owners, made.map(|own| vec![own]))?;
         Ok(std::array::from_fn(|at| {
-            all[1..].iter().fold(all[0][at].clone(), |most, other| if other[at] > most { other[at].clone() } else { most })
+            all[1..]
+                .iter()
+                .fold(all[0][at].clone(), |most, other| if other[at] > most { other[at].clone() } else { most })
         }))
     }
 
@@ -267,9 +269,8 @@ impl Ranks {
         let Some(Several { world, .. }) = &self.several else { return added(start.clone(), &own) };
         let share = |rank: usize| even_share(rows, world.size(), rank);
         let cut = |column: &Matrix, rank: usize| column.view().block(share(rank), 0..1)?.to_matrix();
-        let messages = (0..world.size()).map(|to| {
-            Ok(packed(&own.iter().map(|column| cut(column, to)).collect::<Result<Vec<_>>>()?))
-        });
+        let messages = (0..world.size())
+            .map(|to| Ok(packed(&own.iter().map(|column| cut(column, to)).collect::<Result<Vec<_>>>()?)));
         let messages = self.agreed(messages.collect::<Result<Vec<_>>>())?;
         let shape = (share(world.rank()).len(), 1);
         let list = owners.iter().map(|&owner| Piece { owner, shape }).collect::<Vec<_>>();
@@ -357,7 +358,8 @@ mod tests {
                 let list = shapes.iter().enumerate().map(|(at, &shape)| Piece { owner: owner(at), shape });
                 let list = list.collect::<Vec<_>>();
                 let found = on_ranks(size, |ranks| {
-                    let own = || (0..4).filter(|&at| owner(at) == ranks.rank()).map(|at| expected[at].clone()).collect();
+                    let own =
+                        || (0..4).filter(|&at| owner(at) == ranks.rank()).map(|at| expected[at].clone()).collect();
                     let all = ranks.everywhere(130, &list, Ok(own())).unwrap();
                     (all, ranks.on_root(130, &list, Ok(own())).unwrap())
                 });
@@ -376,9 +378,9 @@ mod tests {
         for rows in [0, 1, 3, 40] {
             let columns = (0..6).map(|at| matrix(at * at, (rows, 1))).collect::<Vec<_>>();
             let start = matrix(50, (rows, 1));
-            let expected = columns.iter().try_fold(start.clone(), |sum, part| {
-                axpy(&ctx, &Float::with_val(2, 1), part, &sum, 130)
-            })?;
+            let expected = columns
+                .iter()
+                .try_fold(start.clone(), |sum, part| axpy(&ctx, &Float::with_val(2, 1), part, &sum, 130))?;
             for size in [1, 2, 3, 4] {
                 let owners = [0, 3, 1, 1, 2, 0].map(|rank| rank % size);
                 let found = on_ranks(size, |ranks| {
@@ -392,7 +394,9 @@ mod tests {
                 });
                 for (sum, numbers, [most], any, root) in found {
                     assert!(sum == expected, "{rows} rows, {size} ranks");
-                    assert!(numbers.iter().enumerate().all(|(at, [one, other])| *one == at as f64 - 2.5 && *other == -1));
+                    assert!(
+                        numbers.iter().enumerate().all(|(at, [one, other])| *one == at as f64 - 2.5 && *other == -1)
+                    );
                     assert!(numbers.len() == 6 && most == -3 && any? && !root?);
                 }
             }

@@ -1,6 +1,6 @@
 //! Runs on ranks that are threads: on any number of them the bits of one process, in points, errors and checkpoints.
 
-use sunzi::comm::{local, Transport};
+use sunzi::comm::{Transport, local};
 use sunzi::distributed::{Team, TeamOptions};
 use sunzi::rug::Float;
 use sunzi::{Context, Error, Matrix, Result};
@@ -74,7 +74,11 @@ fn polynomials(count: usize, free: usize, bits: u32) -> Result<Problem> {
     let matrix = |number: usize| {
         let dim = 1 + number % 2;
         let places = (0..dim).flat_map(|s| (0..=s).map(move |r| (r, s)));
-        PolynomialMatrix { dim, entries: places.map(|place| entry(number, place)).collect(), sampling: Sampling::default() }
+        PolynomialMatrix {
+            dim,
+            entries: places.map(|place| entry(number, place)).collect(),
+            sampling: Sampling::default(),
+        }
     };
     let objective = (0..=free).map(|at| number(if at == 1 { 1.0 } else { 0.0 })).collect();
     PolynomialProgram { objective, normalization: None, matrices: (0..count).map(matrix).collect() }.problem(bits)
@@ -181,7 +185,9 @@ fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
             let solution = solver.run(solver.begin()?, |iteration, state| {
                 if iteration.number == 12 {
                     let point = solver.gathered(&state.point)?;
-                    let kept = point.map(|point| save_checkpoint(&folder.path().join(name), &problem, &State { point, ..state.clone() }));
+                    let kept = point.map(|point| {
+                        save_checkpoint(&folder.path().join(name), &problem, &State { point, ..state.clone() })
+                    });
                     kept.transpose()?;
                 }
                 // Any rank may ask to stop.

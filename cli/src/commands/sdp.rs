@@ -167,7 +167,11 @@ impl<'a> Run<'a> {
             certification.iter().try_for_each(Certification::clear)?;
             found.write(self.config, &self.folders, (&self.choices, &self.options))
         };
-        if stopped { even_after_a_signal(Mode::Writing, write)? } else { in_mode(Mode::Writing, write)? };
+        if stopped {
+            even_after_a_signal(Mode::Writing, write)?
+        } else {
+            in_mode(Mode::Writing, write)?
+        };
         let certified = match certification.filter(|_| !stopped) {
             Some(certification) => Some(certification.prove(ctx, problem, &solution.point)?),
             None => None,

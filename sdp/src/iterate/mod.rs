@@ -92,12 +92,7 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] for a context with a memory limit, and where ranks have different programs or
     /// options; those of contexts; [`sunzi::Error::Transport`]; on all ranks.
-    pub fn on_ranks(
-        ctx: Context,
-        team: Team,
-        problem: &Problem,
-        options: SolverOptions,
-    ) -> Result<Solver<'static>> {
+    pub fn on_ranks(ctx: Context, team: Team, problem: &Problem, options: SolverOptions) -> Result<Solver<'static>> {
         let ranks = Ranks::of(team)?;
         ranks.agreed(match ctx.memory_bytes() {
             Some(_) => Err(Error::InvalidArgument("runs on several ranks keep no memory limit".into())),

@@ -322,7 +322,9 @@ impl Stage<'_> {
 
     fn too_low(&self, singular: Singular) -> String {
         let name = match singular {
-            Singular::Schur(group) if self.site.share.group_owners.len() > 1 => format!("the Schur complement of block {group}"),
+            Singular::Schur(group) if self.site.share.group_owners.len() > 1 => {
+                format!("the Schur complement of block {group}")
+            }
             Singular::Schur(_) => "the Schur complement".into(),
             Singular::Free => "the matrix Q".into(),
         };

@@ -107,8 +107,7 @@ impl System {
             let solved = self.map(site, |k, at| self.groups[at].factor.solve(ranks, k, &r[at]))?;
             return Ok((solved, Matrix::zeros(0, 1, bits)?));
         };
-        let forward =
-            self.map(site, |k, at| self.groups[at].factor.substituted(ranks, k, &r[at], Op::NoTranspose))?;
+        let forward = self.map(site, |k, at| self.groups[at].factor.substituted(ranks, k, &r[at], Op::NoTranspose))?;
         let (k, minus) = (site.arithmetic(), Float::with_val(2, -1));
         let options = GemvOptions::new().op(Op::Transpose).alpha(&minus);
         let part = |at: usize| Ok(gemv_with(k.ctx, &self.groups[at].free, &forward[at], bits, &options)?.result);
