@@ -30,7 +30,7 @@ fn paths(count: usize, bits: u32, equations: bool) -> Result<Problem> {
         });
         variables += order;
     }
-    let sign = |at: usize| if at % 2 == 0 { 0.0625 } else { -0.0625 };
+    let sign = |at: usize| if at.is_multiple_of(2) { 0.0625 } else { -0.0625 };
     let list = |at: usize| vec![entry(0, 0, 1.0 + at as f64), entry(2, 1, sign(at)), entry(3, 3, 2.0)];
     blocks.push(SparseCone {
         shape: Shape::Dense(4),
@@ -66,7 +66,7 @@ fn polynomials(count: usize, free: usize, bits: u32) -> Result<Problem> {
         let others = (1..free).map(|at| {
             let mut other = vec![Float::new(64); at];
             let value = if r == s { -0.5 } else { 0.25 };
-            other.push(self::number(if number % 2 == 0 { value } else { -value }));
+            other.push(self::number(if number.is_multiple_of(2) { value } else { -value }));
             other
         });
         [first, on_diagonal(-1.0)].into_iter().chain(others).collect()

@@ -214,7 +214,8 @@ impl Sampled {
         sum.map_or_else(|| Matrix::zeros(self.variables(), self.variables(), k.bits), Ok)
     }
 
-    /// What one block gives to it: a quarter of four sums of entrywise products of blocks of `G^T X^-1 G` and `G^T Y G`.
+    /// What one block gives to it: a quarter of four sums of entrywise products of blocks of `G^T X^-1 G` and of
+    /// `G^T Y G`.
     ///
     /// # Errors
     /// Those of [`syrk_with`].
