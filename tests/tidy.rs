@@ -57,7 +57,7 @@ const FRONT_END: Layers = &[
 
 /// The layers of the solver, which knows the library.
 const SOLVER: Layers = &[
-    &["numbers", "proof", "workers"],
+    &["numbers", "proof", "ranks", "workers"],
     &["block"],
     &["problem"],
     &["options", "polynomial"],

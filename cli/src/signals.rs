@@ -97,11 +97,16 @@ pub fn in_mode<T>(mode: Mode, work: impl FnOnce() -> Result<T>) -> Result<T> {
     work()
 }
 
+/// Runs `work` in `mode` even where a signal came before: what a run that was asked to stop leaves behind.
+pub fn even_after_a_signal<T>(mode: Mode, work: impl FnOnce() -> T) -> T {
+    let _restore = Restore(set_mode(mode));
+    work()
+}
+
 /// Runs `work` in mode *Computing* even where a signal came before: on one of several ranks, where only the progress
 /// callback may end the work, so that all ranks end it together.
 pub fn while_computing<T>(work: impl FnOnce() -> T) -> T {
-    let _restore = Restore(set_mode(Mode::Computing));
-    work()
+    even_after_a_signal(Mode::Computing, work)
 }
 
 struct Restore(Mode);

@@ -23,6 +23,14 @@ impl Shape {
         }
     }
 
+    /// Rows and columns of what is stored.
+    pub fn stored(self) -> (usize, usize) {
+        match self {
+            Shape::Dense(order) => (order, order),
+            Shape::Diagonal(order) => (order, 1),
+        }
+    }
+
     /// An estimate of the work on such a block in an iteration.
     pub fn cost(self) -> u64 {
         match self {
@@ -63,6 +71,14 @@ impl Block {
                 (0..order).try_for_each(|at| matrix.set_float(at, at, value))?;
                 Ok(Block::Dense(matrix))
             }
+        }
+    }
+
+    /// The block of this kind with these entries.
+    pub fn of_shape(shape: Shape, stored: Matrix) -> Block {
+        match shape {
+            Shape::Dense(_) => Block::Dense(stored),
+            Shape::Diagonal(_) => Block::Diagonal(stored),
         }
     }
 

@@ -23,7 +23,7 @@
 //! [`certify`] proves bounds of the optimal value near a solution, for the numbers of the files as they stand;
 //! [`proof::verify`] checks a proof, and knows nothing of the solver (docs/decisions/056-certificates.md).
 //!
-//! Promise: the bits of a solution depend on the program, the options and the precision, not on threads.
+//! Promise: the bits of a solution depend on the program, the options and the precision, not on threads or ranks.
 //! Knows: the public API of the library. Does not know: the command line.
 #![forbid(unsafe_code)]
 
@@ -37,6 +37,7 @@ pub mod output;
 mod polynomial;
 mod problem;
 pub mod proof;
+mod ranks;
 mod read;
 mod workers;
 

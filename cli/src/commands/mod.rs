@@ -60,7 +60,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Inverse(args) => factor::run(session, &args.into(), together),
         Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args, together),
         Command::Trsm(args) => trsm::run(session, &args),
-        Command::Sdp(args) => sdp::run(session, &args),
+        Command::Sdp(args) => sdp::run(session, &args, together),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
             VerifyOperation::Gemm(args) => verify::run(session, &args.into()),
@@ -96,6 +96,7 @@ fn is_shared(command: &Command) -> bool {
         }
         Command::Trsm(args) => args.storage.directory.is_some(),
         Command::Bench(args) => bench::is_shared(args),
+        Command::Sdp(args) => !args.plan,
         _ => false,
     }
 }

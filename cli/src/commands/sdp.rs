@@ -4,16 +4,18 @@ use crate::args::{Sdp, SdpChoices};
 use crate::commands::sdp_certificate::{Certification, Certified};
 use crate::commands::sdp_plot;
 use crate::session::Session;
-use crate::signals::{Mode, complete, in_mode};
+use crate::signals::{Mode, complete, even_after_a_signal, in_mode, while_computing};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use sunzi::advanced::store::keep_freed_memory;
+use sunzi::comm::{Transport, agreed, local};
+use sunzi::distributed::{Team, TeamOptions};
 use sunzi::{Context, Error, Result};
 use sunzi_lab::engine::limited;
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::report::check_writable;
-use sunzi_lab::session::Session as _;
+use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{TABLE_HEADER, decimal, iterations_json, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text};
@@ -64,68 +66,171 @@ impl Folders {
     }
 }
 
-pub fn run(session: &mut Session, config: &Sdp) -> Result<()> {
-    let choices = config.merged()?;
-    let folders = Folders::new(config);
+/// What a run needs beside its program.
+struct Run<'a> {
+    config: &'a Sdp,
+    choices: SdpChoices,
+    options: SolverOptions,
+    folders: Folders,
+    /// On the root, where a proof is asked for.
+    certification: Option<Certification>,
+    input_seconds: f64,
+}
+
+/// Runs in this process, or on the ranks that work `together`, of which each reads the program and keeps its part.
+pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>) -> Result<()> {
+    let world = together.unwrap_or(local::alone());
     if config.engine.memory_bytes.is_none() {
         // Matrices of the same sizes come and go in each iteration. Under a limit what is freed goes back at once.
         keep_freed_memory();
     }
-    let start = Instant::now();
-    let problem = read_problem(&config.input, choices.bits())?;
-    let input_seconds = start.elapsed().as_secs_f64();
-    let options = choices.options(problem.form);
-    if choices.parts()?.z && problem.normalization.is_none() {
-        return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
+    let (problem, run) = agreed(world, Run::prepare(config, world))?;
+    let budget = config.engine.budget(problem.bytes()).filter(|_| together.is_none());
+    let (builder, restate) = limited(agreed(world, config.engine.apply(Context::builder()))?, budget);
+    let ctx = agreed(world, builder.build())?;
+    let options = run.options.clone();
+    if let Some(world) = together {
+        let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
+        let solver = Solver::on_ranks(ctx.clone(), team, &problem, options)?;
+        let state = agreed(world, run.first_state(session, &problem))?;
+        let state = state.map_or_else(|| solver.begin(), |state| Ok(solver.part_of(state)))?;
+        // The others have their parts.
+        let whole = (world.rank() == ROOT).then_some(problem);
+        return run.solve(session, (&ctx, solver, whole.as_ref()), state, None);
     }
-    let certification = Certification::new(config, &folders.results)?;
-    let (builder, restate) = limited(config.engine.apply(Context::builder())?, config.engine.budget(problem.bytes()));
-    let ctx = builder.build()?;
-    let solver = Solver::new(ctx.clone(), &problem, options.clone()).map_err(&restate)?;
+    let solver = Solver::new(ctx.clone(), &problem, options).map_err(&restate)?;
     let plan = solver.plan()?;
     if config.plan {
         return say_plan(session, config, &problem, &plan);
     }
-    let speaks = choices.verbosity != Some(0);
-    let state = first_state(session, &solver, &problem, &folders)?;
-    folders.make(config.plot.as_deref())?;
-    if speaks {
-        session.say(&describe(&problem))?;
-        session.say(TABLE_HEADER)?;
+    let state = run.first_state(session, &problem)?.map_or_else(|| solver.begin(), Ok)?;
+    run.solve(session, (&ctx, solver, Some(&problem)), state, Some(plan)).map_err(restate)
+}
+
+impl<'a> Run<'a> {
+    /// Reads the program, and looks whether all that is asked for can be done.
+    fn prepare(config: &'a Sdp, world: &dyn Transport) -> Result<(Problem, Run<'a>)> {
+        let choices = config.merged()?;
+        if world.size() > 1 && config.engine.memory_bytes.is_some() {
+            let message = "--memory is for one process: on several ranks the solver keeps no limit";
+            return Err(Error::InvalidArgument(message.into()));
+        }
+        let folders = Folders::new(config);
+        let start = Instant::now();
+        let problem = read_problem(&config.input, choices.bits())?;
+        let input_seconds = start.elapsed().as_secs_f64();
+        let options = choices.options(problem.form);
+        if choices.parts()?.z && problem.normalization.is_none() {
+            return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
+        }
+        let root = world.rank() == ROOT;
+        let certification = if root { Certification::new(config, &folders.results)? } else { None };
+        Ok((problem, Run { config, choices, options, folders, certification, input_seconds }))
     }
-    let interval = Duration::from_secs(choices.checkpoint_interval.unwrap_or(CHECKPOINT_SECONDS));
-    let (mut iterations, mut saved) = (Vec::new(), Instant::now());
-    let watch = |iteration: &Iteration, state: &State| {
-        if speaks {
-            session.say(&table_row(iteration))?;
+
+    /// The state of a checkpoint, where there is one.
+    fn first_state(&self, session: &Session, problem: &Problem) -> Result<Option<State>> {
+        let Some((folder, required)) = &self.folders.first else { return Ok(None) };
+        let state = load_checkpoint(folder, problem)?;
+        match &state {
+            Some(_) => session.say(&format!("goes on from the checkpoint in {}", folder.display()))?,
+            None if *required => {
+                return Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())));
+            }
+            None => {}
         }
-        iterations.push(iteration.clone());
-        if let Some(folder) = folders.checkpoints.as_ref().filter(|_| saved.elapsed() >= interval) {
-            save_checkpoint(folder, &problem, state)?;
-            saved = Instant::now();
+        Ok(state)
+    }
+
+    /// Iterates, and writes what was found: on the root, which has the `whole` program.
+    fn solve(
+        mut self,
+        session: &mut Session,
+        (ctx, solver, whole): (&Context, Solver<'_>, Option<&Problem>),
+        state: State,
+        plan: Option<MemoryPlan>,
+    ) -> Result<()> {
+        solver.agreed(whole.map_or(Ok(()), |problem| self.announce(session, problem)))?;
+        let mut iterations = Vec::new();
+        let solution = self.iterate(session, (&solver, whole), state, &mut iterations)?;
+        let dimacs = solver.dimacs_errors(&solution);
+        let stopped = solution.termination == Termination::Stopped;
+        let (threads, (_, ranks)) = (solver.threads(), solver.rank());
+        let gathered = solver.gathered_solution(solution)?;
+        solver.close()?;
+        let Some((solution, problem)) = gathered.as_ref().zip(whole) else {
+            return if stopped { Err(Error::Cancelled) } else { Ok(()) };
+        };
+        let found = Found { problem, solution, iterations: &iterations, stopped };
+        let certification = self.certification.take();
+        let write = || {
+            certification.iter().try_for_each(Certification::clear)?;
+            found.write(self.config, &self.folders, (&self.choices, &self.options))
+        };
+        if stopped {
+            even_after_a_signal(Mode::Writing, write)?
+        } else {
+            in_mode(Mode::Writing, write)?
+        };
+        let certified = match certification.filter(|_| !stopped) {
+            Some(certification) => Some(certification.prove(ctx, problem, &solution.point)?),
+            None => None,
+        };
+        let phase = phase(solution, &self.options);
+        let summary = Summary { run: &self, problem, solution, phase, plan, certified: certified.as_ref() };
+        session.finish_report(&summary.report((ranks, threads), dimacs?))?;
+        complete();
+        session.say(&summary.text(&self.folders.results))?;
+        certified.map_or(Ok(()), |certified| certified.say(session))?;
+        if stopped { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Looks whether results can be written, and says what is to be solved.
+    fn announce(&self, session: &Session, problem: &Problem) -> Result<()> {
+        self.folders.make(self.config.plot.as_deref())?;
+        if self.speaks() {
+            session.say(&describe(problem))?;
+            session.say(TABLE_HEADER)?;
         }
-        Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })
-    };
-    let solution = in_mode(Mode::Computing, || solver.run(state, watch)).map_err(&restate)?;
-    let stopped = solution.termination == Termination::Stopped;
-    let found = Found { problem: &problem, solution: &solution, iterations: &iterations, stopped };
-    in_mode(Mode::Writing, || {
-        certification.iter().try_for_each(Certification::clear)?;
-        found.write(config, &folders, (&choices, &options))
-    })?;
-    let certified = match certification.filter(|_| !stopped) {
-        Some(certification) => Some(certification.prove(&ctx, &problem, &solution.point)?),
-        None => None,
-    };
-    let phase = phase(&solution, &options);
-    let summary =
-        Summary { config, problem: &problem, solution: &solution, phase, plan, certified: certified.as_ref() };
-    let dimacs = solver.dimacs_errors(&solution).map_err(&restate)?;
-    session.finish_report(&summary.report(solver.threads(), input_seconds, dimacs))?;
-    complete();
-    session.say(&summary.text(&folders.results))?;
-    certified.map_or(Ok(()), |certified| certified.say(session))?;
-    if stopped { Err(Error::Cancelled) } else { Ok(()) }
+        Ok(())
+    }
+
+    fn speaks(&self) -> bool {
+        self.choices.verbosity != Some(0)
+    }
+
+    fn iterate(
+        &self,
+        session: &Session,
+        (solver, whole): (&Solver<'_>, Option<&Problem>),
+        state: State,
+        iterations: &mut Vec<Iteration>,
+    ) -> Result<Solution> {
+        let interval = Duration::from_secs(self.choices.checkpoint_interval.unwrap_or(CHECKPOINT_SECONDS));
+        let mut saved = Instant::now();
+        let watch = |iteration: &Iteration, state: &State| {
+            iterations.push(iteration.clone());
+            let said = if self.speaks() { session.say(&table_row(iteration)) } else { Ok(()) };
+            solver.agreed(said)?;
+            if let Some(folder) = &self.folders.checkpoints
+                && solver.root_says(saved.elapsed() >= interval)?
+            {
+                let point = solver.gathered(&state.point)?;
+                let whole = point.zip(whole).map(|(point, problem)| {
+                    save_checkpoint(folder, problem, &State { point, steps: state.steps.clone(), ..*state })
+                });
+                solver.agreed(whole.unwrap_or(Ok(())))?;
+                saved = Instant::now();
+            }
+            Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })
+        };
+        in_mode_of_ranks(solver, || solver.run(state, watch))
+    }
+}
+
+/// Computes; on several ranks even where a signal came before, as only the iteration ends the work of all.
+fn in_mode_of_ranks<T>(solver: &Solver<'_>, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    if solver.rank().1 > 1 { while_computing(work) } else { in_mode(Mode::Computing, work) }
 }
 
 /// What the run would take.
@@ -149,20 +254,6 @@ fn say_plan(session: &mut Session, config: &Sdp, problem: &Problem, plan: &Memor
         "memory": plan,
         "planned_bytes": plan.planned_bytes,
     }))
-}
-
-/// The state of a checkpoint, or the first one.
-fn first_state(session: &Session, solver: &Solver<'_>, problem: &Problem, folders: &Folders) -> Result<State> {
-    if let Some((folder, required)) = &folders.first {
-        if let Some(state) = load_checkpoint(folder, problem)? {
-            session.say(&format!("goes on from the checkpoint in {}", folder.display()))?;
-            return Ok(state);
-        }
-        if *required {
-            return Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())));
-        }
-    }
-    solver.begin()
 }
 
 fn describe(problem: &Problem) -> String {
@@ -204,21 +295,22 @@ impl Found<'_> {
 
 /// What is said and reported at the end.
 struct Summary<'a> {
-    config: &'a Sdp,
+    run: &'a Run<'a>,
     problem: &'a Problem,
     solution: &'a Solution,
     phase: &'static str,
-    plan: MemoryPlan,
+    /// Of a run in one process.
+    plan: Option<MemoryPlan>,
     certified: Option<&'a Certified>,
 }
 
 impl Summary<'_> {
-    fn report(&self, threads: usize, input_seconds: f64, dimacs: [f64; 6]) -> Value {
-        let Summary { config, problem, solution, phase, plan, certified } = self;
+    fn report(&self, (ranks, threads): (usize, usize), dimacs: [f64; 6]) -> Value {
+        let Summary { run, problem, solution, phase, plan, certified } = self;
         let quality = &solution.quality;
         json!({
             "operation": "sdp",
-            "input": config.input,
+            "input": run.config.input,
             "form": match problem.form { Form::Sdpb => "sdpb", Form::Sdpa => "sdpa" },
             "variables": problem.variables(),
             "free_variables": problem.free_variables(),
@@ -234,12 +326,13 @@ impl Summary<'_> {
             "primal_error": quality.primal_error().to_f64(),
             "dual_error": quality.dual_error.to_f64(),
             "dimacs_errors": dimacs,
+            "ranks": ranks,
             "threads": threads,
             "seconds": solution.seconds,
             "phases": solution.phases,
-            "input_seconds": input_seconds,
+            "input_seconds": run.input_seconds,
             "memory": plan,
-            "planned_bytes": plan.planned_bytes,
+            "planned_bytes": plan.map(|plan| plan.planned_bytes),
             "certificate": certified.map(Certified::report),
             "peak_resident_bytes": peak_resident_bytes(),
         })

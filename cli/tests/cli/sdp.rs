@@ -2,7 +2,7 @@
 
 use super::bad_input::refused;
 use super::sandbox::Sandbox;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The largest eigenvalue of `[[0, 1], [1, 0]]`.
 const PROGRAM: &str = "1\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
@@ -165,4 +165,25 @@ fn a_killed_run_goes_on() {
     for name in ["x_0.txt", "X_matrix_0.txt", "Y_matrix_0.txt"] {
         assert_eq!(sandbox.bytes(&format!("parts/{name}")), sandbox.bytes(&format!("whole/{name}")), "{name}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_asked_to_stop_leaves_its_state_and_results() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", path_program(30));
+    let line = "sdp -s a.dat-s -o out --precision 2000 --no-ramp --threads 1 --checkpointInterval 0 --verbosity 0";
+    let child = sandbox.start(line);
+    let start = Instant::now();
+    while !sandbox.path("out/checkpoint/checkpoint.bin").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::remove_file(sandbox.path("out/checkpoint/checkpoint.bin")).unwrap();
+    sandbox.signal(&child, "INT");
+    let output = sandbox.finish(child);
+    assert_eq!(output.code, 130, "{}", output.stderr);
+    assert!(sandbox.text("out/out.txt").contains("SIGTERM signal received"));
+    let again = sandbox.run(&format!("{line} --maxIterations 1"));
+    assert!(again.contains("goes on from the checkpoint"), "{again}");
 }

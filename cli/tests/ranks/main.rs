@@ -11,12 +11,13 @@ mod harness;
 mod job;
 mod memory;
 mod program;
+mod sdp;
 mod signals;
 
 use harness::{Case, Run};
 
 fn main() {
-    let all: [&[Case]; 6] =
-        [program::CASES, memory::CASES, factors::CASES, above_disks::CASES, baselines::CASES, signals::CASES];
-    harness::run(&all.into_iter().flatten().collect::<Vec<_>>());
+    let commands = [program::CASES, factors::CASES, above_disks::CASES, sdp::CASES, baselines::CASES];
+    let all = [memory::CASES, signals::CASES].into_iter().chain(commands);
+    harness::run(&all.flatten().collect::<Vec<_>>());
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 pub const CASES: &[Case] = &[
     Case { name: "signals::a_complete_result_is_not_cancelled", ranks: &[3], run: Run::Launcher(late) },
     Case { name: "signals::a_cancelled_result_is_absent", ranks: &[2], run: Run::Launcher(in_the_middle) },
+    Case { name: "signals::a_stopped_solver_keeps_its_state", ranks: &[2], run: Run::Launcher(solver) },
 ];
 
 /// Processes of the program, but for the launcher, whose arguments contain `mark`.
@@ -92,4 +93,22 @@ fn in_the_middle(launcher: &Launcher, ranks: usize) {
     });
     refused(&ended, 130, "cancelled");
     assert_eq!(fs::read_dir(&at).unwrap().count(), 0);
+}
+
+/// All ranks stop behind the same iteration, and the root writes what there is.
+fn solver(launcher: &Launcher, ranks: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    crate::sdp::paths(at, 24);
+    let line = "sdp -s @/paths.dat-s -o @/stopped-solver --precision 2000 --no-ramp --threads 1 --checkpointInterval 0";
+    let ended = with(launcher, ranks, at, line, || {
+        wait_until(|| at.join("stopped-solver/checkpoint/checkpoint.bin").exists());
+        interrupt("stopped-solver");
+    });
+    refused(&ended, 130, "cancelled");
+    let text = fs::read_to_string(at.join("stopped-solver/out.txt")).unwrap();
+    assert!(text.contains("SIGTERM signal received"), "{text}");
+    let again = on_ranks(launcher, ranks, 1, at, &format!("{line} --maxIterations 1"));
+    again.expect_success();
+    assert!(again.output.contains("goes on from the checkpoint"), "{}", again.report());
 }

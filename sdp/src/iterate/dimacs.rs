@@ -5,11 +5,10 @@
 
 use crate::block::Block;
 use crate::iterate::outcome::Solution;
-use crate::iterate::point::Cone;
 use crate::iterate::residuals::{Objectives, Residuals};
+use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, largest};
 use crate::problem::{Constraints, Problem};
-use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Matrix, Result};
 
@@ -25,41 +24,39 @@ fn largest_constant(problem: &Problem, bits: u32) -> Float {
     most
 }
 
-/// The length of the vector of all entries of these matrices.
-fn length<'m>(k: Arithmetic<'_>, matrices: impl Iterator<Item = &'m Matrix>) -> Result<Float> {
-    let mut sum = Float::new(k.bits);
-    for matrix in matrices {
-        sum += k.inner(matrix, matrix)?;
-    }
-    Ok(sum.sqrt())
+/// The squared lengths of matrices as vectors.
+fn squares<'m>(k: Arithmetic<'_>, matrices: impl Iterator<Item = &'m Matrix>) -> Result<Vec<[Float; 1]>> {
+    matrices.map(|matrix| Ok([k.inner(matrix, matrix)?])).collect()
 }
 
-/// The Frobenius norms of blocks together.
-fn block_norms(k: Arithmetic<'_>, blocks: &[Block]) -> Result<Float> {
-    let mut norms = blocks.iter().map(|block| length(k, [block.stored()].into_iter()));
-    norms.try_fold(Float::new(k.bits), |sum, norm| Ok(sum + norm?))
-}
-
-/// See [`super::Solver::dimacs_errors`].
+/// See [`super::Solver::dimacs_errors`]. Collective.
 ///
 /// # Errors
 /// Those of the library's products.
-pub fn errors(workers: &Workers, problem: &Problem, cones: &[Cone], solution: &Solution) -> Result<[f64; 6]> {
-    let (point, bits) = (&solution.point, problem.precision_bits);
-    let k = Arithmetic { ctx: workers.all(), bits };
-    let residuals = Residuals::new(workers, bits, problem, (cones, point))?;
-    let Objectives { primal, dual } = Objectives::new(k, problem, cones, point)?;
+pub fn errors(site: &Site<'_>, solution: &Solution) -> Result<[f64; 6]> {
+    let (point, problem, bits) = (&solution.point, site.problem, site.bits);
+    let (k, share) = (site.arithmetic(), site.share);
+    let residuals = Residuals::new(site, point)?;
+    let Objectives { primal, dual } = Objectives::new(site, point)?;
     let (primal, dual) = (primal - &problem.constant, dual - &problem.constant);
     let one = |size: Float| size + 1u32;
     let costs = problem.groups.iter().map(|group| largest(&group.costs));
-    let of_costs = one(costs.fold(Float::new(bits), |most, size| most.max(&size)));
+    let costs = costs.fold(Float::new(bits), |most, size| most.max(&size));
+    let [of_costs] = share.ranks.largest(bits, Ok([costs]))?;
     let of_constant = one(largest_constant(problem, bits).max(&largest(&problem.objective)));
     let size = one(Float::with_val(bits, primal.abs_ref()) + Float::with_val(bits, dual.abs_ref()));
-    let first = length(k, residuals.dual.iter())? / of_costs;
+    let own = squares(k, share.spoken_for().map(|at| &residuals.dual[at]));
+    let first = share.of_groups(bits, own)?.into_iter().fold(Float::new(bits), |sum, [square]| sum + square);
+    let first = first.sqrt() / one(of_costs);
     // Equations of x belong to the side of X, as those of free variables do.
-    let third = (block_norms(k, &residuals.primal)? + length(k, [&residuals.free].into_iter())?) / of_constant;
+    let own = squares(k, residuals.primal.iter().map(Block::stored));
+    let blocks = share.of_cones(bits, own)?.into_iter().fold(Float::new(bits), |sum, [square]| sum + square.sqrt());
+    let free = site.agreed(k.inner(&residuals.free, &residuals.free))?.sqrt();
+    let third = (blocks + free) / of_constant;
     let gap = Float::with_val(bits, &primal - &dual) / &size;
-    let complementarity = point.complementarity(k, point)? / &size;
+    let own = point.pairings(k, point).map(|own| own.into_iter().map(|value| [value]).collect());
+    let [complementarity] = site.sum(own)?;
+    let complementarity = complementarity / &size;
     // X and Y have been factored: no eigenvalue is below 0.
     Ok([first.to_f64(), 0.0, third.to_f64(), 0.0, gap.to_f64(), complementarity.to_f64()])
 }

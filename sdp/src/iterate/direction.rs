@@ -11,7 +11,6 @@ use crate::iterate::point::Point;
 use crate::iterate::residuals::{Residuals, adjoint, negated};
 use crate::iterate::system::{Place, System};
 use crate::numbers::{Arithmetic, column, entrywise};
-use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, Matrix, Result, Symmetric, Syr2kOptions, gemm_with, syr2k_with};
 
@@ -20,10 +19,6 @@ const NEGLIGIBLE_BITS: i64 = 40;
 
 /// What both directions of an iteration share.
 pub struct Directions<'a> {
-    /// Threads.
-    pub workers: &'a Workers,
-    /// Precision.
-    pub bits: u32,
     /// The point.
     pub place: &'a Place<'a>,
     /// Its residuals.
@@ -59,61 +54,47 @@ enum Constant {
 }
 
 impl<'a> Directions<'a> {
-    /// Prepares both directions.
+    /// Prepares both directions. Collective.
     ///
     /// # Errors
     /// Those of the library's products.
-    pub fn new(
-        workers: &'a Workers,
-        bits: u32,
-        place: &'a Place<'a>,
-        parts: (&'a Residuals, &'a System),
-        mu: &Float,
-    ) -> Result<Directions<'a>> {
+    pub fn new(place: &'a Place<'a>, parts: (&'a Residuals, &'a System), mu: &Float) -> Result<Directions<'a>> {
         let (residuals, system) = parts;
-        let tasks = (0..place.cones.len()).collect::<Vec<_>>();
-        let products = workers.map(
-            &tasks,
-            |&at| place.cones[at].shape.cost(),
-            |ctx, &at| {
-                let (rest, dual) = (&residuals.primal[at], &place.point.dual[at]);
-                let size = exponent(&rest.largest()).saturating_add(exponent(&dual.largest()));
-                if size < exponent(mu) - NEGLIGIBLE_BITS {
-                    return Ok(None);
-                }
-                let k = Arithmetic { ctx, bits };
-                Ok(Some(match rest {
-                    Block::Dense(rest) => gemm_with(ctx, rest, dual.stored(), bits, &entrywise())?.result,
-                    Block::Diagonal(rest) => products(k, rest, dual.stored())?,
-                }))
-            },
-        )?;
-        Ok(Directions { workers, bits, place, residuals, system, residual_products: products })
+        let products = place.site.map(|k, at| {
+            let (rest, dual) = (&residuals.primal[at], &place.point.dual[at]);
+            let size = exponent(&rest.largest()).saturating_add(exponent(&dual.largest()));
+            if size < exponent(mu) - NEGLIGIBLE_BITS {
+                return Ok(None);
+            }
+            Ok(Some(match rest {
+                Block::Dense(rest) => gemm_with(k.ctx, rest, dual.stored(), k.bits, &entrywise())?.result,
+                Block::Diagonal(rest) => products(k, rest, dual.stored())?,
+            }))
+        })?;
+        Ok(Directions { place, residuals, system, residual_products: products })
     }
 
     /// The direction to complementarity `centre`; with the second-order term of `predictor` where it is given.
+    /// Collective.
     ///
     /// # Errors
     /// Those of the library's products and solves.
     pub fn find(&self, centre: &Float, predictor: Option<&Point>) -> Result<Point> {
-        let (workers, bits, place) = (self.workers, self.bits, self.place);
-        let tasks = (0..place.cones.len()).collect::<Vec<_>>();
-        let cost = |&at: &usize| place.cones[at].shape.cost();
-        let z = workers
-            .map(&tasks, cost, |ctx, &at| self.constant_part(Arithmetic { ctx, bits }, at, centre, predictor))?;
+        let (place, site) = (self.place, &self.place.site);
+        let z = site.map(|k, at| self.constant_part(k, at, centre, predictor))?;
         let summands = z.iter().zip(place.factors).map(|(z, factors)| match z {
             Constant::Whole(block) => Summand { block, product: None },
             Constant::Sum { base, product } => Summand { block: base, product: Some((&factors.x_inverse, product)) },
         });
-        let of_z = adjoint(workers, bits, place.problem, (place.cones, &summands.collect::<Vec<_>>()))?;
-        let k = Arithmetic { ctx: workers.all(), bits };
+        let of_z = adjoint(site, &summands.collect::<Vec<_>>())?;
+        let k = site.arithmetic();
         let right =
             self.residuals.dual.iter().zip(&of_z).map(|(d, of_z)| negated(&k.sum(&Float::with_val(2, 1), d, of_z)?));
-        let right = right.collect::<Result<Vec<_>>>()?;
-        let (x, y) = self.system.solve(workers, bits, &right, &self.residuals.free)?;
-        let blocks = workers.map(&tasks, cost, |ctx, &at| {
-            let (k, cone) = (Arithmetic { ctx, bits }, place.cones[at]);
-            let constraints = &place.problem.groups[cone.group].constraints;
+        let right = site.agreed(right.collect::<Result<Vec<_>>>())?;
+        let (x, y) = self.system.solve(site, &right, &self.residuals.free)?;
+        let blocks = site.map(|k, at| {
+            let cone = site.cones[at];
+            let constraints = &site.problem.groups[cone.group].constraints;
             let image = constraints.weighted_sum(k, cone.number, &x[cone.group])?;
             let dual = self.dual_part(k, at, &z[at], &image)?;
             Ok((self.residuals.primal[at].plus(k, &Float::with_val(2, 1), &image)?, dual))
@@ -146,8 +127,8 @@ impl<'a> Directions<'a> {
             });
         }
         let Some(product) = product else { return Ok(Constant::Whole(base)) };
-        let cone = self.place.cones[at];
-        if self.place.problem.groups[cone.group].constraints.meets_few(cone.number, k.bits)? {
+        let cone = self.place.site.cones[at];
+        if self.place.site.problem.groups[cone.group].constraints.meets_few(cone.number, k.bits)? {
             return Ok(Constant::Sum { base, product });
         }
         Ok(Constant::Whole(match &base {

@@ -1,9 +1,9 @@
 //! Factors and inverses of the blocks of X and Y, which the other steps of an iteration use.
 
 use crate::block::Block;
-use crate::iterate::point::{Cone, Point};
+use crate::iterate::point::Point;
+use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, column};
-use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, CholeskyOptions, Error, Matrix, Result, Symmetric, SyrkOptions, TrsmOptions};
 use sunzi::{cholesky_with, syrk_with, trsm_with};
@@ -82,28 +82,28 @@ fn dual(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
     }
 }
 
-/// Factors of all blocks, or the first block that is not positive definite.
+/// Factors of the blocks at hand, or the first block of the program, by its number among all, that is not positive
+/// definite. Collective.
 ///
 /// # Errors
 /// Those of the library.
-pub fn factor(
-    workers: &Workers,
-    bits: u32,
-    cones: &[Cone],
-    point: &Point,
-) -> Result<std::result::Result<Vec<ConeFactors>, (usize, Side)>> {
+pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<ConeFactors>, (usize, Side)>> {
+    let (cones, bits) = (site.cones, site.bits);
     let both = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]);
     let tasks = both.collect::<Vec<_>>();
     let cost = |&(at, side): &(usize, Side)| cones[at].shape.cost() * if side == Side::Primal { 6 } else { 1 };
-    let parts = workers.map(&tasks, cost, |ctx, &(at, side)| {
+    let parts = site.agreed(site.workers.map(&tasks, cost, |ctx, &(at, side)| {
         let k = Arithmetic { ctx, bits };
         match side {
             Side::Primal => primal(k, &point.primal[at]),
             Side::Dual => dual(k, &point.dual[at]),
         }
-    })?;
-    if let Some(at) = parts.iter().position(|part| matches!(part, Part::Refused)) {
-        return Ok(Err(tasks[at]));
+    }))?;
+    let refused = tasks.iter().zip(&parts).find(|(_, part)| matches!(part, Part::Refused));
+    let place = refused.map(|(&(at, side), _)| 2 * site.share.own[at] as u64 + u64::from(side == Side::Dual));
+    let first = site.share.ranks.least(place.unwrap_or(u64::MAX))?;
+    if first != u64::MAX {
+        return Ok(Err((first as usize / 2, if first % 2 == 0 { Side::Primal } else { Side::Dual })));
     }
     let mut found = Vec::with_capacity(cones.len());
     let mut parts = parts.into_iter();

@@ -5,9 +5,11 @@
 //! (`factors`). That is a `stage` at one precision; the first ones may have few bits (`ramp`). One code for both
 //! forms of programs. Source: arXiv:1502.02033, section 2.4; SDPA's HKM direction.
 //!
-//! Promise: the bits of every number depend on the program, the options and the precision, not on threads.
+//! Each rank works on its part (`share`, `site`); where parts meet, numbers are put together in the program's order.
+//! Promise: the bits of every number depend on the program, the options and the precision, not on threads or ranks.
 
 mod best;
+mod definite;
 mod dimacs;
 mod direction;
 mod factors;
@@ -16,6 +18,8 @@ mod outcome;
 mod point;
 mod ramp;
 mod residuals;
+mod share;
+mod site;
 mod stage;
 mod step;
 mod system;
@@ -26,11 +30,16 @@ pub use point::{Cone, Point, cones};
 
 use crate::options::SolverOptions;
 use crate::problem::Problem;
+use crate::ranks::Ranks;
 use crate::workers::Workers;
 use rug::Float;
+use share::Share;
+use site::Site;
 use stage::{Run, Stage, StageEnd};
+use std::borrow::Cow;
 use std::time::Instant;
-use sunzi::{Context, Result};
+use sunzi::distributed::Team;
+use sunzi::{Context, Error, Result};
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,33 +50,72 @@ pub enum Control {
     Stop,
 }
 
-/// A program on its way to a solution.
+/// A program on its way to a solution: in one process, or on one of several ranks, with the same bits.
+///
+/// On ranks every method but [`Solver::threads`] and [`Solver::rank`] is collective: all call it in the same order,
+/// and all return the same error where one of them fails. States and solutions have the rank's part of X, Y and x.
 pub struct Solver<'p> {
-    problem: &'p Problem,
+    /// The part of this rank.
+    problem: Cow<'p, Problem>,
     options: SolverOptions,
     workers: Workers,
+    share: Share,
     cones: Vec<Cone>,
     /// The plan, and the limit that it is kept under.
     limit: Option<(MemoryPlan, u64)>,
 }
 
 impl<'p> Solver<'p> {
-    /// A solver of `problem` at its precision. A memory limit of `ctx` is kept for all that a run allocates, the
-    /// program itself excluded.
+    /// A solver of `problem` at its precision, in this process. A memory limit of `ctx` is kept for all that a run
+    /// allocates, the program itself excluded.
     ///
     /// # Errors
     /// Those of contexts; [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
-        let cones = cones(problem);
+        let share = Share::new(Ranks::alone(), problem);
+        let cones = share.cones();
         let limit = match ctx.memory_bytes() {
             None => None,
             Some(bytes) => Some((MemoryPlan::new(&ctx, problem, &cones, &options)?, bytes)),
         };
         let limits = limit.map(|(plan, bytes)| plan.limits(bytes, ctx.threads())).transpose()?;
-        Ok(Solver { problem, options, workers: Workers::new(ctx, limits)?, cones, limit })
+        let (problem, workers) = (Cow::Borrowed(problem), Workers::new(ctx, limits)?);
+        Ok(Solver { problem, options, workers, share, cones, limit })
     }
 
-    /// What a run takes of memory at most, the program itself excluded: the least limit under which it runs.
+    /// The solver of this rank of `team`, of whose part of `problem` it makes a copy: every rank passes the whole
+    /// program, and may drop it afterwards. Collective.
+    ///
+    /// Groups of polynomial matrices lie on one rank each with all that belongs to them; of sparse matrices the blocks
+    /// of X and Y do, the matrices on all. The bits are those of one process.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::InvalidArgument`] for a context with a memory limit, and where ranks have different programs or
+    /// options; those of contexts; [`sunzi::Error::Transport`]; on all ranks.
+    pub fn on_ranks(ctx: Context, team: Team, problem: &Problem, options: SolverOptions) -> Result<Solver<'static>> {
+        let ranks = Ranks::of(team)?;
+        ranks.agreed(match ctx.memory_bytes() {
+            Some(_) => Err(Error::InvalidArgument("runs on several ranks keep no memory limit".into())),
+            None => Ok(()),
+        })?;
+        let outline = format!("{options:?} {:?} {:?}", cones(problem), problem.objective.parts());
+        ranks.compare(outline.as_bytes(), "ranks have different programs or options")?;
+        let workers = ranks.agreed(Workers::new(ctx, None))?;
+        let share = Share::new(ranks, problem);
+        let (problem, cones) = (Cow::Owned(share.part(problem)), share.cones());
+        Ok(Solver { problem, options, workers, share, cones, limit: None })
+    }
+
+    /// Gives back what ranks share.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Transport`].
+    pub fn close(self) -> Result<()> {
+        self.share.ranks.close()
+    }
+
+    /// What a run in one process takes of memory at most, the program itself excluded: the least limit under which it
+    /// runs. On ranks it counts what this rank has as a program of its own.
     ///
     /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may
     /// take more in products that are right entry by entry; where there is a limit, such a call is refused.
@@ -75,7 +123,8 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of the library's plans.
     pub fn plan(&self) -> Result<MemoryPlan> {
-        MemoryPlan::new(self.workers.all(), self.problem, &self.cones, &self.options)
+        let plan = MemoryPlan::new(self.workers.all(), &self.problem, &self.cones, &self.options);
+        self.share.ranks.agreed(plan)
     }
 
     /// The six errors of the DIMACS challenge, by which benchmarks compare solutions: `||c - A*(Y) - B y||` over
@@ -86,12 +135,62 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of the library's products.
     pub fn dimacs_errors(&self, solution: &Solution) -> Result<[f64; 6]> {
-        dimacs::errors(&self.workers, self.problem, &self.cones, solution)
+        dimacs::errors(&self.site(&self.problem), solution)
     }
 
-    /// Threads that share the work.
+    /// Threads of this rank that share the work.
     pub fn threads(&self) -> usize {
         self.workers.all().threads()
+    }
+
+    /// This rank, from 0, and their number.
+    pub fn rank(&self) -> (usize, usize) {
+        (self.share.ranks.rank(), self.share.ranks.size())
+    }
+
+    /// The part of this rank of a whole state, such as a checkpoint has.
+    pub fn part_of(&self, state: State) -> State {
+        State { point: self.share.part_of(state.point), ..state }
+    }
+
+    /// The whole point on rank 0, of the parts of all ranks.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::OutOfMemory`], [`sunzi::Error::Transport`].
+    pub fn gathered(&self, point: &Point) -> Result<Option<Point>> {
+        self.share.gathered(point)
+    }
+
+    /// The solution with the whole point, on rank 0.
+    ///
+    /// # Errors
+    /// As [`Solver::gathered`].
+    pub fn gathered_solution(&self, solution: Solution) -> Result<Option<Solution>> {
+        if !self.share.ranks.are_several() {
+            return Ok(Some(solution));
+        }
+        Ok(self.gathered(&solution.point)?.map(|point| Solution { point, ..solution }))
+    }
+
+    /// Whether rank 0 says so.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Transport`].
+    pub fn root_says(&self, own: bool) -> Result<bool> {
+        self.share.ranks.root_says(own)
+    }
+
+    /// What all ranks have made, or the error of the first that has not.
+    ///
+    /// # Errors
+    /// That one.
+    pub fn agreed<T>(&self, made: Result<T>) -> Result<T> {
+        self.share.ranks.agreed(made)
+    }
+
+    fn site<'s>(&'s self, problem: &'s Problem) -> Site<'s> {
+        let bits = problem.precision_bits;
+        Site { problem, cones: &self.cones, share: &self.share, workers: &self.workers, bits }
     }
 
     /// The state in which a run begins.
@@ -100,22 +199,24 @@ impl<'p> Solver<'p> {
     /// Those of [`Point::initial`].
     pub fn begin(&self) -> Result<State> {
         let bits = self.problem.precision_bits;
-        let point = Point::initial(self.problem, &self.options, bits)?;
+        let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
+        let point = self.share.ranks.agreed(point)?;
         let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
         Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits })
     }
 
-    /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it.
+    /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it; on ranks
+    /// that of any of them.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite;
-    /// [`sunzi::Error::MemoryLimit`] where a call takes more than was planned for; those of the library.
+    /// [`sunzi::Error::MemoryLimit`] where a call takes more than was planned for; those of the library and of `watch`.
     pub fn run(
         &self,
         mut state: State,
         mut watch: impl FnMut(&Iteration, &State) -> Result<Control>,
     ) -> Result<Solution> {
-        let full = self.problem.precision_bits;
+        let (full, ranks) = (self.problem.precision_bits, &self.share.ranks);
         let mut run = Run { start: Instant::now(), phases: PhaseSeconds::default(), watch: &mut watch };
         if !self.options.ramp {
             state.precision_bits = full;
@@ -123,26 +224,21 @@ impl<'p> Solver<'p> {
         let mut is_first = true;
         loop {
             let bits = state.precision_bits.min(full);
-            state.point = state.point.rounded(bits)?;
+            state.point = ranks.agreed(state.point.rounded(bits))?;
+            let rounded = (bits != full).then(|| self.problem.rounded(bits)).transpose();
+            let rounded = ranks.agreed(rounded)?;
+            let site = self.site(rounded.as_ref().unwrap_or(&self.problem));
             if !is_first {
-                state.point = ramp::pushed_inside(&self.workers, bits, &self.cones, state.point)?;
+                state.point = ramp::pushed_inside(&site, state.point)?;
             }
             is_first = false;
-            let rounded = if bits == full { None } else { Some(self.problem.rounded(bits)?) };
-            let stage = Stage {
-                problem: rounded.as_ref().unwrap_or(self.problem),
-                options: &self.options,
-                workers: &self.workers,
-                cones: &self.cones,
-                bits,
-                next_bits: ramp::next_bits(bits, full),
-            };
+            let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
             let ended = stage.run(state, &mut run).map_err(|error| match &self.limit {
                 Some((plan, bytes)) => plan.restate(error, *bytes, self.threads()),
                 None => error,
             });
             match ended? {
-                StageEnd::Solution(solution) => return solution.rounded(full),
+                StageEnd::Solution(solution) => return ranks.agreed(solution.rounded(full)),
                 StageEnd::Raise(raised) => state = raised,
             }
         }

@@ -41,12 +41,11 @@ pub struct Point {
 }
 
 impl Point {
-    /// Multiples of the identity, and zeros.
+    /// Multiples of the identity in these blocks, and zeros.
     ///
     /// # Errors
     /// Those of [`Matrix::zeros`].
-    pub fn initial(problem: &Problem, options: &SolverOptions, bits: u32) -> Result<Point> {
-        let cones = cones(problem);
+    pub fn initial(problem: &Problem, cones: &[Cone], options: &SolverOptions, bits: u32) -> Result<Point> {
         let blocks = |scale: &Float| -> Result<Vec<Block>> {
             cones.iter().map(|cone| Block::scaled_identity(cone.shape, scale, bits)).collect()
         };
@@ -89,15 +88,11 @@ impl Point {
         })
     }
 
-    /// `Tr(X Y)`.
+    /// `Tr(X Y)` of each block, with Y of another point.
     ///
     /// # Errors
     /// Those of [`sunzi::dot`].
-    pub fn complementarity(&self, k: Arithmetic<'_>, other: &Point) -> Result<Float> {
-        let mut sum = Float::new(k.bits);
-        for (primal, dual) in self.primal.iter().zip(&other.dual) {
-            sum += primal.inner(k, dual)?;
-        }
-        Ok(sum)
+    pub fn pairings(&self, k: Arithmetic<'_>, other: &Point) -> Result<Vec<Float>> {
+        self.primal.iter().zip(&other.dual).map(|(primal, dual)| primal.inner(k, dual)).collect()
     }
 }

@@ -7,10 +7,9 @@
 use crate::block::Block;
 use crate::iterate::factors::{Side, exponent, factor};
 use crate::iterate::outcome::Quality;
-use crate::iterate::point::{Cone, Point};
-use crate::numbers::Arithmetic;
+use crate::iterate::point::Point;
+use crate::iterate::site::Site;
 use crate::options::SolverOptions;
-use crate::workers::Workers;
 use rug::Float;
 use sunzi::Result;
 
@@ -57,21 +56,27 @@ pub fn shows(bits: u32, gap: &Float) -> bool {
 }
 
 /// The point with a little of the identity added to blocks that are positive definite at few bits, but not at more.
+/// Collective.
 ///
 /// # Errors
 /// Those of the library.
-pub fn pushed_inside(workers: &Workers, bits: u32, cones: &[Cone], mut point: Point) -> Result<Point> {
-    let k = Arithmetic { ctx: workers.all(), bits };
+pub fn pushed_inside(site: &Site<'_>, mut point: Point) -> Result<Point> {
+    let (k, bits) = (site.arithmetic(), site.bits);
     let mut shift = -(i64::from(bits) / 2);
-    while let Err((at, side)) = factor(workers, bits, cones, &point)? {
+    while let Err((number, side)) = factor(site, &point)? {
         if shift > 0 {
             break;
         }
         let list = if side == Side::Primal { &mut point.primal } else { &mut point.dual };
-        let size = exponent(&list[at].largest()) + shift;
-        let amount = Float::with_val(2, 1) << size.clamp(-(1 << 29), 1 << 29) as i32;
-        let unit = Block::scaled_identity(cones[at].shape, &amount, bits)?;
-        list[at] = list[at].plus(k, &Float::with_val(2, 1), &unit)?;
+        let mut push = |at: usize| {
+            let size = exponent(&list[at].largest()) + shift;
+            let amount = Float::with_val(2, 1) << size.clamp(-(1 << 29), 1 << 29) as i32;
+            let unit = Block::scaled_identity(site.cones[at].shape, &amount, bits)?;
+            list[at] = list[at].plus(k, &Float::with_val(2, 1), &unit)?;
+            Ok(())
+        };
+        let at = site.share.own.iter().position(|&own| own == number);
+        site.agreed(at.map_or(Ok(()), &mut push))?;
         shift += 8;
     }
     Ok(point)

@@ -2,9 +2,10 @@
 
 use crate::block::{Block, Summand};
 use crate::iterate::point::{Cone, Point};
-use crate::numbers::{Arithmetic, largest};
-use crate::problem::{Constraints, Problem};
-use crate::workers::Workers;
+use crate::iterate::site::Site;
+use crate::numbers::largest;
+use crate::problem::{Constraints, Sparse};
+use crate::ranks::Piece;
 use rug::Float;
 use rug::ops::NegAssign;
 use sunzi::{GemvOptions, Matrix, Op, Result, gemv_with};
@@ -28,20 +29,22 @@ pub struct Objectives {
 }
 
 impl Objectives {
-    /// Both at a point.
+    /// Both at a point. Collective.
     ///
     /// # Errors
     /// Those of [`sunzi::dot`].
-    pub fn new(k: Arithmetic<'_>, problem: &Problem, cones: &[Cone], point: &Point) -> Result<Objectives> {
-        let (mut primal, mut dual) =
-            (Float::with_val(k.bits, &problem.constant), Float::with_val(k.bits, &problem.constant));
-        for (group, x) in problem.groups.iter().zip(&point.x) {
-            primal += k.inner(&group.costs, x)?;
-        }
-        dual += k.inner(&problem.objective, &point.y)?;
-        for (cone, block) in cones.iter().zip(&point.dual) {
-            dual += problem.groups[cone.group].constraints.constant_pairing(k, cone.number, block);
-        }
+    pub fn new(site: &Site<'_>, point: &Point) -> Result<Objectives> {
+        let (k, problem, share) = (site.arithmetic(), site.problem, site.share);
+        let constant = || Float::with_val(k.bits, &problem.constant);
+        let of_group = |at: usize| Ok([k.inner(&problem.groups[at].costs, &point.x[at])?]);
+        let groups = share.of_groups(k.bits, share.spoken_for().map(of_group).collect())?;
+        let primal = groups.iter().fold(constant(), |sum, [value]| sum + value);
+        let free = site.agreed(k.inner(&problem.objective, &point.y))?;
+        let of_cone = |(cone, block): (&Cone, &Block)| {
+            [problem.groups[cone.group].constraints.constant_pairing(k, cone.number, block)]
+        };
+        let cones = share.of_cones(k.bits, Ok(site.cones.iter().zip(&point.dual).map(of_cone).collect()))?;
+        let dual = cones.iter().fold(constant() + free, |sum, [value]| sum + value);
         Ok(Objectives { primal, dual })
     }
 
@@ -54,76 +57,68 @@ impl Objectives {
     }
 }
 
-/// `A*(M)` of all groups, for the blocks of a matrix.
+/// `A*(M)` of all groups at hand, for the blocks at hand of a matrix. Collective.
 ///
 /// # Errors
 /// Those of the library's products.
-pub fn adjoint(
-    workers: &Workers,
-    bits: u32,
-    problem: &Problem,
-    blocks: (&[Cone], &[Summand<'_>]),
-) -> Result<Vec<Matrix>> {
-    let (cones, blocks) = blocks;
-    let of_group = |group: usize| (0..cones.len()).filter(move |&at| cones[at].group == group);
-    let sampled = |at: &usize| matches!(problem.groups[cones[*at].group].constraints, Constraints::Sampled(_));
-    let tasks = (0..cones.len()).filter(sampled).collect::<Vec<_>>();
-    let parts = workers.map(
-        &tasks,
-        |&at| cones[at].shape.cost(),
-        |ctx, &at| match &problem.groups[cones[at].group].constraints {
-            Constraints::Sampled(sampled) => {
-                sampled.pairings(Arithmetic { ctx, bits }, cones[at].number, blocks[at].block)
-            }
-            Constraints::Sparse(_) => Ok(Vec::new()),
-        },
-    )?;
-    let sums = problem.groups.iter().enumerate().map(|(number, group)| match &group.constraints {
-        Constraints::Sparse(sparse) => {
-            let k = Arithmetic { ctx: workers.all(), bits };
-            sparse.pairings(k, &of_group(number).map(|at| blocks[at]).collect::<Vec<_>>())
+pub fn adjoint(site: &Site<'_>, blocks: &[Summand<'_>]) -> Result<Vec<Matrix>> {
+    let (problem, cones, bits) = (site.problem, site.cones, site.bits);
+    let parts = site.map(|k, at| match &problem.groups[cones[at].group].constraints {
+        Constraints::Sampled(sampled) => sampled.pairings(k, cones[at].number, blocks[at].block),
+        Constraints::Sparse(_) => Ok(Vec::new()),
+    })?;
+    let sampled = problem.groups.iter().enumerate().map(|(number, group)| {
+        let Constraints::Sampled(sampled) = &group.constraints else { return Matrix::zeros(0, 0, bits) };
+        let mut sum = vec![Float::new(bits); sampled.variables()];
+        for (_, part) in cones.iter().zip(&parts).filter(|(cone, _)| cone.group == number) {
+            sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
         }
-        Constraints::Sampled(sampled) => {
-            let mut sum = vec![Float::new(bits); sampled.variables()];
-            for (_, part) in tasks.iter().zip(&parts).filter(|(at, _)| cones[**at].group == number) {
-                sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
-            }
-            Matrix::from_floats(sum.len(), 1, bits, &sum)
-        }
+        Matrix::from_floats(sum.len(), 1, bits, &sum)
     });
-    sums.collect()
+    let mut sums = site.agreed(sampled.collect::<Result<Vec<_>>>())?;
+    for (number, group) in problem.groups.iter().enumerate() {
+        if let Constraints::Sparse(sparse) = &group.constraints {
+            sums[number] = of_sparse(site, (number, sparse), blocks)?;
+        }
+    }
+    Ok(sums)
+}
+
+/// The same for a group of sparse matrices, to whose positions each rank gives the numbers of its blocks. Collective.
+fn of_sparse(site: &Site<'_>, (group, sparse): (usize, &Sparse), blocks: &[Summand<'_>]) -> Result<Matrix> {
+    let (k, share) = (site.arithmetic(), site.share);
+    let own = site.cones.iter().zip(blocks).filter(|(cone, _)| cone.group == group);
+    let own = own.map(|(cone, summand)| sparse.numbers(k, cone.number, summand)).collect();
+    let heights = site.agreed(sparse.heights())?;
+    let all = share.all.iter().zip(&share.cone_owners).filter(|(cone, _)| cone.group == share.groups[group]);
+    let list = all.map(|(cone, &owner)| Piece { owner, shape: (heights[cone.number], 1) }).collect::<Vec<_>>();
+    let numbers = share.ranks.everywhere(k.bits, &list, own)?;
+    site.agreed(sparse.paired(k, &numbers))
 }
 
 impl Residuals {
-    /// Those of a point.
+    /// Those of a point. Collective.
     ///
     /// # Errors
     /// Those of the library's products.
-    pub fn new(workers: &Workers, bits: u32, problem: &Problem, place: (&[Cone], &Point)) -> Result<Residuals> {
-        let (cones, point) = place;
-        let tasks = (0..cones.len()).collect::<Vec<_>>();
-        let primal = workers.map(
-            &tasks,
-            |&at| cones[at].shape.cost(),
-            |ctx, &at| {
-                let (k, cone) = (Arithmetic { ctx, bits }, cones[at]);
-                let constraints = &problem.groups[cone.group].constraints;
-                let sum = constraints.weighted_sum(k, cone.number, &point.x[cone.group])?;
-                constraints.less_constant(cone.number, sum)?.plus(k, &Float::with_val(2, -1), &point.primal[at])
-            },
-        )?;
-        let k = Arithmetic { ctx: workers.all(), bits };
-        let mut free = problem.objective.clone();
+    pub fn new(site: &Site<'_>, point: &Point) -> Result<Residuals> {
+        let (problem, share, bits) = (site.problem, site.share, site.bits);
+        let primal = site.map(|k, at| {
+            let cone = site.cones[at];
+            let constraints = &problem.groups[cone.group].constraints;
+            let sum = constraints.weighted_sum(k, cone.number, &point.x[cone.group])?;
+            constraints.less_constant(cone.number, sum)?.plus(k, &Float::with_val(2, -1), &point.primal[at])
+        })?;
+        let k = site.arithmetic();
         let minus = Float::with_val(2, -1);
+        let mut free = problem.objective.clone();
         if free.rows() > 0 {
-            for (group, x) in problem.groups.iter().zip(&point.x) {
-                let options = GemvOptions::new().op(Op::Transpose).alpha(&minus).accumulate(free.view());
-                let next = gemv_with(k.ctx, &group.free, x, bits, &options)?.result;
-                free = next;
-            }
+            let options = GemvOptions::new().op(Op::Transpose).alpha(&minus);
+            let part = |at: usize| Ok(gemv_with(k.ctx, &problem.groups[at].free, &point.x[at], bits, &options)?.result);
+            free = share.ranks.sum(k.ctx, &free, &share.group_owners, share.spoken_for().map(part).collect())?;
         }
         let summands = point.dual.iter().map(|block| Summand { block, product: None }).collect::<Vec<_>>();
-        let of_y = adjoint(workers, bits, problem, (cones, &summands))?;
+        let of_y = adjoint(site, &summands)?;
         let dual = problem.groups.iter().zip(&of_y).map(|(group, of_y)| {
             let rest = k.difference(&group.costs, of_y)?;
             if point.y.rows() == 0 {
@@ -132,22 +127,23 @@ impl Residuals {
             let options = GemvOptions::new().alpha(&minus).accumulate(rest.view());
             Ok(gemv_with(k.ctx, &group.free, &point.y, bits, &options)?.result)
         });
-        Ok(Residuals { primal, free, dual: dual.collect::<Result<_>>()? })
+        let dual = site.agreed(dual.collect())?;
+        Ok(Residuals { primal, free, dual })
     }
 
-    /// The largest entry of `A(x) - C - X`.
-    pub fn primal_matrix_error(&self) -> Float {
-        self.primal.iter().map(Block::largest).fold(Float::new(64), |most, size| most.max(&size))
+    /// The largest entries of `A(x) - C - X` and of `c - A*(Y) - B y`. Collective.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Transport`].
+    pub fn errors(&self, site: &Site<'_>) -> Result<[Float; 2]> {
+        let most = |sizes: &mut dyn Iterator<Item = Float>| sizes.fold(Float::new(64), |most, size| most.max(&size));
+        let primal = most(&mut self.primal.iter().map(Block::largest));
+        site.share.ranks.largest(64, Ok([primal, most(&mut self.dual.iter().map(largest))]))
     }
 
     /// The largest entry of `b - B^T x`.
     pub fn primal_free_error(&self) -> Float {
         largest(&self.free)
-    }
-
-    /// The largest entry of `c - A*(Y) - B y`.
-    pub fn dual_error(&self) -> Float {
-        self.dual.iter().map(largest).fold(Float::new(64), |most, size| most.max(&size))
     }
 }
 

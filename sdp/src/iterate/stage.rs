@@ -7,13 +7,12 @@ use crate::iterate::factors::{ConeFactors, Side, factor};
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Objectives, Residuals};
+use crate::iterate::site::Site;
 use crate::iterate::step::{Eigenvalues, step_length};
 use crate::iterate::system::{Place, Singular, System};
 use crate::iterate::{Control, ramp};
-use crate::numbers::{Arithmetic, largest};
+use crate::numbers::largest;
 use crate::options::SolverOptions;
-use crate::problem::Problem;
-use crate::workers::Workers;
 use rug::Float;
 use std::time::Instant;
 use sunzi::{Error, Result};
@@ -21,18 +20,12 @@ use sunzi::{Error, Result};
 /// How often a step is halved where rounding puts its end outside.
 const MOST_HALVINGS: u32 = 20;
 
-/// A program at one precision.
+/// A program at one precision. All methods are collective but those that only compare.
 pub struct Stage<'s> {
-    /// The program, rounded to `bits`.
-    pub problem: &'s Problem,
+    /// The program, the ranks and threads.
+    pub site: Site<'s>,
     /// What decides when it ends.
     pub options: &'s SolverOptions,
-    /// Threads.
-    pub workers: &'s Workers,
-    /// The blocks.
-    pub cones: &'s [Cone],
-    /// The precision.
-    pub bits: u32,
     /// The precision at which to go on where this one is not enough; the last one ends runs.
     pub next_bits: Option<u32>,
 }
@@ -62,17 +55,13 @@ struct Evaluation {
 }
 
 impl Stage<'_> {
-    fn arithmetic(&self) -> Arithmetic<'_> {
-        Arithmetic { ctx: self.workers.all(), bits: self.bits }
-    }
-
     /// Iterates until a test ends the run, or the precision is not enough.
     ///
     /// # Errors
     /// Those of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
         let mut best = None;
-        let mut factors = match factor(self.workers, self.bits, self.cones, &state.point)? {
+        let mut factors = match factor(&self.site, &state.point)? {
             Ok(factors) => factors,
             Err((at, side)) => return Err(self.not_inside(at, side)),
         };
@@ -81,10 +70,11 @@ impl Stage<'_> {
             let begun = Instant::now();
             let Evaluation { residuals, quality } = evaluation;
             let seconds = run.start.elapsed().as_secs_f64();
+            let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
             if self.is_feasible(&quality) == (true, true) {
                 Best::offer(&mut best, &state.point, &quality, state.iterations);
             }
-            if let Some(termination) = self.termination(&state, &quality, &residuals, seconds)? {
+            if let Some(termination) = self.termination(&state, &quality, &residuals, is_late)? {
                 return Ok(self.end(run, state, quality, (termination, None)));
             }
             if best.as_ref().is_some_and(|best| best.is_past(state.iterations)) {
@@ -99,12 +89,12 @@ impl Stage<'_> {
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
             let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
-                && ramp::shows(self.bits, &evaluation.quality.gap);
-            let precision_bits = if is_enough { self.bits } else { self.next_bits.unwrap_or(self.bits) };
+                && ramp::shows(self.site.bits, &evaluation.quality.gap);
+            let precision_bits = if is_enough { self.site.bits } else { self.next_bits.unwrap_or(self.site.bits) };
             let iteration = Iteration {
                 number: state.iterations + 1,
                 seconds: (run.start.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64()),
-                precision_bits: self.bits,
+                precision_bits: self.site.bits,
                 mu,
                 quality,
                 primal_step: steps.0.clone(),
@@ -113,10 +103,11 @@ impl Stage<'_> {
             };
             state = State { point, iterations: state.iterations + 1, steps, precision_bits };
             factors = next_factors;
-            if (run.watch)(&iteration, &state)? == Control::Stop {
+            let control = self.site.agreed((run.watch)(&iteration, &state))?;
+            if self.site.share.ranks.any(control == Control::Stop)? {
                 return Ok(self.end(run, state, evaluation.quality, (Termination::Stopped, None)));
             }
-            if precision_bits != self.bits {
+            if precision_bits != self.site.bits {
                 return Ok(StageEnd::Raise(state));
             }
         }
@@ -141,7 +132,7 @@ impl Stage<'_> {
     }
 
     fn not_inside(&self, at: usize, side: Side) -> Error {
-        let Cone { group, number, .. } = self.cones[at];
+        let Cone { group, number, .. } = self.site.share.all[at];
         let name = if side == Side::Primal { "X" } else { "Y" };
         Error::InvalidArgument(format!(
             "block {number} of group {group} of {name} is not positive definite at the first point (counted from 0)"
@@ -149,15 +140,16 @@ impl Stage<'_> {
     }
 
     fn evaluate(&self, point: &Point) -> Result<Evaluation> {
-        let residuals = Residuals::new(self.workers, self.bits, self.problem, (self.cones, point))?;
-        let objectives = Objectives::new(self.arithmetic(), self.problem, self.cones, point)?;
+        let residuals = Residuals::new(&self.site, point)?;
+        let objectives = Objectives::new(&self.site, point)?;
+        let [primal_matrix_error, dual_error] = residuals.errors(&self.site)?;
         let quality = Quality {
             gap: objectives.gap(),
             primal_objective: objectives.primal,
             dual_objective: objectives.dual,
-            primal_matrix_error: residuals.primal_matrix_error(),
+            primal_matrix_error,
             primal_free_error: residuals.primal_free_error(),
-            dual_error: residuals.dual_error(),
+            dual_error,
         };
         Ok(Evaluation { residuals, quality })
     }
@@ -173,7 +165,7 @@ impl Stage<'_> {
         state: &State,
         quality: &Quality,
         residuals: &Residuals,
-        seconds: f64,
+        is_late: bool,
     ) -> Result<Option<Termination>> {
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
@@ -185,7 +177,7 @@ impl Stage<'_> {
             (state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
             (state.steps.0 == 1 && options.detect_primal_feasible_jump, Termination::PrimalFeasibleJumpDetected),
             (state.iterations >= options.max_iterations, Termination::MaxIterationsExceeded),
-            (seconds >= options.max_runtime as f64, Termination::MaxRuntimeExceeded),
+            (is_late, Termination::MaxRuntimeExceeded),
             (begun && state.steps.0 < options.min_primal_step, Termination::PrimalStepTooSmall),
             (begun && state.steps.1 < options.min_dual_step, Termination::DualStepTooSmall),
         ];
@@ -202,31 +194,38 @@ impl Stage<'_> {
         if *threshold == 0 {
             return Ok(None);
         }
-        let k = self.arithmetic();
-        let dual = Float::with_val(self.bits, &quality.dual_objective - &self.problem.constant);
-        let limit = Float::with_val(self.bits, &dual * threshold);
-        let mut off = Float::new(self.bits);
-        for (group, d) in self.problem.groups.iter().zip(&residuals.dual) {
-            off = off.max(&largest(&k.difference(&group.costs, d)?));
-        }
+        let Site { problem, cones, share, bits, .. } = self.site;
+        let k = self.site.arithmetic();
+        let dual = Float::with_val(bits, &quality.dual_objective - &problem.constant);
+        let limit = Float::with_val(bits, &dual * threshold);
+        let of_groups = problem.groups.iter().zip(&residuals.dual);
+        let off = of_groups.map(|(group, d)| Ok(largest(&k.difference(&group.costs, d)?)));
+        let [off] = share.ranks.largest(bits, most(bits, off))?;
         if dual > 0 && off < limit {
             return Ok(Some(Termination::PrimalInfeasible));
         }
-        let primal = Float::with_val(self.bits, &self.problem.constant - &quality.primal_objective);
-        let limit = Float::with_val(self.bits, &primal * threshold);
-        let mut off = largest(&k.difference(&self.problem.objective, &residuals.free)?);
-        if primal <= 0 || off >= limit {
+        let primal = Float::with_val(bits, &problem.constant - &quality.primal_objective);
+        let limit = Float::with_val(bits, &primal * threshold);
+        let free = largest(&self.site.agreed(k.difference(&problem.objective, &residuals.free))?);
+        if primal <= 0 || free >= limit {
             return Ok(None);
         }
-        for (cone, rest) in self.cones.iter().zip(&residuals.primal) {
+        let of_cones = cones.iter().zip(&residuals.primal).map(|(cone, rest)| {
             // A(x) = X + (P + C), of which X is positive definite.
-            let constraints = &self.problem.groups[cone.group].constraints;
-            let minus = Block::scaled_identity(cone.shape, &Float::new(self.bits), self.bits)?;
+            let constraints = &problem.groups[cone.group].constraints;
+            let minus = Block::scaled_identity(cone.shape, &Float::new(bits), bits)?;
             let constant = constraints.less_constant(cone.number, minus)?;
-            off = off.max(&rest.plus(k, &Float::with_val(2, -1), &constant)?.largest());
-        }
-        Ok((off < limit).then_some(Termination::DualInfeasible))
+            Ok(rest.plus(k, &Float::with_val(2, -1), &constant)?.largest())
+        });
+        let [off] = share.ranks.largest(bits, most(bits, of_cones))?;
+        Ok((off < limit && free < limit).then_some(Termination::DualInfeasible))
     }
+}
+
+/// The largest of some numbers.
+fn most(bits: u32, mut numbers: impl Iterator<Item = Result<Float>>) -> Result<[Float; 1]> {
+    let most = numbers.try_fold(Float::new(bits), |most, number| Ok::<_, Error>(most.max(&number?)))?;
+    Ok([most])
 }
 
 /// A step that was taken.
@@ -273,20 +272,19 @@ type NoStep = (Termination, Option<String>);
 impl Stage<'_> {
     fn step(&self, at: &Begun<'_>, phases: &mut PhaseSeconds) -> Result<std::result::Result<Step, NoStep>> {
         let Begun { state, factors, quality, residuals } = *at;
-        let (k, options, point) = (self.arithmetic(), &self.options, &state.point);
-        let rows = self.problem.total_rows() as u32;
-        let mu = point.complementarity(k, point)? / rows;
+        let (site, options, point) = (&self.site, &self.options, &state.point);
+        let k = site.arithmetic();
+        let [sum] = self.complementarity([(point, point)])?;
+        let mu = sum / site.share.total_rows as u32;
         if mu > options.max_complementarity {
             return Ok(Err((Termination::MaxComplementarityExceeded, None)));
         }
-        let place = Place { problem: self.problem, cones: self.cones, point, factors };
-        let system = match timed(&mut phases.schur, || System::new(self.workers, self.bits, &place))? {
+        let place = Place { site: *site, point, factors };
+        let system = match timed(&mut phases.schur, || System::new(&place))? {
             Ok(system) => system,
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
         };
-        let directions = timed(&mut phases.predictor, || {
-            Directions::new(self.workers, self.bits, &place, (residuals, &system), &mu)
-        })?;
+        let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
         let (primal, dual) = self.is_feasible(quality);
         let feasible = primal && dual;
         let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
@@ -296,9 +294,7 @@ impl Stage<'_> {
         let centre = Float::with_val(k.bits, &beta * &mu);
         let direction = timed(&mut phases.corrector, || directions.find(&centre, Some(&predictor)))?;
         drop(predictor);
-        let eigenvalues = timed(&mut phases.step_length, || {
-            Eigenvalues::new(self.workers, self.bits, (self.cones, factors), point, &direction)
-        })?;
+        let eigenvalues = timed(&mut phases.step_length, || Eigenvalues::new(&place, &direction))?;
         let mut primal_step = step_length(&eigenvalues.primal, &options.step_length_reduction);
         let mut dual_step = step_length(&eigenvalues.dual, &options.step_length_reduction);
         if feasible {
@@ -307,8 +303,8 @@ impl Stage<'_> {
         }
         for _ in 0..MOST_HALVINGS {
             let (next, factored) = timed(&mut phases.factors, || {
-                let next = point.moved(k, &direction, (&primal_step, &dual_step))?;
-                let factored = factor(self.workers, self.bits, self.cones, &next)?;
+                let next = site.agreed(point.moved(k, &direction, (&primal_step, &dual_step)))?;
+                let factored = factor(site, &next)?;
                 Ok((next, factored))
             })?;
             match factored {
@@ -326,25 +322,37 @@ impl Stage<'_> {
 
     fn too_low(&self, singular: Singular) -> String {
         let name = match singular {
-            Singular::Schur(group) if self.problem.groups.len() > 1 => format!("the Schur complement of block {group}"),
+            Singular::Schur(group) if self.site.share.group_owners.len() > 1 => {
+                format!("the Schur complement of block {group}")
+            }
             Singular::Schur(_) => "the Schur complement".into(),
             Singular::Free => "the matrix Q".into(),
         };
-        let bits = self.bits;
+        let bits = self.site.bits;
         format!("{name} is not positive definite at {bits} bits: try a higher precision, or larger thresholds")
     }
 
     /// The centring parameter of the corrector, from what the predictor would leave of the complementarity.
     fn corrector_beta(&self, point: &Point, predictor: &Point, mu: &Float, feasible: bool) -> Result<Float> {
-        let (k, options) = (self.arithmetic(), &self.options);
-        let mut left = point.complementarity(k, point)? + point.complementarity(k, predictor)?;
-        left += predictor.complementarity(k, point)? + predictor.complementarity(k, predictor)?;
-        let r = left / Float::with_val(k.bits, mu * self.problem.total_rows() as u32);
+        let (k, options) = (self.site.arithmetic(), &self.options);
+        let pairs = [(point, point), (point, predictor), (predictor, point), (predictor, predictor)];
+        let [a, b, c, d] = self.complementarity(pairs)?;
+        let r = ((a + b) + (c + d)) / Float::with_val(k.bits, mu * self.site.share.total_rows as u32);
         let beta = if r < 1 { Float::with_val(k.bits, r.square_ref()) } else { r };
         Ok(if feasible {
             beta.max(&options.feasible_centering_parameter).min(&Float::with_val(k.bits, 1))
         } else {
             beta.max(&options.infeasible_centering_parameter)
         })
+    }
+
+    /// `Tr(X Y)` of X of one point and Y of another, for each pair.
+    fn complementarity<const W: usize>(&self, pairs: [(&Point, &Point); W]) -> Result<[Float; W]> {
+        let k = self.site.arithmetic();
+        let of_cone = |at: usize| {
+            let values = pairs.iter().map(|(x, y)| x.primal[at].inner(k, &y.dual[at])).collect::<Result<Vec<_>>>()?;
+            Ok(std::array::from_fn(|pair| values[pair].clone()))
+        };
+        self.site.sum((0..self.site.cones.len()).map(of_cone).collect())
     }
 }

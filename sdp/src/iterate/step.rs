@@ -6,10 +6,10 @@
 //! next iteration, at full precision, prove that the new point is inside, whatever an estimate has missed.
 
 use crate::block::Block;
-use crate::iterate::factors::{ConeFactors, Side, is_zero};
-use crate::iterate::point::{Cone, Point};
+use crate::iterate::factors::{Side, is_zero};
+use crate::iterate::point::Point;
+use crate::iterate::system::Place;
 use crate::numbers::{Arithmetic, rounded};
-use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};
 use sunzi::{extreme_eigenvalue, gemm_with, trsm_with, trsv};
@@ -35,20 +35,15 @@ pub struct Eigenvalues {
 }
 
 impl Eigenvalues {
-    /// Those of a direction.
+    /// Those of a direction, of all blocks of the program. Collective.
     ///
     /// # Errors
     /// Those of the library.
-    pub fn new(
-        workers: &Workers,
-        bits: u32,
-        place: (&[Cone], &[ConeFactors]),
-        point: &Point,
-        direction: &Point,
-    ) -> Result<Eigenvalues> {
-        let (cones, factors) = place;
+    pub fn new(place: &Place<'_>, direction: &Point) -> Result<Eigenvalues> {
+        let Place { site, point, factors } = *place;
+        let (cones, bits) = (site.cones, site.bits);
         let tasks = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]).collect::<Vec<_>>();
-        let found = workers.map(
+        let found = site.workers.map(
             &tasks,
             |&(at, _)| cones[at].shape.cost(),
             |ctx, &(at, side)| {
@@ -76,15 +71,18 @@ impl Eigenvalues {
                     }),
                 }
             },
-        )?;
-        let (mut primal, mut dual) = (Float::new(64), Float::new(64));
-        for ((_, side), value) in tasks.iter().zip(found) {
-            let least = if *side == Side::Primal { &mut primal } else { &mut dual };
-            if value < *least {
-                *least = value;
+        );
+        // The largest of the opposite numbers.
+        let mut most = [Float::new(64), Float::new(64)];
+        let found = found.map(|found| {
+            for ((_, side), value) in tasks.iter().zip(found) {
+                let most = &mut most[usize::from(*side == Side::Dual)];
+                *most = Float::with_val(64, -value).max(most);
             }
-        }
-        Ok(Eigenvalues { primal, dual })
+            most
+        });
+        let [primal, dual] = site.share.ranks.largest(64, found)?;
+        Ok(Eigenvalues { primal: -primal, dual: -dual })
     }
 }
 

@@ -2,43 +2,45 @@
 //!
 //! With `S = L L^T`, `V = L^-1 B` and `Q = V^T V`: `dy = Q^-1 (p - V^T L^-1 r)`, `dx = L^-T (L^-1 r + V dy)`.
 
+use crate::block::Block;
+use crate::iterate::definite::Factor;
 use crate::iterate::factors::ConeFactors;
-use crate::iterate::point::{Cone, Point};
+use crate::iterate::point::Point;
+use crate::iterate::site::Site;
 use crate::numbers::Arithmetic;
-use crate::problem::{Problem, SchurOperand};
-use crate::workers::Workers;
+use crate::problem::{Constraints, Sampled, SchurOperand, Sparse};
 use rug::Float;
-use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, Op, Result, Symmetric, TrsmOptions};
-use sunzi::{GemvOptions, cholesky_with, gemv_with, syrk, trsm_with};
+use sunzi::distributed::even_share;
+use sunzi::{Accuracy, Context, GemvOptions, Matrix, Op, Result, gemv_with};
 
 /// The factored equation.
 pub struct System {
+    /// Of the groups at hand.
     groups: Vec<GroupSystem>,
     /// The factor of Q, where there are free variables.
-    free: Option<Cholesky>,
+    free: Option<Factor>,
 }
 
 /// The factor of S for one group, and V.
 struct GroupSystem {
-    factor: Cholesky,
+    factor: Factor,
     free: Matrix,
 }
 
 /// Which matrix was not positive definite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Singular {
-    /// The Schur complement of a group.
+    /// The Schur complement of a group, by its number among all.
     Schur(usize),
     /// Q.
     Free,
 }
 
 /// What a system is made at.
+#[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The program.
-    pub problem: &'a Problem,
-    /// Its blocks.
-    pub cones: &'a [Cone],
+    pub site: Site<'a>,
     /// The point.
     pub point: &'a Point,
     /// Factors of its blocks.
@@ -46,80 +48,106 @@ pub struct Place<'a> {
 }
 
 impl System {
-    /// Forms and factors the equation.
+    /// Forms and factors the equation. Collective.
     ///
     /// # Errors
     /// Those of the library, but that of a matrix that is not positive definite, which is a result.
-    pub fn new(workers: &Workers, bits: u32, place: &Place<'_>) -> Result<std::result::Result<System, Singular>> {
-        let tasks = (0..place.problem.groups.len()).collect::<Vec<_>>();
-        let cost = |&group: &usize| (place.problem.groups[group].constraints.variables() as u64).pow(2);
-        let groups = workers.map(&tasks, cost, |ctx, &group| {
-            let k = Arithmetic { ctx, bits };
-            place.group(workers, k, group)
-        })?;
-        if let Some(group) = groups.iter().position(Option::is_none) {
-            return Ok(Err(Singular::Schur(group)));
+    pub fn new(place: &Place<'_>) -> Result<std::result::Result<System, Singular>> {
+        let Place { site, .. } = *place;
+        let (problem, share) = (site.problem, site.share);
+        let is_sampled = |&at: &usize| matches!(problem.groups[at].constraints, Constraints::Sampled(_));
+        let tasks = (0..problem.groups.len()).filter(is_sampled).collect::<Vec<_>>();
+        let cost = |&at: &usize| (problem.groups[at].constraints.variables() as u64).pow(2);
+        let made = site.workers.map(&tasks, cost, |ctx, &at| match &problem.groups[at].constraints {
+            Constraints::Sampled(sampled) => place.sampled(Arithmetic { ctx, bits: site.bits }, at, sampled),
+            Constraints::Sparse(_) => Ok(None),
+        });
+        let mut made = site.agreed(made)?.into_iter();
+        let refused = made.as_slice().iter().position(Option::is_none).map(|at| share.groups[tasks[at]] as u64);
+        let first = share.ranks.least(refused.unwrap_or(u64::MAX))?;
+        if first != u64::MAX {
+            return Ok(Err(Singular::Schur(first as usize)));
         }
-        let groups = groups.into_iter().flatten().collect::<Vec<_>>();
-        let width = place.problem.free_variables();
+        let mut groups = Vec::with_capacity(problem.groups.len());
+        for (at, group) in problem.groups.iter().enumerate() {
+            let made = match &group.constraints {
+                Constraints::Sampled(_) => made.next().flatten(),
+                Constraints::Sparse(sparse) => place.sparse(at, sparse)?,
+            };
+            match made {
+                Some(made) => groups.push(made),
+                None => return Ok(Err(Singular::Schur(share.groups[at]))),
+            }
+        }
+        let width = problem.free_variables();
         if width == 0 {
             return Ok(Ok(System { groups, free: None }));
         }
-        let rows = groups.iter().map(|group| group.free.rows()).sum();
-        let mut all = Matrix::zeros(rows, width, bits)?;
-        let mut first = 0;
-        for group in &groups {
-            let next = first + group.free.rows();
-            all.view_mut().block(first..next, 0..width)?.copy_from(&group.free);
-            first = next;
-        }
-        let gram = syrk(workers.all(), &all, bits)?;
-        match cholesky_with(workers.all(), &gram, bits, &CholeskyOptions::new()) {
-            Ok(outcome) => Ok(Ok(System { groups, free: Some(outcome.result) })),
-            Err(Error::NotPositiveDefinite { .. }) => Ok(Err(Singular::Free)),
-            Err(error) => Err(error),
-        }
+        let rows = groups.iter().map(|group| {
+            let rows = group.free.rows();
+            // All ranks have the rows of a factor in tiles.
+            let own = match group.factor {
+                Factor::Own(_) => 0..rows,
+                Factor::Tiles(..) => even_share(rows, share.ranks.size(), share.ranks.rank()),
+            };
+            group.free.view().block(own, 0..width)
+        });
+        let rows = site.agreed(rows.collect::<Result<Vec<_>>>())?;
+        let free = Factor::of_gram(&site, &rows, width)?;
+        Ok(free.map(|free| System { groups, free: Some(free) }).ok_or(Singular::Free))
     }
 
-    /// `dx` and `dy` for the right sides `r` and `p`.
+    /// `dx` and `dy` for the right sides `r` and `p`. Collective.
     ///
     /// # Errors
     /// Those of the library's solves.
-    pub fn solve(&self, workers: &Workers, bits: u32, r: &[Matrix], p: &Matrix) -> Result<(Vec<Matrix>, Matrix)> {
+    pub fn solve(&self, site: &Site<'_>, r: &[Matrix], p: &Matrix) -> Result<(Vec<Matrix>, Matrix)> {
+        let (ranks, bits) = (&site.share.ranks, site.bits);
         let Some(free) = &self.free else {
-            let solved = self.groups.iter().zip(r).map(|(group, r)| group.factor.solve(workers.all(), r, bits));
-            return Ok((solved.collect::<Result<_>>()?, Matrix::zeros(0, 1, bits)?));
+            let solved = self.map(site, |k, at| self.groups[at].factor.solve(ranks, k, &r[at]))?;
+            return Ok((solved, Matrix::zeros(0, 1, bits)?));
         };
-        let tasks = (0..r.len()).collect::<Vec<_>>();
-        let cost = |&group: &usize| (r[group].rows() as u64).pow(2);
-        let forward = workers.map(&tasks, cost, |ctx, &group| {
-            let lower = self.groups[group].factor.factor();
-            Ok(trsm_with(ctx, lower, &r[group], bits, &TrsmOptions::new().accuracy(Accuracy::Entrywise))?.result)
-        })?;
-        let minus = Float::with_val(2, -1);
-        let mut rest = p.clone();
-        for (group, forward) in self.groups.iter().zip(&forward) {
-            let options = GemvOptions::new().op(Op::Transpose).alpha(&minus).accumulate(rest.view());
-            let next = gemv_with(workers.all(), &group.free, forward, bits, &options)?.result;
-            rest = next;
-        }
-        let dy = free.solve(workers.all(), &rest, bits)?;
-        let dx = workers.map(&tasks, cost, |ctx, &group| {
-            let GroupSystem { factor, free } = &self.groups[group];
-            let options = GemvOptions::new().accumulate(forward[group].view());
-            let sum = gemv_with(ctx, free, &dy, bits, &options)?.result;
-            let options = TrsmOptions::new().op(Op::Transpose).accuracy(Accuracy::Entrywise);
-            Ok(trsm_with(ctx, factor.factor(), &sum, bits, &options)?.result)
+        let forward = self.map(site, |k, at| self.groups[at].factor.substituted(ranks, k, &r[at], Op::NoTranspose))?;
+        let (k, minus) = (site.arithmetic(), Float::with_val(2, -1));
+        let options = GemvOptions::new().op(Op::Transpose).alpha(&minus);
+        let part = |at: usize| Ok(gemv_with(k.ctx, &self.groups[at].free, &forward[at], bits, &options)?.result);
+        let parts = site.share.spoken_for().map(part).collect();
+        let rest = ranks.sum(k.ctx, p, &site.share.group_owners, parts)?;
+        let dy = free.solve(ranks, k, &rest)?;
+        let dx = self.map(site, |k, at| {
+            let GroupSystem { factor, free } = &self.groups[at];
+            let options = GemvOptions::new().accumulate(forward[at].view());
+            let sum = gemv_with(k.ctx, free, &dy, bits, &options)?.result;
+            factor.substituted(ranks, k, &sum, Op::Transpose)
         })?;
         Ok((dx, dy))
+    }
+
+    /// The result of `work` for each group at hand: those of this rank on threads, then those of all ranks, one by one.
+    /// Collective.
+    fn map(
+        &self,
+        site: &Site<'_>,
+        work: impl Fn(Arithmetic<'_>, usize) -> Result<Matrix> + Sync,
+    ) -> Result<Vec<Matrix>> {
+        let is_own = |at: usize| matches!(self.groups[at].factor, Factor::Own(_));
+        let tasks = (0..self.groups.len()).filter(|&at| is_own(at)).collect::<Vec<_>>();
+        let cost = |&at: &usize| (self.groups[at].free.rows() as u64).pow(2);
+        let bits = site.bits;
+        let own = site.workers.map(&tasks, cost, |ctx: &Context, &at| work(Arithmetic { ctx, bits }, at));
+        let mut own = site.agreed(own)?.into_iter();
+        let all = (0..self.groups.len()).map(|at| match is_own(at) {
+            true => own.next().map_or_else(|| Matrix::zeros(0, 1, bits), Ok),
+            false => work(site.arithmetic(), at),
+        });
+        all.collect()
     }
 }
 
 impl Place<'_> {
-    /// The factor of the Schur complement of a group, or nothing where it is not positive definite.
-    fn group(&self, workers: &Workers, k: Arithmetic<'_>, group: usize) -> Result<Option<GroupSystem>> {
-        let constraints = &self.problem.groups[group].constraints;
-        let mine = self.cones.iter().enumerate().filter(|(_, cone)| cone.group == group);
+    /// What the Schur complement of a group is made of, of the blocks at hand.
+    fn operands(&self, group: usize) -> Vec<SchurOperand<'_>> {
+        let mine = self.site.cones.iter().enumerate().filter(|(_, cone)| cone.group == group);
         let operands = mine.map(|(at, _)| {
             let ConeFactors { x_inverse, x_lower_inverse, y_lower } = &self.factors[at];
             SchurOperand {
@@ -129,20 +157,49 @@ impl Place<'_> {
                 y_lower: y_lower.as_ref(),
             }
         });
-        let schur = constraints.schur(workers, k, &operands.collect::<Vec<_>>())?;
-        let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
-        let factor = match cholesky_with(k.ctx, Symmetric::lower(&schur), k.bits, &options) {
-            Ok(outcome) => outcome.result,
-            Err(Error::NotPositiveDefinite { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let b = &self.problem.groups[group].free;
+        operands.collect()
+    }
+
+    /// The factor of the Schur complement of a group of samples, or nothing where it is not positive definite.
+    fn sampled(&self, k: Arithmetic<'_>, group: usize, sampled: &Sampled) -> Result<Option<GroupSystem>> {
+        let schur = sampled.schur(k, &self.operands(group))?;
+        let Some(factor) = Factor::own(k, &schur, Accuracy::Entrywise)? else { return Ok(None) };
+        let b = &self.site.problem.groups[group].free;
         let free = match b.cols() {
             0 => b.clone(),
-            _ => {
-                let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
-                trsm_with(k.ctx, factor.factor(), b, k.bits, &options)?.result
-            }
+            _ => factor.substituted(&self.site.share.ranks, k, b, Op::NoTranspose)?,
+        };
+        Ok(Some(GroupSystem { factor, free }))
+    }
+
+    /// The same for a group of sparse matrices, by all ranks together. Collective.
+    fn sparse(&self, group: usize, sparse: &Sparse) -> Result<Option<GroupSystem>> {
+        let Site { share, workers, .. } = self.site;
+        let (ranks, k) = (&share.ranks, self.site.arithmetic());
+        let own = self.operands(group);
+        let schur = if ranks.are_several() {
+            let all = (0..share.all.len()).filter(|&at| share.all[at].group == share.groups[group]);
+            let all = all.collect::<Vec<_>>();
+            let list = share.pieces(all.iter().copied());
+            let whole = |blocks: &mut dyn Iterator<Item = &Block>| -> Result<Vec<Block>> {
+                let stored = blocks.map(|block| block.stored().clone()).collect();
+                let stored = ranks.everywhere(k.bits, &list, Ok(stored))?;
+                Ok(all.iter().zip(stored).map(|(&at, stored)| Block::of_shape(share.all[at].shape, stored)).collect())
+            };
+            let x_inverse = whole(&mut own.iter().map(|operand| operand.x_inverse))?;
+            let y = whole(&mut own.iter().map(|operand| operand.y))?;
+            let operands = x_inverse.iter().zip(&y);
+            let operands =
+                operands.map(|(x_inverse, y)| SchurOperand { x_inverse, x_lower_inverse: None, y, y_lower: None });
+            sparse.schur((workers, ranks), k, &operands.collect::<Vec<_>>())?
+        } else {
+            sparse.schur((workers, ranks), k, &own)?
+        };
+        let Some(factor) = Factor::of_root(&self.site, sparse.variables, schur)? else { return Ok(None) };
+        let b = &self.site.problem.groups[group].free;
+        let free = match b.cols() {
+            0 => b.clone(),
+            _ => factor.substituted(ranks, k, b, Op::NoTranspose)?,
         };
         Ok(Some(GroupSystem { factor, free }))
     }

@@ -19,7 +19,6 @@ pub(crate) use sparse_schur::Needs;
 
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, rounded};
-use crate::workers::Workers;
 use rug::Float;
 use sunzi::{Error, Matrix, Result};
 
@@ -69,7 +68,7 @@ pub enum Constraints {
     Sparse(Sparse),
 }
 
-/// What the Schur complement is made of in one block: see [`Constraints::schur`].
+/// What the Schur complement is made of in one block.
 pub struct SchurOperand<'a> {
     /// `X^-1`.
     pub x_inverse: &'a Block,
@@ -136,27 +135,6 @@ impl Constraints {
         match self {
             Constraints::Sampled(_) => Ok(false),
             Constraints::Sparse(sparse) => Ok(sparse.tables()?.cones[cone].meets_few(bits)),
-        }
-    }
-
-    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group.
-    ///
-    /// # Errors
-    /// Those of the library's products.
-    pub fn schur(&self, workers: &Workers, k: Arithmetic<'_>, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
-        match self {
-            Constraints::Sampled(sampled) => {
-                let mut sum = None;
-                for (cone, operand) in operands.iter().enumerate() {
-                    let part = sampled.schur(k, cone, operand)?;
-                    sum = Some(match sum {
-                        None => part,
-                        Some(sum) => k.sum(&Float::with_val(2, 1), &part, &sum)?,
-                    });
-                }
-                sum.map_or_else(|| Matrix::zeros(sampled.variables(), sampled.variables(), k.bits), Ok)
-            }
-            Constraints::Sparse(sparse) => sparse_schur::schur(workers, k, sparse.tables()?, operands),
         }
     }
 }

@@ -198,11 +198,28 @@ impl Sampled {
         Ok(syrk_with(k.ctx, &spread, k.bits, &options)?.result)
     }
 
-    /// The lower triangle of `S`: a quarter of four sums of entrywise products of blocks of `G^T X^-1 G` and `G^T Y G`.
+    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn schur(&self, k: Arithmetic<'_>, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
+        let mut sum = None;
+        for (cone, operand) in operands.iter().enumerate() {
+            let part = self.schur_part(k, cone, operand)?;
+            sum = Some(match sum {
+                None => part,
+                Some(sum) => k.sum(&Float::with_val(2, 1), &part, &sum)?,
+            });
+        }
+        sum.map_or_else(|| Matrix::zeros(self.variables(), self.variables(), k.bits), Ok)
+    }
+
+    /// What one block gives to it: a quarter of four sums of entrywise products of blocks of `G^T X^-1 G` and of
+    /// `G^T Y G`.
     ///
     /// # Errors
     /// Those of [`syrk_with`].
-    pub fn schur(&self, k: Arithmetic<'_>, cone: usize, operand: &SchurOperand<'_>) -> Result<Matrix> {
+    fn schur_part(&self, k: Arithmetic<'_>, cone: usize, operand: &SchurOperand<'_>) -> Result<Matrix> {
         let (Some(inverse), Some(lower)) = (operand.x_lower_inverse, operand.y_lower) else {
             return Err(Error::InvalidArgument("a block of samples is not diagonal".into()));
         };
@@ -312,7 +329,7 @@ mod tests {
                     y: &Block::Dense(y.clone()),
                     y_lower: Some(y_factor.factor()),
                 };
-                let schur = sampled.schur(k, cone, &operand)?;
+                let schur = sampled.schur_part(k, cone, &operand)?;
                 for (q, right) in matrices.iter().enumerate() {
                     let image = sunzi::gemm(&ctx, &sunzi::gemm(&ctx, &x_inverse, right, bits)?, &y, bits)?;
                     for (p, left) in matrices.iter().enumerate().skip(q) {

@@ -1,9 +1,12 @@
 //! Matrices of few entries each: SDPA's constraints.
 
-use super::sparse_schur::{Needs, needs};
+use super::SchurOperand;
+use super::sparse_schur::{Needs, needs, schur};
 use super::sparse_tables::Tables;
 use crate::block::{Block, Shape, Summand};
 use crate::numbers::Arithmetic;
+use crate::ranks::Ranks;
+use crate::workers::Workers;
 use rug::{Assign, Float};
 use std::sync::OnceLock;
 use sunzi::{FloatRef, Head, Matrix, Result, axpy, sddmm, spmm};
@@ -95,33 +98,64 @@ impl Sparse {
         Ok(Block::Dense(whole))
     }
 
-    /// `A_p . M` for all variables, a column, of the blocks of M.
+    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)` on the root, from all blocks of the group, which every rank
+    /// has. Collective.
     ///
     /// # Errors
-    /// Those of [`spmm`] and [`sddmm`].
-    pub fn pairings(&self, k: Arithmetic<'_>, blocks: &[Summand<'_>]) -> Result<Matrix> {
+    /// Those of the library's products.
+    pub fn schur(
+        &self,
+        (workers, ranks): (&Workers, &Ranks),
+        k: Arithmetic<'_>,
+        operands: &[SchurOperand<'_>],
+    ) -> Result<Option<Matrix>> {
+        schur((workers, ranks), k, ranks.agreed(self.tables())?, operands)
+    }
+
+    /// Positions of each block.
+    ///
+    /// # Errors
+    /// Those of [`Tables::new`].
+    pub(crate) fn heights(&self) -> Result<Vec<usize>> {
+        Ok(self.tables()?.cones.iter().map(|table| table.positions.len()).collect())
+    }
+
+    /// The numbers of block `cone` of M at its positions, of which [`Sparse::paired`] makes `A_p . M`.
+    ///
+    /// # Errors
+    /// Those of [`sddmm`].
+    pub fn numbers(&self, k: Arithmetic<'_>, cone: usize, summand: &Summand<'_>) -> Result<Matrix> {
+        let table = &self.tables()?.cones[cone];
+        let mut numbers = Matrix::zeros(table.positions.len(), 1, k.bits)?;
+        for (at, &(row, col)) in table.positions.iter().enumerate() {
+            let number = match summand.block {
+                Block::Dense(matrix) => doubled(matrix.get(row, col)),
+                Block::Diagonal(diagonal) => diagonal.get(row, 0),
+            };
+            numbers.set(at, 0, number);
+        }
+        if let Some((x_inverse, product)) = summand.product {
+            // Twice the symmetric part: both orders of the indices, row by row of the symmetric factor.
+            let (one, rows) = (Float::with_val(2, 1), x_inverse.stored().transposed());
+            let turned = table.positions.iter().map(|&(row, col)| (col, row)).collect::<Vec<_>>();
+            for positions in [&table.positions, &turned] {
+                let part = sddmm(k.ctx, rows, product, positions, k.bits)?;
+                numbers = axpy(k.ctx, &one, &part, &numbers, k.bits)?;
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// `A_p . M` for all variables, a column, of the numbers of all blocks.
+    ///
+    /// # Errors
+    /// Those of [`spmm`].
+    pub fn paired(&self, k: Arithmetic<'_>, of_blocks: &[Matrix]) -> Result<Matrix> {
         let tables = self.tables()?;
         let mut numbers = Matrix::zeros(tables.positions(), 1, k.bits)?;
-        for (table, summand) in tables.cones.iter().zip(blocks) {
-            let mut of_block = Matrix::zeros(table.positions.len(), 1, k.bits)?;
-            for (at, &(row, col)) in table.positions.iter().enumerate() {
-                let number = match summand.block {
-                    Block::Dense(matrix) => doubled(matrix.get(row, col)),
-                    Block::Diagonal(diagonal) => diagonal.get(row, 0),
-                };
-                of_block.set(at, 0, number);
-            }
-            if let Some((x_inverse, product)) = summand.product {
-                // Twice the symmetric part: both orders of the indices, row by row of the symmetric factor.
-                let (one, rows) = (Float::with_val(2, 1), x_inverse.stored().transposed());
-                let turned = table.positions.iter().map(|&(row, col)| (col, row)).collect::<Vec<_>>();
-                for positions in [&table.positions, &turned] {
-                    let part = sddmm(k.ctx, rows, product, positions, k.bits)?;
-                    of_block = axpy(k.ctx, &one, &part, &of_block, k.bits)?;
-                }
-            }
+        for (table, of_block) in tables.cones.iter().zip(of_blocks) {
             let own = table.first..table.first + table.positions.len();
-            numbers.view_mut().block(own, 0..1)?.copy_from(&of_block);
+            numbers.view_mut().block(own, 0..1)?.copy_from(of_block);
         }
         let sums = spmm(k.ctx, &tables.matrices, &numbers, k.bits)?;
         let mut found = Matrix::zeros(self.variables, 1, k.bits)?;
@@ -190,13 +224,6 @@ fn add(matrix: &mut Matrix, shape: Shape, entry: &Entry, amount: &Float) -> Resu
 }
 
 impl SparseCone {
-    fn block(&self, stored: Matrix) -> Block {
-        match self.shape {
-            Shape::Dense(_) => Block::Dense(stored),
-            Shape::Diagonal(_) => Block::Diagonal(stored),
-        }
-    }
-
     /// `M - C`.
     ///
     /// # Errors
@@ -206,7 +233,7 @@ impl SparseCone {
         for entry in &self.constant {
             add(&mut whole, self.shape, entry, &Float::with_val(entry.value.prec(), -&entry.value))?;
         }
-        Ok(self.block(whole))
+        Ok(Block::of_shape(self.shape, whole))
     }
 
     /// `A . M` for the entries of one matrix.

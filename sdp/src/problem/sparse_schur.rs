@@ -11,9 +11,11 @@ use super::SchurOperand;
 use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, column, entrywise};
+use crate::ranks::{Piece, Ranks};
 use crate::workers::Workers;
 use rug::Float;
 use std::ops::Range;
+use sunzi::advanced::plan::assign;
 use sunzi::{Matrix, MatrixView, Result, axpy, gemm_with, sddmm_into, spmm};
 
 /// Columns of a product of whole matrices, about.
@@ -33,6 +35,7 @@ enum Factors<'a> {
 /// A piece of the work: neighbouring places.
 struct Task {
     places: Range<usize>,
+    /// Nanoseconds, about.
     cost: u64,
 }
 
@@ -58,8 +61,9 @@ impl Task {
 /// The tasks of a group, which depend on its tables and the precision alone.
 fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     let count = tables.order.len();
-    let mut widths = vec![0; count];
+    let (mut widths, mut costs) = (vec![0; count], vec![0.0; count]);
     for cone in &tables.cones {
+        cone.parts.iter().for_each(|part| costs[part.place] += cone.cost(part, bits));
         let wide = cone.parts.iter().filter(|part| cone.is_product(part, bits));
         wide.for_each(|part| widths[part.place] = cone.shape.order().max(widths[part.place]));
     }
@@ -69,7 +73,7 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
         let width = widths[first];
         let most = PRODUCT_COLUMNS.checked_div(width).map_or(TASK_CONSTRAINTS, |columns| columns.max(1));
         let same = widths[first..].iter().take(most).take_while(|&&other| (other > 0) == (width > 0)).count();
-        let cost = if width > 0 { u64::MAX } else { (same * (count - first)) as u64 };
+        let cost = costs[first..first + same].iter().sum::<f64>() as u64;
         found.push(Task { places: first..first + same, cost });
         first += same;
     }
@@ -112,11 +116,50 @@ pub fn needs(tables: &Tables, bits: u32) -> Needs {
     found
 }
 
-/// The lower triangle of the Schur complement of a group, of whose blocks `operands` are.
+/// The lower triangle of the Schur complement of a group on the root, of whose blocks, all of them on every rank,
+/// `operands` are. Each rank carries out its part of the tasks. Collective.
 ///
 /// # Errors
 /// Those of the library's products.
-pub fn schur(workers: &Workers, k: Arithmetic<'_>, tables: &Tables, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
+pub fn schur(
+    (workers, ranks): (&Workers, &Ranks),
+    k: Arithmetic<'_>,
+    tables: &Tables,
+    operands: &[SchurOperand<'_>],
+) -> Result<Option<Matrix>> {
+    let tasks = tasks(tables, k.bits);
+    let given = assign(&tasks.iter().map(|task| task.cost).collect::<Vec<_>>(), ranks.size()).worker;
+    let own = tasks.iter().zip(&given).filter(|(_, rank)| **rank == ranks.rank()).map(|(task, _)| task);
+    let columns = columns(workers, k, tables, (operands, &own.collect::<Vec<_>>()));
+    let count = tables.order.len();
+    let pieces = tasks.iter().zip(&given).flat_map(|(task, &owner)| {
+        let firsts = task.places.clone().step_by(PIECE_CONSTRAINTS);
+        firsts.map(move |first| (first, owner, PIECE_CONSTRAINTS.min(task.places.end - first)))
+    });
+    let pieces = pieces.collect::<Vec<_>>();
+    let list = pieces.iter().map(|&(first, owner, width)| Piece { owner, shape: (count - first, width) });
+    let columns = ranks.on_root(k.bits, &list.collect::<Vec<_>>(), columns)?;
+    let whole = columns.map(|columns| {
+        let mut whole = Matrix::zeros(count, count, k.bits)?;
+        for (&(first, ..), columns) in pieces.iter().zip(&columns) {
+            for (at, &one) in tables.order[first..first + columns.cols()].iter().enumerate() {
+                for (below, &other) in tables.order[first + at..].iter().enumerate() {
+                    whole.set(one.max(other), one.min(other), columns.get(at + below, at));
+                }
+            }
+        }
+        Ok(whole)
+    });
+    ranks.agreed(whole.transpose())
+}
+
+/// The columns that these tasks form, piece by piece.
+fn columns(
+    workers: &Workers,
+    k: Arithmetic<'_>,
+    tables: &Tables,
+    (operands, tasks): (&[SchurOperand<'_>], &[&Task]),
+) -> Result<Vec<Matrix>> {
     let factors = operands.iter().map(|operand| match (operand.x_inverse, operand.y) {
         (Block::Dense(x_inverse), Block::Dense(y)) => Ok(Factors::Dense(x_inverse, y)),
         (x_inverse, y) => {
@@ -126,40 +169,29 @@ pub fn schur(workers: &Workers, k: Arithmetic<'_>, tables: &Tables, operands: &[
         }
     });
     let factors = factors.collect::<Result<Vec<_>>>()?;
-    let tasks = tasks(tables, k.bits);
     let columns = workers.map(
-        &tasks,
+        tasks,
         |task| task.cost,
         |ctx, task| {
             let k = Arithmetic { ctx, ..k };
             let mut numbers = Matrix::zeros(tables.positions(), task.places.len(), k.bits)?;
             for (cone, factors) in tables.cones.iter().zip(&factors) {
-                Piece { k, cone, places: &task.places }.fill(factors, &mut numbers)?;
+                InBlock { k, cone, places: &task.places }.fill(factors, &mut numbers)?;
             }
             task.columns(tables, k, &numbers)
         },
     )?;
-    let mut whole = Matrix::zeros(tables.order.len(), tables.order.len(), k.bits)?;
-    for (task, pieces) in tasks.iter().zip(&columns) {
-        for (first, columns) in task.places.clone().step_by(PIECE_CONSTRAINTS).zip(pieces) {
-            for (at, &one) in tables.order[first..first + columns.cols()].iter().enumerate() {
-                for (below, &other) in tables.order[first + at..].iter().enumerate() {
-                    whole.set(one.max(other), one.min(other), columns.get(at + below, at));
-                }
-            }
-        }
-    }
-    Ok(whole)
+    Ok(columns.into_iter().flatten().collect())
 }
 
 /// The constraints of a task in one block.
-struct Piece<'a> {
+struct InBlock<'a> {
     k: Arithmetic<'a>,
     cone: &'a ConeTables,
     places: &'a Range<usize>,
 }
 
-impl Piece<'_> {
+impl InBlock<'_> {
     /// Writes the numbers at the positions of the block, a column for each place.
     ///
     /// # Errors
@@ -337,6 +369,11 @@ mod tests {
         blocks.iter().map(|block| Summand { block, product: None }).collect()
     }
 
+    fn pairings(k: Arithmetic<'_>, sparse: &Sparse, summands: &[Summand<'_>]) -> Result<Matrix> {
+        let numbers = summands.iter().enumerate().map(|(cone, summand)| sparse.numbers(k, cone, summand));
+        sparse.paired(k, &numbers.collect::<Result<Vec<_>>>()?)
+    }
+
     #[test]
     fn schur_complements_sums_and_pairings_are_those_of_whole_matrices() -> Result<()> {
         let (bits, order) = (160, 20);
@@ -355,11 +392,11 @@ mod tests {
                 let operands = operands
                     .map(|(x, y)| SchurOperand { x_inverse: x, x_lower_inverse: None, y, y_lower: None })
                     .collect::<Vec<_>>();
-                let s = schur(&workers, k, sparse.tables()?, &operands)?;
+                let s = sparse.schur((&workers, &Ranks::alone()), k, &operands)?.unwrap();
                 if threads == 1 {
                     check(k, &sparse, (&x, &y), &s)?;
                 }
-                let pairings = sparse.pairings(k, &summands(&y))?;
+                let pairings = pairings(k, &sparse, &summands(&y))?;
                 found.push((Matrix::from_fn(35, 35, bits, |row, col| s.float(row.max(col), row.min(col)))?, pairings));
             }
             assert!(found[0] == found[1] && found[1] == found[2], "{counts:?}");
@@ -385,7 +422,7 @@ mod tests {
             let product = matches!(block, Block::Dense(_)).then_some((x, product));
             Summand { block, product }
         });
-        let pairings = [sparse.pairings(k, &summands(y))?, sparse.pairings(k, &with.collect::<Vec<_>>())?];
+        let pairings = [pairings(k, sparse, &summands(y))?, pairings(k, sparse, &with.collect::<Vec<_>>())?];
         let variables = sparse.variables;
         let mut wanted = vec![Float::new(k.bits); variables * variables];
         let mut paired = [vec![Float::new(k.bits); variables], vec![Float::new(k.bits); variables]];

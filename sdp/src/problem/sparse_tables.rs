@@ -165,6 +165,16 @@ impl ConeTables {
         Ok(ConeTables { shape: cone.shape, first, positions, met, parts: found, rows })
     }
 
+    /// Nanoseconds that a constraint takes in this block, about.
+    pub fn cost(&self, part: &Part, bits: u32) -> f64 {
+        let positions = (part.rows.len() * self.met[part.place]) as f64 * 2.0 * term_ns(bits);
+        let order = self.shape.order() as f64;
+        match self.is_product(part, bits) {
+            true => order * order * (order * product_term_ns(bits) + EXCHANGE_NS),
+            false => positions,
+        }
+    }
+
     /// Whether for a constraint a product of whole matrices takes less time than sums for the positions alone.
     pub fn is_product(&self, part: &Part, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };

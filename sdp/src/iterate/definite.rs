@@ -1,0 +1,124 @@
+//! Cholesky factors of positive definite matrices, of one process or in tiles over all ranks: the same bits.
+
+use crate::iterate::site::Site;
+use crate::numbers::Arithmetic;
+use crate::ranks::{ROOT, Ranks};
+use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, DistOptions, Distribution, TileMap};
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, MatrixView, Op, Result, Symmetric};
+use sunzi::{TrsmOptions, cholesky_with, syrk, trsm_with};
+
+/// A factor `L`.
+pub enum Factor {
+    /// Of this process.
+    Own(Cholesky),
+    /// In tiles over all ranks, for solves with this accuracy.
+    Tiles(DistMatrix, Accuracy),
+}
+
+/// What a factorisation gives, where the matrix is positive definite.
+fn found<T>(made: Result<T>) -> Result<Option<T>> {
+    match made {
+        Ok(made) => Ok(Some(made)),
+        Err(Error::NotPositiveDefinite { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Factor {
+    /// Of a matrix of this process, of which the lower triangle is read.
+    ///
+    /// # Errors
+    /// Those of [`cholesky_with`], but that of a matrix that is not positive definite, which is nothing.
+    pub fn own(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Result<Option<Factor>> {
+        let options = CholeskyOptions::new().accuracy(accuracy);
+        let made = found(cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options))?;
+        Ok(made.map(|outcome| Factor::Own(outcome.result)))
+    }
+
+    /// Of the lower triangle of a matrix that the root has. Collective.
+    ///
+    /// # Errors
+    /// As [`Factor::own`].
+    pub fn of_root(site: &Site<'_>, order: usize, whole: Option<Matrix>) -> Result<Option<Factor>> {
+        let (ranks, k) = (&site.share.ranks, site.arithmetic());
+        if let (false, Some(whole)) = (ranks.are_several(), &whole) {
+            return Factor::own(k, whole, Accuracy::Entrywise);
+        }
+        let options = DistCholeskyOptions::default().accuracy(Accuracy::Entrywise);
+        let local = ranks.agreed(whole.map_or_else(|| Matrix::zeros(0, order, k.bits), Ok))?;
+        let made = ranks.together(|team| {
+            let map = distributed::cholesky_tiles(k.ctx, team, order, k.bits, &options)?;
+            let place = Distribution::on_root(order, order, team.size(), ROOT);
+            let tiles = DistMatrix::from_local(team.world(), &place, &local, map)?;
+            drop(local);
+            distributed::cholesky_with(k.ctx, team, &tiles, k.bits, &options)
+        });
+        Ok(found(made)?.map(|DistCholesky { factor, .. }| Factor::Tiles(factor, Accuracy::Entrywise)))
+    }
+
+    /// Of the Gram matrix of all rows that ranks have, by norms. Collective.
+    ///
+    /// # Errors
+    /// As [`Factor::own`].
+    pub fn of_gram(site: &Site<'_>, rows: &[MatrixView<'_>], width: usize) -> Result<Option<Factor>> {
+        let (ranks, k) = (&site.share.ranks, site.arithmetic());
+        if !ranks.are_several() {
+            let mut all = Matrix::zeros(rows.iter().map(MatrixView::rows).sum(), width, k.bits)?;
+            let mut first = 0;
+            for part in rows {
+                all.view_mut().block(first..first + part.rows(), 0..width)?.copy_from(*part);
+                first += part.rows();
+            }
+            let gram = syrk(k.ctx, &all, k.bits)?;
+            return Factor::own(k, gram.as_matrix(), Accuracy::Norm);
+        }
+        let made = ranks.together(|team| {
+            let gram = distributed::syrk(k.ctx, team, rows, k.bits, &DistOptions::new())?.result;
+            distributed::cholesky(k.ctx, team, &gram, k.bits)
+        });
+        Ok(found(made)?.map(|DistCholesky { factor, .. }| Factor::Tiles(factor, Accuracy::Norm)))
+    }
+
+    /// `L^-1 B`, or `L^-T B`, for a matrix that every rank has where the factor is in tiles; entry by entry.
+    /// Collective there.
+    ///
+    /// # Errors
+    /// Those of [`trsm_with`].
+    pub fn substituted(&self, ranks: &Ranks, k: Arithmetic<'_>, b: &Matrix, op: Op) -> Result<Matrix> {
+        let options = TrsmOptions::new().op(op).accuracy(Accuracy::Entrywise);
+        match self {
+            Factor::Own(factor) => Ok(trsm_with(k.ctx, factor.factor(), b, k.bits, &options)?.result),
+            Factor::Tiles(factor, _) => in_tiles(ranks, factor, b, |team, b| {
+                Ok(distributed::trsm_with(k.ctx, team, factor, b, k.bits, &options)?.solution)
+            }),
+        }
+    }
+
+    /// `L^-T L^-1 B`, as [`Factor::substituted`].
+    ///
+    /// # Errors
+    /// Those of [`Cholesky::solve`].
+    pub fn solve(&self, ranks: &Ranks, k: Arithmetic<'_>, b: &Matrix) -> Result<Matrix> {
+        match self {
+            Factor::Own(factor) => factor.solve(k.ctx, b, k.bits),
+            Factor::Tiles(factor, accuracy) => in_tiles(ranks, factor, b, |team, b| {
+                Ok(distributed::solve_with(k.ctx, team, factor, b, k.bits, *accuracy)?.solution)
+            }),
+        }
+    }
+}
+
+/// Gives out the right sides, which every rank has, in the tiles of the factor, and the solution to every rank.
+fn in_tiles(
+    ranks: &Ranks,
+    factor: &DistMatrix,
+    b: &Matrix,
+    solve: impl FnOnce(&distributed::Team, &DistMatrix) -> Result<DistMatrix>,
+) -> Result<Matrix> {
+    let everywhere = ranks.on_all(b.rows(), b.cols());
+    let map = TileMap { rows: b.rows(), cols: b.cols(), triangle: None, ..*factor.map() };
+    ranks.together(|team| {
+        let tiles = DistMatrix::from_local(team.world(), &everywhere, b, map)?;
+        solve(team, &tiles)?.to_local(team.world(), &everywhere)
+    })
+}

@@ -1,0 +1,160 @@
+//! Which rank has which part of a program.
+//!
+//! A group of samples lies on one rank, with its blocks. A group of sparse matrices lies on all, since its matrices
+//! meet all of its blocks, and its blocks lie on one each. The dearest parts are given away first, each to the rank
+//! with the least so far. One process has all of them.
+
+use crate::block::Block;
+use crate::iterate::point::{Cone, Point, cones};
+use crate::problem::{Constraints, Group, Problem};
+use crate::ranks::{Piece, Ranks};
+use rug::Float;
+use sunzi::advanced::plan::assign;
+use sunzi::{Matrix, Result};
+
+/// Work on a block beside the cube of its order: factors, inverses, directions, eigenvalues.
+const BLOCK_WORK: u64 = 16;
+
+/// The part of this rank, and what it knows of the others.
+pub struct Share {
+    /// The ranks.
+    pub ranks: Ranks,
+    /// All blocks of the program.
+    pub all: Vec<Cone>,
+    /// The blocks at hand, by their numbers among all.
+    pub own: Vec<usize>,
+    /// The groups at hand, by their numbers among all.
+    pub groups: Vec<usize>,
+    /// The rank of each block.
+    pub cone_owners: Vec<usize>,
+    /// The rank that speaks for each group.
+    pub group_owners: Vec<usize>,
+    /// Variables of each group.
+    variables: Vec<usize>,
+    /// Rows of all blocks.
+    pub total_rows: usize,
+}
+
+/// What a group of samples takes in an iteration, in products of numbers.
+fn cost(group: &Group) -> u64 {
+    let (variables, free) = (group.costs.rows() as u64, group.free.cols() as u64);
+    let blocks = group.constraints.shapes().iter().map(|shape| BLOCK_WORK * shape.cost()).sum::<u64>();
+    let grams = match &group.constraints {
+        Constraints::Sampled(sampled) => {
+            let width = (sampled.dim() * sampled.points()) as u64;
+            sampled.shapes().iter().map(|shape| 2 * shape.order() as u64 * width * width).sum::<u64>()
+        }
+        Constraints::Sparse(_) => 0,
+    };
+    blocks + grams + variables * variables * (variables / 3 + free + 1)
+}
+
+impl Share {
+    /// The parts of a program, the same on all ranks.
+    pub fn new(ranks: Ranks, problem: &Problem) -> Share {
+        let all = cones(problem);
+        let is_shared = |group: usize| matches!(problem.groups[group].constraints, Constraints::Sparse(_));
+        // What is given away: groups of samples, then blocks of sparse matrices.
+        let sampled = (0..problem.groups.len()).filter(|&group| !is_shared(group)).collect::<Vec<_>>();
+        let single = (0..all.len()).filter(|&at| is_shared(all[at].group)).collect::<Vec<_>>();
+        let costs = sampled.iter().map(|&group| cost(&problem.groups[group]));
+        let costs = costs.chain(single.iter().map(|&at| BLOCK_WORK * all[at].shape.cost())).collect::<Vec<_>>();
+        let given = assign(&costs, ranks.size()).worker;
+        let mut group_owners = vec![crate::ranks::ROOT; problem.groups.len()];
+        sampled.iter().zip(&given).for_each(|(&group, &rank)| group_owners[group] = rank);
+        let mut cone_owners = all.iter().map(|cone| group_owners[cone.group]).collect::<Vec<_>>();
+        single.iter().zip(&given[sampled.len()..]).for_each(|(&at, &rank)| cone_owners[at] = rank);
+        let rank = ranks.rank();
+        let groups = (0..problem.groups.len()).filter(|&group| is_shared(group) || group_owners[group] == rank);
+        Share {
+            own: (0..all.len()).filter(|&at| cone_owners[at] == rank).collect(),
+            groups: groups.collect(),
+            variables: problem.groups.iter().map(|group| group.constraints.variables()).collect(),
+            total_rows: problem.total_rows(),
+            ranks,
+            all,
+            cone_owners,
+            group_owners,
+        }
+    }
+
+    /// The groups at hand as a program.
+    pub fn part(&self, problem: &Problem) -> Problem {
+        let groups = self.groups.iter().map(|&group| problem.groups[group].clone()).collect();
+        Problem {
+            groups,
+            constant: problem.constant.clone(),
+            objective: problem.objective.clone(),
+            normalization: problem.normalization.clone(),
+            ..*problem
+        }
+    }
+
+    /// The blocks at hand, with the groups of [`Share::part`].
+    pub fn cones(&self) -> Vec<Cone> {
+        let local = |group: usize| self.groups.iter().position(|&other| other == group).unwrap_or(0);
+        self.own.iter().map(|&at| Cone { group: local(self.all[at].group), ..self.all[at] }).collect()
+    }
+
+    /// The groups of [`Share::part`] for which this rank speaks.
+    pub fn spoken_for(&self) -> impl Iterator<Item = usize> {
+        let rank = self.ranks.rank();
+        (0..self.groups.len()).filter(move |&at| self.group_owners[self.groups[at]] == rank)
+    }
+
+    /// The part of this rank of a point.
+    pub fn part_of(&self, point: Point) -> Point {
+        if !self.ranks.are_several() {
+            return point;
+        }
+        let pick = |blocks: &[Block]| self.own.iter().map(|&at| blocks[at].clone()).collect();
+        let x = self.groups.iter().map(|&group| point.x[group].clone()).collect();
+        Point { x, primal: pick(&point.primal), y: point.y, dual: pick(&point.dual) }
+    }
+
+    /// The whole point on the root, from the parts of all ranks. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Ranks::on_root`].
+    pub fn gathered(&self, point: &Point) -> Result<Option<Point>> {
+        if !self.ranks.are_several() {
+            return Ok(Some(point.clone()));
+        }
+        let bits = point.y.precision_bits();
+        let of_x = self.group_owners.iter().zip(&self.variables);
+        let of_x = of_x.map(|(&owner, &variables)| Piece { owner, shape: (variables, 1) }).collect::<Vec<_>>();
+        let own = Ok(self.spoken_for().map(|at| point.x[at].clone()).collect());
+        let x = self.ranks.on_root(bits, &of_x, own)?;
+        let list = self.pieces(0..self.all.len());
+        let blocks = |blocks: &[Block]| -> Result<Option<Vec<Block>>> {
+            let own = Ok(blocks.iter().map(|block| block.stored().clone()).collect());
+            let whole = self.ranks.on_root(bits, &list, own)?;
+            let block = |(cone, stored): (&Cone, Matrix)| Block::of_shape(cone.shape, stored);
+            Ok(whole.map(|whole| self.all.iter().zip(whole).map(block).collect()))
+        };
+        let (primal, dual) = (blocks(&point.primal)?, blocks(&point.dual)?);
+        let parts = x.zip(primal).zip(dual);
+        Ok(parts.map(|((x, primal), dual)| Point { x, primal, y: point.y.clone(), dual }))
+    }
+
+    /// What blocks, by their numbers among all, are stored as.
+    pub fn pieces(&self, list: impl Iterator<Item = usize>) -> Vec<Piece> {
+        list.map(|at| Piece { owner: self.cone_owners[at], shape: self.all[at].shape.stored() }).collect()
+    }
+
+    /// The numbers of all blocks on every rank; `made` are those of the blocks at hand. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Ranks::numbers`].
+    pub fn of_cones<const W: usize>(&self, bits: u32, made: Result<Vec<[Float; W]>>) -> Result<Vec<[Float; W]>> {
+        self.ranks.numbers(bits, &self.cone_owners, made)
+    }
+
+    /// The numbers of all groups on every rank; `made` are those of [`Share::spoken_for`]. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Ranks::numbers`].
+    pub fn of_groups<const W: usize>(&self, bits: u32, made: Result<Vec<[Float; W]>>) -> Result<Vec<[Float; W]>> {
+        self.ranks.numbers(bits, &self.group_owners, made)
+    }
+}

@@ -1,0 +1,62 @@
+//! What the steps of an iteration work on: this rank's part of a program at one precision, and who works on it.
+
+use crate::iterate::point::Cone;
+use crate::iterate::share::Share;
+use crate::numbers::Arithmetic;
+use crate::problem::Problem;
+use crate::workers::Workers;
+use rug::Float;
+use sunzi::{Context, Result};
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub struct Site<'s> {
+    /// The groups at hand, rounded to `bits`.
+    pub problem: &'s Problem,
+    /// The blocks at hand.
+    pub cones: &'s [Cone],
+    /// The other ranks.
+    pub share: &'s Share,
+    /// Threads.
+    pub workers: &'s Workers,
+    /// The precision.
+    pub bits: u32,
+}
+
+impl Site<'_> {
+    /// Calls on all threads.
+    pub fn arithmetic(&self) -> Arithmetic<'_> {
+        Arithmetic { ctx: self.workers.all(), bits: self.bits }
+    }
+
+    /// The result of `work` for each block at hand; the same outcome on all ranks. Collective.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn map<R: Send>(&self, work: impl Fn(Arithmetic<'_>, usize) -> Result<R> + Sync) -> Result<Vec<R>> {
+        let tasks = (0..self.cones.len()).collect::<Vec<_>>();
+        let cost = |&at: &usize| self.cones[at].shape.cost();
+        let bits = self.bits;
+        self.agreed(self.workers.map(&tasks, cost, |ctx: &Context, &at| work(Arithmetic { ctx, bits }, at)))
+    }
+
+    /// What all ranks have made, or the error of the first that has not. Collective.
+    ///
+    /// # Errors
+    /// As [`crate::ranks::Ranks::agreed`].
+    pub fn agreed<T>(&self, made: Result<T>) -> Result<T> {
+        self.share.ranks.agreed(made)
+    }
+
+    /// Sums over all blocks of the program, in their order; `made` are the numbers of the blocks at hand. Collective.
+    ///
+    /// # Errors
+    /// Those that ranks met.
+    pub fn sum<const W: usize>(&self, made: Result<Vec<[Float; W]>>) -> Result<[Float; W]> {
+        let mut sums = std::array::from_fn(|_| Float::new(self.bits));
+        for values in self.share.of_cones(self.bits, made)? {
+            sums.iter_mut().zip(values).for_each(|(sum, value): (&mut Float, Float)| *sum += value);
+        }
+        Ok(sums)
+    }
+}

@@ -1,0 +1,265 @@
+//! Runs on ranks that are threads: on any number of them the bits of one process, in points, errors and checkpoints.
+
+use sunzi::comm::{Transport, local};
+use sunzi::distributed::{Team, TeamOptions};
+use sunzi::rug::Float;
+use sunzi::{Context, Error, Matrix, Result};
+use sunzi_sdp::block::{Block, Shape};
+use sunzi_sdp::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
+use sunzi_sdp::{Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling, SparseCone};
+use sunzi_sdp::{Iteration, Point, Quality, Solver, SolverOptions, State, Termination};
+
+fn number(value: f64) -> Float {
+    Float::with_val(64, value)
+}
+
+fn entry(row: usize, col: usize, value: f64) -> Entry {
+    Entry { row, col, value: number(value) }
+}
+
+/// `count` blocks of rising order, with their diagonals free and a path as C, a block of one matrix for all variables,
+/// and a diagonal.
+fn paths(count: usize, bits: u32, equations: bool) -> Result<Problem> {
+    let (mut blocks, mut variables) = (Vec::new(), 0);
+    for order in 2..2 + count {
+        blocks.push(SparseCone {
+            shape: Shape::Dense(order),
+            active: (variables..variables + order).collect(),
+            entries: (0..order).map(|at| vec![entry(at, at, 1.0)]).collect(),
+            constant: (1..order).map(|at| entry(at, at - 1, at as f64)).collect(),
+        });
+        variables += order;
+    }
+    let sign = |at: usize| if at.is_multiple_of(2) { 0.0625 } else { -0.0625 };
+    let list = |at: usize| vec![entry(0, 0, 1.0 + at as f64), entry(2, 1, sign(at)), entry(3, 3, 2.0)];
+    blocks.push(SparseCone {
+        shape: Shape::Dense(4),
+        active: (0..variables).collect(),
+        entries: (0..variables).map(list).collect(),
+        constant: (0..4).map(|at| entry(at, at, -1.0)).collect(),
+    });
+    blocks.push(SparseCone {
+        shape: Shape::Diagonal(3),
+        active: vec![0, variables - 1],
+        entries: vec![vec![entry(0, 0, 1.0)], vec![entry(1, 1, -1.0), entry(2, 2, 1.0)]],
+        constant: vec![entry(1, 1, -9.0), entry(2, 2, -5.0)],
+    });
+    let column = |values: &[f64]| Matrix::from_f64s(values.len(), 1, bits, values);
+    let free = equations.then(|| {
+        // Neighbours have the sum that they have where all are 8.
+        let one = |row: usize, col: usize| number(f64::from(u8::from(row == col || row == col + 1)));
+        let count = variables - 5;
+        Ok((Matrix::from_fn(variables, count, bits, one)?, column(&vec![16.0; count])?))
+    });
+    let costs = (0..variables).map(|at| 1.0 + 0.25 * (at % 3) as f64).collect::<Vec<_>>();
+    Problem::standard(bits, column(&costs)?, blocks, free.transpose()?)
+}
+
+/// `count` polynomial matrices of one or two rows, of rising degree, with `free` free variables.
+fn polynomials(count: usize, free: usize, bits: u32) -> Result<Problem> {
+    let entry = |number: usize, (r, s): (usize, usize)| -> Vec<Vec<Float>> {
+        let degree = 2 + 2 * (number % 3);
+        let mut first = (0..=degree).map(|at| self::number(((number + at) % 3) as f64 * 0.25)).collect::<Vec<_>>();
+        first[degree] = self::number(if r == s { 2.0 } else { 0.125 });
+        first[0] += 3 * u32::from(r == s);
+        let on_diagonal = |value: f64| vec![self::number(if r == s { value } else { 0.0 })];
+        let others = (1..free).map(|at| {
+            let mut other = vec![Float::new(64); at];
+            let value = if r == s { -0.5 } else { 0.25 };
+            other.push(self::number(if number.is_multiple_of(2) { value } else { -value }));
+            other
+        });
+        [first, on_diagonal(-1.0)].into_iter().chain(others).collect()
+    };
+    let matrix = |number: usize| {
+        let dim = 1 + number % 2;
+        let places = (0..dim).flat_map(|s| (0..=s).map(move |r| (r, s)));
+        PolynomialMatrix {
+            dim,
+            entries: places.map(|place| entry(number, place)).collect(),
+            sampling: Sampling::default(),
+        }
+    };
+    let objective = (0..=free).map(|at| number(if at == 1 { 1.0 } else { 0.0 })).collect();
+    PolynomialProgram { objective, normalization: None, matrices: (0..count).map(matrix).collect() }.problem(bits)
+}
+
+/// What a run comes to.
+#[derive(PartialEq, Debug)]
+struct Found {
+    termination: Termination,
+    point: Point,
+    quality: Quality,
+    iterations: Vec<(u32, Float, Float, Float)>,
+    dimacs: [f64; 6],
+}
+
+fn options(problem: &Problem) -> SolverOptions {
+    let scale = number(1e4);
+    let (initial_matrix_scale_primal, initial_matrix_scale_dual) = (scale.clone(), scale);
+    let defaults = SolverOptions::new(problem.form);
+    SolverOptions { max_iterations: 200, initial_matrix_scale_primal, initial_matrix_scale_dual, ..defaults }
+}
+
+fn context(threads: usize) -> Result<Context> {
+    Context::builder().threads(threads).build()
+}
+
+/// Runs to the end; the whole solution on rank 0.
+fn run(solver: &Solver<'_>, state: State) -> Result<Option<Found>> {
+    let mut iterations = Vec::new();
+    let solution = solver.run(state, |iteration: &Iteration, _| {
+        let Iteration { precision_bits, mu, primal_step, beta, .. } = iteration;
+        iterations.push((*precision_bits, mu.clone(), primal_step.clone(), beta.clone()));
+        Ok(Control::Continue)
+    })?;
+    let dimacs = solver.dimacs_errors(&solution)?;
+    let (termination, quality) = (solution.termination, solution.quality.clone());
+    Ok(solver.gathered(&solution.point)?.map(|point| Found { termination, point, quality, iterations, dimacs }))
+}
+
+fn team(rank: &local::LocalRank, per_node: usize) -> Result<Team> {
+    Team::new(rank.split(0)?, TeamOptions::default().ranks_per_node(per_node))
+}
+
+/// The work of each rank with a solver of its part.
+fn on_ranks<R: Send>(
+    problem: &Problem,
+    ranks: usize,
+    work: impl Fn(&Solver<'_>) -> Result<R> + Sync,
+) -> Vec<Result<R>> {
+    local::run(ranks, |rank| {
+        let solver = Solver::on_ranks(context(1 + ranks % 2)?, team(rank, 2)?, problem, options(problem))?;
+        let found = work(&solver);
+        solver.close()?;
+        found
+    })
+}
+
+fn check(name: &str, problem: &Problem, counts: &[usize]) -> Result<()> {
+    let alone = Solver::new(context(1)?, problem, options(problem))?;
+    let expected = run(&alone, alone.begin()?)?.unwrap();
+    assert_eq!(expected.termination, Termination::PrimalDualOptimal, "{name}: {:?}", expected.quality);
+    assert!(expected.iterations.len() > 10 && expected.iterations[0].0 < problem.precision_bits, "{name}");
+    for &ranks in counts {
+        let mut found = on_ranks(problem, ranks, |solver| run(solver, solver.begin()?)).into_iter();
+        let whole = found.next().unwrap()?.unwrap();
+        assert!(whole.iterations == expected.iterations, "{name}: iterations on {ranks} ranks");
+        assert!(whole == expected, "{name}: the end on {ranks} ranks");
+        found.for_each(|other| assert!(other.unwrap().is_none(), "{name}: only rank 0 has all of it"));
+    }
+    Ok(())
+}
+
+#[test]
+fn polynomial_programs_have_the_bits_of_one_process() -> Result<()> {
+    check("five matrices", &polynomials(5, 2, 300)?, &[1, 2, 3, 4])?;
+    check("one matrix", &polynomials(1, 1, 200)?, &[2, 3])
+}
+
+#[test]
+fn sparse_programs_have_the_bits_of_one_process() -> Result<()> {
+    check("five blocks", &paths(3, 200, false)?, &[1, 2, 3, 4])?;
+    check("equations", &paths(4, 200, true)?, &[2, 4])
+}
+
+/// A program of both kinds of groups, joined by y.
+#[test]
+fn groups_of_both_kinds_have_the_bits_of_one_process() -> Result<()> {
+    let sparse = paths(3, 240, true)?;
+    let mut problem = polynomials(2, sparse.objective.rows(), 240)?;
+    problem.objective = sparse.objective.clone();
+    problem.groups.extend(sparse.groups);
+    let scaled = problem.groups[..2].iter_mut();
+    scaled.for_each(|group| group.free = group.free.scale(&Float::with_val(64, 0.125)).unwrap());
+    check("both", &problem, &[3])
+}
+
+#[test]
+fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    for problem in [polynomials(3, 1, 200)?, paths(2, 200, false)?] {
+        let alone = Solver::new(context(2)?, &problem, options(&problem))?;
+        let whole = run(&alone, alone.begin()?)?.unwrap();
+        let save = |solver: &Solver<'_>, name: &str, stop: bool| {
+            let solution = solver.run(solver.begin()?, |iteration, state| {
+                if iteration.number == 12 {
+                    let point = solver.gathered(&state.point)?;
+                    let kept = point.map(|point| {
+                        save_checkpoint(&folder.path().join(name), &problem, &State { point, ..state.clone() })
+                    });
+                    kept.transpose()?;
+                }
+                // Any rank may ask to stop.
+                Ok(if stop && iteration.number == 12 { Control::Stop } else { Control::Continue })
+            })?;
+            Ok(solution.iterations)
+        };
+        assert!(save(&alone, "one", true)? == 12);
+        for ended in on_ranks(&problem, 2, |solver| save(solver, "two", solver.rank().0 == 1)) {
+            assert_eq!(ended?, 12);
+        }
+        let bytes = |name: &str| std::fs::read(folder.path().join(name).join(CHECKPOINT_FILE)).unwrap();
+        assert!(bytes("one") == bytes("two"));
+        let begin = || Ok::<_, Error>(load_checkpoint(&folder.path().join("two"), &problem)?.unwrap());
+        let rest = on_ranks(&problem, 3, |solver| run(solver, solver.part_of(begin()?)));
+        assert!(rest.into_iter().next().unwrap()?.unwrap().point == whole.point);
+        assert!(run(&alone, begin()?)?.unwrap().point == whole.point);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_error_of_one_rank_is_that_of_all() -> Result<()> {
+    for problem in [polynomials(3, 1, 200)?, paths(2, 200, false)?] {
+        let fails = |solver: &Solver<'_>| {
+            let failed = solver.run(solver.begin()?, |iteration, _| match (solver.rank().0, iteration.number) {
+                (1, 3) => Err(Error::InvalidArgument("of rank 1".into())),
+                _ => Ok(Control::Continue),
+            });
+            Ok(failed.unwrap_err())
+        };
+        for error in on_ranks(&problem, 3, fails) {
+            let error = error?;
+            assert!(matches!(error, Error::Rank { rank: 1, exit_code: 2, .. }), "{error}");
+            assert!(error.to_string().contains("of rank 1"), "{error}");
+        }
+        // A block that is not positive definite lies on one rank, and all say which it is.
+        let mut state = Solver::new(context(1)?, &problem, options(&problem))?.begin()?;
+        let last = state.point.dual.len() - 1;
+        let shape = state.point.dual[last].shape();
+        state.point.dual[last] = Block::scaled_identity(shape, &number(-1.0), 200)?;
+        let texts = on_ranks(&problem, 3, |solver| {
+            let failed = solver.run(solver.part_of(state.clone()), |_, _| Ok(Control::Continue));
+            Ok(failed.unwrap_err().to_string())
+        });
+        let texts = texts.into_iter().collect::<Result<Vec<_>>>()?;
+        assert!(texts[0].contains("of Y is not positive definite"), "{texts:?}");
+        assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn ranks_that_do_not_fit_are_refused() -> Result<()> {
+    let problem = polynomials(2, 1, 200)?;
+    let refused = |change: &(dyn Fn(usize, &mut SolverOptions) -> Result<Context> + Sync)| {
+        let all = local::run(2, |rank| {
+            let mut options = options(&problem);
+            let ctx = change(rank.rank(), &mut options)?;
+            Solver::on_ranks(ctx, team(rank, 1)?, &problem, options).map(drop)
+        });
+        all.into_iter().map(|outcome| outcome.unwrap_err().to_string()).collect::<Vec<_>>()
+    };
+    let texts = refused(&|rank, options| {
+        options.max_iterations = 100 + rank as u64;
+        context(1)
+    });
+    assert!(texts.iter().all(|text| text.contains("different programs or options")), "{texts:?}");
+    let texts = refused(&|rank, _| {
+        let builder = Context::builder().threads(1);
+        if rank == 1 { builder.memory_bytes(1 << 30).build() } else { builder.build() }
+    });
+    assert!(texts.iter().all(|text| text.contains("no memory limit")), "{texts:?}");
+    Ok(())
+}
