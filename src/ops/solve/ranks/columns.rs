@@ -16,7 +16,7 @@ use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
 use crate::ops::solve::ranks::ranks_together;
-use crate::ops::solve::ranks::stream::{Letters, Stream, StreamSource, row_bytes};
+use crate::ops::solve::ranks::stream::{Letters, Stream, StreamSource, message_bytes};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
@@ -87,16 +87,17 @@ pub(super) fn solve_columns(
             (false, None) => tiles.row_exponents(ctx, world)?,
             (true, scale) => tiles.col_exponents(ctx, world, scale)?.into_iter().rev().collect(),
         };
-        let stream = agreed(world, Stream::new(source, reversed))?;
+        let stream = agreed(world, Stream::new(ctx, source, reversed))?;
         let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, accuracy));
         let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
         cuts.push(cut);
         let rows = Some((fixed, Box::new(stream) as Box<dyn TriangleRows>));
         steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
     }
-    let piece_row_bytes = row_bytes(order, factor_bits);
+    let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
+    let messages = message_bytes((order * order, factor_bits), world.size());
     let memory = SolveMemory {
-        ctx: ctx.holding(Matrix::bytes_for(order, x.cols(), right.b.precision_bits()) + x.bytes()),
+        ctx: ctx.holding(Matrix::bytes_for(order, x.cols(), right.b.precision_bits()) + x.bytes() + messages),
         cuts,
         piece_row_bytes,
         left: LeftColumns::shared(total),
