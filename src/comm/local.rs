@@ -243,6 +243,19 @@ unsafe impl Transport for LocalRank {
         }
     }
 
+    fn post(&self, to: usize, words: &[u64]) -> Result<()> {
+        let mut state = self.hub.lock();
+        let way = state.mail.entry((self.rank, to)).or_default();
+        way.extend(pieces(words).map(<[u64]>::to_vec));
+        self.hub.changed.notify_all();
+        Ok(())
+    }
+
+    /// The words are on their way, and who is gone will not ask for them.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
     fn split(&self, color: usize) -> Result<Box<dyn Transport>> {
         let members = self.meet(vec![color as u64], |all| {
             let same = |words: &&Option<Vec<u64>>| words.as_deref() == Some(&[color as u64]);
@@ -295,5 +308,66 @@ unsafe impl Transport for LocalRank {
 
     fn abort(&self, exit_code: u8) -> ! {
         std::process::exit(exit_code.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that name their message.
+    fn message(from: usize, to: usize, words: usize) -> Vec<u64> {
+        (0..words).map(|at| (from * 1000 + to * 100 + words % 7) as u64 ^ (at as u64) << 20).collect()
+    }
+
+    #[test]
+    fn messages_of_many_pieces_arrive_whole_and_in_order() {
+        const LENGTHS: [usize; 5] = [3 * PIECE_WORDS + 5, 0, 1, PIECE_WORDS, 2 * PIECE_WORDS];
+        run(3, |rank| {
+            let own = rank.rank();
+            let others = (0..3).filter(|&other| other != own).collect::<Vec<_>>();
+            let pairs = others.iter().flat_map(|&other| LENGTHS.map(|words| (other, words))).collect::<Vec<_>>();
+            let sent = pairs.iter().map(|&(to, words)| (to, message(own, to, words))).collect::<Vec<_>>();
+            let mut received = pairs.iter().map(|&(from, words)| (from, vec![1; words])).collect::<Vec<_>>();
+            let sends = sent.iter().map(|(to, words)| Outgoing { to: *to, words }).collect::<Vec<_>>();
+            let receives = received.iter_mut().map(|(from, words)| Incoming { from: *from, words });
+            rank.exchange(&sends, &mut receives.collect::<Vec<_>>()).unwrap();
+            for (from, words) in received {
+                assert!(words == message(from, own, words.len()), "{} words from {from} to {own}", words.len());
+            }
+            for root in 0..3 {
+                let mut words = if own == root { message(root, 9, LENGTHS[0]) } else { vec![1; LENGTHS[0]] };
+                rank.broadcast(root, &mut words).unwrap();
+                assert!(words == message(root, 9, LENGTHS[0]), "from {root} on {own}");
+            }
+        });
+    }
+
+    #[test]
+    fn who_posts_does_not_wait() {
+        run(2, |rank| {
+            let (own, other) = (rank.rank(), 1 - rank.rank());
+            let lengths = [2 * PIECE_WORDS + 1, 0, 3];
+            lengths.iter().for_each(|&words| rank.post(other, &message(own, other, words)).unwrap());
+            rank.settle().unwrap(); // nobody has received anything
+            rank.all_reduce(Reduction::Sum, &mut [1]).unwrap();
+            for words in lengths {
+                let mut received = vec![1; words];
+                rank.exchange(&[], &mut [Incoming { from: other, words: &mut received }]).unwrap();
+                assert!(received == message(other, own, words), "{words} words");
+            }
+        });
+    }
+
+    #[test]
+    fn who_sends_hears_that_the_receiver_has_left() {
+        run(2, |rank| {
+            let words = vec![1; 3 * PIECE_WORDS];
+            let sent = match rank.rank() {
+                0 => rank.exchange(&[Outgoing { to: 1, words: &words }], &mut []),
+                _ => return drop(words),
+            };
+            assert!(matches!(sent, Err(Error::Transport(_))), "{sent:?}");
+        });
     }
 }

@@ -4,11 +4,12 @@
 
 use crate::{alone, matrix, rise};
 use sunzi::advanced::kernels;
+use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::tile::TileMap;
-use sunzi::comm::{Transport, local};
+use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{
     ClusterShape, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, plan_solve, plan_syrk_cluster,
-    solve_with, syrk,
+    solve_into, solve_with, syrk,
 };
 use sunzi::{Accuracy, Context, Matrix, Uplo};
 
@@ -154,4 +155,37 @@ fn solves_together_keep_their_plan() {
             assert!(peak * 10 >= planned * 6, "{ranks} ranks, {ranks_per_node} a node: {peak} of {planned}");
         }
     }
+}
+
+/// A second solve into the same result works in memory that is there: columns, pieces, windows and the result are kept.
+#[test]
+fn solves_into_results_take_little_fresh_memory() {
+    let _alone = alone();
+    let (order, columns, bits) = (520, 400, 300);
+    let (l, b) = (factor(order, bits), matrix(order, columns, bits, 9));
+    let held = scattered(2, &l, &b);
+    let taken = local::run(2, |rank| {
+        let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let (l, b) = &held[rank.rank()];
+        let mut result = b.clone();
+        let mut taken = [0; 2];
+        for taken in &mut taken {
+            barrier(rank).unwrap();
+            if rank.rank() == 0 {
+                reset_peak_bytes();
+            }
+            let before = allocated_bytes();
+            barrier(rank).unwrap();
+            solve_into(&ctx, &team, l, b, bits, Accuracy::Norm, &mut result).unwrap();
+            barrier(rank).unwrap();
+            *taken = peak_bytes() - before;
+            barrier(rank).unwrap();
+        }
+        taken
+    });
+    let right = Matrix::bytes_for(order, columns, bits);
+    println!("first and second solve: {taken:?}, right sides {right}");
+    // Right sides and solutions travel in messages of a MiB each way.
+    assert!(taken[0][1] < right && taken[0][1] * 6 < taken[0][0], "first and second solve: {taken:?}");
 }

@@ -237,13 +237,20 @@ mod tests {
                     let size = Integer::from(Integer::random_bits(bits, &mut rng));
                     vector.set(row, row % 3 == 0, size.as_limbs());
                 }
-                let panel = PanelSource { view: matrix.view(), columns: 0..cols, rows: 0..rows, shifts: &shifts };
-                let source = DotSource { panel, row_shifts: &row_shifts, first_entry };
-                let (mut want, mut got) = ([Integer::ZERO; BLOCK], [Integer::ZERO; BLOCK]);
-                by_limbs(&[source], &vector, &mut want);
-                // SAFETY: `probe` found the instructions.
-                unsafe { dots(&[source], &vector, &mut got) };
-                assert_eq!(got, want, "{bits} bits, {rows} x {cols}");
+                let source = |rows| {
+                    let panel = PanelSource { view: matrix.view(), columns: 0..cols, rows, shifts: &shifts };
+                    DotSource { panel, row_shifts: &row_shifts, first_entry }
+                };
+                let mut want = [Integer::ZERO; BLOCK];
+                by_limbs(&[source(0..rows)], &vector, &mut want);
+                for cut in [0, rows / 3, rows] {
+                    let sources = [source(0..cut), source(cut..rows)];
+                    let mut got = [1, 2].map(|_| [Integer::from(7); BLOCK]);
+                    by_limbs(&sources, &vector, &mut got[0]);
+                    // SAFETY: `probe` found the instructions.
+                    unsafe { dots(&sources, &vector, &mut got[1]) };
+                    assert_eq!(got, [want.clone(), want.clone()], "{bits} bits, {rows} x {cols}, cut at {cut}");
+                }
             }
         }
     }

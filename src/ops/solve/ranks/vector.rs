@@ -9,7 +9,7 @@
 //! once, in messages that no receiver keeps waiting. All other products are added up ahead, while others solve: in each
 //! step in which a rank waits for unknowns, an even part of what is left, so that all ranks have work to the end.
 
-use crate::comm::{Incoming, Outgoing, Transport, agree};
+use crate::comm::{Incoming, Transport, agree};
 use crate::context::{Context, Progress};
 use crate::drive;
 use crate::error::Result;
@@ -30,7 +30,7 @@ const NOT_FINITE: u64 = 1;
 /// Bits by which a sum may be longer than its products: any order fits.
 const SUM_BITS: u32 = 64;
 
-/// Words of a message that MPI sends off at once. Longer ones, of 4 KiB under Open MPI, wait until the receiver looks,
+/// Words of a message that MPI sends off at once. Longer ones, of 4 KiB under Open MPI, need a word of the receiver first,
 /// and that one may be at work for long.
 const PROMPT_WORDS: usize = 448;
 
@@ -136,6 +136,7 @@ impl<'a> Pass<'a> {
             told = told.and_then(|()| self.ctx.report_progress(progress));
         }
         agree(self.world, told)?;
+        self.world.settle()?; // all ranks have what they asked for
         Ok(self.unknowns.into_iter().map(Unknowns::into_values).collect())
     }
 
@@ -204,9 +205,7 @@ impl<'a> Pass<'a> {
             return self.world.broadcast(owner, words);
         }
         if rank == owner {
-            let others = (0..ranks).filter(|&to| to != owner);
-            let sends = others.flat_map(|to| words.chunks(PROMPT_WORDS).map(move |words| Outgoing { to, words }));
-            return self.world.exchange(&sends.collect::<Vec<_>>(), &mut []);
+            return (0..ranks).filter(|&to| to != owner).try_for_each(|to| post(self.world, to, words));
         }
         receive(self.world, owner, words)
     }
@@ -307,8 +306,7 @@ impl<'a> Pass<'a> {
                 words[0] = u64::from(*sum < 0);
                 words[1..1 + limbs.len()].copy_from_slice(limbs);
             }
-            let pieces = words.chunks(PROMPT_WORDS).map(|words| Outgoing { to: owner, words });
-            self.world.exchange(&pieces.collect::<Vec<_>>(), &mut [])?;
+            post(self.world, owner, &words)?;
         }
         Ok(Vec::new())
     }
@@ -366,6 +364,11 @@ impl<'a> Pass<'a> {
         let rows = ends[0].start.min(ends[1].start)..ends[0].end.max(ends[1].end);
         self.unknowns.iter_mut().fold(false, |grown, unknowns| unknowns.commit(rows.clone()) | grown)
     }
+}
+
+/// Sends words in messages of at most [`PROMPT_WORDS`], and goes on.
+fn post(world: &dyn Transport, to: usize, words: &[u64]) -> Result<()> {
+    words.chunks(PROMPT_WORDS).try_for_each(|words| world.post(to, words))
 }
 
 /// Receives words that come in messages of at most [`PROMPT_WORDS`].
