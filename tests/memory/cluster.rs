@@ -50,8 +50,15 @@ fn nodes_keep_their_plan() {
     }
 }
 
-/// Rows of a tile of a triangle, at most.
-const MOST_TILE_ROWS: usize = 128;
+/// How much of the plans of all ranks they take together, at least: more of them are at their peaks at times of their
+/// own.
+fn least_percent(ranks: usize) -> u64 {
+    match ranks {
+        1 => 95,
+        2 => 90,
+        _ => 75,
+    }
+}
 
 /// A factor near the identity, so that no unknown outgrows a try.
 fn factor(order: usize, bits: u32) -> Matrix {
@@ -108,13 +115,12 @@ fn few_right_sides_keep_their_plan_and_gather_nothing() {
         let (planned, whole) = (plans.iter().sum::<u64>(), Matrix::bytes_for(order, order, bits));
         println!("{ranks} ranks, {columns} columns, {accuracy:?}: peak {peak}, planned {planned}, factor {whole}");
         assert!(peak <= planned, "{ranks} ranks, {columns}, {accuracy:?}: peak {peak} above planned {planned}");
-        // Ranks are at their peaks at times of their own.
-        let least = if ranks < 3 { 8 } else { 6 };
         assert!(ranks == 1 || plans.iter().all(|&bytes| bytes < whole), "a rank has room for the factor: {plans:?}");
         if accuracy == Accuracy::Entrywise {
             continue; // the plan has room for any range of exponents
         }
-        assert!(peak * 10 >= planned * least, "{ranks} ranks, {columns}, {accuracy:?}: peak {peak}, planned {planned}");
+        let what = format!("{ranks} ranks, {columns}, {accuracy:?}: peak {peak}, planned {planned}");
+        assert!(peak * 100 >= planned * least_percent(ranks), "{what}");
     }
 }
 
@@ -148,11 +154,9 @@ fn solves_together_keep_their_plan() {
                 })
             });
             println!("{ranks} ranks, {ranks_per_node} a node: peak {peak}, planned {planned}");
-            // Threads give a piece of the factor to each other in copies.
-            let mail = 2 * Matrix::bytes_for(MOST_TILE_ROWS, order, bits);
-            let above = format!("{ranks} ranks, {ranks_per_node} a node: peak {peak} above planned {planned}");
-            assert!(peak <= planned + mail, "{above} and {mail} on their way");
-            assert!(peak * 10 >= planned * 6, "{ranks} ranks, {ranks_per_node} a node: {peak} of {planned}");
+            let what = format!("{ranks} ranks, {ranks_per_node} a node: peak {peak}, planned {planned}");
+            assert!(peak <= planned, "{what}");
+            assert!(peak * 100 >= planned * least_percent(ranks), "{what}");
         }
     }
 }
@@ -186,6 +190,6 @@ fn solves_into_results_take_little_fresh_memory() {
     });
     let right = Matrix::bytes_for(order, columns, bits);
     println!("first and second solve: {taken:?}, right sides {right}");
-    // Right sides and solutions travel in messages of a MiB each way.
-    assert!(taken[0][1] < right && taken[0][1] * 6 < taken[0][0], "first and second solve: {taken:?}");
+    // Right sides and solutions travel in messages of some MiB.
+    assert!(taken[0][1] < 2 * right && taken[0][1] * 5 < taken[0][0], "first and second solve: {taken:?}");
 }

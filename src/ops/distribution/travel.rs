@@ -13,6 +13,14 @@ fn strip_words(ranks: usize) -> usize {
     (ranks << 15).clamp(1 << 17, 1 << 20)
 }
 
+/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all, where it gives whole
+/// columns or takes them: a strip may be all its own.
+pub(crate) fn message_bytes(ranks: usize, (given, taken): (u64, u64)) -> u64 {
+    let strip = strip_words(ranks) as u64 * 8;
+    let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
+    given.min(strip * ranks as u64) + apart
+}
+
 /// Where a rank's entries are read. Rows and columns are those of the whole matrix.
 pub(crate) trait Source {
     /// Appends the heads, then the limbs, `width` of them, of some rows of a column, which this rank has as one run.

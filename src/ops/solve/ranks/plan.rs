@@ -1,7 +1,7 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
 use super::blocks::pieces;
-use super::columns::panel_share;
+use super::columns::{panel_share, result_bytes};
 use super::sums::SumSizes;
 use super::{is_small, of_node, ranks_together, vectors_bytes};
 use crate::comm::{Transport, agreed};
@@ -76,7 +76,11 @@ fn own_bytes(
         false => {
             let pieces = pieces((order, precision_bits), accuracy, ranks);
             let messages = message_bytes((order * order, precision_bits), ranks);
-            (own_bytes + messages, LeftColumns::shared(columns), TriangleCut { pieces, ..expected })
+            let result = match method.path {
+                Path::Tiles => result_bytes(order, (own, columns), precision_bits, ranks),
+                _ => 0,
+            };
+            (own_bytes + messages + result, LeftColumns::shared(columns), TriangleCut { pieces, ..expected })
         }
     };
     let memory = SolveMemory {
