@@ -167,8 +167,8 @@ impl Posted {
             done?;
         }
         let own = words.to_vec();
-        // SAFETY: the communicator lives as long as the group; the copy stays in the list until its request is done, and
-        // goes nowhere when the list moves it.
+        // SAFETY: the communicator lives as long as the group; the copy stays in the list until its request is done,
+        // and its words go nowhere when the list moves it.
         self.requests.push(turn.gate.call(|| unsafe { result::start_send(group.comm, to, Tag::Exchange, &own) })?);
         self.words.push(own);
         Ok(())

@@ -6,8 +6,7 @@ use rug::Float;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
-    DistMatrix, RankGrid, Team, TeamOptions, inverse, log_det, solve, solve_into, solve_with, trsm, trsm_into,
-    trsm_with,
+    DistMatrix, RankGrid, Team, TeamOptions, inverse, log_det, solve, solve_with, trsm, trsm_with,
 };
 use sunzi::{Accuracy, Cholesky, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, log_det_of};
 
@@ -490,37 +489,4 @@ fn a_call_can_be_cancelled_by_one_rank() {
         let error = on_ranks(&contexts, Task::Solve, (&l, &b), 100, lies).unwrap_err();
         assert!(matches!(error, Error::Cancelled), "{cols} columns: {error}");
     }
-}
-
-/// Calls into a result: the bits of calls that make one, whatever it holds and whatever contexts keep of other calls.
-#[test]
-fn results_that_are_there_are_filled() {
-    let (order, bits) = (70, 100);
-    let l = factor(order, bits, 4, 11);
-    let columns = [9usize, 24, 5, 1, 16];
-    let rights = columns.map(|columns| matrix(Kind::Unit, order, columns, bits, columns as u64));
-    let lie = Lie { tile_size: 16, grid: (1, 2) };
-    local::run(2, |rank| {
-        let (ctx, team) = (threads(1), team(rank));
-        let l = scatter(rank, &l, lie.map(order, order, Some(Uplo::Lower)));
-        let options = [Side::Left, Side::Right].map(|side| TrsmOptions::new().side(side).op(Op::Transpose));
-        for b in &rights {
-            let b = scatter(rank, b, lie.map(order, b.cols(), None));
-            let turned = b.transposed(rank, lie.map(b.map().cols, order, None)).unwrap();
-            let fitting = DistMatrix::zeros(*b.map(), rank.rank(), bits).unwrap();
-            let other = DistMatrix::zeros(lie.map(order, 40, None), rank.rank(), bits + 64).unwrap();
-            let [mut solved, mut left, mut right] = [fitting, other.clone(), other];
-            let want = solve_with(&ctx, &team, &l, &b, bits, Accuracy::Norm).unwrap().solution;
-            let wants = [(&b, &options[0]), (&turned, &options[1])]
-                .map(|(b, options)| trsm_with(&ctx, &team, &l, b, bits, options).unwrap().solution);
-            // Each of them twice: the second time it is filled with a solution.
-            for _ in 0..2 {
-                solve_into(&ctx, &team, &l, &b, bits, Accuracy::Norm, &mut solved).unwrap();
-                trsm_into(&ctx, &team, &l, &b, bits, &options[0], &mut left).unwrap();
-                trsm_into(&ctx, &team, &l, &turned, bits, &options[1], &mut right).unwrap();
-                assert!(solved == want, "solve, {} columns", b.map().cols);
-                assert!([&left, &right] == [&wants[0], &wants[1]], "trsm, {} columns", b.map().cols);
-            }
-        }
-    });
 }

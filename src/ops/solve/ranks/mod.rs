@@ -324,7 +324,7 @@ impl Call<'_> {
     }
 }
 
-/// Memory for a rank's columns of the right sides and of the solution: that of an earlier call, where there is no limit.
+/// Memory for a rank's columns of the right sides and of the solution: that of an earlier call, without a limit.
 fn take_columns(ctx: &Context) -> [Matrix; 2] {
     let kept = std::mem::take(&mut ctx.workspace().columns);
     match ctx.memory_bytes() {

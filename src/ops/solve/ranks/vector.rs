@@ -30,8 +30,8 @@ const NOT_FINITE: u64 = 1;
 /// Bits by which a sum may be longer than its products: any order fits.
 const SUM_BITS: u32 = 64;
 
-/// Words of a message that MPI sends off at once. Longer ones, of 4 KiB under Open MPI, need a word of the receiver first,
-/// and that one may be at work for long.
+/// Words of a message that MPI sends off at once. Longer ones, of 4 KiB under Open MPI, need a word of the receiver
+/// first, and that one may be at work for long.
 const PROMPT_WORDS: usize = 448;
 
 /// Ranks up to which the owner of a diagonal tile sends the unknowns to each of them, at about a microsecond each: the
@@ -210,8 +210,8 @@ impl<'a> Pass<'a> {
         receive(self.world, owner, words)
     }
 
-    /// Adds to the sums of some blocks of a step the products with the tiles that wait, of those whose unknowns are found
-    /// before step `known`.
+    /// Adds to the sums of some blocks of a step the products with the tiles that wait, of those whose unknowns are
+    /// found before step `known`.
     fn advance(&mut self, step: usize, blocks: Range<usize>, known: usize) {
         let ready = self.ready(step, known);
         let mut partial = std::mem::take(&mut self.partial[step]);
