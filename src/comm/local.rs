@@ -1,7 +1,8 @@
 //! Ranks that are threads of one process: messages through queues under one lock, windows on the heap.
 //!
 //! For tests of everything above [`Transport`], and for programs that want ranks without MPI. A rank that is dropped
-//! while others wait for it gives them an error, not a deadlock.
+//! while others wait for it gives them an error, not a deadlock. Messages travel in pieces, so that no second copy of a
+//! long one takes memory: who sends one waits for who receives it, as under MPI.
 
 use crate::comm::mailbox::{Inboxes, LocalMailbox, Mailbox};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
@@ -10,6 +11,9 @@ use crate::error::{Error, Result};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// Words of a message that are on their way at a time, at most: 64 KiB.
+const PIECE_WORDS: usize = 1 << 13;
 
 /// One rank of a group of threads.
 pub struct LocalRank {
@@ -30,7 +34,7 @@ struct Hub {
 struct State {
     /// Words that the ranks have put down for each collective call, and how many have taken them.
     boards: HashMap<usize, Board>,
-    /// Messages on their way, by sender and receiver.
+    /// Pieces of messages on their way, by sender and receiver.
     mail: HashMap<(usize, usize), VecDeque<Vec<u64>>>,
     /// Groups made by `split`, by call and color, and heaps made by `open_window`, by call.
     hubs: HashMap<(usize, usize), Arc<Hub>>,
@@ -86,6 +90,43 @@ impl Hub {
     }
 }
 
+/// The pieces in which a message travels; one of no words is a piece of no words.
+fn pieces(words: &[u64]) -> impl Iterator<Item = &[u64]> {
+    words.chunks(PIECE_WORDS).chain(words.is_empty().then_some(words))
+}
+
+/// See [`pieces`].
+fn pieces_mut(words: &mut [u64]) -> impl Iterator<Item = &mut [u64]> {
+    let nothing = words.is_empty().then_some(&mut [] as &mut [u64]);
+    words.chunks_mut(PIECE_WORDS).chain(nothing)
+}
+
+impl State {
+    /// Puts down pieces from `rank` for others, those for one rank in order, as far as there is room on the way.
+    fn post(&mut self, rank: usize, outgoing: &mut VecDeque<(usize, &[u64])>) {
+        let mut full = vec![false; self.gone.len()];
+        outgoing.retain(|(to, piece)| {
+            let way = self.mail.entry((rank, *to)).or_default();
+            let under_way = way.iter().map(Vec::len).sum::<usize>();
+            full[*to] |= under_way > 0 && under_way + piece.len() > PIECE_WORDS;
+            if !full[*to] {
+                way.push_back(piece.to_vec());
+            }
+            full[*to]
+        });
+    }
+
+    /// Takes the pieces for `rank` that are there, those from one rank in order.
+    fn take(&mut self, rank: usize, incoming: &mut VecDeque<(usize, &mut [u64])>) {
+        let mut missing = vec![false; self.gone.len()];
+        incoming.retain_mut(|(from, words)| {
+            let piece = if missing[*from] { None } else { self.mail.entry((*from, rank)).or_default().pop_front() };
+            missing[*from] = piece.is_none();
+            piece.map(|piece| words.copy_from_slice(&piece)).is_none()
+        });
+    }
+}
+
 impl LocalRank {
     fn new(hub: Arc<Hub>, rank: usize) -> LocalRank {
         LocalRank { hub, rank, calls: AtomicUsize::new(0) }
@@ -96,12 +137,12 @@ impl LocalRank {
     }
 
     /// Puts `own` down, waits for all ranks, and lets `read` see the words of all.
-    fn meet<R>(&self, own: &[u64], read: impl FnOnce(&[Option<Vec<u64>>]) -> R) -> Result<R> {
+    fn meet<R>(&self, own: Vec<u64>, read: impl FnOnce(&[Option<Vec<u64>>]) -> R) -> Result<R> {
         let (call, size) = (self.next_call(), self.hub.size);
         let mut state = self.hub.lock();
         let board = state.boards.entry(call).or_default();
         board.words.resize(size, None);
-        board.words[self.rank] = Some(own.to_vec());
+        board.words[self.rank] = Some(own);
         self.hub.changed.notify_all();
         loop {
             let missing = state.boards[&call].words.iter().position(Option::is_none);
@@ -140,8 +181,7 @@ unsafe impl Transport for LocalRank {
     }
 
     fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()> {
-        let own = words.to_vec();
-        self.meet(&own, |all| {
+        self.meet(words.to_vec(), |all| {
             words.fill(if reduction == Reduction::Min { u64::MAX } else { 0 });
             for other in all.iter().flatten() {
                 assert_eq!(other.len(), words.len(), "as many words on each rank");
@@ -157,13 +197,16 @@ unsafe impl Transport for LocalRank {
     }
 
     fn broadcast(&self, root: usize, words: &mut [u64]) -> Result<()> {
-        let own = if self.rank == root { words.to_vec() } else { Vec::new() };
-        self.meet(&own, |all| words.copy_from_slice(all[root].as_deref().expect("all ranks are there")))
+        for words in pieces_mut(words) {
+            let own = if self.rank == root { words.to_vec() } else { Vec::new() };
+            self.meet(own, |all| words.copy_from_slice(all[root].as_deref().expect("all ranks are there")))?;
+        }
+        Ok(())
     }
 
     fn all_gather(&self, own: &[u64], all: &mut [u64]) -> Result<()> {
         assert_eq!(all.len(), own.len() * self.hub.size);
-        self.meet(own, |boards| {
+        self.meet(own.to_vec(), |boards| {
             for (place, words) in all.chunks_exact_mut(own.len().max(1)).zip(boards.iter().flatten()) {
                 place.copy_from_slice(words);
             }
@@ -171,28 +214,50 @@ unsafe impl Transport for LocalRank {
     }
 
     fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()> {
+        let outgoing = sends.iter().flat_map(|send| pieces(send.words).map(move |piece| (send.to, piece)));
+        let outgoing = &mut outgoing.collect::<VecDeque<_>>();
+        let incoming = receives.iter_mut().flat_map(|Incoming { from, words }| {
+            let from = *from;
+            pieces_mut(words).map(move |piece| (from, piece))
+        });
+        let incoming = &mut incoming.collect::<VecDeque<_>>();
         let mut state = self.hub.lock();
-        for Outgoing { to, words } in sends {
-            state.mail.entry((self.rank, *to)).or_default().push_back(words.to_vec());
-        }
-        self.hub.changed.notify_all();
-        for Incoming { from, words } in receives {
-            loop {
-                if let Some(message) = state.mail.entry((*from, self.rank)).or_default().pop_front() {
-                    words.copy_from_slice(&message);
-                    break;
-                }
-                if state.gone[*from] {
-                    return Err(left(*from));
-                }
-                state = self.hub.wait(state);
+        loop {
+            let before = outgoing.len() + incoming.len();
+            state.post(self.rank, outgoing);
+            state.take(self.rank, incoming);
+            if outgoing.len() + incoming.len() < before {
+                self.hub.changed.notify_all();
             }
+            if outgoing.is_empty() && incoming.is_empty() {
+                return Ok(());
+            }
+            if outgoing.len() + incoming.len() < before {
+                continue;
+            }
+            let waited_for = outgoing.iter().map(|(to, _)| *to).chain(incoming.iter().map(|(from, _)| *from));
+            if let Some(gone) = { waited_for }.find(|&rank| state.gone[rank]) {
+                return Err(left(gone));
+            }
+            state = self.hub.wait(state);
         }
+    }
+
+    fn post(&self, to: usize, words: &[u64]) -> Result<()> {
+        let mut state = self.hub.lock();
+        let way = state.mail.entry((self.rank, to)).or_default();
+        way.extend(pieces(words).map(<[u64]>::to_vec));
+        self.hub.changed.notify_all();
+        Ok(())
+    }
+
+    /// The words are on their way, and who is gone will not ask for them.
+    fn settle(&self) -> Result<()> {
         Ok(())
     }
 
     fn split(&self, color: usize) -> Result<Box<dyn Transport>> {
-        let members = self.meet(&[color as u64], |all| {
+        let members = self.meet(vec![color as u64], |all| {
             let same = |words: &&Option<Vec<u64>>| words.as_deref() == Some(&[color as u64]);
             (all.iter().filter(same).count(), all[..self.rank].iter().filter(same).count())
         })?;
@@ -223,7 +288,7 @@ unsafe impl Transport for LocalRank {
                     // SAFETY: shares are disjoint, and no rank uses more before all have met below.
                     unsafe { heap.touch(page_share(self.rank, self.hub.size, words * 8)) };
                 }
-                self.meet(&[], |_| ())?;
+                self.meet(Vec::new(), |_| ())?;
                 self.hub.lock().heaps.remove(&call);
                 Ok(Box::new(heap?))
             }
@@ -236,12 +301,73 @@ unsafe impl Transport for LocalRank {
         let call = self.next_call();
         let make = || Arc::new(Inboxes::new(self.hub.size));
         let inboxes = self.hub.lock().inboxes.entry(call).or_insert_with(make).clone();
-        self.meet(&[], |_| ())?;
+        self.meet(Vec::new(), |_| ())?;
         self.hub.lock().inboxes.remove(&call);
         Ok(Box::new(LocalMailbox::new(inboxes, self.rank)))
     }
 
     fn abort(&self, exit_code: u8) -> ! {
         std::process::exit(exit_code.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that name their message.
+    fn message(from: usize, to: usize, words: usize) -> Vec<u64> {
+        (0..words).map(|at| (from * 1000 + to * 100 + words % 7) as u64 ^ (at as u64) << 20).collect()
+    }
+
+    #[test]
+    fn messages_of_many_pieces_arrive_whole_and_in_order() {
+        const LENGTHS: [usize; 5] = [3 * PIECE_WORDS + 5, 0, 1, PIECE_WORDS, 2 * PIECE_WORDS];
+        run(3, |rank| {
+            let own = rank.rank();
+            let others = (0..3).filter(|&other| other != own).collect::<Vec<_>>();
+            let pairs = others.iter().flat_map(|&other| LENGTHS.map(|words| (other, words))).collect::<Vec<_>>();
+            let sent = pairs.iter().map(|&(to, words)| (to, message(own, to, words))).collect::<Vec<_>>();
+            let mut received = pairs.iter().map(|&(from, words)| (from, vec![1; words])).collect::<Vec<_>>();
+            let sends = sent.iter().map(|(to, words)| Outgoing { to: *to, words }).collect::<Vec<_>>();
+            let receives = received.iter_mut().map(|(from, words)| Incoming { from: *from, words });
+            rank.exchange(&sends, &mut receives.collect::<Vec<_>>()).unwrap();
+            for (from, words) in received {
+                assert!(words == message(from, own, words.len()), "{} words from {from} to {own}", words.len());
+            }
+            for root in 0..3 {
+                let mut words = if own == root { message(root, 9, LENGTHS[0]) } else { vec![1; LENGTHS[0]] };
+                rank.broadcast(root, &mut words).unwrap();
+                assert!(words == message(root, 9, LENGTHS[0]), "from {root} on {own}");
+            }
+        });
+    }
+
+    #[test]
+    fn who_posts_does_not_wait() {
+        run(2, |rank| {
+            let (own, other) = (rank.rank(), 1 - rank.rank());
+            let lengths = [2 * PIECE_WORDS + 1, 0, 3];
+            lengths.iter().for_each(|&words| rank.post(other, &message(own, other, words)).unwrap());
+            rank.settle().unwrap(); // nobody has received anything
+            rank.all_reduce(Reduction::Sum, &mut [1]).unwrap();
+            for words in lengths {
+                let mut received = vec![1; words];
+                rank.exchange(&[], &mut [Incoming { from: other, words: &mut received }]).unwrap();
+                assert!(received == message(other, own, words), "{words} words");
+            }
+        });
+    }
+
+    #[test]
+    fn who_sends_hears_that_the_receiver_has_left() {
+        run(2, |rank| {
+            let words = vec![1; 3 * PIECE_WORDS];
+            let sent = match rank.rank() {
+                0 => rank.exchange(&[Outgoing { to: 1, words: &words }], &mut []),
+                _ => return drop(words),
+            };
+            assert!(matches!(sent, Err(Error::Transport(_))), "{sent:?}");
+        });
     }
 }

@@ -52,8 +52,8 @@ pub struct Incoming<'a> {
 
 /// A group of ranks, seen from one of them.
 ///
-/// All methods but `rank`, `size` and `abort` are collective over the group, [`Transport::exchange`] over those that
-/// are named in it.
+/// All methods but `rank`, `size`, `post`, `settle` and `abort` are collective over the group, [`Transport::exchange`]
+/// over those that are named in it.
 ///
 /// # Safety
 /// Windows rest on it: [`Transport::all_reduce`] returns on no rank before all ranks of the group have called it, with
@@ -90,6 +90,20 @@ pub unsafe trait Transport: Send + Sync {
     /// # Errors
     /// See [`Transport::all_reduce`].
     fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()>;
+
+    /// Sends a copy of `words` without waiting for its receiver, which takes it by [`Transport::exchange`], in the
+    /// order in which this rank sends. The copy stays until it has left: who posts calls [`Transport::settle`] at the
+    /// end.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn post(&self, to: usize, words: &[u64]) -> Result<()>;
+
+    /// Waits until all posted words have left. Not collective, but their receivers must ask for them.
+    ///
+    /// # Errors
+    /// See [`Transport::all_reduce`].
+    fn settle(&self) -> Result<()>;
 
     /// The ranks with the same `color` as a group of their own, in their order here.
     ///

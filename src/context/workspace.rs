@@ -21,6 +21,12 @@ pub struct Workspace {
     pub right_shifts: Vec<i64>,
     /// Matrices that solves work in, of arbitrary contents.
     pub matrices: Vec<Matrix>,
+    /// Right sides and solutions of a rank as whole columns, of arbitrary contents.
+    pub columns: Vec<Matrix>,
+    /// A piece of a factor that passes by, and what comes and goes of it, all of arbitrary contents.
+    pub piece: Matrix,
+    /// See [`Workspace::piece`].
+    pub letters: [Vec<u64>; 2],
     /// Running sums of the rows of a factorisation, and what they begin with.
     pub weights: [Vec<RowWeight>; 2],
 }
@@ -70,8 +76,9 @@ impl Workspace {
     /// Gives the memory back where what is kept beyond `needs` would break the limit; shifts stay.
     pub(crate) fn trim(&mut self, memory: MemoryBudget, needs: &WorkspaceNeeds) {
         let excess = |held: u64, needed: u64| held.saturating_sub(needed);
-        let matrices = self.matrices.iter().map(Matrix::bytes).sum::<u64>();
-        let mut kept = matrices
+        let matrices = self.matrices.iter().chain(&self.columns).chain([&self.piece]);
+        let mut kept = matrices.map(Matrix::bytes).sum::<u64>()
+            + self.letters.iter().map(|letter| letter.capacity() as u64 * 8).sum::<u64>()
             + excess(self.operands.bytes(), needs.operand_bytes)
             + excess(self.products.bytes(), needs.product_bytes);
         for (index, worker) in self.workers.iter().enumerate() {

@@ -97,14 +97,21 @@ pub struct DotSource<'a> {
     pub first_entry: usize,
 }
 
-/// `sums[j] := sum over the panel's rows k of entry (k, j) times vector entry first_entry + k`, digit by digit.
-pub fn by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
+/// `sums[j] := sum over the rows k of all panels of entry (k, j) times vector entry first_entry + k`, digit by digit.
+///
+/// The panels of one call have their columns in common; what a sum costs by itself is then paid once.
+pub fn by_limbs(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
+    sums.fill(Integer::new());
+    sources.iter().for_each(|source| add_by_limbs(source, vector, sums));
+}
+
+/// Adds the products of one panel.
+fn add_by_limbs(source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
     let panel = &source.panel;
     let count = vector.digits_per_entry();
     let first = first_column(count);
     let mut limbs = vec![0; limbs_for(count as u32 * DIGIT_BITS)];
     let mut digits = FixedVector::new(1, count as u32 * DIGIT_BITS);
-    sums.fill(Integer::new());
     for k in panel.rows.clone() {
         let y = &vector.padded(source.first_entry + k)[PADDING..][..count];
         if y.iter().all(|&digit| digit == 0) {

@@ -90,8 +90,8 @@ pub trait PlaneKernel: Send + Sync {
     /// [`Error::Precision`] where the family has too few primes.
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
     /// Exact sums of products with one vector; see [`dots::by_limbs`].
-    fn dots(&self, source: &dots::DotSource<'_>, vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
-        dots::by_limbs(source, vector, sums);
+    fn dots(&self, sources: &[dots::DotSource<'_>], vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
+        dots::by_limbs(sources, vector, sums);
     }
     /// Tile kernels for factorisations of `working_bits`: general ones over the plane kernel, unless it has its own.
     ///

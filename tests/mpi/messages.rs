@@ -68,7 +68,14 @@ fn exchange(
     let mut places: Vec<Vec<u64>> = received.iter().map(|(_, _, range)| vec![u64::MAX; range.len()]).collect();
     let mut receives: Vec<Incoming<'_>> =
         received.iter().zip(&mut places).map(|((from, ..), place)| Incoming { from: *from, words: place }).collect();
-    rank.exchange(&sends, &mut receives)?;
+    // Who posts goes on at once, and its messages are received like others.
+    if rng.random_bool(0.5) {
+        sends.iter().try_for_each(|send| rank.post(send.to, send.words))?;
+        rank.exchange(&[], &mut receives)?;
+        rank.settle()?;
+    } else {
+        rank.exchange(&sends, &mut receives)?;
+    }
     for ((from, _, range), place) in received.iter().zip(&places) {
         assert!(place.iter().copied().eq(range.clone().map(|index| word(*from, index))), "a message from {from}");
     }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::time::Instant;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve_with, trsm_with};
+use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve_into, trsm_into};
 use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
 
@@ -49,6 +49,8 @@ struct OnRanks<'a> {
     team: Team,
     factor: DistMatrix,
     right: DistMatrix,
+    /// As one process has it, kept from run to run.
+    solution: DistMatrix,
     seconds: Vec<f64>,
 }
 
@@ -67,25 +69,28 @@ impl<'a> OnRanks<'a> {
         };
         let factor = place(&operands.a, Some(Uplo::Lower))?;
         let right = place(operands.second(), None)?;
-        Ok(OnRanks { config, ctx, team, factor, right, seconds: Vec::new() })
+        let solution = right.clone();
+        Ok(OnRanks { config, ctx, team, factor, right, solution, seconds: Vec::new() })
     }
 
     /// One run, whose time counts where it is `timed`; the result on the root. Collective.
     fn run(&mut self, timed: bool) -> Result<Option<Matrix>> {
-        let OnRanks { config: Bench { operation, precision_bits, accuracy, .. }, ctx, team, factor, right, .. } = self;
+        let OnRanks { config, ctx, team, factor, right, solution, seconds } = self;
+        let Bench { operation, precision_bits, accuracy, .. } = **config;
         barrier(team.world())?;
         let start = Instant::now();
-        let solved = match operation {
+        match operation {
             Operation::Trsm => {
-                trsm_with(ctx, team, factor, right, *precision_bits, &TrsmOptions::new().accuracy(*accuracy))
+                let options = TrsmOptions::new().accuracy(accuracy);
+                trsm_into(ctx, team, factor, right, precision_bits, &options, solution)
             }
-            _ => solve_with(ctx, team, factor, right, *precision_bits, *accuracy),
+            _ => solve_into(ctx, team, factor, right, precision_bits, accuracy, solution),
         }?;
         barrier(team.world())?;
         if timed {
-            self.seconds.push(start.elapsed().as_secs_f64());
+            seconds.push(start.elapsed().as_secs_f64());
         }
-        solved.solution.gather(self.team.world(), ROOT)
+        solution.gather(team.world(), ROOT)
     }
 }
 

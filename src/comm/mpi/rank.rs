@@ -27,6 +27,15 @@ pub struct MpiRank {
     piece_words: usize,
     /// Held during an operation: MPI forbids two on one communicator at a time.
     turn: Mutex<()>,
+    /// What has been posted and may not have left.
+    posted: Mutex<Posted>,
+}
+
+/// Sends that nobody waits for, and their words, in the same order: the words stay until MPI is done with them.
+#[derive(Default)]
+struct Posted {
+    requests: Vec<sys::MPI_Request>,
+    words: Vec<Vec<u64>>,
 }
 
 /// A gibibyte: counts stay far below the largest `int`, also as bytes.
@@ -101,7 +110,15 @@ impl MpiRank {
         gate.call(|| unsafe { result::return_errors(comm) })?;
         // SAFETY: live by contract.
         let (rank, size) = gate.call(|| unsafe { result::rank_and_size(comm) })?;
-        Ok(MpiRank { comm, rank, size, machine: OnceLock::new(), piece_words, turn: Mutex::new(()) })
+        Ok(MpiRank {
+            comm,
+            rank,
+            size,
+            machine: OnceLock::new(),
+            piece_words,
+            turn: Mutex::default(),
+            posted: Mutex::default(),
+        })
     }
 
     /// Sets the length in words from which on messages go in pieces; the same on all ranks. For tests.
@@ -134,6 +151,35 @@ impl MpiRank {
             // and MPI answers with an error where they do not.
             turn.gate.call(|| unsafe { result::window::allocate(self.comm, self.rank, bytes) })
         })
+    }
+}
+
+impl Posted {
+    /// Starts a send of a copy of `words`, and gives back the memory of those that are done.
+    fn send(&mut self, turn: &Turn<'_>, (group, to): (&MpiRank, usize), words: &[u64]) -> Result<()> {
+        for at in (0..self.requests.len()).rev() {
+            // SAFETY: all in the list have been started, and those found done leave it.
+            let done = turn.gate.call(|| unsafe { result::test(&mut self.requests[at]) });
+            if !matches!(done, Ok(None)) {
+                self.requests.swap_remove(at);
+                self.words.swap_remove(at);
+            }
+            done?;
+        }
+        let own = words.to_vec();
+        // SAFETY: the communicator lives as long as the group; the copy stays in the list until its request is done,
+        // and its words go nowhere when the list moves it.
+        self.requests.push(turn.gate.call(|| unsafe { result::start_send(group.comm, to, Tag::Exchange, &own) })?);
+        self.words.push(own);
+        Ok(())
+    }
+
+    /// Waits for all of them.
+    fn settle(&mut self, turn: &Turn<'_>) -> Result<()> {
+        // SAFETY: live requests, whose words stay until they are cleared below.
+        let done = unsafe { wait(&turn.gate, &mut self.requests, Patience::Sleep, |_, _| Ok(())) };
+        (self.requests, self.words) = (Vec::new(), Vec::new());
+        done
     }
 }
 
@@ -238,6 +284,21 @@ unsafe impl Transport for MpiRank {
         started.and(done)
     }
 
+    fn post(&self, to: usize, words: &[u64]) -> Result<()> {
+        assert!(to < self.size, "a message to a rank that is not there");
+        let turn = self.turn()?;
+        let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);
+        for piece in words.chunks(self.piece_words).chain(words.is_empty().then_some(words)) {
+            posted.send(&turn, (self, to), piece)?;
+        }
+        Ok(())
+    }
+
+    fn settle(&self) -> Result<()> {
+        let turn = self.turn()?;
+        self.posted.lock().unwrap_or_else(PoisonError::into_inner).settle(&turn)
+    }
+
     fn split(&self, color: usize) -> Result<Box<dyn Transport>> {
         // MPI's colors are non-negative `int`s: the first rank with the same color stands for it.
         let mut colors = vec![0; self.size];
@@ -328,11 +389,14 @@ impl MpiRank {
 
 impl Drop for MpiRank {
     fn drop(&mut self) {
+        // MPI may read posted words until it is finalised, so those that nobody has waited for stay in memory.
+        std::mem::forget(std::mem::take(self.posted.get_mut().unwrap_or_else(PoisonError::into_inner)));
         if std::thread::panicking() {
             return;
         }
         if let Ok(gate) = Gate::enter() {
-            // SAFETY: the communicator is ours alone, all its requests are done, and it is not used again.
+            // SAFETY: the communicator is ours alone and is not used again. Its requests are done but for posted sends,
+            // which MPI brings to their end before it frees what they need.
             let _ = gate.call(|| unsafe { result::free(self.comm) });
         }
     }

@@ -9,7 +9,7 @@ pub use crate::ops::factor::options::DistCholeskyOptions;
 pub use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 pub use crate::ops::factor::ranks::{DistCholesky, cholesky, cholesky_tiles, cholesky_with, plan_cholesky};
 pub use crate::ops::solve::ranks::{
-    DistSolution, inverse, log_det, pivots, plan_solve, solve, solve_with, trsm, trsm_with,
+    DistSolution, inverse, log_det, pivots, plan_solve, solve, solve_into, solve_with, trsm, trsm_into, trsm_with,
 };
 
 pub use crate::ops::distribution::matrix::DistMatrix;

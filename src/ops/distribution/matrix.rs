@@ -7,7 +7,7 @@ use crate::matrix::Matrix;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::ops::distribution::place::{Place, receive, send, store, unpack};
 use crate::plan::BLOCK;
-use crate::tile::{TileId, TileMap};
+use crate::tile::{RankGrid, TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
 ///
@@ -41,6 +41,25 @@ impl DistMatrix {
         };
         let tiles = map.tiles_of(rank).map(tile).collect::<Result<_>>()?;
         Ok(DistMatrix { map, rank, precision_bits, symmetric: false, tiles })
+    }
+
+    /// A matrix without entries.
+    pub(crate) fn empty() -> DistMatrix {
+        let map = TileMap { rows: 0, cols: 0, tile_size: BLOCK, grid: RankGrid { rows: 1, cols: 1 }, triangle: None };
+        DistMatrix { map, rank: 0, precision_bits: 2, symmetric: false, tiles: Vec::new() }
+    }
+
+    /// Becomes a matrix of which every entry will be written: the tiles that are there, of arbitrary contents, where
+    /// they are those of the map at this precision, new ones else.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::zeros`]; the matrix is empty then.
+    pub(crate) fn prepare(&mut self, map: TileMap, rank: usize, precision_bits: u32) -> Result<()> {
+        if (self.map, self.rank, self.precision_bits, self.symmetric) != (map, rank, precision_bits, false) {
+            *self = DistMatrix::empty(); // give the old memory back before asking for the new
+            *self = DistMatrix::zeros(map, rank, precision_bits)?;
+        }
+        Ok(())
     }
 
     /// Shape, tiles and owners.

@@ -7,4 +7,4 @@ pub(crate) mod place;
 pub(crate) mod redistribute;
 pub(crate) mod slices;
 pub(crate) mod team;
-mod travel;
+pub(crate) mod travel;

@@ -46,7 +46,7 @@ impl DistMatrix {
     /// One triangle made of the other is that of a symmetric matrix: the entries are transposed. A whole matrix made of
     /// a triangle has zeros elsewhere, or the mirror image where it is symmetric ([`DistMatrix::is_symmetric`]); a
     /// triangle made of a whole matrix leaves the other out.
-    /// Memory: the new tiles, and messages of about 8 MiB to and from this rank. Each entry travels once.
+    /// Memory: the new tiles, and messages of 1 to 8 MiB to and from this rank. Each entry travels once.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] for a map of another shape; [`Error::InvalidArgument`] for a grid of more ranks than
@@ -76,7 +76,7 @@ impl DistMatrix {
     /// This rank's part of the matrix as `distribution` deals it out, in the order of the indices. Collective.
     ///
     /// What lies outside a triangle is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
-    /// Memory: the part, and messages of about 8 MiB to and from this rank. Each entry travels once to each rank that
+    /// Memory: the part, and messages of 1 to 8 MiB to and from this rank. Each entry travels once to each rank that
     /// has it.
     ///
     /// # Errors
@@ -86,8 +86,34 @@ impl DistMatrix {
         agree(group, distribution.check(group.size()))?;
         let (rows, cols) = distribution.local_shape(group.rank());
         let mut local = agreed(group, Matrix::zeros(rows, cols, self.precision_bits()))?;
-        self.travel(group, false, (distribution, None), &mut LocalTarget { distribution, local: &mut local })?;
+        self.fill_local(group, distribution, &mut local)?;
         Ok(local)
+    }
+
+    /// [`DistMatrix::to_local`] into the memory of `local`. Collective.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::to_local`].
+    pub(crate) fn to_local_into(
+        &self,
+        group: &dyn Transport,
+        distribution: &Distribution,
+        local: &mut Matrix,
+    ) -> Result<()> {
+        self.check_group(group)?;
+        agree(group, distribution.check(group.size()))?;
+        let (rows, cols) = distribution.local_shape(group.rank());
+        let made = match self.map().triangle {
+            None => local.reshape(rows, cols, self.precision_bits()),
+            // What lies outside of a triangle does not come.
+            Some(_) => Matrix::zeros(rows, cols, self.precision_bits()).map(|zeros| *local = zeros),
+        };
+        agree(group, made)?;
+        self.fill_local(group, distribution, local)
+    }
+
+    fn fill_local(&self, group: &dyn Transport, distribution: &Distribution, local: &mut Matrix) -> Result<()> {
+        self.travel(group, false, (distribution, None), &mut LocalTarget { distribution, local })
     }
 
     /// The matrix of which each rank passes its part in `local`, as `distribution` deals it out, in tiles. Collective.
@@ -105,15 +131,32 @@ impl DistMatrix {
         local: impl Into<MatrixView<'m>>,
         map: TileMap,
     ) -> Result<DistMatrix> {
-        let local = local.into();
+        let mut target = DistMatrix::empty();
+        target.take_local(group, distribution, local.into(), map)?;
+        Ok(target)
+    }
+
+    /// Becomes [`DistMatrix::from_local`], in the memory that it has where it is distributed like that. Collective.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::from_local`].
+    pub(crate) fn take_local(
+        &mut self,
+        group: &dyn Transport,
+        distribution: &Distribution,
+        local: MatrixView<'_>,
+        map: TileMap,
+    ) -> Result<()> {
         let precision_bits = check_local(group, distribution, &local)?;
-        let mut target = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
+        if map.triangle.is_some() {
+            *self = DistMatrix::empty(); // what lies outside of a triangle is 0
+        }
+        agree(group, self.prepare(map, group.rank(), precision_bits))?;
         let width = limbs_for(precision_bits);
         let to = Distribution::of_tiles(&map);
         let travel =
             Travel { from: distribution, to: &to, part: map.triangle.map_or(Moved::All, Moved::Triangle), width };
-        travel.run(group, &LocalSource { distribution, local }, &mut TileTarget(&mut target))?;
-        Ok(target)
+        travel.run(group, &LocalSource { distribution, local }, &mut TileTarget(self))
     }
 
     /// Moves the entries, or those of the transpose, to where `to` wants them, of a triangle those of it alone.

@@ -7,8 +7,19 @@ use crate::tile::Distribution;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Words of the messages that a rank sends or receives at a time, about: 8 MiB.
-const STRIP_WORDS: usize = 1 << 20;
+/// Words of the messages that a rank of a group sends or receives at a time, about: 256 KiB for each other rank, 1 to
+/// 8 MiB in all. More for few ranks would only take memory, which is slow to get.
+fn strip_words(ranks: usize) -> usize {
+    (ranks << 15).clamp(1 << 17, 1 << 20)
+}
+
+/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all, where it gives whole
+/// columns or takes them: a strip may be all its own.
+pub(crate) fn message_bytes(ranks: usize, (given, taken): (u64, u64)) -> u64 {
+    let strip = strip_words(ranks) as u64 * 8;
+    let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
+    given.min(strip * ranks as u64) + apart
+}
 
 /// Where a rank's entries are read. Rows and columns are those of the whole matrix.
 pub(crate) trait Source {
@@ -63,7 +74,7 @@ impl Moved {
 
 impl Travel<'_> {
     /// Moves the entries. Collective over `group`, whose ranks all say the same. Each entry travels once to each rank
-    /// that gets it; memory: messages of about 8 MiB to and from this rank, at least a column of the matrix.
+    /// that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for what is no distribution, and where ranks differ; [`Error::ShapeMismatch`] for
@@ -72,7 +83,7 @@ impl Travel<'_> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
         let per_column = (rows * (1 + self.width) / group.size()).max(1);
-        let strip = (STRIP_WORDS / per_column).max(1);
+        let strip = (strip_words(group.size()) / per_column).max(1);
         let mut letters =
             Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
         for start in (0..cols).step_by(strip) {

@@ -27,7 +27,7 @@ const GROUP_HEADS: usize = 4096;
 const SUM_BITS: u32 = 34;
 
 /// Columns whose norms are wanted: what one rank has of them.
-trait Columns: Sync {
+pub(crate) trait Columns: Sync {
     /// Columns to walk through together where there are so many, and so many workers.
     fn group(&self, cols: usize, workers: usize) -> usize;
     /// Raises `largest` to the largest exponents of the columns from `first` on; `i64::MIN` is that of none.
@@ -40,7 +40,7 @@ trait Columns: Sync {
 struct Blocks<'a>(&'a [MatrixView<'a>]);
 
 /// The heads `f(column)`.
-struct Heads<F>(F);
+pub(crate) struct Heads<F>(pub F);
 
 fn is_by_column(view: &MatrixView<'_>) -> bool {
     view.row_stride() <= view.col_stride()
@@ -51,7 +51,8 @@ fn row_heads<'a>(view: &MatrixView<'a>, row: usize, first: usize) -> impl Iterat
     view.all_heads()[view.element_index(row, first)..].iter().step_by(view.col_stride().max(1))
 }
 
-fn exponent_of(head: u64) -> i64 {
+/// The exponent of a head; `i64::MIN` for that of 0.
+pub(crate) fn exponent_of(head: u64) -> i64 {
     if head == 0 { i64::MIN } else { Head(head).exponent() }
 }
 
@@ -223,19 +224,18 @@ pub(crate) fn norm_exponents(
     agree(walkers.world, found.map_or(Ok(()), Err))
 }
 
-/// The norm exponent of each of `count` columns, of which this rank has the entries with the heads `heads(column)`.
-/// Collective.
+/// The norm exponent of each of `count` columns, of which this rank has some entries. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
-pub(crate) fn exponents_over_ranks<I: Iterator<Item = Head>>(
+pub(crate) fn exponents_over_ranks(
     ctx: &Context,
     world: &dyn Transport,
     count: usize,
-    heads: impl Fn(usize) -> I + Sync,
+    columns: &impl Columns,
 ) -> Result<Vec<i64>> {
     let mut exponents = vec![0; count];
-    Walkers::of_ranks(ctx, world).exponents(&Heads(heads), &mut exponents)?;
+    Walkers::of_ranks(ctx, world).exponents(columns, &mut exponents)?;
     Ok(exponents)
 }
 

@@ -181,12 +181,11 @@ impl TilePlan {
         self.tile_rows.min(self.order) * self.most_shared_cols(ranks).max(self.tile_rows.min(self.order))
     }
 
-    /// Bytes of the entries of a tile row on their way, and of this rank's part of the window.
+    /// Bytes of the entries of a tile row, and of this rank's part of the window.
     fn piece_bytes(&self) -> u64 {
         let Some(ranks) = self.together else { return self.tile_rows as u64 * self.piece_row_bytes };
-        // The piece itself, and a message each way, where the piece of all columns has one message.
-        let entry_bytes = self.piece_row_bytes.div_ceil(2 * self.order.max(1) as u64);
-        3 * self.most_piece_entries() as u64 * entry_bytes
+        let entry_bytes = self.piece_row_bytes.div_ceil(self.order.max(1) as u64);
+        self.most_piece_entries() as u64 * entry_bytes
             + SharedWindow::bytes_for(self.window_words()).div_ceil(ranks as u64)
     }
 

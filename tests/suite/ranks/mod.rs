@@ -10,4 +10,5 @@ mod matrix;
 mod plan;
 mod products;
 mod solve;
+mod solve_into;
 mod solve_together;

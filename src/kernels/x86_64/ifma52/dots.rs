@@ -37,30 +37,15 @@ struct Sums {
 
 /// See `kernels::dots::by_limbs`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
-pub fn dots(source: &DotSource<'_>, vector: &FixedVector, results: &mut [Integer; BLOCK]) {
+pub fn dots(sources: &[DotSource<'_>], vector: &FixedVector, results: &mut [Integer; BLOCK]) {
     let digits = vector.digits_per_entry();
-    let (rows, entry) = (source.panel.rows.clone(), source.first_entry);
-    assert!(rows.end <= vector.len().saturating_sub(entry) && rows.end <= source.row_shifts.len());
     let columns = (2 * digits + 1 - first_column(digits)).next_multiple_of(GROUP) + GROUP;
     let zeros = |columns: usize| vec![0; columns * BLOCK];
     let (products, negatives, raised) = (zeros(columns), zeros(digits + 1), zeros(digits + 2 - first_column(digits)));
     let mut sums = Sums { digits, products, negatives, raised, rows: 0 };
-    let step = padded(digits) * ROWS * BLOCK;
-    let mut cut = vec![0u64; step * (CHUNK / ROWS)];
-    let mut cutter = Cutter::new(&source.panel);
-    let mut first = rows.start;
-    while first < rows.end {
-        let count = CHUNK.min(rows.end - first);
-        let mut lanes = [0u8; CHUNK];
-        for (offset, lanes) in lanes.iter_mut().enumerate().take(count) {
-            let row = first + offset;
-            let digits = &mut cut[offset / ROWS * step..][..step];
-            let (signs, _) = cutter.next_row_of(u8::MAX, source.row_shifts[row], &mut digits[offset % ROWS * BLOCK..]);
-            *lanes = signs ^ if vector.is_negative(entry + row) { u8::MAX } else { 0 };
-            complement(&mut digits[offset % ROWS * BLOCK..], sums.digits, *lanes);
-        }
-        sums.add(&cut, step, (entry + first, &lanes[..count]), vector);
-        first += count;
+    let mut cut = vec![0u64; padded(digits) * ROWS * BLOCK * (CHUNK / ROWS)];
+    for source in sources {
+        sums.add_panel(source, vector, &mut cut);
     }
     sums.carry();
     for (lane, result) in results.iter_mut().enumerate() {
@@ -94,6 +79,29 @@ struct Group {
 }
 
 impl Sums {
+    /// Adds the products of a panel; `cut` takes the digits of [`CHUNK`] rows.
+    #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
+    fn add_panel(&mut self, source: &DotSource<'_>, vector: &FixedVector, cut: &mut [u64]) {
+        let (rows, entry) = (source.panel.rows.clone(), source.first_entry);
+        assert!(rows.end <= vector.len().saturating_sub(entry) && rows.end <= source.row_shifts.len());
+        let step = padded(self.digits) * ROWS * BLOCK;
+        let mut cutter = Cutter::new(&source.panel);
+        let mut first = rows.start;
+        while first < rows.end {
+            let count = CHUNK.min(rows.end - first);
+            let mut lanes = [0u8; CHUNK];
+            for (offset, lanes) in lanes.iter_mut().enumerate().take(count) {
+                let row = first + offset;
+                let digits = &mut cut[offset / ROWS * step + offset % ROWS * BLOCK..(offset / ROWS + 1) * step];
+                let (signs, _) = cutter.next_row_of(u8::MAX, source.row_shifts[row], digits);
+                *lanes = signs ^ if vector.is_negative(entry + row) { u8::MAX } else { 0 };
+                complement(digits, self.digits, *lanes);
+            }
+            self.add(cut, step, (entry + first, &lanes[..count]), vector);
+            first += count;
+        }
+    }
+
     /// Adds rows that meet the vector's entries from `first` on, one for each of `lanes`.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma")]
@@ -229,13 +237,20 @@ mod tests {
                     let size = Integer::from(Integer::random_bits(bits, &mut rng));
                     vector.set(row, row % 3 == 0, size.as_limbs());
                 }
-                let panel = PanelSource { view: matrix.view(), columns: 0..cols, rows: 0..rows, shifts: &shifts };
-                let source = DotSource { panel, row_shifts: &row_shifts, first_entry };
-                let (mut want, mut got) = ([Integer::ZERO; BLOCK], [Integer::ZERO; BLOCK]);
-                by_limbs(&source, &vector, &mut want);
-                // SAFETY: `probe` found the instructions.
-                unsafe { dots(&source, &vector, &mut got) };
-                assert_eq!(got, want, "{bits} bits, {rows} x {cols}");
+                let source = |rows| {
+                    let panel = PanelSource { view: matrix.view(), columns: 0..cols, rows, shifts: &shifts };
+                    DotSource { panel, row_shifts: &row_shifts, first_entry }
+                };
+                let mut want = [Integer::ZERO; BLOCK];
+                by_limbs(&[source(0..rows)], &vector, &mut want);
+                for cut in [0, rows / 3, rows] {
+                    let sources = [source(0..cut), source(cut..rows)];
+                    let mut got = [1, 2].map(|_| [Integer::from(7); BLOCK]);
+                    by_limbs(&sources, &vector, &mut got[0]);
+                    // SAFETY: `probe` found the instructions.
+                    unsafe { dots(&sources, &vector, &mut got[1]) };
+                    assert_eq!(got, [want.clone(), want.clone()], "{bits} bits, {rows} x {cols}, cut at {cut}");
+                }
             }
         }
     }

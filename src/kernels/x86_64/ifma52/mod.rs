@@ -74,9 +74,9 @@ impl PlaneKernel for Ifma52 {
         count
     }
 
-    fn dots(&self, source: &DotSource<'_>, vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
+    fn dots(&self, sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
         // SAFETY: only `probe` hands the kernel out, having found the instructions.
-        unsafe { dots::dots(source, vector, sums) }
+        unsafe { dots::dots(sources, vector, sums) }
     }
 
     fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {

@@ -77,18 +77,35 @@ impl Scaling {
         self.norms.len()
     }
 
-    /// Adds to `sums` the products of a piece of the factor with the unknowns that come before the rows `block`.
+    /// Adds to `sums` the products of pieces of the factor with the unknowns that come before the rows `block`.
     ///
-    /// `vector` holds all unknowns that come before: those of the piece's columns (forward) or rows (backward) count.
+    /// `vector` holds all unknowns that come before: those of a piece's columns (forward) or rows (backward) count.
     pub fn add_sums(
         &self,
         kernel: &dyn PlaneKernel,
         (sweep, block): (Sweep, &Range<usize>),
-        (piece, vector): (&FactorPiece<'_>, &FixedVector),
+        (pieces, vector): (&[FactorPiece<'_>], &FixedVector),
         sums: &mut BlockSums,
     ) {
-        let FactorPiece { view, first_row, first_col } = *piece;
-        let source = match sweep {
+        let sources = pieces.iter().map(|piece| self.source((sweep, block), piece));
+        let sources = sources.filter(|source| !source.panel.rows.is_empty()).collect::<Vec<_>>();
+        if sources.is_empty() {
+            return;
+        }
+        let mut own = [Integer::ZERO; BLOCK];
+        kernel.dots(&sources, vector, &mut own);
+        for (sum, own) in sums.iter_mut().zip(own) {
+            *sum += own;
+        }
+    }
+
+    /// What of a piece meets the unknowns before the rows `block`.
+    fn source<'s>(
+        &'s self,
+        (sweep, block): (Sweep, &Range<usize>),
+        &FactorPiece { view, first_row, first_col }: &FactorPiece<'s>,
+    ) -> DotSource<'s> {
+        match sweep {
             Sweep::Forward => {
                 let known = 0..view.cols().min(block.start.saturating_sub(first_col));
                 let columns = block.start - first_row..block.end - first_row;
@@ -102,14 +119,6 @@ impl Scaling {
                 let panel = PanelSource { view, columns, rows: known, shifts: &self.even_shifts[first_col..] };
                 DotSource { panel, row_shifts: &self.backward_shifts[first_row..], first_entry: first_row }
             }
-        };
-        if source.panel.rows.is_empty() {
-            return;
-        }
-        let mut own = [Integer::ZERO; BLOCK];
-        kernel.dots(&source, vector, &mut own);
-        for (sum, own) in sums.iter_mut().zip(own) {
-            *sum += own;
         }
     }
 
@@ -176,7 +185,7 @@ impl<'a> Unknowns<'a> {
         right: &[Float],
         sums: &mut BlockSums,
     ) -> bool {
-        self.scaling.add_sums(kernel, (self.sweep, rows), (piece, &self.fixed), sums);
+        self.scaling.add_sums(kernel, (self.sweep, rows), (std::slice::from_ref(piece), &self.fixed), sums);
         self.solve_block(rows, right, sums, |row, col| piece.float(row, col));
         self.commit(rows.clone())
     }

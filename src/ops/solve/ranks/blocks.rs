@@ -12,13 +12,12 @@ use crate::ops::solve::ranks::stream::{Letters, StreamSource};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
-/// Bytes of the piece of a rank, where it is to have that many: few, as there are two messages besides.
+/// Bytes of the piece of a rank, where it is to have that many.
 const PIECE_BYTES: u64 = 16 << 20;
 
-/// How the blocks of a triangle of `order` rows are shared out: a piece, and a message each way.
+/// How the blocks of a triangle of `order` rows are shared out.
 pub(super) fn pieces((order, factor_bits): (usize, u32), accuracy: Accuracy, ranks: usize) -> Pieces {
-    let copies = if ranks == 1 { 2 } else { 3 };
-    let entry_bytes = copies * Matrix::bytes_for(1, 1, factor_bits);
+    let entry_bytes = Matrix::bytes_for(1, 1, factor_bits);
     Pieces::over_ranks(accuracy, ranks, (rows_of(order, factor_bits), entry_bytes))
 }
 

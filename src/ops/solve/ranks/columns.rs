@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::matrix::{Diag, Matrix, Uplo};
+use crate::ops::distribution::travel;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
@@ -16,7 +17,7 @@ use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
 use crate::ops::solve::ranks::ranks_together;
-use crate::ops::solve::ranks::stream::{Letters, Stream, StreamSource, row_bytes};
+use crate::ops::solve::ranks::stream::{Letters, Stream, StreamSource, message_bytes};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
@@ -33,6 +34,14 @@ pub(super) fn panel_share(cols: usize, ranks: usize, rank: usize) -> Range<usize
 pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distribution {
     let starts = (0..ranks).map(|rank| panel_share(cols, ranks, rank).start.min(cols)).chain([cols]).collect();
     Distribution::col_blocks(rows, starts)
+}
+
+/// Bytes of this rank's tiles of a solution, about, and of what brings its columns there: made while the memory of a
+/// try in fixed point is still kept.
+pub(super) fn result_bytes(order: usize, (own, total): (usize, usize), precision_bits: u32, ranks: usize) -> u64 {
+    let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
+    let tiles = all.div_ceil(ranks as u64);
+    tiles + travel::message_bytes(ranks, (given, tiles))
 }
 
 /// What is substituted, at which working precision, and what that promises.
@@ -87,16 +96,22 @@ pub(super) fn solve_columns(
             (false, None) => tiles.row_exponents(ctx, world)?,
             (true, scale) => tiles.col_exponents(ctx, world, scale)?.into_iter().rev().collect(),
         };
-        let stream = agreed(world, Stream::new(source, reversed))?;
+        let stream = agreed(world, Stream::new(ctx, source, reversed))?;
         let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, accuracy));
         let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
         cuts.push(cut);
         let rows = Some((fixed, Box::new(stream) as Box<dyn TriangleRows>));
         steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
     }
-    let piece_row_bytes = row_bytes(order, factor_bits);
+    let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
+    let messages = message_bytes((order * order, factor_bits), world.size());
+    let result = match path {
+        Path::Tiles => result_bytes(order, (x.cols(), total), x.precision_bits(), world.size()),
+        _ => 0,
+    };
+    let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());
     let memory = SolveMemory {
-        ctx: ctx.holding(Matrix::bytes_for(order, x.cols(), right.b.precision_bits()) + x.bytes()),
+        ctx: ctx.holding(right_bytes + x.bytes() + messages + result),
         cuts,
         piece_row_bytes,
         left: LeftColumns::shared(total),

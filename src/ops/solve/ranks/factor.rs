@@ -4,10 +4,12 @@ use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
+use crate::math::scale::square_bound;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, check_exponent};
 use crate::ops::distributed::DistMatrix;
-use crate::ops::product::scale::exponents_over_ranks;
+use crate::ops::product::scale::{Columns, Heads, exponent_of, exponents_over_ranks};
 use crate::tile::{TileId, TileMap};
+use std::ops::Range;
 
 /// The tiles of one rank on and below the diagonal of a factor.
 pub(super) struct FactorTiles<'a> {
@@ -101,7 +103,7 @@ impl<'a> FactorTiles<'a> {
     /// [`Error::Rank`] around [`Error::ExponentRange`] for an entry beyond what any conversion makes, with its place
     /// in the factor; [`Error::Transport`].
     pub fn row_exponents(&self, ctx: &Context, world: &dyn Transport) -> Result<Vec<i64>> {
-        let exponents = exponents_over_ranks(ctx, world, self.order(), |row| self.row_heads(row))?;
+        let exponents = exponents_over_ranks(ctx, world, self.order(), &Rows(self))?;
         let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
         agree(world, if in_range { Ok(()) } else { self.check_range() })?;
         Ok(exponents)
@@ -112,15 +114,26 @@ impl<'a> FactorTiles<'a> {
     /// # Errors
     /// [`Error::Transport`].
     pub fn col_exponents(&self, ctx: &Context, world: &dyn Transport, scale: Option<&[i64]>) -> Result<Vec<i64>> {
-        exponents_over_ranks(ctx, world, self.order(), |col| self.col_heads(col, scale))
+        exponents_over_ranks(ctx, world, self.order(), &Heads(|col| self.col_heads(col, scale)))
     }
 
-    fn row_heads(&self, row: usize) -> impl Iterator<Item = Head> + '_ {
+    /// Calls `visit` with runs of heads that make up the rows `rows`, each with the number of its first row, counted
+    /// from the first of these: in the order in which tiles hold them, down their columns.
+    fn visit_rows(&self, rows: Range<usize>, visit: &mut dyn FnMut(usize, &[u64])) {
         let size = self.map.tile_size;
-        self.rows[row / size].iter().flat_map(move |&(col, tile)| {
-            let known = tile.cols().min(row + 1 - col * size);
-            (0..known).map(move |at| tile.get(row % size, at).head)
-        })
+        for tile_row in rows.start / size..rows.end.div_ceil(size) {
+            let top = tile_row * size;
+            for &(tile_col, tile) in &self.rows[tile_row] {
+                let (heads, height) = (tile.parts().0, tile.rows());
+                for col in 0..tile.cols() {
+                    let first = rows.start.max(top).max(tile_col * size + col);
+                    let end = rows.end.min(top + height);
+                    if first < end {
+                        visit(first - rows.start, &heads[col * height + first - top..col * height + end - top]);
+                    }
+                }
+            }
+        }
     }
 
     fn col_heads<'s>(&'s self, col: usize, scale: Option<&'s [i64]>) -> impl Iterator<Item = Head> + 's {
@@ -146,6 +159,29 @@ impl<'a> FactorTiles<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// The rows of a factor, as columns whose norms are wanted.
+struct Rows<'a>(&'a FactorTiles<'a>);
+
+impl Columns for Rows<'_> {
+    fn group(&self, _cols: usize, _workers: usize) -> usize {
+        self.0.map.tile_size
+    }
+
+    fn raise_largest(&self, first: usize, largest: &mut [i64]) {
+        self.0.visit_rows(first..first + largest.len(), &mut |at, heads| {
+            let of_run = largest[at..].iter_mut().zip(heads);
+            of_run.for_each(|(largest, &head)| *largest = (*largest).max(exponent_of(head)));
+        });
+    }
+
+    fn add_squares(&self, first: usize, largest: &[i64], sums: &mut [u128]) {
+        self.0.visit_rows(first..first + largest.len(), &mut |at, heads| {
+            let of_run = sums[at..].iter_mut().zip(&largest[at..]).zip(heads);
+            of_run.for_each(|((sum, &largest), &head)| *sum += u128::from(square_bound(Head(head), largest)));
+        });
     }
 }
 

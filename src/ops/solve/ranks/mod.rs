@@ -12,7 +12,7 @@ mod vector;
 
 pub use inverse::inverse;
 pub use plan::plan_solve;
-pub use trsm::{trsm, trsm_with};
+pub use trsm::{trsm, trsm_into, trsm_with};
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
@@ -104,6 +104,28 @@ pub fn solve_with(
     precision_bits: u32,
     accuracy: Accuracy,
 ) -> Result<DistSolution> {
+    let mut solution = DistMatrix::empty();
+    solve_into(ctx, team, factor, b, precision_bits, accuracy, &mut solution)?;
+    Ok(DistSolution { solution })
+}
+
+/// [`solve_with`] into `result`, in the memory that it has where it is distributed like `b`, all of it, at
+/// `precision_bits` bits; it is made anew else. Its entries are arbitrary after an error. Collective.
+///
+/// Without a memory limit a context also keeps a rank's columns of the right sides and of the solution, so that calls
+/// which follow each other take no fresh memory.
+///
+/// # Errors
+/// As [`solve_with`].
+pub fn solve_into(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+    accuracy: Accuracy,
+    result: &mut DistMatrix,
+) -> Result<()> {
     let ranks_here = team.ranks_here();
     let call = Call { ctx, team, ranks_here, world: team.world(), factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
@@ -112,7 +134,7 @@ pub fn solve_with(
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(call.world)?;
     let total_columns = b.map().cols;
-    call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
+    call.solve((&tiles, result), (CHOLESKY, working_bits), |ctx, lower, right| {
         let factored = Factored {
             accuracy,
             lower,
@@ -228,33 +250,42 @@ impl Call<'_> {
     /// factor it is given. Collective.
     fn solve(
         &self,
-        tiles: &FactorTiles<'_>,
+        (tiles, result): (&FactorTiles<'_>, &mut DistMatrix),
         (substitutions, working_bits): (&[Substitution], u32),
         alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
-    ) -> Result<DistSolution> {
+    ) -> Result<()> {
         let (world, order, total) = (self.world, tiles.order(), self.b.map().cols);
         if order == 0 || total == 0 {
-            let solution = agreed(world, DistMatrix::zeros(self.target(), world.rank(), self.precision_bits))?;
-            return Ok(DistSolution { solution });
+            return agree(world, result.prepare(self.target(), world.rank(), self.precision_bits));
         }
         let method = Method::choose(substitutions, order, total, self.accuracy);
         match method.path {
-            Path::Dots => return Ok(DistSolution { solution: self.solve_vectors(tiles)? }),
-            Path::Sums => return Ok(DistSolution { solution: self.solve_sums(tiles, working_bits)? }),
+            Path::Dots => {
+                *result = self.solve_vectors(tiles)?;
+                return Ok(());
+            }
+            Path::Sums => {
+                *result = self.solve_sums(tiles, working_bits)?;
+                return Ok(());
+            }
             Path::Parts | Path::Tiles => {}
         }
         let columns = panel_columns((order, total), world.size());
         let own = panel_share(total, world.size(), world.rank());
-        let b = self.b.to_local(world, &columns)?;
-        let x = match is_small(order, method) {
-            true => self.solve_small((&b, own), alone)?,
-            false => self.solve_columns(
-                tiles,
-                &Substitutions { list: substitutions, working_bits, method, total },
-                (&b, own),
-            )?,
-        };
-        Ok(DistSolution { solution: DistMatrix::from_local(world, &columns, &x, self.target())? })
+        let [mut b, mut x] = take_columns(self.ctx);
+        self.b.to_local_into(world, &columns, &mut b)?;
+        match is_small(order, method) {
+            true => x = self.solve_small((&b, own), alone)?,
+            false => {
+                let how = Substitutions { list: substitutions, working_bits, method, total };
+                self.solve_columns(tiles, &how, (&b, own), &mut x)?;
+            }
+        }
+        result.take_local(world, &columns, x.view(), self.target())?;
+        if self.ctx.memory_bytes().is_none() {
+            self.ctx.workspace().columns = vec![b, x];
+        }
+        Ok(())
     }
 
     /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.
@@ -271,15 +302,16 @@ impl Call<'_> {
         agreed(world, solved.map_err(|error| of_node(self.ctx, self.ranks_here, error)))
     }
 
-    /// This rank's columns of the right sides, with the factor that stays where it is. Collective.
+    /// This rank's columns of the right sides into `x`, with the factor that stays where it is. Collective.
     fn solve_columns(
         &self,
         tiles: &FactorTiles<'_>,
         how: &Substitutions<'_>,
         (b, own): (&Matrix, Range<usize>),
-    ) -> Result<Matrix> {
+        x: &mut Matrix,
+    ) -> Result<()> {
         let (ctx, team, world) = (self.ctx, self.team, self.world);
-        let mut x = agreed(world, Matrix::zeros(tiles.order(), own.len(), self.precision_bits))?;
+        agree(world, x.reshape(tiles.order(), own.len(), self.precision_bits))?;
         let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
         let pivots = tiles.pivots(world)?;
         let limited = ctx.memory_bytes().is_some();
@@ -287,9 +319,17 @@ impl Call<'_> {
             StreamSource { world, team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
         let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
-        let solved = columns::solve_columns(&share, (source, tiles), how, right, &mut x);
-        agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))?;
-        Ok(x)
+        let solved = columns::solve_columns(&share, (source, tiles), how, right, x);
+        agree(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))
+    }
+}
+
+/// Memory for a rank's columns of the right sides and of the solution: that of an earlier call, without a limit.
+fn take_columns(ctx: &Context) -> [Matrix; 2] {
+    let kept = std::mem::take(&mut ctx.workspace().columns);
+    match ctx.memory_bytes() {
+        None => kept.try_into().unwrap_or_default(),
+        Some(_) => Default::default(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
 use super::blocks::pieces;
-use super::columns::panel_share;
+use super::columns::{panel_share, result_bytes};
 use super::sums::SumSizes;
 use super::{is_small, of_node, ranks_together, vectors_bytes};
 use crate::comm::{Transport, agreed};
@@ -16,7 +16,7 @@ use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
-use crate::ops::solve::ranks::stream::row_bytes;
+use crate::ops::solve::ranks::stream::message_bytes;
 use crate::ops::solve::sums::SumBits;
 
 /// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have
@@ -75,13 +75,18 @@ fn own_bytes(
         }
         false => {
             let pieces = pieces((order, precision_bits), accuracy, ranks);
-            (own_bytes, LeftColumns::shared(columns), TriangleCut { pieces, ..expected })
+            let messages = message_bytes((order * order, precision_bits), ranks);
+            let result = match method.path {
+                Path::Tiles => result_bytes(order, (own, columns), precision_bits, ranks),
+                _ => 0,
+            };
+            (own_bytes + messages + result, LeftColumns::shared(columns), TriangleCut { pieces, ..expected })
         }
     };
     let memory = SolveMemory {
         ctx: ctx.with_memory(ctx.memory().divided(ranks_here)).holding(held_bytes),
         cuts: vec![cut; CHOLESKY.len()],
-        piece_row_bytes: row_bytes(order, precision_bits),
+        piece_row_bytes: Matrix::bytes_for(1, order, precision_bits),
         left,
         together,
     };

@@ -2,6 +2,7 @@
 
 use crate::comm::window::SharedWindow;
 use crate::comm::{Fence, Reduction, Transport, agree};
+use crate::context::Context;
 use crate::error::Result;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
@@ -13,9 +14,16 @@ use crate::ops::solve::ranks::factor::scaled_head;
 use crate::tile::TileId;
 use std::ops::Range;
 
-/// Bytes that a stream holds at most for each row of a piece of a factor of `order` rows: the piece, and what travels.
-pub(super) fn row_bytes(order: usize, factor_bits: u32) -> u64 {
-    2 * Matrix::bytes_for(1, order, factor_bits)
+/// Words of a message that brings entries, at most, or those of one entry: half a MiB. More would only take memory, and
+/// would leave the caches between the copies at both ends.
+const MESSAGE_WORDS: usize = 1 << 16;
+
+/// Bytes of a piece of so many entries on its way: a message that comes in, and where there are other ranks one that
+/// goes out.
+pub(super) fn message_bytes((entries, factor_bits): (usize, u32), ranks: usize) -> u64 {
+    let entry = Matrix::bytes_for(1, 1, factor_bits);
+    let most = (MESSAGE_WORDS as u64 * 8).max(entry);
+    ranks.min(2) as u64 * most.min(entry.saturating_mul(entries as u64))
 }
 
 /// What the pieces are taken from.
@@ -50,17 +58,19 @@ impl StreamSource<'_> {
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
     pub fn bring_to_all(&self, place: &Place, piece: &mut Matrix, letters: &mut Letters) -> Result<()> {
         piece.reshape(place.rows.len(), place.cols.len(), self.factor.precision_bits())?;
-        for rank in 0..self.factor.map().grid.size() {
-            let count = self.words_of(rank, place);
-            if count == 0 {
-                continue;
+        for part in self.parts(place) {
+            for rank in 0..self.factor.map().grid.size() {
+                let count = self.words_of(rank, &part);
+                if count == 0 {
+                    continue;
+                }
+                if rank == self.factor.rank() {
+                    self.pack(&part, &mut letters.incoming);
+                }
+                let words = sized(&mut letters.incoming, count);
+                self.world.broadcast(rank, words)?;
+                self.unpack(rank, words, (&part, place), piece);
             }
-            if rank == self.factor.rank() {
-                self.pack(place, &mut letters.incoming);
-            }
-            let words = sized(&mut letters.incoming, count);
-            self.world.broadcast(rank, words)?;
-            self.unpack(rank, words, place, piece);
         }
         Ok(())
     }
@@ -78,24 +88,48 @@ impl StreamSource<'_> {
         let (rank, ranks) = (self.world.rank(), self.world.size());
         let own = places(rank);
         piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
-        self.pack(&own, outgoing);
-        self.unpack(rank, outgoing, &own, piece);
-        // One message at a time each way, so that they take no more memory than a part.
+        self.copy_own(&own, piece);
+        // One message at a time each way: the one of a rank meets that of the same number of the other.
+        let own_parts = self.parts(&own);
         for distance in 1..ranks {
             let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
-            self.pack(&places(to), outgoing);
-            let words = sized(incoming, self.words_of(from, &own));
-            trade(self.world, (to, outgoing), (from, words))?;
-            self.unpack(from, words, &own, piece);
+            let parts = self.parts(&places(to));
+            for at in 0..parts.len().max(own_parts.len()) {
+                match parts.get(at) {
+                    Some(part) => self.pack(part, outgoing),
+                    None => outgoing.clear(),
+                }
+                let count = own_parts.get(at).map_or(0, |part| self.words_of(from, part));
+                let words = sized(incoming, count);
+                trade(self.world, (to, outgoing), (from, words))?;
+                if let Some(part) = own_parts.get(at) {
+                    self.unpack(from, words, (part, &own), piece);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// A place in parts whose entries fit a message.
+    fn parts(&self, place: &Place) -> Vec<Place> {
+        let most = (MESSAGE_WORDS / self.words_for(1)).max(1);
+        let rows = place.rows.len().clamp(1, most);
+        let cuts = |range: &Range<usize>, step: usize| {
+            let end = range.end;
+            range.clone().step_by(step).map(move |start| start..(start + step).min(end))
+        };
+        let cols = cuts(&place.cols, most / rows);
+        cols.flat_map(|cols| cuts(&place.rows, rows).map(move |rows| Place { rows, cols: cols.clone() })).collect()
     }
 
     /// What the tiles of a rank have of a place, tile by tile.
     fn parts_of(&self, rank: usize, place: &Place) -> impl Iterator<Item = (TileId, Place)> {
         let map = self.factor.map();
-        let tiles = map.tiles_of(rank).filter(|id| id.col <= id.row);
-        let parts = tiles.map(|id| (id, Place::of_tile(map, id).intersect(place)));
+        let tiles = |range: &Range<usize>| range.start / map.tile_size..range.end.div_ceil(map.tile_size);
+        let (rows, cols) = (tiles(&place.rows), tiles(&place.cols));
+        let ids = cols.flat_map(move |col| rows.clone().map(move |row| TileId { row, col }));
+        let own = ids.filter(move |id| id.col <= id.row && map.owner(*id) == rank);
+        let parts = own.map(|id| (id, Place::of_tile(map, id).intersect(place)));
         parts.filter(|(_, part)| !part.is_empty())
     }
 
@@ -103,6 +137,32 @@ impl StreamSource<'_> {
     fn words_of(&self, rank: usize, place: &Place) -> usize {
         let width = 1 + limbs_for(self.factor.precision_bits());
         self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
+    }
+
+    /// Copies what this rank's tiles have of a place, heads scaled, into a piece for that place.
+    fn copy_own(&self, place: &Place, piece: &mut Matrix) {
+        let (factor, height, width) = (self.factor, piece.rows(), piece.limbs_per_element());
+        let (all_heads, all_limbs) = piece.parts_mut();
+        for (id, part) in self.parts_of(factor.rank(), place) {
+            let tile = factor.tile(id).expect("a tile of this rank");
+            let (heads, limbs) = tile.parts();
+            let (from, to) = (part.within(&Place::of_tile(factor.map(), id)), part.within(place));
+            for (from_col, to_col) in from.cols.zip(to.cols) {
+                let source = from.rows.start + from_col * tile.rows()..from.rows.end + from_col * tile.rows();
+                let target = to.rows.start + to_col * height..to.rows.end + to_col * height;
+                let rows = part.rows.clone().zip(&heads[source.clone()]);
+                all_heads[target.clone()].iter_mut().zip(rows).for_each(|(to, (row, &head))| {
+                    *to = self.scaled(row, head);
+                });
+                all_limbs[target.start * width..target.end * width]
+                    .copy_from_slice(&limbs[source.start * width..source.end * width]);
+            }
+        }
+    }
+
+    /// A head of row `row` of the factor, scaled.
+    fn scaled(&self, row: usize, head: u64) -> u64 {
+        self.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)
     }
 
     /// Heads, scaled, and limbs of what this rank's tiles have of a place, tile by tile and column by column.
@@ -117,9 +177,7 @@ impl StreamSource<'_> {
             let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
             for col in inside.cols.clone() {
                 let rows = part.rows.clone().zip(&heads[column(col)]);
-                words.extend(
-                    rows.map(|(row, &head)| self.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)),
-                );
+                words.extend(rows.map(|(row, &head)| self.scaled(row, head)));
             }
             for col in inside.cols.clone() {
                 let at = column(col);
@@ -128,10 +186,10 @@ impl StreamSource<'_> {
         }
     }
 
-    /// Takes what [`StreamSource::pack`] made on a rank.
-    fn unpack(&self, rank: usize, words: &[u64], place: &Place, piece: &mut Matrix) {
+    /// Takes what [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
+    fn unpack(&self, rank: usize, words: &[u64], (part, place): (&Place, &Place), piece: &mut Matrix) {
         let (width, mut rest) = (1 + piece.limbs_per_element(), words);
-        for (_, part) in self.parts_of(rank, place) {
+        for (_, part) in self.parts_of(rank, part) {
             let (own, others) = rest.split_at(part.entries() * width);
             store(own.split_at(part.entries()), &part.within(place), piece);
             rest = others;
@@ -152,6 +210,11 @@ pub(super) struct Letters {
     outgoing: Vec<u64>,
 }
 
+/// Room for `count` words in all.
+fn reserve(words: &mut Vec<u64>, count: usize) {
+    words.reserve_exact(count.saturating_sub(words.len()));
+}
+
 /// The first `count` words, made where they are not there.
 fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
     if words.capacity() < count {
@@ -169,6 +232,7 @@ fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
 /// Each piece is sent once to every rank, by those that own parts of it, or where the ranks of a node make tiles
 /// together, to each rank the columns of which it makes them. Memory: the largest piece, and what travels.
 pub(super) struct Stream<'a> {
+    ctx: &'a Context,
     source: StreamSource<'a>,
     reversed: bool,
     /// The pivots, scaled as the rows are.
@@ -187,10 +251,11 @@ impl<'a> Stream<'a> {
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`].
-    pub fn new(source: StreamSource<'a>, reversed: bool) -> Result<Stream<'a>> {
+    pub fn new(ctx: &'a Context, source: StreamSource<'a>, reversed: bool) -> Result<Stream<'a>> {
         let scale = |row: usize| source.scale.map_or(0, |scale| -scale[row]);
         let heads = source.pivots.parts().0.iter().enumerate();
         Ok(Stream {
+            ctx,
             source,
             reversed,
             pivot_heads: heads.map(|(row, &head)| scaled_head(Head(head), scale(row)).0).collect(),
@@ -234,9 +299,10 @@ impl TriangleRows for Stream<'_> {
     fn begin(&mut self, piece_rows: usize) -> Result<()> {
         let (order, precision_bits) = (self.source.factor.map().rows, self.source.factor.precision_bits());
         (self.next, self.piece_rows) = (0, piece_rows);
-        self.piece = Matrix::zeros(piece_rows.min(order), order, precision_bits)?;
+        self.take_kept();
+        self.piece.reshape(piece_rows.min(order), order, precision_bits)?;
         // Pieces grow from row to row.
-        self.letters.incoming.reserve_exact(self.source.words_for(piece_rows.min(order) * order));
+        reserve(&mut self.letters.incoming, self.source.words_for(piece_rows.min(order) * order).min(MESSAGE_WORDS));
         Ok(())
     }
 
@@ -248,11 +314,12 @@ impl TriangleRows for Stream<'_> {
 
     /// Takes part in what is left, so that the ranks that still need it have it.
     fn finish(&mut self) -> Result<()> {
-        let order = self.source.factor.map().rows;
+        let order = self.source.order();
         while self.next < order {
             self.fetch(self.next..(self.next + self.piece_rows).min(order))?;
         }
-        self.free()
+        self.free();
+        Ok(())
     }
 
     fn together(&mut self) -> Option<&mut dyn SharedRows> {
@@ -261,11 +328,24 @@ impl TriangleRows for Stream<'_> {
 }
 
 impl Stream<'_> {
-    /// Gives all memory back: the other triangle's pieces count on it.
-    fn free(&mut self) -> Result<()> {
-        self.letters = Letters::default();
-        self.piece = Matrix::zeros(0, 0, 2)?;
-        Ok(())
+    /// Takes the memory of an earlier pass, where there is no limit.
+    fn take_kept(&mut self) {
+        if !self.source.limited {
+            let mut workspace = self.ctx.workspace();
+            self.piece = std::mem::take(&mut workspace.piece);
+            let [incoming, outgoing] = std::mem::take(&mut workspace.letters);
+            self.letters = Letters { incoming, outgoing };
+        }
+    }
+
+    /// Leaves all memory to the next pass, or gives it back where a limit counts it for others.
+    fn free(&mut self) {
+        let Letters { incoming, outgoing } = std::mem::take(&mut self.letters);
+        let piece = std::mem::take(&mut self.piece);
+        if !self.source.limited {
+            let mut workspace = self.ctx.workspace();
+            (workspace.piece, workspace.letters) = (piece, [incoming, outgoing]);
+        }
     }
 }
 
@@ -277,12 +357,12 @@ impl SharedRows for Stream<'_> {
     fn begin(&mut self, piece_entries: usize, window_words: usize) -> Result<()> {
         let team = self.source.team;
         self.next = self.source.order(); // no rank asks for what is left
-        let piece = Matrix::zeros(1, piece_entries, self.source.factor.precision_bits());
+        self.take_kept();
+        let made = self.piece.reshape(1, piece_entries, self.source.factor.precision_bits());
         let window = team.take_solve_window(window_words);
-        let made = piece.map(|piece| self.piece = piece);
-        let words = self.source.words_for(piece_entries);
+        let words = self.source.words_for(piece_entries).min(MESSAGE_WORDS);
         let Letters { incoming, outgoing } = &mut self.letters;
-        [incoming, outgoing].into_iter().for_each(|letter| letter.reserve_exact(words));
+        [incoming, outgoing].into_iter().for_each(|letter| reserve(letter, words));
         let opened = window.map(|window| self.window = Some(window));
         let outcome = agree(team.world(), made.and(opened));
         if outcome.is_err() {
@@ -332,6 +412,7 @@ impl SharedRows for Stream<'_> {
             Some(window) => window.close(),
             None => Ok(()),
         };
-        closed.and(self.free())
+        self.free();
+        closed
     }
 }

@@ -9,7 +9,7 @@ use crate::matrix::Matrix;
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::ranks::blocks::rows_of;
-use crate::ops::solve::ranks::stream::{Letters, StreamSource};
+use crate::ops::solve::ranks::stream::{Letters, StreamSource, message_bytes};
 use crate::ops::solve::sums::{SumBits, worker_bytes};
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};
 use crate::plan::even_share;
@@ -35,14 +35,15 @@ pub(super) struct SumSizes {
 }
 
 impl SumSizes {
-    /// Bytes of a rank: the right sides and solutions of all, what a substitution takes, a piece and its messages.
+    /// Bytes of a rank: the right sides and solutions of all, what a substitution takes, a piece and a message.
     pub fn bytes(&self) -> u64 {
         let SumSizes { order, columns, bits, right_bits, factor_bits, ranks } = *self;
         let own = even_share(columns, ranks, 0).len() as u64;
         Matrix::bytes_for(order, columns, right_bits)
             + Matrix::bytes_for(order, columns, bits.precision)
             + own * (worker_bytes(order, bits, limbs_for(factor_bits)) + Matrix::bytes_for(order, 1, bits.precision))
-            + 3 * Matrix::bytes_for(sum_rows(order, factor_bits), order, factor_bits)
+            + Matrix::bytes_for(sum_rows(order, factor_bits), order, factor_bits)
+            + message_bytes((sum_rows(order, factor_bits) * order, factor_bits), 1)
     }
 }
 

@@ -44,6 +44,25 @@ pub fn trsm_with(
     precision_bits: u32,
     options: &TrsmOptions<'_>,
 ) -> Result<DistSolution> {
+    let mut solution = DistMatrix::empty();
+    trsm_into(ctx, team, t, b, precision_bits, options, &mut solution)?;
+    Ok(DistSolution { solution })
+}
+
+/// [`trsm_with`] into `result`; from the left side in the memory that it has, as [`crate::distributed::solve_into`].
+/// Collective.
+///
+/// # Errors
+/// As [`trsm_with`].
+pub fn trsm_into(
+    ctx: &Context,
+    team: &Team,
+    t: &DistMatrix,
+    b: &DistMatrix,
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+    result: &mut DistMatrix,
+) -> Result<()> {
     let world = team.world();
     let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
     let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
@@ -73,7 +92,7 @@ pub fn trsm_with(
     // The system is that of the lower triangle, or of its transpose.
     let is_lower = (uplo == Uplo::Lower) != ((op == Op::Transpose) != transposed);
     let (substitutions, total_columns) = (if is_lower { LOWER } else { UPPER }, b.map().cols);
-    let solved = call.solve(&tiles, (substitutions, working_bits), |ctx, lower, right| {
+    call.solve((&tiles, &mut *result), (substitutions, working_bits), |ctx, lower, right| {
         let (t, uplo) = if is_lower { (lower.view(), Uplo::Lower) } else { (lower.transposed(), Uplo::Upper) };
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), call.alpha.clone());
         let transposed = false;
@@ -82,8 +101,10 @@ pub fn trsm_with(
         system.solve(ctx, (&mut result).into())?;
         Ok(result)
     })?;
-    let solution = if transposed { turned(&solved.solution)? } else { solved.solution };
-    Ok(DistSolution { solution })
+    if transposed {
+        *result = turned(result)?;
+    }
+    Ok(())
 }
 
 /// The triangle `uplo` of a matrix, or its transpose, as a lower one. Collective.

@@ -3,9 +3,13 @@
 //! The unknowns are known to all ranks. Each rank adds up the products with its own tiles, as exact integers; the owner
 //! of the diagonal tile takes these sums, solves the blocks of 8 rows within it and tells all ranks. Where an unknown
 //! makes the common exponent grow, all sums are made again with the unknowns as they are cut now, as in one process: so
-//! the bits are the same. Between its own turns a rank adds up products that it will be asked for later.
+//! the bits are the same.
+//!
+//! A step on the diagonal waits for the one before it, so it is done at once, and what it needs of others is sent at
+//! once, in messages that no receiver keeps waiting. All other products are added up ahead, while others solve: in each
+//! step in which a rank waits for unknowns, an even part of what is left, so that all ranks have work to the end.
 
-use crate::comm::{Incoming, Outgoing, Transport, agree};
+use crate::comm::{Incoming, Transport, agree};
 use crate::context::{Context, Progress};
 use crate::drive;
 use crate::error::Result;
@@ -25,6 +29,17 @@ const NOT_FINITE: u64 = 1;
 
 /// Bits by which a sum may be longer than its products: any order fits.
 const SUM_BITS: u32 = 64;
+
+/// Words of a message that MPI sends off at once. Longer ones, of 4 KiB under Open MPI, need a word of the receiver
+/// first, and that one may be at work for long.
+const PROMPT_WORDS: usize = 448;
+
+/// Ranks up to which the owner of a diagonal tile sends the unknowns to each of them, at about a microsecond each: the
+/// ranks that would pass on a broadcast are at work.
+const DIRECT_RANKS: usize = 32;
+
+/// Tiles of a row far ahead that are worth a visit: a sum has a cost by itself, about that of half a tile.
+const FEW_TILES: usize = 4;
 
 /// The sums of a block of 8 rows over the first `taken` of this rank's tiles, for each right-hand side.
 struct Partial {
@@ -49,6 +64,8 @@ pub(super) struct Pass<'a> {
     own: Vec<Vec<(usize, &'a Matrix)>>,
     /// For each step and each of its blocks, in the order in which they are solved.
     partial: Vec<Vec<Partial>>,
+    /// Rows that may be looked ahead at: all is lost when the exponent grows, so no more than were kept since then.
+    trusted: usize,
     /// For each right-hand side.
     unknowns: Vec<Unknowns<'a>>,
     /// Words of a sum that travels: its sign and its limbs.
@@ -86,6 +103,7 @@ impl<'a> Pass<'a> {
             sweep,
             partial: partial.collect(),
             own,
+            trusted: 1,
             unknowns: (0..columns).map(|_| Unknowns::new(scaling, sweep)).collect(),
             sum_words: 1 + limbs_for(2 * digits * DIGIT_BITS + SUM_BITS),
         }
@@ -112,11 +130,13 @@ impl<'a> Pass<'a> {
                     self.invalidate();
                 }
             }
+            self.trusted += 1;
             self.partial[step] = Vec::new();
             let progress = Progress::new("solve", step as u64 + 1, count as u64);
             told = told.and_then(|()| self.ctx.report_progress(progress));
         }
         agree(self.world, told)?;
+        self.world.settle()?; // all ranks have what they asked for
         Ok(self.unknowns.into_iter().map(Unknowns::into_values).collect())
     }
 
@@ -161,41 +181,47 @@ impl<'a> Pass<'a> {
         right: &dyn Fn(usize, usize) -> Float,
     ) -> Result<(usize, bool)> {
         let owner = self.owner(step, step);
-        self.advance(step, blocks.clone(), (step, 1));
+        self.advance(step, blocks.clone(), step);
         let sums = self.collect(step, blocks.clone(), owner)?;
-        let is_whole = blocks.len() == self.blocks(step);
         let mut answer = vec![0; 1 + blocks.len() * BLOCK * self.unknowns.len() * self.value_words()];
-        let is_owner = self.world.rank() == owner;
-        let (mut solved, mut grown) = (0, false);
-        if is_owner {
-            (solved, grown) = self.solve_blocks(step, blocks.clone(), sums, right);
+        if self.world.rank() == owner {
+            let (solved, grown) = self.solve_blocks(step, blocks.clone(), sums, right);
             self.write_answer(step, blocks.start..blocks.start + solved, &mut answer);
-        } else if is_whole {
-            self.look_ahead(step, step);
+            self.tell(owner, &mut answer)?;
+            return Ok((solved, grown));
         }
-        self.world.broadcast(owner, &mut answer)?;
-        if is_owner && is_whole && !grown {
-            self.look_ahead(step, step + 1);
-        } else if !is_owner {
-            solved = answer[0] as usize;
-            grown = self.read_answer(step, blocks.start..blocks.start + solved, &answer);
+        if blocks.len() == self.blocks(step) {
+            self.look_ahead(step);
         }
-        Ok((solved, grown))
+        self.tell(owner, &mut answer)?;
+        let solved = answer[0] as usize;
+        Ok((solved, self.read_answer(step, blocks.start..blocks.start + solved, &answer)))
     }
 
-    /// Adds to the sums of some blocks of a step the products with a part, one out of `parts`, of the tiles that wait,
-    /// of those whose unknowns are found before step `known`.
-    fn advance(&mut self, step: usize, blocks: Range<usize>, (known, parts): (usize, usize)) {
-        let ready = self.own[step].partition_point(|(other, _)| *other < known);
+    /// Gives all ranks the words of `owner`.
+    fn tell(&self, owner: usize, words: &mut [u64]) -> Result<()> {
+        let (rank, ranks) = (self.world.rank(), self.world.size());
+        if ranks > DIRECT_RANKS {
+            return self.world.broadcast(owner, words);
+        }
+        if rank == owner {
+            return (0..ranks).filter(|&to| to != owner).try_for_each(|to| post(self.world, to, words));
+        }
+        receive(self.world, owner, words)
+    }
+
+    /// Adds to the sums of some blocks of a step the products with the tiles that wait, of those whose unknowns are
+    /// found before step `known`.
+    fn advance(&mut self, step: usize, blocks: Range<usize>, known: usize) {
+        let ready = self.ready(step, known);
         let mut partial = std::mem::take(&mut self.partial[step]);
         if ready > 0 {
             let waiting = partial.iter_mut().enumerate().take(blocks.end).skip(blocks.start);
             let mut waiting = waiting.filter(|(_, partial)| partial.taken < ready);
             let mut locals = vec![(); self.ctx.threads().min(blocks.len()).max(1)];
             let work = |(): &mut (), (block, partial): (usize, &mut Partial)| {
-                let end = partial.taken + (ready - partial.taken).div_ceil(parts);
-                self.add_tiles(step, block, &self.own[step][partial.taken..end], &mut partial.sums);
-                partial.taken = end;
+                self.add_tiles(step, block, &self.own[step][partial.taken..ready], &mut partial.sums);
+                partial.taken = ready;
                 Ok(())
             };
             self.ctx
@@ -205,31 +231,47 @@ impl<'a> Pass<'a> {
         self.partial[step] = partial;
     }
 
+    /// This rank's tiles in a step whose unknowns are found before step `known`.
+    fn ready(&self, step: usize, known: usize) -> usize {
+        self.own[step].partition_point(|(other, _)| *other < known)
+    }
+
+    /// Those of them that wait, in a step none of which is solved.
+    fn waiting(&self, step: usize, known: usize) -> usize {
+        self.partial[step].first().map_or(0, |partial| self.ready(step, known) - partial.taken)
+    }
+
     /// Adds the products of a block with some tiles and the unknowns of their steps.
     fn add_tiles(&self, step: usize, block: usize, tiles: &[(usize, &'a Matrix)], sums: &mut [BlockSums]) {
         let rows = self.block_rows(step, block);
-        for &(known, tile) in tiles {
-            let piece = self.piece(self.place(step, known), tile);
-            for (unknowns, sums) in self.unknowns.iter().zip(sums.iter_mut()) {
-                let vector = unknowns.fixed();
-                self.scaling.add_sums(self.ctx.kernel(), (self.sweep, &rows), (&piece, vector), sums);
-            }
+        let pieces = tiles.iter().map(|&(known, tile)| self.piece(self.place(step, known), tile)).collect::<Vec<_>>();
+        for (unknowns, sums) in self.unknowns.iter().zip(sums) {
+            self.scaling.add_sums(self.ctx.kernel(), (self.sweep, &rows), (&pieces, unknowns.fixed()), sums);
         }
     }
 
-    /// While others solve `step`: adds up what a later step of this rank's will ask for, shared out evenly over the
-    /// steps until then.
-    fn look_ahead(&mut self, step: usize, known: usize) {
-        let grid = self.tiles.map.grid;
-        let cycle = if self.sweep == Sweep::Forward { grid.rows } else { grid.cols };
-        let last = (step + cycle).min(self.own.len().saturating_sub(1));
-        if let Some(next) = (step + 1..=last).find(|&next| !self.own[next].is_empty()) {
-            self.advance(next, 0..self.blocks(next), (known, next - step));
+    /// While another rank solves `step`: adds up what later steps will ask for, the next ones first. Of all that is
+    /// left for this rank an even part for each of the steps that it waits in.
+    fn look_ahead(&mut self, step: usize) {
+        let (count, rank) = (self.own.len(), self.world.rank());
+        let turns = (step..count).filter(|&at| self.owner(at, at) != rank).count();
+        let left = (step + 1..count).map(|next| self.waiting(next, next)).sum::<usize>();
+        let mut wanted = left.div_ceil(turns.max(1));
+        for next in (step + 1..count).take(self.trusted) {
+            let waiting = self.waiting(next, step);
+            if waiting > 0 && (next == step + 1 || waiting >= FEW_TILES) {
+                self.advance(next, 0..self.blocks(next), step);
+                wanted = wanted.saturating_sub(waiting);
+            }
+            if wanted == 0 {
+                break;
+            }
         }
     }
 
     /// All sums were made with unknowns that are cut anew.
     fn invalidate(&mut self) {
+        self.trusted = 1;
         for partial in self.partial.iter_mut().flatten() {
             *partial = Partial::new(self.unknowns.len());
         }
@@ -247,11 +289,9 @@ impl<'a> Pass<'a> {
         others.dedup();
         if rank == owner {
             sums.resize(count, [Integer::ZERO; BLOCK]);
-            let words = count * BLOCK * self.sum_words;
-            let mut messages = vec![vec![0; words]; others.len()];
-            let incoming = others.iter().zip(&mut messages).map(|(&from, words)| Incoming { from, words });
-            self.world.exchange(&[], &mut incoming.collect::<Vec<_>>())?;
-            for message in &messages {
+            let mut message = vec![0; count * BLOCK * self.sum_words];
+            for &from in &others {
+                receive(self.world, from, &mut message)?;
                 for (sum, words) in sums.as_flattened_mut().iter_mut().zip(message.chunks_exact(self.sum_words)) {
                     let size = Integer::from_digits(&words[1..], Order::Lsf);
                     if words[0] == 1 { *sum -= size } else { *sum += size }
@@ -266,7 +306,7 @@ impl<'a> Pass<'a> {
                 words[0] = u64::from(*sum < 0);
                 words[1..1 + limbs.len()].copy_from_slice(limbs);
             }
-            self.world.exchange(&[Outgoing { to: owner, words: &words }], &mut [])?;
+            post(self.world, owner, &words)?;
         }
         Ok(Vec::new())
     }
@@ -324,6 +364,17 @@ impl<'a> Pass<'a> {
         let rows = ends[0].start.min(ends[1].start)..ends[0].end.max(ends[1].end);
         self.unknowns.iter_mut().fold(false, |grown, unknowns| unknowns.commit(rows.clone()) | grown)
     }
+}
+
+/// Sends words in messages of at most [`PROMPT_WORDS`], and goes on.
+fn post(world: &dyn Transport, to: usize, words: &[u64]) -> Result<()> {
+    words.chunks(PROMPT_WORDS).try_for_each(|words| world.post(to, words))
+}
+
+/// Receives words that come in messages of at most [`PROMPT_WORDS`].
+fn receive(world: &dyn Transport, from: usize, words: &mut [u64]) -> Result<()> {
+    let pieces = words.chunks_mut(PROMPT_WORDS).map(|words| Incoming { from, words });
+    world.exchange(&[], &mut pieces.collect::<Vec<_>>())
 }
 
 /// A number as its head and its limbs.
