@@ -9,5 +9,6 @@ mod mailbox;
 mod matrix;
 mod plan;
 mod products;
+mod shared_devices;
 mod solve;
 mod solve_together;
