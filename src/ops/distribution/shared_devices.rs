@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// Words that a rank tells of a device.
 const WORDS: usize = 2;
 
-/// The context of an operation over the ranks of `world`: of a device that several ranks of the machine have opened, each
-/// rank takes an equal share of the memory that the one with the least may use. Nodes that are emulated share the
-/// devices of their machine. Collective; nothing is gathered where no rank has devices.
+/// The context of an operation over the ranks of `world`: of a device that several ranks of the machine have opened,
+/// each rank takes an equal share of the memory that the one with the least may use. Nodes that are emulated share
+/// the devices of their machine. Collective; nothing is gathered where no rank has devices.
 ///
 /// A rank opens its devices itself: what its opening holds already is a part of its share.
 ///
@@ -40,7 +40,9 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
         let (ranks, capacity_bytes) = opened.fold((0, u64::MAX), |(ranks, least), bytes| (ranks + 1, least.min(bytes)));
         MemoryShare::of(ranks, capacity_bytes)
     };
-    Ok(ctx.with_device_shares(devices.iter().map(share).collect()))
+    let shares = devices.iter().map(share).collect::<Vec<_>>();
+    // What is kept for devices of this rank alone serves its other calls too.
+    Ok(if shares.iter().all(|share| share.ranks == 1) { ctx.clone() } else { ctx.with_device_shares(shares) })
 }
 
 /// What a rank may use of the device of that identity, if it has opened it.

@@ -44,10 +44,11 @@ fn nodes_send_packed_residues_once() {
     }
 }
 
-/// While a part of the residues is on its way the next one is multiplied: the last part alone has nothing to hide behind.
+/// While a part of the residues is on its way the next one is multiplied: the last part alone has nothing to hide
+/// behind.
 #[test]
 fn the_exchange_is_hidden_behind_the_products() {
-    let (rows, cols, bits) = (2000 * effort() as usize, 160usize, 200);
+    let (rows, cols, bits) = (6000 * effort().min(10) as usize, 96usize, 200);
     let p = matrix(Kind::Unit, rows, cols, bits, 13);
     let one = Context::builder().threads(1).build().unwrap();
     let want = sunzi::syrk(&one, &p, bits).unwrap();
@@ -70,6 +71,6 @@ fn the_exchange_is_hidden_behind_the_products() {
         team.exchange_hidden
     });
     // A machine that is busy with other things lets one rank wait for the other.
-    let least = if effort() > 1 { 0.8 } else { 0.4 };
+    let least = if effort() > 1 { 0.8 } else { 0.2 };
     assert!(shares[0] == shares[1] && shares[0] >= least, "{shares:?}");
 }
