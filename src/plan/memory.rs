@@ -254,8 +254,8 @@ impl PlanInput<'_> {
         words
     }
 
-    /// Words of scratch of one worker. Where fewer primes are multiplied at a time than there are workers, all planes are
-    /// cut.
+    /// Words of scratch of one worker. Where fewer primes are multiplied at a time than there are workers, all planes
+    /// are cut.
     fn worker_scratch(&self, primes: usize, rows: usize, grid: &BlockGrid) -> usize {
         let largest_share = (primes as u128 * grid.len() as u128).div_ceil(self.least_workers as u128);
         let cut_up = primes < self.least_workers && largest_share < grid.len() as u128;

@@ -217,7 +217,7 @@ impl SharedWindow {
         fence: &Fence<'_>,
         outcome: Result<()>,
         (partition, beside): (&'w Partition, Beside<'w>),
-    ) -> Result<(&'w [u64], Walk<'w>, Shares<'w>)> {
+    ) -> Result<TwoParts<'w>> {
         let (own, end) = (beside.partition, beside.end);
         assert!(own.end() <= end && end <= self.len(), "words up to {end} of {}", self.len());
         assert!(partition.start() >= end || partition.end() <= own.base(), "parts that overlap");
@@ -227,9 +227,8 @@ impl SharedWindow {
         fence.pass(outcome, self.token(fence, &phase, partition.hash()))?;
         source.sync();
         self.sync();
-        let first = self.part(partition, self.len()).into_iter();
-        let second = self.part(own, end);
-        Ok((source.words(), first, second))
+        let shares = self.part(partition, self.len()).into_iter();
+        Ok(TwoParts { source: source.words(), shares, beside: self.part(own, end) })
     }
 
     fn words(&self) -> &[u64] {
@@ -245,8 +244,8 @@ impl SharedWindow {
         self.part(partition, self.len())
     }
 
-    /// The shares of a partition of the first `len` words. Whoever calls it sees to it that no other slice of the window
-    /// covers them, and that they do not outlive the borrow of the window.
+    /// The shares of a partition of the first `len` words. Whoever calls it sees to it that no other slice of the
+    /// window covers them, and that they do not outlive the borrow of the window.
     fn part<'w>(&self, partition: &'w Partition, len: usize) -> Shares<'w> {
         assert!(partition.end() <= self.len(), "a partition of {} words in {}", partition.end(), self.len());
         assert!(partition.ranks() == self.ranks, "a partition for {} ranks", partition.ranks());
@@ -270,6 +269,16 @@ pub struct Beside<'w> {
     pub partition: &'w Partition,
     /// Where they end.
     pub end: usize,
+}
+
+/// What one rank may read and write in a phase of two parts.
+pub struct TwoParts<'w> {
+    /// The window that everybody reads.
+    pub source: &'w [u64],
+    /// This rank's shares of the first part.
+    pub shares: Walk<'w>,
+    /// Those of the second one, of which the rest may be read.
+    pub beside: Shares<'w>,
 }
 
 /// What one rank may write in a phase.

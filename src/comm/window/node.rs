@@ -1,7 +1,7 @@
 //! The window of a node as its ranks use it: shared by several, or the own memory of a rank that is alone.
 
 use crate::comm::Fence;
-use crate::comm::window::{Beside, Partition, SharedWindow, Shares, Walk};
+use crate::comm::window::{Beside, Partition, SharedWindow, Shares, TwoParts};
 use crate::error::Result;
 
 /// A window in the phases of an operation.
@@ -77,7 +77,7 @@ impl NodeWindow<'_> {
         fence: &Fence<'_>,
         outcome: Result<()>,
         parts: (&'w Partition, Beside<'w>),
-    ) -> Result<(&'w [u64], Walk<'w>, Shares<'w>)> {
+    ) -> Result<TwoParts<'w>> {
         match (self, source) {
             (NodeWindow::Shared(window), NodeWindow::Shared(source)) => {
                 window.write_beside(source, fence, outcome, parts)

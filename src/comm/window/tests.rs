@@ -162,8 +162,9 @@ fn words_are_exchanged_while_others_are_written() {
             let runs = (0..ranks).map(|rank| Run { words: rank * 3..rank * 3 + 3, rank }).collect();
             let own = Partition::new(ranks, Level { count: 2, stride: 10 }, Level::ONCE, runs);
             let (next, beside) = (all(100), Beside { partition: &own, end: 20 * ranks });
-            let (_, written, exchanged) = window.write_beside(&mut source, &fence, Ok(()), (&next, beside)).unwrap();
-            written.for_each(|run| run.fill(9));
+            let TwoParts { shares, beside: exchanged, .. } =
+                window.write_beside(&mut source, &fence, Ok(()), (&next, beside)).unwrap();
+            shares.for_each(|run| run.fill(9));
             let (shares, rest) = exchanged.with_rest();
             for (cell, share) in shares.enumerate() {
                 assert_eq!(rest.words((cell, 0), 9..10), [7]);

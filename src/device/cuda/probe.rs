@@ -76,7 +76,7 @@ impl Installation {
         Ok(Description { name, kind: DeviceKind::Cuda, index, driver: self.versions(), memory_bytes: bytes as u64 })
     }
 
-    /// A number for a GPU, or for the part of one that stands for a GPU, that does not depend on which others are visible.
+    /// A number for a GPU, or for the part of one that stands for a GPU; whichever others are visible.
     pub fn identity(&self, device: CUdevice) -> Result<u64> {
         let mut uuid = CUuuid { bytes: [0; 16] };
         // SAFETY: the place is for the 16 bytes of one identity.

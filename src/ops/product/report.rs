@@ -65,7 +65,7 @@ pub struct TeamReport {
     pub window_bytes: u64,
     /// Bytes of residues that all ranks sent to other nodes.
     pub exchanged_bytes: u64,
-    /// The share of the time of the exchange, over all ranks, during which their products went on; 0 without an exchange.
+    /// The share of the time of the exchange, over all ranks, during which their products went on; 0 without one.
     pub exchange_hidden: f64,
 }
 

@@ -7,10 +7,10 @@
 //! All ranks of a node go through the same phases; each begins with a fence of the node, at which an error of one rank
 //! becomes that of all. Nodes meet only where residues are exchanged. A rank that is alone
 //! on its node has no fence to wait at, and its windows are plain memory.
-//! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one part
-//! while the workers multiply the next.
+//! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
+//! part while the workers multiply the next.
 
-use crate::comm::window::{Level, NodeWindow, Partition, Run};
+use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};
 use crate::comm::{Fence, agree};
 use crate::context::Context;
 use crate::drive::Meter;
@@ -310,8 +310,9 @@ impl<'a> ProductRun<'a> {
             }
             Some(((exchange, planes), beside)) => {
                 let parts = (&partition, exchange.beside(&planes, beside));
-                let (words, runs, shares) = clock.wait(|| products.write_beside(operands, &fence, outcome, parts))?;
-                (words, runs, Some(move || exchange.run(planes, shares)))
+                let parts = clock.wait(|| products.write_beside(operands, &fence, outcome, parts))?;
+                let TwoParts { source, shares, beside } = parts;
+                (source, shares, Some(move || exchange.run(planes, beside)))
             }
         };
         let own = self.shape.workers_of(self.rank());

@@ -31,8 +31,8 @@ pub(super) fn faster_family(ctx: &Context, spec: &EngineSpec) -> Result<DeviceFa
     Ok(best.map_or(DeviceFamily::F64, |(family, _)| family))
 }
 
-/// Multiply-adds a second that this rank gets of every device; 1 where there is only one to choose from. Ranks that share
-/// a device take turns.
+/// Multiply-adds a second that this rank gets of every device; 1 where there is only one to choose from. Ranks that
+/// share a device take turns.
 ///
 /// # Errors
 /// As [`faster_family`].
