@@ -19,6 +19,7 @@ pub use workspace::{WorkerSpace, Workspace, WorkspaceNeeds};
 pub(crate) use crate::context::cache::KEPT_ENGINES;
 use crate::context::cache::KeyedCache;
 use crate::context::pool::WorkerPool;
+use crate::device::MemoryShare;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, PlaneEngine, PlaneKernel};
@@ -93,8 +94,8 @@ struct Kept {
 struct Tables {
     /// By kernel.
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
-    /// By kernel and working bits.
-    tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
+    /// By kernel, working bits and shares of devices.
+    tile_engines: KeyedCache<(&'static str, u32, Arc<[MemoryShare]>), Arc<dyn TileEngine>>,
 }
 
 /// The workspace of a context for the time of one call; dropping it gives the memory back for the next call.
@@ -241,6 +242,11 @@ impl Context {
         &self.devices
     }
 
+    /// A clone whose operations take no more than these shares of the devices, one for each.
+    pub(crate) fn with_device_shares(&self, shares: Vec<MemoryShare>) -> Context {
+        Context { devices: Arc::new(self.devices.shared(shares.into())), ..self.clone() }
+    }
+
     /// Whether results are checked by a redundant prime.
     pub fn self_check(&self) -> bool {
         self.self_check
@@ -302,7 +308,7 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::tile_engine`].
     pub fn tile_engine(&self, kernel: &'static dyn PlaneKernel, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
-        let (key, kept) = ((kernel.name(), working_bits), &self.kept.tables.tile_engines);
+        let (key, kept) = ((kernel.name(), working_bits, self.devices.shares()), &self.kept.tables.tile_engines);
         let make = || self.devices.tile_engine((working_bits, self.self_check), kernel.tile_engine(working_bits)?);
         // Plans count the tables of the engine that runs, and a device's memory is for one engine.
         match self.memory_bytes().is_some() || !self.devices.is_empty() {

@@ -1,7 +1,7 @@
 //! The devices of a context, and the engines and rates kept for them.
 
 use crate::context::cache::KeyedCache;
-use crate::device::{Device, DeviceKind};
+use crate::device::{Allowance, Device, DeviceKind, MemoryShare};
 use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily, DeviceTiles, TileDevice};
@@ -18,6 +18,14 @@ pub struct DeviceSet {
     pub family: Option<DeviceFamily>,
     /// Bytes that may be used of each; `None` for all it has.
     pub memory_bytes: Option<u64>,
+    /// The share of each that is this rank's; empty where all of them are this process's alone.
+    shares: Arc<[MemoryShare]>,
+    kept: Arc<Kept>,
+}
+
+/// What is kept for the devices between calls.
+#[derive(Default)]
+struct Kept {
     engines: KeyedCache<(DeviceFamily, EngineSpec), Arc<DeviceEngine>>,
     /// Those of every device there can be.
     rates: KeyedCache<(usize, DeviceFamily), f64, 1024>,
@@ -29,12 +37,29 @@ impl DeviceSet {
         DeviceSet { devices, memory_bytes, ..DeviceSet::default() }
     }
 
+    /// The same devices of which this rank has these shares, with what is kept for them.
+    pub(super) fn shared(&self, shares: Arc<[MemoryShare]>) -> DeviceSet {
+        let (devices, kept) = (self.devices.clone(), self.kept.clone());
+        DeviceSet { devices, family: self.family, memory_bytes: self.memory_bytes, shares, kept }
+    }
+
+    /// The share of each device that is this rank's.
+    pub(super) fn shares(&self) -> Arc<[MemoryShare]> {
+        self.shares.clone()
+    }
+
+    /// What may be taken of device number `index`.
+    pub fn allowance(&self, index: usize) -> Allowance {
+        let share = self.shares.get(index).copied().unwrap_or(MemoryShare::WHOLE);
+        Allowance { share, limit_bytes: self.memory_bytes }
+    }
+
     /// The engine of `family` for `spec`, made at the first call and kept.
     ///
     /// # Errors
     /// [`crate::Error::Precision`].
     pub fn engine(&self, family: DeviceFamily, spec: EngineSpec) -> Result<Arc<DeviceEngine>> {
-        self.engines.get_or_make((family, spec), || DeviceEngine::new(family, &spec).map(Arc::new))
+        self.kept.engines.get_or_make((family, spec), || DeviceEngine::new(family, &spec).map(Arc::new))
     }
 
     /// Whether there is no device.
@@ -54,15 +79,15 @@ impl DeviceSet {
         if self.devices.is_empty() {
             return Ok(on_cpu);
         }
-        let of = |device: &Arc<dyn Device>| {
+        let of = |(index, device): (usize, &Arc<dyn Device>)| {
             // The CPU multiplies doubles as fast as bytes, or faster.
             let family = self.family.unwrap_or(match device.description().kind {
                 DeviceKind::Cuda => DeviceFamily::I8,
                 _ => DeviceFamily::F64,
             });
-            TileDevice { device: device.clone(), family, memory_bytes: self.memory_bytes.unwrap_or(u64::MAX) }
+            TileDevice { device: device.clone(), family, allowance: self.allowance(index) }
         };
-        let devices = self.devices.iter().map(of).collect();
+        let devices = self.devices.iter().enumerate().map(of).collect();
         Ok(Arc::new(DeviceTiles::new(devices, (working_bits, self_check), Eviction::Lru, on_cpu)?))
     }
 
@@ -72,6 +97,6 @@ impl DeviceSet {
     /// Those of `measure`.
     pub fn rate(&self, index: usize, family: DeviceFamily, measure: impl FnOnce() -> Result<f64>) -> Result<f64> {
         // Unlocked meanwhile: measuring may wait for threads that ask for a rate themselves.
-        self.rates.get_or_make_unlocked((index, family), measure)
+        self.kept.rates.get_or_make_unlocked((index, family), measure)
     }
 }

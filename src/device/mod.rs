@@ -10,6 +10,7 @@
 //! Safety: [`Device::launch`] is the only unsafe call. Copies and products check their own bounds, and host memory
 //! that copies are under way to or from is waited for before it is touched ([`Pinned::lock`]).
 
+mod allowance;
 pub(crate) mod dgemm;
 mod gemm;
 mod memory;
@@ -19,6 +20,7 @@ pub mod soft;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 
+pub use allowance::{Allowance, MemoryShare};
 pub use gemm::{Element, Gemm, Operand, Trsm};
 pub use memory::{Memory, Pinned, PinnedGuard, RawMemory, RawPinned, Region};
 pub use names::DeviceName;
@@ -210,13 +212,15 @@ pub type Defines<'a> = &'a [(&'static str, u64)];
 pub trait Device: Send + Sync {
     /// What it is.
     fn description(&self) -> Description;
+    /// A number that every opening of this device has, in this process or another of the machine, and no other device.
+    fn identity(&self) -> u64;
     /// Bytes that may be allocated at the same time.
     fn capacity_bytes(&self) -> u64;
-    /// Bytes allocated now.
+    /// Bytes allocated now by this opening of the device.
     fn used_bytes(&self) -> u64;
-    /// Most bytes allocated at any time.
+    /// Most bytes allocated at any time by this opening.
     fn peak_bytes(&self) -> u64;
-    /// All transfers so far.
+    /// All transfers of this opening so far.
     fn traffic(&self) -> Traffic;
     /// Memory on the device, dirty, aligned to 256 bytes.
     ///

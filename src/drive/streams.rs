@@ -7,7 +7,7 @@
 //! Knows: slots and events. Does not know: which tile is where and why (the cache does), what the work is.
 #![forbid(unsafe_code)]
 
-use crate::device::{Device, Event, Memory, Pinned, Region, Stream, Streams};
+use crate::device::{Allowance, Device, Event, Memory, Pinned, Region, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::runtime::{Access, Move};
 use std::collections::{HashMap, VecDeque};
@@ -223,8 +223,8 @@ fn allocate(device: &dyn Device, slot_bytes: usize, (least, most): (usize, usize
                 count = (count - count.div_ceil(8)).max(least);
             }
             Err(Error::DeviceMemory { used_bytes, capacity_bytes, .. }) => {
-                let limit_bytes = capacity_bytes.saturating_sub(used_bytes);
-                return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: (least * slot_bytes) as u64 });
+                let bytes = capacity_bytes.saturating_sub(used_bytes);
+                return Err(Allowance::WHOLE.refusal(bytes, (least * slot_bytes) as u64));
             }
             Err(error) => return Err(error),
         }

@@ -34,6 +34,8 @@ pub struct TileTraffic {
     pub cache: CacheCounters,
     /// Most bytes allocated on the device.
     pub device_bytes: u64,
+    /// Ranks of the machine that share the device; 1 for one of this process alone.
+    pub ranks: usize,
 }
 
 impl TileTraffic {

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Side;
 use crate::ops::disk::Place;
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::Team;
 use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
 use crate::ops::solve::options::{TrsmOptions, check_scalar};
@@ -63,6 +64,7 @@ pub fn trsm_over_ranks(
     system: &TrsmOptions<'_>,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
+    let ctx = &with_shared_devices(ctx, team.world())?;
     trsm_at((ctx, Place::of(team)), paths, precision_bits, system, options)
 }
 

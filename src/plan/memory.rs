@@ -36,6 +36,18 @@ const WORKER_BYTES: u64 = 1 << 10;
 /// Bytes of the job, its place in a queue and its cost, or of the slices of one panel, for each prime and worker.
 const PRIME_BYTES: u64 = 512;
 
+/// Parts into which the primes of a product are cut so that the exchange of one is hidden behind the products of the
+/// next: nine tenths of it at best.
+const MOST_PARTS: usize = 10;
+
+/// Words of a part without which it is not worth the fences around it.
+const LEAST_PART_WORDS: usize = 1 << 12;
+
+/// Primes of each of so many parts of a batch, but for the last.
+pub fn part_primes(batch_primes: usize, parts: usize) -> usize {
+    batch_primes.div_ceil(parts.max(1))
+}
+
 /// How finely a product is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Cut {
@@ -100,6 +112,8 @@ pub struct PlanInput<'a> {
     pub scratch_bytes: &'a dyn Fn(usize) -> u64,
     /// Where operands and result are on a disk.
     pub disk: Option<DiskInput<'a>>,
+    /// Whether nodes exchange the products.
+    pub exchanges: bool,
 }
 
 /// Operands that are read piece by piece, and a result that is written tile by tile.
@@ -193,6 +207,17 @@ impl PlanInput<'_> {
         self.primes.div_ceil(cut.batch_primes)
     }
 
+    /// Parts of a batch that are multiplied one after the other, so that products are exchanged while the next ones are
+    /// formed; 1 where nothing is exchanged, or little.
+    pub fn parts(&self, cut: &Cut) -> usize {
+        if !self.exchanges {
+            return 1;
+        }
+        let mut words = 0;
+        self.for_each_grid(cut, |grid| words = words.max(self.primes * grid.len() * self.block_words));
+        (words / LEAST_PART_WORDS).clamp(1, MOST_PARTS).div_ceil(self.batches(cut))
+    }
+
     /// Panels that the operand window has room for: one band of the left operand and one of the right, or a single
     /// band where the product is one triangle.
     pub fn slot_panels(&self, cut: &Cut) -> (usize, usize) {
@@ -217,20 +242,23 @@ impl PlanInput<'_> {
         let (left, right) = self.slot_panels(cut);
         let operands = cut.batch_primes * (left + right) * panel;
         let mut words = WindowWords { operands, products: 0, scratch: 0, call_bytes: 0 };
+        let part = part_primes(cut.batch_primes, self.parts(cut));
+        let most_primes = if chunks > 1 { cut.batch_primes } else { part };
         self.for_each_grid(cut, |grid| {
             words.products = words.products.max(self.primes * grid.len() * self.block_words);
             for rows in [cut.chunk_rows, last_rows] {
-                words.scratch = words.scratch.max(self.worker_scratch(cut, rows, grid));
+                words.scratch = words.scratch.max(self.worker_scratch(most_primes, rows, grid));
                 words.call_bytes = words.call_bytes.max((self.call_bytes)(rows, grid));
             }
         });
         words
     }
 
-    /// Words of scratch of one worker. Where a batch has fewer primes than there are workers, all planes are cut.
-    fn worker_scratch(&self, cut: &Cut, rows: usize, grid: &BlockGrid) -> usize {
-        let largest_share = (cut.batch_primes as u128 * grid.len() as u128).div_ceil(self.least_workers as u128);
-        let cut_up = cut.batch_primes < self.least_workers && largest_share < grid.len() as u128;
+    /// Words of scratch of one worker. Where fewer primes are multiplied at a time than there are workers, all planes
+    /// are cut.
+    fn worker_scratch(&self, primes: usize, rows: usize, grid: &BlockGrid) -> usize {
+        let largest_share = (primes as u128 * grid.len() as u128).div_ceil(self.least_workers as u128);
+        let cut_up = primes < self.least_workers && largest_share < grid.len() as u128;
         if cut_up { (self.part_scratch_words)(rows, grid) } else { (self.scratch_words)(rows, grid) }
     }
 

@@ -17,7 +17,7 @@ pub use blocks::{BLOCK, BLOCK_WORDS, BlockGrid};
 pub use device::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, Strip, shares};
 pub use jobs::{Job, JobList, plan_jobs};
 pub use lpt::{Assignment, assign};
-pub use memory::{Cut, DiskInput, LEAST_CHUNK_ROWS, PlanBytes, PlanInput, WindowWords};
+pub use memory::{Cut, DiskInput, LEAST_CHUNK_ROWS, PlanBytes, PlanInput, WindowWords, part_primes};
 pub use nodes::{NodeShape, even_share, rank_chunk};
 pub use order::{BandPair, band_pairs, pieces};
 pub use tile_size::default_tile_size;

@@ -75,7 +75,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             with(py, NotSymmetricError::new_err(text), |value| value.setattr("place", (row, column)))
         }
         Error::Singular { index } => with(py, SingularError::new_err(text), |value| value.setattr("index", index)),
-        Error::MemoryLimit { limit_bytes, minimum_bytes } | Error::DeviceLimit { limit_bytes, minimum_bytes } => {
+        Error::MemoryLimit { limit_bytes, minimum_bytes } | Error::DeviceLimit { limit_bytes, minimum_bytes, .. } => {
             with(py, MemoryLimitError::new_err(text), |value| {
                 value.setattr("limit_bytes", limit_bytes)?;
                 value.setattr("minimum_bytes", minimum_bytes)

@@ -362,6 +362,11 @@ fn describe_devices(plan: &Plan) -> Vec<String> {
             part("  tables", bytes.tables, "moduli, conversion tables, shifts"),
             part("  on the device", device.planned_bytes, "in all"),
         ]);
+        if let Some(bytes) = device.share_bytes {
+            let share =
+                format!("of this rank: {} ranks share the device, each its memory in equal parts", device.ranks);
+            lines.push(part("  share", bytes, &share));
+        }
     }
     lines
 }
@@ -385,7 +390,13 @@ fn describe_bytes(plan: &Plan) -> Vec<String> {
         part("tables", bytes.tables, &format!("moduli and conversion tables{}", on_nodes(" of each rank"))),
         part("lists", bytes.lists, &format!("shifts, jobs{}", on_nodes(", messages"))),
     ];
-    lines.extend(team.map(|team| part("sent", team.sent_bytes, "from a node to the others, at most")));
+    lines.extend(team.map(|team| {
+        let beside = match team.exchange_parts {
+            0 | 1 => String::new(),
+            parts => format!(", in {parts} parts of a batch, beside the products of the next"),
+        };
+        part("sent", team.sent_bytes, &format!("from a node to the others, at most{beside}"))
+    }));
     lines
 }
 

@@ -17,7 +17,7 @@ use crate::units::{format_bytes, format_seconds};
 use serde::Serialize;
 use std::time::Instant;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
-use sunzi::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions, scatter_rows, syrk};
+use sunzi::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions, TeamReport, scatter_rows, syrk};
 use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Report, Result, SymmetricMatrix, SyrkOptions, syrk_into};
 
@@ -317,15 +317,24 @@ fn table(report: &RanksBench) -> String {
         lines.push(row(&comparison.name, &comparison.seconds, &ratios));
         let plan = &comparison.cluster;
         lines.push(format!(
-            "    {} batches, {} bands, {} chunks, {} planned a node; {}",
+            "    {} batches, {} bands, {} chunks, {} planned a node; {}{}",
             plan.batches,
             plan.bands,
             plan.chunks,
             format_bytes(plan.planned_bytes),
-            plan.team.as_ref().map_or(String::new(), |team| phases(&team.rank_phases))
+            plan.team.as_ref().map_or(String::new(), |team| phases(&team.rank_phases)),
+            plan.team.as_ref().map_or(String::new(), hidden)
         ));
     }
     lines.join("\n")
+}
+
+/// How much of the exchange went on beside products.
+fn hidden(team: &TeamReport) -> String {
+    match team.exchanged_bytes {
+        0 => String::new(),
+        _ => format!(", {:.1} % of the exchange beside products", 100.0 * team.exchange_hidden),
+    }
 }
 
 /// The longest of each phase over the ranks.

@@ -118,15 +118,16 @@ fn heading(report: &BenchReport) -> String {
 
 /// What a device did.
 fn device(report: &DeviceReport) -> String {
-    let DeviceReport { kind, index, planes, device_bytes, traffic, seconds, .. } = report;
+    let DeviceReport { kind, index, planes, device_bytes, traffic, seconds, ranks, .. } = report;
     format!(
         "{kind} {index:<5} {planes} planes in {}: products {}, conversions {}, reconstruction and rounding {}; {} \
-         taken, {} to it, {} from it",
+         taken{}, {} to it, {} from it",
         format_seconds(seconds.total),
         format_seconds(seconds.product),
         format_seconds(seconds.to_residues),
         format_seconds(seconds.reconstruct + seconds.round),
         format_bytes(*device_bytes),
+        shared(*ranks),
         format_bytes(traffic.h2d_bytes),
         format_bytes(traffic.d2h_bytes),
     )
@@ -138,7 +139,7 @@ fn tiles(report: &TileTraffic) -> String {
     let spared = 100.0 * (1.0 - moved as f64 / report.baseline_bytes.max(1) as f64);
     format!(
         "{} {:<5} updates by {}, {} moduli: {} to it, {} from it, {spared:.1} % less than without tiles that stay; {} \
-         taken",
+         taken{}",
         report.device.kind,
         report.device.index,
         report.kernel,
@@ -146,7 +147,13 @@ fn tiles(report: &TileTraffic) -> String {
         format_bytes(report.traffic.h2d_bytes),
         format_bytes(report.traffic.d2h_bytes),
         format_bytes(report.device_bytes),
+        shared(report.ranks),
     )
+}
+
+/// Who else uses a device.
+fn shared(ranks: usize) -> String {
+    if ranks > 1 { format!(" of a share for {ranks} ranks") } else { String::new() }
 }
 
 fn limit(report: &BenchReport) -> String {

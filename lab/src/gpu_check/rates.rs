@@ -166,7 +166,7 @@ fn fit(setup: &Setup, wanted: (usize, usize), precision_bits: u32) -> Result<(us
         let why = match plans.collect::<Result<()>>() {
             _ if bytes > available => format!("{} of host memory, of {}", format_bytes(bytes), format_bytes(available)),
             Ok(()) => return Ok((rows, cols, notes)),
-            Err(Error::DeviceLimit { limit_bytes, minimum_bytes }) => {
+            Err(Error::DeviceLimit { limit_bytes, minimum_bytes, .. }) => {
                 format!("{} of device memory, of {}", format_bytes(minimum_bytes), format_bytes(limit_bytes))
             }
             Err(other) => return Err(other),

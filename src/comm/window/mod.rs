@@ -203,6 +203,34 @@ impl SharedWindow {
         Ok((source.words(), self.shares(partition)))
     }
 
+    /// [`SharedWindow::write_from`] for two parts of this window: each rank writes its shares of `partition`, and those
+    /// of `beside`, which lies apart and of which everybody may read what belongs to no share. Collective.
+    ///
+    /// # Errors
+    /// As [`Fence::pass`].
+    ///
+    /// # Panics
+    /// Where the parts overlap.
+    pub fn write_beside<'w>(
+        &'w mut self,
+        source: &'w mut SharedWindow,
+        fence: &Fence<'_>,
+        outcome: Result<()>,
+        (partition, beside): (&'w Partition, Beside<'w>),
+    ) -> Result<TwoParts<'w>> {
+        let (own, end) = (beside.partition, beside.end);
+        assert!(own.end() <= end && end <= self.len(), "words up to {end} of {}", self.len());
+        assert!(partition.start() >= end || partition.end() <= own.base(), "parts that overlap");
+        self.sync();
+        source.sync();
+        let phase = format!("from {:x} beside {:x} {end}", source.id, own.hash());
+        fence.pass(outcome, self.token(fence, &phase, partition.hash()))?;
+        source.sync();
+        self.sync();
+        let shares = self.part(partition, self.len()).into_iter();
+        Ok(TwoParts { source: source.words(), shares, beside: self.part(own, end) })
+    }
+
     fn words(&self) -> &[u64] {
         match &self.backing {
             // SAFETY: `Backing` promises `len` valid words at `start`. The ranks agreed on a phase in which nobody
@@ -213,10 +241,16 @@ impl SharedWindow {
     }
 
     fn shares<'w>(&'w mut self, partition: &'w Partition) -> Shares<'w> {
+        self.part(partition, self.len())
+    }
+
+    /// The shares of a partition of the first `len` words. Whoever calls it sees to it that no other slice of the
+    /// window covers them, and that they do not outlive the borrow of the window.
+    fn part<'w>(&self, partition: &'w Partition, len: usize) -> Shares<'w> {
         assert!(partition.end() <= self.len(), "a partition of {} words in {}", partition.end(), self.len());
         assert!(partition.ranks() == self.ranks, "a partition for {} ranks", partition.ranks());
         let start = self.backing.as_ref().map_or(std::ptr::NonNull::dangling().as_ptr(), |backing| backing.start());
-        Shares { start, len: self.len(), partition, rank: self.rank, window: PhantomData }
+        Shares { start, len, partition, rank: self.rank, window: PhantomData }
     }
 
     /// Gives the memory back. Collective.
@@ -226,6 +260,25 @@ impl SharedWindow {
     pub fn close(mut self) -> Result<()> {
         self.backing.take().map_or(Ok(()), Backing::close)
     }
+}
+
+/// Words of a window that ranks read and write while others of it are written: from the first cell of a partition on.
+#[derive(Clone, Copy)]
+pub struct Beside<'w> {
+    /// Which rank writes which of them.
+    pub partition: &'w Partition,
+    /// Where they end.
+    pub end: usize,
+}
+
+/// What one rank may read and write in a phase of two parts.
+pub struct TwoParts<'w> {
+    /// The window that everybody reads.
+    pub source: &'w [u64],
+    /// This rank's shares of the first part.
+    pub shares: Walk<'w>,
+    /// Those of the second one, of which the rest may be read.
+    pub beside: Shares<'w>,
 }
 
 /// What one rank may write in a phase.

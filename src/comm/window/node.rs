@@ -1,7 +1,7 @@
 //! The window of a node as its ranks use it: shared by several, or the own memory of a rank that is alone.
 
 use crate::comm::Fence;
-use crate::comm::window::{Partition, SharedWindow, Shares};
+use crate::comm::window::{Beside, Partition, SharedWindow, Shares, TwoParts};
 use crate::error::Result;
 
 /// A window in the phases of an operation.
@@ -61,6 +61,28 @@ impl NodeWindow<'_> {
                 let words = source.read(fence, outcome)?;
                 Ok((words, window.write(fence, Ok(()), partition)?))
             }
+        }
+    }
+
+    /// As [`SharedWindow::write_beside`].
+    ///
+    /// # Errors
+    /// As [`SharedWindow::write_beside`].
+    ///
+    /// # Panics
+    /// For a rank by itself, which has nobody to exchange words with.
+    pub fn write_beside<'w>(
+        &'w mut self,
+        source: &'w mut NodeWindow<'_>,
+        fence: &Fence<'_>,
+        outcome: Result<()>,
+        parts: (&'w Partition, Beside<'w>),
+    ) -> Result<TwoParts<'w>> {
+        match (self, source) {
+            (NodeWindow::Shared(window), NodeWindow::Shared(source)) => {
+                window.write_beside(source, fence, outcome, parts)
+            }
+            _ => panic!("a rank by itself exchanges words with nobody"),
         }
     }
 }

@@ -106,6 +106,11 @@ impl Partition {
         &self.runs[self.by_rank.get(position).map_or(position, |&index| index as usize)]
     }
 
+    /// The first word that a rank writes; where none does, the base.
+    pub fn start(&self) -> usize {
+        self.base + self.runs.first().map_or(0, |run| run.words.start)
+    }
+
     /// Words of a window that holds all cells.
     pub fn end(&self) -> usize {
         let cell = self.runs.last().map_or(0, |run| run.words.end);
@@ -161,7 +166,7 @@ mod tests {
         assert_eq!((words(0).count(), words(0).next()), (1, Some(4..6)));
         assert_eq!(words(1).collect::<Vec<_>>(), [0..3, 6..7]);
         assert_eq!(words(2).count(), 0);
-        assert_eq!(partition.end(), 300 + 40 + 7);
+        assert_eq!((partition.start(), partition.end()), (0, 300 + 40 + 7));
         for (range, free) in [(3..4, true), (2..4, false), (7..10, true), (7..11, false), (6..7, false), (5..5, false)]
         {
             assert_eq!(partition.is_free(&range), free, "{range:?}");

@@ -142,3 +142,48 @@ fn shares_cover_a_window_once_in_whole_pages() {
         assert_eq!(end, bytes);
     }
 }
+
+/// Ranks write some words while they add up others, of which they read what nobody writes.
+#[test]
+fn words_are_exchanged_while_others_are_written() {
+    for ranks in [1usize, 3] {
+        local::run(ranks, |rank| {
+            let mut window = SharedWindow::open(rank, WindowKind::Auto, 400).unwrap();
+            let mut source = SharedWindow::open(rank, WindowKind::Auto, 10).unwrap();
+            let fence = Fence::new(rank);
+            let all = |first: usize| {
+                let runs = (0..ranks).map(|rank| Run { words: rank * 20..rank * 20 + 20, rank }).collect();
+                Partition::new(ranks, Level::ONCE, Level::ONCE, runs).at(first)
+            };
+            let first = all(0);
+            let shares = window.write(&fence, Ok(()), &first).unwrap();
+            shares.into_iter().for_each(|run| run.fill(7));
+            // Two cells of the first part, in which each rank has three words of every thirty.
+            let runs = (0..ranks).map(|rank| Run { words: rank * 3..rank * 3 + 3, rank }).collect();
+            let own = Partition::new(ranks, Level { count: 2, stride: 10 }, Level::ONCE, runs);
+            let (next, beside) = (all(100), Beside { partition: &own, end: 20 * ranks });
+            let TwoParts { shares, beside: exchanged, .. } =
+                window.write_beside(&mut source, &fence, Ok(()), (&next, beside)).unwrap();
+            shares.for_each(|run| run.fill(9));
+            let (shares, rest) = exchanged.with_rest();
+            for (cell, share) in shares.enumerate() {
+                assert_eq!(rest.words((cell, 0), 9..10), [7]);
+                share.iter_mut().for_each(|word| *word += rank.rank() as u64);
+            }
+            let past =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rest.words((1, 0), 9..10 + 20 * ranks).len()));
+            assert!(past.is_err(), "what lies beyond the part is written by others");
+            let words = window.read(&fence, Ok(())).unwrap();
+            assert!(words[100..100 + 20 * ranks].iter().all(|&word| word == 9));
+            for at in 0..20 * ranks {
+                let owner = Some(at % 10 / 3).filter(|&owner| at < 20 && owner < ranks);
+                assert_eq!(words[at], 7 + owner.unwrap_or(0) as u64, "word {at} of {ranks} ranks");
+            }
+            let overlapping = all(20 * ranks - 1);
+            let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                window.write_beside(&mut source, &fence, Ok(()), (&overlapping, beside)).map(drop)
+            }));
+            assert!(refused.is_err(), "parts that overlap");
+        });
+    }
+}

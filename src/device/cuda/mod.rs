@@ -76,6 +76,7 @@ pub struct CudaDevice {
     core: Arc<Core>,
     description: Description,
     capability: (u32, u32),
+    identity: u64,
 }
 
 impl CudaDevice {
@@ -88,6 +89,7 @@ impl CudaDevice {
         let installation = Installation::find()?;
         let device = installation.device(index)?;
         let (description, capability) = (installation.describe(index)?, installation.capability(device)?);
+        let identity = installation.identity(device)?;
         let core = Core::new(installation.driver, device)?;
         *locked(&core.account) = Account::new(capacity(core.free_bytes()?, capacity_limit));
         let core = Arc::new(core);
@@ -98,6 +100,7 @@ impl CudaDevice {
             core,
             description,
             capability,
+            identity,
         })
     }
 
@@ -193,6 +196,10 @@ fn capacity(free_bytes: u64, limit_bytes: Option<u64>) -> u64 {
 impl Device for CudaDevice {
     fn description(&self) -> Description {
         self.description.clone()
+    }
+
+    fn identity(&self) -> u64 {
+        self.identity
     }
 
     fn capacity_bytes(&self) -> u64 {

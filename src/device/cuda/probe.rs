@@ -2,7 +2,7 @@
 
 use super::compile::compiler_version;
 use super::core::describe;
-use super::sys::{Blas, CUdevice, CUdevice_attribute, Driver, libraryPropertyType};
+use super::sys::{Blas, CUdevice, CUdevice_attribute, CUuuid, Driver, libraryPropertyType};
 use crate::device::{Description, DeviceKind};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, c_char, c_int};
@@ -74,6 +74,14 @@ impl Installation {
         // SAFETY: the place is for one size.
         ask(driver, unsafe { (driver.device_total_mem)(&mut bytes, device) }, "measure a GPU's memory")?;
         Ok(Description { name, kind: DeviceKind::Cuda, index, driver: self.versions(), memory_bytes: bytes as u64 })
+    }
+
+    /// A number for a GPU, or for the part of one that stands for a GPU; whichever others are visible.
+    pub fn identity(&self, device: CUdevice) -> Result<u64> {
+        let mut uuid = CUuuid { bytes: [0; 16] };
+        // SAFETY: the place is for the 16 bytes of one identity.
+        ask(self.driver, unsafe { (self.driver.device_get_uuid)(&mut uuid, device) }, "tell a GPU's identity")?;
+        Ok(xxhash_rust::xxh3::xxh3_64(&uuid.bytes.map(|byte| byte as u8)))
     }
 
     /// Compute capability of a GPU, `(9, 0)` for 9.0.

@@ -15,7 +15,7 @@ pub(super) use cudarc::cublas::sys::{
     cublasOperation_t, cublasSideMode_t, cudaDataType, libraryPropertyType,
 };
 pub(super) use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream,
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUmodule, CUstream, CUuuid,
 };
 pub(super) use cudarc::nvrtc::sys::nvrtcProgram;
 
@@ -90,6 +90,7 @@ table! {
         device_get_attribute: b"cuDeviceGetAttribute\0" = cuDeviceGetAttribute(
             *mut c_int, CUdevice_attribute, CUdevice,
         );
+        device_get_uuid: b"cuDeviceGetUuid_v2\0" = cuDeviceGetUuid_v2(*mut CUuuid, CUdevice);
         context_retain: b"cuDevicePrimaryCtxRetain\0" = cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
         context_release: b"cuDevicePrimaryCtxRelease_v2\0" = cuDevicePrimaryCtxRelease_v2(CUdevice);
         context_set_current: b"cuCtxSetCurrent\0" = cuCtxSetCurrent(CUcontext);

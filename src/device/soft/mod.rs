@@ -4,6 +4,8 @@
 //! drawn from it: any order that streams and events allow. A missing event then shows as a wrong result, and the seed
 //! repeats it. New memory is filled with a pattern, so that reading what nobody wrote shows too.
 //! Faults can be planned: a device that is lost after so many commands, a bit that flips in a product.
+//! Ranks that share a device each open it ([`SoftDevice::open_again`]), as processes open a GPU: memory and clock are
+//! one, work of one opening waits for that of another, command by command.
 
 mod math;
 mod queue;
@@ -18,7 +20,7 @@ use crate::store::with_room;
 use queue::{Action, Mark, Queues};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Alignment of device memory, as CUDA promises it, and of host memory.
 const ALIGN_BYTES: usize = 256;
@@ -100,18 +102,59 @@ struct Account {
     peak: AtomicU64,
 }
 
-/// The device.
+/// What all openings of a device share.
+struct Card {
+    identity: u64,
+    /// Bytes allocated by all openings.
+    used: AtomicU64,
+    /// When each part of the device is free again, on its clock. Who holds the lock has the turn.
+    free: Mutex<[f64; 3]>,
+}
+
+impl Card {
+    fn new(clock: Clock) -> Arc<Card> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let identity = match clock {
+            // No two processes of a machine have the same number, nor two devices of a process.
+            Clock::Virtual(_) => {
+                u64::from(std::process::id()) << 32 | (NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff_ffff)
+            }
+            // All processes of a machine mean the same processors.
+            Clock::Wall => u64::MAX,
+        };
+        Arc::new(Card { identity, used: AtomicU64::new(0), free: Mutex::default() })
+    }
+
+    /// Waits until no other opening is at work.
+    fn turn(&self) -> MutexGuard<'_, [f64; 3]> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An opening of the device.
 pub struct SoftDevice {
     options: SoftOptions,
     account: Arc<Account>,
+    card: Arc<Card>,
     queues: Arc<Mutex<Queues>>,
 }
 
 impl SoftDevice {
     /// A device with these choices.
     pub fn new(options: SoftOptions) -> SoftDevice {
-        let queues = Arc::new(Mutex::new(Queues::new(&options)));
-        SoftDevice { account: Arc::default(), queues, options }
+        let card = Card::new(options.clock);
+        SoftDevice::on(card, options)
+    }
+
+    /// The same device once more, with streams, counters and an order of execution of its own, as another process opens
+    /// a GPU.
+    pub fn open_again(&self) -> SoftDevice {
+        SoftDevice::on(self.card.clone(), self.options.clone())
+    }
+
+    fn on(card: Arc<Card>, options: SoftOptions) -> SoftDevice {
+        let queues = Arc::new(Mutex::new(Queues::new(&options, card.clone())));
+        SoftDevice { account: Arc::default(), card, queues, options }
     }
 
     fn submit(&self, stream: Stream, action: Action) -> Result<Mark> {
@@ -127,7 +170,7 @@ impl Drop for SoftDevice {
     }
 }
 
-fn lock(queues: &Mutex<Queues>) -> std::sync::MutexGuard<'_, Queues> {
+fn lock(queues: &Mutex<Queues>) -> MutexGuard<'_, Queues> {
     queues.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -171,6 +214,7 @@ struct SoftMemory {
     block: Block,
     bytes: usize,
     account: Arc<Account>,
+    card: Arc<Card>,
 }
 
 // SAFETY: the block is this value's own, has so many bytes, and is freed with it; commands that use it hold it.
@@ -187,6 +231,7 @@ unsafe impl RawMemory for SoftMemory {
 impl Drop for SoftMemory {
     fn drop(&mut self) {
         self.account.used.fetch_sub(self.bytes as u64, Ordering::Relaxed);
+        self.card.used.fetch_sub(self.bytes as u64, Ordering::Relaxed);
     }
 }
 
@@ -239,6 +284,10 @@ impl Device for SoftDevice {
         }
     }
 
+    fn identity(&self) -> u64 {
+        self.card.identity
+    }
+
     fn capacity_bytes(&self) -> u64 {
         self.options.capacity_bytes
     }
@@ -256,9 +305,9 @@ impl Device for SoftDevice {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Memory> {
-        let used_bytes = self.account.used.fetch_add(bytes as u64, Ordering::Relaxed);
+        let used_bytes = self.card.used.fetch_add(bytes as u64, Ordering::Relaxed);
         let refuse = |error| {
-            self.account.used.fetch_sub(bytes as u64, Ordering::Relaxed);
+            self.card.used.fetch_sub(bytes as u64, Ordering::Relaxed);
             Err(error)
         };
         if used_bytes.saturating_add(bytes as u64) > self.options.capacity_bytes {
@@ -267,8 +316,10 @@ impl Device for SoftDevice {
         }
         match Block::new(bytes, false) {
             Ok(block) => {
-                self.account.peak.fetch_max(used_bytes + bytes as u64, Ordering::Relaxed);
-                Ok(Memory(Arc::new(SoftMemory { block, bytes, account: self.account.clone() })))
+                let own_bytes = self.account.used.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+                self.account.peak.fetch_max(own_bytes, Ordering::Relaxed);
+                let (account, card) = (self.account.clone(), self.card.clone());
+                Ok(Memory(Arc::new(SoftMemory { block, bytes, account, card })))
             }
             Err(error) => refuse(error),
         }

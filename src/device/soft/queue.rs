@@ -1,7 +1,7 @@
 //! Queues of a software device: what was submitted, in which order it runs, and when on the device's clock.
 
 use super::threads::apart;
-use super::{Clock, Fault, Rates, SoftOptions, math};
+use super::{Card, Clock, Fault, Rates, SoftOptions, math};
 use crate::device::{Argument, Element, Gemm, HostKernel, Pinned, Region, Stream, Traffic, Trsm};
 use crate::error::{Error, Result};
 use rand::{Rng, SeedableRng};
@@ -77,13 +77,14 @@ pub(super) struct Queues {
     submitted: u64,
     done: u64,
     products: u64,
-    free: [f64; 3],
+    /// What other openings of the device share with this one.
+    card: Arc<Card>,
     begun: Instant,
     traffic: Traffic,
 }
 
 impl Queues {
-    pub fn new(options: &SoftOptions) -> Queues {
+    pub fn new(options: &SoftOptions, card: Arc<Card>) -> Queues {
         Queues {
             lines: Vec::new(),
             idle: Vec::new(),
@@ -94,7 +95,7 @@ impl Queues {
             submitted: 0,
             done: 0,
             products: 0,
-            free: [0.0; 3],
+            card,
             begun: Instant::now(),
             traffic: Traffic::default(),
         }
@@ -182,9 +183,11 @@ impl Queues {
                 self.begun.elapsed().as_secs_f64()
             }
             Clock::Virtual(rates) => {
+                let card = self.card.clone();
+                let mut turn = card.turn();
                 let end = match (cost(&action, &rates), &action) {
                     (Some((engine, seconds)), _) => {
-                        let free = &mut self.free[engine as usize];
+                        let free = &mut turn[engine as usize];
                         *free = free.max(start) + seconds;
                         *free
                     }

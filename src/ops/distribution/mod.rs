@@ -5,6 +5,7 @@
 pub(crate) mod matrix;
 pub(crate) mod place;
 pub(crate) mod redistribute;
+pub(crate) mod shared_devices;
 pub(crate) mod slices;
 pub(crate) mod team;
 pub(crate) mod travel;

@@ -2,6 +2,7 @@
 
 use crate::comm::Transport;
 use crate::error::Result;
+use crate::store::room_for_threads;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,8 @@ pub(crate) struct PhaseClock {
     totals: [f64; RANK_PHASES.len()],
     /// Words that were sent to other nodes.
     sent_words: u64,
+    /// Seconds of the exchange during which products were formed.
+    hidden: f64,
     /// End of the last phase.
     last: Duration,
     /// What was done when; `None` for a process by itself, where nobody asks and nobody waits.
@@ -68,7 +71,14 @@ impl PhaseClock {
     /// The clock of a process by itself, which began its call at `start`. Its phases begin where the one before ended,
     /// or where [`PhaseClock::skip`] says: to read the time is a noticeable part of the smallest calls.
     pub fn alone(start: Instant) -> PhaseClock {
-        PhaseClock { epoch: start, totals: [0.0; RANK_PHASES.len()], sent_words: 0, last: Duration::ZERO, spans: None }
+        PhaseClock {
+            epoch: start,
+            totals: [0.0; RANK_PHASES.len()],
+            sent_words: 0,
+            hidden: 0.0,
+            last: Duration::ZERO,
+            spans: None,
+        }
     }
 
     /// Leaves the time since the last phase out of all phases.
@@ -88,6 +98,43 @@ impl PhaseClock {
     /// Runs `work`, which waits for other ranks where there are any.
     pub fn wait<R>(&mut self, work: impl FnOnce() -> R) -> R {
         if self.spans.is_none() { work() } else { self.time(RankPhase::Wait, work) }
+    }
+
+    /// Runs `multiply` as the product on a thread of its own while the calling one runs `exchange`; one after the other
+    /// where there is no room for a thread.
+    pub fn beside<R: Send>(
+        &mut self,
+        multiply: impl FnOnce() -> R + Send,
+        exchange: impl FnOnce() -> Result<u64>,
+    ) -> (R, Result<()>) {
+        let epoch = self.epoch;
+        let timed = move || {
+            let start = epoch.elapsed();
+            (multiply(), start, epoch.elapsed())
+        };
+        let exchanged = || {
+            let start = epoch.elapsed();
+            (exchange(), start, epoch.elapsed())
+        };
+        let (sent, product) = match room_for_threads(1) {
+            Err(_) => (exchanged(), timed()),
+            Ok(()) => std::thread::scope(|scope| {
+                let product = scope.spawn(timed);
+                let sent = exchanged();
+                (sent, product.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            }),
+        };
+        let ((sent, from, to), (done, start, end)) = (sent, product);
+        self.add(RankPhase::Product, start, end);
+        self.add(RankPhase::Exchange, from, to);
+        self.hidden += to.min(end).saturating_sub(from.max(start)).as_secs_f64();
+        self.last = self.epoch.elapsed();
+        (done, sent.map(|words| self.note_sent(words)))
+    }
+
+    /// Seconds of the exchange during which products were formed.
+    pub fn hidden_seconds(&self) -> f64 {
+        self.hidden
     }
 
     fn add(&mut self, phase: RankPhase, start: Duration, end: Duration) {

@@ -3,9 +3,9 @@
 //! Node by node: in round `s` every node sends to the node `s` places further and receives from the one `s` places
 //! before. A rank receives from the rank of equal number within the sending node (modulo that node's ranks), so that
 //! every link carries each residue once, in as many bits as its modulus has (`packing`). Sums modulo primes are exact:
-//! no order of nodes can change a bit.
+//! no order of nodes can change a bit. Some planes at a time: while they are on their way the next are multiplied.
 
-use crate::comm::window::{Level, Partition, Rest, Run, Shares};
+use crate::comm::window::{Beside, Level, Partition, Rest, Run, Shares};
 use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::kernels::PlaneEngine;
@@ -27,6 +27,12 @@ pub(crate) struct Exchange<'a> {
     engine: &'a dyn PlaneEngine,
     owners: Vec<OwnedBlocks>,
     plane_words: usize,
+}
+
+/// The exchange of some planes.
+struct Round<'e, 'a> {
+    exchange: &'e Exchange<'a>,
+    planes: Range<usize>,
     packing: Packing,
 }
 
@@ -34,15 +40,11 @@ impl<'a> Exchange<'a> {
     /// The exchange of the planes of `region` of a result that `map` distributes.
     pub fn new(ranks: Ranks<'a>, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
         let owners = block_owners(map, region);
-        Exchange { ranks, engine, owners, plane_words: engine.plane_words(&region.grid), packing: Packing::new(engine) }
+        Exchange { ranks, engine, owners, plane_words: engine.plane_words(&region.grid) }
     }
 
-    fn planes(&self) -> usize {
-        self.engine.moduli().len()
-    }
-
-    /// The blocks of each rank of this node belong to that rank; those of other nodes are only read.
-    pub fn partition(&self) -> Partition {
+    /// The blocks of each rank of this node in these planes belong to that rank; those of other nodes are only read.
+    pub fn partition(&self, planes: &Range<usize>) -> Partition {
         let node = self.ranks.layout.node_of[self.ranks.world.rank()];
         let own = self.owners.iter().filter(|run| self.ranks.layout.node_of[run.owner] == node);
         let block = self.engine.block_words();
@@ -50,30 +52,44 @@ impl<'a> Exchange<'a> {
             words: run.blocks.start * block..run.blocks.end * block,
             rank: self.ranks.layout.local_of[run.owner],
         });
-        let outer = Level { count: self.planes(), stride: self.plane_words };
-        Partition::new(self.ranks.layout.nodes[node].len(), outer, Level::ONCE, runs.collect())
+        let outer = Level { count: planes.len(), stride: self.plane_words };
+        let partition = Partition::new(self.ranks.layout.nodes[node].len(), outer, Level::ONCE, runs.collect());
+        partition.at(planes.start * self.plane_words)
     }
 
-    /// Sends what other nodes' ranks own and adds what comes for this rank; the words that were sent. Collective over
-    /// all nodes.
+    /// The same for a phase in which other planes are written.
+    pub fn beside<'p>(&self, planes: &Range<usize>, partition: &'p Partition) -> Beside<'p> {
+        Beside { partition, end: planes.end * self.plane_words }
+    }
+
+    /// Sends what other nodes' ranks own of these planes and adds what comes for this rank; the words that were sent.
+    /// Collective over all nodes.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    pub fn run(&self, shares: Shares<'_>) -> Result<u64> {
+    pub fn run(&self, planes: Range<usize>, shares: Shares<'_>) -> Result<u64> {
+        let packing = Packing::of_planes(self.engine, planes.clone());
+        Round { exchange: self, planes, packing }.run(shares)
+    }
+}
+
+impl Round<'_, '_> {
+    fn run(&self, shares: Shares<'_>) -> Result<u64> {
+        let Exchange { ranks, engine, owners, .. } = self.exchange;
         let (own, rest) = shares.with_rest();
         let mut own = own.collect::<Vec<_>>();
-        let rank = self.ranks.world.rank();
-        let share = |owner| ShareStream::new(&self.owners, owner, (self.planes(), self.engine.block_words()));
+        let rank = ranks.world.rank();
+        let share = |owner| ShareStream::new(owners, owner, (self.planes.len(), engine.block_words()));
         let stream = share(rank);
-        let (nodes, node) = (self.ranks.layout.nodes.len(), self.ranks.layout.node_of[rank]);
+        let (nodes, node) = (ranks.layout.nodes.len(), ranks.layout.node_of[rank]);
         // Packed residues are never longer.
         let mut received = vec![0; MESSAGE_WORDS.min(stream.len())];
         let mut sent_words = 0;
         for step in 1..nodes {
-            let to = &self.ranks.layout.nodes[(node + step) % nodes];
-            let from = &self.ranks.layout.nodes[(node + nodes - step) % nodes];
-            let local = self.ranks.layout.local_of[rank];
-            let mine = self.ranks.layout.nodes[node].len();
+            let to = &ranks.layout.nodes[(node + step) % nodes];
+            let from = &ranks.layout.nodes[(node + nodes - step) % nodes];
+            let local = ranks.layout.local_of[rank];
+            let mine = ranks.layout.nodes[node].len();
             let served = to.iter().copied().skip(local).step_by(mine);
             let streams = served.map(|other| (other, share(other)));
             let streams = streams.collect::<Vec<_>>();
@@ -90,7 +106,7 @@ impl<'a> Exchange<'a> {
                 if !words.is_empty() {
                     receives.push(Incoming { from: sender, words });
                 }
-                self.ranks.world.exchange(&sends, &mut receives)?;
+                ranks.world.exchange(&sends, &mut receives)?;
                 self.add(&stream, wanted, &received, &mut own);
             }
         }
@@ -104,9 +120,9 @@ impl<'a> Exchange<'a> {
 
     /// Adds a message to this rank's blocks.
     fn add(&self, stream: &ShareStream, range: Range<usize>, message: &[u64], own: &mut [&mut [u64]]) {
-        let runs = own.len() / self.planes();
+        let runs = own.len() / self.planes.len();
         self.packing.unpack(message, (stream, range), |plane, run, within, words| {
-            self.engine.add(plane, &mut own[plane * runs + run][within], words);
+            self.exchange.engine.add(self.planes.start + plane, &mut own[plane * runs + run][within], words);
         });
     }
 }

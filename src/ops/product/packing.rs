@@ -19,9 +19,14 @@ pub(crate) struct Packing {
 }
 
 impl Packing {
-    /// That of an engine.
+    /// That of all planes of an engine.
     pub fn new(engine: &dyn PlaneEngine) -> Packing {
         Packing::of(engine.residue_lanes(), engine.moduli())
+    }
+
+    /// That of some planes of an engine, counted from the first of them.
+    pub fn of_planes(engine: &dyn PlaneEngine, planes: Range<usize>) -> Packing {
+        Packing::of(engine.residue_lanes(), &engine.moduli()[planes])
     }
 
     fn of(lanes: ResidueLanes, moduli: &[u64]) -> Packing {

@@ -92,6 +92,9 @@ pub struct TeamPlan {
     pub per_node: Vec<NodePlan>,
     /// Bytes of residues that the node which sends most of them sends to others; 0 on one node.
     pub sent_bytes: u64,
+    /// Parts of a batch of primes that are multiplied one after the other, each while the one before is exchanged; 1
+    /// where little is exchanged.
+    pub exchange_parts: usize,
 }
 
 /// What some nodes, which are alike, take.
@@ -203,6 +206,7 @@ fn plan_with(
         window_bytes: &Buffer::bytes_for,
         scratch_bytes: &Buffer::bytes_for,
         disk,
+        exchanges: false,
     };
     let cut = match request.cut {
         Some(cut) => cut.within(&input.whole()),

@@ -65,6 +65,8 @@ pub struct TeamReport {
     pub window_bytes: u64,
     /// Bytes of residues that all ranks sent to other nodes.
     pub exchanged_bytes: u64,
+    /// The share of the time of the exchange, over all ranks, during which their products went on; 0 without one.
+    pub exchange_hidden: f64,
 }
 
 /// The plan and the timings of one call.

@@ -5,14 +5,16 @@
 //! primes of one pair of bands. The operand window holds one batch of primes of two bands and one chunk; what it holds
 //! is remembered, so that a band that stays is not converted again.
 //! All ranks of a node go through the same phases; each begins with a fence of the node, at which an error of one rank
-//! becomes that of all. Nodes meet only where residues are exchanged, once for each pair of bands. A rank that is alone
+//! becomes that of all. Nodes meet only where residues are exchanged. A rank that is alone
 //! on its node has no fence to wait at, and its windows are plain memory.
+//! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
+//! part while the workers multiply the next.
 
-use crate::comm::window::{Level, NodeWindow, Partition, Run};
+use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};
 use crate::comm::{Fence, agree};
 use crate::context::Context;
 use crate::drive::Meter;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::PlaneEngine;
 use crate::math::bound::range_check_bits;
 use crate::matrix::Uplo;
@@ -66,6 +68,19 @@ pub(crate) struct RunState<'s> {
     pub clock: &'s mut PhaseClock,
 }
 
+/// Why the ranks of a node leave the products.
+struct Failure {
+    error: Error,
+    /// Whether the ranks of all nodes know of it.
+    is_known: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { error, is_known: false }
+    }
+}
+
 /// Panels of one operand, and the panel of the operand window where the first of them goes.
 struct Slot<'a> {
     operand: OperandRows<'a>,
@@ -96,9 +111,16 @@ impl<'a> ProductRun<'a> {
         let meter = Meter::new(self.ctx, self.total_units());
         let (mut held, mut time) = (Held::default(), RecoveryTime::default());
         for pair in self.schedule.pairs() {
-            let done = self.products(&pair, &mut held, state, &meter);
-            self.meet(done, state)?;
-            let done = self.results(&pair, state, (result, &mut time), &meter, check.as_ref());
+            let region = self.region(&pair);
+            let owners = self.owners.filter(|_| self.ranks.layout.nodes.len() > 1);
+            let exchange = owners.map(|owners| Exchange::new(self.ranks, self.engine, owners, &region));
+            let left = match self.products(&pair, &mut held, exchange.as_ref(), state, &meter) {
+                Ok(left) => self.meet(Ok(()), state).map(|()| left),
+                Err(Failure { error, is_known: true }) => Err(error),
+                Err(Failure { error, .. }) => self.meet(Err(error), state).map(|()| 0..0),
+            };
+            let rest = exchange.as_ref().zip(Some(left?));
+            let done = self.results(region, rest, state, (result, &mut time), &meter, check.as_ref());
             self.meet(done, state)?;
         }
         check.map_or(Ok(()), |check| check.finish(self.ranks.world))?;
@@ -115,21 +137,49 @@ impl<'a> ProductRun<'a> {
         if self.shape.threads[self.rank()] == 1 { work() } else { self.ctx.install(work) }
     }
 
-    /// The planes of one pair of bands, from the rows of this node.
+    /// The part of the result that a pair of bands makes.
+    fn region(&self, pair: &BandPair) -> Region {
+        Region { grid: pair.grid, first_left: pair.left.start, first_right: pair.right.start, uplo: self.uplo }
+    }
+
+    /// The planes of one pair of bands, from the rows of this node; those that have not been exchanged yet. The others
+    /// were on their way while the next ones were multiplied.
     ///
-    /// An error between two fences travels with the next one, so that all ranks of the node leave together.
-    fn products(&self, pair: &BandPair, held: &mut Held, state: &mut RunState<'_>, meter: &Meter<'_>) -> Result<()> {
-        let mut outcome = Ok(());
+    /// An error between two fences travels with the next one, so that all ranks of the node leave together, and with
+    /// the next agreement of all nodes: before each exchange, or at the end.
+    fn products(
+        &self,
+        pair: &BandPair,
+        held: &mut Held,
+        exchange: Option<&Exchange<'_>>,
+        state: &mut RunState<'_>,
+        meter: &Meter<'_>,
+    ) -> std::result::Result<Range<usize>, Failure> {
+        let (mut outcome, mut sent, mut finished) = (Ok(()), 0, 0);
+        // A fault is to be seen before anything is summed.
+        let exchange = exchange.filter(|_| self.fault.is_none());
         for step in self.schedule.steps() {
             for load in held.loads(pair, &step) {
                 outcome = self.convert(&load, state, (meter, outcome))?;
             }
-            outcome = self.multiply(pair, &step, state, (meter, outcome))?;
+            let (parts, is_last) = self.schedule.parts(&step);
+            for primes in parts {
+                let rest = exchange.filter(|_| sent < finished).map(|exchange| (exchange, sent..finished));
+                if rest.is_some() {
+                    outcome = self.meet(outcome, state).map(Ok).map_err(|error| Failure { error, is_known: true })?;
+                    sent = finished;
+                }
+                let part = Step { primes: primes.clone(), chunk: step.chunk };
+                let first = primes.start - step.primes.start;
+                outcome = self.multiply(pair, (&part, first), rest, state, (meter, outcome))?;
+                finished = if is_last { primes.end } else { finished };
+            }
         }
         match self.fault {
-            None => outcome,
-            Some(fault) => self.damage(fault, pair, state, outcome),
+            None => outcome?,
+            Some(fault) => self.damage(fault, pair, state, outcome)?,
         }
+        Ok(sent..self.engine.moduli().len())
     }
 
     /// Shows all planes of a pair of bands to `fault`, on the first rank of each node.
@@ -243,19 +293,33 @@ impl<'a> ProductRun<'a> {
     fn multiply(
         &self,
         pair: &BandPair,
-        step: &Step,
+        (step, first_plane): (&Step, usize),
+        rest: Option<(&Exchange<'_>, Range<usize>)>,
         state: &mut RunState<'_>,
         (meter, outcome): (&Meter<'_>, Result<()>),
     ) -> Result<Result<()>> {
         let list = plan_jobs(step.primes.len(), pair.grid.len(), self.shape.workers());
         let partition = self.product_partition(&list, step.primes.start, self.engine.plane_words(&pair.grid));
         let RunState { operands, products, spaces, clock } = state;
-        let (operands, shares) = clock.wait(|| products.write_from(operands, &self.fence(), outcome, &partition))?;
+        let fence = self.fence();
+        let beside = rest.as_ref().map(|(exchange, planes)| exchange.partition(planes));
+        let (operands, mut runs, exchanged) = match rest.zip(beside.as_ref()) {
+            None => {
+                let (words, shares) = clock.wait(|| products.write_from(operands, &fence, outcome, &partition))?;
+                (words, shares.into_iter(), None)
+            }
+            Some(((exchange, planes), beside)) => {
+                let parts = (&partition, exchange.beside(&planes, beside));
+                let parts = clock.wait(|| products.write_beside(operands, &fence, outcome, parts))?;
+                let TwoParts { source, shares, beside } = parts;
+                (source, shares, Some(move || exchange.run(planes, beside)))
+            }
+        };
         let own = self.shape.workers_of(self.rank());
         let queue = || VecDeque::with_capacity(list.jobs.len() / self.shape.workers() + 2);
         let mut queues = own.clone().map(|_| queue()).collect::<Vec<_>>();
         let jobs = list.jobs.into_iter().zip(list.assignment.worker).filter(|(_, worker)| own.contains(worker));
-        let (mut runs, mut run) = (shares.into_iter(), &mut [][..]);
+        let mut run = &mut [][..];
         for (job, worker) in jobs {
             if run.is_empty() {
                 run = runs.next().expect("words for each job");
@@ -273,34 +337,38 @@ impl<'a> ProductRun<'a> {
             primes: step.primes.clone(),
             grid: pair.grid,
             rows: self.shape.chunk_rows(self.cutting.chunks, step.chunk),
-            operands,
+            operands: &operands[first_plane * plane_words..],
             plane_words,
             right: if pair.grid.triangle { left.clone() } else { right },
             left,
             accumulate: step.chunk > 0,
         };
         let run = || multiplication.run(queues, spaces, meter);
-        Ok(clock.time(RankPhase::Product, || self.on_workers(run)))
+        let Some(exchanged) = exchanged else {
+            return Ok(clock.time(RankPhase::Product, || self.on_workers(run)));
+        };
+        let (ctx, threads) = (self.ctx, self.shape.threads[self.rank()]);
+        let on_workers = move || if threads == 1 { run() } else { ctx.install(run) };
+        let (multiplied, exchanged) = clock.beside(on_workers, exchanged);
+        Ok(multiplied.and(exchanged))
     }
 
     /// Adds the planes of all nodes and reconstructs this rank's entries.
     fn results(
         &self,
-        pair: &BandPair,
+        region: Region,
+        rest: Option<(&Exchange<'_>, Range<usize>)>,
         state: &mut RunState<'_>,
         (result, time): (&mut impl ResultEntries, &mut RecoveryTime),
         meter: &Meter<'_>,
         check: Option<&InnerCheck>,
     ) -> Result<()> {
-        let region =
-            Region { grid: pair.grid, first_left: pair.left.start, first_right: pair.right.start, uplo: self.uplo };
         let RunState { products, spaces, clock, .. } = state;
         let mut outcome = Ok(());
-        if let Some(owners) = self.owners.filter(|_| self.ranks.layout.nodes.len() > 1) {
-            let exchange = Exchange::new(self.ranks, self.engine, owners, &region);
-            let partition = exchange.partition();
+        if let Some((exchange, planes)) = rest {
+            let partition = exchange.partition(&planes);
             let shares = clock.wait(|| products.write(&self.fence(), Ok(()), &partition))?;
-            let sent = clock.time(RankPhase::Exchange, || exchange.run(shares));
+            let sent = clock.time(RankPhase::Exchange, || exchange.run(planes, shares));
             outcome = sent.map(|words| clock.note_sent(words));
         }
         let window = clock.wait(|| products.read(&self.fence(), outcome))?;

@@ -3,7 +3,7 @@
 //!
 //! Promise: the runner, the count of its work and what reads operands ahead go by one order. Does not know: operands.
 
-use crate::plan::{BandPair, Cut, band_pairs, pieces};
+use crate::plan::{BandPair, Cut, band_pairs, part_primes, pieces};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,6 +80,8 @@ pub(crate) struct Schedule {
     primes: usize,
     batch_primes: usize,
     chunks: usize,
+    /// Parts of a batch whose products are formed one after the other.
+    parts: usize,
 }
 
 impl Schedule {
@@ -87,13 +89,27 @@ impl Schedule {
     pub fn new(cutting: &Cutting, panels: (usize, usize), is_triangle: bool, primes: usize) -> Schedule {
         let Cutting { cut, chunks, .. } = *cutting;
         let pairs = Pairs::All { panels, is_triangle, band_panels: cut.band_panels };
-        Schedule { pairs, primes, batch_primes: cut.batch_primes, chunks }
+        Schedule { pairs, primes, batch_primes: cut.batch_primes, chunks, parts: 1 }
     }
 
     /// The same without the pairs that are not wanted.
     pub fn of_pairs(self, is_wanted: impl FnMut(&BandPair) -> bool) -> Schedule {
         let pairs = Pairs::Some(self.pairs().filter(is_wanted).collect());
         Schedule { pairs, ..self }
+    }
+
+    /// The same with the products of the last chunk of each batch in so many parts: each is on its way to other nodes
+    /// while the next one is multiplied.
+    pub fn in_parts(self, parts: usize) -> Schedule {
+        Schedule { parts: parts.max(1), ..self }
+    }
+
+    /// The primes of a step in the parts that are multiplied one after the other, and whether the products of each are
+    /// finished then.
+    pub fn parts(&self, step: &Step) -> (impl Iterator<Item = Range<usize>> + use<>, bool) {
+        let (first, is_last) = (step.primes.start, step.chunk + 1 == self.chunks);
+        let size = if is_last { part_primes(step.primes.len(), self.parts) } else { step.primes.len() };
+        (pieces(step.primes.len(), size.max(1)).map(move |part| first + part.start..first + part.end), is_last)
     }
 
     /// The same with all primes at a time.
@@ -159,6 +175,18 @@ mod tests {
                 assert!(count <= most, "{count} of {most}");
             }
         }
+    }
+
+    #[test]
+    fn parts_of_a_batch_cover_it_once_and_only_the_last_chunk_is_cut() {
+        let cut = Cut { batch_primes: 3, band_panels: 2, chunk_rows: 1 };
+        let schedule = schedule((6, 6), true, cut, 2).in_parts(2);
+        let parts = schedule.steps().map(|step| {
+            let (parts, finished) = schedule.parts(&step);
+            (parts.collect::<Vec<_>>(), finished)
+        });
+        let want = [(vec![0..3], false), (vec![0..2, 2..3], true), (vec![3..5], false), (vec![3..4, 4..5], true)];
+        assert_eq!(parts.collect::<Vec<_>>(), want);
     }
 
     #[test]

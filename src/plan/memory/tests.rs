@@ -46,6 +46,7 @@ fn with_disk(
         window_bytes: &window_bytes,
         scratch_bytes: &window_bytes,
         disk,
+        exchanges: false,
     });
 }
 

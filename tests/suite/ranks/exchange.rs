@@ -1,6 +1,6 @@
 //! What nodes send each other in a product: residues, each once and packed.
 
-use crate::common::{Kind, kernel_names, matrix};
+use crate::common::{Kind, effort, kernel_names, matrix};
 use sunzi::Context;
 use sunzi::advanced::kernels::{self, EngineSpec};
 use sunzi::comm::{Transport, local};
@@ -39,6 +39,38 @@ fn nodes_send_packed_residues_once() {
             );
             assert!(sent as f64 <= 1.1 * least as f64, "{name}, {per_node} ranks a node: {sent} bytes of {least}");
             assert!(sent >= team.plan.sent_bytes);
+            assert!(team.plan.exchange_parts > 1 && team.exchange_hidden > 0.0, "{name}: {team:?}");
         }
     }
+}
+
+/// While a part of the residues is on its way the next one is multiplied: the last part alone has nothing to hide
+/// behind.
+#[test]
+fn the_exchange_is_hidden_behind_the_products() {
+    let (rows, cols, bits) = (6000 * effort().min(10) as usize, 96usize, 200);
+    let p = matrix(Kind::Unit, rows, cols, bits, 13);
+    let one = Context::builder().threads(1).build().unwrap();
+    let want = sunzi::syrk(&one, &p, bits).unwrap();
+    let shares = local::run(2, |rank| {
+        let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(1)).unwrap();
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let own = p.view().block(even_share(rows, 2, team.rank()), 0..cols).unwrap();
+        let outcome = syrk(&ctx, &mut team, &[own], bits, &DistOptions::default()).unwrap();
+        let got = outcome.result.gather(team.world(), 0).unwrap();
+        assert!(got.is_none_or(|got| got == want));
+        team.close().unwrap();
+        let team = outcome.report.team.unwrap();
+        println!(
+            "{} primes in {} parts: {:.1} % of the exchange is hidden; {:?}",
+            outcome.report.primes,
+            team.plan.exchange_parts,
+            100.0 * team.exchange_hidden,
+            team.rank_phases
+        );
+        team.exchange_hidden
+    });
+    // A machine that is busy with other things lets one rank wait for the other.
+    let least = if effort() > 1 { 0.8 } else { 0.2 };
+    assert!(shares[0] == shares[1] && shares[0] >= least, "{shares:?}");
 }

@@ -9,6 +9,7 @@ mod mailbox;
 mod matrix;
 mod plan;
 mod products;
+mod shared_devices;
 mod solve;
 mod solve_into;
 mod solve_together;

@@ -116,7 +116,26 @@ pub fn from_fortran(handle: sys::RSMPI_Fint) -> Option<sys::MPI_Comm> {
     // integers, which may be all zeros: so Open MPI answers for a number that it never gave out.
     let (comm, none, zero) =
         unsafe { (sys::RSMPI_Comm_f2c(handle), sys::RSMPI_COMM_NULL, MaybeUninit::zeroed().assume_init()) };
-    (comm != none && comm != zero).then_some(comm)
+    (comm != none && comm != zero && is_known(comm)).then_some(comm)
+}
+
+/// Whether the library knows a communicator. MPICH takes every number for a handle until it is used, and then ends the
+/// program, unless errors are returned: they are those of the communicator of all processes.
+fn is_known(comm: sys::MPI_Comm) -> bool {
+    let (mut before, mut size) = (MaybeUninit::uninit(), 0);
+    // SAFETY: MPI is alive; the handler is written, put back and given back once. The library looks the handle up
+    // before it uses it, and reports one that it does not know.
+    unsafe {
+        let success = sys::MPI_SUCCESS as c_int;
+        if sys::MPI_Comm_get_errhandler(sys::RSMPI_COMM_WORLD, before.as_mut_ptr()) != success {
+            return false;
+        }
+        sys::MPI_Comm_set_errhandler(sys::RSMPI_COMM_WORLD, sys::RSMPI_ERRORS_RETURN);
+        let known = sys::MPI_Comm_size(comm, &mut size) == success;
+        sys::MPI_Comm_set_errhandler(sys::RSMPI_COMM_WORLD, before.assume_init());
+        sys::MPI_Errhandler_free(before.as_mut_ptr());
+        known
+    }
 }
 
 /// Rank of this process in `comm`, and the number of its ranks.

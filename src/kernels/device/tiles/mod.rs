@@ -16,7 +16,7 @@ mod slots;
 use products::DeviceProducts;
 use setup::Site;
 
-use crate::device::Device;
+use crate::device::{Allowance, Device};
 use crate::error::Result;
 use crate::kernels::EngineSpec;
 use crate::kernels::device::{DeviceEngine, DeviceFamily};
@@ -41,14 +41,14 @@ const HEADER_WORDS: usize = 8;
 /// The next number of a finished tile; none is given twice while the process runs.
 static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// A device, the family of moduli that it multiplies for, and how much of its memory may be used.
+/// A device, the family of moduli that it multiplies for, and what may be taken of its memory.
 pub struct TileDevice {
     /// The device.
     pub device: Arc<dyn Device>,
     /// The family.
     pub family: DeviceFamily,
-    /// Bytes of its memory.
-    pub memory_bytes: u64,
+    /// What may be taken of its memory.
+    pub allowance: Allowance,
 }
 
 /// Tile kernels over devices and the CPU's own.
@@ -74,9 +74,9 @@ impl DeviceTiles {
     ) -> Result<DeviceTiles> {
         let spec =
             EngineSpec { operand_bits: working_bits, modulus_bits: cholesky_modulus_bits(working_bits), redundant };
-        let products = |TileDevice { device, family, memory_bytes }| {
+        let products = |TileDevice { device, family, allowance }| {
             let engine = DeviceEngine::new(family, &spec)?;
-            Ok(DeviceProducts::new(Site { device, engine, memory_bytes, eviction }))
+            Ok(DeviceProducts::new(Site { device, engine, allowance, eviction }))
         };
         let products = devices.into_iter().map(products).collect::<Result<Vec<_>>>()?;
         Ok(DeviceTiles { products, inner, working_bits, limbs: limbs_for(2 * working_bits + TILE_SPARE_BITS) })

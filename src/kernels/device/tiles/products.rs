@@ -100,6 +100,7 @@ impl DeviceProducts {
             products: self.products.load(Ordering::Relaxed),
             cache: setup.as_ref().map(|setup| setup.slots.counters()).unwrap_or_default(),
             device_bytes: self.device_bytes.load(Ordering::Relaxed),
+            ranks: self.site.allowance.share.ranks,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The memory of a device for tiles of one size: streams, and slots with what is left.
 
 use super::slots::Slots;
-use crate::device::{Device, Pinned, Region, Stream, Streams};
+use crate::device::{Allowance, Device, Pinned, Region, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::kernels::device::{DeviceEngine, DeviceTables};
 use crate::math::float::limbs_for;
@@ -45,11 +45,11 @@ pub(super) struct Setup {
     pub given_back: Condvar,
 }
 
-/// A device, what multiplies there, and how much of its memory may be used.
+/// A device, what multiplies there, and what may be taken of its memory.
 pub(super) struct Site {
     pub device: Arc<dyn Device>,
     pub engine: DeviceEngine,
-    pub memory_bytes: u64,
+    pub allowance: Allowance,
     pub eviction: Eviction,
 }
 
@@ -66,12 +66,11 @@ impl Site {
     pub(super) fn allocate(&self, sizes: Sizes) -> Result<Setup> {
         let (stream_bytes, slot_bytes) = (self.stream_bytes(&sizes), self.slot_bytes(&sizes));
         let table_bytes = (self.engine.table_bytes() as u64).next_multiple_of(256);
-        let free = self.device.capacity_bytes().saturating_sub(self.device.used_bytes()).min(self.memory_bytes);
+        let free = self.allowance.bytes(&*self.device);
         let room = |count: u64| free.saturating_sub(table_bytes + count * stream_bytes) / slot_bytes;
-        let count = (1..=STREAMS as u64).rev().find(|&count| room(count) >= 2 * count).ok_or(Error::DeviceLimit {
-            limit_bytes: free,
-            minimum_bytes: table_bytes + stream_bytes + 2 * slot_bytes,
-        })?;
+        let count = (1..=STREAMS as u64).rev().find(|&count| room(count) >= 2 * count);
+        let least = table_bytes + stream_bytes + 2 * slot_bytes;
+        let count = count.ok_or_else(|| self.allowance.refusal(free, least))?;
         let mut streams = Streams::of(&self.device);
         let stream = streams.take()?;
         let tables = self.engine.upload(&*self.device, stream)?;

@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::drive::RankReport;
 use crate::error::Result;
 use crate::ops::disk::DiskUse;
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::rank_report::RanksReport;
 use crate::ops::factor::spans::{Span, TaskTimes};
@@ -148,6 +149,7 @@ pub fn cholesky_over_ranks(
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
     let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
+    let ctx = &with_shared_devices(ctx, team.world())?;
     factor_file((ctx, place), (matrix, factor), storage, precision_bits, options)
 }
 

@@ -56,12 +56,12 @@ impl DeviceTiles {
     /// [`crate::Error::DeviceLost`].
     pub fn open(ctx: &Context, a: &DoubleMatrix, choices: &DeviceChoices) -> Result<DeviceTiles> {
         let &DeviceChoices { grid, eviction, stream_count, staged } = choices;
-        let (devices, bytes) = (&ctx.devices().devices[..grid.size()], ctx.devices().memory_bytes);
+        let devices = &ctx.devices().devices[..grid.size()];
         let (tiling, rank) = (*a.map(), a.rank());
         let before = devices.iter().map(|device| device.traffic()).collect();
         let (ranks, graph) = (tiling.grid, CholeskyGraph::of(&tiling));
         let shared = |(number, device): (usize, &Arc<dyn Device>)| {
-            let streams = streams_of(device, &tiling, bytes, stream_count)?;
+            let streams = streams_of(device, &tiling, &ctx.devices().allowance(number), stream_count)?;
             let owner = Owner { grid: ranks.refined(grid), number: ranks.refined_number(grid, rank, number) };
             let size = move |tile| tile_bytes(&tiling, tile) as u64;
             let moves = TaskMoves::new(graph, owner, streams.room_tiles(), eviction, size);

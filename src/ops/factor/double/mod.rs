@@ -29,6 +29,7 @@ use crate::context::Context;
 use crate::drive::{RankPlan, run_tiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::options::setters;
 use crate::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Eviction, Policy};
@@ -135,6 +136,7 @@ pub fn double_cholesky(
     options: &DoubleOptions,
 ) -> Result<DoubleReport> {
     let start = Instant::now();
+    let ctx = &with_shared_devices(ctx, world)?;
     let plan = Plan::new(ctx, world, a, options);
     let prepared = options
         .check(plan.devices)

@@ -1,9 +1,9 @@
 //! What a device does for a factorisation of doubles: its room for tiles, and the calls for each task.
 
 use super::host::most_tile_bytes;
-use crate::device::{Device, Element, Gemm, Operand, Region, Stream, Trsm};
+use crate::device::{Allowance, Device, Element, Gemm, Operand, Region, Stream, Trsm};
 use crate::drive::{TileStreams, slot_bytes};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::runtime::{CholeskyGraph, Task, least_room_tiles};
 use crate::tile::{TileId, TileMap};
 use std::sync::Arc;
@@ -22,17 +22,17 @@ const LEAST_STRIP_COLUMNS: usize = 32;
 pub(super) fn streams_of(
     device: &Arc<dyn Device>,
     tiling: &TileMap,
-    device_bytes: Option<u64>,
+    allowance: &Allowance,
     streams: usize,
 ) -> Result<TileStreams<TileId>> {
     let slot = slot_bytes(most_tile_bytes(tiling)).max(1) as u64;
     let least = least_room_tiles(CholeskyGraph::of(tiling));
-    let free_bytes = device.capacity_bytes().saturating_sub(device.used_bytes());
+    let free_bytes = allowance.free_bytes(&**device);
     // A library that the device's driver loads takes some memory of its own.
-    let limit_bytes = device_bytes.unwrap_or(free_bytes - free_bytes / 16);
+    let limit_bytes = allowance.limit_bytes.map_or(free_bytes - free_bytes / 16, |bytes| bytes.min(free_bytes));
     let most = (limit_bytes / slot).min(CholeskyGraph::of(tiling).tile_count() as u64) as usize;
     if most < least {
-        return Err(Error::DeviceLimit { limit_bytes, minimum_bytes: least as u64 * slot });
+        return Err(allowance.refusal(limit_bytes, least as u64 * slot));
     }
     TileStreams::new(device.clone(), most_tile_bytes(tiling), (least, most), streams)
 }

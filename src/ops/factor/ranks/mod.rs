@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::options::DistCholeskyOptions;
@@ -64,7 +65,8 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
 /// Cost: `n^3 / 6` word products for each prime, over all workers; every finished tile goes once to each rank that
 /// reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
-/// Devices of the context run the updates.
+/// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
+/// share of the memory.
 ///
 /// # Errors
 /// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is
@@ -81,6 +83,7 @@ pub fn cholesky_with(
 ) -> Result<DistCholesky> {
     let (clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
+    let ctx = &with_shared_devices(ctx, world)?;
     let kernel = ctx.kernel();
     let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
     let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;

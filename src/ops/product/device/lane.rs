@@ -50,6 +50,8 @@ pub(super) struct Lane {
     pub moduli: Range<usize>,
     /// Its part of the reconstruction, as a weight.
     pub weight: f64,
+    /// Ranks that share the device.
+    pub ranks: usize,
     pub input: DeviceInput,
     pub cut: DeviceCut,
     pub streams: Streams,
@@ -78,6 +80,7 @@ pub(super) const FAULT_BYTES: usize = 16;
 /// What a lane is made of.
 pub(super) struct LaneParts {
     pub device: Arc<dyn Device>,
+    pub ranks: usize,
     pub engine: Arc<DeviceEngine>,
     pub moduli: Range<usize>,
     pub weight: f64,
@@ -91,7 +94,7 @@ impl Lane {
     /// # Errors
     /// [`crate::Error::DeviceMemory`] where the device has less than it said.
     pub fn new(parts: LaneParts, shifts: (&[i64], &[i64])) -> Result<Lane> {
-        let LaneParts { device, engine, moduli, weight, input, cut } = parts;
+        let LaneParts { device, ranks, engine, moduli, weight, input, cut } = parts;
         let before = device.used_bytes();
         let bytes = input.bytes(&cut);
         let mut lease = Lease::of(&device);
@@ -130,6 +133,7 @@ impl Lane {
             streams,
             moduli,
             weight,
+            ranks,
             input,
             cut,
             engine,

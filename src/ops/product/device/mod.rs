@@ -17,7 +17,7 @@ pub use timer::DeviceSeconds;
 
 use crate::comm::local;
 use crate::context::{Context, Workspace};
-use crate::device::{Device, DeviceKind, Event, Traffic};
+use crate::device::{Device, DeviceKind, Event, MemoryShare, Traffic};
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::kernels::device::DeviceEngine;
@@ -104,12 +104,18 @@ pub struct DevicePart {
     pub bytes: DeviceBytes,
     /// Sum of `bytes`.
     pub planned_bytes: u64,
+    /// Ranks of the machine that share the device; 1 for one of this process alone.
+    pub ranks: usize,
+    /// Bytes of it that are this rank's to use; absent where all of it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_bytes: Option<u64>,
 }
 
 /// One device's part of a plan.
 #[derive(Clone)]
 struct Part {
     device: Arc<dyn Device>,
+    share: MemoryShare,
     moduli: Range<usize>,
     weight: f64,
     input: DeviceInput,
@@ -132,19 +138,20 @@ impl DevicePlan {
         let speeds = rates::speeds(ctx, family)?;
         let costs = (0..engine.moduli().len()).map(|at| engine.planes(at..at + 1).len() as u64).collect::<Vec<_>>();
         let mut parts = Vec::new();
-        for ((device, moduli), &speed) in set.devices.iter().zip(shares(&costs, &speeds)).zip(&speeds) {
+        for (((index, device), moduli), &speed) in
+            set.devices.iter().enumerate().zip(shares(&costs, &speeds)).zip(&speeds)
+        {
             if moduli.is_empty() {
                 continue; // too slow to have a share
             }
-            let free = device.capacity_bytes().saturating_sub(device.used_bytes());
-            let limits = [limit_bytes, set.memory_bytes];
-            let limit_bytes = limits.into_iter().flatten().fold(free, u64::min);
+            let allowance = set.allowance(index);
+            let limit_bytes = allowance.bytes(&**device).min(limit_bytes.unwrap_or(u64::MAX));
             let input = device_input(request, &engine, &moduli);
-            let cut = input.choose(limit_bytes);
-            let cut = cut.map_err(|minimum_bytes| Error::DeviceLimit { limit_bytes, minimum_bytes })?;
+            let cut = input.choose(limit_bytes).map_err(|least| allowance.refusal(limit_bytes, least))?;
             // The host reconstructs nothing where a GPU is there to do it.
             let weight = if device.description().kind == DeviceKind::Host { speed * 1e-9 } else { speed };
-            parts.push(Part { device: device.clone(), moduli, weight, input, cut });
+            let share = allowance.share;
+            parts.push(Part { device: device.clone(), share, moduli, weight, input, cut });
         }
         join_cuts(&mut parts, request.cut);
         let pinned_bytes = parts.iter().map(Part::pinned_bytes).sum();
@@ -174,6 +181,8 @@ impl DevicePlan {
                 cut: part.cut,
                 planned_bytes: bytes.total(),
                 bytes,
+                ranks: part.share.ranks,
+                share_bytes: (part.share.ranks > 1).then_some(part.share.bytes),
             }
         };
         self.parts.iter().map(part).collect()
@@ -293,9 +302,9 @@ impl DeviceRun<'_> {
 
     fn lanes(&self, plan: &DevicePlan, shifts: (&[i64], &[i64])) -> Result<Vec<Lane>> {
         let lane = |part: &Part| {
-            let Part { device, moduli, weight, input, cut } = part.clone();
-            let engine = plan.engine.clone();
-            Lane::new(LaneParts { device, engine, moduli, weight, input, cut }, shifts)
+            let Part { device, share, moduli, weight, input, cut } = part.clone();
+            let (engine, ranks) = (plan.engine.clone(), share.ranks);
+            Lane::new(LaneParts { device, ranks, engine, moduli, weight, input, cut }, shifts)
         };
         plan.parts.iter().map(lane).collect()
     }

@@ -31,14 +31,18 @@ pub(super) fn faster_family(ctx: &Context, spec: &EngineSpec) -> Result<DeviceFa
     Ok(best.map_or(DeviceFamily::F64, |(family, _)| family))
 }
 
-/// Multiply-adds a second of every device; 1 where there is only one to choose from.
+/// Multiply-adds a second that this rank gets of every device; 1 where there is only one to choose from. Ranks that
+/// share a device take turns.
 ///
 /// # Errors
 /// As [`faster_family`].
 pub(super) fn speeds(ctx: &Context, family: DeviceFamily) -> Result<Vec<f64>> {
     match ctx.devices().devices.len() {
         1 => Ok(vec![1.0]),
-        count => (0..count).map(|index| rate(ctx, index, family)).collect(),
+        count => {
+            let turns = |index: usize| ctx.devices().allowance(index).share.ranks as f64;
+            (0..count).map(|index| Ok(rate(ctx, index, family)? / turns(index))).collect()
+        }
     }
 }
 

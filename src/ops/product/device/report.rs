@@ -31,6 +31,8 @@ pub struct DeviceReport {
     pub traffic: Traffic,
     /// Its own time.
     pub seconds: DeviceSeconds,
+    /// Ranks of the machine that share the device; 1 for one of this process alone.
+    pub ranks: usize,
 }
 
 impl DeviceReport {
@@ -49,6 +51,7 @@ impl DeviceReport {
             multiply_adds: lane.multiply_adds,
             traffic: lane.device.traffic().since(before),
             seconds,
+            ranks: lane.ranks,
         })
     }
 }

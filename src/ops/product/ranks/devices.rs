@@ -190,6 +190,7 @@ impl<'a> RankProduct<'a> {
             grid: (self.map.grid.rows, self.map.grid.cols),
             tile_size: self.map.tile_size,
             per_node: Vec::new(),
+            exchange_parts: 1,
             sent_bytes: (sent * 8 * (1 + limbs_for(self.part_bits().result))) as u64,
         }
     }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::clock::{PhaseClock, spread_over_ranks};
+use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::entrywise::{Singles, Terms};
 use crate::ops::product::plan::Plan;
@@ -67,8 +67,11 @@ pub(super) fn make_report(
 ) -> Result<Report> {
     let mut most = [clock.seconds().to_bits(), team.window_bytes()];
     team.world().all_reduce(Reduction::Max, &mut most)?; // positive doubles are ordered like their bits
-    let mut sent = [8 * clock.sent_words()];
-    team.world().all_reduce(Reduction::Sum, &mut sent)?;
+    let nanoseconds = |seconds: f64| (seconds * 1e9) as u64;
+    let exchange = [clock.hidden_seconds(), clock.seconds_in(RankPhase::Exchange)].map(nanoseconds);
+    let mut sums = [8 * clock.sent_words(), exchange[0], exchange[1]];
+    team.world().all_reduce(Reduction::Sum, &mut sums)?;
+    let [exchanged_bytes, hidden, whole] = sums;
     let rank_phases = spread_over_ranks(team.world(), &clock.totals())?;
     let team_plan = plan.team.clone().unwrap_or_default();
     Ok(Report {
@@ -79,7 +82,8 @@ pub(super) fn make_report(
             rank_phases,
             window: team.window_kind(),
             window_bytes: most[1],
-            exchanged_bytes: sent[0],
+            exchanged_bytes,
+            exchange_hidden: hidden as f64 / whole.max(1) as f64,
         }),
         ..Report::new(plan, precision_bits, Phases::longest(&rank_phases))
     })

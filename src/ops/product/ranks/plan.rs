@@ -71,11 +71,12 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
     let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
-    let (mut plan, slot_panels) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
-        (describe(ctx, request.operation, (&request.size, &request.bits), input, &cut), input.slot_panels(&cut))
+    let (mut plan, slot_panels, parts) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
+        let plan = describe(ctx, request.operation, (&request.size, &request.bits), input, &cut);
+        (plan, input.slot_panels(&cut), input.parts(&cut))
     });
     let mut team = describe_team(request);
-    team.sent_bytes = sent_bytes(request, &shapes, &*engine);
+    (team.sent_bytes, team.exchange_parts) = (sent_bytes(request, &shapes, &*engine), parts);
     (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
     let mut words = None;
     for shape in &shapes {
@@ -99,6 +100,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let cutting = Cutting { cut, chunks, slot_panels };
     let ProductSize { rows, cols, triangle, .. } = request.size;
     let schedule = Schedule::new(&cutting, (rows.div_ceil(BLOCK), cols.div_ceil(BLOCK)), triangle, plan.primes);
+    let schedule = schedule.in_parts(parts);
     Ok(PlannedRun { engine, cutting, schedule, words, plan })
 }
 
@@ -206,6 +208,7 @@ fn with_input<R>(
         window_bytes: &SharedWindow::bytes_for,
         scratch_bytes: &Buffer::bytes_for,
         disk: None,
+        exchanges: request.nodes.len() > 1,
     };
     use_input(&input)
 }

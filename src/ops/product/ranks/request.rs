@@ -6,6 +6,7 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::{NodeLayout, Team, Windows};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::{Addend, Combination};
@@ -82,6 +83,7 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     agree(team.world(), problem.check(team.size()))?;
     let mut clock = PhaseClock::new();
     let mut shared = problem.share(ctx, team)?;
+    let ctx = &with_shared_devices(ctx, team.world())?;
     let operands = [Some(problem.left), problem.right];
     let mut exponents = [Vec::new(), Vec::new()];
     for ((exponents, blocks), cols) in exponents.iter_mut().zip(operands).zip(shared.cols) {

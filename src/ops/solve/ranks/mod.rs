@@ -21,6 +21,7 @@ use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::cholesky::log_det_of;
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::with_column;
@@ -126,7 +127,7 @@ pub fn solve_into(
     accuracy: Accuracy,
     result: &mut DistMatrix,
 ) -> Result<()> {
-    let ranks_here = team.ranks_here();
+    let (ctx, ranks_here) = (&with_shared_devices(ctx, team.world())?, team.ranks_here());
     let call = Call { ctx, team, ranks_here, world: team.world(), factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::solve::options::{TrsmOptions, check_scalar};
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
@@ -83,7 +84,7 @@ pub fn trsm_into(
         matrix.transposed(world, map)
     };
     let right = if transposed { Cow::Owned(turned(b)?) } else { Cow::Borrowed(b) };
-    let (ranks_here, b) = (team.ranks_here(), &*right);
+    let (ctx, ranks_here, b) = (&with_shared_devices(ctx, world)?, team.ranks_here(), &*right);
     let call = Call { ctx, team, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
     let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;

@@ -1,0 +1,83 @@
+//! Devices that several ranks of a machine have opened: who they are, and what each rank may take.
+
+use crate::comm::{Reduction, Transport};
+use crate::context::Context;
+use crate::device::{Device, MemoryShare};
+use crate::error::Result;
+use std::sync::Arc;
+
+/// Words that a rank tells of a device.
+const WORDS: usize = 2;
+
+/// The context of an operation over the ranks of `world`: of a device that several ranks of the machine have opened,
+/// each rank takes an equal share of the memory that the one with the least may use. Nodes that are emulated share
+/// the devices of their machine. Collective; nothing is gathered where no rank has devices.
+///
+/// A rank opens its devices itself: what its opening holds already is a part of its share.
+///
+/// # Errors
+/// [`crate::Error::Transport`].
+pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Result<Context> {
+    let devices = &ctx.devices().devices;
+    let mut most = [devices.len() as u64];
+    world.all_reduce(Reduction::Max, &mut most)?;
+    if most[0] == 0 || world.size() == 1 {
+        return Ok(ctx.clone());
+    }
+    let machine = world.machine()? as u64;
+    // The machine, how many devices, and what they are.
+    let stride = 2 + WORDS * most[0] as usize;
+    let mut own = vec![0; stride];
+    (own[0], own[1]) = (machine, devices.len() as u64);
+    for (words, device) in own[2..].chunks_exact_mut(WORDS).zip(devices) {
+        words.copy_from_slice(&[device.identity(), device.capacity_bytes()]);
+    }
+    let mut all = vec![0; stride * world.size()];
+    world.all_gather(&own, &mut all)?;
+    let share = |device: &Arc<dyn Device>| {
+        let here = all.chunks_exact(stride).filter(|rank| rank[0] == machine);
+        let opened = here.filter_map(|rank| capacity_of(device.identity(), rank));
+        let (ranks, capacity_bytes) = opened.fold((0, u64::MAX), |(ranks, least), bytes| (ranks + 1, least.min(bytes)));
+        MemoryShare::of(ranks, capacity_bytes)
+    };
+    let shares = devices.iter().map(share).collect::<Vec<_>>();
+    // What is kept for devices of this rank alone serves its other calls too.
+    Ok(if shares.iter().all(|share| share.ranks == 1) { ctx.clone() } else { ctx.with_device_shares(shares) })
+}
+
+/// What a rank may use of the device of that identity, if it has opened it.
+fn capacity_of(identity: u64, rank: &[u64]) -> Option<u64> {
+    let devices = rank[2..].chunks_exact(WORDS).take(rank[1] as usize);
+    devices.filter(|words| words[0] == identity).map(|words| words[1]).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local;
+    use crate::device::soft::{SoftDevice, SoftOptions};
+
+    #[test]
+    fn each_rank_learns_who_has_opened_its_devices() {
+        let card = |capacity_bytes| SoftDevice::new(SoftOptions { capacity_bytes, ..SoftOptions::default() });
+        let (shared, other) = (card(1 << 20), card(3 << 20));
+        // Ranks 0, 1 and 2 have the first device, ranks 2 and 3 the second, rank 4 one of its own, rank 5 none.
+        let shares = local::run(6, |rank| {
+            let devices: Vec<Arc<dyn Device>> = match rank.rank() {
+                0 | 1 => vec![Arc::new(shared.open_again())],
+                2 => vec![Arc::new(other.open_again()), Arc::new(shared.open_again())],
+                3 => vec![Arc::new(other.open_again())],
+                4 => vec![Arc::new(card(5 << 20))],
+                _ => Vec::new(),
+            };
+            let count = devices.len();
+            let ctx = Context::builder().threads(1).devices(devices).build().unwrap();
+            let ctx = with_shared_devices(&ctx, rank).unwrap();
+            (0..count).map(|index| ctx.devices().allowance(index).share).collect::<Vec<_>>()
+        });
+        let third = MemoryShare { ranks: 3, bytes: (1 << 20) / 3 / 256 * 256 };
+        let half = MemoryShare { ranks: 2, bytes: 3 << 19 };
+        let want = [vec![third], vec![third], vec![half, third], vec![half], vec![MemoryShare::WHOLE], vec![]];
+        assert_eq!(shares, want);
+    }
+}
