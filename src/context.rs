@@ -94,9 +94,12 @@ struct Kept {
 struct Tables {
     /// By kernel.
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
-    /// By kernel, working bits and shares of devices.
-    tile_engines: KeyedCache<(&'static str, u32, Arc<[MemoryShare]>), Arc<dyn TileEngine>>,
+    /// By what they are made for.
+    tile_engines: KeyedCache<TileEngineKey, Arc<dyn TileEngine>>,
 }
+
+/// Kernel, working bits and shares of devices.
+type TileEngineKey = (&'static str, u32, Arc<[MemoryShare]>);
 
 /// The workspace of a context for the time of one call; dropping it gives the memory back for the next call.
 pub struct WorkspaceLease<'a> {

@@ -175,9 +175,9 @@ fn words_are_exchanged_while_others_are_written() {
             assert!(past.is_err(), "what lies beyond the part is written by others");
             let words = window.read(&fence, Ok(())).unwrap();
             assert!(words[100..100 + 20 * ranks].iter().all(|&word| word == 9));
-            for at in 0..20 * ranks {
+            for (at, &word) in words[..20 * ranks].iter().enumerate() {
                 let owner = Some(at % 10 / 3).filter(|&owner| at < 20 && owner < ranks);
-                assert_eq!(words[at], 7 + owner.unwrap_or(0) as u64, "word {at} of {ranks} ranks");
+                assert_eq!(word, 7 + owner.unwrap_or(0) as u64, "word {at} of {ranks} ranks");
             }
             let overlapping = all(20 * ranks - 1);
             let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -183,9 +183,10 @@ mod tests {
         let schedule = schedule((6, 6), true, cut, 2).in_parts(2);
         let parts = schedule.steps().map(|step| {
             let (parts, finished) = schedule.parts(&step);
-            (parts.collect::<Vec<_>>(), finished)
+            (parts.map(|primes| (primes.start, primes.end)).collect::<Vec<_>>(), finished)
         });
-        let want = [(vec![0..3], false), (vec![0..2, 2..3], true), (vec![3..5], false), (vec![3..4, 4..5], true)];
+        let want =
+            [(vec![(0, 3)], false), (vec![(0, 2), (2, 3)], true), (vec![(3, 5)], false), (vec![(3, 4), (4, 5)], true)];
         assert_eq!(parts.collect::<Vec<_>>(), want);
     }
 

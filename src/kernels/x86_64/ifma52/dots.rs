@@ -245,7 +245,7 @@ mod tests {
                 by_limbs(&[source(0..rows)], &vector, &mut want);
                 for cut in [0, rows / 3, rows] {
                     let sources = [source(0..cut), source(cut..rows)];
-                    let mut got = [1, 2].map(|_| [Integer::from(7); BLOCK]);
+                    let mut got = [1, 2].map(|_| [1; BLOCK].map(|_| Integer::from(7)));
                     by_limbs(&sources, &vector, &mut got[0]);
                     // SAFETY: `probe` found the instructions.
                     unsafe { dots(&sources, &vector, &mut got[1]) };
