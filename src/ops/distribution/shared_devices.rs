@@ -36,7 +36,7 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
     world.all_gather(&own, &mut all)?;
     let share = |device: &Arc<dyn Device>| {
         let here = all.chunks_exact(stride).filter(|rank| rank[0] == machine);
-        let opened = here.filter_map(|rank| capacity_of(device.identity(), rank));
+        let opened = here.flat_map(|rank| capacities_of(device.identity(), rank));
         let (ranks, capacity_bytes) = opened.fold((0, u64::MAX), |(ranks, least), bytes| (ranks + 1, least.min(bytes)));
         MemoryShare::of(ranks, capacity_bytes)
     };
@@ -45,10 +45,10 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
     Ok(if shares.iter().all(|share| share.ranks == 1) { ctx.clone() } else { ctx.with_device_shares(shares) })
 }
 
-/// What a rank may use of the device of that identity, if it has opened it.
-fn capacity_of(identity: u64, rank: &[u64]) -> Option<u64> {
+/// What a rank may use of the device of that identity, for each time that it has opened it.
+fn capacities_of(identity: u64, rank: &[u64]) -> impl Iterator<Item = u64> {
     let devices = rank[2..].chunks_exact(WORDS).take(rank[1] as usize);
-    devices.filter(|words| words[0] == identity).map(|words| words[1]).min()
+    devices.filter(move |words| words[0] == identity).map(|words| words[1])
 }
 
 #[cfg(test)]
@@ -61,13 +61,18 @@ mod tests {
     fn each_rank_learns_who_has_opened_its_devices() {
         let card = |capacity_bytes| SoftDevice::new(SoftOptions { capacity_bytes, ..SoftOptions::default() });
         let (shared, other) = (card(1 << 20), card(3 << 20));
-        // Ranks 0, 1 and 2 have the first device, ranks 2 and 3 the second, rank 4 one of its own, rank 5 none.
-        let shares = local::run(6, |rank| {
+        // Ranks 0, 1 and 2 have the first device, ranks 2 and 3 the second, rank 4 one of its own, rank 5 has
+        // opened one twice, rank 6 has none.
+        let shares = local::run(7, |rank| {
             let devices: Vec<Arc<dyn Device>> = match rank.rank() {
                 0 | 1 => vec![Arc::new(shared.open_again())],
                 2 => vec![Arc::new(other.open_again()), Arc::new(shared.open_again())],
                 3 => vec![Arc::new(other.open_again())],
                 4 => vec![Arc::new(card(5 << 20))],
+                5 => {
+                    let twice = card(4 << 20);
+                    vec![Arc::new(twice.open_again()), Arc::new(twice)]
+                }
                 _ => Vec::new(),
             };
             let count = devices.len();
@@ -77,7 +82,8 @@ mod tests {
         });
         let third = MemoryShare { ranks: 3, bytes: (1 << 20) / 3 / 256 * 256 };
         let half = MemoryShare { ranks: 2, bytes: 3 << 19 };
-        let want = [vec![third], vec![third], vec![half, third], vec![half], vec![MemoryShare::WHOLE], vec![]];
+        let twice = vec![MemoryShare { ranks: 2, bytes: 2 << 20 }; 2];
+        let want = [vec![third], vec![third], vec![half, third], vec![half], vec![MemoryShare::WHOLE], twice, vec![]];
         assert_eq!(shares, want);
     }
 }

@@ -4,6 +4,7 @@ use crate::comm::Transport;
 use crate::error::Result;
 use crate::store::room_for_threads;
 use serde::Serialize;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a rank does at a time.
@@ -118,11 +119,23 @@ impl PhaseClock {
         };
         let (sent, product) = match room_for_threads(1) {
             Err(_) => (exchanged(), timed()),
-            Ok(()) => std::thread::scope(|scope| {
-                let product = scope.spawn(timed);
-                let sent = exchanged();
-                (sent, product.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            }),
+            Ok(()) => {
+                // Whoever gets to run it: the thread, or this one where the system refuses a thread.
+                let product = Mutex::new(Some(timed));
+                let take = || product.lock().unwrap_or_else(PoisonError::into_inner).take().expect("taken once");
+                std::thread::scope(|scope| {
+                    let thread = std::thread::Builder::new().spawn_scoped(scope, || {
+                        let product = take();
+                        product()
+                    });
+                    let sent = exchanged();
+                    let product = match thread {
+                        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                        Err(_) => take()(),
+                    };
+                    (sent, product)
+                })
+            }
         };
         let ((sent, from, to), (done, start, end)) = (sent, product);
         self.add(RankPhase::Product, start, end);

@@ -30,7 +30,7 @@ use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
-use crate::ops::solve::run::Right;
+use crate::ops::solve::run::{Right, make_room};
 use crate::tile::TileMap;
 use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
@@ -236,6 +236,7 @@ impl Call<'_> {
         let (order, columns) = (tiles.order(), self.b.map().cols);
         let needed = vectors_bytes(self.ctx, (order, columns), (self.b.precision_bits(), self.precision_bits));
         agree(self.world, self.ctx.admit(needed.saturating_mul(self.ranks_here)))?;
+        make_room(self.ctx, needed.saturating_mul(self.ranks_here));
         let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(self.ctx, self.world)?);
         let right = self.b.everywhere(self.world)?;
         let pass = |sweep| Pass::new((self.ctx, self.world), (tiles, &scaling), sweep, columns);

@@ -10,6 +10,7 @@ use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::ranks::blocks::rows_of;
 use crate::ops::solve::ranks::stream::{Letters, StreamSource, message_bytes};
+use crate::ops::solve::run::make_room;
 use crate::ops::solve::sums::{SumBits, worker_bytes};
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};
 use crate::plan::even_share;
@@ -96,6 +97,7 @@ impl Call<'_> {
         let (right_bits, factor_bits) = (self.b.precision_bits(), self.factor.precision_bits());
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits, ranks: world.size() };
         agree(world, ctx.admit(sizes.bytes().saturating_mul(self.ranks_here)))?;
+        make_room(ctx, sizes.bytes().saturating_mul(self.ranks_here));
         let right = self.b.everywhere(world)?;
         let of_rank = |rank| even_share(columns, world.size(), rank);
         let own = of_rank(world.rank()).map(|index| Column::new(index, order, bits));

@@ -135,8 +135,9 @@ impl<'a> Pass<'a> {
             let progress = Progress::new("solve", step as u64 + 1, count as u64);
             told = told.and_then(|()| self.ctx.report_progress(progress));
         }
-        agree(self.world, told)?;
-        self.world.settle()?; // all ranks have what they asked for
+        let told = agree(self.world, told);
+        self.world.settle()?; // all ranks have what they asked for, also where the caller ends the solve
+        told?;
         Ok(self.unknowns.into_iter().map(Unknowns::into_values).collect())
     }
 
