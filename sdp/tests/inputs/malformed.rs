@@ -161,6 +161,32 @@ fn both_readers_take_and_refuse_the_same_text_of_mathematica() {
         ("7.5.5", false),
         ("1/2/3", false),
         ("1`20*^2 + x^2", true),
+        // A fraction may have blanks, a power of ten not.
+        ("1 / 3 + x^2", true),
+        ("1 /3 + x^2", true),
+        ("1/ 3 + x^2 / 4", true),
+        ("1 (* one *) /\\\n 3 x + x^2", true),
+        ("7 + x^2/ 4", true),
+        ("7 + x^2/1.5 + x / 2.5", true),
+        ("7 + x^2/1 / 2", false),
+        ("7 + x^1\\\n2/4", true),
+        ("7 + x^.5", false),
+        ("7 + x^2.5", false),
+        ("1 / x + x^2", false),
+        ("1 / -3 + x^2", false),
+        ("0.5 / 3 + x^2", false),
+        ("1 / 0 + x^2", false),
+        ("1 *^2 + x^2", false),
+        ("1* ^2 + x^2", false),
+        ("1*^ 2 + x^2", false),
+        ("1*^- 2 + x^2", false),
+        ("1*^-2 + x^2", true),
+        // An accuracy below 0 is no sum.
+        ("7 + 0``5. x + x^2", true),
+        ("7 + 0``-5. + x^2", false),
+        ("7 + 0``+5. + x^2", false),
+        ("7 + 2`-5. + x^2", true),
+        ("7 + x^2/2``-5", false),
     ] {
         both_take("pmp.m", &with(damped, polynomial), wanted);
     }
@@ -182,6 +208,11 @@ fn both_readers_take_and_refuse_the_same_text_of_mathematica() {
     both_take("pmp.m", constant, true);
     both_take("pmp.m", &constant.replace("[3,", "[0,"), false);
     both_take("pmp.m", &constant.replace("SDP", "SDQ"), false);
+    both_take("pmp.m", &constant.replace("SDP", "S DP"), false);
+    both_take("pmp.m", &constant.replace("Matrix", "(* a part *)Matrix"), false);
+    both_take("pmp.m", &constant.replace("Matrix", "\\\nMatrix"), false);
+    both_take("pmp.m", &constant.replace("{0, 1}", "{1 / 3, 1}"), true);
+    both_take("pmp.m", &constant.replace("{0, 1}", "{0``-5, 1}"), false);
     both_take("pmp.m", &(constant.to_string() + " 1"), false);
     both_take("pmp.m", &constant.replace("{0, 1}", "{0, 1, 2}"), false);
 }
