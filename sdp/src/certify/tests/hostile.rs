@@ -183,3 +183,23 @@ fn blocks_of_which_a_file_says_only_the_order_are_refused() {
     assert!(verify(&program, &proof, 1).unwrap_err().to_string().contains("would take more"));
     assert!(refused("a.dat-s", "1\n1\n-10000001\n1\n1 1 1 1 1\n").contains("order '-10000001'"));
 }
+
+/// A factor of short numbers with very many bits behind the point: what is subtracted from it has all of them.
+#[test]
+fn factors_whose_rests_are_long_are_refused() {
+    let (_folder, path) = at("a.dat-s", "1\n1\n400\n1\n1 1 1 1 1\n");
+    let program = read_exact(&path).unwrap();
+    let proof = |bits: u32| {
+        let factor = Fixed { bits, values: vec![Integer::from(1); 400 * 401 / 2] };
+        let upper = UpperProof {
+            claim: Rational::from(1),
+            x: vec![Fixed { bits: 0, values: vec![Integer::from(1)] }],
+            gram: None,
+            blocks: vec![vec![Witness { exponent: -1, factor }]],
+        };
+        Proof { upper: Some(upper), ..Proof::new(&program.digest) }
+    };
+    let refused = |bits: u32| verify(&program, &proof(bits), 1).unwrap_err().to_string();
+    assert!(refused(64).contains("not shown to be positive definite"));
+    assert!(refused(1 << 15).contains("would take more"));
+}
