@@ -118,6 +118,14 @@ fn bounds_of_polynomial_programs_are_proven_and_any_changed_digit_is_found() {
     }
     sandbox.write("all.nsv", "a.json\0");
     assert!(sandbox.fail("verify sdp all.nsv out/certificate", 5).contains("of another program"));
+    // The same program in Mathematica's text has other bytes; one without matrices, and XML, are none to prove.
+    sandbox.write(
+        "a.m",
+        "SDP[{0, 1}, {}, {PositiveMatrixWithPrefactor[DampedRational[1, {}, 1/2, x], {{{7 - 4 x + x^2, -1}}}]}]",
+    );
+    assert!(sandbox.fail("verify sdp a.m out/certificate", 5).contains("of another program"));
     sandbox.write("a.m", "SDP[{0, 1}, {1, 0}, {}]");
-    assert!(sandbox.fail("verify sdp a.m out/certificate", 3).contains("proofs are made"));
+    assert!(sandbox.fail("verify sdp a.m out/certificate", 3).contains("there are no matrices"));
+    sandbox.write("a.xml", "<sdp></sdp>");
+    assert!(sandbox.fail("verify sdp a.xml out/certificate", 3).contains("proofs are made"));
 }

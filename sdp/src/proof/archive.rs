@@ -4,7 +4,7 @@
 //! members of one name, members that share bytes, links, and members that are much larger than the archive.
 //! Does not know: what the files hold, the solver's reader.
 
-use super::limits::{FREE_BYTES, INFLATED_PER_BYTE};
+use super::limits::{FREE_INFLATED, INFLATED_PER_BYTE};
 use super::read::{Files, refused};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -73,7 +73,7 @@ impl Archive {
     /// # Errors
     /// [`sunzi::Error::Format`].
     pub fn new(path: &Path, bytes: Vec<u8>) -> Result<Archive> {
-        let left = FREE_BYTES / 4 + INFLATED_PER_BYTE * bytes.len() as u64;
+        let left = FREE_INFLATED + INFLATED_PER_BYTE * bytes.len() as u64;
         let failed = |message: String| refused(path, message);
         let mut reader = ZipArchive::new(Cursor::new(bytes)).map_err(|error| failed(error.to_string()))?;
         let is_doubled = reader.has_duplicate_names()
@@ -113,10 +113,7 @@ impl Archive {
         let read = member.take(self.left + 1).read_to_end(&mut bytes);
         read.map_err(|error| format!("the archive is damaged: {error}"))?;
         let left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
-            format!(
-                "the members have more than {} bytes and {INFLATED_PER_BYTE} for each of the archive",
-                FREE_BYTES / 4
-            )
+            format!("the members have more than {FREE_INFLATED} bytes and {INFLATED_PER_BYTE} for each of the archive")
         })?;
         self.left = left;
         Ok(bytes)

@@ -5,7 +5,7 @@
 //! power of `2^64`; GMP keeps no bit beside them. Source: SDPB, Boost 1.74, GMP. Does not know: the solver's reader,
 //! which rounds what it reads.
 
-use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD, Room, bytes_of};
+use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD, NUMBER_BYTES, Room, bytes_of};
 use rug::integer::Order;
 use rug::{Integer, Rational};
 
@@ -133,6 +133,8 @@ impl<'a> Reader<'a> {
         {
             return Err("the file ends inside of its numbers".into());
         }
+        // A zero takes one byte of the file, and as much memory as another number that is short.
+        self.room.take(rows.saturating_mul(cols).saturating_mul(NUMBER_BYTES))?;
         let (rows, cols) = (rows as usize, cols as usize);
         let mut values = vec![Rational::new(); rows * cols];
         for (col, row) in (0..cols).flat_map(|col| (0..leading as usize).map(move |row| (col, row))) {

@@ -67,14 +67,21 @@ pub fn is_definite(matrix: &Scaled, scales: &[i64], witness: &Witness, threads: 
         }
         sum
     };
-    let sum = sum_of_rows(order, threads, row_norm);
-    (sum << 2u32) <= tau.square_ref().complete()
+    let limit = tau.square_ref().complete() >> 2u32;
+    sum_of_rows(order, threads, &limit, row_norm) <= limit
 }
 
-/// The sum of `row_norm` over all rows: the same integer on any number of threads.
-fn sum_of_rows(order: usize, threads: usize, row_norm: impl Fn(usize) -> Integer + Sync) -> Integer {
+/// The sum of `row_norm` over all rows, or of as many as are beyond `limit`: a factor that is far off ends it early.
+fn sum_of_rows(order: usize, threads: usize, limit: &Integer, row_norm: impl Fn(usize) -> Integer + Sync) -> Integer {
     if threads < 2 || order < 32 {
-        return (0..order).map(row_norm).fold(Integer::new(), |sum, next| sum + next);
+        let mut sum = Integer::new();
+        for row in 0..order {
+            sum += row_norm(row);
+            if sum > *limit {
+                break;
+            }
+        }
+        return sum;
     }
     let (next, sum) = (AtomicUsize::new(0), Mutex::new(Integer::new()));
     std::thread::scope(|scope| {
@@ -84,7 +91,7 @@ fn sum_of_rows(order: usize, threads: usize, row_norm: impl Fn(usize) -> Integer
                 loop {
                     // The last rows have most terms.
                     let taken = next.fetch_add(1, Ordering::Relaxed);
-                    if taken >= order {
+                    if taken >= order || own > *limit {
                         break;
                     }
                     own += row_norm(order - 1 - taken);
@@ -146,8 +153,16 @@ mod tests {
         let values = (0..triangle(order)).map(|at| Rational::from((at as u32 % 7, 3))).collect::<Vec<_>>();
         let mut matrix = Scaled::new(&values);
         (0..order).for_each(|row| matrix.numerators[packed(row, row)] += 3000);
-        let norm = |threads| sum_of_rows(order, threads, |row| matrix.numerators[packed(row, row)].clone());
-        assert!(norm(1) == norm(2) && norm(1) == norm(5));
+        let diagonal = |row: usize| matrix.numerators[packed(row, row)].clone();
+        let whole = (0..order).map(diagonal).fold(Integer::new(), |sum, next| sum + next);
+        let norm = |threads, limit: &Integer| sum_of_rows(order, threads, limit, diagonal);
+        // Beyond a limit it need not be whole, and stays beyond.
+        let below = Integer::from(&whole - 1);
+        for threads in [1, 2, 5] {
+            assert_eq!(norm(threads, &whole), whole);
+            assert!(norm(threads, &below) > below);
+        }
+        assert_eq!(norm(1, &Integer::from(1)), diagonal(0));
         let mut identity = Fixed::zeros(triangle(order), 4);
         (0..order).for_each(|row| identity.values[packed(row, row)] = Integer::from(32 * 16));
         for threads in [1, 2, 3] {

@@ -33,8 +33,15 @@ pub const MAXIMUM_FILES: usize = 1 << 16;
 /// Bytes of numbers that reading a program, and checking a certificate, may each make for each byte of the files.
 pub const BYTES_PER_BYTE: u64 = 256;
 
-/// Bytes that the members of an archive have for each of its own, beside a quarter of [`FREE_BYTES`], at most.
-pub const INFLATED_PER_BYTE: u64 = 16;
+/// Bytes that the members of an archive have for each of its own, beside [`FREE_INFLATED`], at most. Archives in use
+/// have 2 to 4; JSON takes about 64 bytes of memory for each of its own, so this is [`BYTES_PER_BYTE`] twice.
+pub const INFLATED_PER_BYTE: u64 = 8;
+
+/// Bytes that the members of any archive may have: those whose JSON takes [`FREE_BYTES`].
+pub const FREE_INFLATED: u64 = FREE_BYTES / 64;
+
+/// Bytes of memory that a number of a table takes beside its digits.
+pub const NUMBER_BYTES: u64 = 64;
 
 /// Bytes of numbers that may be made from any files.
 pub const FREE_BYTES: u64 = 64 << 20;

@@ -36,6 +36,10 @@ pub struct Sampling {
 
 /// A polynomial with these numerators at `x 2^-bits`.
 fn value(numerators: &[Integer], denominator: &Integer, x: &Integer, bits: u32) -> Rational {
+    // Most polynomials of a program may be 0, and have no denominators that could be made.
+    if numerators.iter().all(Integer::is_zero) {
+        return Rational::new();
+    }
     let mut sum = Integer::new();
     for (step, coefficient) in numerators.iter().rev().enumerate() {
         sum *= x;

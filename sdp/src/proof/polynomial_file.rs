@@ -33,6 +33,22 @@ pub struct Matrix {
     pub choices: Choices,
 }
 
+/// Coefficients of the longest polynomial.
+fn longest(entries: &[Vec<Vec<Rational>>]) -> usize {
+    entries.iter().flatten().map(Vec::len).max().unwrap_or(0)
+}
+
+impl Matrix {
+    /// Whether each entry has as many polynomials as the objective has numbers.
+    fn is_whole(&self, count: usize) -> Refusal<()> {
+        let is_whole = |entry: &Vec<Vec<Rational>>| entry.len() == count && entry.iter().all(|p| !p.is_empty());
+        match self.entries.iter().all(is_whole) && (1..=MAXIMUM_DEGREE).contains(&longest(&self.entries)) {
+            true => Ok(()),
+            false => Err(format!("entries should be {count} polynomials of a degree that is possible")),
+        }
+    }
+}
+
 /// What files hold.
 #[derive(Default)]
 pub struct Parts {
@@ -145,22 +161,23 @@ impl Parts {
         if n.len() != count || n.iter().all(|entry| *entry == 0) || self.matrices.is_empty() {
             return Err("the normalization is 0 or not as long as the objective, or there are no matrices".into());
         }
+        for (number, matrix) in self.matrices.iter().enumerate() {
+            matrix.is_whole(count).map_err(|message| format!("matrix {number}: {message}"))?;
+        }
+        // A quotient has the digits of both numbers, so two short words make a long one.
+        let made = |value: Rational| room.take(bytes_of(&value)).map(|()| value);
         let largest = (1..count).fold(0, |best, at| if n[at].cmp_abs(&n[best]).is_gt() { at } else { best });
         let others = (0..count).filter(|&at| at != largest).collect::<Vec<_>>();
-        let constant = Rational::from(&a[largest] / &n[largest]);
-        let objective = others.iter().map(|&at| a[at].clone() - Rational::from(&n[at] * &constant)).collect::<Vec<_>>();
+        let constant = made(Rational::from(&a[largest] / &n[largest]))?;
+        let rest = |&at: &usize| made(a[at].clone() - Rational::from(&n[at] * &constant));
+        let objective = others.iter().map(rest).collect::<Refusal<Vec<_>>>()?;
         let mut polynomials = Vec::new();
         for (number, Matrix { dim, entries, choices }) in self.matrices.into_iter().enumerate() {
-            let longest = entries.iter().flatten().map(Vec::len).max().unwrap_or(0);
-            let is_whole = |entry: &Vec<Vec<Rational>>| entry.len() == count && entry.iter().all(|p| !p.is_empty());
-            if !entries.iter().all(is_whole) || !(1..=MAXIMUM_DEGREE).contains(&longest) {
-                return Err(format!(
-                    "matrix {number}: entries should be {count} polynomials of a degree that is possible"
-                ));
-            }
+            let longest = longest(&entries);
             choices.check(longest - 1).map_err(|message| format!("matrix {number}: {message}"))?;
             let entry = |entry: &Vec<Vec<Rational>>| -> Refusal<Vec<Scaled>> {
-                let first = entry[largest].iter().map(|c| Rational::from(c / &n[largest])).collect::<Vec<_>>();
+                let first = entry[largest].iter().map(|c| made(Rational::from(c / &n[largest])));
+                let first = first.collect::<Refusal<Vec<_>>>()?;
                 let mut found = vec![Scaled::read(&first, room)?];
                 for &at in &others {
                     found.push(Scaled::read(&difference(&n[at], &first, &entry[at], room)?, room)?);

@@ -5,7 +5,7 @@
 //! one, but a backslash at the end of a line goes on with a number in the next. Does not know: the solver's reader.
 
 use super::choices::{Choices, Prefactor};
-use super::limits::Room;
+use super::limits::{Room, bytes_of};
 use super::polynomial_file::{MAXIMUM_DEGREE, Matrix, Parts, symmetric};
 use rug::Rational;
 
@@ -76,11 +76,18 @@ fn behind_blanks(text: &[u8], mut at: usize) -> Refusal<usize> {
     if depth > 0 { Err("a comment is not closed".into()) } else { Ok(at) }
 }
 
-/// A number from `at` on: its letters, without lines that are broken in it, and where it ends.
-fn number(text: &[u8], mut at: usize) -> (String, usize) {
+/// Where the digits under a fraction's line stand, which may have blanks on both sides.
+fn divisor(text: &[u8], at: usize) -> Option<usize> {
+    let line = behind_blanks(text, at).ok().filter(|&at| text.get(at) == Some(&b'/'))?;
+    behind_blanks(text, line + 1).ok().filter(|&at| text.get(at).is_some_and(u8::is_ascii_digit))
+}
+
+/// A number from `at` on: its letters, without lines that are broken in it, and where it ends. A power of x has digits
+/// alone: what is behind it divides the whole term.
+fn number(text: &[u8], mut at: usize, is_power: bool) -> (String, usize) {
     let mut found = String::new();
     // What may follow: digits, a mark of precision, the sign and the digits of a power of ten, those of a fraction.
-    let (mut part, mut is_sign) = (0, false);
+    let (mut part, mut is_sign) = (if is_power { 3 } else { 0 }, false);
     while let Some(&byte) = text.get(at) {
         if byte == b'\\' {
             at += 1;
@@ -97,10 +104,20 @@ fn number(text: &[u8], mut at: usize) -> (String, usize) {
             b'*' if power && part < 2 => (part, is_sign) = (2, true),
             b'+' | b'-' if is_sign => is_sign = false,
             b'/' if part < 3 => part = 3,
-            _ => break,
+            _ => match divisor(text, at).filter(|_| part < 3) {
+                Some(next) => {
+                    (part, at) = (3, next);
+                    found.push('/');
+                    continue;
+                }
+                None => break,
+            },
         }
         found.push(char::from(byte));
         at += 1;
+        if byte == b'/' {
+            at = divisor(text, at - 1).unwrap_or(at);
+        }
         if power {
             found.push('^');
             at += 1;
@@ -114,7 +131,7 @@ fn tokens(text: &[u8]) -> Refusal<Vec<Token>> {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'$';
     while let Some(&byte) = text.get(at) {
         if byte.is_ascii_digit() || byte == b'.' {
-            let (word, end) = number(text, at);
+            let (word, end) = number(text, at, byte != b'.' && found.last() == Some(&Token::Mark(b'^')));
             found.push(Token::Number(word));
             at = end;
         } else if is_letter(&byte) {
@@ -167,7 +184,13 @@ impl<'a> Reader<'a> {
     /// A number without sign.
     fn digits(&mut self) -> Refusal<Rational> {
         match self.next()? {
-            Token::Number(word) => self.room.number(word),
+            Token::Number(word) => {
+                // It would be an accuracy below 0, or a sum: Mathematica takes the first.
+                if word.ends_with("``") && matches!(self.tokens.get(self.at), Some(Token::Mark(b'-' | b'+'))) {
+                    return Err(format!("a sign behind the mark of the accuracy of '{word}'"));
+                }
+                self.room.number(word)
+            }
             found => Err(format!("{found:?} where a number is expected")),
         }
     }
@@ -238,6 +261,8 @@ impl<'a> Reader<'a> {
                 coefficients.resize_with(power + 1, Rational::new);
             }
             coefficients[power] += coefficient;
+            // A sum of fractions grows with each term.
+            self.room.take(bytes_of(&coefficients[power]))?;
             if !matches!(self.tokens.get(self.at), Some(Token::Mark(b'-' | b'+'))) {
                 return Ok(coefficients);
             }
@@ -276,27 +301,22 @@ impl<'a> Reader<'a> {
         let mut power = 1;
         if self.finds(b'^') {
             let Token::Number(word) = self.next()? else { return Err("a power is no number".into()) };
-            // Behind the power may be a divisor, which the cutting into numbers took for the rest of a fraction.
-            let (word, under) = word.split_once('/').map_or((word.as_str(), None), |(word, under)| (word, Some(under)));
             let limit = format!("a power is '{word}', and should be at most {MAXIMUM_DEGREE}");
             power = word.parse().ok().filter(|&power| power <= MAXIMUM_DEGREE).ok_or(limit)?;
-            if let Some(under) = under {
-                return self.divide(coefficient, under).map(|()| power);
-            }
         }
         if self.finds(b'/') {
-            let Token::Number(word) = self.next()? else { return Err("a divisor is no number".into()) };
-            self.divide(coefficient, word)?;
+            self.divide(coefficient)?;
         }
         Ok(power)
     }
 
-    fn divide(&self, coefficient: &mut Rational, word: &str) -> Refusal<()> {
-        let divisor = self.room.number(word)?;
-        if divisor == 0 || word.contains('/') {
-            return Err(format!("'{word}' is no divisor"));
+    fn divide(&mut self, coefficient: &mut Rational) -> Refusal<()> {
+        let token = self.tokens.get(self.at);
+        let divisor = self.digits()?;
+        if divisor == 0 || matches!(token, Some(Token::Number(word)) if word.contains('/')) {
+            return Err(format!("{divisor} is no divisor"));
         }
         *coefficient /= divisor;
-        Ok(())
+        self.room.take(bytes_of(coefficient))
     }
 }

@@ -141,6 +141,16 @@ impl Group {
     }
 }
 
+/// Bytes that a check of definiteness makes of a matrix whose entries have so many bits: the shifted entry and
+/// denominator, the rest and its square. None is kept, but all are counted, which limits the time as well. Where the
+/// factor is 0 nothing counts, since honest factors of sparse matrices are 0 in most places, two letters each; if the
+/// matrix is not near to 0 there, the check ends with the row.
+fn definite_bytes(order: usize, entry: u64, scales: u64, witness: &Witness) -> u64 {
+    let values = witness.factor.values.iter().filter(|value| !value.is_zero());
+    let count = triangle(order).min(values.count());
+    bytes_of_many(3 * count, entry + 2 * witness.length() + 2 * scales + SUM_BITS)
+}
+
 fn lower_bytes(program: &Program, part: &LowerProof, shared: u64) -> u64 {
     let y = part.y.length();
     let mut sum = 0u64;
@@ -155,6 +165,9 @@ fn lower_bytes(program: &Program, part: &LowerProof, shared: u64) -> u64 {
         sum = sum.saturating_add(bytes_of_many(4 * group.variables(), rest + proof.gram.length()));
         let count = triangle(group.gram_order()).min(proof.gram.witness.factor.values.len());
         sum = sum.saturating_add(bytes_of_many(count, 2 * entry + SUM_BITS));
+        let gram = &proof.gram;
+        let order = group.gram_order();
+        sum = sum.saturating_add(definite_bytes(order, 2 * entry + SUM_BITS, gram.length(), &gram.witness));
         // The sums over groups.
         sum = sum.saturating_add(bytes_of_many(4, 4 * shared + 2 * (rest + proof.gram.length())));
     }
@@ -169,6 +182,9 @@ fn upper_bytes(program: &Program, part: &UpperProof, shared: u64) -> u64 {
             let count =
                 if shape.diagonal { shape.order } else { triangle(shape.order).min(witness.factor.values.len()) };
             sum = sum.saturating_add(bytes_of_many(count, entry + x.length() + SUM_BITS));
+            if !shape.diagonal {
+                sum = sum.saturating_add(definite_bytes(shape.order, entry + x.length() + SUM_BITS, 0, witness));
+            }
         }
         sum = sum.saturating_add(bytes_of_many(4, 4 * shared + x.length() + group.costs.length() + SUM_BITS));
     }
@@ -178,5 +194,6 @@ fn upper_bytes(program: &Program, part: &UpperProof, shared: u64) -> u64 {
     let count = program.free_variables().min(gram.scales.len());
     let rest = bytes_of_many(4 * count, 2 * shared + free + x + gram.length() + SUM_BITS);
     let square = bytes_of_many(3 * triangle(count), 2 * (shared + free) + SUM_BITS);
-    sum.saturating_add(rest).saturating_add(square)
+    let definite = definite_bytes(count, 2 * (shared + free) + SUM_BITS, gram.length(), &gram.witness);
+    sum.saturating_add(rest).saturating_add(square).saturating_add(definite)
 }

@@ -135,12 +135,49 @@ fn both_readers_take_and_refuse_the_same_json() {
     }
 }
 
+const DAMPED: &str = "DampedRational[1, {}, 1/2, x]";
+
+/// A program of Mathematica's text with one polynomial that is no constant.
+fn with(prefactor: &str, polynomial: &str) -> String {
+    format!("SDP[{{0, 1}}, {{}}, {{PositiveMatrixWithPrefactor[{prefactor}, {{{{{{{polynomial}, -1}}}}}}]}}]")
+}
+
+#[test]
+fn both_readers_take_and_refuse_the_same_numbers_of_mathematica() {
+    for (polynomial, wanted) in [
+        // A fraction may have blanks, a power of ten not.
+        ("1 / 3 + x^2", true),
+        ("1 /3 + x^2", true),
+        ("1/ 3 + x^2 / 4", true),
+        ("1 (* one *) /\\\n 3 x + x^2", true),
+        ("7 + x^2/ 4", true),
+        ("7 + x^2/1.5 + x / 2.5", true),
+        ("7 + x^2/1 / 2", false),
+        ("7 + x^1\\\n2/4", true),
+        ("7 + x^.5", false),
+        ("7 + x^2.5", false),
+        ("1 / x + x^2", false),
+        ("1 / -3 + x^2", false),
+        ("0.5 / 3 + x^2", false),
+        ("1 / 0 + x^2", false),
+        ("1 *^2 + x^2", false),
+        ("1* ^2 + x^2", false),
+        ("1*^ 2 + x^2", false),
+        ("1*^- 2 + x^2", false),
+        ("1*^-2 + x^2", true),
+        // An accuracy below 0 is no sum.
+        ("7 + 0``5. x + x^2", true),
+        ("7 + 0``-5. + x^2", false),
+        ("7 + 0``+5. + x^2", false),
+        ("7 + 2`-5. + x^2", true),
+        ("7 + x^2/2``-5", false),
+    ] {
+        both_take("pmp.m", &with(DAMPED, polynomial), wanted);
+    }
+}
+
 #[test]
 fn both_readers_take_and_refuse_the_same_text_of_mathematica() {
-    let with = |prefactor: &str, polynomial: &str| {
-        format!("SDP[{{0, 1}}, {{}}, {{PositiveMatrixWithPrefactor[{prefactor}, {{{{{{{polynomial}, -1}}}}}}]}}]")
-    };
-    let damped = "DampedRational[1, {}, 1/2, x]";
     for (polynomial, wanted) in [
         ("7 - 4 x + x^2", true),
         ("7 - 4*x + x^2/4", true),
@@ -162,7 +199,7 @@ fn both_readers_take_and_refuse_the_same_text_of_mathematica() {
         ("1/2/3", false),
         ("1`20*^2 + x^2", true),
     ] {
-        both_take("pmp.m", &with(damped, polynomial), wanted);
+        both_take("pmp.m", &with(DAMPED, polynomial), wanted);
     }
     for (prefactor, wanted) in [
         ("DampedRational[2, {-1}, 0.5, x]", true),
@@ -182,6 +219,11 @@ fn both_readers_take_and_refuse_the_same_text_of_mathematica() {
     both_take("pmp.m", constant, true);
     both_take("pmp.m", &constant.replace("[3,", "[0,"), false);
     both_take("pmp.m", &constant.replace("SDP", "SDQ"), false);
+    both_take("pmp.m", &constant.replace("SDP", "S DP"), false);
+    both_take("pmp.m", &constant.replace("Matrix", "(* a part *)Matrix"), false);
+    both_take("pmp.m", &constant.replace("Matrix", "\\\nMatrix"), false);
+    both_take("pmp.m", &constant.replace("{0, 1}", "{1 / 3, 1}"), true);
+    both_take("pmp.m", &constant.replace("{0, 1}", "{0``-5, 1}"), false);
     both_take("pmp.m", &(constant.to_string() + " 1"), false);
     both_take("pmp.m", &constant.replace("{0, 1}", "{0, 1, 2}"), false);
 }

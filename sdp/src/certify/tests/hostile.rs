@@ -43,6 +43,27 @@ fn words_and_powers_that_multiply_are_refused() {
     let mut costs = vec!["1".to_string(); 40_000];
     costs[7] = "1e-20000".into();
     assert!(refused("a.dat-s", costly(&costs)).contains("would take more than 67108864 bytes"));
+    // Each of two words is short, and their quotient long, in each number of the objective and of an entry.
+    let quotients = |count: usize, polynomials: &str| {
+        let ones = ",\"1\"".repeat(count);
+        format!(
+            "{{\"objective\": [\"1e-20000\"{ones}], \"normalization\": [\"1e20000\"{ones}],\
+             \"PositiveMatrixWithPrefactorArray\": [{{\"polynomials\": [[[{polynomials}]]]}}]}}"
+        )
+    };
+    let entry = |count: usize| format!("[\"1\"]{}", ",[\"0\"]".repeat(count));
+    assert!(refused("a.json", quotients(20_000, "[\"1\"]")).contains("should be 20001 polynomials"));
+    assert!(refused("a.json", quotients(20_000, &entry(20_000))).contains("would take more"));
+    let (_folder, path) = at("a.json", quotients(100, &entry(100)));
+    read_exact(&path).unwrap();
+    // A sum of fractions that have nothing in common becomes longer with each.
+    let sum = |count: usize| {
+        let terms = (0..count).map(|at| format!("1/{}", 1_000_003 + 2 * at)).collect::<Vec<_>>().join("+");
+        format!("SDP[{{1}}, {{}}, {{PositiveMatrixWithPrefactor[1, {{{{{{{terms}}}}}}}]}}]")
+    };
+    let (_folder, path) = at("a.m", sum(300));
+    read_exact(&path).unwrap();
+    assert!(refused("a.m", sum(20_000)).contains("would take more"));
     let power = |count: usize| {
         let terms = vec!["x^16384"; count].join(", ");
         format!(
@@ -109,10 +130,10 @@ fn archives_that_inflate_are_refused() {
         writer.write_all(b"{\"num_blocks\": 1}").unwrap();
         writer.finish().unwrap().into_inner()
     };
-    let small = archive(16 << 20);
-    assert!(small.len() < 64 << 10);
+    let small = archive(1 << 20);
+    assert!(small.len() < 8 << 10);
     assert!(refused("a.zip", small).contains("objectives.json"));
-    assert!(refused("a.zip", archive(19 << 20)).contains("more than 16777216 bytes and 16 for each"));
+    assert!(refused("a.zip", archive(5 << 18)).contains("more than 1048576 bytes and 8 for each"));
 }
 
 /// A proof for a polynomial of this degree, with points and weights of as many bits as asked for.
@@ -161,4 +182,24 @@ fn blocks_of_which_a_file_says_only_the_order_are_refused() {
     let proof = Proof { upper: Some(upper), ..Proof::new(&program.digest) };
     assert!(verify(&program, &proof, 1).unwrap_err().to_string().contains("would take more"));
     assert!(refused("a.dat-s", "1\n1\n-10000001\n1\n1 1 1 1 1\n").contains("order '-10000001'"));
+}
+
+/// A factor of short numbers with very many bits behind the point: what is subtracted from it has all of them.
+#[test]
+fn factors_whose_rests_are_long_are_refused() {
+    let (_folder, path) = at("a.dat-s", "1\n1\n400\n1\n1 1 1 1 1\n");
+    let program = read_exact(&path).unwrap();
+    let proof = |bits: u32| {
+        let factor = Fixed { bits, values: vec![Integer::from(1); 400 * 401 / 2] };
+        let upper = UpperProof {
+            claim: Rational::from(1),
+            x: vec![Fixed { bits: 0, values: vec![Integer::from(1)] }],
+            gram: None,
+            blocks: vec![vec![Witness { exponent: -1, factor }]],
+        };
+        Proof { upper: Some(upper), ..Proof::new(&program.digest) }
+    };
+    let refused = |bits: u32| verify(&program, &proof(bits), 1).unwrap_err().to_string();
+    assert!(refused(64).contains("not shown to be positive definite"));
+    assert!(refused(1 << 15).contains("would take more"));
 }

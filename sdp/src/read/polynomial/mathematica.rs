@@ -45,6 +45,15 @@ pub(super) fn read(text: &str, numbers: &mut Numbers<'_>) -> Result<Parts> {
     Ok(Parts { objective: present(objective), normalization: present(normalization), matrices })
 }
 
+/// Whether letters behind a blank or a comment belong to those before without it: in names, which no backslash breaks
+/// either, and in powers of ten `*^`.
+fn are_parted(kept: &[u8], rest: &[u8], is_broken: bool) -> bool {
+    let is_name = kept.last().is_some_and(u8::is_ascii_alphabetic) && rest[0].is_ascii_alphanumeric();
+    let is_behind = [&b"*^"[..], b"*^-", b"*^+"].into_iter().any(|mark| kept.ends_with(mark));
+    let is_power = is_behind || rest.starts_with(b"*^") || kept.ends_with(b"*") && rest[0] == b'^';
+    is_name || is_power && !is_broken
+}
+
 /// The text without comments, blanks and backslashes. Two numbers with a blank between them are a product, not one
 /// number: they are refused, but where a backslash breaks a line inside of a number.
 fn stripped(text: &str) -> std::result::Result<Vec<u8>, String> {
@@ -69,6 +78,9 @@ fn stripped(text: &str) -> std::result::Result<Vec<u8>, String> {
             if depth == 0 && !byte.is_ascii_whitespace() && byte != b'\\' {
                 if is_apart && !is_broken && kept.last().is_some_and(is_part) && is_part(&byte) {
                     return Err(format!("byte {at}: a second number behind a blank"));
+                }
+                if is_apart && are_parted(&kept, &bytes[at..], is_broken) {
+                    return Err(format!("byte {at}: a name or a power of ten goes on behind a blank"));
                 }
                 (is_apart, is_broken) = (false, false);
                 kept.push(byte);
@@ -152,6 +164,10 @@ impl Reader<'_, '_> {
         }
         if self.peek() == Some(b'`') {
             self.skip(|byte| byte == b'`');
+            // It would be an accuracy below 0, or a sum: Mathematica takes the first.
+            if self.text[..self.at].ends_with(b"``") && matches!(self.peek(), Some(b'-' | b'+')) {
+                return Err(self.refused("the accuracy of a number"));
+            }
             self.skip(is_digit);
         }
         if self.found("*^") {
