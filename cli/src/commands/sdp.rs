@@ -92,8 +92,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     if let Some(world) = together {
         let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
         let solver = Solver::on_ranks(ctx.clone(), team, &problem, options)?;
-        let state = agreed(world, run.first_state(session, &problem))?;
-        let state = state.map_or_else(|| solver.begin(), |state| Ok(solver.part_of(state)))?;
+        let state = solver.first_state(agreed(world, run.first_state(session, &problem))?)?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
         return run.solve(session, (&ctx, solver, whole.as_ref()), state, None);

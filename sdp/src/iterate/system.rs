@@ -117,7 +117,12 @@ impl System {
         let dx = self.map(site, |k, at| {
             let GroupSystem { factor, free } = &self.groups[at];
             let options = GemvOptions::new().accumulate(forward[at].view());
-            let sum = gemv_with(k.ctx, free, &dy, bits, &options)?.result;
+            let sum = gemv_with(k.ctx, free, &dy, bits, &options).map(|outcome| outcome.result);
+            let sum = match factor {
+                Factor::Own(_) => sum?,
+                // Every rank makes the sum for itself, and the others would wait for one that failed.
+                Factor::Tiles(..) => site.agreed(sum)?,
+            };
             factor.substituted(ranks, k, &sum, Op::Transpose)
         })?;
         Ok((dx, dy))
