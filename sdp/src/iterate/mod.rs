@@ -169,11 +169,18 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// As [`Solver::gathered`].
-    pub fn gathered_solution(&self, solution: Solution) -> Result<Option<Solution>> {
-        if !self.share.ranks.are_several() {
-            return Ok(Some(solution));
-        }
-        Ok(self.gathered(&solution.point)?.map(|point| Solution { point, ..solution }))
+    pub fn gathered_solution(&self, solution: &Solution) -> Result<Option<Solution>> {
+        let whole = self.gathered(&solution.point)?;
+        let (quality, remark) = (solution.quality.clone(), solution.remark.clone());
+        Ok(whole.map(|point| Solution { point, quality, remark, ..*solution }))
+    }
+
+    /// Whether any rank says so.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Transport`].
+    pub fn any_says(&self, own: bool) -> Result<bool> {
+        self.share.ranks.any(own)
     }
 
     /// Whether rank 0 says so.
