@@ -410,8 +410,8 @@ mod tests {
                 _ => Ok(Vec::new()),
             };
             let list = [Piece { owner: 1, shape: (2, 2) }];
-            let compared = ranks.compare(&[ranks.rank() as u8 / 2], "they differ").unwrap_err().to_string();
-            assert!(ranks.compare(&[3], "they differ").is_ok());
+            let compared = ranks.compare(ranks.rank() as u64 / 2, "they differ").unwrap_err().to_string();
+            assert!(ranks.compare(3, "they differ").is_ok());
             (ranks.everywhere(64, &list, made).unwrap_err().to_string(), compared)
         });
         for (error, compared) in failed {

@@ -194,8 +194,8 @@ fn a_run_that_is_asked_to_stop_leaves_its_state_and_results() {
 #[test]
 fn a_signal_behind_the_last_iteration_loses_only_the_proof() {
     let sandbox = Sandbox::new();
-    sandbox.write("a.dat-s", path_program(20));
-    let line = "sdp -s a.dat-s -o out --precision 20000 --maxIterations 1 --threads 1 --noFinalCheckpoint --certify";
+    sandbox.write("a.dat-s", path_program(40));
+    let line = "sdp -s a.dat-s -o out --precision 5000 --maxIterations 1 --threads 1 --noFinalCheckpoint --certify";
     let mut child = sandbox.start(line);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.split_whitespace().next() == Some("1")));
