@@ -235,7 +235,8 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite, and where
-    /// ranks are at different iterations or have different y; [`sunzi::Error::MemoryLimit`] where a call takes more than was planned for; those of the library and of `watch`.
+    /// ranks are at different iterations or have different y; [`sunzi::Error::MemoryLimit`] where a call takes more than
+    /// was planned for; those of the library and of `watch`.
     pub fn run(
         &self,
         mut state: State,
