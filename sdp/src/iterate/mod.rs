@@ -55,7 +55,8 @@ pub enum Control {
 /// A program on its way to a solution: in one process, or on one of several ranks, with the same bits.
 ///
 /// On ranks every method but [`Solver::threads`], [`Solver::rank`] and [`Solver::part_of`] is collective: all call it
-/// in the same order, and all return the same error where one of them fails. States and solutions have the rank's part of X, Y and x.
+/// in the same order, and all return the same error where one of them fails. States and solutions have the rank's
+/// part of X, Y and x.
 pub struct Solver<'p> {
     /// The part of this rank.
     problem: Cow<'p, Problem>,
@@ -235,8 +236,8 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite, and where
-    /// ranks are at different iterations or have different y; [`sunzi::Error::MemoryLimit`] where a call takes more than
-    /// was planned for; those of the library and of `watch`.
+    /// ranks are at different iterations or have different y; [`sunzi::Error::MemoryLimit`] where a call takes more
+    /// than was planned for; those of the library and of `watch`.
     pub fn run(
         &self,
         mut state: State,
