@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 use sunzi::comm::{Incoming, Outgoing, Reduction, Transport, agreed};
 use sunzi::distributed::{Axis, Distribution, GridOrder, RankGrid, Team, even_share};
 use sunzi::{Context, Error, Matrix, Result, axpy};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// The rank that writes files.
 pub const ROOT: usize = 0;
@@ -135,12 +134,11 @@ impl Ranks {
         self.any(own && self.rank() == ROOT)
     }
 
-    /// Refuses ranks that have different `bytes`.
+    /// Refuses ranks that have made different hashes.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] with `message`, on all ranks; [`Error::Transport`].
-    pub fn compare(&self, bytes: &[u8], message: &str) -> Result<()> {
-        let hash = xxh3_64(bytes);
+    pub fn compare(&self, hash: u64, message: &str) -> Result<()> {
         match self.least(hash)? == !self.least(!hash)? {
             true => Ok(()),
             false => Err(Error::InvalidArgument(message.into())),
@@ -412,8 +410,8 @@ mod tests {
                 _ => Ok(Vec::new()),
             };
             let list = [Piece { owner: 1, shape: (2, 2) }];
-            let compared = ranks.compare(&[ranks.rank() as u8 / 2], "they differ").unwrap_err().to_string();
-            assert!(ranks.compare(&[3], "they differ").is_ok());
+            let compared = ranks.compare(ranks.rank() as u64 / 2, "they differ").unwrap_err().to_string();
+            assert!(ranks.compare(3, "they differ").is_ok());
             (ranks.everywhere(64, &list, made).unwrap_err().to_string(), compared)
         });
         for (error, compared) in failed {

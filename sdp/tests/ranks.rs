@@ -5,7 +5,7 @@ use sunzi::distributed::{Team, TeamOptions};
 use sunzi::rug::Float;
 use sunzi::{Context, Error, Matrix, Result};
 use sunzi_sdp::block::{Block, Shape};
-use sunzi_sdp::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
+use sunzi_sdp::{CHECKPOINT_FILE, Constraints, Sampled, load_checkpoint, save_checkpoint};
 use sunzi_sdp::{Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling, SparseCone};
 use sunzi_sdp::{Iteration, Point, Quality, Solver, SolverOptions, State, Termination};
 
@@ -237,6 +237,95 @@ fn an_error_of_one_rank_is_that_of_all() -> Result<()> {
         assert!(texts[0].contains("of Y is not positive definite"), "{texts:?}");
         assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
     }
+    Ok(())
+}
+
+#[test]
+fn ranks_with_different_states_are_refused() -> Result<()> {
+    for problem in [polynomials(3, 1, 200)?, paths(2, 200, false)?] {
+        let alone = Solver::new(context(1)?, &problem, options(&problem))?;
+        let at = |iterations: u64| {
+            let mut kept = None;
+            alone.run(alone.begin()?, |iteration, state| {
+                kept = Some(state.clone());
+                Ok(if iteration.number == iterations { Control::Stop } else { Control::Continue })
+            })?;
+            Ok::<_, Error>(kept.unwrap())
+        };
+        let (second, third) = (at(2)?, at(3)?);
+        let mut changed = second.clone();
+        let stored = changed.point.dual[0].stored().float(0, 0) * 2u32;
+        changed.point.dual[0] = Block::scaled_identity(changed.point.dual[0].shape(), &stored, 200)?;
+        // One rank has none, another iteration, or another number of a block.
+        for other in [None, Some(&third), Some(&changed)] {
+            for odd in 0..3 {
+                let texts = on_ranks(&problem, 3, |solver| {
+                    let found = if solver.rank().0 == odd { other } else { Some(&second) };
+                    Ok(solver.first_state(found.cloned()).unwrap_err().to_string())
+                });
+                for text in texts {
+                    assert!(text?.contains("different states"));
+                }
+            }
+        }
+        let texts = on_ranks(&problem, 2, |solver| {
+            let state = solver.part_of(if solver.rank().0 == 0 { second.clone() } else { third.clone() });
+            Ok(solver.run(state, |_, _| Ok(Control::Stop)).unwrap_err().to_string())
+        });
+        for text in texts {
+            assert!(text?.contains("parts of different states"));
+        }
+        let ended = on_ranks(&problem, 2, |solver| {
+            let found = solver.first_state(Some(second.clone()))?;
+            let begun = solver.first_state(None)?;
+            Ok((found.iterations, begun.iterations))
+        });
+        assert!(ended.into_iter().all(|counts| counts.unwrap() == (2, 0)));
+    }
+    Ok(())
+}
+
+/// One number of the program differs on one rank, wherever it stands.
+#[test]
+fn ranks_with_different_numbers_are_refused() -> Result<()> {
+    let refused = |problem: &Problem, name: &str, change: &(dyn Fn(&mut Problem) + Sync)| {
+        let texts = local::run(2, |rank| {
+            let mut own = problem.clone();
+            if rank.rank() == 1 {
+                change(&mut own);
+            }
+            Solver::on_ranks(context(1)?, team(rank, 1)?, &own, options(problem)).map(drop)
+        });
+        for text in texts {
+            let text = text.unwrap_err().to_string();
+            assert!(text.contains("different programs or options"), "{name}: {text}");
+        }
+    };
+    let doubled = |matrix: &mut Matrix| {
+        let (row, value) =
+            (0..matrix.rows()).map(|row| (row, matrix.float(row, 0) * 2u32)).find(|(_, v)| *v != 0).unwrap();
+        matrix.set_float(row, 0, &value).unwrap();
+    };
+    let (sampled, sparse) = (polynomials(2, 1, 200)?, paths(2, 200, true)?);
+    refused(&sampled, "f", &|own| own.constant += 1u32);
+    refused(&sampled, "b", &|own| doubled(&mut own.objective));
+    refused(&sampled, "c", &|own| doubled(&mut own.groups[1].costs));
+    refused(&sampled, "B", &|own| doubled(&mut own.groups[0].free));
+    refused(&sampled, "a basis", &|own| {
+        let Constraints::Sampled(old) = &own.groups[0].constraints else { panic!("of polynomials") };
+        let mut bases = [0, 1].map(|parity| {
+            let at = old.parities().iter().position(|&other| other == parity);
+            at.map_or_else(|| Matrix::zeros(0, old.points(), 200).unwrap(), |at| old.basis(at).clone())
+        });
+        doubled(&mut bases[0]);
+        own.groups[0].constraints = Constraints::Sampled(Sampled::new(old.dim(), old.points(), bases).unwrap());
+    });
+    let cone = |own: &mut Problem, change: &dyn Fn(&mut SparseCone)| {
+        let Constraints::Sparse(old) = &mut own.groups[0].constraints else { panic!("of sparse matrices") };
+        change(&mut old.cones[1]);
+    };
+    refused(&sparse, "an entry", &|own| cone(own, &|cone| cone.entries[0][0].value *= 2u32));
+    refused(&sparse, "C", &|own| cone(own, &|cone| cone.constant[0].value *= 2u32));
     Ok(())
 }
 

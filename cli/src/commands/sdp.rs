@@ -92,8 +92,8 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     if let Some(world) = together {
         let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
         let solver = Solver::on_ranks(ctx.clone(), team, &problem, options)?;
-        let state = agreed(world, run.first_state(session, &problem))?;
-        let state = state.map_or_else(|| solver.begin(), |state| Ok(solver.part_of(state)))?;
+        let found = agreed(world, run.first_state(session, &problem))?;
+        let state = solver.first_state(found)?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
         return run.solve(session, (&ctx, solver, whole.as_ref()), state, None);
@@ -152,37 +152,46 @@ impl<'a> Run<'a> {
     ) -> Result<()> {
         solver.agreed(whole.map_or(Ok(()), |problem| self.announce(session, problem)))?;
         let mut iterations = Vec::new();
-        let solution = self.iterate(session, (&solver, whole), state, &mut iterations)?;
-        let dimacs = solver.dimacs_errors(&solution);
-        let stopped = solution.termination == Termination::Stopped;
+        // Until all is written a signal ends no more than the iteration: what was found is kept.
+        let (own, gathered, mut stopped) = even_after_a_signal(Mode::Writing, || {
+            let own = self.iterate(session, (&solver, whole), state, &mut iterations)?;
+            // A signal behind the last iteration, which has seen nothing of it, counts as well.
+            let stopped = solver.any_says(session.stop_requested() || own.termination == Termination::Stopped)?;
+            // In one process what is at hand is all of it.
+            let gathered = if solver.rank().1 > 1 { solver.gathered_solution(&own)? } else { None };
+            let written = whole.map_or(Ok(()), |problem| {
+                let solution = gathered.as_ref().unwrap_or(&own);
+                self.write(&Found { problem, solution, iterations: &iterations, stopped })
+            });
+            solver.agreed(written)?;
+            Ok::<_, Error>((own, gathered, stopped))
+        })?;
+        let dimacs = solver.dimacs_errors(&own)?;
+        // All is written, and only a proof may still be missing.
+        stopped |= solver.any_says(self.config.certify && session.stop_requested())?;
         let (threads, (_, ranks)) = (solver.threads(), solver.rank());
-        let gathered = solver.gathered_solution(solution)?;
         solver.close()?;
-        let Some((solution, problem)) = gathered.as_ref().zip(whole) else {
+        let Some(problem) = whole else {
             return if stopped { Err(Error::Cancelled) } else { Ok(()) };
         };
-        let found = Found { problem, solution, iterations: &iterations, stopped };
-        let certification = self.certification.take();
-        let write = || {
-            certification.iter().try_for_each(Certification::clear)?;
-            found.write(self.config, &self.folders, (&self.choices, &self.options))
-        };
-        if stopped {
-            even_after_a_signal(Mode::Writing, write)?
-        } else {
-            in_mode(Mode::Writing, write)?
-        };
-        let certified = match certification.filter(|_| !stopped) {
+        let solution = gathered.as_ref().unwrap_or(&own);
+        let certified = match self.certification.take().filter(|_| !stopped) {
             Some(certification) => Some(certification.prove(ctx, problem, &solution.point)?),
             None => None,
         };
         let phase = phase(solution, &self.options);
         let summary = Summary { run: &self, problem, solution, phase, plan, certified: certified.as_ref() };
-        session.finish_report(&summary.report((ranks, threads), dimacs?))?;
+        session.finish_report(&summary.report((ranks, threads), dimacs))?;
         complete();
         session.say(&summary.text(&self.folders.results))?;
         certified.map_or(Ok(()), |certified| certified.say(session))?;
         if stopped { Err(Error::Cancelled) } else { Ok(()) }
+    }
+
+    /// Writes all but a proof; that of a run before goes.
+    fn write(&self, found: &Found<'_>) -> Result<()> {
+        self.certification.iter().try_for_each(Certification::clear)?;
+        found.write(self.config, &self.folders, (&self.choices, &self.options))
     }
 
     /// Looks whether results can be written, and says what is to be solved.

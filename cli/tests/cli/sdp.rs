@@ -2,6 +2,7 @@
 
 use super::bad_input::refused;
 use super::sandbox::Sandbox;
+use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 /// The largest eigenvalue of `[[0, 1], [1, 0]]`.
@@ -186,4 +187,23 @@ fn a_run_that_is_asked_to_stop_leaves_its_state_and_results() {
     assert!(sandbox.text("out/out.txt").contains("SIGTERM signal received"));
     let again = sandbox.run(&format!("{line} --maxIterations 1"));
     assert!(again.contains("goes on from the checkpoint"), "{again}");
+}
+
+/// The last iteration has few bits, and its point is looked at with all of them; nobody asks for a stop meanwhile.
+#[cfg(unix)]
+#[test]
+fn a_signal_behind_the_last_iteration_loses_only_the_proof() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", path_program(40));
+    let line = "sdp -s a.dat-s -o out --precision 5000 --maxIterations 1 --threads 1 --noFinalCheckpoint --certify";
+    let mut child = sandbox.start(line);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.split_whitespace().next() == Some("1")));
+    sandbox.signal(&child, "INT");
+    let output = sandbox.finish(child);
+    assert_eq!(output.code, 130, "{}", output.stderr);
+    let text = sandbox.text("out/out.txt");
+    assert!(text.contains("maxIterations exceeded") || text.contains("SIGTERM signal received"), "{text}");
+    assert!(sandbox.path("out/checkpoint/checkpoint.bin").exists() && sandbox.path("out/iterations.json").exists());
+    assert!(!sandbox.path("out/certificate").exists());
 }

@@ -15,6 +15,7 @@ mod direction;
 mod factors;
 mod memory;
 mod outcome;
+mod outline;
 mod point;
 mod ramp;
 mod residuals;
@@ -32,6 +33,7 @@ use crate::options::SolverOptions;
 use crate::problem::Problem;
 use crate::ranks::Ranks;
 use crate::workers::Workers;
+use outline::Outline;
 use rug::Float;
 use share::Share;
 use site::Site;
@@ -52,8 +54,9 @@ pub enum Control {
 
 /// A program on its way to a solution: in one process, or on one of several ranks, with the same bits.
 ///
-/// On ranks every method but [`Solver::threads`] and [`Solver::rank`] is collective: all call it in the same order,
-/// and all return the same error where one of them fails. States and solutions have the rank's part of X, Y and x.
+/// On ranks every method but [`Solver::threads`], [`Solver::rank`] and [`Solver::part_of`] is collective: all call it
+/// in the same order, and all return the same error where one of them fails. States and solutions have the rank's
+/// part of X, Y and x.
 pub struct Solver<'p> {
     /// The part of this rank.
     problem: Cow<'p, Problem>,
@@ -91,15 +94,16 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] for a context with a memory limit, and where ranks have different programs or
-    /// options; those of contexts; [`sunzi::Error::Transport`]; on all ranks.
+    /// options, by a hash of all numbers; those of contexts; [`sunzi::Error::Transport`]; on all ranks.
     pub fn on_ranks(ctx: Context, team: Team, problem: &Problem, options: SolverOptions) -> Result<Solver<'static>> {
         let ranks = Ranks::of(team)?;
         ranks.agreed(match ctx.memory_bytes() {
             Some(_) => Err(Error::InvalidArgument("runs on several ranks keep no memory limit".into())),
             None => Ok(()),
         })?;
-        let outline = format!("{options:?} {:?} {:?}", cones(problem), problem.objective.parts());
-        ranks.compare(outline.as_bytes(), "ranks have different programs or options")?;
+        let mut outline = Outline::new(&format!("{options:?}"));
+        outline.problem(problem);
+        ranks.compare(outline.digest(), "ranks have different programs or options")?;
         let workers = ranks.agreed(Workers::new(ctx, None))?;
         let share = Share::new(ranks, problem);
         let (problem, cones) = (Cow::Owned(share.part(problem)), share.cones());
@@ -148,7 +152,8 @@ impl<'p> Solver<'p> {
         (self.share.ranks.rank(), self.share.ranks.size())
     }
 
-    /// The part of this rank of a whole state, such as a checkpoint has.
+    /// The part of this rank of a whole state, such as a checkpoint has. Not collective: [`Solver::first_state`] also
+    /// looks whether all ranks have the same.
     pub fn part_of(&self, state: State) -> State {
         State { point: self.share.part_of(state.point), ..state }
     }
@@ -165,11 +170,18 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// As [`Solver::gathered`].
-    pub fn gathered_solution(&self, solution: Solution) -> Result<Option<Solution>> {
-        if !self.share.ranks.are_several() {
-            return Ok(Some(solution));
-        }
-        Ok(self.gathered(&solution.point)?.map(|point| Solution { point, ..solution }))
+    pub fn gathered_solution(&self, solution: &Solution) -> Result<Option<Solution>> {
+        let whole = self.gathered(&solution.point)?;
+        let (quality, remark) = (solution.quality.clone(), solution.remark.clone());
+        Ok(whole.map(|point| Solution { point, quality, remark, ..*solution }))
+    }
+
+    /// Whether any rank says so.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Transport`].
+    pub fn any_says(&self, own: bool) -> Result<bool> {
+        self.share.ranks.any(own)
     }
 
     /// Whether rank 0 says so.
@@ -205,18 +217,36 @@ impl<'p> Solver<'p> {
         Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits })
     }
 
+    /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, such as a
+    /// checkpoint has; that of [`Solver::begin`] where none found one.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::InvalidArgument`] where ranks found different states, or only some of them one: folders that
+    /// are not the same for all; those of [`Solver::begin`].
+    pub fn first_state(&self, found: Option<State>) -> Result<State> {
+        let mut outline = Outline::new(if found.is_some() { "found" } else { "none" });
+        found.iter().for_each(|state| outline.state(state));
+        let message = "ranks found different states to go on from: all must see the same checkpoint, or none";
+        self.share.ranks.compare(outline.digest(), message)?;
+        found.map_or_else(|| self.begin(), |state| Ok(self.part_of(state)))
+    }
+
     /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it; on ranks
     /// that of any of them.
     ///
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite;
-    /// [`sunzi::Error::MemoryLimit`] where a call takes more than was planned for; those of the library and of `watch`.
+    /// [`sunzi::Error::InvalidArgument`] where the first point has blocks that are not positive definite, and where
+    /// ranks are at different iterations or have different y; [`sunzi::Error::MemoryLimit`] where a call takes more
+    /// than was planned for; those of the library and of `watch`.
     pub fn run(
         &self,
         mut state: State,
         mut watch: impl FnMut(&Iteration, &State) -> Result<Control>,
     ) -> Result<Solution> {
         let (full, ranks) = (self.problem.precision_bits, &self.share.ranks);
+        let mut outline = Outline::new("run");
+        outline.shared(&state);
+        ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let mut run = Run { start: Instant::now(), phases: PhaseSeconds::default(), watch: &mut watch };
         if !self.options.ramp {
             state.precision_bits = full;

@@ -117,7 +117,12 @@ impl System {
         let dx = self.map(site, |k, at| {
             let GroupSystem { factor, free } = &self.groups[at];
             let options = GemvOptions::new().accumulate(forward[at].view());
-            let sum = gemv_with(k.ctx, free, &dy, bits, &options)?.result;
+            let sum = gemv_with(k.ctx, free, &dy, bits, &options).map(|outcome| outcome.result);
+            let sum = match factor {
+                Factor::Own(_) => sum?,
+                // Every rank makes the sum for itself, and the others would wait for one that failed.
+                Factor::Tiles(..) => site.agreed(sum)?,
+            };
             factor.substituted(ranks, k, &sum, Op::Transpose)
         })?;
         Ok((dx, dy))
@@ -202,5 +207,58 @@ impl Place<'_> {
             _ => factor.substituted(ranks, k, b, Op::NoTranspose)?,
         };
         Ok(Some(GroupSystem { factor, free }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Shape;
+    use crate::iterate::Solver;
+    use crate::iterate::factors::factor;
+    use crate::options::SolverOptions;
+    use crate::problem::{Entry, Problem, SparseCone};
+    use sunzi::comm::{Transport, local};
+    use sunzi::distributed::{Team, TeamOptions};
+
+    /// Two variables on a diagonal, and one equation between them.
+    fn program() -> Result<Problem> {
+        let entry = |at: usize| Entry { row: at, col: at, value: Float::with_val(2, 1) };
+        let cone = SparseCone {
+            shape: Shape::Diagonal(2),
+            active: vec![0, 1],
+            entries: vec![vec![entry(0)], vec![entry(1)]],
+            constant: Vec::new(),
+        };
+        let ones = Matrix::from_f64s(2, 1, 128, &[1.0, 1.0])?;
+        Problem::standard(128, ones.clone(), vec![cone], Some((ones, Matrix::from_f64s(1, 1, 128, &[2.0])?)))
+    }
+
+    #[test]
+    fn a_sum_that_fails_on_one_rank_is_an_error_on_all() -> Result<()> {
+        let problem = program()?;
+        let solved = local::run(2, |rank| {
+            let team = Team::new(rank.split(0)?, TeamOptions::default())?;
+            let ctx = Context::builder().threads(1).build()?;
+            let solver = Solver::on_ranks(ctx, team, &problem, SolverOptions::new(problem.form))?;
+            let (point, site) = (solver.begin()?.point, solver.site(&solver.problem));
+            let factors = factor(&site, &point)?.unwrap();
+            let mut system = System::new(&Place { site, point: &point, factors: &factors })?.unwrap();
+            assert!(matches!(system.groups[0].factor, Factor::Tiles(..)));
+            let (r, p) = ([Matrix::zeros(2, 1, 128)?], Matrix::zeros(1, 1, 128)?);
+            system.solve(&site, &r, &p)?;
+            if rank.rank() == 1 {
+                system.groups[0].free = Matrix::zeros(2, 3, 128)?;
+            }
+            let failed = system.solve(&site, &r, &p).map(drop).unwrap_err();
+            // All are in step after it.
+            assert!(solver.root_says(true)?);
+            solver.close()?;
+            Ok::<_, sunzi::Error>(failed.to_string())
+        });
+        for text in solved {
+            assert!(text?.contains("rank 1"));
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,135 @@
+//! A hash of programs and states with all their numbers, by which ranks find out whether they have the same.
+
+use crate::iterate::outcome::State;
+use crate::iterate::point::Point;
+use crate::problem::{Constraints, Entry, Problem, Sparse};
+use rug::Float;
+use sunzi::Matrix;
+use xxhash_rust::xxh3::Xxh3;
+
+/// A stream of what is hashed. Every list and every number is told with its length, so no two streams run together.
+pub struct Outline {
+    hash: Xxh3,
+}
+
+impl Outline {
+    /// Begins with a text.
+    pub fn new(text: &str) -> Outline {
+        let mut outline = Outline { hash: Xxh3::new() };
+        outline.text(text);
+        outline
+    }
+
+    /// The hash of all that was told.
+    pub fn digest(&self) -> u64 {
+        self.hash.digest()
+    }
+
+    fn word(&mut self, word: u64) {
+        self.hash.update(&word.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.word(text.len() as u64);
+        self.hash.update(text.as_bytes());
+    }
+
+    /// The number; its precision does not count.
+    fn float(&mut self, value: &Float) {
+        match value.to_integer_exp() {
+            Some((digits, exponent)) => {
+                // The same number has more zeros at the end where it is kept with more bits.
+                let zeros = digits.find_one(0).unwrap_or(0);
+                self.text(&format!("{:x}p{}", digits >> zeros, i64::from(exponent) + i64::from(zeros)));
+            }
+            None => self.text(&value.to_string()),
+        }
+    }
+
+    fn matrix(&mut self, matrix: &Matrix) {
+        let (heads, limbs) = matrix.parts();
+        self.text(&format!("{} {} {}", matrix.rows(), matrix.cols(), matrix.precision_bits()));
+        heads.iter().chain(limbs).for_each(|&word| self.word(word));
+    }
+
+    fn entries(&mut self, entries: &[Entry]) {
+        self.word(entries.len() as u64);
+        for Entry { row, col, value } in entries {
+            self.word(*row as u64);
+            self.word(*col as u64);
+            self.float(value);
+        }
+    }
+
+    fn sparse(&mut self, sparse: &Sparse) {
+        self.text(&format!("sparse {} {}", sparse.variables, sparse.cones.len()));
+        for cone in &sparse.cones {
+            self.text(&format!("{:?} {}", cone.shape, cone.active.len()));
+            cone.active.iter().for_each(|&variable| self.word(variable as u64));
+            cone.entries.iter().chain([&cone.constant]).for_each(|entries| self.entries(entries));
+        }
+    }
+
+    /// A whole program.
+    pub fn problem(&mut self, problem: &Problem) {
+        self.text(&format!("{:?} {} {}", problem.form, problem.precision_bits, problem.groups.len()));
+        self.float(&problem.constant);
+        self.matrix(&problem.objective);
+        self.word(u64::from(problem.normalization.is_some()));
+        problem.normalization.iter().for_each(|normalization| self.matrix(normalization));
+        for group in &problem.groups {
+            self.matrix(&group.costs);
+            self.matrix(&group.free);
+            match &group.constraints {
+                Constraints::Sparse(sparse) => self.sparse(sparse),
+                Constraints::Sampled(sampled) => {
+                    self.text(&format!("sampled {} {} {:?}", sampled.dim(), sampled.points(), sampled.parities()));
+                    (0..sampled.parities().len()).for_each(|at| self.matrix(sampled.basis(at)));
+                }
+            }
+        }
+    }
+
+    /// What all ranks have of a state, whichever part of it they have.
+    pub fn shared(&mut self, state: &State) {
+        self.text(&format!("{} {}", state.iterations, state.precision_bits));
+        self.float(&state.steps.0);
+        self.float(&state.steps.1);
+        self.matrix(&state.point.y);
+    }
+
+    /// A whole state.
+    pub fn state(&mut self, state: &State) {
+        self.shared(state);
+        let Point { x, primal, dual, y: _ } = &state.point;
+        self.text(&format!("{} {} {}", x.len(), primal.len(), dual.len()));
+        x.iter().for_each(|x| self.matrix(x));
+        for block in primal.iter().chain(dual) {
+            self.text(&format!("{:?}", block.shape()));
+            self.matrix(block.stored());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_and_their_precision_does_not() {
+        let digest = |value: Float| {
+            let mut outline = Outline::new("");
+            outline.float(&value);
+            outline.digest()
+        };
+        let third = Float::with_val(64, 1) / 3u32;
+        assert_eq!(digest(third.clone()), digest(Float::with_val(300, &third)));
+        let mut other = third.clone();
+        other.next_up();
+        let all = [third.clone(), -third.clone(), third.clone() * 2u32, other, Float::new(64), Float::with_val(64, 1)];
+        let digests = all.map(digest);
+        for (at, one) in digests.iter().enumerate() {
+            assert!(digests[..at].iter().all(|two| one != two), "{at}");
+        }
+    }
+}
