@@ -25,6 +25,12 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
         .unwrap_or(kernel)
 }
 
+/// What [`choose_kernel`] knows of the machine, in words: contexts with the same kernel that agree in it choose alike.
+pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
+    let other = kernels::preferred_for_large_products().filter(|_| ctx.forced_kernel().is_none());
+    format!("{:?}", other.map(|(other, costs)| (other.name(), costs)))
+}
+
 /// Whether multiplications in faster planes save more time than conversions with such costs take.
 fn gains(costs: &ConversionCosts, size: &ProductSize, precision_bits: u32) -> bool {
     let multiplications = size.contracted as f64 * size.entries();

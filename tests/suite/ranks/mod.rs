@@ -5,6 +5,7 @@ mod devices;
 mod distributions;
 mod double;
 mod exchange;
+mod kernels;
 mod mailbox;
 mod matrix;
 mod plan;

@@ -104,7 +104,7 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
 
 /// Bits of one residue modulo each of the first moduli of a kernel together.
 fn residue_bits(kernel: &str, primes: usize) -> u64 {
-    let spec = EngineSpec { operand_bits: 256, modulus_bits: 520, redundant: false };
+    let spec = EngineSpec { operand_bits: 256, modulus_bits: 4000, redundant: false };
     let engine = kernels::by_name(kernel).unwrap().prepare(&spec).unwrap();
     assert!(engine.moduli().len() >= primes);
     engine.moduli()[..primes].iter().map(|modulus| u64::from(64 - (modulus - 1).leading_zeros())).sum()

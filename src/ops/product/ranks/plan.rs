@@ -12,6 +12,7 @@ use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::MESSAGE_WORDS;
 use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
 use crate::ops::product::inner_check::InnerCheck;
+use crate::ops::product::kernel::choose_kernel;
 use crate::ops::product::packing::Packing;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Accuracy, Bits, check_precision};
@@ -58,6 +59,8 @@ pub(crate) struct ClusterRequest<'a> {
     pub node_bytes: &'a [u64],
     /// A cut to run instead of the one the memory asks for.
     pub cut: Option<Cut>,
+    /// Whether the kernel is chosen by size and precision, which all ranks do alike.
+    pub chooses: bool,
 }
 
 /// Plans a product on many ranks, with the windows of node number `own_node`. The same plan on all ranks that pass the
@@ -66,7 +69,8 @@ pub(crate) struct ClusterRequest<'a> {
 /// # Errors
 /// [`Error::MemoryLimit`] names the least memory per node that would do; [`Error::Precision`].
 pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node: usize) -> Result<PlannedRun> {
-    let engine = ctx.engine(ctx.kernel(), request.bits.spec(ctx.self_check()))?;
+    let kernel = if request.chooses { choose_kernel(ctx, &request.size, &request.bits) } else { ctx.kernel() };
+    let engine = ctx.engine(kernel, request.bits.spec(ctx.self_check()))?;
     let shapes = distinct_shapes(request);
     let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
     let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
@@ -77,7 +81,7 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     });
     let mut team = describe_team(request);
     (team.sent_bytes, team.exchange_parts) = (sent_bytes(request, &shapes, &*engine), parts);
-    (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
+    (plan.kernel, plan.planned_bytes, plan.load_max_over_mean) = (kernel.name(), 0, 0.0);
     let mut words = None;
     for shape in &shapes {
         let (own_words, node, jobs) = with_input(ctx, request, &*engine, &[*shape], contracted, |input| {
@@ -438,6 +442,7 @@ impl<'a> Cluster<'a> {
                 map: TileMap { rows: size.rows, cols: size.cols, tile_size, grid, triangle },
                 node_bytes: &vec![ctx.memory_bytes().unwrap_or(u64::MAX); self.nodes.len()],
                 cut: None,
+                chooses: true,
             },
             self.own_node,
         );

@@ -11,6 +11,7 @@ use crate::ops::distribution::team::{NodeLayout, Team, Windows};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
+use crate::ops::product::kernel::choice_of_kernels;
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::devices::RankProduct;
@@ -46,6 +47,8 @@ struct Shared {
     threads: Vec<usize>,
     /// Columns of the left and of the right operand.
     cols: [usize; 2],
+    /// Whether all ranks would choose the same kernel for the product.
+    alike: bool,
     /// Bytes that each node may take.
     node_bytes: Vec<u64>,
     /// Whether some rank of each node has a memory limit.
@@ -66,11 +69,12 @@ enum Fact {
     Precision,
     Options,
     Kernel,
+    Choice,
     Limited,
     Devices,
 }
 
-const FACTS: usize = 10;
+const FACTS: usize = 11;
 
 /// In place of the number of columns: this rank has no block to tell it.
 const UNKNOWN: u64 = u64::MAX;
@@ -84,9 +88,8 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     let mut clock = PhaseClock::new();
     let mut shared = problem.share(ctx, team)?;
     let ctx = &with_shared_devices(ctx, team.world())?;
-    let operands = [Some(problem.left), problem.right];
     let mut exponents = [Vec::new(), Vec::new()];
-    for ((exponents, blocks), cols) in exponents.iter_mut().zip(operands).zip(shared.cols) {
+    for ((exponents, blocks), cols) in exponents.iter_mut().zip([Some(problem.left), problem.right]).zip(shared.cols) {
         if let Some(blocks) = blocks {
             exponents.resize(cols, 0);
             clock.time(RankPhase::Scale, || problem.norm_exponents(ctx, team.world(), blocks, exponents))?;
@@ -158,6 +161,7 @@ fn run_on_cpus(
             map,
             node_bytes: &shared.node_bytes,
             cut: problem.options.hooks.cut,
+            chooses: shared.alike,
         },
         own_node,
     )?;
@@ -302,8 +306,7 @@ impl RankProblem<'_> {
                 let message = format!("{} blocks of A against {} blocks of B", self.left.len(), right.len());
                 return Err(Error::InvalidArgument(message));
             }
-            let pairs = self.left.iter().zip(right);
-            if let Some((a, b)) = pairs.into_iter().find(|(a, b)| a.rows() != b.rows()) {
+            if let Some((a, b)) = self.left.iter().zip(right).find(|(a, b)| a.rows() != b.rows()) {
                 return Err(mismatch(self.operation, a, b));
             }
         }
@@ -327,6 +330,7 @@ impl RankProblem<'_> {
         tell(Fact::Precision, self.precision_bits.into());
         tell(Fact::Options, self.options_hash(ctx));
         tell(Fact::Kernel, hash(ctx.kernel().name()));
+        tell(Fact::Choice, hash(&choice_of_kernels(ctx)));
         tell(Fact::Limited, ctx.memory_bytes().is_some().into());
         tell(Fact::Devices, (!ctx.devices().is_empty()).into());
         let mut all = vec![0; FACTS * team.size()];
@@ -338,8 +342,8 @@ impl RankProblem<'_> {
             same(column(fact), what)?;
         }
         let cols = [(Fact::LeftCols, "numbers of columns"), (Fact::RightCols, "numbers of columns of B")];
-        let cols = cols.map(|(fact, what)| same(column(fact), what).map(|cols| cols.map_or(0, |cols| cols as usize)));
-        let [left, right] = cols;
+        let [left, right] =
+            cols.map(|(fact, what)| same(column(fact), what).map(|cols| cols.map_or(0, |cols| cols as usize)));
         let left = left?;
         let nodes = &team.layout().nodes;
         let limited = |&rank: &usize| facts[rank][Fact::Limited as usize] != 0;
@@ -347,6 +351,7 @@ impl RankProblem<'_> {
             rows: column(Fact::Rows).map(|word| word as usize).collect(),
             threads: column(Fact::Threads).map(|word| word as usize).collect(),
             cols: [left, if self.right.is_some() { right? } else { left }],
+            alike: same(column(Fact::Choice), "kernels of large products").is_ok(),
             node_bytes: nodes.iter().map(|ranks| facts[ranks[0]][Fact::NodeBytes as usize]).collect(),
             limited: nodes.iter().map(|ranks| ranks.iter().any(limited)).collect(),
             held_bytes: 0,
@@ -358,8 +363,7 @@ impl RankProblem<'_> {
         let DistOptions { tile_size, grid, hooks, on_plan: _, .. } = self.options;
         let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
         let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
-        let checks = [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()];
-        let cut = hooks.cut;
+        let (cut, checks) = (hooks.cut, [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()]);
         let choices =
             format!("{uplo:?} {exact_integers} {accuracy:?} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
         hash(&format!("{} {choices} {checks:?}", self.operation))
