@@ -226,17 +226,18 @@ unsafe impl Transport for LocalRank {
             let before = outgoing.len() + incoming.len();
             state.post(self.rank, outgoing);
             state.take(self.rank, incoming);
-            if outgoing.len() + incoming.len() < before {
+            let left_over = outgoing.len() + incoming.len();
+            if left_over < before {
                 self.hub.changed.notify_all();
             }
-            if outgoing.is_empty() && incoming.is_empty() {
+            if left_over == 0 {
                 return Ok(());
             }
-            if outgoing.len() + incoming.len() < before {
+            if left_over < before {
                 continue;
             }
-            let waited_for = outgoing.iter().map(|(to, _)| *to).chain(incoming.iter().map(|(from, _)| *from));
-            if let Some(gone) = { waited_for }.find(|&rank| state.gone[rank]) {
+            let mut waited_for = outgoing.iter().map(|(to, _)| *to).chain(incoming.iter().map(|(from, _)| *from));
+            if let Some(gone) = waited_for.find(|&rank| state.gone[rank]) {
                 return Err(left(gone));
             }
             state = self.hub.wait(state);

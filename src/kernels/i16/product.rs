@@ -7,7 +7,7 @@
 use super::lanes::{INTERLEAVED, Isa, Lanes, Task};
 use super::micro::{COLUMNS, Field, MOST_LANES, Prime, Strip, Tile, residues};
 use super::operand::{MOST_DEPTH, Operand};
-use super::rules::sum;
+use super::rules::put;
 use crate::kernels::area::Target;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::ops::Range;
@@ -168,12 +168,15 @@ impl Pass<'_> {
         let packed = self.columns.start - origin.1..self.columns.end - origin.1;
         for number in 0..strip.len().next_multiple_of(L::WIDTH / BLOCK) {
             let panel = strip.start + number - origin.0;
-            let columns = left.chunks_exact_mut(lanes).map(|row| &mut row[number * BLOCK..][..BLOCK]);
             if number >= strip.len() {
-                columns.for_each(|pair| pair.fill(0));
+                for row in left.chunks_exact_mut(lanes) {
+                    row[number * BLOCK..][..BLOCK].fill(0);
+                }
             } else if self.operands.y.is_none() && packed.contains(&panel) {
                 let from = &right[(panel - packed.start) * pairs..][..pairs];
-                columns.zip(from).for_each(|(pair, from)| pair.copy_from_slice(from));
+                for (row, from) in left.chunks_exact_mut(lanes).zip(from) {
+                    row[number * BLOCK..][..BLOCK].copy_from_slice(from);
+                }
             } else {
                 self.operands.x.pack::<L>(panel, &self.rows, left, (lanes, number * BLOCK));
             }
@@ -198,7 +201,7 @@ impl Pass<'_> {
         for (number, block) in out.as_chunks_mut::<BLOCK_WORDS>().0.iter_mut().enumerate() {
             for (column, entries) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
                 let residues = tile.residues[column][at + number * BLOCK..].first_chunk().expect("a column of a block");
-                *entries = if self.adds { sum(prime, entries, residues) } else { *residues };
+                put(prime, entries, residues, self.adds);
             }
         }
     }

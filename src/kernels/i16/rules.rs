@@ -103,6 +103,12 @@ pub fn sum<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {
     sums
 }
 
+/// `c := c + value` where it `adds`, else `c := value`, for balanced residues.
+#[inline(always)]
+pub fn put<const N: usize>(prime: i16, c: &mut [i16; N], value: &[i16; N], adds: bool) {
+    *c = if adds { sum(prime, c, value) } else { *value };
+}
+
 /// `a - b` for balanced residues.
 #[inline(always)]
 pub fn difference<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernels::{EngineSpec, PlaneEngine};
+use crate::kernels::{EngineSpec, PlaneEngine, PlaneKernel};
 use crate::math::bound;
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
@@ -212,7 +212,7 @@ fn plan_with(
         Some(cut) => cut.within(&input.whole()),
         None => choose(ctx, &input, held_bytes)?,
     };
-    let plan = Plan { kernel: kernel.name(), ..describe(ctx, request.operation, (size, &request.bits), &input, &cut) };
+    let plan = describe(kernel, request.operation, (size, &request.bits), &input, &cut);
     let (words, slot_panels) = (input.window_words(&cut), input.slot_panels(&cut));
     let cutting = Cutting { cut, chunks: input.chunks(&cut), slot_panels };
     let panels = (input.left_panels, input.right_panels);
@@ -237,7 +237,7 @@ fn choose(ctx: &Context, input: &PlanInput<'_>, window_bytes: u64) -> Result<Cut
 
 /// What `cut` makes of `input`, the windows of one process or of a node.
 pub(crate) fn describe(
-    ctx: &Context,
+    kernel: &dyn PlaneKernel,
     operation: &'static str,
     (size, bits): (&ProductSize, &Bits),
     input: &PlanInput<'_>,
@@ -255,7 +255,7 @@ pub(crate) fn describe(
         working_bits: bits.working,
         accuracy: Accuracy::Norm,
         range_bits: 0,
-        kernel: ctx.kernel().name(),
+        kernel: kernel.name(),
         threads: input.workers,
         primes: input.primes,
         batches: input.batches(cut),

@@ -15,7 +15,7 @@ use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
 use crate::kernels::i16::product::Operands;
-use crate::kernels::i16::rules::{Symmetric, sum};
+use crate::kernels::i16::rules::{Symmetric, put, sum};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
@@ -115,10 +115,6 @@ impl Task for Combine<'_> {
         let Combine { prime, half, products, area, c, adds } = self;
         let [p1, p4, p5] = products.map(|product| product.as_chunks::<BLOCK_WORDS>().0);
         let (c, h) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.panels);
-        let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
-            let block = &mut c[area.index(row, col)];
-            *block = if adds { sum(prime, block, value) } else { *value };
-        };
         for col in 0..h {
             for row in 0..h {
                 let lower = half.triangle.index(row.max(col), row.min(col));
@@ -127,14 +123,14 @@ impl Task for Combine<'_> {
                 let both = sum(prime, &mirrored, &p4[half.square.index(row, col)]);
                 let is_there = h + row < area.rows.len();
                 if is_there {
-                    store(h + row, col, &both, true);
+                    put(prime, &mut c[area.index(h + row, col)], &both, true);
                 }
                 if row >= col {
                     let across = L::transpose(&p4[half.square.index(col, row)]);
                     if is_there {
-                        store(h + row, h + col, &sum(prime, &both, &across), adds);
+                        put(prime, &mut c[area.index(h + row, h + col)], &sum(prime, &both, &across), adds);
                     }
-                    store(row, col, &p1[lower], true);
+                    put(prime, &mut c[area.index(row, col)], &p1[lower], true);
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
 use crate::kernels::i16::product::Operands;
-use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, sum};
+use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, put, sum};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
@@ -127,23 +127,25 @@ impl Task for Combine<'_> {
         let (c, size) = (c.as_chunks_mut::<BLOCK_WORDS>().0, half.quarter.len());
         let products = products.as_chunks::<BLOCK_WORDS>().0;
         let (x_end, y_end) = area.panels();
-        let mut store = |row: usize, col: usize, value: &[i16; BLOCK_WORDS], adds: bool| {
-            if row >= x_end || col >= y_end {
-                return;
-            }
-            let block = &mut c[area.index(row, col)];
-            *block = if adds { sum(prime, block, value) } else { *value };
-        };
         for col in 0..half.y_panels {
             for row in 0..half.x_panels {
                 let index = half.quarter.index(row, col);
                 let [p1, p5, p6, p7] = [0, 1, 2, 3].map(|number| &products[number * size + index]);
                 let u2 = sum(prime, p1, p6);
                 let u3 = sum(prime, &u2, p7);
-                store(row, col, p1, true);
-                store(row, half.y_panels + col, &sum(prime, &u2, p5), true);
-                store(half.x_panels + row, col, &u3, true);
-                store(half.x_panels + row, half.y_panels + col, &sum(prime, &u3, p5), adds);
+                let (u4, u7) = (sum(prime, &u2, p5), sum(prime, &u3, p5));
+                let (below, beside) = (half.x_panels + row, half.y_panels + col);
+                // C11, C12, C21, C22: a panel that made a number of panels even is not there.
+                for (row, col, value, adds) in [
+                    (row, col, p1, true),
+                    (row, beside, &u4, true),
+                    (below, col, &u3, true),
+                    (below, beside, &u7, adds),
+                ] {
+                    if row < x_end && col < y_end {
+                        put(prime, &mut c[area.index(row, col)], value, adds);
+                    }
+                }
             }
         }
     }

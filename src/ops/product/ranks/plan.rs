@@ -76,12 +76,12 @@ pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node
     let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
     let (mut plan, slot_panels, parts) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {
-        let plan = describe(ctx, request.operation, (&request.size, &request.bits), input, &cut);
+        let plan = describe(kernel, request.operation, (&request.size, &request.bits), input, &cut);
         (plan, input.slot_panels(&cut), input.parts(&cut))
     });
     let mut team = describe_team(request);
     (team.sent_bytes, team.exchange_parts) = (sent_bytes(request, &shapes, &*engine), parts);
-    (plan.kernel, plan.planned_bytes, plan.load_max_over_mean) = (kernel.name(), 0, 0.0);
+    (plan.planned_bytes, plan.load_max_over_mean) = (0, 0.0);
     let mut words = None;
     for shape in &shapes {
         let (own_words, node, jobs) = with_input(ctx, request, &*engine, &[*shape], contracted, |input| {
