@@ -28,9 +28,9 @@ const LEAST_BITS: u32 = 64;
 /// What both writing and reading say of the numbers of a program, in the order of the file.
 fn lengths(problem: &Problem, cones: &[Cone]) -> Vec<usize> {
     let of_x = problem.groups.iter().map(|group| group.constraints.variables());
-    let stored = |cone: &Cone| match cone.shape {
-        Shape::Dense(order) => order * order,
-        Shape::Diagonal(order) => order,
+    let stored = |cone: &Cone| {
+        let (rows, cols) = cone.shape.stored();
+        rows * cols
     };
     let blocks = cones.iter().map(stored).collect::<Vec<_>>();
     of_x.chain(blocks.clone()).chain([problem.free_variables()]).chain(blocks).collect()
@@ -105,9 +105,9 @@ fn load_binary(path: &Path, problem: &Problem) -> Result<State> {
     };
     let x = problem.groups.iter().map(|group| next(group.constraints.variables(), 1)).collect::<Result<_>>()?;
     let blocks = |next: &mut dyn FnMut(usize, usize) -> Result<Matrix>| {
-        let block = |cone: &Cone| match cone.shape {
-            Shape::Dense(order) => Ok(Block::Dense(next(order, order)?)),
-            Shape::Diagonal(order) => Ok(Block::Diagonal(next(order, 1)?)),
+        let block = |cone: &Cone| {
+            let (rows, cols) = cone.shape.stored();
+            Ok(Block::of_shape(cone.shape, next(rows, cols)?))
         };
         cones.iter().map(block).collect::<Result<Vec<_>>>()
     };

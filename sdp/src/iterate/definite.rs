@@ -24,15 +24,24 @@ fn found<T>(made: Result<T>) -> Result<Option<T>> {
     }
 }
 
+/// The factor of a matrix, of which the lower triangle is read, or nothing where that is not positive definite at this
+/// precision.
+///
+/// # Errors
+/// Those of [`cholesky_with`] beside that.
+pub fn cholesky(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Result<Option<Cholesky>> {
+    let options = CholeskyOptions::new().accuracy(accuracy);
+    let made = found(cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options))?;
+    Ok(made.map(|outcome| outcome.result))
+}
+
 impl Factor {
-    /// Of a matrix of this process, of which the lower triangle is read.
+    /// Of a matrix of this process: see [`cholesky`].
     ///
     /// # Errors
-    /// Those of [`cholesky_with`], but that of a matrix that is not positive definite, which is nothing.
+    /// Those of [`cholesky`].
     pub fn own(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Result<Option<Factor>> {
-        let options = CholeskyOptions::new().accuracy(accuracy);
-        let made = found(cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options))?;
-        Ok(made.map(|outcome| Factor::Own(outcome.result)))
+        Ok(cholesky(k, matrix, accuracy)?.map(Factor::Own))
     }
 
     /// Of the lower triangle of a matrix that the root has. Collective.

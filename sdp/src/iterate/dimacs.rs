@@ -54,8 +54,7 @@ pub fn errors(site: &Site<'_>, solution: &Solution) -> Result<[f64; 6]> {
     let free = site.agreed(k.inner(&residuals.free, &residuals.free))?.sqrt();
     let third = (blocks + free) / of_constant;
     let gap = Float::with_val(bits, &primal - &dual) / &size;
-    let own = point.pairings(k, point).map(|own| own.into_iter().map(|value| [value]).collect());
-    let [complementarity] = site.sum(own)?;
+    let [complementarity] = site.complementarity([(point, point)])?;
     let complementarity = complementarity / &size;
     // X and Y have been factored: no eigenvalue is below 0.
     Ok([first.to_f64(), 0.0, third.to_f64(), 0.0, gap.to_f64(), complementarity.to_f64()])

@@ -1,12 +1,12 @@
 //! Factors and inverses of the blocks of X and Y, which the other steps of an iteration use.
 
 use crate::block::Block;
+use crate::iterate::definite::cholesky;
 use crate::iterate::point::Point;
 use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, column};
 use rug::Float;
-use sunzi::{Accuracy, CholeskyOptions, Error, Matrix, Result, Symmetric, SyrkOptions, TrsmOptions};
-use sunzi::{cholesky_with, syrk_with, trsm_with};
+use sunzi::{Accuracy, Cholesky, Matrix, Result, SyrkOptions, TrsmOptions, syrk_with, trsm_with};
 
 /// What is known of a block of X and of Y.
 pub struct ConeFactors {
@@ -39,16 +39,8 @@ enum Part {
 }
 
 /// The lower factor, or nothing where the matrix is not positive definite at this precision.
-///
-/// # Errors
-/// Those of [`cholesky_with`] beside that.
 fn lower(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Matrix>> {
-    let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
-    match cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options) {
-        Ok(outcome) => Ok(Some(outcome.result.into_factor())),
-        Err(Error::NotPositiveDefinite { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(cholesky(k, matrix, Accuracy::Entrywise)?.map(Cholesky::into_factor))
 }
 
 fn primal(k: Arithmetic<'_>, block: &Block) -> Result<Part> {

@@ -79,10 +79,8 @@ impl Sizes<'_> {
     }
 
     fn block(&self, shape: Shape) -> u64 {
-        match shape {
-            Shape::Dense(order) => self.matrix(order, order),
-            Shape::Diagonal(order) => self.matrix(order, 1),
-        }
+        let (rows, cols) = shape.stored();
+        self.matrix(rows, cols)
     }
 
     fn floats(&self, count: usize) -> u64 {

@@ -87,12 +87,4 @@ impl Point {
             dual: blocks(&self.dual, &direction.dual, steps.1)?,
         })
     }
-
-    /// `Tr(X Y)` of each block, with Y of another point.
-    ///
-    /// # Errors
-    /// Those of [`sunzi::dot`].
-    pub fn pairings(&self, k: Arithmetic<'_>, other: &Point) -> Result<Vec<Float>> {
-        self.primal.iter().zip(&other.dual).map(|(primal, dual)| primal.inner(k, dual)).collect()
-    }
 }

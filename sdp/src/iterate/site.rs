@@ -1,6 +1,6 @@
 //! What the steps of an iteration work on: this rank's part of a program at one precision, and who works on it.
 
-use crate::iterate::point::Cone;
+use crate::iterate::point::{Cone, Point};
 use crate::iterate::share::Share;
 use crate::numbers::Arithmetic;
 use crate::problem::Problem;
@@ -58,5 +58,17 @@ impl Site<'_> {
             sums.iter_mut().zip(values).for_each(|(sum, value): (&mut Float, Float)| *sum += value);
         }
         Ok(sums)
+    }
+    /// `Tr(X Y)` of X of one point and Y of another, for each pair. Collective.
+    ///
+    /// # Errors
+    /// Those of [`sunzi::dot`] that ranks met.
+    pub fn complementarity<const W: usize>(&self, pairs: [(&Point, &Point); W]) -> Result<[Float; W]> {
+        let k = self.arithmetic();
+        let of_cone = |at: usize| {
+            let values = pairs.iter().map(|(x, y)| x.primal[at].inner(k, &y.dual[at])).collect::<Result<Vec<_>>>()?;
+            Ok(std::array::from_fn(|pair| values[pair].clone()))
+        };
+        self.sum((0..self.cones.len()).map(of_cone).collect())
     }
 }

@@ -274,7 +274,7 @@ impl Stage<'_> {
         let Begun { state, factors, quality, residuals } = *at;
         let (site, options, point) = (&self.site, &self.options, &state.point);
         let k = site.arithmetic();
-        let [sum] = self.complementarity([(point, point)])?;
+        let [sum] = self.site.complementarity([(point, point)])?;
         let mu = sum / site.share.total_rows as u32;
         if mu > options.max_complementarity {
             return Ok(Err((Termination::MaxComplementarityExceeded, None)));
@@ -336,7 +336,7 @@ impl Stage<'_> {
     fn corrector_beta(&self, point: &Point, predictor: &Point, mu: &Float, feasible: bool) -> Result<Float> {
         let (k, options) = (self.site.arithmetic(), &self.options);
         let pairs = [(point, point), (point, predictor), (predictor, point), (predictor, predictor)];
-        let [a, b, c, d] = self.complementarity(pairs)?;
+        let [a, b, c, d] = self.site.complementarity(pairs)?;
         let r = ((a + b) + (c + d)) / Float::with_val(k.bits, mu * self.site.share.total_rows as u32);
         let beta = if r < 1 { Float::with_val(k.bits, r.square_ref()) } else { r };
         Ok(if feasible {
@@ -344,15 +344,5 @@ impl Stage<'_> {
         } else {
             beta.max(&options.infeasible_centering_parameter)
         })
-    }
-
-    /// `Tr(X Y)` of X of one point and Y of another, for each pair.
-    fn complementarity<const W: usize>(&self, pairs: [(&Point, &Point); W]) -> Result<[Float; W]> {
-        let k = self.site.arithmetic();
-        let of_cone = |at: usize| {
-            let values = pairs.iter().map(|(x, y)| x.primal[at].inner(k, &y.dual[at])).collect::<Result<Vec<_>>>()?;
-            Ok(std::array::from_fn(|pair| values[pair].clone()))
-        };
-        self.site.sum((0..self.site.cones.len()).map(of_cone).collect())
     }
 }

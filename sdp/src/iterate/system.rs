@@ -168,7 +168,12 @@ impl Place<'_> {
     /// The factor of the Schur complement of a group of samples, or nothing where it is not positive definite.
     fn sampled(&self, k: Arithmetic<'_>, group: usize, sampled: &Sampled) -> Result<Option<GroupSystem>> {
         let schur = sampled.schur(k, &self.operands(group))?;
-        let Some(factor) = Factor::own(k, &schur, Accuracy::Entrywise)? else { return Ok(None) };
+        self.with_free(k, group, Factor::own(k, &schur, Accuracy::Entrywise)?)
+    }
+
+    /// The system of a group whose Schur complement has this factor, if it has one. Collective where that is in tiles.
+    fn with_free(&self, k: Arithmetic<'_>, group: usize, factor: Option<Factor>) -> Result<Option<GroupSystem>> {
+        let Some(factor) = factor else { return Ok(None) };
         let b = &self.site.problem.groups[group].free;
         let free = match b.cols() {
             0 => b.clone(),
@@ -200,13 +205,7 @@ impl Place<'_> {
         } else {
             sparse.schur((workers, ranks), k, &own)?
         };
-        let Some(factor) = Factor::of_root(&self.site, sparse.variables, schur)? else { return Ok(None) };
-        let b = &self.site.problem.groups[group].free;
-        let free = match b.cols() {
-            0 => b.clone(),
-            _ => factor.substituted(ranks, k, b, Op::NoTranspose)?,
-        };
-        Ok(Some(GroupSystem { factor, free }))
+        self.with_free(k, group, Factor::of_root(&self.site, sparse.variables, schur)?)
     }
 }
 

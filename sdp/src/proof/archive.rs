@@ -6,7 +6,6 @@
 
 use super::limits::{FREE_INFLATED, INFLATED_PER_BYTE};
 use super::read::{Files, refused};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ pub enum Container {
 pub struct Archive {
     path: PathBuf,
     members: HashMap<String, usize>,
-    reader: RefCell<ZipArchive<Cursor<Vec<u8>>>>,
+    reader: ZipArchive<Cursor<Vec<u8>>>,
     /// Bytes that members may still have.
     left: u64,
 }
@@ -93,19 +92,18 @@ impl Archive {
         {
             return Err(failed(format!("the name '{}' leads outside of the archive", name.escape_default())));
         }
-        let mut folders = names.iter().filter_map(|name| name.strip_suffix(ROOT));
-        let mut folders = folders.by_ref().filter(|folder| folder.is_empty() || folder.ends_with('/'));
+        let folders = names.iter().filter_map(|name| name.strip_suffix(ROOT));
+        let mut folders = folders.filter(|folder| folder.is_empty() || folder.ends_with('/'));
         let (Some(folder), None) = (folders.next(), folders.next()) else {
             return Err(failed(format!("there is no {ROOT} in the archive, or more than one")));
         };
         let own = names.iter().enumerate().filter_map(|(at, name)| Some((name.strip_prefix(folder)?.to_string(), at)));
-        Ok(Archive { path: path.to_path_buf(), members: own.collect(), reader: RefCell::new(reader), left })
+        Ok(Archive { path: path.to_path_buf(), members: own.collect(), reader, left })
     }
 
     fn read(&mut self, name: &str) -> std::result::Result<Vec<u8>, String> {
         let &at = self.members.get(name).ok_or("there is no such member in the archive")?;
-        let mut reader = self.reader.borrow_mut();
-        let member = reader.by_index(at).map_err(|error| error.to_string())?;
+        let member = self.reader.by_index(at).map_err(|error| error.to_string())?;
         if !member.is_file() {
             return Err("the member is a folder or a link".into());
         }

@@ -2,6 +2,7 @@
 //!
 //! Does not know: what the values mean.
 
+use super::number::shown;
 use std::collections::HashSet;
 
 /// A value.
@@ -173,7 +174,7 @@ impl Reader<'_> {
         }
         let word = String::from_utf8_lossy(&rest[..length]).into_owned();
         if !is_number(&word) && !matches!(word.as_str(), "true" | "false" | "null") {
-            let shown = word.chars().take(40).collect::<String>();
+            let shown = shown(&word);
             return Err(format!("byte {}: '{shown}' is no number of JSON, and has no quotation marks", self.at));
         }
         self.at += length;

@@ -39,7 +39,7 @@ pub fn exact_number(word: &str) -> Result<Rational, String> {
 }
 
 /// The first characters of a word.
-fn shown(word: &str) -> String {
+pub fn shown(word: &str) -> String {
     let start = word.chars().take(40).collect::<String>();
     if start.len() < word.len() { format!("{start}...") } else { start }
 }

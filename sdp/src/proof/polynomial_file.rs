@@ -117,7 +117,7 @@ fn add_file(
 ///
 /// # Errors
 /// A text where it is not square or not symmetric.
-pub fn symmetric(rows: Vec<Vec<Vec<Vec<Rational>>>>) -> Refusal<(usize, Vec<Vec<Vec<Rational>>>)> {
+pub fn symmetric(mut rows: Vec<Vec<Vec<Vec<Rational>>>>) -> Refusal<(usize, Vec<Vec<Vec<Rational>>>)> {
     let dim = rows.len();
     if dim == 0 || rows.iter().any(|row| row.len() != dim) {
         return Err(format!("the matrix has {dim} rows, and should be square"));
@@ -127,7 +127,7 @@ pub fn symmetric(rows: Vec<Vec<Vec<Vec<Rational>>>>) -> Refusal<(usize, Vec<Vec<
         if rows[r][s] != rows[s][r] {
             return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ"));
         }
-        found.push(rows[r][s].clone());
+        found.push(std::mem::take(&mut rows[r][s])); // compared once, just now
     }
     Ok((dim, found))
 }

@@ -6,6 +6,7 @@
 use super::choices::{Choices, Prefactor};
 use super::json::{Json, is_whole};
 use super::limits::Room;
+use super::number::shown;
 use super::polynomial_file::{MATRICES, Matrix, Parts, symmetric};
 use rug::Rational;
 
@@ -103,12 +104,13 @@ fn list(json: &Json, room: &Room) -> Refusal<Vec<Rational>> {
     items(json)?.iter().map(|json| number(json, room)).collect()
 }
 
-fn number(json: &Json, room: &Room) -> Refusal<Rational> {
+/// A number that keeps its digits: a text, or a whole number.
+pub(super) fn number(json: &Json, room: &Room) -> Refusal<Rational> {
     match json {
         Json::Text(text) => room.number(text),
         Json::Word(word) if is_whole(word) => room.number(word),
         Json::Word(word) => {
-            let shown = word.chars().take(40).collect::<String>();
+            let shown = shown(word);
             Err(format!("'{shown}' has to stand in quotation marks, so that it keeps its digits"))
         }
         _ => Err("a number is expected".into()),

@@ -5,12 +5,9 @@
 //! one, but a backslash at the end of a line goes on with a number in the next. Does not know: the solver's reader.
 
 use super::choices::{Choices, Prefactor};
-use super::limits::{Room, bytes_of};
+use super::limits::{NUMBER_BYTES, Room, bytes_of};
 use super::polynomial_file::{MAXIMUM_DEGREE, Matrix, Parts, symmetric};
 use rug::Rational;
-
-/// Bytes of memory that a coefficient takes beside its digits.
-const COEFFICIENT_BYTES: u64 = 64;
 
 type Refusal<T> = Result<T, String>;
 
@@ -257,7 +254,7 @@ impl<'a> Reader<'a> {
         loop {
             let (coefficient, power) = self.term()?;
             if let Some(more) = (power + 1).checked_sub(coefficients.len()) {
-                self.room.take(more as u64 * COEFFICIENT_BYTES)?;
+                self.room.take(more as u64 * NUMBER_BYTES)?;
                 coefficients.resize_with(power + 1, Rational::new);
             }
             coefficients[power] += coefficient;

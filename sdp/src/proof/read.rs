@@ -5,13 +5,13 @@
 
 use super::archive::{Archive, Container, is_archive};
 use super::binary::{self, Table};
-use super::json::{Json, is_whole};
+use super::json::Json;
 use super::limits::{MAXIMUM_ORDER, Room};
-use super::polynomial_file;
 use super::program::{Constraints, Group, Program, Shape};
 use super::sampled::Sampled;
 use super::scaled::Scaled;
 use super::sparse::{Place, Sparse};
+use super::{polynomial_file, polynomial_json};
 use rug::Rational;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -161,10 +161,7 @@ fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
     if container.has(normalization) {
         files.json(&mut container, normalization)?.get("normalization", |json| list(json, &files.room))?;
     }
-    let constant = objectives.get("constant", |json| match json {
-        Json::Word(word) if !is_whole(word) => Err(format!("'{word}' has to stand in quotation marks")),
-        _ => number(json, &files.room),
-    })?;
+    let constant = objectives.get("constant", |json| polynomial_json::number(json, &files.room))?;
     Ok(Program { constant, objective, groups, ..Program::empty() })
 }
 
@@ -342,7 +339,7 @@ fn entries<'a>(
 mod tests {
     use super::*;
 
-    fn read_text(text: &str) -> Result<Program> {
+    fn read_text(text: impl AsRef<[u8]>) -> Result<Program> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.dat-s");
         std::fs::write(&path, text).unwrap();
@@ -366,7 +363,7 @@ mod tests {
         // Block by block.
         assert_eq!(sparse.values.get(3), Rational::from((7, 10)));
         // Any other byte is another program.
-        assert_ne!(read_text(&text.replace("comment 1", "comment 2"))?.digest, program.digest);
+        assert_ne!(read_text(text.replace("comment 1", "comment 2"))?.digest, program.digest);
         assert_eq!(read_text(text)?, program);
         Ok(())
     }
@@ -383,6 +380,8 @@ mod tests {
         assert!(refused("0\n1\n2\n").contains("nothing to prove"));
         assert!(refused("2\n1\n2\n1\n").contains("after 1 of 2 costs"));
         assert!(refused("x\n").contains("number of constraints is 'x'"));
-        assert!(refused("\x1f\u{8b}").contains("is"));
+        for compressed in [&[0x1f, 0x8b][..], &[0x28, 0xb5, 0x2f, 0xfd]] {
+            assert!(read_text(compressed).unwrap_err().to_string().contains("not compressed"));
+        }
     }
 }

@@ -49,6 +49,11 @@ impl Scaled {
                 denominator.lcm_mut(value.denom());
             }
         }
+        Scaled::over(values, denominator)
+    }
+
+    /// The numbers over a denominator that they have in common.
+    fn over(values: &[Rational], denominator: Integer) -> Scaled {
         let numerator = |value: &Rational| value.numer() * denominator.div_exact_ref(value.denom()).complete();
         Scaled { numerators: values.iter().map(numerator).collect(), denominator }
     }
@@ -58,22 +63,22 @@ impl Scaled {
     /// # Errors
     /// Those of [`Scaled::fits`].
     pub fn read(values: &[Rational], room: &Room) -> Result<Scaled, String> {
-        Scaled::fits(values.iter(), room)?;
-        Ok(Scaled::new(values))
+        Ok(Scaled::over(values, Scaled::fits(values.iter(), room)?))
     }
 
-    /// Takes the room of numbers over their common denominator.
+    /// Takes the room of numbers over their common denominator, which it returns.
     ///
     /// # Errors
     /// A text where the denominator is too long, or there is no room for the numerators.
-    pub fn fits<'a>(values: impl Iterator<Item = &'a Rational> + Clone, room: &Room) -> Result<(), String> {
+    pub fn fits<'a>(values: impl Iterator<Item = &'a Rational> + Clone, room: &Room) -> Result<Integer, String> {
         let denominator = common(values.clone().map(Rational::denom))?;
         let whole = u64::from(denominator.significant_bits());
         let bytes = |value: &Rational| match value.numer().significant_bits() {
             0 => 0,
             bits => bytes_of_bits(u64::from(bits) + whole + 1 - u64::from(value.denom().significant_bits())),
         };
-        room.take(values.map(bytes).fold(0, u64::saturating_add))
+        room.take(values.map(bytes).fold(0, u64::saturating_add))?;
+        Ok(denominator)
     }
 
     /// A number.
