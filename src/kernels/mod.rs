@@ -316,8 +316,10 @@ impl<'a> BlockResidues<'a> {
 pub struct ConversionCosts {
     /// For each entry of an operand.
     pub operands: f64,
-    /// For each entry of the result, and each bit of the precision: their time grows with its square.
+    /// For each entry of the result.
     pub results: f64,
+    /// For each entry of the result and each bit of the precision: a part of their time grows with its square.
+    pub result_bits: f64,
 }
 
 /// Sixty-four signed integers of equal width: entry `(r, c)` of a block has number `8 c + r`.

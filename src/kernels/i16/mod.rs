@@ -43,12 +43,12 @@ const BLOCK_ENTRIES: usize = BLOCK_WORDS;
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
 
-/// Conversions beside those of `ifma52` where a core issues one multiplication of either kind a cycle, fitted to 30
-/// products from 64 to 2048 bits on a Zen 4, before results were put together by products of four primes.
-pub const ONE_A_CYCLE: ConversionCosts = ConversionCosts { operands: 51.0, results: 0.268 };
+/// Conversions beside those of `ifma52` where a core issues one multiplication of either kind a cycle: fitted to 50
+/// products from 64 to 2048 bits on a Zen 4.
+pub const ONE_A_CYCLE: ConversionCosts = ConversionCosts { operands: 35.0, results: 25.0, result_bits: 0.02 };
 
-/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5.
-pub const TWO_A_CYCLE: ConversionCosts = ConversionCosts { operands: 102.0, results: 0.1 };
+/// Where it issues two, which save half as much: fitted to 25 products on a Zen 5, before strips were shared out.
+pub const TWO_A_CYCLE: ConversionCosts = ConversionCosts { operands: 102.0, results: 50.0, result_bits: 0.1 };
 
 /// The kernel `i16`.
 struct I16Kernel;

@@ -5,9 +5,6 @@ use crate::kernels::{self, ConversionCosts, PlaneKernel};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
 
-/// Products below so many multiplications have costs of their own, which no model here knows.
-const LARGE_PRODUCT: f64 = 4e6;
-
 /// The kernel of a product on planes: the context's, or another one that is faster for this size and precision.
 ///
 /// The choice depends on the precision of the result and not on the bits that the operands turn out to need, so that
@@ -35,8 +32,8 @@ pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
 fn gains(costs: &ConversionCosts, size: &ProductSize, precision_bits: u32) -> bool {
     let multiplications = size.contracted as f64 * size.entries();
     let converted = size.contracted as f64 * size.operand_columns() as f64;
-    let conversions = costs.operands * converted + costs.results * f64::from(precision_bits) * size.entries();
-    multiplications > LARGE_PRODUCT.max(conversions)
+    let each_result = costs.results + costs.result_bits * f64::from(precision_bits);
+    multiplications > costs.operands * converted + each_result * size.entries()
 }
 
 #[cfg(test)]
@@ -50,15 +47,25 @@ mod tests {
 
     #[test]
     fn sizes_that_were_measured_go_where_they_were_faster() {
-        // Triangles, more than 3 % apart.
+        // Triangles, 3 % or more apart.
         let one = [
             (100, 50, 64, false),
-            (200, 100, 768, false),
+            (100, 50, 2048, false),
             (30, 400, 64, false),
+            (30, 400, 512, false),
+            (30, 1000, 512, false),
+            (60, 1000, 512, true),
+            (1000, 40, 512, false),
+            (1000, 60, 512, false),
+            (100, 200, 64, true),
+            (100, 200, 1024, true),
+            (200, 100, 64, true),
+            (200, 100, 768, true),
+            (300, 100, 512, true),
             (400, 200, 64, true),
-            (400, 200, 256, true),
-            (400, 200, 2048, false),
+            (400, 200, 2048, true),
             (500, 500, 768, true),
+            (500, 500, 2048, true),
             (1000, 300, 256, true),
             (1000, 300, 2048, true),
             (2000, 2000, 768, true),
