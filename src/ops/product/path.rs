@@ -82,7 +82,7 @@ fn lane_nanoseconds(size: &ProductSize, lanes: &DigitLanes) -> f64 {
 fn row_lane_nanoseconds(size: &ProductSize, lanes: &RowLanes) -> f64 {
     let (digits, eights) = (lanes.digits() as f64, size.contracted.div_ceil(8) as f64);
     let convert = eights * size.operand_columns() as f64 * (28.0 + 2.0 * digits);
-    let sum = eights * (0.36 * digits * digits + 0.7 * digits) + 1.3 * digits;
+    let sum = eights * (0.62 * digits * digits + 2.0) + 1.3 * digits;
     convert + size.entries() * (sum + 7.0)
 }
 
