@@ -96,6 +96,8 @@ struct Tables {
     engines: KeyedCache<(&'static str, EngineSpec), Arc<dyn PlaneEngine>>,
     /// By what they are made for.
     tile_engines: KeyedCache<TileEngineKey, Arc<dyn TileEngine>>,
+    /// Those for few rows, which have no tables, by kernel and working bits.
+    small_tile_engines: KeyedCache<(&'static str, u32), Arc<dyn TileEngine>>,
 }
 
 /// Kernel, working bits and shares of devices.
@@ -326,9 +328,21 @@ impl Context {
     /// # Errors
     /// As [`Context::tile_engine`].
     pub(crate) fn tile_engine_for(&self, working_bits: u32, order: usize) -> Result<Arc<dyn TileEngine>> {
+        let is_small = order <= self.kernel().most_rows_in_small_tiles(working_bits);
+        match is_small && self.devices.is_empty() {
+            true => self.small_tile_engine(working_bits),
+            false => self.tile_engine(self.kernel(), working_bits),
+        }
+    }
+
+    /// The tile kernels for few rows, made at the first call and kept.
+    ///
+    /// # Errors
+    /// None.
+    pub(crate) fn small_tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let kernel = self.kernel();
-        let small = if self.devices.is_empty() { kernel.small_tile_engine(working_bits, order) } else { None };
-        small.map_or_else(|| self.tile_engine(kernel, working_bits), Ok)
+        let make = || Ok(kernel.small_tile_engine(working_bits));
+        self.kept.tables.small_tile_engines.get_or_make((kernel.name(), working_bits), make)
     }
 
     /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.

@@ -17,7 +17,7 @@ use rug::Integer;
 use rug::integer::Order;
 
 /// Rows up to which these kernels are faster than planes.
-const MOST_ROWS: usize = 56;
+pub const MOST_ROWS: usize = 56;
 
 /// The kernels for one precision.
 pub struct IntegerTiles {
@@ -39,11 +39,6 @@ impl IntegerTiles {
     /// For `working_bits`.
     pub fn new(working_bits: u32) -> IntegerTiles {
         IntegerTiles { widths: Widths::new(working_bits), working_bits }
-    }
-
-    /// Whether the integers themselves are faster than planes for `order` rows.
-    pub fn are_faster(order: usize) -> bool {
-        order <= MOST_ROWS
     }
 
     fn slot_words(&self) -> usize {

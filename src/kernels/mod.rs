@@ -29,6 +29,7 @@ pub mod max_plus;
 mod on_model;
 pub(crate) mod radix;
 pub mod reference;
+pub mod row_lanes;
 pub(crate) mod scaled;
 pub mod tiles;
 #[cfg(target_arch = "x86_64")]
@@ -107,11 +108,17 @@ pub trait PlaneKernel: Send + Sync {
     fn most_rows_on_limbs(&self, _working_bits: u32) -> usize {
         usize::MAX
     }
-    /// Tile kernels for triangles of `order` rows, where those of [`PlaneKernel::tile_engine`] are not the fastest: the
-    /// same bits, no tables.
-    fn small_tile_engine(&self, working_bits: u32, order: usize) -> Option<Arc<dyn TileEngine>> {
-        let are_faster = integer_tiles::IntegerTiles::are_faster(order);
-        are_faster.then(|| Arc::new(integer_tiles::IntegerTiles::new(working_bits)) as Arc<dyn TileEngine>)
+    /// Rows of a triangle up to which [`PlaneKernel::small_tile_engine`] is faster than [`PlaneKernel::tile_engine`].
+    fn most_rows_in_small_tiles(&self, _working_bits: u32) -> usize {
+        integer_tiles::MOST_ROWS
+    }
+    /// The same where the triangle is a factor that is made in one tile on the calling thread.
+    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
+        self.most_rows_in_small_tiles(working_bits)
+    }
+    /// Tile kernels for triangles of few rows: the same bits, no tables.
+    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
+        Arc::new(integer_tiles::IntegerTiles::new(working_bits))
     }
 }
 

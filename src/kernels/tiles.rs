@@ -274,6 +274,19 @@ pub trait TileEngine: Send + Sync {
         weights: &mut [RowWeight],
         scratch: &mut [u64],
     ) -> Result<Box<dyn DiagonalData>, FailedPivot>;
+    /// [`TileEngine::factor`] of a matrix that is one tile: nothing is kept for tiles below.
+    ///
+    /// # Errors
+    /// The first pivot that is not positive.
+    fn factor_whole(
+        &self,
+        shape: TileShape,
+        words: &mut [u64],
+        weights: &mut [RowWeight],
+        scratch: &mut [u64],
+    ) -> Result<(), FailedPivot> {
+        self.factor(shape, words, weights, scratch).map(drop)
+    }
     /// TRSM: `T := T L^-T` for a tile below the factored diagonal tile `diagonal`, whose data `factor` gave.
     fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]);
     /// The 8 entries of panel `panel` in column `col` of a factored tile: limbs into `magnitudes`, `entry_limbs` each,

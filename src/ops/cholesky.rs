@@ -5,6 +5,7 @@
 use crate::context::{Context, Workspace};
 use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::factor::direct::Direct;
 use crate::ops::factor::entrywise::{self, RangeBits};
 pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::Plan;
@@ -14,7 +15,7 @@ pub use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Ending, run};
 use crate::ops::factor::spans::Clock;
 pub use crate::ops::factor::spans::{Span, TaskKind, TaskTimes};
-use crate::ops::factor::{diagnose, direct, reference};
+use crate::ops::factor::{diagnose, reference};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use rug::Float;
@@ -172,11 +173,10 @@ impl Factoring<'_> {
     fn run(&mut self, ctx: &Context, problem: &Problem, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
         let (kernel, lower, order) = (ctx.kernel(), self.lower, problem.order);
         let memory = Some(memory).filter(|memory| memory.fits((order, order), self.precision_bits));
-        if direct::takes(ctx, (problem.rows, problem.working_bits), self.options) {
-            let planned_bytes =
-                ctx.memory().admit(direct::bytes(problem.rows, self.precision_bits, problem.working_bits))?;
+        if let Some(direct) = Direct::choose(ctx, (problem.rows, problem.working_bits), self.options) {
+            let planned_bytes = ctx.memory().admit(direct.bytes(self.precision_bits))?;
             let factor = match problem.is_whole() {
-                true => direct::factor(ctx, (problem, lower), memory)?,
+                true => direct.factor(ctx, (problem, lower), memory)?,
                 false => None,
             };
             let report = CholeskyReport::direct(problem, planned_bytes, self.clock.now());

@@ -13,7 +13,8 @@ pub fn has_ifma52() -> Result<(), &'static str> {
     if level() < Level::Native {
         return Err("SUNZI_CPU hides AVX-512 IFMA");
     }
-    let has = processor_has!(Native: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512ifma");
+    let has =
+        processor_has!(Native: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd", "avx512vbmi", "avx512ifma");
     if has { Ok(()) } else { Err("this CPU lacks AVX-512 IFMA or VBMI") }
 }
 

@@ -1,21 +1,24 @@
-//! The path of small orders, where tiles of residues cost more than they save: the integers of the factorisation one
-//! after the other, on limbs.
+//! The path of small orders, where tiles of residues cost more than they save: the integers of the factorisation on the
+//! calling thread, in one tile of digits where the kernel has such tiles, else one after the other on limbs.
 //!
-//! The same rules as on tiles (`math::pivot`), so the same bits; no engine, no threads, one block of memory. A matrix
-//! that is not positive definite is left to the definition, which knows what to say of it.
+//! The same rules as on other tiles (`math::pivot`), so the same bits; no task graph, no threads, one block of memory.
+//! A matrix that is not positive definite is left to the definition, which knows what to say of it.
 
 use crate::context::{Context, Progress, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
+use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TilePart, TileShape, TileSource};
 use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView, check_exponent};
-use crate::ops::factor::lanes::LaneLayout;
+use crate::ops::factor::lanes::{LaneLayout, Rounded};
 use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::scaled_limbs;
 use crate::store::Buffer;
+use bytemuck::cast_slice_mut;
+use std::sync::Arc;
 
 /// The kernel name in reports of this path.
 pub(crate) const NAME: &str = "direct";
@@ -31,20 +34,25 @@ const LONG_LIMBS: usize = 12;
 const MOST_ROWS_IN_LANES: usize = 128;
 
 /// How the entries of a factor lie.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Layout {
+    /// In one tile of a kernel that has tiles for few rows.
+    Tile(Arc<dyn TileEngine>),
     Lanes(LaneLayout),
     Limbs(Widths),
 }
 
 impl Layout {
-    fn new(order: usize, working_bits: u32) -> Layout {
+    /// Without tiles.
+    fn entry_by_entry(order: usize, working_bits: u32) -> Layout {
         LaneLayout::new(order, working_bits).map_or_else(|| Layout::Limbs(Widths::new(working_bits)), Layout::Lanes)
     }
 
     /// Words of all entries, and of what they are made with.
     fn words(&self, order: usize) -> usize {
         match self {
+            // The shifts of rows and columns.
+            Layout::Tile(engine) => 2 * order + engine.tile_words(tile_shape(order)) + engine.scratch_words(order),
             Layout::Lanes(lanes) => lanes.words(),
             // A sign each.
             Layout::Limbs(widths) => {
@@ -54,62 +62,131 @@ impl Layout {
     }
 }
 
-/// Whether a factorisation of so many rows with so many working bits is one for this path: where neither tiles are
-/// asked for nor devices.
-pub(crate) fn takes(ctx: &Context, (rows, working_bits): (usize, u32), options: &CholeskyOptions) -> bool {
-    if options.tile_rows.is_some() || !ctx.devices().is_empty() {
-        return false;
+/// All rows of a factor as one tile.
+fn tile_shape(order: usize) -> TileShape {
+    TileShape { rows: order, cols: order, diagonal: true }
+}
+
+/// A factorisation of so many rows with so many working bits on this path.
+pub(crate) struct Direct {
+    layout: Layout,
+    order: usize,
+}
+
+impl Direct {
+    /// The path where it is the fastest, and where neither tiles are asked for nor devices.
+    pub fn choose(ctx: &Context, (order, working_bits): (usize, u32), options: &CholeskyOptions) -> Option<Direct> {
+        if options.tile_rows.is_some() || !ctx.devices().is_empty() {
+            return None;
+        }
+        let kernel = ctx.kernel();
+        let on_limbs = if Widths::new(working_bits).entry < LONG_LIMBS { MOST_ROWS } else { MOST_ROWS_OF_LONG };
+        let most_on_limbs = kernel.most_rows_on_limbs(working_bits);
+        let other = || Layout::entry_by_entry(order, working_bits);
+        if order <= on_limbs.min(most_on_limbs) {
+            return Some(Direct { layout: other(), order });
+        }
+        // A forced kernel keeps its tiles, and the driver of these.
+        if ctx.forced_kernel().is_some() {
+            return None;
+        }
+        // A kernel with tiles of its own for few rows has measured them against limbs.
+        let layout = match most_on_limbs {
+            usize::MAX if order <= MOST_ROWS_IN_LANES => {
+                Some(other()).filter(|layout| matches!(layout, Layout::Lanes(_)))
+            }
+            usize::MAX => None,
+            _ if order <= kernel.most_rows_in_one_tile(working_bits) => {
+                ctx.small_tile_engine(working_bits).ok().map(Layout::Tile)
+            }
+            _ => None,
+        };
+        layout.map(|layout| Direct { layout, order })
     }
-    let on_limbs = if Widths::new(working_bits).entry < LONG_LIMBS { MOST_ROWS } else { MOST_ROWS_OF_LONG };
-    let kernel = ctx.kernel();
-    // A kernel with tiles of its own for few rows has measured them against limbs; a forced one keeps its tiles.
-    let in_lanes = ctx.forced_kernel().is_none() && kernel.most_rows_on_limbs(working_bits) == usize::MAX;
-    let in_lanes = in_lanes && LaneLayout::new(rows, working_bits).is_some();
-    rows <= if in_lanes { MOST_ROWS_IN_LANES } else { on_limbs.min(kernel.most_rows_on_limbs(working_bits)) }
+
+    /// Bytes of the factor, and of what its entries are made with.
+    pub fn bytes(&self, precision_bits: u32) -> u64 {
+        let words = Buffer::bytes_for(self.layout.words(self.order));
+        let lists = (self.order * (2 * size_of::<RowWeight>() + size_of::<i64>())) as u64;
+        Matrix::bytes_for(self.order, self.order, precision_bits) + words + lists
+    }
+
+    /// Factors `problem` with the lower triangle `lower`, in `memory` of the factor's shape and precision if there is
+    /// some; `None` where a pivot is not positive. What it takes beside the factor it finds in the workspace.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with the place in the matrix; [`crate::Error::Cancelled`];
+    /// [`crate::Error::OutOfMemory`].
+    pub fn factor(
+        &self,
+        ctx: &Context,
+        (problem, lower): (&Problem, MatrixView<'_>),
+        memory: Option<Matrix>,
+    ) -> Result<Option<Matrix>> {
+        let order = problem.order;
+        ctx.report_progress(Progress::new("factor", 0, order as u64))?;
+        let mut workspace = ctx.workspace();
+        let operand_bytes = Buffer::bytes_for(self.layout.words(order));
+        let planned_bytes = self.bytes(problem.precision_bits);
+        workspace.trim(ctx.memory(), &WorkspaceNeeds { operand_bytes, planned_bytes, ..WorkspaceNeeds::default() });
+        let mut factor = memory.map_or_else(|| Matrix::zeros(order, order, problem.precision_bits), Ok)?;
+        factor.clear_above_diagonal();
+        Ok(self.layout.fill((problem, lower), &mut workspace, &mut factor)?.then_some(factor))
+    }
 }
 
-/// Bytes of the factor, and of what its entries are made with.
-pub(crate) fn bytes(rows: usize, precision_bits: u32, working_bits: u32) -> u64 {
-    Matrix::bytes_for(rows, rows, precision_bits) + working_bytes(rows, working_bits)
+impl Layout {
+    /// Fills in the factor; whether all pivots are positive.
+    fn fill(
+        &self,
+        (problem, lower): (&Problem, MatrixView<'_>),
+        workspace: &mut Workspace,
+        factor: &mut Matrix,
+    ) -> Result<bool> {
+        let Workspace { operands, weights: [weights, _], .. } = workspace;
+        weights.clone_from(&problem.weights);
+        let words = operands.words(self.words(problem.order))?;
+        match self {
+            Layout::Tile(engine) => fill_tile((problem, lower), &**engine, weights, words, factor),
+            Layout::Lanes(lanes) => lanes.factor((problem, lower), weights, words, factor),
+            Layout::Limbs(_) => fill_on_limbs((problem, lower), weights, words, factor),
+        }
+    }
 }
 
-fn working_bytes(rows: usize, working_bits: u32) -> u64 {
-    Buffer::bytes_for(Layout::new(rows, working_bits).words(rows))
-        + (rows * (2 * size_of::<RowWeight>() + size_of::<i64>())) as u64
-}
-
-/// Factors `problem` with the lower triangle `lower`, in `memory` of the factor's shape and precision if there is some;
-/// `None` where a pivot is not positive. What it takes beside the factor it finds in the workspace.
-///
-/// # Errors
-/// [`crate::Error::ExponentRange`] with the place in the matrix; [`crate::Error::Cancelled`];
-/// [`crate::Error::OutOfMemory`].
-pub(crate) fn factor(
-    ctx: &Context,
+/// The same in one tile.
+fn fill_tile(
     (problem, lower): (&Problem, MatrixView<'_>),
-    memory: Option<Matrix>,
-) -> Result<Option<Matrix>> {
-    let (order, working_bits) = (problem.order, problem.working_bits);
-    ctx.report_progress(Progress::new("factor", 0, order as u64))?;
-    let mut workspace = ctx.workspace();
-    let planned_bytes = bytes(order, problem.precision_bits, working_bits);
-    let operand_bytes = Buffer::bytes_for(Layout::new(order, working_bits).words(order));
-    workspace.trim(ctx.memory(), &WorkspaceNeeds { operand_bytes, planned_bytes, ..WorkspaceNeeds::default() });
-    let mut factor = memory.map_or_else(|| Matrix::zeros(order, order, problem.precision_bits), Ok)?;
-    factor.clear_above_diagonal();
-    Ok(fill((problem, lower), &mut workspace, &mut factor)?.then_some(factor))
-}
-
-/// Fills in the factor; whether all pivots are positive.
-fn fill((problem, lower): (&Problem, MatrixView<'_>), workspace: &mut Workspace, factor: &mut Matrix) -> Result<bool> {
-    let Workspace { operands, weights: [weights, _], .. } = workspace;
-    weights.clone_from(&problem.weights);
-    let layout = Layout::new(problem.order, problem.working_bits);
-    let words = operands.words(layout.words(problem.order))?;
-    match layout {
-        Layout::Lanes(lanes) => lanes.factor((problem, lower), weights, words, factor),
-        Layout::Limbs(_) => fill_on_limbs((problem, lower), weights, words, factor),
+    engine: &dyn TileEngine,
+    weights: &mut [RowWeight],
+    words: &mut [u64],
+    factor: &mut Matrix,
+) -> Result<bool> {
+    let (order, bits, shape) = (problem.order, i64::from(problem.working_bits), tile_shape(problem.order));
+    let (shifts, words) = words.split_at_mut(2 * order);
+    let (row_shifts, col_shifts) = cast_slice_mut::<u64, i64>(shifts).split_at_mut(order);
+    for ((row, col), exponent) in row_shifts.iter_mut().zip(&mut *col_shifts).zip(&problem.exponents) {
+        (*row, *col) = (2 * bits - exponent, -exponent);
     }
+    let (words, scratch) = words.split_at_mut(engine.tile_words(shape));
+    let (rows, cols, part) = (0..order, 0..order, TilePart::Lower);
+    engine.load(&TileSource { matrix: lower, part, rows, cols, row_shifts, col_shifts }, words, scratch);
+    if engine.factor_whole(shape, words, weights, scratch).is_err() {
+        return Ok(false);
+    }
+    let magnitudes = &mut scratch[..PANEL_ROWS * engine.entry_limbs()];
+    let mut out = Rounded { problem, factor };
+    for (col, panel) in (0..order).flat_map(|col| (col / PANEL_ROWS..shape.panels()).map(move |panel| (col, panel))) {
+        let signs = engine.entries(shape, words, (panel, col), magnitudes);
+        let lanes = magnitudes.chunks_exact(engine.entry_limbs()).enumerate();
+        for (lane, magnitude) in lanes.map(|(lane, magnitude)| (panel * PANEL_ROWS + lane, magnitude)) {
+            if (col..order).contains(&lane) {
+                let negative = signs >> (lane % PANEL_ROWS) & 1 == 1;
+                out.set((lane, col), negative, magnitude)?;
+            }
+        }
+    }
+    Ok(true)
 }
 
 /// The same on limbs.
@@ -257,7 +334,7 @@ mod tests {
         let mut rng = RandState::new();
         rng.seed(&Integer::from(11));
         let (mut factored, mut refused) = (0, 0);
-        let mut workspace = Workspace::default();
+        let (ctx, mut workspace) = (Context::new().unwrap(), Workspace::default());
         for case in 0..1500u32 {
             let order = if case % 50 == 49 { 70 } else { (case % 19) as usize };
             let bits = [2, 20, 62, 63, 64, 126, 127, 256, 510, 1000][(case / 19 % 10) as usize];
@@ -267,9 +344,15 @@ mod tests {
             let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap() + extra).unwrap();
             let mut got = Matrix::zeros(problem.order, problem.order, bits).unwrap();
             let want = reference::factor(&problem, a.view()).map(|rows| rows.to_matrix(&problem).unwrap());
-            let done = fill((&problem, a.view()), &mut workspace, &mut got).unwrap();
+            let layout = Layout::entry_by_entry(problem.order, problem.working_bits);
+            let done = layout.fill((&problem, a.view()), &mut workspace, &mut got).unwrap();
             let (done_on_limbs, on_limbs) = by_limbs(&problem, a.view());
             assert_eq!((done, done_on_limbs), (want.is_ok(), want.is_ok()), "{order} rows, {bits} bits");
+            let mut in_tile = Matrix::zeros(problem.order, problem.order, bits).unwrap();
+            let tile = Layout::Tile(ctx.kernel().small_tile_engine(problem.working_bits));
+            let done_in_tile = tile.fill((&problem, a.view()), &mut workspace, &mut in_tile).unwrap();
+            assert_eq!(done_in_tile, want.is_ok(), "{order} rows, {bits} bits");
+            assert!(want.as_ref().map_or(true, |want| in_tile == *want), "{order} rows, {bits} bits");
             if let Ok(want) = want {
                 assert!(got == want && on_limbs == want, "{order} rows, {bits} bits");
             }
@@ -288,7 +371,8 @@ mod tests {
             let problem = Problem::new(a.view(), bits, working_bits(bits, 11_000).unwrap()).unwrap();
             assert_eq!(problem.working_bits % 64, 0);
             let mut got = Matrix::zeros(2, 2, bits).unwrap();
-            assert!(fill((&problem, a.view()), &mut Workspace::default(), &mut got).unwrap());
+            let layout = Layout::entry_by_entry(2, problem.working_bits);
+            assert!(layout.fill((&problem, a.view()), &mut Workspace::default(), &mut got).unwrap());
             assert!(got == Matrix::identity(2, bits).unwrap());
         }
     }

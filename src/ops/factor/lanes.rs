@@ -137,13 +137,17 @@ impl Columns<'_> {
 }
 
 /// The factor that is rounded into.
-struct Rounded<'a> {
-    problem: &'a Problem,
-    factor: &'a mut Matrix,
+pub(super) struct Rounded<'a> {
+    pub problem: &'a Problem,
+    pub factor: &'a mut Matrix,
 }
 
 impl Rounded<'_> {
-    fn set(&mut self, (row, col): (usize, usize), negative: bool, magnitude: &[u64]) -> Result<()> {
+    /// Rounds an integer of the factor.
+    ///
+    /// # Errors
+    /// [`crate::Error::ExponentRange`] with the place in the matrix.
+    pub fn set(&mut self, (row, col): (usize, usize), negative: bool, magnitude: &[u64]) -> Result<()> {
         let Problem { order, exponents, working_bits, .. } = self.problem;
         let exponent = exponents[row] - i64::from(*working_bits);
         let (precision_bits, width) = (self.factor.precision_bits(), self.factor.limbs_per_element());

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape, TileTraffic};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
-use crate::ops::factor::direct;
+use crate::ops::factor::direct::{self, Direct};
 use crate::ops::factor::entrywise::{self, RangeBits};
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
@@ -288,8 +288,8 @@ pub fn plan_cholesky(
         planned_bytes: 0,
         devices: Vec::new(),
     };
-    if direct::takes(ctx, (order, working_bits), options) {
-        let bytes = direct::bytes(order, precision_bits, working_bits) + check_bytes;
+    if let Some(direct) = Direct::choose(ctx, (order, working_bits), options) {
+        let bytes = direct.bytes(precision_bits) + check_bytes;
         return Ok(CholeskyPlan { planned_bytes: ctx.memory().admit(bytes)?, ..planned });
     }
     let engine = ctx.tile_engine_for(working_bits, order)?;

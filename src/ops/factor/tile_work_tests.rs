@@ -166,7 +166,7 @@ fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Opt
             .unwrap();
     let engines = [
         Some(ctx.tile_engine(kernel, problem.working_bits).unwrap()),
-        kernel.small_tile_engine(problem.working_bits, 1).filter(|_| ctx.devices().is_empty()),
+        ctx.devices().is_empty().then(|| kernel.small_tile_engine(problem.working_bits)),
     ];
     let (rows, ending) = match reference::factor(&problem, a.view()) {
         Ok(rows) => (rows, Ok(())),

@@ -169,6 +169,16 @@ impl<'a> Combination<'a> {
         product.max(addend_bits + bits(self.beta)) + 1
     }
 
+    /// The head of an entry of a plain product that was rounded elsewhere.
+    ///
+    /// # Errors
+    /// As [`Combination::finish`].
+    #[inline]
+    pub fn check_rounded(&self, head: Head, place: Place) -> Result<Head> {
+        check_range(head.exponent(), place)?;
+        Ok(head)
+    }
+
     /// Rounds one entry of the result to `precision_bits` into `limbs`.
     ///
     /// # Errors

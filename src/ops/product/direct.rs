@@ -1,4 +1,4 @@
-//! The path of tiny sizes, where residues cost more than they save: exact sums of products on limbs or in digits.
+//! The path of tiny sizes, where residues cost more than they save: exact sums of products in digits or on limbs.
 //!
 //! The same scaled integers, the same exact product and the same rounding as on planes, so the same bits; no engine,
 //! no thread, and one block of memory beside the result.
@@ -8,10 +8,11 @@ use crate::drive::Meter;
 use crate::error::Result;
 use crate::kernels::digit_lanes::{DigitLanes, LANES};
 use crate::kernels::limbs;
-use crate::math::float::{FloatRef, limbs_for, round_shifted};
+use crate::kernels::row_lanes::{Columns, ENTRIES, RowLanes};
+use crate::math::float::{FloatRef, Head, limbs_for, round_shifted};
 use crate::matrix::{MatrixView, MatrixViewMut};
 use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::combine::Place;
+use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::plan::{Plan, PlanRequest};
 use crate::ops::product::problem::{Bits, Problem};
 use crate::ops::product::segments::in_triangle;
@@ -26,6 +27,17 @@ pub(crate) const NAME: &str = "direct";
 /// The sign word of an entry that is 0.
 const ZERO: u64 = 2;
 
+/// The form of the scaled entries: the first that this processor has.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Digits, eight rows of a column side by side.
+    Rows(RowLanes),
+    /// Digits, four columns side by side.
+    Panels(DigitLanes),
+    /// A sign word and limbs, column by column.
+    Limbs,
+}
+
 /// How the scaled operands lie, and what their products are made with.
 #[derive(Clone, Copy)]
 struct Layout {
@@ -34,42 +46,55 @@ struct Layout {
     contracted: usize,
     left_words: usize,
     right_words: usize,
-    /// In digits, where this processor multiplies those faster; else each entry is a sign word and limbs, column by
-    /// column.
-    lanes: Option<DigitLanes>,
+    form: Form,
+    /// Bits of the result.
+    precision_bits: u32,
 }
 
 impl Layout {
     /// The fastest, then one that takes no more memory for fewer bits.
-    fn choices(size: &ProductSize, operand_bits: u32) -> [Layout; 2] {
-        [DigitLanes::new, DigitLanes::narrow].map(|lanes| Layout::new(size, operand_bits, lanes(operand_bits)))
+    fn choices(size: &ProductSize, bits: &Bits) -> [Layout; 2] {
+        let rows = RowLanes::new(bits.operand).map(Form::Rows);
+        [DigitLanes::new, DigitLanes::narrow].map(|panels| {
+            let form = rows.or_else(|| panels(bits.operand).map(Form::Panels)).unwrap_or(Form::Limbs);
+            Layout::new(size, bits, form)
+        })
     }
 
     /// The one that a plan has room for.
-    fn planned(size: &ProductSize, operand_bits: u32, plan: &Plan) -> Layout {
-        let [fast, narrow] = Layout::choices(size, operand_bits);
+    fn planned(size: &ProductSize, bits: &Bits, plan: &Plan) -> Layout {
+        let [fast, narrow] = Layout::choices(size, bits);
         if fast.bytes() <= plan.bytes.operand_window { fast } else { narrow }
     }
 
-    fn new(size: &ProductSize, operand_bits: u32, lanes: Option<DigitLanes>) -> Layout {
-        let width = limbs_for(operand_bits + 1); // a norm of exactly 2^operand_bits is allowed
+    fn new(size: &ProductSize, bits: &Bits, form: Form) -> Layout {
+        let width = limbs_for(bits.operand + 1); // a norm of exactly 2^operand_bits is allowed
         let contracted = size.contracted;
-        let words = |columns: usize| match lanes {
-            Some(lanes) => columns.div_ceil(LANES) * lanes.panel_words(contracted),
-            None => columns * contracted * (width + 1),
+        let words = |columns: usize| match form {
+            Form::Rows(lanes) => columns * lanes.column_words(contracted),
+            Form::Panels(lanes) => columns.div_ceil(LANES) * lanes.panel_words(contracted),
+            Form::Limbs => columns * contracted * (width + 1),
         };
         let right_words = if size.triangle { 0 } else { words(size.cols) };
-        Layout { width, contracted, left_words: words(size.rows), right_words, lanes }
+        Layout { width, contracted, left_words: words(size.rows), right_words, form, precision_bits: bits.result }
     }
 
     /// Words of all entries, one product, and the sum of products with room for every carry and the sign.
     fn words(&self) -> usize {
-        let product = self.lanes.map_or(2 * self.width, |lanes| lanes.sum_words());
-        self.left_words + self.right_words + product + (2 * self.width + 1)
+        let product = match self.form {
+            Form::Rows(lanes) => lanes.scratch_words(self.precision_bits) + lanes.limbs(),
+            Form::Panels(lanes) => lanes.sum_words() + (2 * self.width + 1),
+            Form::Limbs => 2 * self.width + (2 * self.width + 1),
+        };
+        self.left_words + self.right_words + product
     }
 
     fn bytes(&self) -> u64 {
         Buffer::bytes_for(self.words())
+    }
+
+    fn panels(&self) -> Option<DigitLanes> {
+        if let Form::Panels(lanes) = self.form { Some(lanes) } else { None }
     }
 
     fn column(&self, col: usize) -> Range<usize> {
@@ -87,7 +112,7 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     let mut bytes = PlanBytes { result: request.result_bytes, ..PlanBytes::default() };
     if !size.is_empty() {
         bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
-        let [fast, narrow] = Layout::choices(size, request.bits.operand);
+        let [fast, narrow] = Layout::choices(size, &request.bits);
         let is_fast = narrow.bytes() >= fast.bytes() || ctx.admit(bytes.total() + fast.bytes()).is_ok();
         bytes.operand_window = if is_fast { fast } else { narrow }.bytes();
     }
@@ -142,7 +167,7 @@ pub(crate) fn run(
     if problem.size().is_empty() {
         return fill(ctx, problem, result, |_, finish| finish(ExactEntry::ZERO));
     }
-    let layout = Layout::planned(&problem.size(), bits.operand, plan);
+    let layout = Layout::planned(&problem.size(), bits, plan);
     let Workspace { operands, left_shifts, right_shifts, .. } = workspace;
     let (left, rest) = operands.words(layout.words())?.split_at_mut(layout.left_words);
     let (right, space) = rest.split_at_mut(layout.right_words);
@@ -154,6 +179,10 @@ pub(crate) fn run(
         }
         None => (&*left, &*left_shifts),
     };
+    if let Form::Rows(lanes) = layout.form {
+        let columns = Columns { left, right, rows: layout.contracted };
+        return fill_eights((ctx, problem), &RowSums { lanes, columns, left_shifts, right_shifts }, space, result);
+    }
     let (product, sum) = space.split_at_mut(space.len() - (2 * layout.width + 1));
     let mut sums = Sums { layout, product, known: None };
     fill(ctx, problem, result, |place, finish| {
@@ -189,12 +218,97 @@ fn fill(
     Ok(())
 }
 
+/// Fills the wanted entries of `result`, eight at a time.
+fn fill_eights(
+    (ctx, problem): (&Context, &Problem<'_>),
+    sums: &RowSums<'_>,
+    space: &mut [u64],
+    result: MatrixViewMut<'_>,
+) -> Result<()> {
+    let (rows, cols) = problem.result_shape();
+    let meter = Meter::new(ctx, cols as u64);
+    let mut target = Target {
+        combination: &problem.combination,
+        precision_bits: result.precision_bits(),
+        width: result.limbs_per_element(),
+        stride: result.leading_dimension(),
+        entries: result.into_parts(),
+    };
+    let (mut pairs, mut count) = ([(0, 0); ENTRIES], 0);
+    for col in 0..if rows == 0 { 0 } else { cols } {
+        meter.add("product", 1)?;
+        for row in (0..rows).filter(|&row| !problem.triangle() || in_triangle(problem.uplo, row, col)) {
+            pairs[count] = (row, col);
+            count += 1;
+            if count == ENTRIES {
+                sums.finish(&pairs, space, &mut target)?;
+                count = 0;
+            }
+        }
+    }
+    if count > 0 { sums.finish(&pairs[..count], space, &mut target) } else { Ok(()) }
+}
+
+/// Scaled columns in digits, eight rows side by side, whose products are summed for eight entries together.
+struct RowSums<'s> {
+    lanes: RowLanes,
+    columns: Columns<'s>,
+    left_shifts: &'s [i64],
+    right_shifts: &'s [i64],
+}
+
+/// Where entries of a result go, and what is done with their products.
+struct Target<'t> {
+    combination: &'t Combination<'t>,
+    precision_bits: u32,
+    width: usize,
+    stride: usize,
+    /// Heads and limbs.
+    entries: (&'t mut [u64], &'t mut [u64]),
+}
+
+impl RowSums<'_> {
+    /// Makes the entries at up to eight places, each a row and a column of the result.
+    fn finish(&self, pairs: &[(usize, usize)], space: &mut [u64], target: &mut Target<'_>) -> Result<()> {
+        let (lanes, precision_bits, width) = (&self.lanes, target.precision_bits, target.width);
+        let (exact, scratch) = space.split_at_mut(lanes.limbs());
+        let signs = lanes.multiply(self.columns, pairs, scratch);
+        let mut exponents = [0; ENTRIES];
+        for (exponent, &(row, col)) in exponents.iter_mut().zip(pairs) {
+            *exponent = -(self.left_shifts[row] + self.right_shifts[col]);
+        }
+        let (heads, significands) = (&mut *target.entries.0, &mut *target.entries.1);
+        let places = pairs.iter().map(|&(row, col)| (row + col * target.stride, Place { row, col })).enumerate();
+        if target.combination.is_plain() {
+            let mut rounded = [0; ENTRIES];
+            let limbs = lanes.round((signs, &exponents), precision_bits, &mut rounded, scratch);
+            for (lane, (at, place)) in places {
+                heads[at] = target.combination.check_rounded(Head(rounded[lane]), place)?.0;
+                significands[at * width..][..width].copy_from_slice(&limbs[lane * width..][..width]);
+            }
+            return Ok(());
+        }
+        for (lane, (at, place)) in places {
+            lanes.magnitude(lane, scratch, exact);
+            let negative = signs >> lane & 1 == 1;
+            let entry = ExactEntry { negative, magnitude: exact, exponent: exponents[lane] };
+            let out = &mut significands[at * width..][..width];
+            heads[at] = target.combination.finish(entry, place, precision_bits, out)?.0;
+        }
+        Ok(())
+    }
+}
+
 impl Layout {
-    /// Writes `round(a_kj * 2^shifts[j])`, column by column; `space` has room for one entry.
+    /// Writes `round(a_kj * 2^shifts[j])`, column by column; `space` has room for one entry, or is the scratch of eight
+    /// rows.
     fn scale_columns(&self, view: MatrixView<'_>, shifts: &[i64], out: &mut [u64], space: &mut [u64]) {
+        if let Form::Rows(lanes) = self.form {
+            return lanes.cut(view, shifts, out, space);
+        }
         let magnitude = &mut space[..self.width];
         for (col, &shift) in shifts.iter().enumerate() {
-            match self.lanes {
+            match self.panels() {
                 Some(lanes) => {
                     let panel = &mut out[col / LANES * lanes.panel_words(self.contracted)..];
                     let rows = panel.chunks_exact_mut(lanes.row_words()).take(view.rows());
@@ -243,7 +357,7 @@ impl Sums<'_> {
     /// The sum of an entry of the result, in two's complement.
     fn add_up(&mut self, Place { row, col }: Place, (left, right): (&[u64], &[u64]), sum: &mut [u64]) {
         let layout = &self.layout;
-        let Some(lanes) = layout.lanes else {
+        let Some(lanes) = layout.panels() else {
             let (x, y) = (&left[layout.column(row)], &right[layout.column(col)]);
             return sum_of_products((x, y), layout.width, self.product, sum);
         };

@@ -17,6 +17,7 @@ mod levels;
 mod micro;
 mod product;
 mod reconstruct;
+pub mod row_lanes;
 mod sums;
 mod tables;
 mod to_residues;
@@ -92,9 +93,16 @@ impl PlaneKernel for Ifma52 {
         digit_tiles::DigitTiles::most_rows_on_limbs(working_bits)
     }
 
-    fn small_tile_engine(&self, working_bits: u32, order: usize) -> Option<Arc<dyn TileEngine>> {
-        let are_faster = digit_tiles::DigitTiles::are_faster(order, working_bits);
-        are_faster.then(|| Arc::new(digit_tiles::DigitTiles::new(working_bits)) as Arc<dyn TileEngine>)
+    fn most_rows_in_small_tiles(&self, working_bits: u32) -> usize {
+        digit_tiles::DigitTiles::most_rows(working_bits)
+    }
+
+    fn most_rows_in_one_tile(&self, working_bits: u32) -> usize {
+        digit_tiles::DigitTiles::most_rows_in_one_tile(working_bits)
+    }
+
+    fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
+        Arc::new(digit_tiles::DigitTiles::new(working_bits))
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {

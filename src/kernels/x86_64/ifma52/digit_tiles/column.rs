@@ -1,6 +1,6 @@
 //! One column of 8 rows, from what is left of its entries to finished ones.
 
-use super::super::factor::divide::{self, Pivot, digit, divide};
+use super::super::factor::divide::{self, Pivot, digit_of, divide};
 use super::super::factor::weights::{First, LaneWeights, Live};
 use super::{DigitTiles, Digits, sums};
 use crate::math::pivot::round_quotient;
@@ -16,18 +16,23 @@ pub fn scratch_words(digits: Digits) -> usize {
     3 * digits.count * BLOCK
 }
 
-/// What is left of the entry in one lane of a cell.
+/// Limbs of what is left of an entry.
+pub fn value_limbs(digits: Digits) -> usize {
+    (104 * digits.count).div_ceil(64) + 1
+}
+
+/// What is left of the entry in one lane of a cell: the limbs of its magnitude into `out`, and whether it is negative.
 ///
 /// # Safety
-/// `cell` has `2 d` vectors, `scratch` [`scratch_words`].
+/// `cell` has `2 d` vectors, `scratch` [`scratch_words`]; `out` has [`value_limbs`].
 #[target_feature(enable = "avx512f")]
-pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, scratch: *mut u64) -> Integer {
+pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, (scratch, out): (*mut u64, &mut [u64])) -> bool {
     // SAFETY: the caller's promise.
-    let (negative, magnitude) = unsafe {
+    unsafe {
         let signs = magnitudes(digits, cell, scratch);
-        (signs >> lane & 1 == 1, integer(scratch, lane, 2 * digits.count))
-    };
-    if negative { -magnitude } else { magnitude }
+        write_limbs(scratch, lane, 2 * digits.count, out);
+        signs >> lane & 1 == 1
+    }
 }
 
 /// Finishes a cell: quotients by the pivot, of rows that are not rejected. The lane of the diagonal takes the pivot.
@@ -38,7 +43,7 @@ pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, scratch: *mut
 pub unsafe fn finish(
     tiles: &DigitTiles,
     cell: *mut u64,
-    (pivot, first): (&Pivot, First),
+    (pivot, first): (&Pivot<'_>, First),
     weights: LaneWeights<'_>,
     scratch: *mut u64,
 ) {
@@ -66,7 +71,7 @@ pub unsafe fn finish(
                 let slot = quotients.add(at * BLOCK);
                 _mm512_mask_storeu_epi64(slot.cast(), clear, _mm512_setzero_si512());
                 if let First::Diagonal(lane) = first {
-                    *slot.add(lane) = digit(&pivot.value, at);
+                    *slot.add(lane) = pivot.digit(at);
                 }
             }
         }
@@ -103,13 +108,13 @@ pub unsafe fn store(digits: Digits, (from, step): (*const u64, usize), (signs, c
     unsafe { _mm512_storeu_si512(cell.add(digits.count * BLOCK).cast(), _mm512_srli_epi64::<63>(carry)) };
 }
 
-/// The magnitudes of what is left of a cell into `2 d` vectors of `out`; the signs.
+/// The magnitudes of what is left of a cell into `2 d` vectors of `out`, which may be the same; the signs.
 ///
 /// # Safety
 /// Both have `2 d` vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 {
+pub unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let top = sums::normalize(digits, cell, out);
@@ -137,13 +142,13 @@ unsafe fn divide_exactly(
     digits: Digits,
     magnitudes: *const u64,
     (quotients, lane): (*mut u64, usize),
-    pivot: &Pivot,
+    pivot: &Pivot<'_>,
 ) -> bool {
     // SAFETY: the caller's promise.
-    let quotient = round_quotient(&unsafe { integer(magnitudes, lane, 2 * digits.count) }, &pivot.value);
+    let quotient = round_quotient(&unsafe { integer(magnitudes, lane, 2 * digits.count) }, &pivot.integer());
     for at in 0..digits.count {
         // SAFETY: one of the digits.
-        unsafe { *quotients.add(at * BLOCK + lane) = digit(&quotient, at) };
+        unsafe { *quotients.add(at * BLOCK + lane) = digit_of(quotient.as_limbs(), at) };
     }
     quotient.significant_bits() as usize <= 52 * digits.count
 }
@@ -154,6 +159,17 @@ unsafe fn divide_exactly(
 /// There are as many vectors.
 unsafe fn integer(digits: *const u64, lane: usize, count: usize) -> Integer {
     let mut limbs = vec![0; (52 * count).div_ceil(64) + 1];
+    // SAFETY: the caller's promise.
+    unsafe { write_limbs(digits, lane, count, &mut limbs) };
+    Integer::from_digits(&limbs, Order::Lsf)
+}
+
+/// Writes the limbs of the number in one lane of so many vectors of digits below `2^52`.
+///
+/// # Safety
+/// There are as many vectors.
+unsafe fn write_limbs(digits: *const u64, lane: usize, count: usize, limbs: &mut [u64]) {
+    limbs.fill(0);
     for at in 0..count {
         // SAFETY: one of the digits.
         let digit = unsafe { *digits.add(at * BLOCK + lane) };
@@ -161,5 +177,4 @@ unsafe fn integer(digits: *const u64, lane: usize, count: usize) -> Integer {
         limbs[limb] |= digit << bit;
         limbs[limb + 1] |= digit >> 1 >> (63 - bit);
     }
-    Integer::from_digits(&limbs, Order::Lsf)
 }

@@ -10,8 +10,11 @@
 mod column;
 mod sums;
 
+pub(super) use column::{magnitudes, store as store_entry};
+pub(super) use sums::normalize;
+
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
-use super::factor::divide::Pivot;
+use super::factor::divide::{OwnPivot, Pivot, space_words};
 use super::factor::weights::{First, Lanes, WeightRule};
 use super::reconstruct::pack_group;
 use crate::kernels::PanelSource;
@@ -20,9 +23,10 @@ use crate::kernels::tiles::{
 };
 use crate::math::bound::cholesky_modulus_bits;
 use crate::math::float::{LIMB_BITS, limbs_for};
-use crate::math::pivot::{RowWeight, round_root};
+use crate::math::pivot::RowWeight;
 use crate::plan::BLOCK;
 use rug::Integer;
+use rug::integer::Order;
 use std::any::Any;
 use std::arch::x86_64::*;
 use sums::Terms;
@@ -30,6 +34,10 @@ use sums::Terms;
 /// Rows up to which digits are faster than residues, and for entries of few digits: measured.
 const MOST_ROWS: usize = 24;
 const MOST_ROWS_OF_SHORT: usize = 64;
+
+/// The same for factors in one tile, with entries of no more than so many digits: at 512 to 1024 bits.
+const MOST_ROWS_IN_ONE_TILE: usize = 32;
+const ONE_TILE_DIGITS: usize = 20;
 
 /// Digits of a short entry.
 const SHORT_DIGITS: usize = 6;
@@ -39,20 +47,21 @@ const TILE_ROWS: usize = MOST_ROWS_OF_SHORT;
 
 /// Digits of an entry.
 #[derive(Clone, Copy)]
-struct Digits {
+pub(super) struct Digits {
     /// `d`, a whole number of groups.
-    count: usize,
+    pub count: usize,
     /// Digits that are multiplied together.
-    group: usize,
+    pub group: usize,
 }
 
 impl Digits {
     /// Digits for entries below `2^(working_bits + 1)`, and twice as many for what is left of one; in groups of one
-    /// size that add as few as they can.
-    fn new(working_bits: u32) -> Digits {
+    /// size that add as few as they can and are not small.
+    pub fn new(working_bits: u32) -> Digits {
         // One bit for the sign, one since entries of a matrix may be as large as a bound.
         let least = (cholesky_modulus_bits(working_bits) as usize + 1).div_ceil(104);
-        let groups = (least.div_ceil(sums::GROUP)..=least).min_by_key(|&groups| least.next_multiple_of(groups));
+        let fewest = least.div_ceil(sums::GROUP);
+        let groups = (fewest..=least.min(fewest + 1)).min_by_key(|&groups| least.next_multiple_of(groups));
         let groups = groups.unwrap_or(least);
         let group = least.div_ceil(groups);
         Digits { count: group * groups, group }
@@ -91,7 +100,7 @@ pub struct DigitTiles {
 }
 
 /// What the tiles below a factored diagonal tile need beside its cells.
-struct Diagonal(Vec<Pivot>);
+struct Diagonal(Vec<OwnPivot>);
 
 impl DiagonalData for Diagonal {
     fn as_any(&self) -> &dyn Any {
@@ -107,10 +116,16 @@ impl DigitTiles {
         DigitTiles { digits, working_bits, rule, window: column::WINDOW }
     }
 
-    /// Whether the integers themselves are faster than residues for `order` rows.
-    pub(super) fn are_faster(order: usize, working_bits: u32) -> bool {
+    /// Rows up to which the integers themselves are faster than residues.
+    pub(super) fn most_rows(working_bits: u32) -> usize {
         let is_short = Digits::new(working_bits).count <= SHORT_DIGITS;
-        order <= if is_short { MOST_ROWS_OF_SHORT } else { MOST_ROWS }
+        if is_short { MOST_ROWS_OF_SHORT } else { MOST_ROWS }
+    }
+
+    /// Rows up to which a factor in one tile is faster than one of residues.
+    pub(super) fn most_rows_in_one_tile(working_bits: u32) -> usize {
+        let is_middling = Digits::new(working_bits).count <= ONE_TILE_DIGITS;
+        DigitTiles::most_rows(working_bits).max(if is_middling { MOST_ROWS_IN_ONE_TILE } else { 0 })
     }
 
     /// Rows up to which limbs are faster than digits, most of whose vectors are empty there.
@@ -229,7 +244,7 @@ fn update(tiles: &DigitTiles, strip: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
                     let (x, y) = (x.as_ptr().add(left.cell(panel, 0)), y.as_ptr().add(right.cell(col / BLOCK, 0)));
                     let cell = words.as_mut_ptr().add(layout.cell(panel, col));
                     sums::subtract(digits, Terms { x, y: y.add(col % BLOCK), count: depth }, cell);
-                    sums::normalize(digits, cell, cell);
+                    normalize(digits, cell, cell);
                 }
             }
         }
@@ -247,14 +262,15 @@ fn factor(
     shape: TileShape,
     words: &mut [u64],
     weights: &mut [RowWeight],
-    scratch: &mut [u64],
-) -> Result<Box<dyn DiagonalData>, FailedPivot> {
+    (scratch, mut keep): (&mut [u64], impl FnMut(&Pivot<'_>)),
+) -> Result<(), FailedPivot> {
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
     let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
+    let (value, scratch) = scratch.split_at_mut(column::value_limbs(digits));
+    let (space, scratch) = scratch.split_at_mut(space_words(tiles.working_bits));
     assert!(shape.rows == shape.cols && words.len() >= layout.words());
     assert!(scratch.len() >= column::scratch_words(digits));
     let (words, scratch) = (words.as_mut_ptr(), scratch.as_mut_ptr());
-    let mut pivots = Vec::with_capacity(shape.cols);
     for col in 0..shape.cols {
         let (block, lane) = (col / BLOCK, col % BLOCK);
         if lanes.is_rejected(col) {
@@ -271,20 +287,21 @@ fn factor(
                 cell
             };
             let diagonal = take_off(block);
-            let value = column::value(digits, diagonal, lane, scratch);
-            if value <= 0 {
+            let negative = column::value(digits, diagonal, lane, (scratch, value));
+            let root = if negative { None } else { Pivot::root(value, tiles.working_bits, space) };
+            let Some(pivot) = root else {
+                let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: col, value: Some(value) });
-            }
-            let pivot = Pivot::new(round_root(&value), tiles.working_bits);
+            };
             column::finish(tiles, diagonal, (&pivot, First::Diagonal(lane)), lanes.of_panel(block), scratch);
             for panel in block + 1..layout.panels {
                 column::finish(tiles, take_off(panel), (&pivot, First::Below), lanes.of_panel(panel), scratch);
             }
-            pivots.push(pivot);
+            keep(&pivot);
         }
     }
     lanes.give_back(weights);
-    Ok(Box::new(Diagonal(pivots)))
+    Ok(())
 }
 
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
@@ -306,7 +323,7 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diagon
                 let y = diagonal.0.as_ptr().add(above.cell(col / BLOCK, 0) + col % BLOCK);
                 let cell = words.add(layout.cell(panel, col));
                 sums::subtract(digits, Terms { x, y, count: col }, cell);
-                column::finish(tiles, cell, (pivot, First::Below), lanes.of_panel(panel), scratch);
+                column::finish(tiles, cell, (&pivot.get(), First::Below), lanes.of_panel(panel), scratch);
             }
         }
     }
@@ -351,11 +368,12 @@ impl TileEngine for DigitTiles {
     fn scratch_words(&self, tile_rows: usize) -> usize {
         let lanes = 2 * tile_rows.next_multiple_of(BLOCK);
         let integers = BLOCK * limbs_for(self.working_bits + 2);
-        (lanes + column::scratch_words(self.digits)).max(integers + self.cut_words())
+        let pivot = column::value_limbs(self.digits) + space_words(self.working_bits);
+        (lanes + pivot + column::scratch_words(self.digits)).max(integers + self.cut_words())
     }
 
     fn diagonal_bytes(&self, cols: usize) -> u64 {
-        cols as u64 * Pivot::bytes(self.digits.count)
+        cols as u64 * OwnPivot::bytes(self.digits.count)
     }
 
     fn table_bytes(&self) -> u64 {
@@ -392,7 +410,7 @@ impl TileEngine for DigitTiles {
     }
 
     fn triangle(&self, _shape: TileShape, _words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
-        Box::new(Diagonal(pivots.iter().map(|pivot| Pivot::signed(pivot, self.working_bits)).collect()))
+        Box::new(Diagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
     }
 
     fn update(
@@ -414,8 +432,22 @@ impl TileEngine for DigitTiles {
         weights: &mut [RowWeight],
         scratch: &mut [u64],
     ) -> Result<Box<dyn DiagonalData>, FailedPivot> {
+        let mut pivots = Vec::with_capacity(shape.cols);
+        let keep = |pivot: &Pivot<'_>| pivots.push(OwnPivot::from(pivot));
         // SAFETY: as above.
-        unsafe { factor(self, shape, words, weights, scratch) }
+        unsafe { factor(self, shape, words, weights, (scratch, keep)) }?;
+        Ok(Box::new(Diagonal(pivots)))
+    }
+
+    fn factor_whole(
+        &self,
+        shape: TileShape,
+        words: &mut [u64],
+        weights: &mut [RowWeight],
+        scratch: &mut [u64],
+    ) -> Result<(), FailedPivot> {
+        // SAFETY: as above.
+        unsafe { factor(self, shape, words, weights, (scratch, |_: &Pivot<'_>| {})) }
     }
 
     fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {

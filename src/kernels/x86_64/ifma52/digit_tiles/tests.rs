@@ -64,7 +64,7 @@ fn sums_of_products_equal_those_of_integers() {
             // SAFETY: the CPU has the instructions, and all cells have their words.
             unsafe {
                 sums::subtract(digits, terms, left.as_mut_ptr());
-                sums::normalize(digits, left.as_ptr(), left.as_mut_ptr());
+                normalize(digits, left.as_ptr(), left.as_mut_ptr());
             }
             for lane in 0..BLOCK {
                 let places = (0..2 * digits.count).rev();

@@ -4,7 +4,7 @@
 //! residue is read and written once. Bounds: docs/ALGORITHM.md, "Columns of a tile".
 
 use super::super::micro::Fold;
-use super::divide::{Pivot, digit, divide};
+use super::divide::{Pivot, digit_of, divide};
 use super::weights::{First, LaneWeights, Live};
 use super::{Factor, Layout};
 use crate::math::pivot::round_quotient;
@@ -58,7 +58,7 @@ impl Column<'_> {
         &self,
         words: *mut u64,
         panel: usize,
-        (pivot, first): (&Pivot, First),
+        (pivot, first): (&Pivot<'_>, First),
         weights: LaneWeights<'_>,
         scratch: *mut u64,
     ) {
@@ -97,7 +97,7 @@ impl Column<'_> {
                         let slot = quotients.add((at * V + v) * BLOCK);
                         _mm512_mask_storeu_epi64(slot.cast(), clear, _mm512_setzero_si512());
                         if let (First::Diagonal(lane), 0) = (first, v) {
-                            *slot.add(lane) = digit(&pivot.value, at);
+                            *slot.add(lane) = pivot.digit(at);
                         }
                     }
                 }
@@ -269,16 +269,16 @@ impl Column<'_> {
         weighted: *const u64,
         quotients: *mut u64,
         (v, lane): (usize, usize),
-        pivot: &Pivot,
+        pivot: &Pivot<'_>,
     ) -> (bool, bool) {
         // SAFETY: as `run` promises.
         let value = unsafe { self.exact::<V>(weighted, v, lane) };
         let value = if pivot.negative { -value } else { value };
-        let quotient = round_quotient(&value, &pivot.value);
+        let quotient = round_quotient(&value, &pivot.integer());
         let size = Integer::from(quotient.abs_ref());
         for at in 0..self.factor.digits {
             // SAFETY: `quotients` has `digits` digits.
-            unsafe { *quotients.add((at * V + v) * BLOCK + lane) = digit(&size, at) };
+            unsafe { *quotients.add((at * V + v) * BLOCK + lane) = digit_of(size.as_limbs(), at) };
         }
         (quotient < 0, size.significant_bits() as usize <= 52 * self.factor.digits)
     }

@@ -3,19 +3,24 @@
 //! The product is formed from the digits that matter; its error is below `2^-43`. Where the quotient lies closer than
 //! that to half an integer, the caller divides exactly. Bounds: docs/ALGORITHM.md, "Quotients by a common pivot".
 
+use crate::kernels::entries;
+use crate::kernels::limbs;
 use crate::math::bound::{CHOLESKY_GUARD_BITS, QUOTIENT_WINDOW};
 use crate::math::family::IFMA52_BITS;
+use crate::math::float::{LIMB_BITS, bit_length, limbs_for};
 use crate::plan::BLOCK;
 use rug::Integer;
+use rug::integer::Order;
 use std::arch::x86_64::*;
 
 const DIGIT: u32 = IFMA52_BITS;
 const MASK: u64 = (1 << DIGIT) - 1;
 
 /// A pivot as divisor.
-pub struct Pivot {
-    /// `L`, the pivot's magnitude, at least 1.
-    pub value: Integer,
+#[derive(Clone, Copy)]
+pub struct Pivot<'a> {
+    /// Limbs of `L`, the pivot's magnitude, which is at least 1; the top one is not 0.
+    value: &'a [u64],
     /// Whether the pivot is negative.
     pub negative: bool,
     /// Digits of `T` below this one are not needed.
@@ -25,45 +30,114 @@ pub struct Pivot {
     /// Digits of the product below the integer part of the quotient.
     fraction: usize,
     /// Digits of `floor(2^(52 (fraction + first)) / L)`.
-    reciprocal: Vec<u64>,
+    reciprocal: &'a [u64],
 }
 
-impl Pivot {
-    /// For numerators of at most `2^working_bits L`.
-    pub fn new(value: Integer, working_bits: u32) -> Pivot {
-        let length = value.significant_bits();
+impl<'a> Pivot<'a> {
+    /// The pivot nearest to the square root of `square`, whose limbs are those of what is left of a diagonal entry, for
+    /// numerators of at most `2^working_bits` times the pivot; `None` for 0. `space` has [`space_words`].
+    pub fn root(square: &[u64], working_bits: u32, space: &'a mut [u64]) -> Option<Pivot<'a>> {
+        let (of_root, rest) = space.split_at_mut(root_words(working_bits));
+        let root = entries::root(square, of_root)?;
+        let count = root.iter().rposition(|&limb| limb != 0)? + 1;
+        Some(Pivot::new(&root[..count], working_bits, rest))
+    }
+
+    /// Of a magnitude other than 0.
+    fn new(value: &'a [u64], working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
+        let length = bit_length(value) as u32;
         let first = length.saturating_sub(CHOLESKY_GUARD_BITS) / DIGIT;
         let below = DIGIT * first;
         let used = (length + working_bits + 2 - below).div_ceil(DIGIT);
         let fraction = (working_bits + length + CHOLESKY_GUARD_BITS + 1 - below).div_ceil(DIGIT);
-        let power = Integer::from(1) << (DIGIT * fraction + below);
-        let reciprocal = power / &value;
-        let count = reciprocal.significant_bits().div_ceil(DIGIT) as usize;
-        Pivot {
-            reciprocal: (0..count).map(|at| digit(&reciprocal, at)).collect(),
-            first: first as usize,
-            used: used as usize,
-            fraction: fraction as usize,
-            value,
-            negative: false,
+        let bit = DIGIT * fraction + below;
+        let (power, space) = space.split_at_mut(limbs_for(bit + 1));
+        power.fill(0);
+        power[(bit / LIMB_BITS) as usize] = 1 << (bit % LIMB_BITS);
+        let (remainder, space) = space.split_at_mut(value.len());
+        let (limbs, space) = space.split_at_mut(power.len() - value.len() + 1);
+        limbs::divide(limbs, remainder, power, value);
+        let count = (bit_length(limbs) as u32).div_ceil(DIGIT) as usize;
+        let reciprocal = &mut space[..count];
+        for (at, digit) in reciprocal.iter_mut().enumerate() {
+            *digit = digit_of(limbs, at);
         }
+        let (first, used, fraction) = (first as usize, used as usize, fraction as usize);
+        Pivot { value, negative: false, first, used, fraction, reciprocal }
     }
 
-    /// A pivot with a sign, not 0.
-    pub fn signed(value: &Integer, working_bits: u32) -> Pivot {
-        Pivot { negative: *value < 0, ..Pivot::new(Integer::from(value.abs_ref()), working_bits) }
+    /// Digit number `at` of the magnitude.
+    pub fn digit(&self, at: usize) -> u64 {
+        digit_of(self.value, at)
+    }
+
+    /// The magnitude.
+    pub fn integer(&self) -> Integer {
+        Integer::from_digits(self.value, Order::Lsf)
+    }
+}
+
+/// A pivot that holds its own words.
+pub struct OwnPivot {
+    /// The limbs of the magnitude, and the digits of the reciprocal behind them.
+    words: Box<[u64]>,
+    limbs: usize,
+    negative: bool,
+    first: usize,
+    used: usize,
+    fraction: usize,
+}
+
+impl OwnPivot {
+    /// A pivot that is not 0, for numerators of at most `2^working_bits` times its magnitude.
+    pub fn new(value: &Integer, working_bits: u32) -> OwnPivot {
+        let mut space = vec![0; space_words(working_bits)];
+        let pivot = Pivot::new(value.as_limbs(), working_bits, &mut space);
+        OwnPivot::from(&Pivot { negative: *value < 0, ..pivot })
+    }
+
+    /// The pivot, borrowed.
+    pub fn get(&self) -> Pivot<'_> {
+        let OwnPivot { negative, first, used, fraction, .. } = *self;
+        let (value, reciprocal) = self.words.split_at(self.limbs);
+        Pivot { value, negative, first, used, fraction, reciprocal }
     }
 
     /// Bytes held.
     pub fn bytes(digits: usize) -> u64 {
-        (8 * (2 * digits + 8) + size_of::<Pivot>()) as u64
+        (8 * (2 * digits + 8) + size_of::<OwnPivot>()) as u64
     }
 }
 
+impl From<&Pivot<'_>> for OwnPivot {
+    fn from(pivot: &Pivot<'_>) -> OwnPivot {
+        let Pivot { value, negative, first, used, fraction, reciprocal } = *pivot;
+        OwnPivot { words: [value, reciprocal].concat().into(), limbs: value.len(), negative, first, used, fraction }
+    }
+}
+
+/// Words of scratch for the square root of what is left of a diagonal entry.
+fn root_words(working_bits: u32) -> usize {
+    2 * limbs_for(2 * working_bits + 2 * LIMB_BITS) + 2
+}
+
+/// Words of scratch for [`Pivot::root`].
+pub fn space_words(working_bits: u32) -> usize {
+    // The power of two; as many limbs for the reciprocal and what is left over; the reciprocal's digits.
+    let longest = 2 * working_bits + 3 * CHOLESKY_GUARD_BITS;
+    root_words(working_bits) + 2 * limbs_for(longest) + 2 + (longest / DIGIT + 1) as usize
+}
+
 /// Digit number `at` of a non-negative integer.
+#[cfg(test)]
 pub fn digit(value: &Integer, at: usize) -> u64 {
+    digit_of(value.as_limbs(), at)
+}
+
+/// Digit number `at` of a magnitude.
+pub fn digit_of(limbs: &[u64], at: usize) -> u64 {
     let bit = at * DIGIT as usize;
-    let limb = |index: usize| value.as_limbs().get(index).copied().unwrap_or(0);
+    let limb = |index: usize| limbs.get(index).copied().unwrap_or(0);
     let pair = (u128::from(limb(bit / 64 + 1)) << 64) | u128::from(limb(bit / 64));
     (pair >> (bit % 64)) as u64 & MASK
 }
@@ -84,7 +158,7 @@ pub struct Verdict<const V: usize> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub unsafe fn divide<const V: usize>(
-    pivot: &Pivot,
+    pivot: &Pivot<'_>,
     (numerators, all): (*const u64, usize),
     (quotients, digits): (*mut u64, usize),
     window: u64,
@@ -144,7 +218,7 @@ pub const WINDOW: u64 = QUOTIENT_WINDOW;
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 unsafe fn column_sums<const V: usize>(
-    pivot: &Pivot,
+    pivot: &Pivot<'_>,
     numerators: *const u64,
     used: usize,
     column: usize,

@@ -1,6 +1,6 @@
 //! The rounding of quotients, with the exact road forced and against integers.
 
-use super::divide::{Pivot, digit, divide};
+use super::divide::{OwnPivot, Pivot, digit, divide};
 use super::*;
 use crate::kernels::tiles::TilePart;
 use crate::kernels::x86_64::ifma52::probe;
@@ -72,7 +72,7 @@ fn the_exact_road_and_the_fast_one_agree() {
 }
 
 /// Quotients of `numerators` by `pivot`, and whether each is clear and fits.
-fn quotients(values: &[Integer; BLOCK], pivot: &Pivot, digits: usize, window: u64) -> Vec<Option<Integer>> {
+fn quotients(values: &[Integer; BLOCK], pivot: &Pivot<'_>, digits: usize, window: u64) -> Vec<Option<Integer>> {
     let all = 2 * digits + 1;
     let mut numerators = vec![0; all * BLOCK];
     for (lane, value) in values.iter().enumerate() {
@@ -103,7 +103,8 @@ fn clear_quotients_are_right_and_unclear_ones_are_said_to_be() {
             let mut divisor = Integer::from(Integer::random_bits(length, &mut rng));
             divisor.set_bit(length - 1, true);
             let divisor = divisor.min(Integer::from(1) << bits);
-            let pivot = Pivot::new(divisor.clone(), bits);
+            let own = OwnPivot::new(&divisor, bits);
+            let pivot = own.get();
             let values: [Integer; BLOCK] = std::array::from_fn(|lane| {
                 let quotient = Integer::from(Integer::random_below_ref(&(Integer::from(1) << bits), &mut rng));
                 let exact = quotient * &divisor;

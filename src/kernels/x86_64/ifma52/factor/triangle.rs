@@ -3,13 +3,13 @@
 use super::super::micro::Fold;
 use super::super::reconstruct::pack_group;
 use super::column::{self, Column, VECTORS};
-use super::divide::Pivot;
+use super::divide::{OwnPivot, Pivot, space_words};
 use super::update::{Ahead, Segment, subtract_block};
 use super::weights::{First, LaneWeights, Lanes};
 use super::{Factor, Layout};
 use crate::kernels::tiles::{DiagonalData, FailedPivot, SolveTile, TileShape};
 use crate::math::modulus::Modulus;
-use crate::math::pivot::{RowWeight, round_root};
+use crate::math::pivot::RowWeight;
 use crate::plan::BLOCK;
 use rug::Integer;
 use std::any::Any;
@@ -18,7 +18,7 @@ use std::arch::x86_64::*;
 /// What the tiles below a factored diagonal tile need beside its residues.
 pub struct Diagonal {
     working_bits: u32,
-    pivots: Vec<Pivot>,
+    pivots: Vec<OwnPivot>,
     /// For each column and prime 8 words, see [`Column`].
     couplings: Vec<u64>,
 }
@@ -26,7 +26,8 @@ pub struct Diagonal {
 impl Diagonal {
     /// Bytes for `cols` columns.
     pub fn bytes(factor: &Factor, cols: usize) -> u64 {
-        cols as u64 * (Pivot::bytes(factor.digits) + (factor.tables.count() * BLOCK * 8) as u64)
+        let each = OwnPivot::bytes(factor.digits) + (factor.tables.count() * BLOCK * 8) as u64;
+        cols as u64 * each + 8 * space_words(factor.working_bits) as u64
     }
 }
 
@@ -54,6 +55,7 @@ pub fn factor(
     let (mut lanes, scratch) = Lanes::new(layout.panels, weights, scratch);
     assert!(scratch.len() >= column::scratch_words(factor.tables.count(), factor.digits));
     clear_above(&layout, words);
+    let mut space = vec![0; space_words(working_bits)];
     for col in 0..shape.cols {
         let (block, lane) = (col / BLOCK, col % BLOCK);
         if lane == 0 {
@@ -73,9 +75,9 @@ pub fn factor(
         if value <= 0 {
             return Err(FailedPivot { column: col, value: Some(value) });
         }
-        let pivot = Pivot::new(round_root(&value), factor.working_bits);
+        let pivot = Pivot::root(value.as_limbs(), factor.working_bits, &mut space).expect("the value is positive");
         run(&column, words, block..layout.panels, (&pivot, First::Diagonal(lane)), (&mut lanes, scratch));
-        diagonal.pivots.push(pivot);
+        diagonal.pivots.push(OwnPivot::from(&pivot));
     }
     lanes.give_back(weights);
     Ok(Box::new(diagonal))
@@ -89,7 +91,7 @@ pub fn given(factor: &Factor, shape: TileShape, words: &[u64], pivots: &[Integer
     for (col, couplings) in couplings.chunks_exact_mut(per_column).enumerate() {
         couple(factor, &layout, words, col, couplings);
     }
-    let pivots = pivots.iter().map(|pivot| Pivot::signed(pivot, factor.working_bits)).collect();
+    let pivots = pivots.iter().map(|pivot| OwnPivot::new(pivot, factor.working_bits)).collect();
     Diagonal { working_bits: factor.working_bits, pivots, couplings }
 }
 
@@ -117,7 +119,7 @@ pub fn solve(factor: &Factor, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diago
                 subtract_earlier(factor, own, (above, diagonal.0.as_ptr()), col / BLOCK);
             }
             let column = Column { factor, layout, col, couplings: &data.couplings[col * per_column..][..per_column] };
-            run(&column, words, panels.clone(), (&data.pivots[col], First::Below), (&mut lanes, scratch));
+            run(&column, words, panels.clone(), (&data.pivots[col].get(), First::Below), (&mut lanes, scratch));
         }
     }
     lanes.give_back(weights);
@@ -207,7 +209,7 @@ fn run(
     column: &Column<'_>,
     words: &mut [u64],
     panels: std::ops::Range<usize>,
-    (pivot, first): (&Pivot, First),
+    (pivot, first): (&Pivot<'_>, First),
     (lanes, scratch): (&mut Lanes<'_>, &mut [u64]),
 ) {
     let mut panel = panels.start;

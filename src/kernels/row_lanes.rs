@@ -1,0 +1,70 @@
+//! Exact products of a few columns of integers with the vector instructions for 52-bit integers, where the processor
+//! has them: [`RowLanes`].
+
+#[cfg(target_arch = "x86_64")]
+pub use crate::kernels::x86_64::ifma52::row_lanes::{Columns, ENTRIES, RowLanes};
+
+#[cfg(not(target_arch = "x86_64"))]
+pub use absent::{Columns, ENTRIES, RowLanes};
+
+#[cfg(not(target_arch = "x86_64"))]
+mod absent {
+    use crate::matrix::MatrixView;
+
+    pub const ENTRIES: usize = 8;
+
+    /// There is none.
+    #[derive(Clone, Copy)]
+    pub enum RowLanes {}
+
+    #[derive(Clone, Copy)]
+    pub struct Columns<'a> {
+        pub left: &'a [u64],
+        pub right: &'a [u64],
+        pub rows: usize,
+    }
+
+    impl RowLanes {
+        pub fn new(_bits: u32) -> Option<RowLanes> {
+            None
+        }
+
+        pub fn digits(&self) -> usize {
+            match *self {}
+        }
+
+        pub fn column_words(&self, _rows: usize) -> usize {
+            match *self {}
+        }
+
+        pub fn scratch_words(&self, _precision_bits: u32) -> usize {
+            match *self {}
+        }
+
+        pub fn cut(&self, _view: MatrixView<'_>, _shifts: &[i64], _out: &mut [u64], _scratch: &mut [u64]) {
+            match *self {}
+        }
+
+        pub fn multiply(&self, _columns: Columns<'_>, _pairs: &[(usize, usize)], _scratch: &mut [u64]) -> u8 {
+            match *self {}
+        }
+
+        pub fn round<'s>(
+            &self,
+            _signed: (u8, &[i64; ENTRIES]),
+            _precision_bits: u32,
+            _heads: &mut [u64; ENTRIES],
+            _scratch: &'s mut [u64],
+        ) -> &'s [u64] {
+            match *self {}
+        }
+
+        pub fn limbs(&self) -> usize {
+            match *self {}
+        }
+
+        pub fn magnitude(&self, _lane: usize, _scratch: &[u64], _out: &mut [u64]) {
+            match *self {}
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Sums against big integers and at their bound, and rounding against its definition.
+
+use super::*;
+use crate::kernels::x86_64::ifma52::probe;
+use crate::math::bound::digit_sum_terms;
+use crate::math::float::round_integer;
+use crate::matrix::Matrix;
+use rug::integer::Order;
+use rug::{Integer, rand::RandState};
+
+fn random(seed: u32) -> RandState<'static> {
+    let mut rng = RandState::new();
+    rng.seed(&Integer::from(seed));
+    rng
+}
+
+fn limbs(value: &Integer, count: usize) -> Vec<u64> {
+    let mut limbs = value.to_digits::<u64>(Order::Lsf);
+    limbs.resize(count, 0);
+    limbs
+}
+
+/// An integer of at most `2^bits`, some at the ends of the range and some 0.
+fn integer(bits: u32, rng: &mut RandState<'_>) -> Integer {
+    let value = match rng.below(6) {
+        0 => Integer::new(),
+        1 | 2 => Integer::from(1) << bits,
+        3 => (Integer::from(1) << bits) - 1u32,
+        _ => {
+            let length = rng.below(bits + 1);
+            Integer::from(Integer::random_bits(length, rng))
+        }
+    };
+    if rng.below(2) == 0 { -value } else { value }
+}
+
+/// Columns of integers as a matrix that holds them exactly.
+fn matrix(columns: &[Vec<Integer>], bits: u32) -> Matrix {
+    let mut matrix = Matrix::zeros(columns[0].len(), columns.len(), bits.max(2) + 1).unwrap();
+    for (col, column) in columns.iter().enumerate() {
+        for (row, value) in column.iter().enumerate() {
+            matrix.set_integer_exponent(row, col, value, 0).unwrap();
+        }
+    }
+    matrix
+}
+
+/// The digits of all columns of a matrix of integers.
+fn cut(lanes: &RowLanes, matrix: &Matrix) -> Vec<u64> {
+    let mut out = vec![0xdead_beef; matrix.cols() * lanes.column_words(matrix.rows())];
+    let mut scratch = vec![0xdead; lanes.scratch_words(64)];
+    lanes.cut(matrix.view(), &vec![0; matrix.cols()], &mut out, &mut scratch);
+    out
+}
+
+/// The exact sums of up to eight pairs of columns, and their magnitudes.
+fn multiply(lanes: &RowLanes, columns: Columns<'_>, pairs: &[(usize, usize)]) -> Vec<Integer> {
+    let mut scratch = vec![0xdead_beef_dead_beef; lanes.scratch_words(64)];
+    let signs = lanes.multiply(columns, pairs, &mut scratch);
+    let mut out = vec![0xdead; lanes.limbs()];
+    let lane = |lane: usize| {
+        lanes.magnitude(lane, &scratch, &mut out);
+        let value = Integer::from_digits(&out, Order::Lsf);
+        if signs >> lane & 1 == 1 { -value } else { value }
+    };
+    (0..pairs.len()).map(lane).collect()
+}
+
+#[test]
+fn sums_equal_the_big_integers() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let mut rng = random(28);
+    for bits in [2u32, 50, 51, 102, 154, 258, 262, 263, 310, 362, 366, 467, 520, 640, 775, 1040, 2060] {
+        let lanes = RowLanes::new(bits).unwrap();
+        let most = digit_sum_terms(lanes.digits());
+        // The norms of columns bound the sums that are wanted.
+        for rows in
+            [1usize, 2, 7, 8, 9, 31, most / 8 * 8, most / 8 * 8 + 1, 2 * most + 3].into_iter().filter(|&n| n > 0)
+        {
+            let depth = usize::BITS - rows.leading_zeros();
+            let length = bits.saturating_sub(depth.div_ceil(2)).max(1);
+            let mut columns = |count: usize| {
+                let column = |rng: &mut RandState<'_>| (0..rows).map(|_| integer(length, rng)).collect::<Vec<_>>();
+                (0..count).map(|_| column(&mut rng)).collect::<Vec<_>>()
+            };
+            if bits == 2 && rows > 7 {
+                continue;
+            }
+            let (x, y) = (columns(3), columns(4));
+            let (left, right) = (cut(&lanes, &matrix(&x, bits)), cut(&lanes, &matrix(&y, bits)));
+            let pairs = (0..3).flat_map(|i| (0..4).map(move |j| (i, j))).collect::<Vec<_>>();
+            for pairs in pairs.chunks(ENTRIES) {
+                let got = multiply(&lanes, Columns { left: &left, right: &right, rows }, pairs);
+                for (&(i, j), got) in pairs.iter().zip(got) {
+                    let want = x[i].iter().zip(&y[j]).map(|(x, y)| Integer::from(x * y)).sum::<Integer>();
+                    assert_eq!(got, want, "{bits} bits, {rows} rows, ({i}, {j})");
+                }
+            }
+        }
+    }
+}
+
+/// All digits at their largest in as many rows as are summed without a carry, and in one more.
+#[test]
+fn sums_hold_as_many_products_as_the_bound_says() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    for bits in [50u32, 154, 262, 362, 775, 2060] {
+        let lanes = RowLanes::new(bits).unwrap();
+        let digits = lanes.digits();
+        let most = digit_sum_terms(digits);
+        // Beyond what a product is asked for: sums are known modulo a power of two.
+        let all = (Integer::from(1) << (52 * digits as u32 - 1)) - 1u32;
+        let modulus = Integer::from(1) << (104 * digits as u32);
+        for rows in [most, most / 8 * 8 + 8, 8 * most, 8 * most + 1] {
+            for value in [all.clone(), Integer::from(-1)] {
+                let x = cut(&lanes, &matrix(&[vec![value.clone(); rows]], 52 * digits as u32));
+                let [got] = &multiply(&lanes, Columns { left: &x, right: &x, rows }, &[(0, 0)])[..] else { panic!() };
+                let want = Integer::from(value.square_ref()) * rows as u32;
+                assert_eq!(Integer::from(got - &want).modulo(&modulus), 0, "{bits} bits, {rows} rows");
+            }
+        }
+        // One product more than that, of digits of all ones in eight lanes, leaves 63 bits.
+        let sum = |terms: usize| (2 * digits as u128 * terms as u128 + 1) << 52;
+        assert!(sum(most) <= 1 << 63 && sum(most + 1) > 1 << 63, "{bits} bits");
+    }
+}
+
+#[test]
+fn eight_magnitudes_are_rounded_like_one() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let mut rng = random(5);
+    for case in 0..6000u32 {
+        let precision = [2u32, 53, 63, 64, 65, 128, 250, 256, 257, 510, 768, 1000][case as usize % 12];
+        let count = 1 + rng.below(16) as usize;
+        let magnitudes: [Integer; BLOCK] = std::array::from_fn(|_| {
+            let length = rng.below(52 * count as u32 + 1);
+            match rng.below(5) {
+                0 => (Integer::from(1) << length) - 1u32,
+                1 => {
+                    // A power of two and a half of its last bit, perhaps a little more.
+                    let half = Integer::from(1) << length.saturating_sub(precision + 1);
+                    ((Integer::from(1) << length) + half + rng.below(3)).keep_bits(52 * count as u32)
+                }
+                _ => Integer::from(Integer::random_bits(length, &mut rng)),
+            }
+        });
+        let mut digits = vec![0; count * BLOCK];
+        for (at, digit) in digits.iter_mut().enumerate() {
+            let shifted = Integer::from(&magnitudes[at % BLOCK] >> (52 * (at / BLOCK) as u32));
+            *digit = shifted.keep_bits(52).to_u64().unwrap();
+        }
+        let rounding = Rounding::new(precision);
+        let width = limbs_for(precision);
+        let exponents: [i64; BLOCK] = std::array::from_fn(|lane| 100 * lane as i64 - 300);
+        let signs = rng.below(256) as u8;
+        let (mut heads, mut out) = ([7; BLOCK], vec![9; BLOCK * width]);
+        let mut window = vec![0xdead_beef; rounding.scratch_words()];
+        let from = Magnitudes { digits: &digits, exponents: &exponents, signs };
+        // SAFETY: the CPU has the instructions.
+        unsafe { rounding.round(from, (&mut heads, &mut out), &mut window) };
+        for (lane, magnitude) in magnitudes.iter().enumerate() {
+            let mut want = vec![0; width];
+            let magnitude = limbs(magnitude, limbs_for(52 * count as u32));
+            let head = round_integer(signs >> lane & 1 == 1, &magnitude, exponents[lane], precision, &mut want);
+            let label = format!("case {case}: {precision} bits of {count} digits, lane {lane}");
+            assert_eq!((head.0, &want[..]), (heads[lane], &out[lane * width..][..width]), "{label}");
+        }
+    }
+}
