@@ -107,7 +107,8 @@ fn limits(launcher: &Launcher, ranks: usize, at: &Path) {
     polynomials(at);
     for program in ["paths.dat-s", "pmp.json --certify"] {
         let within = |limit: u64| {
-            let line = format!("sdp -s @/{program} -o @/limited --precision 200 --threads 1 --memory {limit}");
+            let line =
+                format!("sdp -s @/{program} -o @/limited -c @/none --noFinalCheckpoint --threads 1 --memory {limit}");
             on_ranks(launcher, ranks, ranks, at, &line)
         };
         let first = within(1 << 20);
