@@ -41,10 +41,11 @@ mod ranks;
 mod read;
 mod workers;
 
-pub use certify::{Certificate, certify};
+pub use certify::{Certificate, certificate_bytes, certify};
 pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
 pub use iterate::{
-    Cone, Control, Iteration, MemoryPlan, PhaseSeconds, Point, Quality, Solution, Solver, State, Termination, cones,
+    Cone, Control, Iteration, MemoryPlan, PhaseSeconds, Point, PrecisionPlan, Quality, Solution, Solver, State,
+    Termination, cones,
 };
 pub use options::SolverOptions;
 pub use polynomial::{DampedRational, Polynomial, PolynomialMatrix, PolynomialProgram, Sampling};

@@ -62,6 +62,11 @@ pub fn column(rows: usize, bits: u32, mut entry: impl FnMut(usize) -> Float) -> 
 }
 
 impl Arithmetic<'_> {
+    /// The context for a call beside so many bytes that this task holds: a limit is for both.
+    pub fn beside(&self, bytes: u64) -> Context {
+        self.ctx.with_memory_bytes(self.ctx.memory_bytes().map(|limit| limit.saturating_sub(bytes)))
+    }
+
     /// `alpha x + y`, rounded once.
     ///
     /// # Errors

@@ -118,6 +118,18 @@ impl Ranks {
         Ok(words[0])
     }
 
+    /// The sum of the numbers of the ranks on this node, and how many they are.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn node_sum(&self, own: u64) -> Result<(u64, u64)> {
+        let mut words = [own, 1];
+        if self.are_several() {
+            self.together(|team| team.node().all_reduce(Reduction::Sum, &mut words))?;
+        }
+        Ok((words[0], words[1]))
+    }
+
     /// Whether it holds on any rank.
     ///
     /// # Errors

@@ -1,44 +1,75 @@
 //! Tasks that do not depend on each other, shared out over threads.
 //!
 //! Each task runs on one thread in a context of that thread, and its result goes where its number says: who runs what
-//! shows nowhere. A single task has all threads. Does not know: what the tasks are.
+//! shows nowhere. A single task has all threads. Under a memory limit every task has a part of what is left of it, and
+//! one that wants more is done again when it is alone. Does not know: what the tasks are.
 
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use sunzi::{Context, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+use sunzi::{Context, Error, Result};
+
+/// What a task takes of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TaskBytes {
+    /// What it leaves.
+    pub result: u64,
+    /// While it is at work, with its result: a plan, or the result alone where there is none.
+    pub work: u64,
+}
+
+impl TaskBytes {
+    /// What it takes beside its result.
+    pub fn beside_result(self) -> u64 {
+        self.work.saturating_sub(self.result)
+    }
+
+    /// Bytes of all tasks of a list: the results, and what so many that are at work take beside theirs.
+    pub fn together(tasks: &[TaskBytes], workers: usize) -> u64 {
+        let mut beside = tasks.iter().map(|task| task.beside_result()).collect::<Vec<_>>();
+        beside.sort_unstable_by_key(|&bytes| Reverse(bytes));
+        tasks.iter().map(|task| task.result).sum::<u64>() + beside.iter().take(workers).sum::<u64>()
+    }
+}
 
 /// A context for all threads, and one for each.
 pub struct Workers {
+    /// Under the limit, where there is one: what is left beside what stays.
     all: Context,
-    single: Mutex<Vec<Context>>,
+    single: Arc<Mutex<Vec<Context>>>,
     count: usize,
 }
 
+/// Gives the memory back that a context keeps between its calls.
+fn release(ctx: &Context) {
+    *ctx.workspace() = Default::default();
+}
+
 impl Workers {
-    /// Contexts of one thread each beside `all`, as many as that has threads; `limits` are those of the memory of a
-    /// call on all threads, and of one on a single thread.
+    /// Contexts of one thread each beside `all`, as many as that has threads; a memory limit of `all` is that of all
+    /// together.
     ///
     /// # Errors
     /// Those of [`sunzi::ContextBuilder::build`].
-    pub fn new(all: Context, limits: Option<(u64, u64)>) -> Result<Workers> {
-        let (count, all) = (all.threads(), all.with_memory_bytes(limits.map(|limits| limits.0)));
+    pub fn new(all: Context) -> Result<Workers> {
+        let count = all.threads();
         let single = || {
             // Who wants to stop says so to `all`, and the threads ask there as well.
             let asked = all.clone();
             let builder = Context::builder().threads(1).progress(move |told| asked.report_progress(told).is_ok());
-            let builder = match limits {
-                Some((_, bytes)) => builder.memory_bytes(bytes),
-                None => builder,
-            };
             match all.forced_kernel() {
                 Some(kernel) => builder.kernel(kernel.name()).build(),
                 None => builder.build(),
             }
         };
-        let single = Mutex::new((0..count).map(|_| single()).collect::<Result<Vec<_>>>()?);
+        let single = Arc::new(Mutex::new((0..count).map(|_| single()).collect::<Result<Vec<_>>>()?));
         Ok(Workers { all, single, count })
+    }
+
+    /// The same threads under another limit.
+    pub fn under(&self, limit_bytes: Option<u64>) -> Workers {
+        Workers { all: self.all.with_memory_bytes(limit_bytes), single: Arc::clone(&self.single), count: self.count }
     }
 
     /// The context of all threads.
@@ -46,18 +77,36 @@ impl Workers {
         &self.all
     }
 
-    /// The result of `work` for each of `tasks`, in their order; those of the highest `cost` begin first.
+    /// Tasks of so many that are at work at a time, and whether each has one thread.
+    pub fn at_work(threads: usize, tasks: usize) -> (usize, bool) {
+        if threads == 1 || tasks < 2 { (tasks.min(1), false) } else { (tasks.min(threads), true) }
+    }
+
+    /// Gives back what earlier calls have left where it is more than the limit has room for.
+    pub fn make_room(&self) {
+        if self.all.memory_bytes().is_some_and(|limit| self.all.workspace().bytes() > limit) {
+            release(&self.all);
+        }
+    }
+
+    /// The result of `work` for each of `tasks`, in their order; those of the highest `cost` begin first. `bytes` says
+    /// what a task takes, where there is a limit.
     ///
     /// # Errors
     /// The error of the first task, by number, that has one.
     pub fn map<T: Sync, R: Send>(
         &self,
         tasks: &[T],
-        cost: impl Fn(&T) -> u64,
+        (cost, bytes): (impl Fn(&T) -> u64, impl Fn(&T) -> TaskBytes),
         work: impl Fn(&Context, &T) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
-        if self.count == 1 || tasks.len() < 2 {
-            return tasks.iter().map(|task| work(&self.all, task)).collect();
+        let limits = Limits::new(self.all.memory_bytes(), tasks.iter().map(bytes), self.count);
+        if !Workers::at_work(self.count, tasks.len()).1 {
+            let each = tasks.iter().enumerate();
+            return each.map(|(at, task)| work(&limits.alone(&self.all, at), task)).collect();
+        }
+        if limits.are_there() {
+            release(&self.all);
         }
         let mut order = (0..tasks.len()).collect::<Vec<_>>();
         order.sort_by_key(|&at| (Reverse(cost(&tasks[at])), at));
@@ -67,7 +116,10 @@ impl Workers {
             let ctx = ctx.unwrap_or_else(|| self.all.clone());
             let mut done = Vec::new();
             while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((at, work(&ctx, &tasks[at])));
+                done.push((at, work(&limits.beside_others(&ctx, at), &tasks[at])));
+            }
+            if limits.are_there() {
+                release(&ctx);
             }
             self.single.lock().unwrap_or_else(PoisonError::into_inner).push(ctx);
             done
@@ -76,35 +128,103 @@ impl Workers {
         let done = self.all.install(|| (0..workers).into_par_iter().map(run).collect::<Vec<_>>());
         let mut results = done.into_iter().flatten().collect::<Vec<_>>();
         results.sort_by_key(|(at, _)| *at);
-        results.into_iter().map(|(_, result)| result).collect()
+        let again = |(at, result)| match result {
+            // Beside the others there was too little for it.
+            Err(Error::MemoryLimit { .. }) => work(&limits.alone(&self.all, at), &tasks[at]),
+            result => result,
+        };
+        results.into_iter().map(again).collect()
+    }
+}
+
+/// The limits of tasks, under one for all of them.
+struct Limits {
+    /// Nothing where there is no limit.
+    tasks: Option<Vec<TaskBytes>>,
+    /// What is left of the limit when all results are there.
+    left: u64,
+    /// What each task at work has beyond its plan.
+    share: u64,
+}
+
+impl Limits {
+    fn new(limit_bytes: Option<u64>, tasks: impl Iterator<Item = TaskBytes>, threads: usize) -> Limits {
+        let Some(limit_bytes) = limit_bytes else { return Limits { tasks: None, left: 0, share: 0 } };
+        let tasks = tasks.collect::<Vec<_>>();
+        let (workers, _) = Workers::at_work(threads, tasks.len());
+        let left = limit_bytes.saturating_sub(tasks.iter().map(|task| task.result).sum());
+        let share = limit_bytes.saturating_sub(TaskBytes::together(&tasks, workers)) / workers.max(1) as u64;
+        Limits { tasks: Some(tasks), left, share }
+    }
+
+    fn are_there(&self) -> bool {
+        self.tasks.is_some()
+    }
+
+    /// The context of a task while others are at work.
+    fn beside_others(&self, ctx: &Context, at: usize) -> Context {
+        let limit = self.tasks.as_ref().map(|tasks| tasks[at].work + self.share);
+        ctx.with_memory_bytes(limit)
+    }
+
+    /// The context of a task while none is.
+    fn alone(&self, ctx: &Context, at: usize) -> Context {
+        let limit = self.tasks.as_ref().map(|tasks| tasks[at].result + self.left);
+        ctx.with_memory_bytes(limit)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sunzi::Error;
+
+    fn free<T>(_: &T) -> TaskBytes {
+        TaskBytes::default()
+    }
 
     #[test]
     fn results_stand_in_the_order_of_their_tasks() -> Result<()> {
         for threads in [1, 2, 3] {
-            let workers = Workers::new(Context::builder().threads(threads).build()?, None)?;
+            let workers = Workers::new(Context::builder().threads(threads).build()?)?;
             for count in [0, 1, 2, 3, 40] {
                 let tasks = (0..count).collect::<Vec<u64>>();
-                let squares = workers.map(&tasks, |task| task % 7, |_, task| Ok(task * task))?;
+                let squares = workers.map(&tasks, (|task: &u64| task % 7, free), |_, task| Ok(task * task))?;
                 assert!(squares.iter().enumerate().all(|(at, square)| *square == (at * at) as u64));
                 assert_eq!(squares.len() as u64, count);
             }
             let tasks = [5u64, 6, 7, 8];
-            let failed = workers.map(
-                &tasks,
-                |task| *task,
-                |_, task| match task {
-                    6 | 8 => Err(Error::InvalidArgument(task.to_string())),
-                    _ => Ok(()),
-                },
-            );
+            let failed = workers.map(&tasks, (|task: &u64| *task, free), |_, task| match task {
+                6 | 8 => Err(Error::InvalidArgument(task.to_string())),
+                _ => Ok(()),
+            });
             assert!(matches!(failed, Err(Error::InvalidArgument(text)) if text == "6"));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn tasks_share_what_is_left_and_one_that_wants_more_has_it_alone() -> Result<()> {
+        let bytes = |&task: &u64| TaskBytes { result: 10, work: 10 + task };
+        let tasks = [5u64, 1, 9];
+        let list = tasks.iter().map(bytes).collect::<Vec<_>>();
+        assert_eq!([0, 1, 2, 3, 7].map(|workers| TaskBytes::together(&list, workers)), [30, 39, 44, 45, 45]);
+        for threads in [1, 2] {
+            let ctx = Context::builder().threads(threads).memory_bytes(50).build()?;
+            let workers = Workers::new(ctx)?;
+            let limit = |ctx: &Context, _: &u64| Ok(ctx.memory_bytes().unwrap());
+            let found = workers.map(&tasks, (|_: &u64| 0, bytes), limit)?;
+            // One at a time has the 20 bytes beside all results; two at a time 3 more than planned.
+            assert_eq!(found, if threads == 1 { [30, 30, 30] } else { [18, 14, 22] });
+            let asked = Mutex::new(Vec::new());
+            let wants = |ctx: &Context, task: &u64| {
+                asked.lock().unwrap_or_else(PoisonError::into_inner).push(*task);
+                ctx.admit(if *task == 1 { 30 } else { 1 }).map(|()| *task)
+            };
+            assert_eq!(workers.map(&tasks, (|_: &u64| 0, bytes), wants)?, tasks);
+            let times = asked.into_inner().unwrap_or_else(PoisonError::into_inner);
+            assert_eq!(times.len(), if threads == 1 { 3 } else { 4 });
+            let refused = workers.map(&tasks, (|_: &u64| 0, bytes), |ctx, _| ctx.admit(31)).unwrap_err();
+            assert!(matches!(refused, Error::MemoryLimit { limit_bytes: 30, minimum_bytes: 31 }), "{refused}");
         }
         Ok(())
     }

@@ -36,6 +36,19 @@ fn paths(count: usize, order: usize, bits: u32) -> Result<Problem> {
     Problem::standard(bits, costs, (0..count).map(block).collect(), None)
 }
 
+/// One block with all of its diagonal free, and a C with entries everywhere.
+fn cut(order: usize, bits: u32) -> Result<Problem> {
+    let entry = |row, col, value| Entry { row, col, value: number(value) };
+    let weight = |row: usize, col: usize| ((row * row * 5 + col * 11 + row * col) % 13) as f64 - 6.0;
+    let block = SparseCone {
+        shape: Shape::Dense(order),
+        active: (0..order).collect(),
+        entries: (0..order).map(|at| vec![entry(at, at, 1.0)]).collect(),
+        constant: (1..order).flat_map(|row| (0..row).map(move |col| entry(row, col, weight(row, col)))).collect(),
+    };
+    Problem::standard(bits, Matrix::from_f64s(order, 1, bits, &vec![1.0; order])?, vec![block], None)
+}
+
 /// As many constraints as asked for, with entries everywhere in one block.
 fn full(variables: usize, order: usize, bits: u32) -> Result<Problem> {
     let value = |at: usize| number(((at * 7 + 3) % 11) as f64 - 5.0);
@@ -72,11 +85,15 @@ fn polynomials(count: usize, dim: usize, degree: usize, bits: u32) -> Result<Pro
     PolynomialProgram { objective: vec![number(0.0), number(1.0)], normalization: None, matrices }.problem(bits)
 }
 
-fn run(problem: &Problem, threads: usize, limit: Option<u64>) -> Result<Solution> {
+fn run_with(problem: &Problem, threads: usize, limit: Option<u64>, options: &SolverOptions) -> Result<Solution> {
     let builder = Context::builder().threads(threads);
     let ctx = limit.map_or(builder.clone(), |bytes| builder.memory_bytes(bytes)).build()?;
-    let solver = Solver::new(ctx, problem, SolverOptions::new(problem.form))?;
+    let solver = Solver::new(ctx, problem, options.clone())?;
     solver.run(solver.begin()?, |_, _| Ok(Control::Continue))
+}
+
+fn run(problem: &Problem, threads: usize, limit: Option<u64>) -> Result<Solution> {
+    run_with(problem, threads, limit, &SolverOptions::new(problem.form))
 }
 
 fn programs() -> Result<Vec<(&'static str, Problem)>> {
@@ -110,15 +127,40 @@ fn runs_keep_their_plan_and_their_limit() -> Result<()> {
                     matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == plan.planned_bytes),
                     "{name}: {refused}"
                 );
-                let problem = problem.clone(); // without tables that a run has made
+                let problem = problem.rounded(problem.precision_bits)?; // without tables that a run has made
                 let before = allocated_bytes();
                 reset_peak_bytes();
                 let limited = run(&problem, threads, Some(plan.planned_bytes))?;
                 let peak = peak_bytes() - before;
                 assert_eq!(limited.point, free.point, "{name}");
-                // A bound that is far above says little.
-                assert!(plan.planned_bytes <= 6 * peak, "{name} on {threads}: {peak} bytes, {plan:?}");
+                // A bound that is far above says little; small programs have what is planned for any beside them.
+                let most = 2 * peak + (160 << 10);
+                assert!(plan.planned_bytes <= most, "{name} on {threads}: {peak} bytes, {plan:?}");
                 assert!(peak <= plan.planned_bytes, "{name} on {threads}: {peak} bytes, {plan:?}");
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Where steps are made at the full precision, the plan is what is used, to some hundredths.
+#[test]
+fn plans_meet_the_peak() -> Result<()> {
+    alone(|| {
+        let options = |problem: &Problem| SolverOptions { ramp: false, ..SolverOptions::new(problem.form) };
+        for (name, problem) in [("a cut of 60", cut(60, 256)?)] {
+            let options = options(&problem);
+            for (threads, hundredths) in [(1, 115), (2, 130)] {
+                let plan =
+                    Solver::new(Context::builder().threads(threads).build()?, &problem, options.clone())?.plan()?;
+                assert_eq!(plan.precisions.len(), 1, "{plan:?}");
+                let problem = problem.rounded(problem.precision_bits)?;
+                let before = allocated_bytes();
+                reset_peak_bytes();
+                run_with(&problem, threads, Some(plan.planned_bytes), &options)?;
+                let (peak, planned) = (peak_bytes() - before, plan.planned_bytes);
+                assert!(peak <= planned, "{name} on {threads}: {peak} bytes, {plan:?}");
+                assert!(100 * planned <= hundredths * peak, "{name} on {threads}: {peak} bytes, {plan:?}");
             }
         }
         Ok(())

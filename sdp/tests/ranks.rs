@@ -349,6 +349,38 @@ fn ranks_that_do_not_fit_are_refused() -> Result<()> {
         let builder = Context::builder().threads(1);
         if rank == 1 { builder.memory_bytes(1 << 30).build() } else { builder.build() }
     });
-    assert!(texts.iter().all(|text| text.contains("no memory limit")), "{texts:?}");
+    assert!(texts.iter().all(|text| text.contains("some have none")), "{texts:?}");
+    Ok(())
+}
+
+/// A limit is that of all ranks of a node: one byte less than the least is refused on all with the same number, and
+/// under it the bits are those of one process.
+#[test]
+fn ranks_keep_the_limit_of_their_node() -> Result<()> {
+    for problem in [polynomials(3, 1, 200)?, paths(3, 200, true)?] {
+        let alone = Solver::new(context(1)?, &problem, options(&problem))?;
+        let alone = alone.run(alone.begin()?, |_, _| Ok(Control::Continue))?;
+        let limited = |limit: u64| {
+            let all = local::run(3, |rank| {
+                let ctx = Context::builder().threads(1).memory_bytes(limit).build()?;
+                let solver = Solver::on_ranks(ctx, team(rank, 3)?, &problem, options(&problem))?;
+                let planned = solver.plan()?.planned_bytes;
+                let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+                let whole = solver.gathered(&solution.point)?;
+                solver.close()?;
+                Ok::<_, Error>((planned, whole))
+            });
+            all.into_iter().collect::<Result<Vec<_>>>()
+        };
+        let least = |limit: u64| match limited(limit) {
+            Err(Error::MemoryLimit { limit_bytes, minimum_bytes }) if limit_bytes == limit => minimum_bytes,
+            other => panic!("{:?}", other.map(|_| limit)),
+        };
+        let minimum = least(1000);
+        assert_eq!(least(minimum - 1), minimum);
+        let found = limited(minimum)?;
+        assert_eq!(found.iter().map(|(planned, _)| planned).sum::<u64>(), minimum);
+        assert!(found[0].1.as_ref() == Some(&alone.point) && found[1].1.is_none());
+    }
     Ok(())
 }

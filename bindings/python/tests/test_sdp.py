@@ -191,6 +191,53 @@ def test_a_memory_limit_is_kept() -> None:
         sdp.solve(*program, context=sunzi.Context(threads=1, memory=least - 1))
 
 
+def test_checkpoints(tmp_path: Path) -> None:
+    """Runs in parts have the bits of a whole one."""
+    c, blocks = matrices(str)
+    folder = tmp_path / "states"
+    solve = lambda **given: sdp.solve(c, blocks, precision=300, ramp=False, **given)
+    whole, seen = solve(), list[int]()
+    first = solve(checkpoint=folder, maxIterations=5)
+    assert first.iterations == 5 and (folder / "checkpoint.bin").exists()
+    rest = solve(checkpoint=str(folder), progress=lambda one: seen.append(one.number))
+    assert seen[0] == 6 and rest.iterations == whole.iterations
+    assert (rest.x, rest.X, rest.Y) == (whole.x, whole.X, whole.Y)
+    again = solve(initial_checkpoint=folder, checkpoint=tmp_path / "other", checkpoint_interval=0.5)
+    assert again.x == whole.x and again.iterations == whole.iterations and (tmp_path / "other").exists()
+
+
+def test_what_an_exception_ends_goes_on(tmp_path: Path) -> None:
+    """The state is that after the iteration in which the run heard of it, precision included."""
+    n = 20
+    block = ({(i, i + 1): 1 for i in range(n - 1)}, [{(i, i): 1} for i in range(n)])
+
+    def stop(iteration: sdp.Iteration) -> None:
+        if iteration.number >= 3:
+            raise KeyError("enough")
+
+    whole = sdp.solve([1] * n, [block], precision=600)
+    with pytest.raises(KeyError, match="enough"):
+        sdp.solve([1] * n, [block], precision=600, checkpoint=tmp_path, progress=stop)
+    assert (tmp_path / "checkpoint.bin").exists()
+    rest = sdp.solve([1] * n, [block], precision=600, checkpoint=tmp_path)
+    assert rest.x == whole.x and rest.iterations == whole.iterations
+
+
+def test_bad_checkpoints_are_named(tmp_path: Path) -> None:
+    program = ([1], [(SWAP, [ONE])])
+    with pytest.raises(ValueError, match="there is no checkpoint"):
+        sdp.solve(*program, initial_checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="checkpoint_interval"):
+        sdp.solve(*program, checkpoint_interval=3)
+    with pytest.raises(ValueError, match="checkpoint_interval"):
+        sdp.solve(*program, checkpoint=tmp_path, checkpoint_interval=-1)
+    with pytest.raises(TypeError, match="checkpoint"):
+        sdp.solve(*program, checkpoint=3)  # type: ignore[arg-type]
+    sdp.solve(*program, checkpoint=tmp_path, maxIterations=2)
+    with pytest.raises(ValueError, match="another program"):
+        sdp.solve([1], [([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [numpy.eye(3)])], checkpoint=tmp_path)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupt(threads: int) -> None:
     """A run of minutes ends soon after Ctrl-C, and another one begins."""

@@ -159,9 +159,6 @@ impl Sdp {
     /// [`Error::Precision`], [`Error::InvalidArgument`].
     pub fn check(&self) -> Result<()> {
         self.engine.refuse_devices("sdp")?;
-        if self.engine.memory_bytes.is_some() && self.certify {
-            return Err(Error::InvalidArgument("--memory: --certify keeps no limit".into()));
-        }
         self.choices.parts()?;
         self.choices.precision.map_or(Ok(()), |bits| check_reach(bits, self.engine.kernel))
     }

@@ -12,14 +12,16 @@ use sunzi::advanced::store::keep_freed_memory;
 use sunzi::comm::{Transport, agreed, local};
 use sunzi::distributed::{Team, TeamOptions};
 use sunzi::{Context, Error, Result};
-use sunzi_lab::engine::limited;
+use sunzi_lab::engine::{larger_refusal, limited};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::report::check_writable;
 use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{TABLE_HEADER, decimal, iterations_json, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text};
-use sunzi_sdp::{Control, Form, Iteration, MemoryPlan, Problem, Solution, Solver, SolverOptions, State, Termination};
+use sunzi_sdp::{
+    Control, Form, Iteration, MemoryPlan, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State, Termination,
+};
 use sunzi_sdp::{load_checkpoint, read_problem, save_checkpoint};
 
 /// Seconds between checkpoints: SDPB's default.
@@ -85,20 +87,29 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
         keep_freed_memory();
     }
     let (problem, run) = agreed(world, Run::prepare(config, world))?;
-    let budget = config.engine.budget(problem.bytes()).filter(|_| together.is_none());
+    let team = match together {
+        Some(world) => Some(Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?),
+        None => None,
+    };
+    // On ranks the limit is that of a node.
+    let budget = match (config.engine.budget(problem.bytes()), &team) {
+        (Some(budget), Some(team)) => Some(budget.of_node(team.node())?),
+        (budget, _) => budget,
+    };
     let (builder, restate) = limited(agreed(world, config.engine.apply(Context::builder()))?, budget);
     let ctx = agreed(world, builder.build())?;
+    let certificate = agreed(world, run.admit_certificate(&ctx, &problem));
     let options = run.options.clone();
-    if let Some(world) = together {
-        let team = Team::new(world.split(0)?, agreed(world, TeamOptions::from_environment())?)?;
-        let solver = Solver::on_ranks(ctx.clone(), team, &problem, options)?;
+    if let (Some(world), Some(team)) = (together, team) {
+        let solver = Solver::on_ranks(ctx.clone(), team, &problem, options);
+        let solver = with_room(solver, certificate).map_err(&restate)?;
         let found = agreed(world, run.first_state(session, &problem))?;
         let state = solver.first_state(found)?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
-        return run.solve(session, (&ctx, solver, whole.as_ref()), state, None);
+        return run.solve(session, (&ctx, solver, whole.as_ref()), state, None).map_err(restate);
     }
-    let solver = Solver::new(ctx.clone(), &problem, options).map_err(&restate)?;
+    let solver = with_room(Solver::new(ctx.clone(), &problem, options), certificate).map_err(&restate)?;
     let plan = solver.plan()?;
     if config.plan {
         return say_plan(session, config, &problem, &plan);
@@ -107,14 +118,18 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     run.solve(session, (&ctx, solver, Some(&problem)), state, Some(plan)).map_err(restate)
 }
 
+/// What was made under a limit that also has room for what comes later, or the refusal that asks for more.
+fn with_room<T>(made: Result<T>, later: Result<()>) -> Result<T> {
+    match (made, later) {
+        (Err(one), Err(other)) => Err(larger_refusal(Err(one), Err(other)).err().unwrap_or(Error::Cancelled)),
+        (made, later) => later.and(made),
+    }
+}
+
 impl<'a> Run<'a> {
     /// Reads the program, and looks whether all that is asked for can be done.
     fn prepare(config: &'a Sdp, world: &dyn Transport) -> Result<(Problem, Run<'a>)> {
         let choices = config.merged()?;
-        if world.size() > 1 && config.engine.memory_bytes.is_some() {
-            let message = "--memory is for one process: on several ranks the solver keeps no limit";
-            return Err(Error::InvalidArgument(message.into()));
-        }
         let folders = Folders::new(config);
         let start = Instant::now();
         let problem = read_problem(&config.input, choices.bits())?;
@@ -126,6 +141,14 @@ impl<'a> Run<'a> {
         let root = world.rank() == ROOT;
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
         Ok((problem, Run { config, choices, options, folders, certification, input_seconds }))
+    }
+
+    /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.
+    fn admit_certificate(&self, ctx: &Context, problem: &Problem) -> Result<()> {
+        match &self.certification {
+            Some(certification) => ctx.admit(certification.planned_bytes(ctx, problem)?),
+            None => Ok(()),
+        }
     }
 
     /// The state of a checkpoint, where there is one.
@@ -255,6 +278,10 @@ fn say_plan(session: &mut Session, config: &Sdp, problem: &Problem, plan: &Memor
         session.say(&format!("{name:<18}{:>12}", format_bytes(bytes)))?;
     }
     session.say(&format!("{:<18}{:>12}", "together", format_bytes(problem.bytes() + plan.planned_bytes)))?;
+    for PrecisionPlan { precision_bits, planned_bytes } in &plan.precisions {
+        let name = format!("at {precision_bits} bits");
+        session.say(&format!("{name:<18}{:>12}", format_bytes(problem.bytes() + planned_bytes)))?;
+    }
     session.finish_report(&json!({
         "operation": "plan sdp",
         "input": config.input,
@@ -341,7 +368,7 @@ impl Summary<'_> {
             "phases": solution.phases,
             "input_seconds": run.input_seconds,
             "memory": plan,
-            "planned_bytes": plan.map(|plan| plan.planned_bytes),
+            "planned_bytes": plan.as_ref().map(|plan| plan.planned_bytes),
             "certificate": certified.map(Certified::report),
             "peak_resident_bytes": peak_resident_bytes(),
         })

@@ -10,7 +10,7 @@ use sunzi::{Context, Error, Result};
 use sunzi_lab::session::Session as _;
 use sunzi_sdp::output::write_text;
 use sunzi_sdp::proof::{Program, Proof, read_exact, verify};
-use sunzi_sdp::{Certificate, Point, Problem, certify};
+use sunzi_sdp::{Certificate, Point, Problem, certificate_bytes, certify};
 
 /// Name of the proof in the directory of results.
 const FILE: &str = "certificate";
@@ -40,6 +40,11 @@ impl Certification {
         }
         let program = read_exact(&config.input)?;
         Ok(Some(Certification { program, path: results.join(FILE) }))
+    }
+
+    /// Bytes that the search takes behind the run, at most.
+    pub fn planned_bytes(&self, ctx: &Context, problem: &Problem) -> Result<u64> {
+        certificate_bytes(ctx, &self.program, problem)
     }
 
     /// Removes the proof of a run before.

@@ -56,7 +56,9 @@ fn semidefinite_programs_keep_their_memory_limit() {
     let sandbox = Sandbox::new();
     let order = if thorough() { 120 } else { 50 };
     sandbox.write("a.dat-s", path_program(order));
-    check(&sandbox, "sdp -s a.dat-s -o out --precision 256 --verbosity 0 --noFinalCheckpoint --writeSolution x,X,Y");
+    let line = "sdp -s a.dat-s -o out --precision 256 --verbosity 0 --noFinalCheckpoint --writeSolution x,X,Y";
+    check(&sandbox, line);
+    check(&sandbox, &format!("{line} --certify"));
 }
 
 /// A plan names the least limit of the command that it is for.

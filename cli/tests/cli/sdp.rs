@@ -90,7 +90,8 @@ fn a_plan_says_what_a_run_takes() {
     assert!(!sandbox.path("out").exists());
     sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --report r.json");
     let (plan, report) = (sandbox.json("p.json"), sandbox.json("r.json"));
-    assert!(plan["planned_bytes"].as_u64().unwrap() > 100_000);
+    assert!(plan["planned_bytes"].as_u64().unwrap() > 50_000);
+    assert_eq!(plan["memory"]["precisions"].as_array().unwrap().len(), 2);
     assert_eq!(plan["memory"], report["memory"]);
 }
 
@@ -121,7 +122,6 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 1", 2, "1 bits");
     refused(&sandbox, "sdp -s a.dat-s -o out -i nowhere", 2, "no checkpoint");
     refused(&sandbox, "sdp -s a.dat-s -o out --device soft", 2, "CPU only");
-    refused(&sandbox, "sdp -s a.dat-s -o out --memory 1G --certify", 2, "keeps no limit");
     refused(&sandbox, "sdp -s a.dat-s -o a.dat-s", 3, "a.dat-s");
     sandbox.write("b.dat-s", PROGRAM.replace("1 1 2 2 1", "1 1 2 3 1"));
     refused(&sandbox, "sdp -s b.dat-s -o out", 3, "column 3 is outside 1 to 2");

@@ -13,6 +13,12 @@ pub const CASES: &[Case] =
 /// Commands that every run tries.
 const FEW: usize = 3;
 
+/// The least limit that a refusal names.
+pub fn named(errors: &str) -> Option<u64> {
+    let bytes = errors.split("needs at least ").nth(1)?.split(['(', ' ']).nth(3)?;
+    bytes.parse().ok()
+}
+
 fn least_limit(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -37,8 +43,7 @@ fn least_limit(launcher: &Launcher, ranks: usize) {
             on_ranks(launcher, ranks, 2, at, &line)
         };
         let first = within(1 << 20);
-        let named = first.errors.split("needs at least ").nth(1).and_then(|text| text.split(['(', ' ']).nth(3));
-        let least: u64 = named.and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("{}", first.report()));
+        let least = named(&first.errors).unwrap_or_else(|| panic!("{}", first.report()));
         refused(&first, 4, "this operation needs at least");
         refused(&within(least - 1), 4, &format!("({least} bytes)"));
         within(least).expect_success();

@@ -1,6 +1,7 @@
 //! Semidefinite programs under a launcher: the files of one process, checkpoints of other numbers of ranks, errors.
 
 use crate::job::Launcher;
+use crate::memory::named;
 use crate::program::{alone, json, on_ranks, refused, same};
 use crate::{Case, Run};
 use std::fmt::Write;
@@ -91,7 +92,6 @@ fn errors(launcher: &Launcher, ranks: usize) {
     paths(at, 3);
     let cases = [
         ("sdp -s @/none.dat-s -o @/out", 3, "none.dat-s"),
-        ("sdp -s @/paths.dat-s -o @/out --memory 1G", 2, "keeps no limit"),
         ("sdp -s @/paths.dat-s -o @/out -i @/nowhere", 2, "no checkpoint"),
         ("sdp -s @/paths.dat-s -o @/paths.dat-s", 3, "paths.dat-s"),
     ];
@@ -99,4 +99,21 @@ fn errors(launcher: &Launcher, ranks: usize) {
         refused(&on_ranks(launcher, ranks, ranks, at, &format!("{line} --threads 1")), code, text);
     }
     assert!(!at.join("out").exists());
+    limits(launcher, ranks, at);
+}
+
+/// The least limit of a node is named once, and is enough: for a run, and for one with a proof.
+fn limits(launcher: &Launcher, ranks: usize, at: &Path) {
+    polynomials(at);
+    for program in ["paths.dat-s", "pmp.json --certify"] {
+        let within = |limit: u64| {
+            let line =
+                format!("sdp -s @/{program} -o @/limited -c @/none --noFinalCheckpoint --threads 1 --memory {limit}");
+            on_ranks(launcher, ranks, ranks, at, &line)
+        };
+        let first = within(1 << 20);
+        let least = named(&first.errors).unwrap_or_else(|| panic!("{}", first.report()));
+        refused(&within(least - 1), 4, &format!("({least} bytes)"));
+        within(least).expect_success();
+    }
 }

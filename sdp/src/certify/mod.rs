@@ -6,10 +6,13 @@
 mod equations;
 mod floats;
 mod lower;
+mod memory;
 mod sampling;
 #[cfg(test)]
 mod tests;
 mod upper;
+
+pub use memory::certificate_bytes;
 
 use crate::iterate::{Point, cones};
 use crate::problem::Problem;

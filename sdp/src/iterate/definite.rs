@@ -51,16 +51,19 @@ impl Factor {
     pub fn of_root(site: &Site<'_>, order: usize, whole: Option<Matrix>) -> Result<Option<Factor>> {
         let (ranks, k) = (&site.share.ranks, site.arithmetic());
         if let (false, Some(whole)) = (ranks.are_several(), &whole) {
-            return Factor::own(k, whole, Accuracy::Entrywise);
+            let ctx = k.beside(whole.bytes());
+            return Factor::own(Arithmetic { ctx: &ctx, ..k }, whole, Accuracy::Entrywise);
         }
         let options = DistCholeskyOptions::default().accuracy(Accuracy::Entrywise);
         let local = ranks.agreed(whole.map_or_else(|| Matrix::zeros(0, order, k.bits), Ok))?;
         let made = ranks.together(|team| {
-            let map = distributed::cholesky_tiles(k.ctx, team, order, k.bits, &options)?;
+            // Their limit would be that of the node; the plan has counted them.
+            let ctx = &k.ctx.with_memory_bytes(None);
+            let map = distributed::cholesky_tiles(ctx, team, order, k.bits, &options)?;
             let place = Distribution::on_root(order, order, team.size(), ROOT);
             let tiles = DistMatrix::from_local(team.world(), &place, &local, map)?;
             drop(local);
-            distributed::cholesky_with(k.ctx, team, &tiles, k.bits, &options)
+            distributed::cholesky_with(ctx, team, &tiles, k.bits, &options)
         });
         Ok(found(made)?.map(|DistCholesky { factor, .. }| Factor::Tiles(factor, Accuracy::Entrywise)))
     }
@@ -82,8 +85,9 @@ impl Factor {
             return Factor::own(k, gram.as_matrix(), Accuracy::Norm);
         }
         let made = ranks.together(|team| {
-            let gram = distributed::syrk(k.ctx, team, rows, k.bits, &DistOptions::new())?.result;
-            distributed::cholesky(k.ctx, team, &gram, k.bits)
+            let ctx = &k.ctx.with_memory_bytes(None);
+            let gram = distributed::syrk(ctx, team, rows, k.bits, &DistOptions::new())?.result;
+            distributed::cholesky(ctx, team, &gram, k.bits)
         });
         Ok(found(made)?.map(|DistCholesky { factor, .. }| Factor::Tiles(factor, Accuracy::Norm)))
     }
@@ -98,7 +102,7 @@ impl Factor {
         match self {
             Factor::Own(factor) => Ok(trsm_with(k.ctx, factor.factor(), b, k.bits, &options)?.result),
             Factor::Tiles(factor, _) => in_tiles(ranks, factor, b, |team, b| {
-                Ok(distributed::trsm_with(k.ctx, team, factor, b, k.bits, &options)?.solution)
+                Ok(distributed::trsm_with(&k.ctx.with_memory_bytes(None), team, factor, b, k.bits, &options)?.solution)
             }),
         }
     }
@@ -111,7 +115,8 @@ impl Factor {
         match self {
             Factor::Own(factor) => factor.solve(k.ctx, b, k.bits),
             Factor::Tiles(factor, accuracy) => in_tiles(ranks, factor, b, |team, b| {
-                Ok(distributed::solve_with(k.ctx, team, factor, b, k.bits, *accuracy)?.solution)
+                Ok(distributed::solve_with(&k.ctx.with_memory_bytes(None), team, factor, b, k.bits, *accuracy)?
+                    .solution)
             }),
         }
     }

@@ -7,6 +7,7 @@
 
 use crate::block::{Block, Summand};
 use crate::iterate::factors::{ConeFactors, exponent};
+use crate::iterate::memory::{ConeTask, Step};
 use crate::iterate::point::Point;
 use crate::iterate::residuals::{Residuals, adjoint, negated};
 use crate::iterate::system::{Place, System};
@@ -60,7 +61,7 @@ impl<'a> Directions<'a> {
     /// Those of the library's products.
     pub fn new(place: &'a Place<'a>, parts: (&'a Residuals, &'a System), mu: &Float) -> Result<Directions<'a>> {
         let (residuals, system) = parts;
-        let products = place.site.map(|k, at| {
+        let products = place.site.at(Step::Constants).map(ConeTask::Product, |k, at| {
             let (rest, dual) = (&residuals.primal[at], &place.point.dual[at]);
             let size = exponent(&rest.largest()).saturating_add(exponent(&dual.largest()));
             if size < exponent(mu) - NEGLIGIBLE_BITS {
@@ -80,8 +81,9 @@ impl<'a> Directions<'a> {
     /// # Errors
     /// Those of the library's products and solves.
     pub fn find(&self, centre: &Float, predictor: Option<&Point>) -> Result<Point> {
-        let (place, site) = (self.place, &self.place.site);
-        let z = site.map(|k, at| self.constant_part(k, at, centre, predictor))?;
+        let (place, site) = (self.place, self.place.site.at(Step::Constants));
+        let z = site.map(ConeTask::Constant, |k, at| self.constant_part(k, at, centre, predictor))?;
+        let site = &site.at(Step::Directions);
         let summands = z.iter().zip(place.factors).map(|(z, factors)| match z {
             Constant::Whole(block) => Summand { block, product: None },
             Constant::Sum { base, product } => Summand { block: base, product: Some((&factors.x_inverse, product)) },
@@ -92,7 +94,7 @@ impl<'a> Directions<'a> {
             self.residuals.dual.iter().zip(&of_z).map(|(d, of_z)| negated(&k.sum(&Float::with_val(2, 1), d, of_z)?));
         let right = site.agreed(right.collect::<Result<Vec<_>>>())?;
         let (x, y) = self.system.solve(site, &right, &self.residuals.free)?;
-        let blocks = site.map(|k, at| {
+        let blocks = site.map(ConeTask::Direction, |k, at| {
             let cone = site.cones[at];
             let constraints = &site.problem.groups[cone.group].constraints;
             let image = constraints.weighted_sum(k, cone.number, &x[cone.group])?;
@@ -115,12 +117,13 @@ impl<'a> Directions<'a> {
         let minus = Float::with_val(k.bits, -centre);
         let base = self.place.point.dual[at].plus(k, &minus, x_inverse)?;
         let mut product = self.residual_products[at].clone();
+        let ctx = k.beside(base.stored().bytes() + product.as_ref().map_or(0, Matrix::bytes));
         if let Some(predictor) = predictor {
             let (dx, dy) = (&predictor.primal[at], predictor.dual[at].stored());
             product = Some(match (dx, product) {
-                (Block::Dense(dx), None) => gemm_with(k.ctx, dx, dy, k.bits, &entrywise())?.result,
+                (Block::Dense(dx), None) => gemm_with(&ctx, dx, dy, k.bits, &entrywise())?.result,
                 (Block::Dense(dx), Some(sum)) => {
-                    gemm_with(k.ctx, dx, dy, k.bits, &entrywise().accumulate(sum.view()))?.result
+                    gemm_with(&ctx, dx, dy, k.bits, &entrywise().accumulate(sum.view()))?.result
                 }
                 (Block::Diagonal(dx), None) => products(k, dx, dy)?,
                 (Block::Diagonal(dx), Some(sum)) => k.sum(&Float::with_val(2, 1), &products(k, dx, dy)?, &sum)?,
@@ -132,7 +135,11 @@ impl<'a> Directions<'a> {
             return Ok(Constant::Sum { base, product });
         }
         Ok(Constant::Whole(match &base {
-            Block::Dense(matrix) => Block::Dense(symmetrised(k, x_inverse.stored(), &product, (matrix, 1.0), 1.0)?),
+            Block::Dense(matrix) => {
+                let ctx = k.beside(matrix.bytes() + product.bytes());
+                let k = Arithmetic { ctx: &ctx, ..k };
+                Block::Dense(symmetrised(k, x_inverse.stored(), &product, (matrix, 1.0), 1.0)?)
+            }
             Block::Diagonal(diagonal) => {
                 let scaled = products(k, x_inverse.stored(), &product)?;
                 Block::Diagonal(k.sum(&Float::with_val(2, 1), &scaled, diagonal)?)
@@ -150,7 +157,10 @@ impl<'a> Directions<'a> {
         };
         match (image, z) {
             (Block::Dense(image), Block::Dense(z)) => {
-                let product = gemm_with(k.ctx, image, dual, k.bits, &entrywise().accumulate(known))?.result;
+                let ctx = k.beside(image.bytes());
+                let product = gemm_with(&ctx, image, dual, k.bits, &entrywise().accumulate(known))?.result;
+                let ctx = k.beside(image.bytes() + product.bytes());
+                let k = Arithmetic { ctx: &ctx, ..k };
                 Ok(Block::Dense(symmetrised(k, x_inverse.stored(), &product, (z, -1.0), -1.0)?))
             }
             (_, z) => {

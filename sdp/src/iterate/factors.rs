@@ -2,9 +2,11 @@
 
 use crate::block::Block;
 use crate::iterate::definite::cholesky;
+use crate::iterate::memory::Step;
 use crate::iterate::point::Point;
 use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, column};
+use crate::workers::TaskBytes;
 use rug::Float;
 use sunzi::{Accuracy, Cholesky, Matrix, Result, SyrkOptions, TrsmOptions, syrk_with, trsm_with};
 
@@ -56,9 +58,11 @@ fn primal(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
             let Some(lower) = lower(k, matrix)? else { return Ok(Part::Refused) };
             let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
             let identity = Matrix::identity(matrix.rows(), 2)?;
-            let inverse = trsm_with(k.ctx, &lower, &identity, k.bits, &options)?.result;
+            let held = lower.bytes() + identity.bytes();
+            let inverse = trsm_with(&k.beside(held), &lower, &identity, k.bits, &options)?.result;
             let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
-            let whole = syrk_with(k.ctx, &inverse, k.bits, &options)?.result;
+            let ctx = k.beside(held + inverse.bytes());
+            let whole = syrk_with(&ctx, &inverse, k.bits, &options)?.result;
             Ok(Part::Primal { inverse: Block::Dense(whole.into_matrix()), lower_inverse: Some(inverse) })
         }
     }
@@ -84,7 +88,11 @@ pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<
     let both = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]);
     let tasks = both.collect::<Vec<_>>();
     let cost = |&(at, side): &(usize, Side)| cones[at].shape.cost() * if side == Side::Primal { 6 } else { 1 };
-    let parts = site.agreed(site.workers.map(&tasks, cost, |ctx, &(at, side)| {
+    let bytes = |&(at, side): &(usize, Side)| {
+        site.crew.ledger().map_or_else(TaskBytes::default, |ledger| ledger.factor(at, side))
+    };
+    let workers = site.at(Step::Next).workers;
+    let parts = site.agreed(workers.map(&tasks, (cost, bytes), |ctx, &(at, side)| {
         let k = Arithmetic { ctx, bits };
         match side {
             Side::Primal => primal(k, &point.primal[at]),

@@ -25,7 +25,7 @@ mod stage;
 mod step;
 mod system;
 
-pub use memory::MemoryPlan;
+pub use memory::{MemoryPlan, PrecisionPlan};
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 pub use point::{Cone, Point, cones};
 
@@ -33,15 +33,16 @@ use crate::options::SolverOptions;
 use crate::problem::Problem;
 use crate::ranks::Ranks;
 use crate::workers::Workers;
+use memory::{Memory, Step, of_rank, restated};
 use outline::Outline;
 use rug::Float;
 use share::Share;
-use site::Site;
+use site::{Crew, Site};
 use stage::{Run, Stage, StageEnd};
 use std::borrow::Cow;
 use std::time::Instant;
 use sunzi::distributed::Team;
-use sunzi::{Context, Error, Result};
+use sunzi::{Context, Result};
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,11 +62,11 @@ pub struct Solver<'p> {
     /// The part of this rank.
     problem: Cow<'p, Problem>,
     options: SolverOptions,
-    workers: Workers,
+    /// One for each precision under a limit, by the bits; else one for all.
+    crews: Vec<(u32, Crew)>,
     share: Share,
     cones: Vec<Cone>,
-    /// The plan, and the limit that it is kept under.
-    limit: Option<(MemoryPlan, u64)>,
+    limit_bytes: Option<u64>,
 }
 
 impl<'p> Solver<'p> {
@@ -77,37 +78,49 @@ impl<'p> Solver<'p> {
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
         let share = Share::new(Ranks::alone(), problem);
         let cones = share.cones();
-        let limit = match ctx.memory_bytes() {
-            None => None,
-            Some(bytes) => Some((MemoryPlan::new(&ctx, problem, &cones, &options)?, bytes)),
+        let limit_bytes = ctx.memory_bytes();
+        let workers = Workers::new(ctx)?;
+        let free = || vec![(problem.precision_bits, Crew::free(&workers))];
+        let under = |limit_bytes| {
+            let memory = Memory::new(workers.all(), (problem, &cones, &share), &options)?;
+            memory.plan()?.admit(limit_bytes)?;
+            Ok(memory.crews(&workers, limit_bytes))
         };
-        let limits = limit.map(|(plan, bytes)| plan.limits(bytes, ctx.threads())).transpose()?;
-        let (problem, workers) = (Cow::Borrowed(problem), Workers::new(ctx, limits)?);
-        Ok(Solver { problem, options, workers, share, cones, limit })
+        let crews = limit_bytes.map_or_else(|| Ok(free()), under)?;
+        Ok(Solver { problem: Cow::Borrowed(problem), options, crews, share, cones, limit_bytes })
     }
 
     /// The solver of this rank of `team`, of whose part of `problem` it makes a copy: every rank passes the whole
     /// program, and may drop it afterwards. Collective.
     ///
     /// Groups of polynomial matrices lie on one rank each with all that belongs to them; of sparse matrices the blocks
-    /// of X and Y do, the matrices on all. The bits are those of one process.
+    /// of X and Y do, the matrices on all. The bits are those of one process. A memory limit of `ctx` is that of a node:
+    /// its ranks divide what their plans leave of it. It is kept for all that a run allocates, the part of the program
+    /// included, the whole program excluded.
     ///
     /// # Errors
-    /// [`sunzi::Error::InvalidArgument`] for a context with a memory limit, and where ranks have different programs or
-    /// options, by a hash of all numbers; those of contexts; [`sunzi::Error::Transport`]; on all ranks.
+    /// [`sunzi::Error::InvalidArgument`] where ranks have different programs or options, by a hash of all numbers, or
+    /// some of them no limit; [`sunzi::Error::MemoryLimit`] with the least limit for every node; those of contexts;
+    /// [`sunzi::Error::Transport`]; on all ranks.
     pub fn on_ranks(ctx: Context, team: Team, problem: &Problem, options: SolverOptions) -> Result<Solver<'static>> {
         let ranks = Ranks::of(team)?;
-        ranks.agreed(match ctx.memory_bytes() {
-            Some(_) => Err(Error::InvalidArgument("runs on several ranks keep no memory limit".into())),
-            None => Ok(()),
-        })?;
+        let limit_bytes = ctx.memory_bytes();
+        ranks.compare(u64::from(limit_bytes.is_some()), "some ranks have a memory limit, and some have none")?;
         let mut outline = Outline::new(&format!("{options:?}"));
         outline.problem(problem);
         ranks.compare(outline.digest(), "ranks have different programs or options")?;
-        let workers = ranks.agreed(Workers::new(ctx, None))?;
+        let workers = ranks.agreed(Workers::new(ctx))?;
         let share = Share::new(ranks, problem);
-        let (problem, cones) = (Cow::Owned(share.part(problem)), share.cones());
-        Ok(Solver { problem, options, workers, share, cones, limit: None })
+        let (part, cones) = (share.part(problem), share.cones());
+        let mut crews = vec![(part.precision_bits, Crew::free(&workers))];
+        let mut own_bytes = None;
+        if let Some(limit_bytes) = limit_bytes {
+            let memory = Memory::new(workers.all(), (&part, &cones, &share), &options);
+            let memory = share.ranks.agreed(memory.and_then(|memory| Ok((memory.plan()?, memory))))?;
+            let own = of_rank(&share.ranks, &memory.0, limit_bytes)?;
+            (crews, own_bytes) = (memory.1.crews(&workers, own), Some(own));
+        }
+        Ok(Solver { problem: Cow::Owned(part), options, crews, share, cones, limit_bytes: own_bytes })
     }
 
     /// Gives back what ranks share.
@@ -118,8 +131,8 @@ impl<'p> Solver<'p> {
         self.share.ranks.close()
     }
 
-    /// What a run in one process takes of memory at most, the program itself excluded: the least limit under which it
-    /// runs. On ranks it counts what this rank has as a program of its own.
+    /// What a run takes of memory at most, the program itself excluded: the least limit under which it runs. On ranks
+    /// it is what this rank takes, its part of the program included.
     ///
     /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may
     /// take more in products that are right entry by entry; where there is a limit, such a call is refused.
@@ -127,8 +140,9 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of the library's plans.
     pub fn plan(&self) -> Result<MemoryPlan> {
-        let plan = MemoryPlan::new(self.workers.all(), &self.problem, &self.cones, &self.options);
-        self.share.ranks.agreed(plan)
+        let parts = (&*self.problem, &self.cones[..], &self.share);
+        let memory = Memory::new(self.crew(0).at(Step::Next).all(), parts, &self.options);
+        self.share.ranks.agreed(memory.and_then(|memory| memory.plan()))
     }
 
     /// The six errors of the DIMACS challenge, by which benchmarks compare solutions: `||c - A*(Y) - B y||` over
@@ -144,7 +158,7 @@ impl<'p> Solver<'p> {
 
     /// Threads of this rank that share the work.
     pub fn threads(&self) -> usize {
-        self.workers.all().threads()
+        self.crew(0).at(Step::Next).all().threads()
     }
 
     /// This rank, from 0, and their number.
@@ -200,9 +214,15 @@ impl<'p> Solver<'p> {
         self.share.ranks.agreed(made)
     }
 
+    /// Those who work at a precision.
+    fn crew(&self, bits: u32) -> &Crew {
+        let found = self.crews.iter().position(|(known, _)| *known == bits);
+        &self.crews[found.unwrap_or(self.crews.len() - 1)].1
+    }
+
     fn site<'s>(&'s self, problem: &'s Problem) -> Site<'s> {
-        let bits = problem.precision_bits;
-        Site { problem, cones: &self.cones, share: &self.share, workers: &self.workers, bits }
+        let (bits, crew) = (problem.precision_bits, self.crew(problem.precision_bits));
+        Site { problem, cones: &self.cones, share: &self.share, crew, workers: crew.at(Step::Residuals), bits }
     }
 
     /// The state in which a run begins.
@@ -263,8 +283,8 @@ impl<'p> Solver<'p> {
             }
             is_first = false;
             let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
-            let ended = stage.run(state, &mut run).map_err(|error| match &self.limit {
-                Some((plan, bytes)) => plan.restate(error, *bytes, self.threads()),
+            let ended = stage.run(state, &mut run).map_err(|error| match self.limit_bytes {
+                Some(bytes) => restated(error, bytes, self.threads()),
                 None => error,
             });
             match ended? {

@@ -1,6 +1,7 @@
 //! Objectives, and how far a point is from meeting the equations.
 
 use crate::block::{Block, Summand};
+use crate::iterate::memory::ConeTask;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::site::Site;
 use crate::numbers::largest;
@@ -63,7 +64,7 @@ impl Objectives {
 /// Those of the library's products.
 pub fn adjoint(site: &Site<'_>, blocks: &[Summand<'_>]) -> Result<Vec<Matrix>> {
     let (problem, cones, bits) = (site.problem, site.cones, site.bits);
-    let parts = site.map(|k, at| match &problem.groups[cones[at].group].constraints {
+    let parts = site.map(ConeTask::Pairing, |k, at| match &problem.groups[cones[at].group].constraints {
         Constraints::Sampled(sampled) => sampled.pairings(k, cones[at].number, blocks[at].block),
         Constraints::Sparse(_) => Ok(Vec::new()),
     })?;
@@ -103,7 +104,7 @@ impl Residuals {
     /// Those of the library's products.
     pub fn new(site: &Site<'_>, point: &Point) -> Result<Residuals> {
         let (problem, share, bits) = (site.problem, site.share, site.bits);
-        let primal = site.map(|k, at| {
+        let primal = site.map(ConeTask::Residual, |k, at| {
             let cone = site.cones[at];
             let constraints = &problem.groups[cone.group].constraints;
             let sum = constraints.weighted_sum(k, cone.number, &point.x[cone.group])?;

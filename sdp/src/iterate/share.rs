@@ -78,6 +78,11 @@ impl Share {
         }
     }
 
+    /// Variables of the whole program.
+    pub fn variables(&self) -> usize {
+        self.variables.iter().sum()
+    }
+
     /// The groups at hand as a program.
     pub fn part(&self, problem: &Problem) -> Problem {
         let groups = self.groups.iter().map(|&group| problem.groups[group].clone()).collect();

@@ -1,12 +1,42 @@
 //! What the steps of an iteration work on: this rank's part of a program at one precision, and who works on it.
 
+use crate::iterate::memory::{ConeTask, Ledger, STEPS, Step};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::share::Share;
 use crate::numbers::Arithmetic;
 use crate::problem::Problem;
-use crate::workers::Workers;
+use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use sunzi::{Context, Result};
+
+/// Who works on the steps of an iteration: under a limit each step has what it leaves beside what stays.
+pub struct Crew {
+    steps: [Workers; STEPS.len()],
+    ledger: Option<Ledger>,
+}
+
+impl Crew {
+    /// Without a limit.
+    pub fn free(workers: &Workers) -> Crew {
+        Crew { steps: STEPS.map(|_| workers.under(None)), ledger: None }
+    }
+
+    /// Under one for all together.
+    pub fn limited(workers: &Workers, ledger: Ledger, limit_bytes: u64) -> Crew {
+        let steps = STEPS.map(|step| workers.under(Some(ledger.room(step, limit_bytes))));
+        Crew { steps, ledger: Some(ledger) }
+    }
+
+    /// The workers of a step.
+    pub fn at(&self, step: Step) -> &Workers {
+        &self.steps[step as usize]
+    }
+
+    /// What is there at each step, where there is a limit.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
+    }
+}
 
 /// See the module.
 #[derive(Clone, Copy)]
@@ -17,13 +47,22 @@ pub struct Site<'s> {
     pub cones: &'s [Cone],
     /// The other ranks.
     pub share: &'s Share,
-    /// Threads.
+    /// Those who work.
+    pub crew: &'s Crew,
+    /// Those at this step.
     pub workers: &'s Workers,
     /// The precision.
     pub bits: u32,
 }
 
-impl Site<'_> {
+impl<'s> Site<'s> {
+    /// The same at a step, for which there is room from now on.
+    pub fn at(&self, step: Step) -> Site<'s> {
+        let workers = self.crew.at(step);
+        workers.make_room();
+        Site { workers, ..*self }
+    }
+
     /// Calls on all threads.
     pub fn arithmetic(&self) -> Arithmetic<'_> {
         Arithmetic { ctx: self.workers.all(), bits: self.bits }
@@ -33,11 +72,16 @@ impl Site<'_> {
     ///
     /// # Errors
     /// Those of `work`.
-    pub fn map<R: Send>(&self, work: impl Fn(Arithmetic<'_>, usize) -> Result<R> + Sync) -> Result<Vec<R>> {
+    pub fn map<R: Send>(
+        &self,
+        task: ConeTask,
+        work: impl Fn(Arithmetic<'_>, usize) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
         let tasks = (0..self.cones.len()).collect::<Vec<_>>();
         let cost = |&at: &usize| self.cones[at].shape.cost();
+        let bytes = |&at: &usize| self.crew.ledger().map_or_else(TaskBytes::default, |ledger| ledger.task(task, at));
         let bits = self.bits;
-        self.agreed(self.workers.map(&tasks, cost, |ctx: &Context, &at| work(Arithmetic { ctx, bits }, at)))
+        self.agreed(self.workers.map(&tasks, (cost, bytes), |ctx: &Context, &at| work(Arithmetic { ctx, bits }, at)))
     }
 
     /// What all ranks have made, or the error of the first that has not. Collective.

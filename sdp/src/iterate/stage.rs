@@ -4,6 +4,7 @@ use crate::block::Block;
 use crate::iterate::best::Best;
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
+use crate::iterate::memory::Step as Moment;
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Objectives, Residuals};
@@ -140,9 +141,10 @@ impl Stage<'_> {
     }
 
     fn evaluate(&self, point: &Point) -> Result<Evaluation> {
-        let residuals = Residuals::new(&self.site, point)?;
-        let objectives = Objectives::new(&self.site, point)?;
-        let [primal_matrix_error, dual_error] = residuals.errors(&self.site)?;
+        let site = &self.site.at(Moment::Residuals);
+        let residuals = Residuals::new(site, point)?;
+        let objectives = Objectives::new(site, point)?;
+        let [primal_matrix_error, dual_error] = residuals.errors(site)?;
         let quality = Quality {
             gap: objectives.gap(),
             primal_objective: objectives.primal,
@@ -279,7 +281,7 @@ impl Stage<'_> {
         if mu > options.max_complementarity {
             return Ok(Err((Termination::MaxComplementarityExceeded, None)));
         }
-        let place = Place { site: *site, point, factors };
+        let place = Place { site: site.at(Moment::System), point, factors };
         let system = match timed(&mut phases.schur, || System::new(&place))? {
             Ok(system) => system,
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
@@ -293,7 +295,9 @@ impl Stage<'_> {
         let beta = self.corrector_beta(point, &predictor, &mu, feasible)?;
         let centre = Float::with_val(k.bits, &beta * &mu);
         let direction = timed(&mut phases.corrector, || directions.find(&centre, Some(&predictor)))?;
-        drop(predictor);
+        // Both are large, and what comes needs neither.
+        drop((predictor, directions));
+        drop(system);
         let eigenvalues = timed(&mut phases.step_length, || Eigenvalues::new(&place, &direction))?;
         let mut primal_step = step_length(&eigenvalues.primal, &options.step_length_reduction);
         let mut dual_step = step_length(&eigenvalues.dual, &options.step_length_reduction);
@@ -303,8 +307,10 @@ impl Stage<'_> {
         }
         for _ in 0..MOST_HALVINGS {
             let (next, factored) = timed(&mut phases.factors, || {
-                let next = site.agreed(point.moved(k, &direction, (&primal_step, &dual_step)))?;
-                let factored = factor(site, &next)?;
+                let site = site.at(Moment::Next);
+                let next = point.moved(site.arithmetic(), &direction, (&primal_step, &dual_step));
+                let next = site.agreed(next)?;
+                let factored = factor(&site, &next)?;
                 Ok((next, factored))
             })?;
             match factored {

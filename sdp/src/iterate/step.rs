@@ -7,9 +7,11 @@
 
 use crate::block::Block;
 use crate::iterate::factors::{Side, is_zero};
+use crate::iterate::memory::Step;
 use crate::iterate::point::Point;
 use crate::iterate::system::Place;
 use crate::numbers::{Arithmetic, rounded};
+use crate::workers::TaskBytes;
 use rug::Float;
 use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};
 use sunzi::{extreme_eigenvalue, gemm_with, trsm_with, trsv};
@@ -43,35 +45,39 @@ impl Eigenvalues {
         let Place { site, point, factors } = *place;
         let (cones, bits) = (site.cones, site.bits);
         let tasks = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]).collect::<Vec<_>>();
-        let found = site.workers.map(
-            &tasks,
-            |&(at, _)| cones[at].shape.cost(),
-            |ctx, &(at, side)| {
-                let k = Arithmetic { ctx, bits };
-                match side {
-                    Side::Primal => smallest(k, (&point.primal[at], &direction.primal[at]), |change| {
-                        let inverse = factors[at].x_lower_inverse.as_ref().ok_or_else(no_factor)?;
-                        let Formed { bits, accuracy } =
-                            Formed::new(bits, 2 * norm_exponent(inverse) + norm_exponent(change));
-                        let (inverse, change) = (inverse.view().rounded(bits)?, change.view().rounded(bits)?);
-                        let options = GemmOptions::new().accuracy(accuracy);
-                        let half = gemm_with(ctx, &inverse, &change, bits, &options)?.result;
-                        Ok(gemm_with(ctx, &half, inverse.transposed(), bits, &options)?.result)
-                    }),
-                    Side::Dual => smallest(k, (&point.dual[at], &direction.dual[at]), |change| {
-                        let lower = factors[at].y_lower.as_ref().ok_or_else(no_factor)?;
-                        // Solves lose the condition of L once more.
-                        let size = 3 * inverse_exponent(k, lower)? + norm_exponent(lower) + norm_exponent(change);
-                        let Formed { bits, accuracy } = Formed::new(bits, size + ESTIMATE_BITS);
-                        let (lower, change) = (lower.view().rounded(bits)?, change.view().rounded(bits)?);
-                        let options = TrsmOptions::new().accuracy(accuracy);
-                        let half = trsm_with(ctx, &lower, &change, bits, &options)?.result;
-                        let options = options.side(Hand::Right).op(Op::Transpose);
-                        Ok(trsm_with(ctx, &lower, &half, bits, &options)?.result)
-                    }),
-                }
-            },
-        );
+        let cost = |&(at, _): &(usize, Side)| cones[at].shape.cost();
+        let bytes = |&(at, side): &(usize, Side)| {
+            site.crew.ledger().map_or_else(TaskBytes::default, |ledger| ledger.eigenvalue(at, side))
+        };
+        let found = site.at(Step::Eigenvalues).workers.map(&tasks, (cost, bytes), |ctx, &(at, side)| {
+            let k = Arithmetic { ctx, bits };
+            match side {
+                Side::Primal => smallest(k, (&point.primal[at], &direction.primal[at]), |change| {
+                    let inverse = factors[at].x_lower_inverse.as_ref().ok_or_else(no_factor)?;
+                    let Formed { bits, accuracy } =
+                        Formed::new(bits, 2 * norm_exponent(inverse) + norm_exponent(change));
+                    let (inverse, change) = (inverse.view().rounded(bits)?, change.view().rounded(bits)?);
+                    let options = GemmOptions::new().accuracy(accuracy);
+                    let held = inverse.bytes() + change.bytes();
+                    let half = gemm_with(&k.beside(held), &inverse, &change, bits, &options)?.result;
+                    let ctx = k.beside(held + half.bytes());
+                    Ok(gemm_with(&ctx, &half, inverse.transposed(), bits, &options)?.result)
+                }),
+                Side::Dual => smallest(k, (&point.dual[at], &direction.dual[at]), |change| {
+                    let lower = factors[at].y_lower.as_ref().ok_or_else(no_factor)?;
+                    // Solves lose the condition of L once more.
+                    let size = 3 * inverse_exponent(k, lower)? + norm_exponent(lower) + norm_exponent(change);
+                    let Formed { bits, accuracy } = Formed::new(bits, size + ESTIMATE_BITS);
+                    let (lower, change) = (lower.view().rounded(bits)?, change.view().rounded(bits)?);
+                    let options = TrsmOptions::new().accuracy(accuracy);
+                    let held = lower.bytes() + change.bytes();
+                    let half = trsm_with(&k.beside(held), &lower, &change, bits, &options)?.result;
+                    let options = options.side(Hand::Right).op(Op::Transpose);
+                    let ctx = k.beside(held + half.bytes());
+                    Ok(trsm_with(&ctx, &lower, &half, bits, &options)?.result)
+                }),
+            }
+        });
         // The largest of the opposite numbers.
         let mut most = [Float::new(64), Float::new(64)];
         let found = found.map(|found| {
@@ -143,7 +149,8 @@ fn smallest(
             let image = congruence(change.stored())?;
             let bits = MATRIX_BITS.min(image.precision_bits());
             let image = rounded(image, bits)?;
-            let interval = extreme_eigenvalue(k.ctx, Symmetric::lower(&image), EIGENVALUE_BITS)?;
+            let ctx = k.beside(image.bytes());
+            let interval = extreme_eigenvalue(&ctx, Symmetric::lower(&image), EIGENVALUE_BITS)?;
             Ok(Float::with_val(64, interval.lower).min(&Float::new(64)))
         }
     }

@@ -9,6 +9,7 @@ use crate::iterate::point::Point;
 use crate::iterate::site::Site;
 use crate::numbers::Arithmetic;
 use crate::problem::{Constraints, Sampled, SchurOperand, Sparse};
+use crate::workers::TaskBytes;
 use rug::Float;
 use sunzi::distributed::even_share;
 use sunzi::{Accuracy, Context, GemvOptions, Matrix, Op, Result, gemv_with};
@@ -58,7 +59,8 @@ impl System {
         let is_sampled = |&at: &usize| matches!(problem.groups[at].constraints, Constraints::Sampled(_));
         let tasks = (0..problem.groups.len()).filter(is_sampled).collect::<Vec<_>>();
         let cost = |&at: &usize| (problem.groups[at].constraints.variables() as u64).pow(2);
-        let made = site.workers.map(&tasks, cost, |ctx, &at| match &problem.groups[at].constraints {
+        let bytes = |&at: &usize| site.crew.ledger().map_or_else(TaskBytes::default, |ledger| ledger.group(at));
+        let made = site.workers.map(&tasks, (cost, bytes), |ctx, &at| match &problem.groups[at].constraints {
             Constraints::Sampled(sampled) => place.sampled(Arithmetic { ctx, bits: site.bits }, at, sampled),
             Constraints::Sparse(_) => Ok(None),
         });
@@ -139,7 +141,8 @@ impl System {
         let tasks = (0..self.groups.len()).filter(|&at| is_own(at)).collect::<Vec<_>>();
         let cost = |&at: &usize| (self.groups[at].free.rows() as u64).pow(2);
         let bits = site.bits;
-        let own = site.workers.map(&tasks, cost, |ctx: &Context, &at| work(Arithmetic { ctx, bits }, at));
+        let bytes = |_: &usize| TaskBytes::default();
+        let own = site.workers.map(&tasks, (cost, bytes), |ctx: &Context, &at| work(Arithmetic { ctx, bits }, at));
         let mut own = site.agreed(own)?.into_iter();
         let all = (0..self.groups.len()).map(|at| match is_own(at) {
             true => own.next().map_or_else(|| Matrix::zeros(0, 1, bits), Ok),
@@ -168,6 +171,8 @@ impl Place<'_> {
     /// The factor of the Schur complement of a group of samples, or nothing where it is not positive definite.
     fn sampled(&self, k: Arithmetic<'_>, group: usize, sampled: &Sampled) -> Result<Option<GroupSystem>> {
         let schur = sampled.schur(k, &self.operands(group))?;
+        let ctx = k.beside(schur.bytes());
+        let k = Arithmetic { ctx: &ctx, ..k };
         self.with_free(k, group, Factor::own(k, &schur, Accuracy::Entrywise)?)
     }
 

@@ -15,7 +15,6 @@ mod standard;
 pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
 pub use sparse::{Entry, Sparse, SparseCone};
-pub(crate) use sparse_schur::Needs;
 
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, rounded};

@@ -195,7 +195,7 @@ impl Sampled {
     fn gram(&self, k: Arithmetic<'_>, cone: usize, triangle: MatrixView<'_>) -> Result<SymmetricMatrix> {
         let spread = self.spread(k, cone, triangle)?;
         let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
-        Ok(syrk_with(k.ctx, &spread, k.bits, &options)?.result)
+        Ok(syrk_with(&k.beside(spread.bytes()), &spread, k.bits, &options)?.result)
     }
 
     /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group.
@@ -205,7 +205,8 @@ impl Sampled {
     pub fn schur(&self, k: Arithmetic<'_>, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
         let mut sum = None;
         for (cone, operand) in operands.iter().enumerate() {
-            let part = self.schur_part(k, cone, operand)?;
+            let ctx = k.beside(sum.as_ref().map_or(0, Matrix::bytes));
+            let part = self.schur_part(Arithmetic { ctx: &ctx, ..k }, cone, operand)?;
             sum = Some(match sum {
                 None => part,
                 Some(sum) => k.sum(&Float::with_val(2, 1), &part, &sum)?,

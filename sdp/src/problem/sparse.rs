@@ -1,12 +1,12 @@
 //! Matrices of few entries each: SDPA's constraints.
 
 use super::SchurOperand;
-use super::sparse_schur::{Needs, needs, schur};
+use super::sparse_schur::{schur, task_bytes};
 use super::sparse_tables::Tables;
 use crate::block::{Block, Shape, Summand};
 use crate::numbers::Arithmetic;
 use crate::ranks::Ranks;
-use crate::workers::Workers;
+use crate::workers::{TaskBytes, Workers};
 use rug::{Assign, Float};
 use std::sync::OnceLock;
 use sunzi::{FloatRef, Head, Matrix, Result, axpy, sddmm, spmm};
@@ -64,13 +64,24 @@ impl Sparse {
         Ok(self.tables.get_or_init(|| tables))
     }
 
-    /// What forming the Schur complement takes at so many bits, and the number of positions.
+    /// What the tasks that form the Schur complement take; see [`task_bytes`].
+    ///
+    /// # Errors
+    /// Those of [`Tables::new`] and of `gemm`.
+    pub(crate) fn schur_tasks<G: Fn(usize, usize) -> Result<u64>>(
+        &self,
+        bits: u32,
+        gemm: impl FnOnce(usize) -> G,
+    ) -> Result<Vec<TaskBytes>> {
+        task_bytes(self.tables()?, bits, gemm)
+    }
+
+    /// Bytes of the tables.
     ///
     /// # Errors
     /// Those of [`Tables::new`].
-    pub(crate) fn needs(&self, bits: u32) -> Result<(Needs, usize)> {
-        let tables = self.tables()?;
-        Ok((needs(tables, bits), tables.positions()))
+    pub(crate) fn table_bytes(&self) -> Result<u64> {
+        Ok(self.tables()?.bytes())
     }
 
     /// Block `cone` of `sum_p x_p A_p`.

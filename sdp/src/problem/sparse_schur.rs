@@ -12,7 +12,7 @@ use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, column, entrywise};
 use crate::ranks::{Piece, Ranks};
-use crate::workers::Workers;
+use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use std::ops::Range;
 use sunzi::advanced::plan::assign;
@@ -43,6 +43,11 @@ struct Task {
 const PIECE_CONSTRAINTS: usize = 8;
 
 impl Task {
+    /// Bytes of the columns, of so many constraints in all.
+    fn result_bytes(&self, count: usize, bits: u32) -> u64 {
+        Matrix::bytes_for(count - self.places.start, self.places.len(), bits)
+    }
+
     /// Columns of S from the numbers at all positions, piece by piece.
     ///
     /// # Errors
@@ -80,23 +85,22 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     found
 }
 
-/// What forming the Schur complement takes beside its operands.
-pub struct Needs {
-    /// Bytes of each task beside the columns that it returns.
-    pub tasks: Vec<u64>,
-    /// Bytes of all columns.
-    pub columns: u64,
-    /// Products of whole matrices, as the rows of the left one and the columns of the right one.
-    pub products: Vec<(usize, usize)>,
-}
-
-/// What [`schur`] takes at so many bits.
-pub fn needs(tables: &Tables, bits: u32) -> Needs {
+/// What the tasks of [`schur`] take at so many bits. `gemm` gives the plan of a product, by the rows of the left factor
+/// and the columns of the right one, where there are so many tasks.
+///
+/// # Errors
+/// Those of `gemm`.
+pub fn task_bytes<G: Fn(usize, usize) -> Result<u64>>(
+    tables: &Tables,
+    bits: u32,
+    gemm: impl FnOnce(usize) -> G,
+) -> Result<Vec<TaskBytes>> {
     let bytes = |rows: usize, cols: usize| Matrix::bytes_for(rows, cols, bits);
-    let (mut found, count) = (Needs { tasks: Vec::new(), columns: 0, products: Vec::new() }, tables.order.len());
-    for task in tasks(tables, bits) {
-        let numbers = bytes(tables.positions(), task.places.len());
-        let mut most = 0;
+    let (tasks, count) = (tasks(tables, bits), tables.order.len());
+    let gemm = gemm(tasks.len());
+    let of_task = |task: &Task| {
+        let (numbers, result) = (bytes(tables.positions(), task.places.len()), task.result_bytes(count, bits));
+        let mut most = result;
         for cone in &tables.cones {
             let order = cone.shape.order();
             let at = |place: usize| cone.parts.partition_point(|part| part.place < place);
@@ -104,16 +108,17 @@ pub fn needs(tables: &Tables, bits: u32) -> Needs {
             let (wide, narrow): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| cone.is_product(part, bits));
             let images = bytes(parts.iter().map(|part| part.rows.len()).sum(), order);
             let buffer = narrow.iter().map(|part| bytes(3 * part.rows.len(), order)).max().unwrap_or(0);
+            most = most.max(images + buffer);
             if !wide.is_empty() {
-                found.products.push((order, order * wide.len()));
+                let width = order * wide.len();
+                let sums = 3 * bytes(cone.positions.len(), 1);
+                let product = gemm(order, width)?.max(bytes(order, width) + sums);
+                most = most.max(images + bytes(order, width) + product);
             }
-            most = most
-                .max(images + buffer.max(2 * bytes(order, order * wide.len()) + 3 * bytes(cone.positions.len(), 1)));
         }
-        found.tasks.push(numbers + most);
-        found.columns += bytes(count - task.places.start, task.places.len());
-    }
-    found
+        Ok(TaskBytes { result, work: numbers + most })
+    };
+    tasks.iter().map(of_task).collect()
 }
 
 /// The lower triangle of the Schur complement of a group on the root, of whose blocks, all of them on every rank,
@@ -169,18 +174,18 @@ fn columns(
         }
     });
     let factors = factors.collect::<Result<Vec<_>>>()?;
-    let columns = workers.map(
-        tasks,
-        |task| task.cost,
-        |ctx, task| {
-            let k = Arithmetic { ctx, ..k };
-            let mut numbers = Matrix::zeros(tables.positions(), task.places.len(), k.bits)?;
-            for (cone, factors) in tables.cones.iter().zip(&factors) {
-                InBlock { k, cone, places: &task.places }.fill(factors, &mut numbers)?;
-            }
-            task.columns(tables, k, &numbers)
-        },
-    )?;
+    let result = |task: &&Task| {
+        let result = task.result_bytes(tables.order.len(), k.bits);
+        TaskBytes { result, work: result }
+    };
+    let columns = workers.map(tasks, (|task: &&Task| task.cost, result), |ctx, task| {
+        let k = Arithmetic { ctx, ..k };
+        let mut numbers = Matrix::zeros(tables.positions(), task.places.len(), k.bits)?;
+        for (cone, factors) in tables.cones.iter().zip(&factors) {
+            InBlock { k, cone, places: &task.places }.fill(factors, &mut numbers)?;
+        }
+        task.columns(tables, k, &numbers)
+    })?;
     Ok(columns.into_iter().flatten().collect())
 }
 
@@ -282,7 +287,9 @@ impl InBlock<'_> {
                 }
             }
         }
-        let products = gemm_with(k.ctx, x_inverse, &right, k.bits, &entrywise())?.result;
+        let images = Matrix::bytes_for(parts.iter().map(|(part, _)| part.rows.len()).sum(), order, k.bits);
+        let ctx = k.beside(numbers.bytes() + images + right.bytes());
+        let products = gemm_with(&ctx, x_inverse, &right, k.bits, &entrywise())?.result;
         let one = Float::with_val(2, 1);
         for (number, (part, _)) in parts.iter().enumerate() {
             let positions = &cone.positions[..cone.met[part.place]];
@@ -383,7 +390,7 @@ mod tests {
             let sparse = Sparse::new(35, shapes.map(|shape| cone(shape.order(), counts, shape)).into());
             let mut found = Vec::new();
             for threads in [1, 2, 3] {
-                let workers = Workers::new(Context::builder().threads(threads).build()?, None)?;
+                let workers = Workers::new(Context::builder().threads(threads).build()?)?;
                 let k = Arithmetic { ctx: workers.all(), bits };
                 let blocks = |seed| shapes.iter().map(move |shape| definite(k.ctx, *shape, seed, bits));
                 let x = blocks(0.3).collect::<Result<Vec<_>>>()?;

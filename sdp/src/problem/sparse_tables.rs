@@ -127,6 +127,18 @@ impl Tables {
     pub fn positions(&self) -> usize {
         self.matrices.cols()
     }
+
+    /// Bytes that they take.
+    pub fn bytes(&self) -> u64 {
+        let of_cone = |cone: &ConeTables| {
+            let of_parts = cone.parts.iter().map(|part| 8 * part.rows.capacity()).sum::<usize>();
+            let lists = 16 * cone.positions.capacity() + 8 * cone.met.capacity();
+            cone.rows.bytes() + (lists + of_parts + size_of::<Part>() * cone.parts.capacity()) as u64
+        };
+        let cones = size_of::<ConeTables>() * self.cones.capacity() + 8 * self.order.capacity();
+        let matrices = self.matrices.bytes() + self.transposed.bytes();
+        matrices + cones as u64 + self.cones.iter().map(of_cone).sum::<u64>()
+    }
 }
 
 impl ConeTables {

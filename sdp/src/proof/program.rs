@@ -166,6 +166,18 @@ impl Group {
 }
 
 impl Program {
+    /// Bits of the longest numerator or denominator of its blocks.
+    pub fn largest_bits(&self) -> u32 {
+        let of_group = |group: &Group| {
+            let own = match &group.constraints {
+                Constraints::Sampled(sampled) => sampled.largest_bits(),
+                Constraints::Sparse(sparse) => sparse.values.largest_bits(),
+            };
+            own.max(group.costs.largest_bits()).max(group.free.largest_bits())
+        };
+        self.groups.iter().map(of_group).max().unwrap_or(0).max(self.objective.largest_bits())
+    }
+
     /// Nothing yet.
     pub(super) fn empty() -> Program {
         let (constant, objective) = (Rational::new(), Scaled::new(&[]));

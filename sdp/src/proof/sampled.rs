@@ -28,6 +28,11 @@ pub struct Sampled {
 }
 
 impl Sampled {
+    /// Bits of the longest of its integers.
+    pub fn largest_bits(&self) -> u32 {
+        self.values.largest_bits().max(self.weights.largest_bits())
+    }
+
     /// Variables of a block.
     ///
     /// # Errors

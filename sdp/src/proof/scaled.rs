@@ -36,6 +36,12 @@ pub struct Fixed {
 }
 
 impl Scaled {
+    /// Bits of the longest of its integers.
+    pub fn largest_bits(&self) -> u32 {
+        let all = self.numerators.iter().chain([&self.denominator]);
+        all.map(Integer::significant_bits).max().unwrap_or(0)
+    }
+
     /// Zeros.
     pub fn zeros(count: usize) -> Scaled {
         Scaled { numerators: vec![Integer::new(); count], denominator: Integer::from(1) }

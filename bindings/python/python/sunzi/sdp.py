@@ -8,6 +8,11 @@
 `precision` (bits of all numbers; by default 400 as SDPB has them, or more where numbers bring more along), `context`
 (threads, and a memory limit for all beside the program) and `progress`, which is called with each `Iteration`; an
 exception in it ends the run and comes through, as Ctrl-C does. The bits of a solution do not depend on threads.
+
+With `checkpoint`, a folder, a run goes on from the checkpoint that it finds there, and writes its state there every
+`checkpoint_interval` seconds (3600), at its end, and where an exception or Ctrl-C ends it between two iterations.
+`initial_checkpoint` is a folder to begin with, whose checkpoint must be there: one of this package, of `sunzi sdp`, or
+SDPB's text files. At the same precision a run that goes on has the bits of one that was never stopped.
 """
 
 from __future__ import annotations
@@ -166,6 +171,9 @@ def solve(
     precision: int | None = None,
     context: Context | None = None,
     progress: Callable[[Iteration], object] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    initial_checkpoint: str | PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
     **options: Unpack[Options],
 ) -> Solution:
     """`min c^T x` with `X = sum_p x_p A_p - C >= 0` block by block, and `B^T x = b`; and its dual.
@@ -186,7 +194,9 @@ def solve(
     >>> solution.termination, abs(float(solution.primal_objective) - 1) < 1e-15
     ('found primal-dual optimal solution', True)
     """
-    run = {"precision": precision, "context": context, "progress": progress}
+    run: dict[str, Any] = {"precision": precision, "context": context, "progress": progress}
+    run |= {"checkpoint": checkpoint, "initial_checkpoint": initial_checkpoint}
+    run["checkpoint_interval"] = checkpoint_interval
     return Solution(**_sunzi.sdp_solve(c, blocks, equations, run, dict(options)))
 
 
@@ -197,6 +207,9 @@ def solve_file(
     precision: int | None = None,
     context: Context | None = None,
     progress: Callable[[Iteration], object] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    initial_checkpoint: str | PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
     **options: Unpack[Options],
 ) -> Solution:
     """Solves the program in a file: SDPA's sparse format (`.dat-s`), SDPB's blocks (a directory or a zip archive), or
@@ -205,7 +218,9 @@ def solve_file(
     x, y and blocks are of type `Matrix`, whose entries are shown as `numbers`, as the objectives are. Raises `OSError`,
     and `ValueError` with file, line and numbers.
     """
-    run = {"precision": precision, "context": context, "progress": progress}
+    run: dict[str, Any] = {"precision": precision, "context": context, "progress": progress}
+    run |= {"checkpoint": checkpoint, "initial_checkpoint": initial_checkpoint}
+    run["checkpoint_interval"] = checkpoint_interval
     return Solution(**_sunzi.sdp_solve_file(path, numbers, run, dict(options)))
 
 
@@ -216,6 +231,9 @@ def solve_polynomials(
     precision: int | None = None,
     context: Context | None = None,
     progress: Callable[[Iteration], object] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    initial_checkpoint: str | PathLike[str] | None = None,
+    checkpoint_interval: float | None = None,
     **options: Unpack[Options],
 ) -> Solution:
     """Solves `max a . z` over the z with `n . z = 1` and `sum_i z_i P_i(x) >= 0` for all `x >= 0`.
@@ -239,7 +257,9 @@ def solve_polynomials(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pmp.json"
         path.write_text(json.dumps(_texts(program, bits)), encoding="utf-8")
-        run = {"precision": precision, "context": context, "progress": progress}
+        run: dict[str, Any] = {"precision": precision, "context": context, "progress": progress}
+        run |= {"checkpoint": checkpoint, "initial_checkpoint": initial_checkpoint}
+        run["checkpoint_interval"] = checkpoint_interval
         return Solution(**_sunzi.sdp_solve_file(path, numbers, run, dict(options)))
 
 

@@ -1,8 +1,9 @@
 //! Semidefinite programs: `sunzi.sdp`, which has the signatures and the documentation.
 //!
-//! `program` reads a program from Python's numbers, `options` the choices of the solver, `solution` gives what it
-//! found.
+//! `program` reads a program from Python's numbers, `options` the choices of the solver, `checkpoints` the folders of
+//! its states, `solution` gives what it found.
 
+mod checkpoints;
 mod options;
 mod program;
 mod solution;
@@ -12,6 +13,7 @@ use crate::context::Context;
 use crate::kind::Container;
 use crate::output::Shape;
 use crate::runner::Runner;
+use checkpoints::Checkpoints;
 use program::{Pending, read};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -73,7 +75,7 @@ fn solve(
         let name = other.get_type().fully_qualified_name()?;
         return Err(PyTypeError::new_err(format!("progress is of type {name}: it must be callable with an Iteration")));
     }
-    let choices = options::Choices::of(options)?;
+    let (choices, checkpoints) = (options::Choices::of(options)?, Checkpoints::of(run)?);
     let told = Mutex::new(Vec::<Iteration>::new());
     let callback = progress.map(Bound::unbind);
     let tell = |py: Python<'_>| -> PyResult<()> {
@@ -89,11 +91,15 @@ fn solve(
         let options = choices.apply(SolverOptions::new(problem.form));
         let most = options.max_iterations;
         let solver = Solver::new(ctx.clone(), &problem, options)?;
-        let solution = solver.run(solver.begin()?, |iteration, _| {
+        let state = solver.first_state(checkpoints.first(&problem)?)?;
+        let solution = solver.run(state, |iteration, state| {
             told.lock().unwrap_or_else(PoisonError::into_inner).push(iteration.clone());
-            ctx.report_progress(Progress::new("iteration", iteration.number, most))?;
-            Ok(Control::Continue)
+            let told = ctx.report_progress(Progress::new("iteration", iteration.number, most));
+            // What an exception or Ctrl-C ends can go on from here.
+            checkpoints.keep(&problem, state, told.is_err())?;
+            told.map(|()| Control::Continue)
         })?;
+        checkpoints.keep(&problem, &solution.state(), true)?;
         let dimacs_errors = solver.dimacs_errors(&solution)?;
         Ok(Found { solution, dimacs_errors })
     };

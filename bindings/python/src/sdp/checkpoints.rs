@@ -1,0 +1,70 @@
+//! Checkpoints of runs: where one goes on from, where they are written, and when.
+
+use super::program::read;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use sunzi::{Error, Result};
+use sunzi_sdp::{Problem, State, load_checkpoint, save_checkpoint};
+
+/// Seconds between checkpoints: SDPB's default.
+const CHECKPOINT_SECONDS: f64 = 3600.0;
+
+/// The folders of a run.
+pub struct Checkpoints {
+    /// Where they are written.
+    folder: Option<PathBuf>,
+    /// Where one must be to begin with.
+    initial: Option<PathBuf>,
+    interval: Duration,
+    saved: Mutex<Instant>,
+}
+
+impl Checkpoints {
+    /// Reads `checkpoint`, `initial_checkpoint` and `checkpoint_interval`.
+    ///
+    /// # Errors
+    /// `TypeError`; `ValueError` for an interval below 0, or without a folder.
+    pub fn of(run: &Bound<'_, PyDict>) -> PyResult<Checkpoints> {
+        let folder = read::<PathBuf>(run, "checkpoint")?;
+        let seconds = read::<f64>(run, "checkpoint_interval")?;
+        if folder.is_none() && seconds.is_some() {
+            return Err(PyValueError::new_err("checkpoint_interval is given, and no checkpoint to be written"));
+        }
+        let interval = Duration::try_from_secs_f64(seconds.unwrap_or(CHECKPOINT_SECONDS));
+        let interval = interval.map_err(|error| PyValueError::new_err(format!("checkpoint_interval: {error}")))?;
+        let initial = read(run, "initial_checkpoint")?;
+        Ok(Checkpoints { folder, initial, interval, saved: Mutex::new(Instant::now()) })
+    }
+
+    /// The state in which the run goes on; none where there is no checkpoint, and none has to be.
+    ///
+    /// # Errors
+    /// Those of [`load_checkpoint`]; [`Error::InvalidArgument`] where the initial one is missing.
+    pub fn first(&self, problem: &Problem) -> Result<Option<State>> {
+        let Some(folder) = self.initial.as_ref().or(self.folder.as_ref()) else { return Ok(None) };
+        match load_checkpoint(folder, problem)? {
+            None if self.initial.is_some() => {
+                Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Writes a state where the interval is over, or it is the last one.
+    ///
+    /// # Errors
+    /// Those of [`save_checkpoint`].
+    pub fn keep(&self, problem: &Problem, state: &State, is_last: bool) -> Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_last || saved.elapsed() >= self.interval {
+            save_checkpoint(folder, problem, state)?;
+            *saved = Instant::now();
+        }
+        Ok(())
+    }
+}

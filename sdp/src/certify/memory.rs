@@ -1,0 +1,92 @@
+//! What the search for a proof takes of memory at most, from the sizes of the program and the bits of its numbers.
+//!
+//! The numbers of a proof are integers of a library in C: they are counted as that allocates them. Their bits hang on
+//! the program, and where a point is feasible only just, on the point: so many more than usual are not counted.
+
+use super::floats::bits_within;
+use crate::block::Shape;
+use crate::problem::{Constraints, Problem};
+use crate::proof::{Program, triangle};
+use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Result, plan_cholesky};
+
+/// Bytes of an integer beside its limbs: itself, what the allocator adds, and a limb to spare.
+const INTEGER_BYTES: u64 = 40;
+
+/// Bits of the bound of an eigenvalue, and of sums, beside those that are counted.
+const SPARE_BITS: u32 = 192;
+
+/// Bits that points and bases of a proof have for each bit of the solver's, where the program is one of polynomials.
+const SAMPLING_FACTOR: u32 = 6;
+
+fn integers(count: usize, bits: u32) -> u64 {
+    count as u64 * (INTEGER_BYTES + 8 * u64::from(bits.div_ceil(64)))
+}
+
+/// The factor of a matrix of so many bits, copies of the matrix, and its least eigenvalue.
+fn factored(ctx: &Context, order: usize, bits: u32) -> Result<u64> {
+    let bits = bits_within(bits.into());
+    let options = |range| CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range);
+    let plan = match plan_cholesky(ctx, order, bits, &options(bits / 2)) {
+        Err(Error::Precision { .. }) => plan_cholesky(ctx, order, bits, &options(0))?,
+        other => other?,
+    };
+    // The matrix, the shifted one, a copy and what Lanczos' method works with.
+    Ok(plan.planned_bytes + 3 * Matrix::bytes_for(order, order, bits) + 8 * (order * (order + order.min(256))) as u64)
+}
+
+/// A Gram matrix of numbers of so many bits, its factor, and the check of it.
+fn equations(ctx: &Context, order: usize, (bits, numbers): (u32, u32)) -> Result<u64> {
+    let count = triangle(order);
+    let exact = 2 * integers(count, 2 * numbers + SPARE_BITS) + 3 * integers(count, 2 * bits + SPARE_BITS);
+    Ok(exact + factored(ctx, order, bits + 64)?)
+}
+
+/// Bytes that [`super::certify`] takes at most beside the program, the problem and the point.
+///
+/// An upper bound where no attempt takes more bits than the first one, which is so where the point has room around it.
+/// With [`Context::memory_bytes`] the calls of the library keep the limit.
+///
+/// # Errors
+/// Those of the library's plans.
+pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) -> Result<u64> {
+    let ctx = &ctx.with_memory_bytes(None);
+    let bits = problem.precision_bits;
+    let numbers = match program.polynomials.is_empty() {
+        true => program.largest_bits(),
+        false => SAMPLING_FACTOR * bits,
+    };
+    let (mut proof, mut blocks, mut system) = (0, 0, 0);
+    for group in &problem.groups {
+        let (variables, free) = (group.costs.rows(), group.free.cols());
+        let order = match &group.constraints {
+            Constraints::Sampled(sampled) => sampled.points(),
+            Constraints::Sparse(_) => variables,
+        };
+        let mut together = 0;
+        for shape in group.constraints.shapes() {
+            let (count, own) = match shape {
+                Shape::Diagonal(order) => (order, 0),
+                Shape::Dense(order) => (triangle(order), factored(ctx, order, 3 * bits + SPARE_BITS)?),
+            };
+            // Y, what corrects it, and factors of both sides; and while a factor is checked, its products.
+            together += 5 * integers(count, 2 * bits + SPARE_BITS);
+            blocks = blocks.max(own + 3 * integers(count, 4 * bits + numbers + SPARE_BITS));
+        }
+        // Right sides, solutions and what is left of the equations.
+        together += integers(4 * variables, 2 * bits + 2 * numbers + SPARE_BITS);
+        if program.polynomials.is_empty() {
+            proof += together;
+        } else {
+            proof += together + integers(variables * (free + 2), numbers) + integers(order * order, numbers);
+        }
+        let own = equations(ctx, order, (bits, numbers))?;
+        // The proof of both sides keeps a factor of it.
+        proof += integers(triangle(order), 2 * bits + SPARE_BITS);
+        system = system.max(own);
+    }
+    if problem.free_variables() > 0 {
+        system = system.max(equations(ctx, problem.free_variables(), (bits, numbers))?);
+    }
+    // The text has two letters for each byte, and is put together of parts.
+    Ok(2 * proof + blocks.max(system))
+}

@@ -1,0 +1,144 @@
+//! Plans of the library's calls at one precision, entry by entry.
+
+use crate::iterate::factors::exponent;
+use rug::Float;
+use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Plan, ProductPlanOptions, Result};
+use sunzi::{plan_cholesky, plan_gemm_with, plan_syrk_with, plan_trsm};
+
+/// The name of the kernel of products that are formed number by number.
+const DIRECT: &str = "direct";
+
+/// Orders below which a product has no narrower bands to go to, so that it is planned with all the bits that it may
+/// want.
+const NARROW_ORDER: usize = 24;
+
+/// Bits for the range of exponents of a larger product: one that wants more takes narrower bands.
+const PRODUCT_RANGE_BITS: u32 = 40;
+
+/// Bits for the range of exponents beside those that hang on the gap.
+const RANGE_BITS: u32 = 40;
+
+/// Bits that the library's `syr2k` adds to those of its product.
+const SYR2K_BITS: u32 = 2;
+
+/// Bits by which eigenvalues of X and Y differ near the optimum: those of the gap at which a run ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Gap(pub u32);
+
+impl Gap {
+    /// Of a threshold.
+    pub fn of(threshold: &Float) -> Gap {
+        Gap(-exponent(threshold).clamp(-4096, 0) as u32)
+    }
+}
+
+/// Plans in one context.
+#[derive(Clone, Copy)]
+pub struct Calls<'c> {
+    /// On how many threads, and with which kernel.
+    pub ctx: &'c Context,
+    /// Precision of operands and results.
+    pub bits: u32,
+    /// Of the run.
+    pub gap: Gap,
+}
+
+/// What the calls on a dense block take, their results included.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockCalls {
+    /// A product of two blocks.
+    pub gemm: u64,
+    /// The symmetric part of one.
+    pub syr2k: u64,
+    /// A Gram matrix.
+    pub syrk: u64,
+    /// A solve for as many right sides as rows.
+    pub trsm: u64,
+    /// The factor, where exponents spread as little as in most matrices.
+    pub cholesky: u64,
+    /// The factor of any that comes up.
+    pub any_cholesky: u64,
+}
+
+/// With room for the range of exponents, or without where the kernel does not reach so far.
+fn with_range<T>(range_bits: u32, plan: impl Fn(u32) -> Result<T>) -> Result<T> {
+    match plan(range_bits) {
+        Err(Error::Precision { .. }) => plan(0),
+        other => other,
+    }
+}
+
+impl Calls<'_> {
+    fn product_range(&self, order: usize) -> u32 {
+        if order < NARROW_ORDER { self.gap.0 + RANGE_BITS } else { PRODUCT_RANGE_BITS }
+    }
+
+    /// The bytes of a product of so many rows or columns at most. One that is formed number by number has no bands.
+    fn product(&self, order: usize, plan: impl Fn(&ProductPlanOptions) -> Result<Plan>) -> Result<u64> {
+        let with = |range| plan(&ProductPlanOptions::new().accuracy(Accuracy::Entrywise).range_bits(range));
+        let first = with_range(self.product_range(order), with)?;
+        if first.kernel != DIRECT || order < NARROW_ORDER {
+            return Ok(first.planned_bytes);
+        }
+        Ok(with_range(2 * self.gap.0 + RANGE_BITS, with)?.planned_bytes)
+    }
+
+    /// The Gram matrix of the columns of a `rows x cols` matrix.
+    ///
+    /// # Errors
+    /// Those of the library's plans, as of all others here.
+    pub fn syrk(&self, rows: usize, cols: usize) -> Result<u64> {
+        self.product(cols, |options| plan_syrk_with(self.ctx, (rows, cols), self.bits, options))
+    }
+
+    /// The same by norms.
+    pub fn gram(&self, rows: usize, cols: usize) -> Result<u64> {
+        Ok(plan_syrk_with(self.ctx, (rows, cols), self.bits, &ProductPlanOptions::new())?.planned_bytes)
+    }
+
+    /// A `rows x contracted` matrix times a `contracted x cols` one.
+    pub fn gemm(&self, rows: usize, cols: usize, contracted: usize) -> Result<u64> {
+        let plan =
+            |options: &ProductPlanOptions| plan_gemm_with(self.ctx, (rows, cols), contracted, self.bits, options);
+        self.product(rows.max(cols), plan)
+    }
+
+    /// The factor of a Schur complement.
+    pub fn system_cholesky(&self, order: usize) -> Result<u64> {
+        self.cholesky(order, 3 * self.gap.0 / 2 + RANGE_BITS / 4)
+    }
+
+    /// The factor of a matrix, by norms.
+    pub fn norm_cholesky(&self, order: usize) -> Result<u64> {
+        Ok(plan_cholesky(self.ctx, order, self.bits, &CholeskyOptions::new())?.planned_bytes)
+    }
+
+    fn cholesky(&self, order: usize, range_bits: u32) -> Result<u64> {
+        with_range(range_bits, |range| {
+            let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range);
+            Ok(plan_cholesky(self.ctx, order, self.bits, &options)?.planned_bytes)
+        })
+    }
+
+    /// A triangular solve for so many columns.
+    pub fn trsm(&self, order: usize, columns: usize) -> Result<u64> {
+        // The plan takes pivots near the norms of their rows; smaller ones take more bits, or narrower bands.
+        let range = if order < NARROW_ORDER { self.product_range(order) } else { 0 };
+        with_range(range, |range| {
+            Ok(plan_trsm(self.ctx, (order, columns), self.bits + range, Accuracy::Entrywise)?.planned_bytes)
+        })
+    }
+
+    /// Those on a dense block.
+    pub fn on_block(&self, order: usize) -> Result<BlockCalls> {
+        let wider = Calls { bits: self.bits + SYR2K_BITS, ..*self };
+        Ok(BlockCalls {
+            gemm: self.gemm(order, order, order)?,
+            syr2k: wider.gemm(order, order, order)? + Matrix::bytes_for(order, order, self.bits),
+            syrk: self.syrk(order, order)?,
+            trsm: self.trsm(order, order)?,
+            cholesky: self.cholesky(order, RANGE_BITS)?,
+            any_cholesky: self.cholesky(order, 2 * self.gap.0 + RANGE_BITS)?,
+        })
+    }
+}
