@@ -95,6 +95,11 @@ impl Session {
         lines.iter().try_for_each(|line| crate::output::print(&format!("{line}\n")))
     }
 
+    /// Whether a report was asked for.
+    pub fn is_reporting(&self) -> bool {
+        self.report.is_some()
+    }
+
     /// Writes the report, where one was asked for.
     ///
     /// # Errors

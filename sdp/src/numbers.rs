@@ -3,7 +3,7 @@
 //! Every sum has one order, so no result depends on threads. Does not know: programs, blocks.
 
 use rug::Float;
-use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, Result, axpy, dot};
+use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, MatrixViewMut, Result, axpy_into, dot};
 
 /// A context, and the bits to which all is rounded.
 #[derive(Clone, Copy)]
@@ -70,16 +70,19 @@ impl Arithmetic<'_> {
     /// `alpha x + y`, rounded once.
     ///
     /// # Errors
-    /// Those of [`axpy`].
+    /// Those of [`axpy_into`].
     pub fn sum(&self, alpha: &Float, x: &Matrix, y: &Matrix) -> Result<Matrix> {
-        let sum = axpy(self.ctx, alpha, flat(x)?, flat(y)?, self.bits)?;
-        reshaped(sum, x.rows(), x.cols())
+        let mut sum = Matrix::zeros(x.rows(), x.cols(), self.bits)?;
+        let count = x.rows() * x.cols();
+        let column = MatrixViewMut::from_parts(sum.parts_mut(), (count, 1), count, self.bits)?;
+        axpy_into(self.ctx, alpha, flat(x)?, flat(y)?, self.bits, column)?;
+        Ok(sum)
     }
 
     /// `x - y`, rounded once.
     ///
     /// # Errors
-    /// Those of [`axpy`].
+    /// Those of [`axpy_into`].
     pub fn difference(&self, x: &Matrix, y: &Matrix) -> Result<Matrix> {
         self.sum(&Float::with_val(2, -1), y, x)
     }
@@ -91,19 +94,6 @@ impl Arithmetic<'_> {
     pub fn inner(&self, x: &Matrix, y: &Matrix) -> Result<Float> {
         dot(self.ctx, flat(x)?, flat(y)?, self.bits)
     }
-}
-
-/// A column as a matrix of `rows` rows.
-fn reshaped(column: Matrix, rows: usize, cols: usize) -> Result<Matrix> {
-    if cols == 1 {
-        return Ok(column);
-    }
-    let mut whole = Matrix::zeros(rows, cols, column.precision_bits())?;
-    let (heads, limbs) = column.parts();
-    let (all_heads, all_limbs) = whole.parts_mut();
-    all_heads.copy_from_slice(heads);
-    all_limbs.copy_from_slice(limbs);
-    Ok(whole)
 }
 
 /// The number with as few bits as it has: products with it are cheap.

@@ -1,7 +1,5 @@
 //! Prime test and prime search for the modulus families.
 
-use crate::math::modulus::Modulus;
-
 /// Whether `n < 2^62` is prime: Miller-Rabin with the twelve first primes as bases.
 ///
 /// Deterministic below 3.3e24 (Sorenson and Webster 2015), so for every 64-bit number.
@@ -14,16 +12,59 @@ pub fn is_prime(n: u64) -> bool {
         return false;
     }
     let (twos, odd) = ((n - 1).trailing_zeros(), (n - 1) >> (n - 1).trailing_zeros());
-    let modulus = Modulus::new(n);
+    let modulus = Montgomery::new(n);
+    let (one, minus_one) = (modulus.one, n - modulus.one);
     BASES.iter().all(|&base| {
         let mut power = modulus.power(base, odd);
-        power == 1
+        power == one
             || (0..twos).any(|_| {
-                let hit = power == n - 1;
+                let hit = power == minus_one;
                 power = modulus.multiply(power, power);
                 hit
             })
     })
+}
+
+/// Products modulo an odd `n < 2^62` without divisions: a residue `a` is kept as `2^64 a mod n` (Montgomery 1985).
+struct Montgomery {
+    n: u64,
+    /// `-1 / n` modulo `2^64`.
+    inverse: u64,
+    /// 1 and `2^64` in this form.
+    one: u64,
+    radix: u64,
+}
+
+impl Montgomery {
+    fn new(n: u64) -> Montgomery {
+        // Each step doubles the bits that are right, of which there are three.
+        let inverse = (0..5).fold(n, |found, _| found.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(found))));
+        let one = ((1u128 << 64) % u128::from(n)) as u64;
+        let radix = (u128::from(one) * u128::from(one) % u128::from(n)) as u64;
+        Montgomery { n, inverse: inverse.wrapping_neg(), one, radix }
+    }
+
+    /// The product of two numbers in this form.
+    #[inline]
+    fn multiply(&self, a: u64, b: u64) -> u64 {
+        let product = u128::from(a) * u128::from(b);
+        let multiple = u128::from((product as u64).wrapping_mul(self.inverse)) * u128::from(self.n);
+        let quotient = ((product + multiple) >> 64) as u64; // below 2 n
+        if quotient >= self.n { quotient - self.n } else { quotient }
+    }
+
+    /// `base^exponent` in this form, for a `base < n`.
+    fn power(&self, base: u64, exponent: u64) -> u64 {
+        let (mut result, mut square, mut left) = (self.one, self.multiply(base, self.radix), exponent);
+        while left > 0 {
+            if left & 1 == 1 {
+                result = self.multiply(result, square);
+            }
+            square = self.multiply(square, square);
+            left >>= 1;
+        }
+        result
+    }
 }
 
 /// The `count` largest primes `p <= limit` with `p = 1 mod 4` that exceed `floor`, largest first.
@@ -47,6 +88,21 @@ mod tests {
                 composite[multiple] = true;
             }
         }
+    }
+
+    #[test]
+    fn products_without_divisions_are_those_of_fractions() {
+        for n in [43u64, (1 << 52) - 47, (1 << 62) - 57, (1 << 62) - 1] {
+            let modulus = Montgomery::new(n);
+            let plain = |a: u64, b: u64| (u128::from(a) * u128::from(b) % u128::from(n)) as u64;
+            for (a, b) in [(1, 1), (n - 1, n - 1), (n / 2, n - 2), (0, 5), (12_345 % n, 987_654_321 % n)] {
+                let product = modulus.multiply(modulus.multiply(a, modulus.radix), modulus.multiply(b, modulus.radix));
+                assert_eq!(modulus.multiply(product, 1), plain(a, b), "{a} {b} modulo {n}");
+            }
+            assert_eq!(modulus.multiply(modulus.power(3, 5), 1), 243 % n);
+        }
+        assert!(is_prime((1 << 62) - 57) && !is_prime((1 << 62) - 1) && is_prime((1 << 61) - 1));
+        assert!(!is_prime(2_147_483_647 * 2_147_483_629) && is_prime(4_503_599_627_370_449));
     }
 
     #[test]

@@ -110,12 +110,13 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
         return run.solve(session, (&ctx, solver, whole.as_ref()), state, None).map_err(restate);
     }
     let solver = with_room(Solver::new(ctx.clone(), &problem, options), certificate).map_err(&restate)?;
-    let plan = solver.plan()?;
     if config.plan {
-        return say_plan(session, config, &problem, &plan);
+        return say_plan(session, config, &problem, &solver.plan()?);
     }
+    // The plan of a small program takes as long as some of its iterations.
+    let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
     let state = run.first_state(session, &problem)?.map_or_else(|| solver.begin(), Ok)?;
-    run.solve(session, (&ctx, solver, Some(&problem)), state, Some(plan)).map_err(restate)
+    run.solve(session, (&ctx, solver, Some(&problem)), state, plan).map_err(restate)
 }
 
 /// What was made under a limit that also has room for what comes later, or the refusal that asks for more.
@@ -335,7 +336,7 @@ struct Summary<'a> {
     problem: &'a Problem,
     solution: &'a Solution,
     phase: &'static str,
-    /// Of a run in one process.
+    /// Of a run in one process with a report.
     plan: Option<MemoryPlan>,
     certified: Option<&'a Certified>,
 }

@@ -1,7 +1,7 @@
 //! The search: quotients from above, factorisations from below, until the interval is narrow enough.
 
-use super::lanczos;
 use super::{EigenvalueInterval, EigenvalueReport};
+use super::{doubles, lanczos};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
@@ -17,11 +17,58 @@ use rug::ops::{AddAssignRound, SubAssignRound};
 /// Factorisations, at most.
 const MOST_FACTORISATIONS: usize = 200;
 
+/// Bits of the ends of an interval that was found in doubles.
+const RESULT_BITS: u32 = 64;
+
 /// Bits of a factorisation beyond those asked for, at least: most matrices need no more.
 const SPARE_BITS: u32 = 64;
 
+/// The interval of the smallest eigenvalue: in doubles, where these tell as many bits, else in big floats.
+///
+/// # Errors
+/// Those of [`super::extreme_eigenvalue_with`].
+pub(super) fn find(
+    ctx: &Context,
+    matrix: &Matrix,
+    precision_bits: u32,
+) -> Result<(EigenvalueInterval, EigenvalueReport)> {
+    if let Some(found) = find_in_doubles(ctx, matrix, precision_bits)? {
+        return Ok(found);
+    }
+    let mut search = Search::new(ctx, matrix, precision_bits)?;
+    let found = search.run()?;
+    Ok((found, search.report))
+}
+
+/// The same in doubles, if they tell.
+fn find_in_doubles(
+    ctx: &Context,
+    matrix: &Matrix,
+    precision_bits: u32,
+) -> Result<Option<(EigenvalueInterval, EigenvalueReport)>> {
+    let order = matrix.rows();
+    if precision_bits > doubles::MOST_BITS || order > doubles::MOST_ROWS {
+        return Ok(None);
+    }
+    let planned_bytes = doubles::bytes(order);
+    ctx.admit(planned_bytes)?;
+    let Some(largest) = largest_exponent(matrix) else { return Ok(None) };
+    let Some(found) = doubles::enclose(&in_doubles(matrix, largest), order, precision_bits) else { return Ok(None) };
+    let end = |end: f64| Float::with_val(RESULT_BITS, end) << largest as i32;
+    let report = EigenvalueReport {
+        order,
+        precision_bits,
+        working_bits: f64::MANTISSA_DIGITS,
+        lanczos_steps: found.lanczos_steps,
+        factorisations: found.factorisations,
+        planned_bytes,
+        ..EigenvalueReport::default()
+    };
+    Ok(Some((EigenvalueInterval { lower: end(found.lower), upper: end(found.upper) }, report)))
+}
+
 /// A search for the smallest eigenvalue.
-pub(super) struct Search<'a> {
+struct Search<'a> {
     ctx: Context,
     matrix: &'a Matrix,
     precision_bits: u32,
@@ -64,14 +111,14 @@ impl<'a> Search<'a> {
     ///
     /// # Errors
     /// Those of [`super::extreme_eigenvalue_with`].
-    pub fn new(ctx: &Context, matrix: &'a Matrix, precision_bits: u32) -> Result<Search<'a>> {
+    fn new(ctx: &Context, matrix: &'a Matrix, precision_bits: u32) -> Result<Search<'a>> {
         let order = matrix.rows();
-        let largest = matrix.parts().0.iter().filter(|&&head| head != 0).map(|&head| Head(head).exponent()).max();
-        let norm = largest.unwrap_or(0) + log2_ceil(order);
+        let largest = largest_exponent(matrix).unwrap_or(0);
+        let norm = largest + log2_ceil(order);
         let working_bits = precision_bits + SPARE_BITS;
         let own_bytes = Search::bytes(order, matrix.precision_bits().max(working_bits));
         ctx.admit(own_bytes)?;
-        let start = lanczos::start(&doubles(matrix, largest.unwrap_or(0)), order);
+        let start = lanczos::start(&in_doubles(matrix, largest), order, 0.0);
         let vector = Matrix::from_f64s(order, 1, working_bits, &start.vector)?;
         let report = EigenvalueReport {
             order,
@@ -112,16 +159,11 @@ impl<'a> Search<'a> {
         doubles.saturating_add(shifted).saturating_add(6 * Matrix::bytes_for(order, 1, 2 * bits))
     }
 
-    /// What the search has done so far.
-    pub fn report(&self) -> EigenvalueReport {
-        self.report.clone()
-    }
-
     /// Narrows the interval until it is as narrow as promised.
     ///
     /// # Errors
     /// Those of [`super::extreme_eigenvalue_with`].
-    pub fn run(&mut self) -> Result<EigenvalueInterval> {
+    fn run(&mut self) -> Result<EigenvalueInterval> {
         while self.report.factorisations < MOST_FACTORISATIONS {
             self.choose_bits();
             let (shift, bits) = (self.next_shift(), self.working_bits);
@@ -273,7 +315,7 @@ impl<'a> Search<'a> {
 }
 
 /// The matrix times `2^-largest`, in doubles; what lies far below the largest entry becomes 0.
-fn doubles(matrix: &Matrix, largest: i64) -> Vec<f64> {
+fn in_doubles(matrix: &Matrix, largest: i64) -> Vec<f64> {
     let ((heads, limbs), width) = (matrix.parts(), matrix.limbs_per_element());
     let entries = heads.iter().zip(limbs.chunks_exact(width)).map(|(&head, limbs)| {
         let head = Head(head);
@@ -285,9 +327,14 @@ fn doubles(matrix: &Matrix, largest: i64) -> Vec<f64> {
     entries.collect()
 }
 
+/// The exponent of the largest entry; `None` where all are 0.
+fn largest_exponent(matrix: &Matrix) -> Option<i64> {
+    matrix.parts().0.iter().filter(|&&head| head != 0).map(|&head| Head(head).exponent()).max()
+}
+
 /// The vector times a power of two, so that its largest entry is about 1.
 fn normalised(mut vector: Matrix) -> Result<Matrix> {
-    let largest = vector.parts().0.iter().filter(|&&head| head != 0).map(|&head| Head(head).exponent()).max();
+    let largest = largest_exponent(&vector);
     vector.shift_exponents(-largest.unwrap_or(0))?;
     Ok(vector)
 }

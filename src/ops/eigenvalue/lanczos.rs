@@ -8,7 +8,7 @@
 const LOOK_STEPS: usize = 8;
 
 /// Most steps: beyond, factorisations are the cheaper way on.
-const MOST_STEPS: usize = 160;
+pub(super) const MOST_STEPS: usize = 160;
 
 /// The residual, beside the largest number of the tridiagonal matrix, at which the vector is good enough.
 const RESIDUAL: f64 = 1e-11;
@@ -27,8 +27,9 @@ struct Basis {
     beside: Vec<f64>,
 }
 
-/// A vector near that of the smallest eigenvalue of a symmetric matrix of `order` rows, given column by column.
-pub(super) fn start(matrix: &[f64], order: usize) -> Start {
+/// A vector near that of the smallest eigenvalue of a symmetric matrix of `order` rows, given column by column: as near
+/// as doubles make it, or with a residual below `share` of that eigenvalue.
+pub(super) fn start(matrix: &[f64], order: usize, share: f64) -> Start {
     let mut basis = Basis::default();
     let mut next = first_vector(order);
     let mut image = vec![0.0; order];
@@ -43,8 +44,8 @@ pub(super) fn start(matrix: &[f64], order: usize) -> Start {
         // A residual of rounding errors alone: the vectors span all that can be reached.
         let ends = steps == order.min(MOST_STEPS) || norm <= 1e-15 * largest || !norm.is_finite();
         if ends || steps.is_multiple_of(LOOK_STEPS) {
-            let weights = basis.lowest();
-            if ends || norm * weights[steps - 1].abs() <= RESIDUAL * largest {
+            let (lowest, weights) = basis.lowest();
+            if ends || norm * weights[steps - 1].abs() <= (RESIDUAL * largest).max(share * lowest.abs()) {
                 return Start { vector: basis.combine(&weights), steps };
             }
         }
@@ -66,7 +67,7 @@ fn first_vector(order: usize) -> Vec<f64> {
     vector.iter().map(|value| value / norm).collect()
 }
 
-fn dot(x: &[f64], y: &[f64]) -> f64 {
+pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
     // Four sums at a time: one would wait for itself.
     let mut sums = [0.0; 4];
     let (x_fours, y_fours) = (x.chunks_exact(4), y.chunks_exact(4));
@@ -85,7 +86,7 @@ fn add(to: &mut [f64], factor: f64, from: &[f64]) {
 }
 
 /// `image := matrix * vector`, column by column.
-fn multiply(matrix: &[f64], vector: &[f64], image: &mut [f64]) {
+pub(super) fn multiply(matrix: &[f64], vector: &[f64], image: &mut [f64]) {
     image.fill(0.0);
     for (column, &factor) in matrix.chunks_exact(vector.len()).zip(vector) {
         add(image, factor, column);
@@ -107,8 +108,8 @@ impl Basis {
         self.diagonal.iter().chain(&self.beside).fold(f64::MIN_POSITIVE, |largest, value| largest.max(value.abs()))
     }
 
-    /// The eigenvector of the smallest eigenvalue of the tridiagonal matrix.
-    fn lowest(&self) -> Vec<f64> {
+    /// The smallest eigenvalue of the tridiagonal matrix, and its eigenvector.
+    fn lowest(&self) -> (f64, Vec<f64>) {
         let steps = self.diagonal.len();
         let beside = |at: usize| if at == 0 { 0.0 } else { self.beside[at - 1].abs() };
         let after = |at: usize| if at + 1 == steps { 0.0 } else { self.beside[at].abs() };
@@ -119,27 +120,29 @@ impl Basis {
         // Bisection with the pivots' signs: they are positive just below the smallest eigenvalue.
         for _ in 0..80 {
             let middle = 0.5 * (low + high);
-            if self.pivots(middle).iter().all(|&pivot| pivot > 0.0) { low = middle } else { high = middle }
+            if middle == low || middle == high {
+                break;
+            }
+            if self.pivots(middle).all(|pivot| pivot > 0.0) { low = middle } else { high = middle }
         }
-        let pivots = self.pivots(low);
+        let pivots = self.pivots(low).collect::<Vec<_>>();
         let mut weights = vec![1.0; steps];
         for _ in 0..3 {
             self.solve(&pivots, &mut weights);
             let norm = dot(&weights, &weights).sqrt();
             weights.iter_mut().for_each(|weight| *weight /= norm);
         }
-        weights
+        (low, weights)
     }
 
     /// The pivots of the tridiagonal matrix less `shift`.
-    fn pivots(&self, shift: f64) -> Vec<f64> {
-        let mut pivots = Vec::<f64>::with_capacity(self.diagonal.len());
-        for (at, &own) in self.diagonal.iter().enumerate() {
-            let before = pivots.last().map_or(0.0, |&pivot| self.beside[at - 1] * self.beside[at - 1] / pivot);
-            let pivot = own - shift - before;
-            pivots.push(if pivot == 0.0 { -f64::MIN_POSITIVE } else { pivot });
-        }
-        pivots
+    fn pivots(&self, shift: f64) -> impl Iterator<Item = f64> {
+        let beside = std::iter::once(0.0).chain(self.beside.iter().copied());
+        self.diagonal.iter().zip(beside).scan(1.0, move |before, (&own, beside)| {
+            let pivot = own - shift - beside * beside / *before;
+            *before = if pivot == 0.0 { -f64::MIN_POSITIVE } else { pivot };
+            Some(*before)
+        })
     }
 
     /// Solves with the factor of these pivots, in place.
@@ -178,13 +181,13 @@ mod tests {
                     (matrix[at * order + at - 1], matrix[(at - 1) * order + at]) = (-1.0, -1.0);
                 }
             }
-            let Start { vector, steps } = start(&matrix, order);
+            let Start { vector, steps } = start(&matrix, order, 0.0);
             let mut image = vec![0.0; order];
             multiply(&matrix, &vector, &mut image);
             let quotient = dot(&vector, &image) / dot(&vector, &vector);
             let want = 2.0 - 2.0 * (std::f64::consts::PI / (order as f64 + 1.0)).cos();
             assert!((quotient - want).abs() < 1e-10, "order {order}: {quotient} for {want} in {steps} steps");
         }
-        assert!(start(&[0.0; 9], 3).vector.iter().all(|value| value.is_finite()));
+        assert!(start(&[0.0; 9], 3, 0.0).vector.iter().all(|value| value.is_finite()));
     }
 }

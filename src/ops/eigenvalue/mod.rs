@@ -2,8 +2,10 @@
 //!
 //! Lanczos' method in doubles finds where to look. From there on every step is a proof: a Rayleigh quotient bounds the
 //! smallest eigenvalue from above, a Cholesky factorisation of the matrix shifted by `theta` from below, and the same
-//! factor makes the vector of the next quotient. Proof: docs/decisions/032-vectors.md, "Extreme eigenvalues".
+//! factor makes the vector of the next quotient. A few digits are proven in doubles, where these tell them apart from
+//! their roundings. Proofs: docs/decisions/032-vectors.md, "Extreme eigenvalues", and 070-a-few-digits-in-doubles.md.
 
+mod doubles;
 mod interval;
 mod lanczos;
 mod pencil;
@@ -14,7 +16,6 @@ use crate::math::float::Head;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::product::report::Outcome;
 use crate::options::setters;
-use interval::Search;
 use pencil::Congruence;
 use rug::Float;
 use serde::Serialize;
@@ -59,7 +60,7 @@ pub struct EigenvalueReport {
     pub order: usize,
     /// Precision asked for.
     pub precision_bits: u32,
-    /// Most bits of a factorisation.
+    /// Most bits of a factorisation; 53 where that is one of doubles.
     pub working_bits: u32,
     /// Steps of Lanczos' method, in doubles.
     pub lanczos_steps: usize,
@@ -98,8 +99,8 @@ pub fn extreme_eigenvalue<'a>(
 /// Shapes: `a` is `n x n` with `n >= 1`, plain, known to be symmetric or a named triangle, see [`Symmetric`].
 /// Accuracy: the interval is at most `2^-precision_bits |eigenvalue|` wide, or, where the eigenvalue is smaller than
 /// about `2^-precision_bits` of the norm of the matrix, `2^(-2 precision_bits - 32)` of that norm. The same bits on any
-/// number of threads. A few digits (32 bits) take one factorisation or two of about `precision_bits + 64` bits, many
-/// digits take a few more.
+/// number of threads. A few digits (up to 32 bits) of an eigenvalue that is not far smaller than the norm take one
+/// factorisation in doubles; else one or two of about `precision_bits + 64` bits, and many digits take a few more.
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::NotSymmetric`]; [`Error::InvalidArgument`] for a matrix without rows;
@@ -117,10 +118,9 @@ pub fn extreme_eigenvalue_with<'a>(
     let copy_bytes = Matrix::bytes_for(lower.rows(), lower.rows(), lower.precision_bits());
     ctx.admit(copy_bytes)?;
     let matrix = reflected(a.to_symmetric()?.into_matrix(), options.which);
-    let mut search = Search::new(&ctx.holding(copy_bytes), &matrix, precision_bits)?;
-    let found = search.run()?;
+    let (found, report) = interval::find(&ctx.holding(copy_bytes), &matrix, precision_bits)?;
     let result = turned_back(found, options.which);
-    let report = EigenvalueReport { operation: "extreme_eigenvalue", ..search.report() };
+    let report = EigenvalueReport { operation: "extreme_eigenvalue", ..report };
     let (seconds, planned_bytes) = (start.elapsed().as_secs_f64(), report.planned_bytes + copy_bytes);
     Ok(Outcome { result, report: EigenvalueReport { seconds, planned_bytes, ..report } })
 }

@@ -1,7 +1,6 @@
 //! `L^-1 X L^-T` as a matrix, and what its eigenvalues are off by: a small congruence, and a small sum.
 
-use super::interval::Search;
-use super::{EigenvalueInterval, EigenvalueReport, Extreme, reflected};
+use super::{EigenvalueInterval, EigenvalueReport, Extreme, interval, reflected};
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::float::Head;
@@ -54,9 +53,7 @@ impl Congruence<'_> {
             // Two bits go to the errors of the product, two to the interval of the matrix.
             let wanted = self.precision_bits + 2;
             let held = Matrix::bytes_for(self.l.rows(), self.l.rows(), bits);
-            let mut search = Search::new(&self.ctx.holding(held), &formed.matrix, wanted)?;
-            let found = search.run()?;
-            let report = search.report();
+            let (found, report) = interval::find(&self.ctx.holding(held), &formed.matrix, wanted)?;
             let widened = formed.widen(&found);
             let goal = self.goal(&found, norm_exponent(&formed.matrix.view()));
             let missing = formed.missing_bits(&found, goal);

@@ -79,10 +79,39 @@ impl<'a> Addend<'a> {
 enum Form {
     /// The product itself.
     Plain,
-    /// The product and the matrix, either with the other sign.
-    Sum { negate_product: bool, negate_added: bool },
-    /// Scalars other than 1 and -1.
+    /// The product times a power of two.
+    Scaled(Power),
+    /// The product and the matrix, each times a power of two.
+    Sum { product: Power, added: Power },
+    /// Other scalars.
     General,
+}
+
+/// A scalar whose product with a number takes no multiplication: `2^exponent`, or its opposite.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Power {
+    negative: bool,
+    exponent: i64,
+}
+
+impl Power {
+    /// The scalar as such a number, where it is one; an absent one is 1.
+    fn of(scalar: Option<&Float>) -> Option<Power> {
+        let Some(scalar) = scalar else { return Some(Power { negative: false, exponent: 0 }) };
+        let exponent = scalar.get_exp()? - 1;
+        let is_power = *scalar.as_abs() == Float::with_val(2, 1) << exponent;
+        is_power.then(|| Power { negative: scalar.is_sign_negative(), exponent: exponent.into() })
+    }
+
+    fn is_one(self) -> bool {
+        !self.negative && self.exponent == 0
+    }
+
+    #[inline]
+    fn times<'e>(self, number: ExactEntry<'e>) -> ExactEntry<'e> {
+        let (negative, exponent) = (number.negative != self.negative, number.exponent + self.exponent);
+        ExactEntry { negative, exponent, ..number }
+    }
 }
 
 /// Place of an entry in the result.
@@ -97,13 +126,10 @@ pub(crate) struct Place {
 impl<'a> Combination<'a> {
     /// `alpha * product + beta * addend`.
     pub fn new(alpha: Option<&'a Float>, beta: Option<&'a Float>, addend: Option<Addend<'a>>) -> Self {
-        let is = |scalar: Option<&Float>, value: i32| scalar.map_or(value == 1, |scalar| *scalar == value);
-        let is_sign = |scalar| is(scalar, 1) || is(scalar, -1);
-        let form = match addend {
-            None if is(alpha, 1) => Form::Plain,
-            Some(_) if is_sign(alpha) && is_sign(beta) => {
-                Form::Sum { negate_product: is(alpha, -1), negate_added: is(beta, -1) }
-            }
+        let form = match (Power::of(alpha), addend.map(|_| Power::of(beta))) {
+            (Some(product), None) if product.is_one() => Form::Plain,
+            (Some(product), None) => Form::Scaled(product),
+            (Some(product), Some(Some(added))) => Form::Sum { product, added },
             _ => Form::General,
         };
         Combination { alpha, beta, addend, form }
@@ -187,11 +213,13 @@ impl<'a> Combination<'a> {
     pub fn finish(&self, exact: ExactEntry<'_>, place: Place, precision_bits: u32, limbs: &mut [u64]) -> Result<Head> {
         let head = match self.form {
             Form::Plain => round_integer(exact.negative, exact.magnitude, exact.exponent, precision_bits, limbs),
-            Form::Sum { negate_product, negate_added } => {
-                let product = ExactEntry { negative: exact.negative != negate_product, ..exact };
-                let added = self.addend.map_or(ExactEntry::ZERO, |addend| addend.get(place).into());
-                let added = ExactEntry { negative: added.negative != negate_added, ..added };
-                match round_sum(&product, &added, precision_bits, limbs) {
+            Form::Scaled(power) => {
+                let ExactEntry { negative, magnitude, exponent } = power.times(exact);
+                round_integer(negative, magnitude, exponent, precision_bits, limbs)
+            }
+            Form::Sum { product, added } => {
+                let addend = self.addend.map_or(ExactEntry::ZERO, |addend| addend.get(place).into());
+                match round_sum(&product.times(exact), &added.times(addend), precision_bits, limbs) {
                     Some(head) => head,
                     None => self.combine(exact, place, precision_bits, limbs)?,
                 }
@@ -271,4 +299,52 @@ fn check_range(exponent: i64, place: Place) -> Result<()> {
         return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::float::limbs_for;
+    use crate::matrix::Matrix;
+    use rug::rand::RandState;
+
+    #[test]
+    fn scalars_that_are_powers_of_two_give_the_bits_of_the_general_way() {
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(84));
+        let scalar = |value: f64| Float::with_val(53, value);
+        let scalars = [1.0, -1.0, 0.5, -0.5, 4.0, -2f64.powi(-70), 2f64.powi(90), 0.75, 0.0].map(scalar);
+        for case in 0..3000usize {
+            let (bits, magnitude_bits) = (2 + rng.below(200), rng.below(500));
+            let integer = Integer::from(Integer::random_bits(magnitude_bits, &mut rng));
+            let mut magnitude = integer.to_digits::<u64>(Order::Lsf);
+            magnitude.resize(magnitude.len() + case % 2, 0);
+            let (negative, exponent) = (rng.below(2) == 1, i64::from(rng.below(300)) - 300);
+            let exact = ExactEntry { negative, magnitude: &magnitude, exponent };
+            let mut added = Matrix::zeros(1, 1, 100).unwrap();
+            let entry = Float::with_val(100, Float::random_bits(&mut rng)) - 0.5f64;
+            added.set_float(0, 0, &if case % 11 == 0 { Float::new(100) } else { entry }).unwrap();
+            let mut pick = || Some(&scalars[rng.below(scalars.len() as u32) as usize]).filter(|_| case % 5 > 0);
+            let (alpha, beta) = (pick(), pick());
+            let addend = (case % 3 > 0).then(|| Addend::Whole(added.view()));
+            let combination = Combination::new(alpha, beta, addend);
+            let (mut found, mut wanted) = (vec![7; limbs_for(bits)], vec![9; limbs_for(bits)]);
+            let place = Place { row: 0, col: 0 };
+            let head = combination.finish(exact, place, bits, &mut found).unwrap();
+            let want = combination.combine(exact, place, bits, &mut wanted).unwrap();
+            let is_general = combination.form == Form::General;
+            assert_eq!((head, found), (want, wanted), "case {case}: {alpha:?}, {beta:?}, general: {is_general}");
+            let powers = |scalar: Option<&Float>| scalar.is_none_or(|value| *value != 0.75 && *value != 0);
+            assert_eq!(is_general, !(powers(alpha) && (addend.is_none() || powers(beta))), "case {case}");
+        }
+    }
+
+    #[test]
+    fn powers_of_two_leave_the_exponent_range_with_an_error() {
+        let far = Float::with_val(2, 1) << (1 << 29);
+        let exact = ExactEntry { negative: false, magnitude: &[1], exponent: MAXIMUM_EXPONENT };
+        let outside = Combination::new(Some(&far), None, None).finish(exact, Place { row: 3, col: 4 }, 64, &mut [0]);
+        let wanted = MAXIMUM_EXPONENT + (1 << 29) + 1;
+        assert!(matches!(outside, Err(Error::ExponentRange { row: 3, column: 4, exponent, .. }) if exponent == wanted));
+    }
 }
