@@ -127,7 +127,23 @@ impl Dual {
                 return Ok(Ok((dual, linked)));
             }
         }
-        let more = task.more_bits(dual.distance);
+        dual.refused(task)
+    }
+
+    /// The first block that is not positive definite at twice the change that leads to the equations: where there is
+    /// no interior, the change itself ends at the boundary.
+    fn refused<T>(mut self, task: &Task<'_>) -> Result<Attempt<T>> {
+        let (k, more) = (task.arithmetic(), task.more_bits(self.distance));
+        if let Ok(linked) = self.linked(task)? {
+            let (t, dy, _) = linked.dual(k, &rests(k, &self)?)?;
+            self.add(k, &linked, (&t, dy.as_ref()), &Float::with_val(2, 2))?;
+        }
+        for (number, blocks) in self.blocks.iter().enumerate() {
+            if let Err(at) = Seen::from_dual(k, blocks)? {
+                let message = format!("block {} of Y is not positive definite on the equations{more}", at + 1);
+                return Ok(Err(task.named(number, &message)));
+            }
+        }
         Ok(Err(format!("the point is too far from the equations{more}")))
     }
 }

@@ -87,8 +87,8 @@ impl Task<'_> {
         let wanted = (bits + distance - NEAR + 32).div_euclid(32) * 32;
         let smaller = distance - NEAR;
         format!(
-            ": the equations are 2^{distance} times as far away as it has room for; thresholds of the errors that \
-             are smaller by 2^{smaller} or a precision of {wanted} bits in place of {bits} would do"
+            ": the equations are 2^{distance} times as far away as it has room for; if there is an interior, \
+             thresholds of the errors that are smaller by 2^{smaller} or {wanted} bits in place of {bits} would do"
         )
     }
 
