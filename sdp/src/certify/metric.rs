@@ -178,9 +178,9 @@ impl Metric {
         };
         drop(turned);
         let factor = schur.map(|schur| factored(k, &schur)).transpose()?.flatten();
-        Ok(factor.map(|factor| Metric { seen, factor }).ok_or_else(|| {
-            format!("the equations are not shown to be independent, as seen from the point at {bits} bits")
-        }))
+        Ok(factor
+            .map(|factor| Metric { seen, factor })
+            .ok_or_else(|| format!("the equations are not shown to be independent at {bits} bits")))
     }
 
     /// `t = S^-1 r`, and `r^T S^-1 r`.
