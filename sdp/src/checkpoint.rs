@@ -36,7 +36,11 @@ fn lengths(problem: &Problem, cones: &[Cone]) -> Vec<usize> {
     of_x.chain(blocks.clone()).chain([problem.free_variables()]).chain(blocks).collect()
 }
 
-/// Writes a state into `folder`, which is made where it is missing.
+/// Writes a state into `folder`, which is made where it is missing: `x`, X, y and Y as one column in the library's
+/// binary format, exactly, with a checksum. The file is complete or absent.
+///
+/// Cost: a copy of the point in memory, and its bytes on disk.
+/// Source: docs/decisions/054-a-solver-on-the-public-api.md.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::OutOfMemory`].
@@ -69,7 +73,9 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
 }
 
 /// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files;
-/// `None` where neither is there.
+/// `None` where neither is there. At the same precision the rest of a run has the bits that it would have had.
+///
+/// Cost: a pass over the file, and its numbers twice in memory.
 ///
 /// # Errors
 /// [`Error::Format`] where the file belongs to another program, or is damaged; [`Error::Io`].

@@ -271,13 +271,18 @@ fn programs_of_sdpb_have_its_results() -> Result<()> {
     let solution = solve(&problem, 2, |_| ())?;
     assert_eq!(solution.termination, Termination::PrimalDualOptimal);
     assert!(digits(&solution, &decimal("-0.28388466632834991310779120004343724536")) > 29.0);
-    let problem = read_problem(&data.join("sdpb/SingletScalarAllowed_dual_feasible_jump/sdp"), 768)?;
-    let solution = solve(&problem, 2, |options| {
-        options.detect_primal_feasible_jump = true;
-        options.detect_dual_feasible_jump = true;
-        options.primal_error_threshold = decimal("1e-200");
-        options.dual_error_threshold = decimal("1e-200");
-    })?;
-    assert_eq!((solution.termination, solution.iterations), (Termination::DualFeasibleJumpDetected, 33));
+    // From the blocks that pmp2sdp made, and from the polynomial program.
+    for form in ["sdp", "pmp/pmp.nsv"] {
+        let problem = read_problem(&data.join("sdpb/SingletScalarAllowed_dual_feasible_jump").join(form), 768)?;
+        let solution = solve(&problem, 2, |options| {
+            options.detect_primal_feasible_jump = true;
+            options.detect_dual_feasible_jump = true;
+            options.primal_error_threshold = decimal("1e-200");
+            options.dual_error_threshold = decimal("1e-200");
+        })?;
+        assert_eq!((solution.termination, solution.iterations), (Termination::DualFeasibleJumpDetected, 33));
+        let off = solution.quality.primal_objective / decimal("-7309009.4643476847673223067696803369") - 1u32;
+        assert!(off.abs() < 1e-12);
+    }
     Ok(())
 }

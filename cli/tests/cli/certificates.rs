@@ -1,6 +1,11 @@
 //! `sunzi sdp --certify` and `sunzi verify sdp`: a proof beside the results or none, and a check that any change fails.
 
+#[path = "../../../sdp/tests/inputs/blocks.rs"]
+mod blocks;
+
 use super::sandbox::Sandbox;
+use blocks::{Layout, block};
+use sunzi::Matrix;
 
 /// The largest eigenvalue of `[[0, 1], [1, 0]]`, 1, in a file with a comment.
 const PROGRAM: &str = "\"test 7\n1 = m\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
@@ -128,4 +133,44 @@ fn bounds_of_polynomial_programs_are_proven_and_any_changed_digit_is_found() {
     assert!(sandbox.fail("verify sdp a.m out/certificate", 3).contains("there are no matrices"));
     sandbox.write("a.xml", "<sdp></sdp>");
     assert!(sandbox.fail("verify sdp a.xml out/certificate", 3).contains("proofs are made"));
+}
+
+/// Mathematica's text, and blocks in SDPB's binary form and in JSON without quotation marks, from file to check.
+#[test]
+fn bounds_of_other_forms_are_proven() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.m",
+        "(* at most 3 *) p = SDP[{0, 1}, {1, 0}, {PositiveMatrixWithPrefactor[DampedRational[1, {}, 1/2, x],\n\
+         {{{7 - 4 x + x^2, -1}}}]}];",
+    );
+    // The same polynomial at 0, 1 and 4, whose roots are whole.
+    let matrix = |rows, cols, values: &[f64]| Matrix::from_f64s(rows, cols, 320, values).unwrap();
+    let (free, costs) = (matrix(3, 1, &[1.0; 3]), matrix(3, 1, &[7.0, 4.0, 7.0]));
+    let bases = [matrix(2, 3, &[1.0, 0.0, 1.0, 1.0, 1.0, 4.0]), matrix(1, 3, &[0.0, 1.0, 2.0])];
+    let data = block(320, Layout::default(), [&free, &costs, &bases[0], &bases[1]]);
+    for folder in ["bin", "json"] {
+        std::fs::create_dir(sandbox.path(folder)).unwrap();
+        sandbox.write(&format!("{folder}/control.json"), r#"{"num_blocks": 1, "command": "none"}"#);
+        sandbox.write(&format!("{folder}/objectives.json"), r#"{"constant": "0", "b": ["1"]}"#);
+        sandbox.write(&format!("{folder}/block_info_0.json"), r#"{"dim": 1, "num_points": 3}"#);
+    }
+    sandbox.write("bin/block_data_0.bin", data);
+    let text = r#"{"bilinear_bases_even": [[1, 1, 1], [0, 1, 4.0]], "bilinear_bases_odd": [[0, 1, 2e0]],
+        "c": [7, 4, 7.0], "B": [[1], [1], [1]]}"#;
+    sandbox.write("json/block_data_0.json", text);
+    for (input, changed) in [("a.m", "a.m"), ("bin", "bin/block_data_0.bin"), ("json", "json/block_data_0.json")] {
+        let text = sandbox.run(&RUN.replace("a.dat-s", input).replace("160", "320"));
+        assert!(text.contains("out/certificate: proven: 2.9999999999999999"), "{input}: {text}");
+        let check = format!("verify sdp {input} out/certificate");
+        let said = sandbox.run(&check);
+        assert!(said.contains(&format!("proven for {input}: 2.99999999999")), "{said}");
+        assert!(said.contains(" <= optimum <= 3.00000000000"), "{said}");
+        // Another byte, where none changes the numbers: behind the precision in the head, or in a blank.
+        let mut bytes = sandbox.bytes(changed);
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        sandbox.write(changed, &bytes);
+        assert!([3, 5].contains(&sandbox.output(&check).code), "{input}");
+    }
 }

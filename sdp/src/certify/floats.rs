@@ -1,15 +1,18 @@
 //! Between exact numbers and matrices of the library: shifts, factors, roundings. What is found here is a guess, which
 //! the check has to confirm.
 
+use crate::numbers::Arithmetic;
 use crate::proof::{Fixed, Scaled, Witness, packed, triangle};
 use rug::{Float, Integer, Rational};
-use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Result, Symmetric, cholesky_with, extreme_eigenvalue};
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, Result, Symmetric, SyrkOptions, TrsmOptions};
+use sunzi::{cholesky_with, syrk_with, trsm_with};
 
-/// Bits of the search for the least eigenvalue, one after the other until it is positive.
-const EIGENVALUE_BITS: [u32; 4] = [16, 80, 240, 600];
+/// Most bits of a factor behind the point.
+const MAXIMUM_BITS: u32 = 1 << 14;
 
-/// Most bits of a factorisation.
-const MAXIMUM_BITS: u32 = 4800;
+/// Attempts at the bits of a factor, and bits more for each.
+const ATTEMPTS: i64 = 4;
+const MORE_BITS: i64 = 64;
 
 /// Exponent of a number that is 0.
 const ZERO_EXPONENT: i64 = -(1 << 30);
@@ -17,11 +20,6 @@ const ZERO_EXPONENT: i64 = -(1 << 30);
 /// The number nearest to `value 2^bits`.
 pub fn to_integer(value: &Float, bits: u32) -> Integer {
     Float::with_val(value.prec(), value << bits).to_integer().unwrap_or_default()
-}
-
-/// The number nearest to `value`.
-pub fn nearest(value: &Rational, bits: u32) -> Integer {
-    Rational::from(value << bits).round().into_numer_denom().0
 }
 
 /// The least `e` with `|value| < 2^e`.
@@ -34,65 +32,85 @@ pub fn rational_exponent(value: &Rational) -> i64 {
     exponent(&Float::with_val(64, value))
 }
 
-/// The symmetric matrix `D S D` with the powers of two of `scales`.
+/// The least `e` with `n <= 2^e`, for the orders of sums.
+pub fn log2_above(count: usize) -> i64 {
+    i64::from(usize::BITS - count.leading_zeros())
+}
+
+/// `2^exponent`.
+pub fn power(exponent: i64) -> Float {
+    Float::with_val(2, 1) << exponent.clamp(-(1 << 30), 1 << 30) as i32
+}
+
+/// The numbers in units of `2^-bits`, rounded.
+pub fn fixed_column(column: &Matrix, bits: u32) -> Fixed {
+    Fixed { bits, values: (0..column.rows()).map(|row| to_integer(&column.float(row, 0), bits)).collect() }
+}
+
+/// The column of numbers in units of a power of two.
 ///
 /// # Errors
 /// Those of [`Matrix::from_fn`].
-pub fn scaled_matrix(matrix: &Scaled, scales: &[i64], bits: u32) -> Result<Matrix> {
-    let order = scales.len();
-    Matrix::from_fn(order, order, bits, |row, col| {
-        let entry = Float::with_val(bits, matrix.get(packed(row, col)));
-        entry << (scales[row] + scales[col]) as i32
-    })
+pub fn rounded_column(column: &Fixed, bits: u32) -> Result<Matrix> {
+    Matrix::from_fn(column.values.len(), 1, bits, |row, _| Float::with_val(bits, &column.values[row]) >> column.bits)
 }
 
-/// The symmetric matrix of a lower triangle.
+/// The matrix of exact numbers, row by row.
 ///
 /// # Errors
 /// Those of [`Matrix::from_fn`].
-pub fn fixed_matrix(matrix: &Fixed, order: usize, bits: u32) -> Result<Matrix> {
-    Matrix::from_fn(order, order, bits, |row, col| {
-        Float::with_val(bits, &matrix.values[packed(row, col)]) >> matrix.bits
+pub fn rounded_exact(matrix: &Scaled, rows: usize, cols: usize, bits: u32) -> Result<Matrix> {
+    let denominator = Float::with_val(bits + 32, &matrix.denominator);
+    Matrix::from_fn(rows, cols, bits, |row, col| {
+        Float::with_val(bits + 32, &matrix.numerators[row * cols + col]) / &denominator
     })
 }
 
-/// The power of two in the lower half of what the least eigenvalue is known to exceed, as an exponent; `None` where it
-/// is not known to be positive.
+/// The symmetric matrix of exact numbers.
 ///
 /// # Errors
-/// [`Error::MemoryLimit`], [`Error::OutOfMemory`], [`Error::Cancelled`].
-pub fn half_of_least_eigenvalue(ctx: &Context, matrix: &Matrix) -> Result<Option<i64>> {
-    for bits in EIGENVALUE_BITS {
-        match extreme_eigenvalue(ctx, Symmetric::lower(matrix), bits) {
-            Ok(interval) if interval.lower > 0 => return Ok(Some(exponent(&interval.lower) - 2)),
-            Ok(interval) if interval.upper <= 0 => return Ok(None),
-            Ok(_) => {}
-            Err(Error::Verification(_) | Error::Precision { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        }
+/// Those of [`Matrix::from_fn`].
+pub fn rounded_symmetric(matrix: &Scaled, order: usize, bits: u32) -> Result<Matrix> {
+    Matrix::from_fn(order, order, bits, |row, col| Float::with_val(bits, matrix.get(packed(row, col))))
+}
+
+/// The Cholesky factor, each entry right beside its own terms, or nothing where the matrix is not positive definite at
+/// this precision.
+///
+/// # Errors
+/// Those of [`cholesky_with`] beside that.
+pub fn factored(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Cholesky>> {
+    let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
+    match cholesky_with(k.ctx, Symmetric::lower(matrix), k.bits, &options) {
+        Ok(outcome) => Ok(Some(outcome.result)),
+        Err(Error::NotPositiveDefinite { .. } | Error::Precision { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(None)
+}
+
+/// A power of two below the least eigenvalue, as an exponent: within `4 n` of it for n rows. `None` where the matrix is
+/// not positive definite.
+///
+/// `||L^-1||_F^2` is the sum of the inverses of all eigenvalues. It has its digits however far these lie apart, which
+/// an eigenvalue that is found beside the norm of the matrix has not.
+///
+/// # Errors
+/// Those of the library's factorisations and solves.
+pub fn least_eigenvalue(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<i64>> {
+    let Some(factor) = factored(k, matrix)? else { return Ok(None) };
+    let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
+    let identity = Matrix::identity(matrix.rows(), 2)?;
+    let inverse = trsm_with(k.ctx, factor.factor(), &identity, k.bits, &options)?.result;
+    Ok(Some(-exponent(&k.inner(&inverse, &inverse)?) - 1))
 }
 
 /// A factor of `matrix - 2^exponent I`, rounded to `fraction_bits` bits behind the point; `None` where there is none.
 ///
 /// # Errors
 /// Those of [`cholesky_with`] but for what is not positive definite.
-pub fn witness(ctx: &Context, matrix: &Matrix, exponent: i64, fraction_bits: u32) -> Result<Option<Witness>> {
-    let order = matrix.rows();
-    let mut shifted = matrix.clone();
-    let tau = Float::with_val(2, 1) << exponent as i32;
-    for at in 0..order {
-        let entry = Float::with_val(matrix.precision_bits(), shifted.float(at, at) - &tau);
-        shifted.set_float(at, at, &entry)?;
-    }
-    let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
-    let bits = matrix.precision_bits().min(MAXIMUM_BITS);
-    let factor = match cholesky_with(ctx, Symmetric::lower(&shifted), bits, &options) {
-        Ok(outcome) => outcome.result.into_factor(),
-        Err(Error::NotPositiveDefinite { .. } | Error::Precision { .. }) => return Ok(None),
-        Err(error) => return Err(error),
-    };
+pub fn witness(k: Arithmetic<'_>, matrix: &Matrix, exponent: i64, fraction_bits: u32) -> Result<Option<Witness>> {
+    let Some(factor) = factored(k, &shifted(k, matrix, exponent)?)? else { return Ok(None) };
+    let (factor, order) = (factor.factor(), matrix.rows());
     let mut values = Vec::with_capacity(triangle(order));
     for row in 0..order {
         values.extend((0..=row).map(|col| to_integer(&factor.float(row, col), fraction_bits)));
@@ -100,15 +118,58 @@ pub fn witness(ctx: &Context, matrix: &Matrix, exponent: i64, fraction_bits: u32
     Ok(Some(Witness { exponent, factor: Fixed { bits: fraction_bits, values } }))
 }
 
+/// `matrix - 2^exponent I`.
+fn shifted(k: Arithmetic<'_>, matrix: &Matrix, exponent: i64) -> Result<Matrix> {
+    let (mut shifted, tau) = (matrix.clone(), power(exponent));
+    for at in 0..matrix.rows() {
+        let entry = Float::with_val(k.bits, shifted.float(at, at) - &tau);
+        shifted.set_float(at, at, &entry)?;
+    }
+    Ok(shifted)
+}
+
+/// `L L^T` for the factor of a witness, rounded.
+///
+/// # Errors
+/// Those of [`syrk_with`].
+pub fn product(k: Arithmetic<'_>, factor: &Fixed, order: usize) -> Result<Matrix> {
+    let transposed = Matrix::from_fn(order, order, k.bits, |col, row| match col <= row {
+        true => Float::with_val(k.bits, &factor.values[packed(row, col)]) >> factor.bits,
+        false => Float::new(2),
+    })?;
+    let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+    Ok(syrk_with(k.ctx, &transposed, k.bits, &options)?.result.into_matrix())
+}
+
+/// What shows that a matrix is positive definite, and is likely to pass the check, which asks for twice the residual;
+/// nothing where it is not, or not at this precision.
+///
+/// # Errors
+/// Those of the library.
+pub fn shown(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Witness>> {
+    let Some(least) = least_eigenvalue(k, matrix)? else { return Ok(None) };
+    let order = matrix.rows();
+    let exponent = least - 1;
+    let largest = (0..order).map(|at| self::exponent(&matrix.float(at, at))).max().unwrap_or(0);
+    let size = largest.max(0).div_euclid(2) + 1 + 2 * log2_above(order);
+    let limit = power(2 * exponent - 4);
+    for attempt in 0..ATTEMPTS {
+        let fraction_bits = bits_within(size - exponent + 8 + MORE_BITS * attempt);
+        let Some(witness) = witness(k, matrix, exponent, fraction_bits)? else { return Ok(None) };
+        let rest = k.difference(&shifted(k, matrix, exponent)?, &product(k, &witness.factor, order)?)?;
+        if k.inner(&rest, &rest)? <= limit {
+            return Ok(Some(witness));
+        }
+    }
+    Ok(None)
+}
+
+/// The number, exactly; 0 where it is none.
+pub fn to_rational(value: &Float) -> Rational {
+    value.to_rational().unwrap_or_default()
+}
+
 /// A number of bits between sensible limits.
 pub fn bits_within(bits: i64) -> u32 {
     bits.clamp(16, i64::from(MAXIMUM_BITS)) as u32
-}
-
-/// An upper bound of the square root.
-pub fn root_above(square: &Rational) -> Rational {
-    use rug::float::Round;
-    let (mut above, _) = Float::with_val_round(128, square, Round::Up);
-    above.sqrt_round(Round::Up);
-    above.to_rational().unwrap_or_default()
 }

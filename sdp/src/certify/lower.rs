@@ -1,121 +1,168 @@
 //! A lower bound from a dual point: Y is moved onto the equations, and written as `L L^T + tau I`.
 
-use super::equations::{Equations, add};
-use super::floats::{bits_within, fixed_matrix, half_of_least_eigenvalue, rational_exponent, to_integer, witness};
+use super::equations::{correction_square, independent};
+use super::feasible::Dual;
+use super::floats::{
+    bits_within, exponent, fixed_column, least_eigenvalue, log2_above, power, product, rounded_column,
+    rounded_symmetric, to_rational, witness,
+};
+use super::metric::{CORRECTIONS, Linked, Metric, pairings, size_of};
 use super::{Attempt, Task};
 use crate::block::Block;
-use crate::proof::{
-    Fixed, Group, LowerGroup, LowerProof, Shape, Witness, lower_group, lower_value, packed, power_of_two,
-};
-use rug::Rational;
-use sunzi::Result;
+use crate::numbers::Arithmetic;
+use crate::problem::Constraints;
+use crate::proof::{Fixed, Gram, GramProof, LowerGroup, LowerProof, Witness, dual_blocks};
+use rug::Float;
+use sunzi::{Matrix, Result};
 
-/// Attempts at the bits of a factor, and bits more for each.
+/// Attempts at the bits of a factor.
 const ATTEMPTS: u32 = 4;
-const MORE_BITS: u32 = 96;
-
-/// Corrections of a point, at most.
-const CORRECTIONS: u32 = 12;
 
 /// What a factor may be off by, beside tau.
 const SLACK_BITS: i64 = 24;
 
-/// The lower triangle of a block, or its diagonal.
-pub fn fixed_block(block: &Block, shape: Shape, bits: u32) -> Fixed {
-    let stored = block.stored();
-    let mut values = Vec::with_capacity(shape.stored());
-    for row in 0..shape.order {
-        let cols = if shape.diagonal { 0..1 } else { 0..row + 1 };
-        values.extend(cols.map(|col| to_integer(&stored.float(row, col), bits)));
-    }
-    Fixed { bits, values }
+/// The dual equations of a group, rounded.
+struct Side<'a> {
+    k: Arithmetic<'a>,
+    constraints: &'a Constraints,
+    /// `c - B y`.
+    right: Matrix,
+    gram: Gram,
+    independent: GramProof,
 }
 
-/// The exponent of the least number on a diagonal, or of half the least eigenvalue of a block.
-fn room(task: &Task<'_>, block: &Fixed, shape: Shape) -> Result<Option<i64>> {
-    if shape.diagonal {
-        let least = block.values.iter().min().filter(|least| **least > 0);
-        return Ok(least.map(|least| i64::from(least.significant_bits()) - 2 - i64::from(block.bits)));
-    }
-    half_of_least_eigenvalue(task.ctx, &fixed_matrix(block, shape.order, task.bits + block.bits)?)
-}
-
-/// Moves the blocks of a group onto its equations, as far as their bits go.
-fn project(task: &Task<'_>, group: &Group, equations: &Equations, right: &[Rational], y: &mut [Fixed]) -> Result<()> {
-    let mut before = i64::MAX;
-    for _ in 0..CORRECTIONS {
-        let mut rest = right.to_vec();
-        rest.iter_mut().zip(group.pairings(y)).for_each(|(rest, pairing)| *rest -= pairing);
-        let size = equations.size(&rest);
-        if size >= before - 1 {
-            break;
+/// The exponent of a number below all of a diagonal, or below the least eigenvalue of a block.
+fn room(k: Arithmetic<'_>, block: &Block) -> Result<Option<i64>> {
+    match block {
+        Block::Diagonal(diagonal) => {
+            let least = (0..diagonal.rows()).map(|row| diagonal.float(row, 0)).min_by(Float::total_cmp);
+            Ok(least.filter(|least| *least > 0).map(|least| exponent(&least) - 2))
         }
-        before = size;
-        let t = equations.solve(task.ctx, &rest, y[0].bits + 64)?;
-        y.iter_mut().enumerate().for_each(|(cone, block)| add(block, &group.weighted_sum(cone, &t)));
+        Block::Dense(matrix) => Ok(least_eigenvalue(k, matrix)?.map(|exponent| exponent - 1)),
     }
-    Ok(())
 }
 
-/// The blocks as `L L^T + tau I`, with so many bits more than they need at least.
-fn factors(task: &Task<'_>, y: &[Fixed], rooms: &[(Shape, i64)], more: u32) -> Result<Attempt<Vec<Witness>>> {
-    let least = rooms.iter().map(|(_, exponent)| *exponent).min().unwrap_or(0);
-    let mut found = Vec::with_capacity(y.len());
-    for (at, (block, &(shape, exponent))) in y.iter().zip(rooms).enumerate() {
-        if shape.diagonal {
-            found.push(Witness { exponent, factor: block.clone() });
-            continue;
+impl Side<'_> {
+    /// Moves the blocks onto the equations of the y that is stated, by changes in their metric.
+    fn project(&self, metric: &Metric, y: &mut [Block]) -> Result<()> {
+        let (k, one) = (self.k, Float::with_val(2, 1));
+        let mut before = i64::MAX;
+        for _ in 0..CORRECTIONS {
+            let rest = k.difference(&self.right, &pairings(k, self.constraints, y)?)?;
+            let (t, square) = metric.solve(k, &rest)?;
+            let size = size_of(&square);
+            if size >= before.saturating_sub(1) {
+                break;
+            }
+            before = size;
+            for (cone, block) in y.iter_mut().enumerate() {
+                *block = block.plus(k, &one, &metric.change(k, self.constraints, cone, &t)?)?;
+            }
         }
-        let largest = (0..shape.order).map(|row| block.values[packed(row, row)].significant_bits()).max().unwrap_or(0);
-        let size =
-            (i64::from(largest) - i64::from(block.bits)).max(0) + i64::from(usize::BITS - shape.order.leading_zeros());
-        let wanted = (SLACK_BITS + size - least).max(i64::from(task.bits) * 3 / 4) + i64::from(more);
-        let bits = bits_within(wanted);
-        let matrix = fixed_matrix(block, shape.order, bits_within(i64::from(bits) + size + 32))?;
-        match witness(task.ctx, &matrix, exponent, bits)? {
-            Some(witness) => found.push(witness),
-            None => return Ok(Err(format!("block {} of Y has no room", at + 1))),
+        Ok(())
+    }
+
+    /// A block as `L L^T + tau I`, with so many bits behind the point.
+    fn factor(&self, block: &Block, exponent: i64, bits: u32) -> Result<Option<Witness>> {
+        match block {
+            Block::Diagonal(diagonal) => Ok(Some(Witness { exponent, factor: fixed_column(diagonal, bits) })),
+            Block::Dense(matrix) => witness(self.k, matrix, exponent, bits),
         }
     }
-    Ok(Ok(found))
+
+    /// About the square of the correction that blocks ask for which are stated so.
+    fn square(&self, blocks: &[Witness], like: &[Block]) -> Result<Float> {
+        let stated = blocks.iter().zip(like).map(|(witness, like)| match like {
+            Block::Diagonal(_) => Ok(Block::Diagonal(rounded_column(&witness.factor, self.k.bits)?)),
+            Block::Dense(matrix) => {
+                let mut whole = product(self.k, &witness.factor, matrix.rows())?;
+                add_identity(&mut whole, &power(witness.exponent))?;
+                Ok(Block::Dense(whole))
+            }
+        });
+        let stated = stated.collect::<Result<Vec<_>>>()?;
+        let rest = self.k.difference(&self.right, &pairings(self.k, self.constraints, &stated)?)?;
+        Ok(correction_square(&self.independent, &rest, |row| self.gram.repeats[row / self.gram.order]))
+    }
+
+    /// Bits behind the point of factors from which corrections of `2^least` follow, about: what is lost to the size of
+    /// the factors, and to the condition of the equations.
+    fn fraction_bits(&self, y: &[Block], least: i64) -> i64 {
+        let largest = y.iter().map(|block| exponent(&block.largest())).max().unwrap_or(0);
+        let rows = y.iter().map(|block| block.shape().order()).sum::<usize>() + self.right.rows();
+        let condition = (-self.independent.witness.exponent).max(0).div_euclid(2) + 1;
+        SLACK_BITS + largest.max(0) + log2_above(rows) + condition - least
+    }
+
+    /// The blocks as factors whose corrections leave them positive definite.
+    fn stated(&self, y: &[Block], rooms: &[i64]) -> Result<Attempt<Vec<Witness>>> {
+        let least = rooms.iter().copied().min().unwrap_or(0);
+        let (mut bits, mut before) = (self.fraction_bits(y, least), i64::MAX);
+        let mut refusal = String::new();
+        for _ in 0..ATTEMPTS {
+            let mut found = Vec::with_capacity(y.len());
+            for (at, (block, &exponent)) in y.iter().zip(rooms).enumerate() {
+                match self.factor(block, exponent, bits_within(bits))? {
+                    Some(witness) => found.push(witness),
+                    None => return Ok(Err(format!("block {} of Y has no room", at + 1))),
+                }
+            }
+            let met = exponent(&self.square(&found, y)?).div_euclid(2) + 1;
+            if met <= least - 4 {
+                return Ok(Ok(found));
+            }
+            refusal = format!("the equations are met to 2^{met} only, and Y has room for 2^{}", least - 4);
+            if met >= before {
+                break;
+            }
+            (bits, before) = (bits + (met - least).max(0) + SLACK_BITS, met);
+        }
+        Ok(Err(refusal))
+    }
 }
 
-/// What shows that the dual equations of a group have a solution near these blocks.
-fn prove_group(task: &Task<'_>, group: &Group, y: &Fixed, blocks: &[Block]) -> Result<Attempt<LowerGroup>> {
-    let equations = match Equations::new(task.ctx, group.gram(), task.bits + 64)? {
-        Ok(equations) => equations,
+fn add_identity(matrix: &mut Matrix, tau: &Float) -> Result<()> {
+    let bits = matrix.precision_bits();
+    (0..matrix.rows()).try_for_each(|at| {
+        let sum = Float::with_val(bits, matrix.float(at, at) + tau);
+        matrix.set_float(at, at, &sum)
+    })
+}
+
+/// What shows that the dual equations of a group have a solution near its blocks, and about the square of how near.
+fn prove_group(
+    task: &Task<'_>,
+    number: usize,
+    y: &Fixed,
+    (dual, linked): (&Dual, &Linked),
+) -> Result<Attempt<(LowerGroup, Float)>> {
+    let (k, group) = (task.arithmetic(), &task.program.groups[number]);
+    let gram = group.gram();
+    let independent = match independent(k, &rounded_symmetric(&gram.matrix, gram.order, k.bits)?)? {
+        Ok(independent) => independent,
         Err(message) => return Ok(Err(message)),
     };
-    let (shapes, right) = (group.shapes(), group.rest(y));
-    let convert = |(block, &shape): (&Block, &Shape)| fixed_block(block, shape, 2 * task.bits + 64);
-    let mut fixed = blocks.iter().zip(&shapes).map(convert).collect::<Vec<_>>();
-    project(task, group, &equations, &right, &mut fixed)?;
-    let mut rooms = Vec::with_capacity(shapes.len());
-    for (at, (block, &shape)) in fixed.iter().zip(&shapes).enumerate() {
-        match room(task, block, shape)? {
-            Some(exponent) => rooms.push((shape, exponent)),
-            None => return Ok(Err(format!("block {} of Y is not positive definite on the equations", at + 1))),
+    let right = group.rest(y).iter().map(|value| Float::with_val(k.bits, value)).collect::<Vec<_>>();
+    let right = Matrix::from_floats(right.len(), 1, k.bits, &right)?;
+    let side = Side { k, constraints: &dual.groups[number].constraints, right, gram, independent };
+    let mut moved = dual.blocks[number].clone();
+    side.project(linked.of_group(number), &mut moved)?;
+    let mut rooms = Vec::with_capacity(moved.len());
+    for (at, block) in moved.iter().enumerate() {
+        match room(k, block)? {
+            Some(exponent) => rooms.push(exponent),
+            None => {
+                let message = format!("block {} of Y is not positive definite on the equations", at + 1);
+                return Ok(Err(format!("{message}{}", task.more_bits(dual.distance))));
+            }
         }
     }
-    let mut refusal = "no number of bits was enough".to_string();
-    for attempt in 0..ATTEMPTS {
-        let blocks = match factors(task, &fixed, &rooms, attempt * MORE_BITS)? {
-            Ok(blocks) => blocks,
-            Err(message) => return Ok(Err(message)),
-        };
-        let part = LowerGroup { gram: equations.proof.clone(), blocks };
-        match lower_group(group, y, &part, task.ctx.threads()) {
-            Ok((_, square)) if rooms.iter().all(|(_, exponent)| square <= power_of_two(2 * exponent - 8)) => {
-                return Ok(Ok(part));
-            }
-            Ok((_, square)) => {
-                let short = rational_exponent(&square) / 2;
-                refusal = format!("the equations are met to 2^{short} only, which is more than Y has room for");
-            }
-            Err(message) => refusal = message,
-        }
-    }
-    Ok(Err(refusal))
+    let found = match side.stated(&moved, &rooms)? {
+        Ok(found) => found,
+        Err(message) => return Ok(Err(message)),
+    };
+    let square = side.square(&found, &moved)?;
+    Ok(Ok((LowerGroup { gram: side.independent, blocks: found }, square)))
 }
 
 /// A lower bound from the dual point of `task`, or why there is none.
@@ -123,23 +170,27 @@ fn prove_group(task: &Task<'_>, group: &Group, y: &Fixed, blocks: &[Block]) -> R
 /// # Errors
 /// Those of the library.
 pub fn prove(task: &Task<'_>) -> Result<Attempt<LowerProof>> {
-    let (program, point) = (task.program, task.point);
-    let numbers = 0..program.free_variables();
-    let bits = task.bits + 64;
-    let y = Fixed { bits, values: numbers.map(|row| to_integer(&point.y.float(row, 0), bits)).collect() };
+    let program = task.program;
+    let (dual, linked) = match Dual::on_equations(task)? {
+        Ok(found) => found,
+        Err(message) => return Ok(Err(message)),
+    };
+    let y = fixed_column(&dual.y, task.bits_of(&dual.y));
     let mut groups = Vec::with_capacity(program.groups.len());
-    let mut first = 0;
+    let mut value = program.constant.clone() + program.objective.dot(0, &y);
+    let (mut corrections, mut constants) = (Float::new(64), Float::new(64));
     for (number, group) in program.groups.iter().enumerate() {
-        let count = group.shapes().len();
-        match prove_group(task, group, &y, &point.dual[first..first + count])? {
-            Ok(part) => groups.push(part),
+        match prove_group(task, number, &y, (&dual, &linked))? {
+            Ok((part, square)) => {
+                value += group.constant_pairing(&dual_blocks(&group.shapes(), &part.blocks).unwrap_or_default());
+                corrections += square;
+                constants += Float::with_val(64, group.constant_square());
+                groups.push(part);
+            }
             Err(message) => return Ok(Err(task.named(number, &message))),
         }
-        first += count;
     }
-    let mut proof = LowerProof { claim: Rational::new(), y, groups };
-    Ok(lower_value(program, &proof, task.ctx.threads()).map(|(value, square)| {
-        proof.claim = task.rounded_down(value - super::floats::root_above(&square));
-        proof
-    }))
+    // Twice the root of what was about the square.
+    let lost = to_rational(&((corrections * constants).sqrt() * 2u32));
+    Ok(Ok(LowerProof { claim: task.rounded_down(value - lost), y, groups }))
 }

@@ -4,9 +4,11 @@
 //! Design: docs/decisions/056-certificates.md. Does not know: how proofs are stored.
 
 mod equations;
+mod feasible;
 mod floats;
 mod lower;
 mod memory;
+mod metric;
 mod sampling;
 #[cfg(test)]
 mod tests;
@@ -15,11 +17,19 @@ mod upper;
 pub use memory::certificate_bytes;
 
 use crate::iterate::{Point, cones};
+use crate::numbers::Arithmetic;
 use crate::problem::Problem;
 use crate::proof::{Program, Proof, verify};
+use crate::workers::Workers;
 use rug::ops::{DivRounding, Pow};
 use rug::{Integer, Rational};
-use sunzi::{Context, Error, Result};
+use sunzi::{Context, Error, Matrix, Result};
+
+/// Most bits of a factorisation, beside those of the point: all kernels reach them.
+const MOST_WORK_BITS: u32 = 4800;
+
+/// A point counts as on the equations where it is nearer than this part of its own size, as an exponent.
+const NEAR: i64 = -8;
 
 /// Something that was shown, or why it was not.
 type Attempt<T> = std::result::Result<T, String>;
@@ -38,7 +48,7 @@ pub struct Certificate {
 /// What a bound is made from.
 #[derive(Clone, Copy)]
 struct Task<'a> {
-    ctx: &'a Context,
+    workers: &'a Workers,
     program: &'a Program,
     point: &'a Point,
     /// Bits of the point.
@@ -52,6 +62,37 @@ impl Task<'_> {
             1 => message.into(),
             _ => format!("group {}: {message}", group + 1),
         }
+    }
+
+    /// Bits of all that is made from the point: what is small beside the point has the digits of the point again.
+    fn work_bits(&self) -> u32 {
+        (2 * self.bits + 64).min(MOST_WORK_BITS).max(self.bits + 64)
+    }
+
+    /// What all of it is made with.
+    fn arithmetic(&self) -> Arithmetic<'_> {
+        Arithmetic { ctx: self.workers.all(), bits: self.work_bits() }
+    }
+
+    /// Bits behind the point that leave each number of a column those of the point.
+    fn bits_of(&self, column: &Matrix) -> u32 {
+        let exponents = (0..column.rows()).filter_map(|row| column.float(row, 0).get_exp());
+        let least = exponents.min().unwrap_or(0);
+        floats::bits_within(i64::from(self.bits) + 64 + i64::from((-least).clamp(0, 3 * self.bits as i32)))
+    }
+
+    /// What is to be said where a point is not positive definite whose equations were this far away, as an exponent.
+    fn more_bits(&self, distance: i64) -> String {
+        if distance <= NEAR {
+            return String::new();
+        }
+        let bits = i64::from(self.bits);
+        let wanted = (bits + distance - NEAR + 32).div_euclid(32) * 32;
+        let smaller = distance - NEAR;
+        format!(
+            ": the equations are 2^{distance} times as far away as it has room for; if there is an interior, \
+             thresholds of the errors that are smaller by 2^{smaller} or {wanted} bits in place of {bits} would do"
+        )
     }
 
     /// Digits behind the point that are kept of a bound.
@@ -83,8 +124,15 @@ impl Task<'_> {
 ///
 /// A dual point gives a lower bound, a primal point an upper one; either may be missing. Where a bound is missing,
 /// the point of the other side is also tried as a ray, which shows that nothing is feasible on this one. Each is a
-/// bound for the decimals of the files as they stand, whatever rounding the solver met. Cost: a Gram matrix of all
-/// constraints of a group and its factor, a few factorisations of each block, and the check.
+/// bound for the decimals of the files as they stand, whatever rounding the solver met.
+///
+/// Shapes: `point` has the blocks of `problem`, at any precision. Accuracy: the point is moved onto the equations by
+/// changes that are least beside Y and X, so a bound is found where these are nearer than the point has room for; it
+/// differs from the objective of the point by about the residuals, and is rounded outwards to the digits of the
+/// precision. Cost, at twice the bits: for each side what an iteration of the solver costs, its Schur complement above
+/// all, a Gram matrix of the equations of each group and its factor, two factorisations of each block; then
+/// [`verify`], once for each side. Memory: no limit is kept.
+/// Source: docs/decisions/056-certificates.md, docs/decisions/071-proofs-beside-small-eigenvalues.md.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where `program` is not that of `problem`; those of the library.
@@ -94,7 +142,7 @@ pub fn certify(ctx: &Context, program: &Program, problem: &Problem, point: &Poin
     }
     let nothing =
         |why: String| Ok(Certificate { proof: None, without_lower: Some(why.clone()), without_upper: Some(why) });
-    let changes = match sampling::changes(problem)? {
+    let changes = match sampling::changes(ctx, problem)? {
         Ok(changes) => changes,
         Err(why) => return nothing(why),
     };
@@ -103,7 +151,7 @@ pub fn certify(ctx: &Context, program: &Program, problem: &Problem, point: &Poin
         Ok(sampled) => sampled,
         Err(why) => return nothing(why),
     };
-    let mut found = certify_at(ctx, &sampled, problem, &sampling::changed(&changes, problem, point)?)?;
+    let mut found = certify_at(ctx, &sampled, problem, &sampling::changed(ctx, &changes, problem, point)?)?;
     if let Some(proof) = &mut found.proof {
         proof.samplings = samplings;
     }
@@ -120,7 +168,10 @@ fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point
     if !is_same {
         return Err(Error::InvalidArgument("the point is of another program than that which is to be proven".into()));
     }
-    let task = Task { ctx, program, point, bits: problem.precision_bits };
+    let workers = Workers::new(ctx.clone(), ctx.memory_bytes().map(|bytes| (bytes, bytes)))?;
+    let task = Task { workers: &workers, program, point, bits: problem.precision_bits };
+    let wide = point.clone().rounded(task.work_bits())?;
+    let task = Task { point: &wide, ..task };
     let empty = Proof::new(&program.digest);
     let holds = |proof: &Proof| verify(program, proof, ctx.threads()).map_err(|error| error.to_string());
     let of_lower = |lower| Proof { lower: Some(lower), ..empty.clone() };

@@ -4,11 +4,13 @@
 use super::floats::{exponent, to_integer};
 use crate::block::Block;
 use crate::iterate::Point;
+use crate::numbers::{Arithmetic, entrywise};
 use crate::polynomial::orthonormal;
 use crate::problem::{Constraints, Origin, Problem, Sampled};
 use crate::proof::{Fixed, Sampling, triangle};
 use rug::{Assign, Float};
-use sunzi::{Matrix, Result};
+use sunzi::{Accuracy, Context, Matrix, Result, SymmetricMatrix, SyrkOptions, Uplo};
+use sunzi::{cholesky, gemm_into, gemm_with, syrk_with};
 
 /// Bits of the distance of two points that rounding leaves as they are.
 const POINT_BITS: i64 = 12;
@@ -16,48 +18,24 @@ const POINT_BITS: i64 = 12;
 /// Bits to which the rounded basis is orthonormal.
 const BASIS_BITS: i64 = 16;
 
-/// A square or rectangular matrix of floating-point numbers.
-type Dense = Vec<Vec<Float>>;
-
 /// A sampling, and how the solver's numbers become those for it.
 pub struct Change {
     /// The sampling.
     pub sampling: Sampling,
     /// The solver's basis of each block in terms of this one.
-    bases: Vec<Dense>,
+    bases: Vec<Matrix>,
     /// The weight that the solver's points have at these ones.
-    weights: Dense,
-    bits: u32,
+    weights: Matrix,
 }
 
 /// `sum_k a_k b_k`.
-fn dot<'a>(a: impl IntoIterator<Item = &'a Float>, b: impl IntoIterator<Item = &'a Float>, bits: u32) -> Float {
+fn dot(a: &[Float], b: &[Float], bits: u32) -> Float {
     let (mut sum, mut product) = (Float::new(bits), Float::new(bits));
-    for (a, b) in a.into_iter().zip(b) {
+    for (a, b) in a.iter().zip(b) {
         product.assign(a * b);
         sum += &product;
     }
     sum
-}
-
-/// The solution X of `X A = B`, for symmetric A of full rank.
-fn divided(mut a: Dense, b: &Dense, bits: u32) -> Dense {
-    // X^T solves A X^T = B^T.
-    let order = a.len();
-    let mut found = (0..order).map(|row| b.iter().map(|line| line[row].clone()).collect::<Vec<_>>()).collect::<Dense>();
-    for col in 0..order {
-        for row in (0..order).filter(|&row| row != col) {
-            let factor = Float::with_val(bits, &a[row][col] / &a[col][col]);
-            let (pivot, other) = (a[col].clone(), found[col].clone());
-            a[row].iter_mut().zip(&pivot).for_each(|(to, by)| *to -= Float::with_val(bits, by * &factor));
-            found[row].iter_mut().zip(&other).for_each(|(to, by)| *to -= Float::with_val(bits, by * &factor));
-        }
-    }
-    for (line, pivots) in found.iter_mut().zip(&a).enumerate().map(|(row, (line, pivots))| (line, &pivots[row])) {
-        line.iter_mut().for_each(|entry| *entry /= pivots);
-    }
-    let cols = b.len();
-    (0..cols).map(|col| found.iter().map(|line| line[col].clone()).collect()).collect()
 }
 
 /// The points with as few bits as their distances allow.
@@ -79,7 +57,7 @@ fn short_basis(origin: &Origin, rows: usize, bits: u32) -> Result<Fixed> {
         line.iter().zip(points).map(|(entry, x)| Float::with_val(bits, entry * x)).collect::<Vec<_>>()
     };
     let total = scalings.iter().fold(Float::new(bits), |sum, scaling| sum + scaling);
-    let mut all: Dense = vec![vec![total.sqrt().recip()]];
+    let mut all = vec![vec![total.sqrt().recip()]];
     for row in 1..rows {
         let image = moved(&lines[row - 1]);
         let next = dot(&image, &lines[row], bits);
@@ -106,88 +84,115 @@ fn short_basis(origin: &Origin, rows: usize, bits: u32) -> Result<Fixed> {
     Ok(Fixed { bits: fraction, values: all.iter().flatten().map(|value| to_integer(value, fraction)).collect() })
 }
 
-/// `sqrt(s_k) q_m(x_k)` of a rounded basis, a row for each polynomial.
-fn rows_of(basis: &Fixed, origin: &Origin, rows: usize, bits: u32) -> Dense {
-    let one = |row: usize, x: &Float, scaling: &Float| {
-        let mut sum = Float::new(bits);
-        for coefficient in basis.values[triangle(row)..][..=row].iter().rev() {
-            sum *= x;
-            sum += coefficient;
-        }
-        (sum >> basis.bits) * Float::with_val(bits, scaling.sqrt_ref())
-    };
-    (0..rows).map(|row| origin.points.iter().zip(&origin.scalings).map(|(x, s)| one(row, x, s)).collect()).collect()
+/// The polynomials of a rounded basis at the solver's points, times the roots of its scalings: a row for each.
+///
+/// # Errors
+/// Those of the library's products.
+fn rows_of(k: Arithmetic<'_>, basis: &Fixed, origin: &Origin, rows: usize) -> Result<Matrix> {
+    let coefficients = Matrix::from_fn(rows, rows, k.bits, |row, power| match power <= row {
+        true => Float::with_val(k.bits, &basis.values[triangle(row) + power]) >> basis.bits,
+        false => Float::new(2),
+    })?;
+    let mut powers = Vec::with_capacity(rows);
+    powers.push(origin.scalings.iter().map(|s| Float::with_val(k.bits, s.sqrt_ref())).collect::<Vec<_>>());
+    for power in 1..rows {
+        let next = powers[power - 1].iter().zip(&origin.points).map(|(value, x)| Float::with_val(k.bits, value * x));
+        powers.push(next.collect());
+    }
+    let powers = Matrix::from_fn(rows, origin.points.len(), k.bits, |power, point| powers[power][point].clone())?;
+    Ok(gemm_with(k.ctx, &coefficients, &powers, k.bits, &entrywise())?.result)
+}
+
+/// For each number the product of the differences `x - y` to all others of a list: products from both ends meet there.
+fn products_of_others(x: &Float, list: &[Float], bits: u32) -> Vec<Float> {
+    let differences = list.iter().map(|y| Float::with_val(bits, x - y)).collect::<Vec<_>>();
+    let mut found = Vec::with_capacity(list.len());
+    let mut product = Float::with_val(bits, 1);
+    for difference in &differences {
+        found.push(product.clone());
+        product *= difference;
+    }
+    product.assign(1);
+    for (found, difference) in found.iter_mut().zip(&differences).rev() {
+        *found *= &product;
+        product *= difference;
+    }
+    found
 }
 
 /// The values of the polynomials that are 1 at one of the points and 0 at all others, at the solver's points, a row for
 /// each, times the solver's scalings and divided by the weights.
-fn weights(sampling: &Sampling, origin: &Origin, bits: u32) -> Dense {
+///
+/// # Errors
+/// Those of [`Matrix::from_fn`].
+fn weights(sampling: &Sampling, origin: &Origin, bits: u32) -> Result<Matrix> {
     let near = sampling.points.values.iter().map(|x| Float::with_val(bits, x) >> sampling.points.bits);
     let near = near.collect::<Vec<Float>>();
-    let difference = |x: &Float, y: &Float| Float::with_val(bits, x - y);
-    let row = |(at, (x, &power)): (usize, (&Float, &i64))| {
-        let others = || near.iter().enumerate().filter(move |&(other, _)| other != at).map(|(_, other)| other);
-        let product = |x: &Float| others().fold(Float::with_val(bits, 1), |all, other| all * difference(x, other));
-        let below = product(x) << power as i32;
-        origin.points.iter().zip(&origin.scalings).map(|(x, scaling)| product(x) / &below * scaling).collect()
-    };
-    near.iter().zip(&sampling.exponents).enumerate().map(row).collect()
+    let above = origin.points.iter().map(|x| products_of_others(x, &near, bits)).collect::<Vec<_>>();
+    let below = near.iter().zip(&sampling.exponents).enumerate().map(|(at, (x, &power))| {
+        let product = products_of_others(x, &near, bits).swap_remove(at);
+        (product << power as i32).recip()
+    });
+    let below = below.collect::<Vec<Float>>();
+    Matrix::from_fn(near.len(), origin.points.len(), bits, |row, col| {
+        Float::with_val(bits, &above[col][row] * &below[row]) * &origin.scalings[col]
+    })
 }
 
 impl Change {
-    fn new(sampled: &Sampled, origin: &Origin, precision_bits: u32) -> Result<Change> {
+    fn new(ctx: &Context, sampled: &Sampled, origin: &Origin, precision_bits: u32) -> Result<Change> {
         let count = origin.points.len();
-        let rows = count.div_ceil(2);
-        let basis = short_basis(origin, rows, 4 * precision_bits + 64)?;
+        let basis = short_basis(origin, count.div_ceil(2), 4 * precision_bits + 64)?;
         let exponents = origin.scalings.iter().map(exponent).collect();
         let points = short_points(&origin.points, precision_bits);
         let sampling = Sampling { points, exponents, basis };
         let bits = 2 * precision_bits + 64 + 2 * sampling.basis.bits;
-        let even = rows_of(&sampling.basis, origin, rows, bits);
+        let k = Arithmetic { ctx, bits };
+        let even = rows_of(k, &sampling.basis, origin, count.div_ceil(2))?;
         let roots = origin.points.iter().map(|x| Float::with_val(bits, x.sqrt_ref())).collect::<Vec<_>>();
-        let times_root =
-            |line: &Vec<Float>| line.iter().zip(&roots).map(|(entry, root)| entry.clone() * root).collect();
         let mut bases = Vec::new();
         for (cone, &parity) in sampled.parities().iter().enumerate() {
             let own = sampled.basis(cone);
             let lines = match parity {
                 0 => even.clone(),
-                _ => even[..own.rows()].iter().map(times_root).collect::<Dense>(),
+                _ => Matrix::from_fn(own.rows(), count, bits, |row, point| even.float(row, point) * &roots[point])?,
             };
-            let gram = lines.iter().map(|a| lines.iter().map(|b| dot(a, b, bits)).collect()).collect();
-            let own = (0..own.rows()).map(|row| (0..count).map(|k| own.float(row, k)).collect::<Vec<_>>());
-            let cross = own.map(|a| lines.iter().map(|b| dot(&a, b, bits)).collect()).collect::<Dense>();
-            bases.push(divided(gram, &cross, bits));
+            // T of `own = T lines`: `lines lines^T T^T = lines own^T`.
+            let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+            let turned = lines.transposed().to_matrix()?;
+            let gram = syrk_with(ctx, &turned, bits, &options)?.result.into_matrix();
+            let cross = gemm_with(ctx, &lines, own.transposed(), bits, &entrywise())?.result;
+            let factor = cholesky(ctx, &gram, bits)?;
+            bases.push(factor.solve(ctx, &cross, bits)?.transposed().to_matrix()?);
         }
-        let weights = weights(&sampling, origin, bits);
-        Ok(Change { sampling, bases, weights, bits })
+        let weights = weights(&sampling, origin, bits)?;
+        Ok(Change { sampling, bases, weights })
     }
 
     /// `(I (x) T)^T Y (I (x) T)`.
-    fn dual(&self, cone: usize, block: &Block, bits: u32) -> Result<Block> {
+    fn dual(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<Block> {
         let (y, t) = (block.stored(), &self.bases[cone]);
-        let rows = t.len();
-        let image = |i: usize, j: usize| {
-            let (part, at) = (j / rows * rows, j % rows);
-            let column = (0..rows).map(|k| y.float(i, part + k)).collect::<Vec<_>>();
-            dot(&column, t.iter().map(|line| &line[at]), self.bits)
-        };
-        let right = (0..y.rows()).map(|i| (0..y.cols()).map(|j| image(i, j)).collect::<Vec<_>>()).collect::<Dense>();
-        let found = Matrix::from_fn(y.rows(), y.cols(), bits, |i, j| {
-            let (part, at) = (i / rows * rows, i % rows);
-            dot(t.iter().map(|line| &line[at]), right[part..part + rows].iter().map(|line| &line[j]), bits)
-        })?;
-        Ok(Block::Dense(found))
+        let (rows, dim) = (t.rows(), y.rows() / t.rows());
+        let mut whole = Matrix::zeros(y.rows(), y.rows(), k.bits)?;
+        for (r, s) in (0..dim).flat_map(|r| (0..dim).map(move |s| (r, s))) {
+            let place = (r * rows..(r + 1) * rows, s * rows..(s + 1) * rows);
+            let part = y.view().block(place.0.clone(), place.1.clone())?;
+            let right = gemm_with(k.ctx, part, t, k.bits, &entrywise())?.result;
+            gemm_into(k.ctx, t.transposed(), &right, k.bits, &entrywise(), whole.view_mut().block(place.0, place.1)?)?;
+        }
+        Ok(Block::Dense(SymmetricMatrix::from_triangle(whole, Uplo::Lower)?.into_matrix()))
     }
 
     /// The same functional at the other points.
-    fn primal(&self, x: &Matrix, bits: u32) -> Result<Matrix> {
-        let count = self.weights.len();
-        let columns = (0..x.rows()).map(|row| x.float(row, 0)).collect::<Vec<_>>();
-        Matrix::from_fn(x.rows(), 1, bits, |row, _| {
-            let (pair, at) = (row / count, row % count);
-            dot(&self.weights[at], &columns[pair * count..][..count], bits)
-        })
+    fn primal(&self, k: Arithmetic<'_>, x: &Matrix) -> Result<Matrix> {
+        let count = self.weights.rows();
+        let mut whole = Matrix::zeros(x.rows(), 1, k.bits)?;
+        for first in (0..x.rows()).step_by(count) {
+            let own = x.view().block(first..first + count, 0..1)?;
+            let place = whole.view_mut().block(first..first + count, 0..1)?;
+            gemm_into(k.ctx, &self.weights, own, k.bits, &entrywise(), place)?;
+        }
+        Ok(whole)
     }
 }
 
@@ -195,7 +200,7 @@ impl Change {
 ///
 /// # Errors
 /// Those of the basis.
-pub fn changes(problem: &Problem) -> Result<std::result::Result<Vec<Change>, String>> {
+pub fn changes(ctx: &Context, problem: &Problem) -> Result<std::result::Result<Vec<Change>, String>> {
     let mut found = Vec::new();
     for group in &problem.groups {
         let Constraints::Sampled(sampled) = &group.constraints else { return Ok(Err("no polynomials".into())) };
@@ -203,7 +208,7 @@ pub fn changes(problem: &Problem) -> Result<std::result::Result<Vec<Change>, Str
         if origin.scalings.iter().any(|scaling| scaling.is_nan() || *scaling <= 0) {
             return Ok(Err("a scaling of a sample point is not positive".into()));
         }
-        found.push(Change::new(sampled, origin, problem.precision_bits)?);
+        found.push(Change::new(ctx, sampled, origin, problem.precision_bits)?);
     }
     Ok(Ok(found))
 }
@@ -211,15 +216,15 @@ pub fn changes(problem: &Problem) -> Result<std::result::Result<Vec<Change>, Str
 /// The point in terms of the samplings.
 ///
 /// # Errors
-/// Those of [`Matrix::from_fn`].
-pub fn changed(changes: &[Change], problem: &Problem, point: &Point) -> Result<Point> {
-    let bits = 2 * problem.precision_bits + 64;
+/// Those of the library's products.
+pub fn changed(ctx: &Context, changes: &[Change], problem: &Problem, point: &Point) -> Result<Point> {
+    let k = Arithmetic { ctx, bits: 2 * problem.precision_bits + 64 };
     let (mut x, mut dual) = (Vec::new(), Vec::new());
     let mut blocks = point.dual.iter();
     for (change, own) in changes.iter().zip(&point.x) {
-        x.push(change.primal(own, bits)?);
+        x.push(change.primal(k, own)?);
         for (cone, block) in (0..change.bases.len()).zip(&mut blocks) {
-            dual.push(change.dual(cone, block, bits)?);
+            dual.push(change.dual(k, cone, block)?);
         }
     }
     Ok(Point { x, dual, primal: point.primal.clone(), y: point.y.clone() })

@@ -1,6 +1,7 @@
 //! Proofs of small programs: beside known optima, beside points worked out in rational numbers, and changed in
 //! every way.
 
+mod distance;
 mod explicit;
 mod forms;
 mod hostile;

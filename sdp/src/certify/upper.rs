@@ -1,68 +1,192 @@
 //! An upper bound from a primal point: x is moved onto `B^T x = b`, and `A(x) - C` factored.
 
-use super::equations::Equations;
+use super::equations::{correction_square, independent};
 use super::floats::{
-    bits_within, half_of_least_eigenvalue, nearest, rational_exponent, root_above, scaled_matrix, to_integer, witness,
+    bits_within, exponent, fixed_column, log2_above, rational_exponent, rounded_column, rounded_exact, shown,
+    to_rational,
 };
+use super::metric::{CORRECTIONS, Linked, METRICS, Rounded, Seen, gram, part_of, size_of};
 use super::{Attempt, Task};
-use crate::proof::{Fixed, Scaled, Shape, UpperProof, Witness, is_inside, packed, upper_value};
-use rug::Rational;
-use sunzi::Result;
+use crate::block::Block;
+use crate::numbers::Arithmetic;
+use crate::proof::{Fixed, GramProof, UpperProof, Witness};
+use rug::Float;
+use sunzi::{GemvOptions, Matrix, Op, Result, gemv_with};
 
-/// Attempts at the bits of a factor, and bits more for each.
-const ATTEMPTS: u32 = 4;
-const MORE_BITS: u32 = 64;
+/// What corrections may be below what X has room for.
+const SLACK_BITS: i64 = 24;
 
-/// Corrections of a point, at most.
-const CORRECTIONS: u32 = 12;
-
-/// Moves x onto the equations, as far as its bits go.
-fn project(task: &Task<'_>, equations: &Equations, x: &mut [Fixed]) -> Result<()> {
-    let (program, mut before) = (task.program, i64::MAX);
-    let count = program.free_variables();
-    for _ in 0..CORRECTIONS {
-        let rest = program.free_rest(x);
-        let size = equations.size(&rest);
-        if size >= before - 1 {
-            break;
-        }
-        before = size;
-        let s = equations.solve(task.ctx, &rest, x[0].bits + 64)?;
-        for (group, x) in program.groups.iter().zip(x.iter_mut()) {
-            for (row, value) in x.values.iter_mut().enumerate() {
-                *value += nearest(&group.free.dot(row * count, &s), x.bits);
-            }
-        }
-    }
-    Ok(())
+/// The primal equations, rounded.
+struct Side<'a> {
+    task: &'a Task<'a>,
+    k: Arithmetic<'a>,
+    groups: Vec<Rounded>,
+    /// b.
+    objective: Matrix,
 }
 
-/// What shows that a block of X is positive definite.
-fn prove_block(task: &Task<'_>, block: &Scaled, shape: Shape) -> Result<Attempt<Witness>> {
-    if shape.diagonal {
-        let least = (0..shape.order).map(|at| block.get(at)).min().filter(|least| *least > 0);
-        let Some(least) = least else { return Ok(Err("is not positive".into())) };
-        let exponent = rational_exponent(&least) - 2;
-        return Ok(Ok(Witness { exponent, factor: Fixed::zeros(0, 0) }));
+impl<'a> Side<'a> {
+    fn new(task: &'a Task<'a>) -> Result<Side<'a>> {
+        let (program, k) = (task.program, task.arithmetic());
+        let count = program.free_variables();
+        let groups = program.groups.iter().map(|group| Rounded::new(group, count, k.bits)).collect::<Result<_>>()?;
+        Ok(Side { task, k, groups, objective: rounded_exact(&program.objective, count, 1, k.bits)? })
     }
-    let scales = vec![0; shape.order];
-    let bits = 2 * task.bits + 64;
-    let matrix = scaled_matrix(block, &scales, bits)?;
-    let Some(exponent) = half_of_least_eigenvalue(task.ctx, &matrix)? else {
-        return Ok(Err("is not positive definite".into()));
-    };
-    let diagonal = (0..shape.order).map(|row| rational_exponent(&block.get(packed(row, row))));
-    let size = diagonal.max().unwrap_or(0).max(0) + 2 * i64::from(usize::BITS - shape.order.leading_zeros());
-    for attempt in 0..ATTEMPTS {
-        let fraction_bits = bits_within(size - exponent + 8 + i64::from(attempt * MORE_BITS));
-        let wide = bits_within(i64::from(fraction_bits) + size + 32);
-        let matrix = if wide > bits { scaled_matrix(block, &scales, wide)? } else { matrix.clone() };
-        let Some(witness) = witness(task.ctx, &matrix, exponent, fraction_bits)? else { break };
-        if is_inside(block, shape, &witness, task.ctx.threads()) {
-            return Ok(Ok(witness));
+
+    /// The blocks of X, group by group.
+    fn slacks(&self, x: &[Matrix]) -> Result<Vec<Vec<Block>>> {
+        let k = self.k;
+        let of_group = |(group, x): (&Rounded, &Matrix)| {
+            let constraints = &group.constraints;
+            let cones = 0..constraints.shapes().len();
+            let block = |cone| constraints.less_constant(cone, constraints.weighted_sum(k, cone, x)?);
+            cones.map(block).collect::<Result<Vec<_>>>()
+        };
+        self.groups.iter().zip(x).map(of_group).collect()
+    }
+
+    /// `b - B^T x`.
+    fn rest(&self, x: &[Matrix]) -> Result<Matrix> {
+        let minus = Float::with_val(2, -1);
+        let mut rest = self.objective.clone();
+        for (group, x) in self.groups.iter().zip(x) {
+            let options = GemvOptions::new().op(Op::Transpose).alpha(&minus).accumulate(rest.view());
+            rest = gemv_with(self.k.ctx, &group.free, x, self.k.bits, &options)?.result;
         }
+        Ok(rest)
     }
-    Ok(Err("has no factor that shows that it is positive definite".into()))
+
+    /// The metrics at these blocks of X.
+    fn linked(&self, slacks: &[Vec<Block>]) -> Result<Attempt<Linked>> {
+        let mut all = Vec::with_capacity(slacks.len());
+        for (number, slacks) in slacks.iter().enumerate() {
+            match Seen::from_primal(self.k, slacks)? {
+                Ok(seen) => all.push(seen),
+                Err(at) => {
+                    let message = format!("block {} of X is not positive definite", at + 1);
+                    return Ok(Err(self.task.named(number, &message)));
+                }
+            }
+        }
+        let linked = Linked::new(self.task.workers, self.k.bits, &self.groups, all)?;
+        Ok(linked.map_err(|(number, message)| self.task.named(number, &message)))
+    }
+
+    /// Moves x onto the equations by changes in the metric of X, made anew where they are larger than X has room for;
+    /// and returns how far it was: the exponent of the first change as seen from X.
+    fn project(&self, x: &mut [Matrix]) -> Result<Attempt<i64>> {
+        let (k, mut first) = (self.k, None);
+        for _ in 0..METRICS {
+            let linked = match self.linked(&self.slacks(x)?)? {
+                Ok(linked) => linked,
+                Err(message) => return Ok(Err(message)),
+            };
+            let mut before = i64::MAX;
+            for _ in 0..CORRECTIONS {
+                let (changes, square) = linked.primal(k, &self.rest(x)?)?;
+                let size = size_of(&square);
+                let distance = *first.get_or_insert(size);
+                if size >= before.saturating_sub(1) {
+                    return Ok(Ok(distance));
+                }
+                before = size;
+                let part = part_of(size);
+                for (x, change) in x.iter_mut().zip(&changes) {
+                    *x = k.sum(&part, change, x)?;
+                }
+                if part < 1 {
+                    break;
+                }
+            }
+            if part_of(before) == 1 {
+                break;
+            }
+        }
+        Ok(Ok(first.unwrap_or(i64::MIN)))
+    }
+
+    /// What shows that each block is positive definite, group by group.
+    fn shown(&self, slacks: &[Vec<Block>], distance: i64) -> Result<Attempt<Vec<Vec<Witness>>>> {
+        let mut found = Vec::with_capacity(slacks.len());
+        for (number, slacks) in slacks.iter().enumerate() {
+            let mut witnesses = Vec::with_capacity(slacks.len());
+            for (cone, block) in slacks.iter().enumerate() {
+                let witness = match block {
+                    Block::Dense(matrix) => shown(self.k, matrix)?,
+                    Block::Diagonal(diagonal) => {
+                        let least = (0..diagonal.rows()).map(|row| diagonal.float(row, 0)).min_by(Float::total_cmp);
+                        let witness = |least| Witness { exponent: exponent(&least) - 2, factor: Fixed::zeros(0, 0) };
+                        least.filter(|least| *least > 0).map(witness)
+                    }
+                };
+                let more = self.task.more_bits(distance);
+                let refusal = || format!("block {} of X is not positive definite{more}", cone + 1);
+                match witness {
+                    Some(witness) => witnesses.push(witness),
+                    None => return Ok(Err(self.task.named(number, &refusal()))),
+                }
+            }
+            found.push(witnesses);
+        }
+        Ok(Ok(found))
+    }
+
+    /// The exponent of corrections of x that no block of X feels.
+    fn room(&self, blocks: &[Vec<Witness>]) -> i64 {
+        let mut least = i64::MAX;
+        for (group, blocks) in self.task.program.groups.iter().zip(blocks) {
+            for (cone, witness) in blocks.iter().enumerate() {
+                let sum = rational_exponent(&group.square_sum(cone));
+                least = least.min(witness.exponent - 2 - sum.div_euclid(2) - 1);
+            }
+        }
+        least
+    }
+}
+
+/// `D B^T B D` for the D that a proof states, rounded: the matrix of which it speaks.
+fn free_proof(side: &Side<'_>) -> Result<Attempt<GramProof>> {
+    independent(side.k, &gram(side.k, side.groups.iter().map(|group| &group.free))?)
+}
+
+/// What shows that there is a point near x, which is nearly on the equations.
+fn stated(side: &Side<'_>, x: &[Matrix], distance: i64) -> Result<Attempt<UpperProof>> {
+    let (task, k) = (side.task, side.k);
+    let gram = match task.program.free_variables() {
+        0 => None,
+        _ => match free_proof(side)? {
+            Ok(gram) => Some(gram),
+            Err(message) => return Ok(Err(message)),
+        },
+    };
+    let blocks = match side.shown(&side.slacks(x)?, distance)? {
+        Ok(blocks) => blocks,
+        Err(message) => return Ok(Err(message)),
+    };
+    // Rounding changes X, and leaves residuals of the equations that the correction takes away: both by less than X
+    // has room for.
+    let condition = gram.as_ref().map_or(0, |gram| (-gram.witness.exponent).max(0).div_euclid(2) + 1);
+    let rows = x.iter().map(Matrix::rows).sum::<usize>() + task.program.free_variables();
+    let wanted = SLACK_BITS + condition + 2 * log2_above(rows) - side.room(&blocks);
+    let bits = bits_within(wanted.max(i64::from(task.bits) + 64));
+    let x = x.iter().map(|x| fixed_column(x, bits)).collect::<Vec<_>>();
+    let rounded = x.iter().map(|x| rounded_column(x, k.bits)).collect::<Result<Vec<_>>>()?;
+    let blocks = match side.shown(&side.slacks(&rounded)?, distance)? {
+        Ok(blocks) => blocks,
+        Err(message) => return Ok(Err(message)),
+    };
+    let square = match &gram {
+        Some(gram) => correction_square(gram, &side.rest(&rounded)?, |_| 1),
+        None => Float::new(64),
+    };
+    let (met, room) = (exponent(&square).div_euclid(2) + 1, side.room(&blocks));
+    if met > room {
+        return Ok(Err(format!("the equations are met to 2^{met} only, and X has room for 2^{room}")));
+    }
+    let costs = Float::with_val(64, task.program.costs_square());
+    let lost = to_rational(&((square * costs).sqrt() * 2u32));
+    let claim = task.rounded_up(task.program.primal_objective(&x) + lost);
+    Ok(Ok(UpperProof { claim, x, gram, blocks }))
 }
 
 /// An upper bound from the primal point of `task`, or why there is none.
@@ -70,37 +194,13 @@ fn prove_block(task: &Task<'_>, block: &Scaled, shape: Shape) -> Result<Attempt<
 /// # Errors
 /// Those of the library.
 pub fn prove(task: &Task<'_>) -> Result<Attempt<UpperProof>> {
-    let (program, point) = (task.program, task.point);
-    let bits = 2 * task.bits + 64;
-    let fixed = |x: &sunzi::Matrix| {
-        let values = (0..x.rows()).map(|row| to_integer(&x.float(row, 0), bits)).collect();
-        Fixed { bits, values }
-    };
-    let mut x = point.x.iter().map(fixed).collect::<Vec<_>>();
-    let mut gram = None;
-    if program.free_variables() > 0 {
-        match Equations::new(task.ctx, program.free_gram(), task.bits + 64)? {
+    let (side, mut x) = (Side::new(task)?, task.point.x.clone());
+    let mut distance = i64::MIN;
+    if task.program.free_variables() > 0 {
+        match side.project(&mut x)? {
+            Ok(found) => distance = found,
             Err(message) => return Ok(Err(message)),
-            Ok(equations) => {
-                project(task, &equations, &mut x)?;
-                gram = Some(equations.proof);
-            }
         }
     }
-    let mut blocks = Vec::with_capacity(program.groups.len());
-    for (number, (group, x)) in program.groups.iter().zip(&x).enumerate() {
-        let mut witnesses = Vec::new();
-        for (cone, &shape) in group.shapes().iter().enumerate() {
-            match prove_block(task, &group.slack(cone, x), shape)? {
-                Ok(witness) => witnesses.push(witness),
-                Err(message) => return Ok(Err(task.named(number, &format!("block {} of X {message}", cone + 1)))),
-            }
-        }
-        blocks.push(witnesses);
-    }
-    let mut proof = UpperProof { claim: Rational::new(), x, gram, blocks };
-    Ok(upper_value(program, &proof, task.ctx.threads()).map(|(value, square)| {
-        proof.claim = task.rounded_up(value + root_above(&square));
-        proof
-    }))
+    stated(&side, &x, distance)
 }

@@ -71,6 +71,9 @@ pub struct Proof {
     pub no_dual: Option<UpperProof>,
 }
 
+/// What is said where a Gram matrix has another factor.
+const DEPENDENT: &str = "the Gram matrix of the equations is not shown to be positive definite";
+
 /// Why a proof proves nothing.
 type Refusal<T> = std::result::Result<T, String>;
 
@@ -78,8 +81,13 @@ type Refusal<T> = std::result::Result<T, String>;
 ///
 /// A lower bound: there is a dual feasible point whose objective is at least that, so no primal feasible point has a
 /// smaller one. An upper bound: there is a primal feasible point whose objective is at most that, so no dual feasible
-/// point has a larger one. A ray: nothing is feasible on the other side. Cost: the products `L L^T` of all factors in
-/// integers of twice their bits, on `threads` threads.
+/// point has a larger one. A ray: nothing is feasible on the other side.
+///
+/// Accuracy: exact; what is rounded is rounded in one direction, and counted. Cost, in integers of the lengths of the
+/// certificate's numbers: `n^3 / 6` products for each factor of n rows, on `threads` threads; for a polynomial matrix
+/// of m rows at D points `m^2 D^3 / 8` for its equations and as many for X, `D^3 / 2` for its Gram matrix; `P N^2 / 2`
+/// for the equations of N free variables with P numbers in each. Memory: docs/SDP.md has all limits.
+/// Source: docs/ALGORITHM.md, "Certificates of semidefinite programs".
 ///
 /// # Errors
 /// [`Error::Verification`] with the first thing that is not shown.
@@ -176,21 +184,50 @@ fn is_of_order(proof: &GramProof, order: usize) -> Refusal<()> {
     wrong_length("numbers of a factor", proof.witness.factor.values.len(), triangle(order))
 }
 
-/// The square of the largest correction, in the Frobenius norm, that makes equations with these residuals exact.
+/// The square of the largest correction, in the Frobenius norm, that makes equations with these residuals exact, where
+/// their scaled Gram matrix is shown to be at least half of tau.
+fn correction_of(rest: &[Rational], repeats: &[u32], proof: &GramProof) -> Rational {
+    let order = proof.scales.len();
+    let scaled = rest.iter().enumerate().map(|(at, rest)| rest * power_of_two(proof.scales[at % order]));
+    let scaled = Scaled::new(&scaled.collect::<Vec<_>>());
+    scaled.squares(0..rest.len(), |at| repeats[at / order]) * power_of_two(1 - proof.witness.exponent)
+}
+
+/// The same for the equations of a group.
 ///
 /// # Errors
 /// A text where the Gram matrix is not shown to be positive definite.
-pub fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, threads: usize) -> Refusal<Rational> {
+fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, threads: usize) -> Refusal<Rational> {
     is_of_order(proof, gram.order)?;
     wrong_length("residuals", rest.len(), gram.order * gram.repeats.len())?;
-    if !is_definite(&gram.matrix, &proof.scales, &proof.witness, threads) {
-        return Err("the Gram matrix of the equations is not shown to be positive definite".into());
+    match is_definite(&gram.matrix, &proof.scales, &proof.witness, threads) {
+        true => Ok(correction_of(rest, &gram.repeats, proof)),
+        false => Err(DEPENDENT.into()),
     }
-    let scaled = rest.iter().enumerate().map(|(at, rest)| rest * power_of_two(proof.scales[at % gram.order]));
-    let scaled = Scaled::new(&scaled.collect::<Vec<_>>());
-    let sum = scaled.squares(0..rest.len(), |at| gram.repeats[at / gram.order]);
-    // Divided by tau / 2.
-    Ok(sum * power_of_two(1 - proof.witness.exponent))
+}
+
+/// Bits behind the point of `B D` of which the Gram matrix is formed, for N numbers and this tau: the fewest by which
+/// what is cut off, less than `2^-bits` of each, is at most `2^-24 min(tau, 1)` of all together.
+pub(super) fn free_bits(numbers: usize, exponent: i64) -> i64 {
+    24 + i64::from(numbers.next_power_of_two().trailing_zeros()) + (-exponent).max(0)
+}
+
+/// The same for the equations of the free variables.
+///
+/// # Errors
+/// A text where the Gram matrix is not shown to be positive definite.
+fn free_correction(program: &Program, x: &[Fixed], proof: &GramProof, threads: usize) -> Refusal<Rational> {
+    is_of_order(proof, program.free_variables())?;
+    let numbers = program.groups.iter().map(|group| group.free.numerators.len()).sum();
+    let bits = free_bits(numbers, proof.witness.exponent);
+    let bits = u32::try_from(bits).map_err(|_| format!("2^{} is below all programs", proof.witness.exponent))?;
+    let gram = program.free_gram(&proof.scales, bits);
+    if !is_definite(&gram, &vec![0; proof.scales.len()], &proof.witness, threads) {
+        return Err(DEPENDENT.into());
+    }
+    // What is cut off takes less than 2^-20 of half of tau away.
+    let lost = Rational::from((1 << 19, (1 << 19) - 1));
+    Ok(correction_of(&program.free_rest(x), &[1], proof) * lost)
 }
 
 /// Y as the proof has it.
@@ -278,10 +315,7 @@ pub fn upper_value(program: &Program, proof: &UpperProof, threads: usize) -> Ref
     let correction = match (&proof.gram, program.free_variables()) {
         (_, 0) => Rational::new(),
         (None, _) => return Err("nothing is said of the equations of the free variables".into()),
-        (Some(gram), count) => {
-            is_of_order(gram, count)?;
-            correction_square(&program.free_gram(), &program.free_rest(&proof.x), gram, threads)?
-        }
+        (Some(gram), _) => free_correction(program, &proof.x, gram, threads)?,
     };
     for (number, (group, (x, blocks))) in program.groups.iter().zip(proof.x.iter().zip(&proof.blocks)).enumerate() {
         let shapes = group.shapes();
@@ -316,5 +350,45 @@ fn check_upper(program: &Program, proof: &UpperProof, threads: usize) -> Refusal
     match distance >= 0 && distance.square() >= square {
         true => Ok(()),
         false => Err("the objective of the primal point is not shown to be so small".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rug::{Complete, Integer};
+
+    #[test]
+    fn what_is_cut_off_is_as_small_as_the_lemma_asks_and_a_bit_less_is_not() {
+        for numbers in [1usize, 2, 3, 4, 5, 1023, 1024, 1025] {
+            for exponent in [-300i64, -7, -1, 0, 1, 40] {
+                let bits = free_bits(numbers, exponent);
+                let all = |bits: i64| power_of_two(-bits) * Integer::from(numbers);
+                let most = power_of_two(-24) * power_of_two(exponent.min(0));
+                assert!(all(bits) <= most && all(bits - 1) > most, "{numbers} {exponent}");
+                // (1 - 2^-24 min(tau, 1) / sqrt(tau / 2))^2 >= 1 - 2^-19, squared away: the quotient is below 2^-21.
+                let quotient = most.square_ref().complete() * 2u32 / power_of_two(exponent);
+                assert!(quotient <= power_of_two(-42));
+            }
+        }
+    }
+
+    /// `B = [[1/3, -1], [2, 1/7]]` in two groups, with columns times 2 and 1/4.
+    #[test]
+    fn the_gram_matrix_of_free_variables_is_that_of_the_numbers_cut_off() {
+        let rows = [[(1, 3), (-1, 1)], [(2, 1), (1, 7)]].map(|row| row.map(Rational::from));
+        let group = |row: &[Rational; 2]| {
+            let sparse =
+                super::super::sparse::Sparse { shapes: Vec::new(), places: Vec::new(), values: Scaled::new(&[]) };
+            let constraints = super::super::program::Constraints::Sparse(sparse);
+            Group { costs: Scaled::zeros(1), free: Scaled::new(row), constraints }
+        };
+        let program =
+            Program { objective: Scaled::zeros(2), groups: rows.iter().map(group).collect(), ..Program::empty() };
+        let found = program.free_gram(&[1, -2], 10);
+        // Units of 2^-10: [682, -256], [4096, 36].
+        assert_eq!(found.denominator, Integer::from(1 << 20));
+        let wanted = [682 * 682 + 4096 * 4096, 682 * -256 + 4096 * 36, 256 * 256 + 36 * 36];
+        assert_eq!(found.numerators, wanted.map(Integer::from));
     }
 }

@@ -4,6 +4,7 @@
 //! solver would not take, or one that means another by a factor that is not positive, is not proven either.
 //! A pole at 0 is none of these: the condition at 0 follows from those beside it. Does not know: files.
 
+use super::scaled::are_distinct;
 use rug::Rational;
 
 /// `constant base^x / prod_p (x - p)`.
@@ -93,10 +94,8 @@ impl Choices {
 
 /// Whether points are different, and none is below 0.
 fn check_points(points: &[Rational]) -> Result<(), String> {
-    let mut sorted = points.iter().collect::<Vec<_>>();
-    sorted.sort();
-    match sorted.windows(2).any(|pair| pair[0] == pair[1]) || sorted.first().is_some_and(|&first| *first < 0) {
-        true => Err("two sample points are the same, or one is below 0".into()),
-        false => Ok(()),
+    match are_distinct(points.iter()) && points.iter().all(|point| *point >= 0) {
+        true => Ok(()),
+        false => Err("two sample points are the same, or one is below 0".into()),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Does not know: what the values mean.
 
-use super::number::shown;
+use super::number::{as_text, shown};
 use std::collections::HashSet;
 
 /// A value.
@@ -27,7 +27,7 @@ impl Json {
     /// # Errors
     /// A text with the number of the byte, from 0.
     pub fn parse(text: &[u8]) -> Result<Json, String> {
-        std::str::from_utf8(text).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
+        as_text(text)?;
         let mut reader = Reader { text, at: 0 };
         let value = reader.value(0)?;
         match reader.next() {
@@ -44,6 +44,27 @@ impl Json {
         let missing = || format!("there is no '{key}'");
         let Json::Object(pairs) = self else { return Err("an object is expected".into()) };
         pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value).ok_or_else(missing)
+    }
+}
+
+impl Json {
+    /// The values of a list.
+    ///
+    /// # Errors
+    /// A text where it is none.
+    pub fn items(&self) -> Result<&[Json], String> {
+        match self {
+            Json::List(list) => Ok(list),
+            _ => Err("a list is expected".into()),
+        }
+    }
+
+    /// What `read` makes of each value of a list.
+    ///
+    /// # Errors
+    /// The first of `read`, or that it is no list.
+    pub fn each<T>(&self, read: impl Fn(&Json) -> Result<T, String>) -> Result<Vec<T>, String> {
+        self.items()?.iter().map(read).collect()
     }
 }
 

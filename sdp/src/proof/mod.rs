@@ -36,8 +36,9 @@ pub use sampled::Sampled;
 pub use scaled::{Fixed, Scaled};
 pub use sparse::{Place, Sparse};
 
-pub(crate) use check::{is_inside, lower_group, lower_value, upper_value};
-pub(crate) use definite::is_definite;
+pub(crate) use check::dual_blocks;
 #[cfg(test)]
 pub(crate) use limits::MAXIMUM_EXPONENT;
-pub(crate) use scaled::{packed, power_of_two, triangle};
+#[cfg(test)]
+pub(crate) use scaled::power_of_two;
+pub(crate) use scaled::{packed, triangle};

@@ -38,6 +38,14 @@ pub fn exact_number(word: &str) -> Result<Rational, String> {
     }
 }
 
+/// The bytes of a file as text.
+///
+/// # Errors
+/// A text with the first byte that is none.
+pub fn as_text(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))
+}
+
 /// The first characters of a word.
 pub fn shown(word: &str) -> String {
     let start = word.chars().take(40).collect::<String>();

@@ -8,7 +8,7 @@
 use super::limits::MAXIMUM_SAMPLING_BITS;
 use super::program::{Constraints, Group};
 use super::sampled::Sampled;
-use super::scaled::{Fixed, Scaled, power_of_two, triangle};
+use super::scaled::{Fixed, Scaled, are_distinct, power_of_two, triangle};
 use rug::{Complete, Integer, Rational};
 
 /// A symmetric matrix of polynomials, for the constant 1 and for each free variable.
@@ -65,9 +65,7 @@ impl Sampling {
         if self.points.bits.max(self.basis.bits) > MAXIMUM_SAMPLING_BITS {
             return Err(format!("points or coefficients have more than {MAXIMUM_SAMPLING_BITS} bits behind the point"));
         }
-        let mut points = self.points.values.iter().collect::<Vec<_>>();
-        points.sort();
-        if points.windows(2).any(|pair| pair[0] == pair[1]) {
+        if !are_distinct(self.points.values.iter()) {
             return Err("two sample points are the same".into());
         }
         match (0..rows).find(|&row| self.basis.values[triangle(row + 1) - 1] == 0) {

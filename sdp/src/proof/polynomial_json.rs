@@ -37,7 +37,7 @@ pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
     let (objective, normalization) = (file.numbers("objective", room)?, file.numbers("normalization", room)?);
     let mut matrices = Vec::new();
     if let Some(found) = file.pairs.iter().find(|(key, _)| key == MATRICES) {
-        for (number, one) in items(&found.1)?.iter().enumerate() {
+        for (number, one) in found.1.items()?.iter().enumerate() {
             matrices.push(matrix(one, room).map_err(|message| format!("matrix {number}: {message}"))?);
         }
     }
@@ -74,8 +74,7 @@ impl<'a> Known<'a> {
     /// How many polynomials stand in a list, all of which are read.
     fn polynomials(&self, key: &str, room: &Room) -> Refusal<Option<usize>> {
         let Some(json) = self.get(key) else { return Ok(None) };
-        items(json)?.iter().try_for_each(|one| list(one, room).map(drop))?;
-        Ok(Some(items(json)?.len()))
+        Ok(Some(json.each(|one| list(one, room).map(drop))?.len()))
     }
 
     fn prefactor(&self, key: &str, room: &Room) -> Refusal<Option<Prefactor>> {
@@ -93,15 +92,8 @@ impl<'a> Known<'a> {
     }
 }
 
-fn items(json: &Json) -> Refusal<&[Json]> {
-    match json {
-        Json::List(list) => Ok(list),
-        _ => Err("a list is expected".into()),
-    }
-}
-
 fn list(json: &Json, room: &Room) -> Refusal<Vec<Rational>> {
-    items(json)?.iter().map(|json| number(json, room)).collect()
+    json.each(|json| number(json, room))
 }
 
 /// A number that keeps its digits: a text, or a whole number.
@@ -120,9 +112,8 @@ pub(super) fn number(json: &Json, room: &Room) -> Refusal<Rational> {
 fn matrix(json: &Json, room: &Room) -> Refusal<Matrix> {
     let known = Known::new(json, &MATRIX_KEYS)?;
     let polynomials = known.get("polynomials").ok_or("there are no polynomials")?;
-    let entry = |json: &Json| items(json)?.iter().map(|json| list(json, room)).collect::<Refusal<Vec<_>>>();
-    let row = |json: &Json| items(json)?.iter().map(entry).collect::<Refusal<Vec<_>>>();
-    let rows = items(polynomials)?.iter().map(row).collect::<Refusal<Rows>>()?;
+    let entry = |json: &Json| json.each(|json| list(json, room));
+    let rows: Rows = polynomials.each(|row| row.each(entry))?;
     let has = |key: &str| known.pairs.iter().any(|(name, _)| name == key);
     if has("prefactor") && has("DampedRational") {
         return Err("'prefactor' and 'DampedRational' are two names of one thing".into());

@@ -6,6 +6,7 @@
 
 use super::choices::{Choices, Prefactor};
 use super::limits::{NUMBER_BYTES, Room, bytes_of};
+use super::number::as_text;
 use super::polynomial_file::{MAXIMUM_DEGREE, Matrix, Parts, symmetric};
 use rug::Rational;
 
@@ -24,8 +25,7 @@ enum Token {
 
 /// Reads the text of a file.
 pub fn read(bytes: &[u8], room: &Room) -> Refusal<Parts> {
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
-    let tokens = tokens(text.as_bytes())?;
+    let tokens = tokens(as_text(bytes)?.as_bytes())?;
     let mut reader = Reader { tokens: &tokens, at: 0, room };
     let mut first = reader.name()?;
     if first != "SDP" {

@@ -5,7 +5,7 @@
 
 use super::polynomial::{PolynomialMatrix, Sampling};
 use super::sampled::Sampled;
-use super::scaled::{Fixed, Scaled, triangle};
+use super::scaled::{Fixed, Scaled, floor_shifted, triangle};
 use super::sparse::Sparse;
 use rug::{Complete, Integer, Rational};
 use std::borrow::Cow;
@@ -237,26 +237,24 @@ impl Program {
         rest
     }
 
-    /// `B^T B`, of all groups together.
-    pub fn free_gram(&self) -> Gram {
+    /// The Gram matrix of C, whose entries are those of `B D` rounded down to `bits` bits behind the point, with the
+    /// powers of two of `scales` in D; of all groups together.
+    pub fn free_gram(&self, scales: &[i64], bits: u32) -> Scaled {
         let count = self.free_variables();
-        let mut sums = vec![Rational::new(); triangle(count)];
-        for group in &self.groups {
-            let numerators = &group.free.numerators;
-            let square = group.free.denominator.square_ref().complete();
-            let mut place = 0;
-            for row in 0..count {
-                for col in 0..=row {
-                    let mut sum = Integer::new();
-                    for at in (0..numerators.len()).step_by(count) {
-                        sum += &numerators[at + row] * &numerators[at + col];
+        let mut numerators = vec![Integer::new(); triangle(count)];
+        for Group { free, .. } in &self.groups {
+            for row in free.numerators.chunks(count) {
+                let entry =
+                    |(entry, scale): (&Integer, &i64)| floor_shifted(entry, scale + i64::from(bits), &free.denominator);
+                let row = row.iter().zip(scales).map(entry).collect::<Vec<_>>();
+                for (at, left) in row.iter().enumerate() {
+                    for (sum, right) in numerators[triangle(at)..].iter_mut().zip(&row[..=at]) {
+                        *sum += left * right;
                     }
-                    sums[place] += Rational::from((sum, square.clone()));
-                    place += 1;
                 }
             }
         }
-        Gram { order: count, matrix: Scaled::new(&sums), repeats: vec![1] }
+        Scaled { numerators, denominator: Integer::from(1) << (2 * bits) }
     }
 
     /// The program with `c = 0` and `f = 0`: a dual feasible point of it with an objective above 0 leaves no primal

@@ -7,6 +7,7 @@ use super::archive::{Archive, Container, is_archive};
 use super::binary::{self, Table};
 use super::json::Json;
 use super::limits::{MAXIMUM_ORDER, Room};
+use super::number::as_text;
 use super::program::{Constraints, Group, Program, Shape};
 use super::sampled::Sampled;
 use super::scaled::Scaled;
@@ -22,7 +23,9 @@ use xxhash_rust::xxh3::Xxh3;
 /// JSON or Mathematica's text or a list of such files, or a file in SDPA's sparse format that is not compressed.
 ///
 /// Decimals are the rational numbers that they stand for, numbers of binary blocks the dyadic ones of their limbs.
-/// Memory: at most 512 bytes for each of the files, beside 128 MiB; docs/SDP.md has all limits.
+/// Memory: at most 512 bytes for each of the files, beside 128 MiB; docs/SDP.md has all limits. Cost: a pass over the
+/// bytes, and a common denominator for each list of numbers, in big integers.
+/// Source: docs/decisions/063-hostile-certificates.md.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
@@ -110,6 +113,7 @@ impl Object {
     }
 }
 
+/// A number of a block, in quotation marks or without: nobody makes a double of it.
 fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
     match json {
         Json::Text(text) | Json::Word(text) => room.number(text),
@@ -125,17 +129,11 @@ fn count(json: &Json) -> std::result::Result<usize, String> {
 }
 
 fn list(json: &Json, room: &Room) -> std::result::Result<Vec<Rational>, String> {
-    match json {
-        Json::List(list) => list.iter().map(|json| number(json, room)).collect(),
-        _ => Err("a list of numbers is expected".into()),
-    }
+    json.each(|json| number(json, room))
 }
 
 fn rows(json: &Json, room: &Room) -> std::result::Result<Vec<Vec<Rational>>, String> {
-    match json {
-        Json::List(rows) => rows.iter().map(|row| list(row, room)).collect(),
-        _ => Err("a list of rows is expected".into()),
-    }
+    json.each(|row| list(row, room))
 }
 
 fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
@@ -268,8 +266,7 @@ impl<'a> Lines<'a> {
 }
 
 fn sdpa(bytes: &[u8], room: &Room) -> std::result::Result<Program, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("it is no text at byte {}", error.valid_up_to()))?;
-    let mut lines = Lines { rest: text };
+    let mut lines = Lines { rest: as_text(bytes)? };
     let variables = lines.count("number of constraints")?;
     let blocks = lines.count("number of blocks")?;
     let shapes = lines.shapes(blocks)?;

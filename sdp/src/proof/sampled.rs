@@ -78,6 +78,26 @@ impl Sampled {
         Sampled { weights: Scaled::new(weights), ..self }
     }
 
+    /// Rows of the polynomial matrix.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Rows of a basis.
+    pub fn rows(&self, cone: usize) -> usize {
+        self.bases[cone].0
+    }
+
+    /// An entry of a basis.
+    pub fn entry(&self, cone: usize, row: usize, point: usize) -> Rational {
+        Rational::from((&self.vector(cone, point)[row], &self.values.denominator))
+    }
+
+    /// What the `A` of a point are multiplied by in a block.
+    pub fn factor(&self, cone: usize, point: usize) -> Rational {
+        Rational::from((self.weight(cone, point), &self.weights.denominator))
+    }
+
     /// The numerator of the weight at a point.
     fn weight(&self, cone: usize, point: usize) -> &Integer {
         &self.weights.numerators[cone * self.points + point]

@@ -118,6 +118,13 @@ impl Fixed {
     }
 }
 
+/// Whether no two numbers are the same.
+pub fn are_distinct<T: Ord>(numbers: impl Iterator<Item = T>) -> bool {
+    let mut sorted = numbers.collect::<Vec<_>>();
+    sorted.sort();
+    sorted.windows(2).all(|pair| pair[0] != pair[1])
+}
+
 /// Files have no such exponents, and a proof must not pass by one that is cut off.
 const TOO_LONG: &str = "exponents have 32 bits";
 
@@ -161,6 +168,7 @@ mod tests {
             (4.into(), (-5).into(), 1.into(), (-1).into())
         );
         assert_eq!((power_of_two(-2), power_of_two(3)), (Rational::from((1, 4)), Rational::from(8)));
+        assert!(are_distinct([3, -1, 2].iter()) && are_distinct([0; 0].iter()) && !are_distinct([3, 2, 3].iter()));
         assert_eq!((packed(2, 1), packed(1, 2), triangle(3)), (4, 4, 6));
     }
 }

@@ -3,7 +3,7 @@
 //! Products have the bits of their factors together, sums one more for each doubling of their terms; bounds of these
 //! kinds, times the numbers that are made, have to fit into the room that the files give. Does not know: values.
 
-use super::check::{GramProof, LowerProof, Proof, UpperProof};
+use super::check::{GramProof, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::Witness;
 use super::limits::{Room, bytes_of_many, common, longest};
 use super::polynomial::{PolynomialMatrix, Sampling};
@@ -193,7 +193,11 @@ fn upper_bytes(program: &Program, part: &UpperProof, shared: u64) -> u64 {
     let x = part.x.iter().map(Fixed::length).max().unwrap_or(0);
     let count = program.free_variables().min(gram.scales.len());
     let rest = bytes_of_many(4 * count, 2 * shared + free + x + gram.length() + SUM_BITS);
-    let square = bytes_of_many(3 * triangle(count), 2 * (shared + free) + SUM_BITS);
-    let definite = definite_bytes(count, 2 * (shared + free) + SUM_BITS, gram.length(), &gram.witness);
+    // B, scaled and rounded, with what it is divided as; its Gram matrix.
+    let numbers = program.groups.iter().map(|group| group.free.numerators.len()).sum::<usize>();
+    let bits = free_bits(numbers, gram.witness.exponent).unsigned_abs();
+    let rounded = free + gram.length() + bits;
+    let square = bytes_of_many(2 * numbers, rounded).saturating_add(bytes_of_many(triangle(count), 2 * rounded));
+    let definite = definite_bytes(count, 2 * rounded + SUM_BITS, 0, &gram.witness);
     sum.saturating_add(rest).saturating_add(square).saturating_add(definite)
 }

@@ -9,6 +9,8 @@ mod sdpa;
 mod sdpb;
 mod store;
 
+pub(crate) use sdpa::grouped;
+
 use crate::problem::Problem;
 use std::path::Path;
 use store::Store;
@@ -22,6 +24,12 @@ use sunzi::{Error, Result};
 /// - `.json`, `.m`, or `.nsv` with a list of these: a polynomial program as SDPB's pmp2sdp takes it, see
 ///   [`PolynomialProgram`](crate::PolynomialProgram).
 /// - `.dat-s`, compressed or not: a file in SDPA's sparse format.
+///
+/// Numbers in JSON blocks may stand without quotation marks and keep their digits; in polynomial programs fractions may
+/// not. Cost: a pass over the files, and of polynomial programs what [`PolynomialProgram::problem`] takes; memory: the
+/// numbers of the program, and the text of one file of a polynomial program. Source: docs/FORMATS.md and SDPB's manual.
+///
+/// [`PolynomialProgram::problem`]: crate::PolynomialProgram::problem
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Format`] with file, line and numbers; [`Error::InvalidArgument`] where the name is of

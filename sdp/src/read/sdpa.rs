@@ -44,20 +44,23 @@ fn sparse(program: &SdpaProgram) -> Sparse {
         (false, order) if order > 1 => Shape::Dense(order),
         (_, order) => Shape::Diagonal(order),
     };
-    let cone =
-        |block| SparseCone { shape: shape(block), active: Vec::new(), entries: Vec::new(), constant: Vec::new() };
-    let mut cones = program.blocks.iter().map(cone).collect::<Vec<_>>();
-    let mut order = (0..program.entries.len()).collect::<Vec<_>>();
-    order.sort_by_key(|&at| (program.entries[at].constraint, at));
-    for at in order {
-        let place = program.entries[at];
+    let entry = |(at, place): (usize, &sunzi::io::SdpaEntry)| {
         let value = program.values.float(at, 0);
-        if value == 0 {
-            continue;
-        }
-        let entry = Entry { row: place.row, col: place.col, value: trimmed(value) };
-        let cone = &mut cones[place.block];
-        let Some(variable) = place.constraint.checked_sub(1) else {
+        (place.constraint.checked_sub(1), place.block, Entry { row: place.row, col: place.col, value })
+    };
+    let shapes = program.blocks.iter().map(shape).collect();
+    grouped(program.costs.rows(), shapes, program.entries.iter().enumerate().map(entry).collect())
+}
+
+/// The matrices of entries that each stand in a block, of a variable or of C; zeros are left out.
+pub fn grouped(variables: usize, shapes: Vec<Shape>, mut entries: Vec<(Option<usize>, usize, Entry)>) -> Sparse {
+    let cone = |shape| SparseCone { shape, active: Vec::new(), entries: Vec::new(), constant: Vec::new() };
+    let mut cones = shapes.into_iter().map(cone).collect::<Vec<_>>();
+    entries.retain(|(_, _, entry)| entry.value != 0);
+    entries.sort_by_key(|(variable, ..)| *variable);
+    for (variable, cone, entry) in entries {
+        let (cone, entry) = (&mut cones[cone], Entry { value: trimmed(entry.value), ..entry });
+        let Some(variable) = variable else {
             cone.constant.push(entry);
             continue;
         };
@@ -69,7 +72,7 @@ fn sparse(program: &SdpaProgram) -> Sparse {
             entries.push(entry);
         }
     }
-    Sparse::new(program.costs.rows(), cones)
+    Sparse::new(variables, cones)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::pmp;
 use std::path::Path;
+use sunzi::rug::{Float, Rational};
 use sunzi_sdp::proof::read_exact;
 use sunzi_sdp::read_problem;
 
@@ -245,6 +246,64 @@ fn folder(changed: &str, text: &str) -> tempfile::TempDir {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
     folder
+}
+
+/// Numbers of blocks are read as they stand, with quotation marks or without, by both readers; the solver's, which is
+/// that of the library's matrices, takes more without them than JSON allows, and the reader of proofs nothing that the
+/// solver's refuses.
+#[test]
+fn numbers_of_blocks_stand_with_quotation_marks_or_without() {
+    for (number, by_solver, by_proofs) in [
+        (r#""0.5""#, true, true),
+        ("0.5", true, true),
+        ("-0.5e-1", true, true),
+        ("5E+2", true, true),
+        ("-0", true, true),
+        ("123456789012345678901234567890.000000000000000000001", true, true),
+        (r#""1/2""#, true, true),
+        (r#""0x1.8p-3""#, true, true),
+        (r#""+1_000""#, true, true),
+        ("1/2", true, false),
+        ("0x1.8p-3", true, false),
+        ("+5", true, false),
+        ("05", true, false),
+        (".5", true, false),
+        ("5.", true, false),
+        ("", false, false),
+        (r#""""#, false, false),
+        (r#""nan""#, false, false),
+        ("inf", false, false),
+        ("null", false, false),
+        ("true", false, false),
+        ("one", false, false),
+        ("1 2", false, false),
+        (r#""1" "2""#, false, false),
+        (r#""1"#, false, false),
+        (r#"["1"]"#, false, false),
+        (r#"{"1": "2"}"#, false, false),
+        (r#""\u0031""#, false, false),
+    ] {
+        let text = format!(
+            r#"{{"bilinear_bases_even": [["1", "1"]], "bilinear_bases_odd": [["0.5", "2"]], "c": [{number}, "2"],
+                "B": [["1"], ["3"]]}}"#
+        );
+        let folder = folder("block_data_0.json", &text);
+        let found = answers(folder.path());
+        assert_eq!(found.each_ref().map(Result::is_ok), [by_solver, by_proofs], "{number}: {found:?}");
+    }
+    // The digits that a double has not, in the program of both.
+    let text = r#"{"bilinear_bases_even": [[1, 1.0]], "bilinear_bases_odd": [[0.5, 2]],
+        "c": [0.1000000000000000000000000000000000000001, 2], "B": [[1], [3]]}"#;
+    let folder = folder("block_data_0.json", text);
+    let (problem, program) = (read_problem(folder.path(), 300).unwrap(), read_exact(folder.path()).unwrap());
+    let exact = program.groups[0].costs.get(0);
+    assert_eq!(
+        exact,
+        "1000000000000000000000000000000000000001/10000000000000000000000000000000000000000"
+            .parse::<Rational>()
+            .unwrap()
+    );
+    assert_eq!(problem.groups[0].costs.float(0, 0), Float::with_val(300, &exact));
 }
 
 #[test]

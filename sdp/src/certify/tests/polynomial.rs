@@ -4,7 +4,7 @@ use super::*;
 use crate::proof::{Fixed, Sampling};
 
 /// `x^2 - 4 x + 7 - y >= 0`, in files of several forms; the largest y is 3.
-fn parabola(sampling: &str) -> String {
+pub fn parabola(sampling: &str) -> String {
     format!(
         r#"{{"objective": ["0", "1"],
             "PositiveMatrixWithPrefactorArray": [{{"polynomials": [[[["7", "-4", "1"], ["-1"]]]] {sampling}}}]}}"#
@@ -12,7 +12,7 @@ fn parabola(sampling: &str) -> String {
 }
 
 /// `[[x^2 + 2 - y, x], [x, x^2 + 1]] >= 0`, so `y <= 2`.
-const PAIR: &str = r#"{"objective": ["0", "1"], "PositiveMatrixWithPrefactorArray": [{"polynomials":
+pub const PAIR: &str = r#"{"objective": ["0", "1"], "PositiveMatrixWithPrefactorArray": [{"polynomials":
     [[[["2", "0", "1"], ["-1"]], [["0", "1"], ["0"]]], [[["0", "1"], ["0"]], [["1", "0", "1"], ["0"]]]]}]}"#;
 
 /// `max z_0` with `2 z_0 + 4 z_1 = 1`, `z_0 + z_1 >= 0` and `3 z_1 >= z_0`: 3/10.
@@ -20,7 +20,7 @@ const NORMALIZED: &str = r#"{"objective": ["1", "0"], "normalization": ["2", "4"
     [{"polynomials": [[[["1"], ["1"]]]]}, {"polynomials": [[[["-1"], ["3"]]]]}]}"#;
 
 /// `x^3 - 3 x + z_1 (1 + x) >= 0` with the least `z_1`.
-const CUBIC: &str = r#"{"objective": ["0", "-1"], "PositiveMatrixWithPrefactorArray": [{"polynomials":
+pub const CUBIC: &str = r#"{"objective": ["0", "-1"], "PositiveMatrixWithPrefactorArray": [{"polynomials":
     [[[["0", "-3", "0", "1"], ["1", "1"]]]]}]}"#;
 
 fn json(text: &str, bits: u32) -> Result<(Program, Certificate)> {

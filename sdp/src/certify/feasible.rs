@@ -1,0 +1,149 @@
+//! A dual point on its equations: Y and y are moved together, by changes that are least as seen from Y.
+//!
+//! A run ends where its residuals are below their thresholds, which are far above the least eigenvalues of Y: the first
+//! iterations have few bits, and what they leave shrinks with the steps alone. With y as it is there need not be a
+//! positive semidefinite Y at all; so both move. Residuals that are larger than Y has room for are taken away in parts,
+//! each of which keeps Y positive definite, and the metric is made anew after each.
+
+use super::metric::{CORRECTIONS, Linked, METRICS, Rounded, Seen, pairings, part_of, size_of};
+use super::{Attempt, Task};
+use crate::block::Block;
+use crate::numbers::Arithmetic;
+use rug::Float;
+use sunzi::{GemvOptions, Matrix, Result, gemv_with};
+
+/// A dual point, group by group.
+pub struct Dual {
+    /// The numbers of the groups.
+    pub groups: Vec<Rounded>,
+    /// Blocks of Y.
+    pub blocks: Vec<Vec<Block>>,
+    /// y.
+    pub y: Matrix,
+    /// How far from the equations it was: the exponent of the first change, as seen from Y.
+    pub distance: i64,
+}
+
+/// `c - B y - A^*(Y)` of each group.
+fn rests(k: Arithmetic<'_>, dual: &Dual) -> Result<Vec<Matrix>> {
+    let minus = Float::with_val(2, -1);
+    let of_group = |(group, blocks): (&Rounded, &Vec<Block>)| {
+        let right = match group.free.cols() {
+            0 => group.costs.clone(),
+            _ => {
+                let options = GemvOptions::new().alpha(&minus).accumulate(group.costs.view());
+                gemv_with(k.ctx, &group.free, &dual.y, k.bits, &options)?.result
+            }
+        };
+        k.difference(&right, &pairings(k, &group.constraints, blocks)?)
+    };
+    dual.groups.iter().zip(&dual.blocks).map(of_group).collect()
+}
+
+impl Dual {
+    /// The point of `task`, as it is.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    fn new(task: &Task<'_>) -> Result<Dual> {
+        let (k, count) = (task.arithmetic(), task.program.free_variables());
+        let groups = task.program.groups.iter().map(|group| Rounded::new(group, count, k.bits));
+        let mut rest = task.point.dual.as_slice();
+        let blocks = task.program.groups.iter().map(|group| {
+            let (own, others) = rest.split_at(group.shapes().len());
+            rest = others;
+            own.to_vec()
+        });
+        let blocks = blocks.collect();
+        Ok(Dual { groups: groups.collect::<Result<_>>()?, blocks, y: task.point.y.clone(), distance: i64::MIN })
+    }
+
+    /// The metrics at the point.
+    fn linked(&self, task: &Task<'_>) -> Result<Attempt<Linked>> {
+        let k = task.arithmetic();
+        let mut all = Vec::with_capacity(self.blocks.len());
+        for (number, blocks) in self.blocks.iter().enumerate() {
+            match Seen::from_dual(k, blocks)? {
+                Ok(seen) => all.push(seen),
+                Err(at) => {
+                    let more = task.more_bits(self.distance);
+                    let message = format!("block {} of Y is not positive definite{more}", at + 1);
+                    return Ok(Err(task.named(number, &message)));
+                }
+            }
+        }
+        let linked = Linked::new(task.workers, k.bits, &self.groups, all)?;
+        Ok(linked.map_err(|(number, message)| task.named(number, &message)))
+    }
+
+    /// Adds a part of a change.
+    fn add(
+        &mut self,
+        k: Arithmetic<'_>,
+        linked: &Linked,
+        change: (&[Matrix], Option<&Matrix>),
+        part: &Float,
+    ) -> Result<()> {
+        for (number, (blocks, t)) in self.blocks.iter_mut().zip(change.0).enumerate() {
+            for (cone, block) in blocks.iter_mut().enumerate() {
+                let change = linked.of_group(number).change(k, &self.groups[number].constraints, cone, t)?;
+                *block = block.plus(k, part, &change)?;
+            }
+        }
+        if let Some(dy) = change.1 {
+            self.y = k.sum(part, dy, &self.y)?;
+        }
+        Ok(())
+    }
+
+    /// The point of `task` moved onto the equations, as far as its digits go, and the metrics there; or why it is not.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn on_equations(task: &Task<'_>) -> Result<Attempt<(Dual, Linked)>> {
+        let (k, mut dual) = (task.arithmetic(), Dual::new(task)?);
+        let mut first = None;
+        for _ in 0..METRICS {
+            let linked = match dual.linked(task)? {
+                Ok(linked) => linked,
+                Err(message) => return Ok(Err(message)),
+            };
+            let mut before = i64::MAX;
+            for _ in 0..CORRECTIONS {
+                let (t, dy, square) = linked.dual(k, &rests(k, &dual)?)?;
+                let size = size_of(&square);
+                dual.distance = *first.get_or_insert(size);
+                if size >= before.saturating_sub(1) {
+                    return Ok(Ok((dual, linked)));
+                }
+                before = size;
+                let part = part_of(size);
+                dual.add(k, &linked, (&t, dy.as_ref()), &part)?;
+                if part < 1 {
+                    break;
+                }
+            }
+            if part_of(before) == 1 {
+                return Ok(Ok((dual, linked)));
+            }
+        }
+        dual.refused(task)
+    }
+
+    /// The first block that is not positive definite at twice the change that leads to the equations: where there is
+    /// no interior, the change itself ends at the boundary.
+    fn refused<T>(mut self, task: &Task<'_>) -> Result<Attempt<T>> {
+        let (k, more) = (task.arithmetic(), task.more_bits(self.distance));
+        if let Ok(linked) = self.linked(task)? {
+            let (t, dy, _) = linked.dual(k, &rests(k, &self)?)?;
+            self.add(k, &linked, (&t, dy.as_ref()), &Float::with_val(2, 2))?;
+        }
+        for (number, blocks) in self.blocks.iter().enumerate() {
+            if let Err(at) = Seen::from_dual(k, blocks)? {
+                let message = format!("block {} of Y is not positive definite on the equations{more}", at + 1);
+                return Ok(Err(task.named(number, &message)));
+            }
+        }
+        Ok(Err(format!("the point is too far from the equations{more}")))
+    }
+}

@@ -1,0 +1,354 @@
+//! Points moved onto their equations by the change that is least as seen from the points themselves.
+//!
+//! With `S_pq = Tr(A_p M A_q M)` for a positive definite M: of all W with `A_p . W = r_p`, `M A^*(t) M` with `S t = r`
+//! has the least `||M^-1/2 W M^-1/2||_F`, whose square is `r^T S^-1 r`. For `M = Y` and a number below 1, `Y + W` is
+//! positive definite, however small the least eigenvalue of Y is: in each direction it changes by a part of what Y has
+//! there, where a change that is least in the Frobenius norm has to be smaller than the least eigenvalue. For
+//! `M = X^-1` the same number of a change of x, `dx^T S dx`, keeps X positive definite.
+//! Source: Renegar, A Mathematical View of Interior-Point Methods in Convex Optimization (2001), section 2.2.
+
+use super::Attempt;
+use super::floats::{exponent, factored, rounded_exact};
+use crate::block::{Block, Shape, Summand};
+use crate::numbers::{Arithmetic, column, entrywise};
+use crate::problem::{Constraints, Entry, Sampled, SchurOperand, Sparse};
+use crate::proof;
+use crate::ranks::Ranks;
+use crate::read::grouped;
+use crate::workers::Workers;
+use rug::Float;
+use sunzi::{Accuracy, Cholesky, GemvOptions, Matrix, Op, Result, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo};
+use sunzi::{gemm_with, gemv_with, syrk_with, trsm_with};
+
+/// Metrics at most, and corrections at most with each, which leave about the rounding of the first.
+pub const METRICS: u32 = 12;
+pub const CORRECTIONS: u32 = 6;
+
+/// The exponent of a number above the size of a change, by its square.
+pub fn size_of(square: &Float) -> i64 {
+    exponent(square).div_euclid(2) + 1
+}
+
+/// The part of a change of this size that is taken: all where it is below 1, and otherwise so much that it is below a
+/// half.
+pub fn part_of(size: i64) -> Float {
+    let one = Float::with_val(2, 1);
+    if size <= 0 { one } else { one >> (size + 1).min(1 << 20) as u32 }
+}
+
+/// The numbers of a group, rounded.
+pub struct Rounded {
+    /// The matrices.
+    pub constraints: Constraints,
+    /// B.
+    pub free: Matrix,
+    /// c.
+    pub costs: Matrix,
+}
+
+impl Rounded {
+    /// A group with numbers of so many bits, beside so many free variables.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    pub fn new(group: &proof::Group, free: usize, bits: u32) -> Result<Rounded> {
+        let constraints = match &group.constraints {
+            proof::Constraints::Sampled(sampled) => Constraints::Sampled(samples(sampled, bits)?),
+            proof::Constraints::Sparse(sparse) => Constraints::Sparse(entries(sparse, group.variables(), bits)),
+        };
+        let costs = rounded_exact(&group.costs, group.variables(), 1, bits)?;
+        Ok(Rounded { constraints, free: rounded_exact(&group.free, group.variables(), free, bits)?, costs })
+    }
+}
+
+/// Bases whose columns have the roots of the weights in them.
+fn samples(sampled: &proof::Sampled, bits: u32) -> Result<Sampled> {
+    let (points, cones) = (sampled.points(), sampled.shapes().len());
+    let basis = |cone: usize| {
+        let (rows, cols) = if cone < cones { (sampled.rows(cone), points) } else { (0, 0) };
+        let root = |point| Float::with_val(bits, sampled.factor(cone, point)).sqrt();
+        let roots = (0..cols).map(root).collect::<Vec<_>>();
+        Matrix::from_fn(rows, cols, bits, |row, point| {
+            Float::with_val(bits, sampled.entry(cone, row, point)) * &roots[point]
+        })
+    };
+    Sampled::new(sampled.dim(), points, [basis(0)?, basis(1)?])
+}
+
+fn entries(sparse: &proof::Sparse, variables: usize, bits: u32) -> Sparse {
+    let shape = |shape: &proof::Shape| match shape.diagonal {
+        true => Shape::Diagonal(shape.order),
+        false => Shape::Dense(shape.order),
+    };
+    let entry = |(at, place): (usize, &proof::Place)| {
+        let value = Float::with_val(bits, sparse.values.get(at));
+        (place.variable, place.cone, Entry { row: place.row, col: place.col, value })
+    };
+    let shapes = sparse.shapes.iter().map(shape).collect();
+    grouped(variables, shapes, sparse.places.iter().enumerate().map(entry).collect())
+}
+
+/// M, with a factor `T^T T` of each dense block.
+pub struct Seen {
+    blocks: Vec<(Block, Option<Matrix>)>,
+}
+
+impl Seen {
+    /// `M = Y`, or the block that is not positive definite, from 0.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn from_dual(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<Seen, usize>> {
+        Seen::new(blocks, |block| match block {
+            Block::Diagonal(diagonal) => Ok(positive(diagonal).then(|| (block.clone(), None))),
+            Block::Dense(matrix) => {
+                let Some(factor) = factored(k, matrix)? else { return Ok(None) };
+                Ok(Some((block.clone(), Some(factor.factor().transposed().to_matrix()?))))
+            }
+        })
+    }
+
+    /// `M = X^-1`, or the block that is not positive definite, from 0.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn from_primal(k: Arithmetic<'_>, blocks: &[Block]) -> Result<std::result::Result<Seen, usize>> {
+        Seen::new(blocks, |block| match block {
+            Block::Diagonal(diagonal) if !positive(diagonal) => Ok(None),
+            Block::Diagonal(diagonal) => {
+                let inverse = column(diagonal.rows(), k.bits, |row| diagonal.float(row, 0).recip())?;
+                Ok(Some((Block::Diagonal(inverse), None)))
+            }
+            Block::Dense(matrix) => {
+                let Some(factor) = factored(k, matrix)? else { return Ok(None) };
+                let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
+                let identity = Matrix::identity(matrix.rows(), 2)?;
+                let inverse = trsm_with(k.ctx, factor.factor(), &identity, k.bits, &options)?.result;
+                let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+                let whole = syrk_with(k.ctx, &inverse, k.bits, &options)?.result.into_matrix();
+                Ok(Some((Block::Dense(whole), Some(inverse))))
+            }
+        })
+    }
+
+    fn new(
+        blocks: &[Block],
+        see: impl Fn(&Block) -> Result<Option<(Block, Option<Matrix>)>>,
+    ) -> Result<std::result::Result<Seen, usize>> {
+        let mut found = Vec::with_capacity(blocks.len());
+        for (at, block) in blocks.iter().enumerate() {
+            match see(block)? {
+                Some(seen) => found.push(seen),
+                None => return Ok(Err(at)),
+            }
+        }
+        Ok(Ok(Seen { blocks: found }))
+    }
+}
+
+fn positive(diagonal: &Matrix) -> bool {
+    (0..diagonal.rows()).all(|row| diagonal.float(row, 0) > 0)
+}
+
+/// S of a group, factored.
+pub struct Metric {
+    seen: Seen,
+    factor: Cholesky,
+}
+
+impl Metric {
+    /// The metric of M, or why there is none.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn new(workers: &Workers, bits: u32, constraints: &Constraints, seen: Seen) -> Result<Attempt<Metric>> {
+        let k = Arithmetic { ctx: workers.all(), bits };
+        let turned = seen.blocks.iter().map(|(_, root)| root.as_ref().map(|root| root.transposed().to_matrix()));
+        let turned = turned.map(Option::transpose).collect::<Result<Vec<_>>>()?;
+        let operands = seen.blocks.iter().zip(&turned).map(|((block, root), turned)| SchurOperand {
+            x_inverse: block,
+            x_lower_inverse: root.as_ref(),
+            y: block,
+            y_lower: turned.as_ref(),
+        });
+        let operands = operands.collect::<Vec<_>>();
+        let schur = match constraints {
+            Constraints::Sampled(sampled) => Some(sampled.schur(k, &operands)?),
+            Constraints::Sparse(sparse) => sparse.schur((workers, &Ranks::alone()), k, &operands)?,
+        };
+        drop(turned);
+        let factor = schur.map(|schur| factored(k, &schur)).transpose()?.flatten();
+        Ok(factor
+            .map(|factor| Metric { seen, factor })
+            .ok_or_else(|| format!("the equations are not shown to be independent at {bits} bits")))
+    }
+
+    /// `t = S^-1 r`, and `r^T S^-1 r`.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn solve(&self, k: Arithmetic<'_>, r: &Matrix) -> Result<(Matrix, Float)> {
+        let t = self.factor.solve(k.ctx, r, k.bits)?;
+        let square = k.inner(r, &t)?;
+        Ok((t, square))
+    }
+
+    /// `L^-1 B` or `L^-T B` for `S = L L^T`.
+    ///
+    /// # Errors
+    /// Those of [`trsm_with`].
+    pub fn substituted(&self, k: Arithmetic<'_>, b: &Matrix, op: Op) -> Result<Matrix> {
+        let options = TrsmOptions::new().op(op).accuracy(Accuracy::Entrywise);
+        Ok(trsm_with(k.ctx, self.factor.factor(), b, k.bits, &options)?.result)
+    }
+
+    /// Block `cone` of `M A^*(t) M`.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn change(&self, k: Arithmetic<'_>, constraints: &Constraints, cone: usize, t: &Matrix) -> Result<Block> {
+        match (&self.seen.blocks[cone].0, constraints.weighted_sum(k, cone, t)?) {
+            (Block::Dense(m), Block::Dense(sum)) => {
+                let product = gemm_with(k.ctx, &sum, m, k.bits, &entrywise())?.result;
+                let whole = gemm_with(k.ctx, m, &product, k.bits, &entrywise())?.result;
+                Ok(Block::Dense(SymmetricMatrix::from_triangle(whole, Uplo::Lower)?.into_matrix()))
+            }
+            (m, sum) => {
+                let entry = |row: usize| m.stored().float(row, 0).square() * sum.stored().float(row, 0);
+                Ok(sum.like(column(sum.stored().rows(), k.bits, entry)?))
+            }
+        }
+    }
+}
+
+/// The metrics of all groups, and what free variables join.
+pub struct Linked {
+    metrics: Vec<Metric>,
+    /// `L^-1 B` of each group, for its `S = L L^T`.
+    spread: Vec<Matrix>,
+    /// The factor of `B^T S^-1 B`, where there are free variables.
+    factor: Option<Cholesky>,
+}
+
+impl Linked {
+    /// The metrics at these matrices of the groups, or why there are none: the group, from 0, and a text.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn new(
+        workers: &Workers,
+        bits: u32,
+        groups: &[Rounded],
+        seen: Vec<Seen>,
+    ) -> Result<std::result::Result<Linked, (usize, String)>> {
+        let k = Arithmetic { ctx: workers.all(), bits };
+        let (mut metrics, mut spread) = (Vec::with_capacity(groups.len()), Vec::with_capacity(groups.len()));
+        for (number, (group, seen)) in groups.iter().zip(seen).enumerate() {
+            let metric = match Metric::new(workers, bits, &group.constraints, seen)? {
+                Ok(metric) => metric,
+                Err(message) => return Ok(Err((number, message))),
+            };
+            if group.free.cols() > 0 {
+                spread.push(metric.substituted(k, &group.free, Op::NoTranspose)?);
+            }
+            metrics.push(metric);
+        }
+        if spread.is_empty() {
+            return Ok(Ok(Linked { metrics, spread, factor: None }));
+        }
+        let factor = factored(k, &gram(k, spread.iter())?)?;
+        let dependent = || (0, "the equations of the free variables depend on each other".to_string());
+        Ok(factor.map(|factor| Linked { metrics, spread, factor: Some(factor) }).ok_or_else(dependent))
+    }
+
+    /// The metric of a group.
+    pub fn of_group(&self, number: usize) -> &Metric {
+        &self.metrics[number]
+    }
+
+    /// The least changes of x, group by group, with `B^T dx = rest`, and the square of their size.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn primal(&self, k: Arithmetic<'_>, rest: &Matrix) -> Result<(Vec<Matrix>, Float)> {
+        let Some(factor) = &self.factor else { return Ok((Vec::new(), Float::new(k.bits))) };
+        let t = factor.solve(k.ctx, rest, k.bits)?;
+        let change = |(spread, metric): (&Matrix, &Metric)| {
+            let image = gemv_with(k.ctx, spread, &t, k.bits, &GemvOptions::new())?.result;
+            metric.substituted(k, &image, Op::Transpose)
+        };
+        let changes = self.spread.iter().zip(&self.metrics).map(change).collect::<Result<_>>()?;
+        Ok((changes, k.inner(rest, &t)?))
+    }
+
+    /// `t` and the change of y of the least W with `A_p . W + (B dy)_p` the residuals: `W = M A^*(t) M`, `B^T t = 0`;
+    /// and the square of the size of W.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn dual(&self, k: Arithmetic<'_>, rest: &[Matrix]) -> Result<(Vec<Matrix>, Option<Matrix>, Float)> {
+        let forward = rest.iter().zip(&self.metrics).map(|(rest, metric)| metric.substituted(k, rest, Op::NoTranspose));
+        let mut forward = forward.collect::<Result<Vec<_>>>()?;
+        let mut dy = None;
+        if let Some(factor) = &self.factor {
+            let mut sum = Matrix::zeros(self.spread[0].cols(), 1, k.bits)?;
+            for (spread, forward) in self.spread.iter().zip(&forward) {
+                let options = GemvOptions::new().op(Op::Transpose).accumulate(sum.view());
+                sum = gemv_with(k.ctx, spread, forward, k.bits, &options)?.result;
+            }
+            let change = factor.solve(k.ctx, &sum, k.bits)?;
+            let minus = Float::with_val(2, -1);
+            for (spread, forward) in self.spread.iter().zip(&mut forward) {
+                let options = GemvOptions::new().alpha(&minus).accumulate(forward.view());
+                *forward = gemv_with(k.ctx, spread, &change, k.bits, &options)?.result;
+            }
+            dy = Some(change);
+        }
+        let mut square = Float::new(k.bits);
+        for forward in &forward {
+            square += k.inner(forward, forward)?;
+        }
+        let t =
+            forward.iter().zip(&self.metrics).map(|(forward, metric)| metric.substituted(k, forward, Op::Transpose));
+        Ok((t.collect::<Result<_>>()?, dy, square))
+    }
+}
+
+/// The sum of `V^T V`.
+///
+/// # Errors
+/// Those of the library.
+pub fn gram<'a>(k: Arithmetic<'_>, parts: impl Iterator<Item = &'a Matrix> + Clone) -> Result<Matrix> {
+    let cols = parts.clone().map(Matrix::cols).next().unwrap_or(0);
+    let mut all = Matrix::zeros(parts.clone().map(Matrix::rows).sum(), cols, k.bits)?;
+    let mut first = 0;
+    for part in parts {
+        let place = first..first + part.rows();
+        first = place.end;
+        all.view_mut().block(place, 0..cols)?.copy_from(part);
+    }
+    let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+    Ok(syrk_with(k.ctx, &all, k.bits, &options)?.result.into_matrix())
+}
+
+/// `A_p . M` of a group, a column.
+///
+/// # Errors
+/// Those of the library's products.
+pub fn pairings(k: Arithmetic<'_>, constraints: &Constraints, blocks: &[Block]) -> Result<Matrix> {
+    match constraints {
+        Constraints::Sampled(sampled) => {
+            let mut sum = vec![Float::new(k.bits); sampled.variables()];
+            for (cone, block) in blocks.iter().enumerate() {
+                let part = sampled.pairings(k, cone, block)?;
+                sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+            }
+            Matrix::from_floats(sum.len(), 1, k.bits, &sum)
+        }
+        Constraints::Sparse(sparse) => {
+            let numbers = blocks.iter().enumerate();
+            let numbers = numbers.map(|(cone, block)| sparse.numbers(k, cone, &Summand { block, product: None }));
+            sparse.paired(k, &numbers.collect::<Result<Vec<_>>>()?)
+        }
+    }
+}
