@@ -4,7 +4,9 @@
 //! the program, and where a point is feasible only just, on the point: so many more than usual are not counted.
 
 use super::floats::bits_within;
+use super::work_bits;
 use crate::block::Shape;
+use crate::iterate::of_iteration;
 use crate::problem::{Constraints, Problem};
 use crate::proof::{Program, triangle};
 use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Result, plan_cholesky};
@@ -87,6 +89,7 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
     if problem.free_variables() > 0 {
         system = system.max(equations(ctx, problem.free_variables(), (bits, numbers))?);
     }
-    // The text has two letters for each byte, and is put together of parts.
-    Ok(2 * proof + blocks.max(system))
+    // The points are moved onto the equations with an iteration's Schur complement. The text has two letters for each
+    // byte, and is put together of parts.
+    Ok(2 * proof + of_iteration(ctx, problem, work_bits(bits))? + blocks.max(system))
 }

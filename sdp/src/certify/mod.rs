@@ -31,6 +31,11 @@ const MOST_WORK_BITS: u32 = 4800;
 /// A point counts as on the equations where it is nearer than this part of its own size, as an exponent.
 const NEAR: i64 = -8;
 
+/// Bits of all that is made from a point of so many: what is small beside the point has the digits of the point again.
+fn work_bits(bits: u32) -> u32 {
+    (2 * bits + 64).min(MOST_WORK_BITS).max(bits + 64)
+}
+
 /// Something that was shown, or why it was not.
 type Attempt<T> = std::result::Result<T, String>;
 
@@ -64,14 +69,9 @@ impl Task<'_> {
         }
     }
 
-    /// Bits of all that is made from the point: what is small beside the point has the digits of the point again.
-    fn work_bits(&self) -> u32 {
-        (2 * self.bits + 64).min(MOST_WORK_BITS).max(self.bits + 64)
-    }
-
     /// What all of it is made with.
     fn arithmetic(&self) -> Arithmetic<'_> {
-        Arithmetic { ctx: self.workers.all(), bits: self.work_bits() }
+        Arithmetic { ctx: self.workers.all(), bits: work_bits(self.bits) }
     }
 
     /// Bits behind the point that leave each number of a column those of the point.
@@ -131,7 +131,7 @@ impl Task<'_> {
 /// differs from the objective of the point by about the residuals, and is rounded outwards to the digits of the
 /// precision. Cost, at twice the bits: for each side what an iteration of the solver costs, its Schur complement above
 /// all, a Gram matrix of the equations of each group and its factor, two factorisations of each block; then
-/// [`verify`], once for each side. Memory: no limit is kept.
+/// [`verify`], once for each side. Memory: [`certificate_bytes`] at most.
 /// Source: docs/decisions/056-certificates.md, docs/decisions/071-proofs-beside-small-eigenvalues.md.
 ///
 /// # Errors
@@ -168,9 +168,9 @@ fn certify_at(ctx: &Context, program: &Program, problem: &Problem, point: &Point
     if !is_same {
         return Err(Error::InvalidArgument("the point is of another program than that which is to be proven".into()));
     }
-    let workers = Workers::new(ctx.clone(), ctx.memory_bytes().map(|bytes| (bytes, bytes)))?;
+    let workers = Workers::new(ctx.clone())?;
     let task = Task { workers: &workers, program, point, bits: problem.precision_bits };
-    let wide = point.clone().rounded(task.work_bits())?;
+    let wide = point.clone().rounded(work_bits(task.bits))?;
     let task = Task { point: &wide, ..task };
     let empty = Proof::new(&program.digest);
     let holds = |proof: &Proof| verify(program, proof, ctx.threads()).map_err(|error| error.to_string());

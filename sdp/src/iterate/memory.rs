@@ -62,18 +62,34 @@ fn total(ledger: &Ledger, step: Step) -> u64 {
     BASE_BYTES + ledger.total(step)
 }
 
+/// Contexts without a limit, of all threads and of one, that plan as `ctx` does.
+fn planners(ctx: &Context) -> Result<(Context, Context)> {
+    let single = Context::builder().threads(1);
+    let single = match ctx.forced_kernel() {
+        Some(kernel) => single.kernel(kernel.name()).build()?,
+        None => single.build()?,
+    };
+    Ok((ctx.with_memory_bytes(None), single))
+}
+
+/// Bytes that an iteration on a whole program takes at so many bits, whatever the limit of `ctx`.
+///
+/// # Errors
+/// Those of the library's plans and contexts.
+pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> {
+    let ((all, single), share) = (planners(ctx)?, Share::new(Ranks::alone(), problem));
+    let gap = Gap::of(&SolverOptions::default().duality_gap_threshold);
+    let ledger = Ledger::new((&all, &single), (problem, &share.all, &share), (bits, gap))?;
+    Ok(total(&ledger, ledger.peak()))
+}
+
 impl Memory {
     /// Of a run in `ctx`, whatever its limit, on what a rank has.
     ///
     /// # Errors
     /// Those of the library's plans and contexts.
     pub fn new(ctx: &Context, parts: (&Problem, &[Cone], &Share), options: &SolverOptions) -> Result<Memory> {
-        let all = ctx.with_memory_bytes(None);
-        let single = Context::builder().threads(1);
-        let single = match ctx.forced_kernel() {
-            Some(kernel) => single.kernel(kernel.name()).build()?,
-            None => single.build()?,
-        };
+        let (all, single) = planners(ctx)?;
         let full = parts.0.precision_bits;
         let first = if options.ramp { ramp::first_bits(full) } else { full };
         let precisions = std::iter::successors(Some(first), |&bits| ramp::next_bits(bits, full));

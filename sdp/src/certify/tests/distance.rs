@@ -84,7 +84,7 @@ fn a_point_far_from_its_equations_is_named() -> Result<()> {
 fn changes_meet_the_residuals_and_are_least() -> Result<()> {
     let (ctx, bits, folder) = (context(), 256, tempfile::tempdir().unwrap());
     let k = Arithmetic { ctx: &ctx, bits };
-    let workers = Workers::new(ctx.clone(), None)?;
+    let workers = Workers::new(ctx.clone())?;
     Polynomial::new(2).write(folder.path());
     std::fs::write(folder.path().join("a.dat-s"), PATH).unwrap();
     for path in [folder.path().to_path_buf(), folder.path().join("a.dat-s")] {
