@@ -78,7 +78,7 @@ fn planners(ctx: &Context) -> Result<(Context, Context)> {
 /// Those of the library's plans and contexts.
 pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> {
     let ((all, single), share) = (planners(ctx)?, Share::new(Ranks::alone(), problem));
-    let gap = Gap::of(&SolverOptions::default().duality_gap_threshold);
+    let gap = Gap::of(&SolverOptions::new(problem.form).duality_gap_threshold);
     let ledger = Ledger::new((&all, &single), (problem, &share.all, &share), (bits, gap))?;
     Ok(total(&ledger, ledger.peak()))
 }
