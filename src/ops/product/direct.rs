@@ -52,13 +52,15 @@ struct Layout {
 }
 
 impl Layout {
-    /// The fastest, then one that takes no more memory for fewer bits.
+    /// The fastest, then one that takes no more memory for fewer bits, and no more than limbs where rows are padded.
     fn choices(size: &ProductSize, bits: &Bits) -> [Layout; 2] {
-        let rows = RowLanes::new(bits.operand).map(Form::Rows);
-        [DigitLanes::new, DigitLanes::narrow].map(|panels| {
-            let form = rows.or_else(|| panels(bits.operand).map(Form::Panels)).unwrap_or(Form::Limbs);
-            Layout::new(size, bits, form)
-        })
+        let of = |form| Layout::new(size, bits, form);
+        if let Some(lanes) = RowLanes::new(bits.operand) {
+            let (rows, limbs) = (of(Form::Rows(lanes)), of(Form::Limbs));
+            return [rows, if limbs.bytes() < rows.bytes() { limbs } else { rows }];
+        }
+        let panels = |lanes: Option<DigitLanes>| of(lanes.map_or(Form::Limbs, Form::Panels));
+        [panels(DigitLanes::new(bits.operand)), panels(DigitLanes::narrow(bits.operand))]
     }
 
     /// The one that a plan has room for.
