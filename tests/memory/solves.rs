@@ -130,11 +130,19 @@ fn solves_keep_the_memory_limit() {
         }
     }
     // Residuals of fewer bits than planned, by small products that would take more memory for them.
-    {
-        let (a, b) = (definite(50, 1000), matrix(50, 2, 1000, 5));
-        let options = RefineOptions::new().factor_bits(200);
-        check_plan("refined solve 50 x 2", &|ctx| plan_solve_refined(ctx, (50, 2), 1000, &options), &|ctx| {
-            solve_refined_with(ctx, Symmetric::lower(&a), &b, 1000, &options).map(|outcome| outcome.result)
+    for (order, columns, bits, factor_bits) in [
+        (50, 2, 1000, 200),
+        (100, 2, 1290, 200),
+        (100, 3, 450, 53),
+        (33, 4, 450, 53),
+        (5, 8, 2440, 30),
+        (5, 8, 2468, 53),
+    ] {
+        let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
+        let options = RefineOptions::new().factor_bits(factor_bits);
+        let label = format!("refined solve {order} x {columns}, {bits} bits");
+        check_plan(&label, &|ctx| plan_solve_refined(ctx, (order, columns), bits, &options), &|ctx| {
+            solve_refined_with(ctx, Symmetric::lower(&a), &b, bits, &options).map(|outcome| outcome.result)
         });
     }
     for (order, columns, bits) in [(300, 2, 500), (200, 400, 300)] {

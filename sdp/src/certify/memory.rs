@@ -3,7 +3,6 @@
 //! The numbers of a proof are integers of a library in C: they are counted as that allocates them. Their bits hang on
 //! the program, and where a point is feasible only just, on the point: so many more than usual are not counted.
 
-use super::floats::bits_within;
 use super::work_bits;
 use crate::block::Shape;
 use crate::iterate::of_iteration;
@@ -26,7 +25,6 @@ fn integers(count: usize, bits: u32) -> u64 {
 
 /// The factor of a matrix of so many bits, copies of the matrix, and its least eigenvalue.
 fn factored(ctx: &Context, order: usize, bits: u32) -> Result<u64> {
-    let bits = bits_within(bits.into());
     let options = |range| CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range);
     let plan = match plan_cholesky(ctx, order, bits, &options(bits / 2)) {
         Err(Error::Precision { .. }) => plan_cholesky(ctx, order, bits, &options(0))?,
@@ -40,7 +38,7 @@ fn factored(ctx: &Context, order: usize, bits: u32) -> Result<u64> {
 fn equations(ctx: &Context, order: usize, (bits, numbers): (u32, u32)) -> Result<u64> {
     let count = triangle(order);
     let exact = 2 * integers(count, 2 * numbers + SPARE_BITS) + 3 * integers(count, 2 * bits + SPARE_BITS);
-    Ok(exact + factored(ctx, order, bits + 64)?)
+    Ok(exact + factored(ctx, order, work_bits(bits))?)
 }
 
 /// Bytes that [`super::certify`] takes at most beside the program, the problem and the point.
@@ -68,7 +66,7 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
         for shape in group.constraints.shapes() {
             let (count, own) = match shape {
                 Shape::Diagonal(order) => (order, 0),
-                Shape::Dense(order) => (triangle(order), factored(ctx, order, 3 * bits + SPARE_BITS)?),
+                Shape::Dense(order) => (triangle(order), factored(ctx, order, work_bits(bits))?),
             };
             // Y, what corrects it, and factors of both sides; and while a factor is checked, its products.
             together += 5 * integers(count, 2 * bits + SPARE_BITS);
@@ -91,5 +89,10 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
     }
     // The points are moved onto the equations with an iteration's Schur complement. The text has two letters for each
     // byte, and is put together of parts.
-    Ok(2 * proof + of_iteration(ctx, problem, work_bits(bits))? + blocks.max(system))
+    let metrics = match of_iteration(ctx, problem, work_bits(bits)) {
+        // Where the library has no such products there are no metrics either.
+        Err(Error::Precision { .. }) => 2 * of_iteration(ctx, problem, bits)?,
+        other => other?,
+    };
+    Ok(2 * proof + metrics + blocks.max(system))
 }

@@ -10,7 +10,7 @@ use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::forecast::{larger_refusal, plan_widened};
-use crate::ops::product::path::{Path, choose_path, is_worth_a_device};
+use crate::ops::product::path::{Path, choose_path, is_worth_a_device, may_go_on_planes};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, Operand, OperandRows, Problem};
 use crate::ops::product::recover::RecoveryTime;
@@ -32,7 +32,10 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     let mut workspace = ctx.workspace();
     let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
         _ if is_summed(problem) => return run_direct(ctx, (problem, start), result, &mut workspace),
-        Path::Direct => return run_direct(ctx, (problem, start), result, &mut workspace),
+        Path::Direct if !goes_on_planes(ctx, problem, &mut workspace)? => {
+            return run_direct(ctx, (problem, start), result, &mut workspace);
+        }
+        Path::Direct => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
         Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
         Path::Planes(workers) => {
@@ -46,6 +49,21 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
 /// Whether every entry is summed term by term, and no product formed.
 fn is_summed(problem: &Problem<'_>) -> bool {
     problem.is_entrywise() && problem.range.is_none() && entrywise::takes_all(&problem.size(), problem.precision_bits)
+}
+
+/// Whether a limit refuses the direct path and not the planes, which go through their operands in chunks.
+fn goes_on_planes(ctx: &Context, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<bool> {
+    if ctx.memory_bytes().is_none() || problem.size().is_empty() {
+        return Ok(false);
+    }
+    let scaled = scale_operands(ctx, 1, problem, workspace)?;
+    if matches!(scaled.entrywise.singles, Singles::All) {
+        return Ok(false);
+    }
+    let (request, ctx) = (request(problem, scaled.bits), &scaled.beside(ctx, problem));
+    Ok(direct::plan(ctx, &request).is_err()
+        && may_go_on_planes(ctx, &request)
+        && plan_planes(ctx, &request, 1, 0).is_ok())
 }
 
 fn run_direct(

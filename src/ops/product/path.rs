@@ -1,7 +1,7 @@
 //! Which path a product takes, and its plan on that path: exact sums on limbs, residue planes, devices.
 
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::digit_lanes::{DigitLanes, LANES};
 use crate::kernels::row_lanes::RowLanes;
 use crate::math::float::limbs_for;
@@ -41,10 +41,14 @@ pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) 
     // overhead: measured with 16-bit residues on a Zen 3, from 4 columns at 256 bits to 64 at 1500.
     let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 4.3 };
     let planes = slowdown * plane_nanoseconds(size, operand_bits);
-    let direct = match (RowLanes::new(operand_bits), DigitLanes::new(operand_bits)) {
-        (Some(lanes), _) => row_lane_nanoseconds(size, &lanes),
-        (None, Some(lanes)) => lane_nanoseconds(size, &lanes),
-        (None, None) => direct_nanoseconds(size, operand_bits),
+    // Where planes are of 52-bit primes they were measured against eight rows side by side and against limbs, and only
+    // where they are fast enough for one thread: beyond that they go through large operands in chunks.
+    let direct = match ctx.kernel().family() == "ifma52" {
+        true if planes >= ONE_WORKER_NANOSECONDS => f64::INFINITY,
+        true => RowLanes::new(operand_bits)
+            .map_or_else(|| direct_nanoseconds(size, operand_bits), |lanes| row_lane_nanoseconds(size, &lanes)),
+        false => DigitLanes::new(operand_bits)
+            .map_or_else(|| direct_nanoseconds(size, operand_bits), |lanes| lane_nanoseconds(size, &lanes)),
     };
     if !ctx.self_check() && !ctx.freivalds() && direct < planes {
         return Path::Direct;
@@ -111,10 +115,30 @@ pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 /// As [`plan_request`].
 pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match path {
-        Path::Direct => direct::plan(ctx, request).map(direct::as_one_job),
+        Path::Direct => match direct::plan(ctx, request) {
+            // Planes of few columns may take less.
+            Err(refusal @ Error::MemoryLimit { .. }) if may_go_on_planes(ctx, request) => {
+                plan_planes(ctx, request, 1, 0).map(|planned| planned.plan).map_err(|other| smaller(refusal, other))
+            }
+            planned => planned.map(direct::as_one_job),
+        },
         Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
         Path::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
     }
+}
+
+/// Whether a product that is refused on the direct path has the planes of the CPU to go to.
+pub(crate) fn may_go_on_planes(ctx: &Context, request: &PlanRequest) -> bool {
+    !request.size.is_empty() && request.bits.spec(ctx.self_check()).modulus_bits <= ctx.kernel().maximum_modulus_bits()
+}
+
+/// The refusal that asks for less.
+fn smaller(one: Error, other: Error) -> Error {
+    let least = |error: &Error| match error {
+        Error::MemoryLimit { minimum_bytes, .. } => *minimum_bytes,
+        _ => u64::MAX,
+    };
+    if least(&other) < least(&one) { other } else { one }
 }
 
 /// Plans a product on the context's devices.
@@ -144,4 +168,25 @@ fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         devices: planned.describe(),
         ..Plan::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_of_long_operands_go_through_planes_in_chunks() {
+        let ctx = Context::new().unwrap();
+        if ctx.kernel().family() != "ifma52" {
+            return println!("skipped: no IFMA");
+        }
+        let path = |contracted, rows, cols, bits| {
+            choose_path(&ctx, &ProductSize { contracted, rows, cols, triangle: false }, bits)
+        };
+        for (contracted, rows, cols, bits) in [(1000, 1000, 1, 256), (2000, 400, 1, 256), (20_000, 4, 4, 512)] {
+            assert!(matches!(path(contracted, rows, cols, bits), Path::Planes(_)), "{rows} x {contracted} x {cols}");
+        }
+        assert_eq!(path(20, 10, 10, 256), Path::Direct);
+        assert_eq!(path(8, 8, 8, 256), Path::Direct);
+    }
 }
