@@ -10,7 +10,7 @@ use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::forecast::{larger_refusal, plan_widened};
-use crate::ops::product::path::{Path, choose_path, is_worth_a_device, may_go_on_planes};
+use crate::ops::product::path::{Path, choose_path, is_worth_a_device, may_go_on_planes, may_leave_planes};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, Operand, OperandRows, Problem};
 use crate::ops::product::recover::RecoveryTime;
@@ -30,12 +30,10 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     let start = Instant::now();
     problem.check(ctx.kernel())?;
     let mut workspace = ctx.workspace();
-    let mut report = match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
+    let path = choose_path(ctx, &problem.size(), problem.expected_operand_bits());
+    let mut report = match path_within_limit(ctx, path, problem, &mut workspace)? {
         _ if is_summed(problem) => return run_direct(ctx, (problem, start), result, &mut workspace),
-        Path::Direct if !goes_on_planes(ctx, problem, &mut workspace)? => {
-            return run_direct(ctx, (problem, start), result, &mut workspace);
-        }
-        Path::Direct => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
+        Path::Direct => return run_direct(ctx, (problem, start), result, &mut workspace),
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
         Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
         Path::Planes(workers) => {
@@ -51,19 +49,27 @@ fn is_summed(problem: &Problem<'_>) -> bool {
     problem.is_entrywise() && problem.range.is_none() && entrywise::takes_all(&problem.size(), problem.precision_bits)
 }
 
-/// Whether a limit refuses the direct path and not the planes, which go through their operands in chunks.
-fn goes_on_planes(ctx: &Context, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<bool> {
-    if ctx.memory_bytes().is_none() || problem.size().is_empty() {
-        return Ok(false);
+/// The path, or the other one of a small product where a limit refuses this one alone.
+fn path_within_limit(ctx: &Context, path: Path, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Path> {
+    let has_other = match path {
+        Path::Direct => !problem.size().is_empty(),
+        Path::Planes(_) => may_leave_planes(ctx, &problem.size(), problem.expected_operand_bits()),
+    };
+    if ctx.memory_bytes().is_none() || !has_other || is_summed(problem) {
+        return Ok(path);
     }
     let scaled = scale_operands(ctx, 1, problem, workspace)?;
     if matches!(scaled.entrywise.singles, Singles::All) {
-        return Ok(false);
+        return Ok(path);
     }
     let (request, ctx) = (request(problem, scaled.bits), &scaled.beside(ctx, problem));
-    Ok(direct::plan(ctx, &request).is_err()
-        && may_go_on_planes(ctx, &request)
-        && plan_planes(ctx, &request, 1, 0).is_ok())
+    let direct = || direct::plan(ctx, &request).is_ok();
+    let planes = || may_go_on_planes(ctx, &request) && plan_planes(ctx, &request, 1, 0).is_ok();
+    Ok(match path {
+        Path::Direct if !direct() && planes() => Path::Planes(1),
+        Path::Planes(_) if !planes() && direct() => Path::Direct,
+        path => path,
+    })
 }
 
 fn run_direct(

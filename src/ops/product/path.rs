@@ -37,10 +37,7 @@ pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) 
     if ctx.forced_kernel().is_some() || ctx.devices().family.is_some() {
         return Path::Planes(ctx.threads());
     }
-    // Three or four planes of the narrower primes do the work of one, and small matrix products have their own
-    // overhead: measured with 16-bit residues on a Zen 3, from 4 columns at 256 bits to 64 at 1500.
-    let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 4.3 };
-    let planes = slowdown * plane_nanoseconds(size, operand_bits);
+    let planes = kernel_nanoseconds(ctx, size, operand_bits);
     // Where planes are of 52-bit primes they were measured against eight rows side by side and against limbs, and only
     // where they are fast enough for one thread: beyond that they go through large operands in chunks.
     let direct = match ctx.kernel().family() == "ifma52" {
@@ -50,10 +47,23 @@ pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) 
         false => DigitLanes::new(operand_bits)
             .map_or_else(|| direct_nanoseconds(size, operand_bits), |lanes| lane_nanoseconds(size, &lanes)),
     };
-    if !ctx.self_check() && !ctx.freivalds() && direct < planes {
+    if may_go_direct(ctx) && direct < planes {
         return Path::Direct;
     }
     Path::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
+}
+
+/// Estimate for the planes of the context's kernel on one worker.
+fn kernel_nanoseconds(ctx: &Context, size: &ProductSize, operand_bits: u32) -> f64 {
+    // Three or four planes of the narrower primes do the work of one, and small matrix products have their own
+    // overhead: measured with 16-bit residues on a Zen 3, from 4 columns at 256 bits to 64 at 1500.
+    let slowdown = if ctx.kernel().family() == "ifma52" { 1.0 } else { 4.3 };
+    slowdown * plane_nanoseconds(size, operand_bits)
+}
+
+/// Whether a product on planes may take the direct path where a limit refuses them.
+pub(crate) fn may_leave_planes(ctx: &Context, size: &ProductSize, operand_bits: u32) -> bool {
+    may_go_direct(ctx) && kernel_nanoseconds(ctx, size, operand_bits) < ONE_WORKER_NANOSECONDS
 }
 
 /// Whether a product inside another operation is worth the copies to a device; a forced family always is.
@@ -115,16 +125,38 @@ pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 /// As [`plan_request`].
 pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     match path {
-        Path::Direct => match direct::plan(ctx, request) {
-            // Planes of few columns may take less.
-            Err(refusal @ Error::MemoryLimit { .. }) if may_go_on_planes(ctx, request) => {
-                plan_planes(ctx, request, 1, 0).map(|planned| planned.plan).map_err(|other| smaller(refusal, other))
-            }
-            planned => planned.map(direct::as_one_job),
-        },
         Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
-        Path::Planes(workers) => Ok(plan_planes(ctx, request, workers, 0)?.plan),
+        Path::Direct if may_go_on_planes(ctx, request) => {
+            or_else(direct_plan(ctx, request), || plane_plan(ctx, request, 1))
+        }
+        Path::Direct => direct_plan(ctx, request),
+        Path::Planes(1) if may_leave_planes(ctx, &request.size, request.bits.operand) => {
+            or_else(plane_plan(ctx, request, 1), || direct_plan(ctx, request))
+        }
+        Path::Planes(workers) => plane_plan(ctx, request, workers),
     }
+}
+
+fn direct_plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    direct::plan(ctx, request).map(direct::as_one_job)
+}
+
+fn plane_plan(ctx: &Context, request: &PlanRequest, workers: usize) -> Result<Plan> {
+    plan_planes(ctx, request, workers, 0).map(|planned| planned.plan)
+}
+
+/// The other plan where a limit refuses the first one, or the refusal that asks for less.
+fn or_else(first: Result<Plan>, other: impl FnOnce() -> Result<Plan>) -> Result<Plan> {
+    match first {
+        Err(refusal @ Error::MemoryLimit { .. }) => other().map_err(|other| smaller(refusal, other)),
+        first => first,
+    }
+}
+
+/// Whether products in this context may take the direct path: no kernel and no device is asked for, and no check that
+/// planes alone have.
+fn may_go_direct(ctx: &Context) -> bool {
+    ctx.forced_kernel().is_none() && ctx.devices().family.is_none() && !ctx.self_check() && !ctx.freivalds()
 }
 
 /// Whether a product that is refused on the direct path has the planes of the CPU to go to.
