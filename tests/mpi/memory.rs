@@ -31,7 +31,8 @@ fn factor(order: usize, precision_bits: u32) -> Matrix {
     l
 }
 
-/// One to seven right sides, by norms: each rank takes its plan, and the one that takes most at least 95 % of it.
+/// One to seven right sides, by norms: each rank keeps its plan, and from four on the one that takes most needs at least
+/// 95 % of it.
 fn few_right_sides(rank: MpiRank) {
     let (order, bits) = (700, 400);
     let (l, is_root, grid) = (factor(order, bits), rank.rank() == 0, RankGrid::for_ranks(rank.size()));
@@ -58,6 +59,9 @@ fn few_right_sides(rank: MpiRank) {
         assert!(taken <= planned + SLACK_BYTES, "{what}");
         let mut most = [taken];
         rank.all_reduce(Reduction::Max, &mut most).unwrap();
+        if columns < 4 {
+            continue; // substituted for as vectors, whose plan is a bound for sums of any length
+        }
         assert!(planned * 100 <= most[0] * 105 + SLACK_BYTES * 100, "{what}, at most {}", most[0]);
     }
 }

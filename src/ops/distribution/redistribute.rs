@@ -96,7 +96,8 @@ impl DistMatrix {
     /// Collective; what is in `local` after an error is arbitrary.
     ///
     /// # Errors
-    /// As [`DistMatrix::to_local`]; [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] where `local` does not fit.
+    /// As [`DistMatrix::to_local`]; [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] where `local` does not fit,
+    /// and for the other triangle than this matrix has where that is not symmetric.
     pub fn fill_local(
         &self,
         group: &dyn Transport,
@@ -105,12 +106,24 @@ impl DistMatrix {
     ) -> Result<()> {
         self.check_group(group)?;
         agree(group, distribution.check(group.size()))?;
-        agree(group, check_target(distribution.local_shape(group.rank()), self.precision_bits(), &local))?;
+        let fits = check_target(distribution.local_shape(group.rank()), self.precision_bits(), &local);
+        agree(group, fits.and(self.check_triangle(triangle)))?;
         // What lies outside of a triangle does not come.
         if triangle.is_none() && self.map().triangle.is_some() && !self.is_symmetric() {
             clear(local.reborrow());
         }
         self.travel(group, false, (distribution, triangle), &mut LocalTarget { distribution, local })
+    }
+
+    /// Refuses a triangle that is not there.
+    fn check_triangle(&self, triangle: Option<Uplo>) -> Result<()> {
+        match (self.map().triangle, triangle) {
+            (Some(held), Some(wanted)) if held != wanted && !self.is_symmetric() => {
+                let message = format!("the {wanted:?} triangle of a matrix that has the {held:?} one alone");
+                Err(Error::InvalidArgument(message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The matrix of which each rank passes its part in `local`, as `distribution` deals it out, in tiles. Collective.
