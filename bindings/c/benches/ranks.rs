@@ -1,10 +1,10 @@
 //! Verbs over ranks through the C library beside the Rust calls on the same ranks, in turns, in the same processes.
 //!
-//! `mpirun -n 2 BENCH [PERCENT THREADS RUNS]`, where BENCH is what `cargo bench -p sunzi-c --features mpi --no-run` names,
-//! prints the least times and their ratios; PERCENT scales the orders. Run as a test it takes tiny sizes on one rank.
-//! The matrices of the C calls lie in whole rows, as limbs and as `mpfr_t`; those of the Rust calls in rows (SYRK) and in
-//! tiles. Every result is compared with that of the Rust call, bit by bit. Written for Open MPI, whose handle of all
-//! ranks is 0.
+//! `mpirun -n 2 BENCH [PERCENT THREADS RUNS]`, where BENCH is what `cargo bench -p sunzi-c --features mpi --no-run`
+//! names, prints the least times and their ratios; PERCENT scales the orders. Run as a test it takes tiny sizes on one
+//! rank. The matrices of the C calls lie in whole rows, as limbs and as `mpfr_t`; those of the Rust calls in rows
+//! (SYRK) and in tiles. Every result is compared with that of the Rust call, bit by bit. Written for Open MPI, whose
+//! handle of all ranks is 0.
 
 use rug::{Float, rand::RandState};
 use std::ptr;
@@ -32,8 +32,8 @@ struct Rows {
     floats: Vec<Float>,
 }
 
-/// Least seconds of a call over the runs, on the slowest rank, and what conversions took in that run: the check of limbs
-/// where they lie is one.
+/// Least seconds of a call over the runs, on the slowest rank, and what conversions took in that run: the check of
+/// limbs where they lie is one.
 #[derive(Clone, Copy)]
 struct Least {
     seconds: f64,

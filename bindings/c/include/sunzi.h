@@ -984,8 +984,8 @@ enum sunzi_status sunzi_mpi_cholesky(const struct sunzi_context *ctx, int32_t up
 // `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as
 // `sunzi_mpi_cholesky`; T and B are in distributions of their own.
 //
-// Memory of a rank beside the arrays: copies of its parts that are no arrays of limbs, its tiles of T, its share of the
-// right sides twice, and rows of the triangle as they pass by.
+// Memory of a rank beside the arrays: copies of its parts that are no arrays of limbs, its tiles of T, its share of
+// the right sides twice, and rows of the triangle as they pass by.
 enum sunzi_status sunzi_mpi_trsm(const struct sunzi_context *ctx,
                                  int32_t side,
                                  int32_t uplo,

@@ -50,8 +50,8 @@ impl Operand {
 }
 
 impl Output {
-    /// The numbers of `matrix`, or zeros of its shape, to be written over; a copy where others have them too. The matrix
-    /// was made for this call, and is empty afterwards.
+    /// The numbers of `matrix`, or zeros of its shape, to be written over; a copy where others have them too. The
+    /// matrix was made for this call, and is empty afterwards.
     fn of((matrix, numbers): &Described<'_>) -> PyResult<Output> {
         Ok(Output { local: own(matrix)?, kind: matrix.get().number_kind(), numbers: *numbers })
     }

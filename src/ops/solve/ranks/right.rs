@@ -149,7 +149,8 @@ impl LocalSolution {
         }
     }
 
-    /// The solution in the tiles of `like`, all of them, in the memory that `result` has where it is distributed so. Collective.
+    /// The solution in the tiles of `like`, all of them, in the memory that `result` has where it is distributed so.
+    /// Collective.
     ///
     /// # Errors
     /// As [`DistMatrix::from_local`].

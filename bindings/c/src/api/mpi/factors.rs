@@ -67,8 +67,8 @@ pub(super) unsafe fn cholesky_over(
 /// `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as
 /// `sunzi_mpi_cholesky`; T and B are in distributions of their own.
 ///
-/// Memory of a rank beside the arrays: copies of its parts that are no arrays of limbs, its tiles of T, its share of the
-/// right sides twice, and rows of the triangle as they pass by.
+/// Memory of a rank beside the arrays: copies of its parts that are no arrays of limbs, its tiles of T, its share of
+/// the right sides twice, and rows of the triangle as they pass by.
 ///
 /// # Safety
 /// The header's rules.

@@ -376,8 +376,8 @@ impl DistOperand {
             None => call.space(shape, precision_bits).map(|matrix| own.insert(matrix).view_mut()),
         };
         fill(together(world, space)?)?;
-        // SAFETY: by contract.
         let stored = match own {
+            // SAFETY: by contract.
             Some(own) => unsafe { call.write(&self.local, self.part(world.rank(), triangle), own) },
             None => Ok(()),
         };
