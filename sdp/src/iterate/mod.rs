@@ -96,9 +96,9 @@ impl<'p> Solver<'p> {
     /// program, and may drop it afterwards. Collective.
     ///
     /// Groups of polynomial matrices lie on one rank each with all that belongs to them; of sparse matrices the blocks
-    /// of X and Y do, the matrices on all. The bits are those of one process. A memory limit of `ctx` is that of a node:
-    /// its ranks divide what their plans leave of it. It is kept for all that a run allocates, the part of the program
-    /// included, the whole program excluded.
+    /// of X and Y do, the matrices on all. The bits are those of one process. A memory limit of `ctx` is that of a
+    /// node: its ranks divide what their plans leave of it. It is kept for all that a run allocates, the part of the
+    /// program included, the whole program excluded.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where ranks have different programs or options, by a hash of all numbers, or
