@@ -7,8 +7,10 @@ use sunzi::advanced::store::{CountingAllocator, allocated_bytes, peak_bytes, res
 use sunzi::rug::Float;
 use sunzi::{Context, Error, Matrix, Result};
 use sunzi_sdp::block::Shape;
+use sunzi_sdp::proof::read_exact;
 use sunzi_sdp::{Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling};
-use sunzi_sdp::{Solution, Solver, SolverOptions, SparseCone};
+use sunzi_sdp::{Solution, Solver, SolverOptions, SparseCone, State};
+use sunzi_sdp::{certificate_bytes, certify, read_problem};
 
 #[global_allocator]
 static COUNTER: CountingAllocator = CountingAllocator;
@@ -85,6 +87,19 @@ fn polynomials(count: usize, dim: usize, degree: usize, bits: u32) -> Result<Pro
     PolynomialProgram { objective: vec![number(0.0), number(1.0)], normalization: None, matrices }.problem(bits)
 }
 
+/// As many constraints as asked for, with all of a diagonal block.
+fn diagonal(variables: usize, order: usize, bits: u32) -> Result<Problem> {
+    let entry = |row: usize, value: usize| Entry { row, col: row, value: number(value as f64) };
+    let block = SparseCone {
+        shape: Shape::Diagonal(order),
+        active: (0..variables).collect(),
+        entries: (0..variables).map(|at| (0..order).map(|row| entry(row, 1 + (at * 7 + row) % 5)).collect()).collect(),
+        constant: vec![entry(0, 3)],
+    };
+    let costs = Matrix::from_f64s(variables, 1, bits, &vec![order as f64; variables])?;
+    Problem::standard(bits, costs, vec![block], None)
+}
+
 fn run_with(problem: &Problem, threads: usize, limit: Option<u64>, options: &SolverOptions) -> Result<Solution> {
     let builder = Context::builder().threads(threads);
     let ctx = limit.map_or(builder.clone(), |bytes| builder.memory_bytes(bytes)).build()?;
@@ -130,7 +145,8 @@ fn runs_keep_their_plan_and_their_limit() -> Result<()> {
                 let problem = problem.rounded(problem.precision_bits)?; // without tables that a run has made
                 let before = allocated_bytes();
                 reset_peak_bytes();
-                let limited = run(&problem, threads, Some(plan.planned_bytes))?;
+                let limited = run(&problem, threads, Some(plan.planned_bytes));
+                let limited = limited.unwrap_or_else(|error| panic!("{name} on {threads}: {error}, {plan:?}"));
                 let peak = peak_bytes() - before;
                 assert_eq!(limited.point, free.point, "{name}");
                 // A bound that is far above says little; small programs have what is planned for any beside them.
@@ -148,9 +164,14 @@ fn runs_keep_their_plan_and_their_limit() -> Result<()> {
 fn plans_meet_the_peak() -> Result<()> {
     alone(|| {
         let options = |problem: &Problem| SolverOptions { ramp: false, ..SolverOptions::new(problem.form) };
-        for (name, problem) in [("a cut of 60", cut(60, 256)?)] {
+        let programs = [
+            ("a cut of 60", cut(60, 256)?, [115, 130]),
+            ("a diagonal of 1000", diagonal(8, 1000, 256)?, [130, 130]),
+            ("larger matrices of polynomials", polynomials(2, 2, 10, 320)?, [130, 150]),
+        ];
+        for (name, problem, most) in programs {
             let options = options(&problem);
-            for (threads, hundredths) in [(1, 115), (2, 130)] {
+            for (threads, hundredths) in (1..).zip(most) {
                 let plan =
                     Solver::new(Context::builder().threads(threads).build()?, &problem, options.clone())?.plan()?;
                 assert_eq!(plan.precisions.len(), 1, "{plan:?}");
@@ -162,6 +183,70 @@ fn plans_meet_the_peak() -> Result<()> {
                 assert!(peak <= planned, "{name} on {threads}: {peak} bytes, {plan:?}");
                 assert!(100 * planned <= hundredths * peak, "{name} on {threads}: {peak} bytes, {plan:?}");
             }
+        }
+        Ok(())
+    })
+}
+
+/// A run goes on from a checkpoint of a precision that it does not have at one that it has a plan for.
+#[test]
+fn other_precisions_keep_the_plan() -> Result<()> {
+    alone(|| {
+        let problem = polynomials(2, 2, 8, 768)?;
+        let options = SolverOptions { max_iterations: 2, ..SolverOptions::new(problem.form) };
+        let plan = Solver::new(Context::builder().threads(1).build()?, &problem, options.clone())?.plan()?;
+        let before = allocated_bytes();
+        reset_peak_bytes();
+        let ctx = Context::builder().threads(1).memory_bytes(plan.planned_bytes).build()?;
+        let solver = Solver::new(ctx, &problem, options)?;
+        let begun = State { precision_bits: 760, ..solver.begin()? };
+        let mut bits = Vec::new();
+        solver.run(begun, |iteration, _| {
+            bits.push(iteration.precision_bits);
+            Ok(Control::Continue)
+        })?;
+        let peak = peak_bytes() - before;
+        assert_eq!(bits, [768, 768]);
+        assert!(peak <= plan.planned_bytes, "{peak} bytes, {plan:?}");
+        Ok(())
+    })
+}
+
+/// Proofs of both forms take no more than is said before; what a library in C allocates is not seen here.
+#[test]
+fn certificates_keep_their_plan() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let order = 16;
+    let mut path = format!("{order}\n1\n{order}\n{}\n", "1 ".repeat(order));
+    for at in 1..=order {
+        path += &format!("{at} 1 {at} {at} 1\n");
+        if at > 1 {
+            path += &format!("0 1 {} {at} 1\n", at - 1);
+        }
+    }
+    let polynomials = r#"{"objective": ["0", "1"], "normalization": ["1", "0"], "PositiveMatrixWithPrefactorArray": [
+        {"polynomials": [[[["9", "-4", "2", "0", "1"], ["-1"]]]]},
+        {"polynomials": [[[["8", "0", "1"], ["-1"]], [["0", "1"], ["0"]]],
+                         [[["0", "1"], ["0"]], [["6", "0", "1"], ["-1"]]]]}]}"#;
+    alone(|| {
+        for (name, text) in [("path.dat-s", &*path), ("pmp.json", polynomials)] {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            let (program, problem) = (read_exact(&file)?, read_problem(&file, 200)?);
+            let ctx = Context::builder().threads(1).build()?;
+            let solution = run(&problem, 1, None)?;
+            let planned = certificate_bytes(&ctx, &program, &problem)?;
+            if program.polynomials.is_empty() {
+                // Factors of so many bits are refused in the search, and not before.
+                assert!(certificate_bytes(&ctx, &program, &read_problem(&file, 5000)?)? > planned, "{name}");
+            }
+            let before = allocated_bytes();
+            reset_peak_bytes();
+            let found = certify(&ctx, &program, &problem, &solution.point)?;
+            let peak = peak_bytes() - before;
+            assert!(found.proof.is_some_and(|proof| proof.lower.is_some() && proof.upper.is_some()), "{name}");
+            assert!(peak <= planned, "{name}: {peak} bytes, {planned} planned");
+            assert!(planned <= 8 * peak, "{name}: {peak} bytes, {planned} planned");
         }
         Ok(())
     })

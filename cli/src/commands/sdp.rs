@@ -111,7 +111,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     }
     let solver = with_room(Solver::new(ctx.clone(), &problem, options), certificate).map_err(&restate)?;
     if config.plan {
-        return say_plan(session, config, &problem, &solver.plan()?);
+        return run.say_plan(session, &problem, (&ctx, &solver.plan()?));
     }
     // The plan of a small program takes as long as some of its iterations.
     let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
@@ -146,10 +146,48 @@ impl<'a> Run<'a> {
 
     /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.
     fn admit_certificate(&self, ctx: &Context, problem: &Problem) -> Result<()> {
-        match &self.certification {
-            Some(certification) => ctx.admit(certification.planned_bytes(ctx, problem)?),
-            None => Ok(()),
+        // A plan takes time where nothing hangs on it.
+        if ctx.memory_bytes().is_none() {
+            return Ok(());
         }
+        self.certificate_bytes(ctx, problem)?.map_or(Ok(()), |bytes| ctx.admit(bytes))
+    }
+
+    /// What the proof that is asked for takes behind the run, with the point.
+    fn certificate_bytes(&self, ctx: &Context, problem: &Problem) -> Result<Option<u64>> {
+        let bytes = self.certification.as_ref().map(|certification| certification.planned_bytes(ctx, problem));
+        Ok(bytes.transpose()?.map(|bytes| bytes + problem.point_bytes()))
+    }
+
+    /// What the run would take, and the proof behind it.
+    fn say_plan(&self, session: &mut Session, problem: &Problem, (ctx, plan): (&Context, &MemoryPlan)) -> Result<()> {
+        let certificate = self.certificate_bytes(ctx, problem)?;
+        let planned_bytes = plan.planned_bytes.max(certificate.unwrap_or(0));
+        let parts = [
+            ("program", Some(problem.bytes() + plan.program_bytes)),
+            ("blocks", Some(plan.block_bytes)),
+            ("Schur complement", Some(plan.system_bytes)),
+            ("calls", Some(plan.call_bytes)),
+            ("together", Some(problem.bytes() + plan.planned_bytes)),
+            ("certificate", certificate.map(|bytes| problem.bytes() + bytes)),
+        ];
+        session.say(&describe(problem))?;
+        for (name, bytes) in parts {
+            bytes.map_or(Ok(()), |bytes| session.say(&format!("{name:<18}{:>12}", format_bytes(bytes))))?;
+        }
+        for PrecisionPlan { precision_bits, planned_bytes } in &plan.precisions {
+            let name = format!("at {precision_bits} bits");
+            session.say(&format!("{name:<18}{:>12}", format_bytes(problem.bytes() + planned_bytes)))?;
+        }
+        session.finish_report(&json!({
+            "operation": "plan sdp",
+            "input": self.config.input,
+            "precision_bits": problem.precision_bits,
+            "problem_bytes": problem.bytes(),
+            "memory": plan,
+            "certificate_bytes": certificate,
+            "planned_bytes": planned_bytes,
+        }))
     }
 
     /// The state of a checkpoint, where there is one.
@@ -198,7 +236,8 @@ impl<'a> Run<'a> {
         let Some(problem) = whole else {
             return if stopped { Err(Error::Cancelled) } else { Ok(()) };
         };
-        let solution = gathered.as_ref().unwrap_or(&own);
+        // The part of this rank goes, where the whole is at hand.
+        let solution = &gathered.unwrap_or(own);
         let certified = match self.certification.take().filter(|_| !stopped) {
             Some(certification) => Some(certification.prove(ctx, problem, &solution.point)?),
             None => None,
@@ -264,33 +303,6 @@ impl<'a> Run<'a> {
 /// Computes; on several ranks even where a signal came before, as only the iteration ends the work of all.
 fn in_mode_of_ranks<T>(solver: &Solver<'_>, work: impl FnOnce() -> Result<T>) -> Result<T> {
     if solver.rank().1 > 1 { while_computing(work) } else { in_mode(Mode::Computing, work) }
-}
-
-/// What the run would take.
-fn say_plan(session: &mut Session, config: &Sdp, problem: &Problem, plan: &MemoryPlan) -> Result<()> {
-    let parts = [
-        ("program", problem.bytes() + plan.program_bytes),
-        ("blocks", plan.block_bytes),
-        ("Schur complement", plan.system_bytes),
-        ("calls", plan.call_bytes),
-    ];
-    session.say(&describe(problem))?;
-    for (name, bytes) in parts {
-        session.say(&format!("{name:<18}{:>12}", format_bytes(bytes)))?;
-    }
-    session.say(&format!("{:<18}{:>12}", "together", format_bytes(problem.bytes() + plan.planned_bytes)))?;
-    for PrecisionPlan { precision_bits, planned_bytes } in &plan.precisions {
-        let name = format!("at {precision_bits} bits");
-        session.say(&format!("{name:<18}{:>12}", format_bytes(problem.bytes() + planned_bytes)))?;
-    }
-    session.finish_report(&json!({
-        "operation": "plan sdp",
-        "input": config.input,
-        "precision_bits": problem.precision_bits,
-        "problem_bytes": problem.bytes(),
-        "memory": plan,
-        "planned_bytes": plan.planned_bytes,
-    }))
 }
 
 fn describe(problem: &Problem) -> String {

@@ -93,6 +93,12 @@ fn a_plan_says_what_a_run_takes() {
     assert!(plan["planned_bytes"].as_u64().unwrap() > 50_000);
     assert_eq!(plan["memory"]["precisions"].as_array().unwrap().len(), 2);
     assert_eq!(plan["memory"], report["memory"]);
+    let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --plan --certify --report c.json");
+    assert!(text.contains("certificate"), "{text}");
+    let both = sandbox.json("c.json");
+    assert_eq!(both["memory"], plan["memory"]);
+    let proof = both["certificate_bytes"].as_u64().unwrap();
+    assert_eq!(both["planned_bytes"].as_u64(), plan["planned_bytes"].as_u64().map(|bytes| bytes.max(proof)));
 }
 
 #[test]

@@ -105,7 +105,9 @@ fn errors(launcher: &Launcher, ranks: usize) {
 /// The least limit of a node is named once, and is enough: for a run, and for one with a proof.
 fn limits(launcher: &Launcher, ranks: usize, at: &Path) {
     polynomials(at);
-    for program in ["paths.dat-s", "pmp.json --certify"] {
+    // A proof needs a solution, which one process has found.
+    alone(at, "sdp -s pmp.json -o found -c near --maxIterations 160 --threads 1");
+    for program in ["paths.dat-s --precision 128 --maxIterations 2", "pmp.json --certify -i @/near"] {
         let within = |limit: u64| {
             let line =
                 format!("sdp -s @/{program} -o @/limited -c @/none --noFinalCheckpoint --threads 1 --memory {limit}");

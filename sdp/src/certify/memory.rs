@@ -25,9 +25,15 @@ fn integers(count: usize, bits: u32) -> u64 {
 
 /// The factor of a matrix of so many bits, copies of the matrix, and its least eigenvalue.
 fn factored(ctx: &Context, order: usize, bits: u32) -> Result<u64> {
-    let options = |range| CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range);
-    let plan = match plan_cholesky(ctx, order, bits, &options(bits / 2)) {
-        Err(Error::Precision { .. }) => plan_cholesky(ctx, order, bits, &options(0))?,
+    let planned = |bits, range| {
+        plan_cholesky(ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range))
+    };
+    let plan = match planned(bits, bits / 2) {
+        Err(Error::Precision { .. }) => match planned(bits, 0) {
+            // A factor of more bits is refused when it is asked for.
+            Err(Error::Precision { maximum_bits, .. }) => planned(maximum_bits as u32, 0)?,
+            other => other?,
+        },
         other => other?,
     };
     // The matrix, the shifted one, a copy and what Lanczos' method works with.

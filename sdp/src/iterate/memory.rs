@@ -2,7 +2,8 @@
 //!
 //! A ledger for each precision of the run says what is there at each step of an iteration (`ledger`), and what the
 //! library's calls take (`calls`). Under a limit the calls of a step have what the ledger leaves of it; so one whose
-//! numbers take more bits than were planned for takes narrower bands, or is refused, and nothing is taken in silence.
+//! numbers take more bits than were planned for takes narrower bands, or is refused, and nothing is taken in silence;
+//! but for calls of several ranks together, which are planned and have no limit (`definite`).
 //! Does not know: numbers of a program, but how many there are.
 
 mod calls;
@@ -150,29 +151,86 @@ impl MemoryPlan {
     }
 }
 
+/// The limit of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// What the caller gave: for all ranks of the node.
+    pub given_bytes: u64,
+    /// The part of this rank.
+    pub own_bytes: u64,
+    /// The ranks that divide it.
+    pub ranks: u64,
+}
+
 /// The limit of this rank, of one for all ranks of its node, which divide what their plans leave. Collective.
 ///
 /// # Errors
 /// [`Error::MemoryLimit`] with the least limit that would do for all nodes, on all ranks; [`Error::Transport`].
-pub fn of_rank(ranks: &Ranks, plan: &MemoryPlan, limit_bytes: u64) -> Result<u64> {
+pub fn of_rank(ranks: &Ranks, plan: &MemoryPlan, limit_bytes: u64) -> Result<Limit> {
     let (node_bytes, node_ranks) = ranks.node_sum(plan.planned_bytes)?;
     let most = !ranks.least(!node_bytes)?;
     match ranks.any(node_bytes > limit_bytes)? {
         true => Err(Error::MemoryLimit { limit_bytes, minimum_bytes: most }),
-        false => Ok(plan.planned_bytes + (limit_bytes - node_bytes) / node_ranks),
+        false => Ok(Limit {
+            given_bytes: limit_bytes,
+            own_bytes: plan.planned_bytes + (limit_bytes - node_bytes) / node_ranks,
+            ranks: node_ranks,
+        }),
     }
 }
 
-/// The refusal of a call as one of the run: with the limit under which the call would have had enough.
-pub fn restated(error: Error, limit_bytes: u64, threads: usize) -> Error {
-    let Error::MemoryLimit { limit_bytes: had, minimum_bytes } = error else { return error };
-    let more = minimum_bytes.saturating_sub(had).saturating_mul(threads as u64);
-    Error::MemoryLimit { limit_bytes, minimum_bytes: limit_bytes.saturating_add(more) }
+impl Limit {
+    /// That of a run in one process.
+    pub fn alone(limit_bytes: u64) -> Limit {
+        Limit { given_bytes: limit_bytes, own_bytes: limit_bytes, ranks: 1 }
+    }
+
+    /// The refusal of a call as one of the run: with the limit under which the call would have had enough.
+    pub fn restated(&self, error: Error, threads: usize) -> Error {
+        let Error::MemoryLimit { limit_bytes: had, minimum_bytes } = error else { return error };
+        let more = minimum_bytes.saturating_sub(had).saturating_mul(threads as u64).saturating_mul(self.ranks);
+        let limit_bytes = self.given_bytes;
+        Error::MemoryLimit { limit_bytes, minimum_bytes: limit_bytes.saturating_add(more) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Shape;
+    use crate::iterate::Solver;
+    use crate::problem::{Entry, SparseCone};
+    use rug::Float;
+    use sunzi::Matrix;
+    use sunzi::comm::{Transport, local};
+    use sunzi::distributed::{Team, TeamOptions};
+
+    /// A rank has a part of the limit, and names the whole one.
+    #[test]
+    fn ranks_refuse_by_the_limit_of_the_node() -> Result<()> {
+        let bits = 128;
+        let cone = |at: usize| SparseCone {
+            shape: Shape::Dense(2),
+            active: vec![at],
+            entries: vec![vec![Entry { row: 1, col: 0, value: Float::with_val(2, 1) }]],
+            constant: Vec::new(),
+        };
+        let problem =
+            Problem::standard(bits, Matrix::from_f64s(2, 1, bits, &[1.0, 1.0])?, vec![cone(0), cone(1)], None)?;
+        let stated = local::run(2, |rank| {
+            let team = Team::new(rank.split(0)?, TeamOptions::default())?;
+            let ctx = Context::builder().threads(1).memory_bytes(1 << 30).build()?;
+            let solver = Solver::on_ranks(ctx, team, &problem, SolverOptions::new(problem.form))?;
+            let stated = solver.restated(Error::MemoryLimit { limit_bytes: 20, minimum_bytes: 27 });
+            solver.close()?;
+            Ok::<_, Error>(stated)
+        });
+        for error in stated {
+            let Error::MemoryLimit { limit_bytes, minimum_bytes } = error? else { panic!("another error") };
+            assert_eq!((limit_bytes, minimum_bytes), (1 << 30, (1 << 30) + 14));
+        }
+        Ok(())
+    }
 
     #[test]
     fn refusals_are_those_of_the_run() -> Result<()> {
@@ -189,9 +247,14 @@ mod tests {
         assert!(matches!(refused, Error::MemoryLimit { limit_bytes: 99, minimum_bytes: 100 }));
         // Seven bytes more in a call are as many for each of two that are at work.
         let call = Error::MemoryLimit { limit_bytes: 20, minimum_bytes: 27 };
-        let stated = restated(call, 131, 2);
+        let limit = Limit::alone(131);
+        let stated = limit.restated(call, 2);
         assert!(matches!(stated, Error::MemoryLimit { limit_bytes: 131, minimum_bytes: 145 }), "{stated}");
-        assert!(matches!(restated(Error::Cancelled, 131, 2), Error::Cancelled));
+        assert!(matches!(limit.restated(Error::Cancelled, 2), Error::Cancelled));
+        // The limit of a node is what was given, and each of its ranks gets a part of what it has more.
+        let node = Limit { given_bytes: 400, own_bytes: 131, ranks: 3 };
+        let stated = node.restated(Error::MemoryLimit { limit_bytes: 20, minimum_bytes: 27 }, 2);
+        assert!(matches!(stated, Error::MemoryLimit { limit_bytes: 400, minimum_bytes: 442 }), "{stated}");
         Ok(())
     }
 }

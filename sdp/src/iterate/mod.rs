@@ -34,7 +34,7 @@ use crate::options::SolverOptions;
 use crate::problem::Problem;
 use crate::ranks::Ranks;
 use crate::workers::Workers;
-use memory::{Memory, Step, of_rank, restated};
+use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
 use rug::Float;
 use share::Share;
@@ -43,7 +43,7 @@ use stage::{Run, Stage, StageEnd};
 use std::borrow::Cow;
 use std::time::Instant;
 use sunzi::distributed::Team;
-use sunzi::{Context, Result};
+use sunzi::{Context, Error, Result};
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ pub struct Solver<'p> {
     crews: Vec<(u32, Crew)>,
     share: Share,
     cones: Vec<Cone>,
-    limit_bytes: Option<u64>,
+    limit: Option<Limit>,
 }
 
 impl<'p> Solver<'p> {
@@ -88,7 +88,8 @@ impl<'p> Solver<'p> {
             Ok(memory.crews(&workers, limit_bytes))
         };
         let crews = limit_bytes.map_or_else(|| Ok(free()), under)?;
-        Ok(Solver { problem: Cow::Borrowed(problem), options, crews, share, cones, limit_bytes })
+        let limit = limit_bytes.map(Limit::alone);
+        Ok(Solver { problem: Cow::Borrowed(problem), options, crews, share, cones, limit })
     }
 
     /// The solver of this rank of `team`, of whose part of `problem` it makes a copy: every rank passes the whole
@@ -114,14 +115,14 @@ impl<'p> Solver<'p> {
         let share = Share::new(ranks, problem);
         let (part, cones) = (share.part(problem), share.cones());
         let mut crews = vec![(part.precision_bits, Crew::free(&workers))];
-        let mut own_bytes = None;
+        let mut limit = None;
         if let Some(limit_bytes) = limit_bytes {
             let memory = Memory::new(workers.all(), (&part, &cones, &share), &options);
             let memory = share.ranks.agreed(memory.and_then(|memory| Ok((memory.plan()?, memory))))?;
             let own = of_rank(&share.ranks, &memory.0, limit_bytes)?;
-            (crews, own_bytes) = (memory.1.crews(&workers, own), Some(own));
+            (crews, limit) = (memory.1.crews(&workers, own.own_bytes), Some(own));
         }
-        Ok(Solver { problem: Cow::Owned(part), options, crews, share, cones, limit_bytes: own_bytes })
+        Ok(Solver { problem: Cow::Owned(part), options, crews, share, cones, limit })
     }
 
     /// Gives back what ranks share.
@@ -133,7 +134,7 @@ impl<'p> Solver<'p> {
     }
 
     /// What a run takes of memory at most, the program itself excluded: the least limit under which it runs. On ranks
-    /// it is what this rank takes, its part of the program included.
+    /// it is what this rank takes, its part of the program included. Collective there: all ranks call it, or none.
     ///
     /// An upper bound where eigenvalues of X and Y lie no further apart than the gap at which a run ends. Others may
     /// take more in products that are right entry by entry; where there is a limit, such a call is refused.
@@ -154,7 +155,15 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of the library's products.
     pub fn dimacs_errors(&self, solution: &Solution) -> Result<[f64; 6]> {
-        dimacs::errors(&self.site(&self.problem), solution)
+        dimacs::errors(&self.site(&self.problem), solution).map_err(|error| self.restated(error))
+    }
+
+    /// A refusal of a call as one under the limit that the caller gave.
+    fn restated(&self, error: Error) -> Error {
+        match &self.limit {
+            Some(limit) => limit.restated(error, self.threads()),
+            None => error,
+        }
     }
 
     /// Threads of this rank that share the work.
@@ -272,23 +281,21 @@ impl<'p> Solver<'p> {
         if !self.options.ramp {
             state.precision_bits = full;
         }
-        let mut is_first = true;
+        // A checkpoint may have been written at a precision that this run does not have: it goes on at the next one.
+        let mut is_raised = false;
         loop {
-            let bits = state.precision_bits.min(full);
+            let bits = ramp::at_least(state.precision_bits, full);
+            is_raised |= bits > state.precision_bits;
             state.point = ranks.agreed(state.point.rounded(bits))?;
             let rounded = (bits != full).then(|| self.problem.rounded(bits)).transpose();
             let rounded = ranks.agreed(rounded)?;
             let site = self.site(rounded.as_ref().unwrap_or(&self.problem));
-            if !is_first {
-                state.point = ramp::pushed_inside(&site, state.point)?;
+            if is_raised {
+                state.point = ramp::pushed_inside(&site, state.point).map_err(|error| self.restated(error))?;
             }
-            is_first = false;
+            is_raised = true;
             let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
-            let ended = stage.run(state, &mut run).map_err(|error| match self.limit_bytes {
-                Some(bytes) => restated(error, bytes, self.threads()),
-                None => error,
-            });
-            match ended? {
+            match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
                 StageEnd::Solution(solution) => return ranks.agreed(solution.rounded(full)),
                 StageEnd::Raise(raised) => state = raised,
             }

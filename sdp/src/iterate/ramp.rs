@@ -35,6 +35,11 @@ pub fn next_bits(bits: u32, full: u32) -> Option<u32> {
     Some(STEPS.into_iter().find(|&next| next > bits && 4 * next <= 3 * full).unwrap_or(full))
 }
 
+/// The least precision of a run that is not below `bits`, or the last one.
+pub fn at_least(bits: u32, full: u32) -> u32 {
+    next_bits(bits.saturating_sub(1), full).unwrap_or(full)
+}
+
 /// Whether residuals have shrunk as a step says, or are below what matters.
 pub fn is_enough(options: &SolverOptions, before: &Quality, steps: &(Float, Float), after: &Quality) -> bool {
     let shrunk = |before: &Float, step: &Float, after: &Float, threshold: &Float| {
@@ -104,6 +109,11 @@ mod tests {
             found
         };
         assert_eq!(all(100), [100]);
+        assert_eq!(
+            [0, 128, 129, 512, 513, 760, 768, 900].map(|bits| at_least(bits, 768)),
+            [128, 128, 192, 512, 768, 768, 768, 768]
+        );
+        assert_eq!((at_least(64, 100), at_least(99, 100)), (100, 100));
         assert_eq!(all(128), [128]);
         assert_eq!(all(256), [128, 192, 256]);
         assert_eq!(all(768), [128, 192, 256, 384, 512, 768]);

@@ -170,6 +170,16 @@ impl Problem {
         matrix(&self.objective) + self.groups.iter().map(of_group).sum::<u64>()
     }
 
+    /// Bytes of x, X, y and Y at the precision of the program.
+    pub fn point_bytes(&self) -> u64 {
+        let matrix = |(rows, cols)| Matrix::bytes_for(rows, cols, self.precision_bits);
+        let of_group = |group: &Group| {
+            let blocks = group.constraints.shapes().into_iter().map(|shape| matrix(shape.stored())).sum::<u64>();
+            matrix((group.costs.rows(), 1)) + 2 * blocks
+        };
+        matrix((self.objective.rows(), 1)) + self.groups.iter().map(of_group).sum::<u64>()
+    }
+
     /// The program with numbers of at most `bits` bits.
     ///
     /// # Errors

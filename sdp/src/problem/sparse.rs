@@ -1,7 +1,7 @@
 //! Matrices of few entries each: SDPA's constraints.
 
 use super::SchurOperand;
-use super::sparse_schur::{schur, task_bytes};
+use super::sparse_schur::{schur, task_bytes, weight_bytes};
 use super::sparse_tables::Tables;
 use crate::block::{Block, Shape, Summand};
 use crate::numbers::Arithmetic;
@@ -74,6 +74,11 @@ impl Sparse {
         gemm: impl FnOnce(usize) -> G,
     ) -> Result<Vec<TaskBytes>> {
         task_bytes(self.tables()?, bits, gemm)
+    }
+
+    /// What is formed beside those tasks.
+    pub(crate) fn schur_beside(&self, bits: u32) -> u64 {
+        weight_bytes(&self.cones, bits)
     }
 
     /// Bytes of the tables.

@@ -8,6 +8,7 @@
 //! Source of the idea: Fujisawa, Kojima, Nakata, Math. Programming 79 (1997), 235-253.
 
 use super::SchurOperand;
+use super::sparse::SparseCone;
 use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, column, entrywise};
@@ -37,6 +38,18 @@ struct Task {
     places: Range<usize>,
     /// Nanoseconds, about.
     cost: u64,
+}
+
+/// Bytes of the position of an entry of a diagonal block.
+const PLACE_BYTES: u64 = size_of::<Option<usize>>() as u64;
+
+/// Bytes of `y_i / x_i` of all diagonal blocks, which [`schur`] forms beside its tasks.
+pub fn weight_bytes(cones: &[SparseCone], bits: u32) -> u64 {
+    let of_cone = |cone: &SparseCone| match cone.shape {
+        Shape::Diagonal(order) => Matrix::bytes_for(order, 1, bits),
+        Shape::Dense(_) => 0,
+    };
+    cones.iter().map(of_cone).sum()
 }
 
 /// Neighbouring columns that are formed at a time, from the place of the first on.
@@ -106,7 +119,12 @@ pub fn task_bytes<G: Fn(usize, usize) -> Result<u64>>(
             let at = |place: usize| cone.parts.partition_point(|part| part.place < place);
             let parts = &cone.parts[at(task.places.start)..at(task.places.end)];
             let (wide, narrow): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| cone.is_product(part, bits));
-            let images = bytes(parts.iter().map(|part| part.rows.len()).sum(), order);
+            let rows = parts.iter().map(|part| part.rows.len()).sum();
+            if let Shape::Diagonal(_) = cone.shape {
+                most = most.max(bytes(rows, 1) + PLACE_BYTES * order as u64);
+                continue;
+            }
+            let images = bytes(rows, order);
             let buffer = narrow.iter().map(|part| bytes(3 * part.rows.len(), order)).max().unwrap_or(0);
             most = most.max(images + buffer);
             if !wide.is_empty() {

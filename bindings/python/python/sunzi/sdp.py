@@ -10,7 +10,7 @@
 exception in it ends the run and comes through, as Ctrl-C does. The bits of a solution do not depend on threads.
 
 With `checkpoint`, a folder, a run goes on from the checkpoint that it finds there, and writes its state there every
-`checkpoint_interval` seconds (3600), at its end, and where an exception or Ctrl-C ends it between two iterations.
+`checkpoint_interval` seconds (3600), at its end, and where an exception or Ctrl-C ends it: that of the last iteration.
 `initial_checkpoint` is a folder to begin with, whose checkpoint must be there: one of this package, of `sunzi sdp`, or
 SDPB's text files. At the same precision a run that goes on has the bits of one that was never stopped.
 """

@@ -21,6 +21,8 @@ pub struct Checkpoints {
     initial: Option<PathBuf>,
     interval: Duration,
     saved: Mutex<Instant>,
+    /// The state after the last iteration, where it may have to be written.
+    last: Mutex<Option<State>>,
 }
 
 impl Checkpoints {
@@ -37,7 +39,7 @@ impl Checkpoints {
         let interval = Duration::try_from_secs_f64(seconds.unwrap_or(CHECKPOINT_SECONDS));
         let interval = interval.map_err(|error| PyValueError::new_err(format!("checkpoint_interval: {error}")))?;
         let initial = read(run, "initial_checkpoint")?;
-        Ok(Checkpoints { folder, initial, interval, saved: Mutex::new(Instant::now()) })
+        Ok(Checkpoints { folder, initial, interval, saved: Mutex::new(Instant::now()), last: Mutex::new(None) })
     }
 
     /// The state in which the run goes on; none where there is no checkpoint, and none has to be.
@@ -52,6 +54,30 @@ impl Checkpoints {
             }
             found => Ok(found),
         }
+    }
+
+    /// Bytes of the state that is remembered.
+    pub fn kept_bytes(&self, problem: &Problem) -> u64 {
+        if self.folder.is_some() { problem.point_bytes() } else { 0 }
+    }
+
+    /// Remembers a state for [`Checkpoints::keep_last`], where there is a folder.
+    pub fn remember(&self, state: &State) {
+        if self.folder.is_some() {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            // The old one goes first: there is room for one.
+            *last = None;
+            *last = Some(state.clone());
+        }
+    }
+
+    /// Writes the state that was remembered last.
+    ///
+    /// # Errors
+    /// Those of [`save_checkpoint`].
+    pub fn keep_last(&self, problem: &Problem) -> Result<()> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().map_or(Ok(()), |state| self.keep(problem, state, true))
     }
 
     /// Writes a state where the interval is over, or it is the last one.

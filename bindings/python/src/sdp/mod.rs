@@ -21,7 +21,7 @@ use pyo3::types::PyDict;
 use solution::Found;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use sunzi::Progress;
+use sunzi::{Error, Progress};
 use sunzi_sdp::{Control, Iteration, Problem, Solver, SolverOptions, read_problem};
 
 /// Bits of all numbers where neither the caller nor a number asks for more: SDPB's default.
@@ -90,15 +90,29 @@ fn solve(
         let problem = program(ctx)?;
         let options = choices.apply(SolverOptions::new(problem.form));
         let most = options.max_iterations;
-        let solver = Solver::new(ctx.clone(), &problem, options)?;
+        // What is kept of the last iteration lies beside all that the run plans.
+        let kept = checkpoints.kept_bytes(&problem);
+        let beside = ctx.with_memory_bytes(ctx.memory_bytes().map(|limit| limit.saturating_sub(kept)));
+        let more = |error| match error {
+            Error::MemoryLimit { limit_bytes, minimum_bytes } => {
+                Error::MemoryLimit { limit_bytes: limit_bytes + kept, minimum_bytes: minimum_bytes + kept }
+            }
+            other => other,
+        };
+        let solver = Solver::new(beside, &problem, options).map_err(more)?;
         let state = solver.first_state(checkpoints.first(&problem)?)?;
-        let solution = solver.run(state, |iteration, state| {
+        let ended = solver.run(state, |iteration, state| {
             told.lock().unwrap_or_else(PoisonError::into_inner).push(iteration.clone());
             let told = ctx.report_progress(Progress::new("iteration", iteration.number, most));
-            // What an exception or Ctrl-C ends can go on from here.
-            checkpoints.keep(&problem, state, told.is_err())?;
+            checkpoints.keep(&problem, state, false)?;
+            checkpoints.remember(state);
             told.map(|()| Control::Continue)
-        })?;
+        });
+        if matches!(ended, Err(Error::Cancelled)) {
+            // What an exception or Ctrl-C ends, mostly in the middle of an iteration, can go on from the last one.
+            checkpoints.keep_last(&problem)?;
+        }
+        let solution = ended.map_err(more)?;
         checkpoints.keep(&problem, &solution.state(), true)?;
         let dimacs_errors = solver.dimacs_errors(&solution)?;
         Ok(Found { solution, dimacs_errors })
