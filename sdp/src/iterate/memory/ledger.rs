@@ -24,6 +24,9 @@ const STEP_BITS: u32 = 128;
 /// Bytes of what a sum or a product with a vector works with, beside its result.
 const PLAIN_BYTES: u64 = 4 << 10;
 
+/// Bytes of the exact sum of products of a matrix with a vector, for numbers of a few bits.
+const SUM_BYTES: u64 = 40 << 10;
+
 /// The parts of an iteration between which differs what is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -374,12 +377,13 @@ impl<'a> Sizes<'a> {
         Ok(positions)
     }
 
-    /// The equation for a direction with its factor.
+    /// The equation for a direction with its factor, and products of a matrix with a vector.
     fn solve(&self, columns: u64) -> Result<u64> {
         let free = self.problem.free_variables();
         let orders = self.problem.groups.iter().map(|group| group.costs.rows()).chain((free > 0).then_some(free));
         let each = orders.map(|order| self.all.trsm(order, 1)).collect::<Result<Vec<_>>>()?;
-        Ok(5 * columns + self.threads() as u64 * each.into_iter().max().unwrap_or(0))
+        let solves = self.threads() as u64 * each.into_iter().max().unwrap_or(0);
+        Ok(5 * columns + solves.max(SUM_BYTES + 16 * u64::from(self.bits())))
     }
 
     /// The equation for the direction.
