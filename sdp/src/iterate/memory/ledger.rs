@@ -24,8 +24,9 @@ const STEP_BITS: u32 = 128;
 /// Bytes of what a sum or a product with a vector works with, beside its result.
 const PLAIN_BYTES: u64 = 4 << 10;
 
-/// Bytes of the exact sum of products of a matrix with a vector, for numbers of a few bits.
-const SUM_BYTES: u64 = 40 << 10;
+/// Least bytes for a solve with one right side, and for a sum of products with a vector: where numbers spread, those of
+/// small orders take more than the plans of even numbers say.
+const SOLVE_BYTES: u64 = 64 << 10;
 
 /// The parts of an iteration between which differs what is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -377,13 +378,13 @@ impl<'a> Sizes<'a> {
         Ok(positions)
     }
 
-    /// The equation for a direction with its factor, and products of a matrix with a vector.
+    /// The equation for a direction with its factor.
     fn solve(&self, columns: u64) -> Result<u64> {
         let free = self.problem.free_variables();
         let orders = self.problem.groups.iter().map(|group| group.costs.rows()).chain((free > 0).then_some(free));
         let each = orders.map(|order| self.all.trsm(order, 1)).collect::<Result<Vec<_>>>()?;
         let solves = self.threads() as u64 * each.into_iter().max().unwrap_or(0);
-        Ok(5 * columns + solves.max(SUM_BYTES + 16 * u64::from(self.bits())))
+        Ok(5 * columns + solves.max(SOLVE_BYTES + 16 * u64::from(self.bits())))
     }
 
     /// The equation for the direction.
