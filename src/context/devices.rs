@@ -32,9 +32,8 @@ struct Kept {
 }
 
 impl DeviceSet {
-    /// These devices, and how much of each may be used; others hear that they are used.
+    /// These devices, and how much of each may be used.
     pub fn new(devices: Vec<Arc<dyn Device>>, memory_bytes: Option<u64>) -> DeviceSet {
-        devices.iter().for_each(|device| device.announce());
         DeviceSet { devices, memory_bytes, ..DeviceSet::default() }
     }
 

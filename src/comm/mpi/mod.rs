@@ -9,7 +9,6 @@
 mod environment;
 mod gate;
 mod mailbox;
-mod posted;
 mod rank;
 mod result;
 mod sys;

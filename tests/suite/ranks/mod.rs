@@ -6,7 +6,6 @@ mod distributions;
 mod double;
 mod exchange;
 mod kernels;
-mod local_parts;
 mod mailbox;
 mod matrix;
 mod plan;

@@ -1,11 +1,12 @@
 //! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor pass by.
 
-use super::{Call, FactorTiles, LocalSolution};
+use super::{Call, FactorTiles};
 use crate::comm::{agree, agreed};
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Matrix;
+use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::ranks::blocks::rows_of;
 use crate::ops::solve::ranks::stream::{Letters, StreamSource, message_bytes};
@@ -89,9 +90,9 @@ impl Column {
 
 impl Call<'_> {
     /// All right sides by sums of digits, as one process finds them. Collective.
-    pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
+    pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<DistMatrix> {
         let (ctx, world) = (self.ctx, self.world);
-        let (order, columns) = (tiles.order(), self.b.shape().1);
+        let (order, columns) = (tiles.order(), self.b.map().cols);
         let bits = SumBits { working: working_bits, precision: self.precision_bits };
         let (right_bits, factor_bits) = (self.b.precision_bits(), self.factor.precision_bits());
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits, ranks: world.size() };
@@ -120,7 +121,7 @@ impl Call<'_> {
                 store(words.split_at(order), &Place { rows: 0..order, cols: index..index + 1 }, &mut whole);
             }
         }
-        Ok(LocalSolution::on_every_rank(whole, world.size()))
+        agreed(world, DistMatrix::of_whole(&whole, self.target(), world.rank()))
     }
 
     /// One of the two substitutions, on this rank's columns.
