@@ -130,14 +130,9 @@ fn solves_keep_the_memory_limit() {
         }
     }
     // Residuals of fewer bits than planned, by small products that would take more memory for them.
-    for (order, columns, bits, factor_bits) in [
-        (50, 2, 1000, 200),
-        (100, 2, 1290, 200),
-        (100, 3, 450, 53),
-        (33, 4, 450, 53),
-        (5, 8, 2440, 30),
-        (5, 8, 2468, 53),
-    ] {
+    for (order, columns, bits, factor_bits) in
+        [(50, 2, 1000, 200), (100, 2, 1290, 200), (100, 3, 450, 53), (33, 4, 450, 53), (5, 8, 2440, 30)]
+    {
         let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
         let options = RefineOptions::new().factor_bits(factor_bits);
         let label = format!("refined solve {order} x {columns}, {bits} bits");
