@@ -10,7 +10,7 @@ use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::forecast::{larger_refusal, plan_widened};
-use crate::ops::product::path::{Path, choose_path, is_worth_a_device, may_go_on_planes, may_leave_planes};
+use crate::ops::product::path::{Path, choose_path, is_worth_a_device, other_path, plan_alone};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_planes};
 use crate::ops::product::problem::{Bits, ColumnRange, IntegerBits, Operand, OperandRows, Problem};
 use crate::ops::product::recover::RecoveryTime;
@@ -51,25 +51,17 @@ fn is_summed(problem: &Problem<'_>) -> bool {
 
 /// The path, or the other one of a small product where a limit refuses this one alone.
 fn path_within_limit(ctx: &Context, path: Path, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Path> {
-    let has_other = match path {
-        Path::Direct => !problem.size().is_empty(),
-        Path::Planes(_) => may_leave_planes(ctx, &problem.size(), problem.expected_operand_bits()),
-    };
-    if ctx.memory_bytes().is_none() || !has_other || is_summed(problem) {
+    if ctx.memory_bytes().is_none() || problem.size().is_empty() || is_summed(problem) {
         return Ok(path);
     }
+    let Some(other) = other_path(path, ctx, &request(problem, problem.scaled_bits())) else { return Ok(path) };
     let scaled = scale_operands(ctx, 1, problem, workspace)?;
     if matches!(scaled.entrywise.singles, Singles::All) {
         return Ok(path);
     }
     let (request, ctx) = (request(problem, scaled.bits), &scaled.beside(ctx, problem));
-    let direct = || direct::plan(ctx, &request).is_ok();
-    let planes = || may_go_on_planes(ctx, &request) && plan_planes(ctx, &request, 1, 0).is_ok();
-    Ok(match path {
-        Path::Direct if !direct() && planes() => Path::Planes(1),
-        Path::Planes(_) if !planes() && direct() => Path::Direct,
-        path => path,
-    })
+    let fits = |path| plan_alone(path, ctx, &request).is_ok();
+    Ok(if !fits(path) && fits(other) { other } else { path })
 }
 
 fn run_direct(

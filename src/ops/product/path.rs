@@ -61,11 +61,6 @@ fn kernel_nanoseconds(ctx: &Context, size: &ProductSize, operand_bits: u32) -> f
     slowdown * plane_nanoseconds(size, operand_bits)
 }
 
-/// Whether a product on planes may take the direct path where a limit refuses them.
-pub(crate) fn may_leave_planes(ctx: &Context, size: &ProductSize, operand_bits: u32) -> bool {
-    may_go_direct(ctx) && kernel_nanoseconds(ctx, size, operand_bits) < ONE_WORKER_NANOSECONDS
-}
-
 /// Whether a product inside another operation is worth the copies to a device; a forced family always is.
 pub(crate) fn is_worth_a_device(ctx: &Context, size: &ProductSize, operand_bits: u32) -> bool {
     ctx.devices().family.is_some() || plane_nanoseconds(size, operand_bits) > DEVICE_NANOSECONDS
@@ -124,32 +119,39 @@ pub(crate) fn plan_request(ctx: &Context, request: &PlanRequest) -> Result<Plan>
 /// # Errors
 /// As [`plan_request`].
 pub(crate) fn plan_on(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    match path {
-        Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
-        Path::Direct if may_go_on_planes(ctx, request) => {
-            or_else(direct_plan(ctx, request), || plane_plan(ctx, request, 1))
+    match (plan_alone(path, ctx, request), other_path(path, ctx, request)) {
+        (Err(refusal @ Error::MemoryLimit { .. }), Some(other)) => {
+            plan_alone(other, ctx, request).map_err(|other| smaller(refusal, other))
         }
-        Path::Direct => direct_plan(ctx, request),
-        Path::Planes(1) if may_leave_planes(ctx, &request.size, request.bits.operand) => {
-            or_else(plane_plan(ctx, request, 1), || direct_plan(ctx, request))
-        }
-        Path::Planes(workers) => plane_plan(ctx, request, workers),
+        (planned, _) => planned,
     }
 }
 
-fn direct_plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
-    direct::plan(ctx, request).map(direct::as_one_job)
+/// The plan on this path, whatever the other one takes.
+///
+/// # Errors
+/// As [`plan_request`].
+pub(crate) fn plan_alone(path: Path, ctx: &Context, request: &PlanRequest) -> Result<Plan> {
+    match path {
+        Path::Direct => direct::plan(ctx, request).map(direct::as_one_job),
+        Path::Planes(_) if !request.on_cpu && !ctx.devices().is_empty() => plan_devices(ctx, request),
+        Path::Planes(workers) => plan_planes(ctx, request, workers, 0).map(|planned| planned.plan),
+    }
 }
 
-fn plane_plan(ctx: &Context, request: &PlanRequest, workers: usize) -> Result<Plan> {
-    plan_planes(ctx, request, workers, 0).map(|planned| planned.plan)
-}
-
-/// The other plan where a limit refuses the first one, or the refusal that asks for less.
-fn or_else(first: Result<Plan>, other: impl FnOnce() -> Result<Plan>) -> Result<Plan> {
-    match first {
-        Err(refusal @ Error::MemoryLimit { .. }) => other().map_err(|other| smaller(refusal, other)),
-        first => first,
+/// The path that a product takes where a limit refuses this one: small products alone have another.
+pub(crate) fn other_path(path: Path, ctx: &Context, request: &PlanRequest) -> Option<Path> {
+    let PlanRequest { size, bits, .. } = request;
+    match path {
+        Path::Direct => {
+            let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
+            let has_planes = !size.is_empty() && modulus_bits <= ctx.kernel().maximum_modulus_bits();
+            has_planes.then_some(Path::Planes(1))
+        }
+        Path::Planes(_) => {
+            let is_small = kernel_nanoseconds(ctx, size, bits.operand) < ONE_WORKER_NANOSECONDS;
+            (is_small && may_go_direct(ctx)).then_some(Path::Direct)
+        }
     }
 }
 
@@ -157,11 +159,6 @@ fn or_else(first: Result<Plan>, other: impl FnOnce() -> Result<Plan>) -> Result<
 /// planes alone have.
 fn may_go_direct(ctx: &Context) -> bool {
     ctx.forced_kernel().is_none() && ctx.devices().family.is_none() && !ctx.self_check() && !ctx.freivalds()
-}
-
-/// Whether a product that is refused on the direct path has the planes of the CPU to go to.
-pub(crate) fn may_go_on_planes(ctx: &Context, request: &PlanRequest) -> bool {
-    !request.size.is_empty() && request.bits.spec(ctx.self_check()).modulus_bits <= ctx.kernel().maximum_modulus_bits()
 }
 
 /// The refusal that asks for less.
