@@ -308,14 +308,8 @@ pub fn to_magnitude(sum: &mut [u64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rug::integer::Order;
+    use crate::kernels::test_integers::limbs;
     use rug::{Complete, Integer, rand::RandState};
-
-    fn limbs(value: &Integer, count: usize) -> Vec<u64> {
-        let mut limbs = value.to_digits::<u64>(Order::Lsf);
-        limbs.resize(count, 0);
-        limbs
-    }
 
     #[test]
     fn sums_of_products_equal_the_big_integers() {

@@ -31,6 +31,8 @@ pub(crate) mod radix;
 pub mod reference;
 pub mod row_lanes;
 pub(crate) mod scaled;
+#[cfg(test)]
+mod test_integers;
 pub mod tiles;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;

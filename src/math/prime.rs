@@ -1,5 +1,7 @@
 //! Prime test and prime search for the modulus families.
 
+use crate::math::modulus::inverse_modulo_word;
+
 /// Whether `n < 2^62` is prime: Miller-Rabin with the twelve first primes as bases.
 ///
 /// Deterministic below 3.3e24 (Sorenson and Webster 2015), so for every 64-bit number.
@@ -37,11 +39,9 @@ struct Montgomery {
 
 impl Montgomery {
     fn new(n: u64) -> Montgomery {
-        // Each step doubles the bits that are right, of which there are three.
-        let inverse = (0..5).fold(n, |found, _| found.wrapping_mul(2u64.wrapping_sub(n.wrapping_mul(found))));
         let one = ((1u128 << 64) % u128::from(n)) as u64;
         let radix = (u128::from(one) * u128::from(one) % u128::from(n)) as u64;
-        Montgomery { n, inverse: inverse.wrapping_neg(), one, radix }
+        Montgomery { n, inverse: inverse_modulo_word(n).wrapping_neg(), one, radix }
     }
 
     /// The product of two numbers in this form.

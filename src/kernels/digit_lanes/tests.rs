@@ -1,29 +1,9 @@
 //! Against big integers, and at the bounds.
 
 use super::*;
+use crate::kernels::test_integers::{integer, limbs};
 use crate::math::float::limbs_for;
-use rug::integer::Order;
 use rug::{Integer, rand::RandState};
-
-fn limbs(value: &Integer, count: usize) -> Vec<u64> {
-    let mut limbs = value.to_digits::<u64>(Order::Lsf);
-    limbs.resize(count, 0);
-    limbs
-}
-
-/// Integers at both ends of the range and at random ones, some 0.
-fn integer(bits: u32, rng: &mut RandState<'_>) -> Integer {
-    let value = match rng.below(6) {
-        0 => Integer::new(),
-        1 | 2 => Integer::from(1) << bits,
-        3 => (Integer::from(1) << bits) - 1u32,
-        _ => {
-            let length = rng.below(bits + 1);
-            Integer::from(Integer::random_bits(length, rng))
-        }
-    };
-    if rng.below(2) == 0 { -value } else { value }
-}
 
 #[test]
 fn sums_equal_the_big_integers() {

@@ -9,9 +9,8 @@ use crate::error::Result;
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TilePart, TileShape, TileSource};
-use crate::math::float::round_integer;
 use crate::math::pivot::RowWeight;
-use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::lanes::{LaneLayout, Rounded};
 use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::problem::Problem;
@@ -200,8 +199,7 @@ fn fill_on_limbs(
     let (entries, rest) = words.split_at_mut(order * order * (widths.entry + 1));
     let (rest, space) = rest.split_at_mut(widths.rest);
     let mut rows = Rows { problem, lower, widths, entries };
-    let (precision_bits, width) = (factor.precision_bits(), factor.limbs_per_element());
-    let (heads, significands) = factor.parts_mut();
+    let mut out = Rounded { problem, factor };
     for col in 0..order {
         for (row, weight) in weights.iter_mut().enumerate().skip(col) {
             let is_rejected = weight.is_rejected();
@@ -221,13 +219,7 @@ fn fill_on_limbs(
                     return Ok(false);
                 }
             }
-            let (_, magnitude) = rows.get(row, col);
-            let exponent = problem.exponents[row] - i64::from(problem.working_bits);
-            let at = row + col * order;
-            let out = &mut significands[at * width..][..width];
-            let head = round_integer(negative, magnitude, exponent, precision_bits, out);
-            check_exponent(head.exponent(), row, col)?;
-            heads[at] = head.0;
+            out.set((row, col), negative, rows.get(row, col).1)?;
         }
     }
     Ok(true)

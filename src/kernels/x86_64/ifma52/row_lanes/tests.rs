@@ -1,6 +1,7 @@
 //! Sums against big integers and at their bound, and rounding against its definition.
 
 use super::*;
+use crate::kernels::test_integers::{integer, limbs};
 use crate::kernels::x86_64::ifma52::probe;
 use crate::math::bound::digit_sum_terms;
 use crate::math::float::round_integer;
@@ -12,26 +13,6 @@ fn random(seed: u32) -> RandState<'static> {
     let mut rng = RandState::new();
     rng.seed(&Integer::from(seed));
     rng
-}
-
-fn limbs(value: &Integer, count: usize) -> Vec<u64> {
-    let mut limbs = value.to_digits::<u64>(Order::Lsf);
-    limbs.resize(count, 0);
-    limbs
-}
-
-/// An integer of at most `2^bits`, some at the ends of the range and some 0.
-fn integer(bits: u32, rng: &mut RandState<'_>) -> Integer {
-    let value = match rng.below(6) {
-        0 => Integer::new(),
-        1 | 2 => Integer::from(1) << bits,
-        3 => (Integer::from(1) << bits) - 1u32,
-        _ => {
-            let length = rng.below(bits + 1);
-            Integer::from(Integer::random_bits(length, rng))
-        }
-    };
-    if rng.below(2) == 0 { -value } else { value }
 }
 
 /// Columns of integers as a matrix that holds them exactly.
