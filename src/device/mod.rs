@@ -16,6 +16,7 @@ mod gemm;
 mod memory;
 mod names;
 pub mod soft;
+mod users;
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -214,6 +215,10 @@ pub trait Device: Send + Sync {
     fn description(&self) -> Description;
     /// A number that every opening of this device has, in this process or another of the machine, and no other device.
     fn identity(&self) -> u64;
+    /// Says that a context uses this opening: until it is dropped, [`Device::users`] counts it.
+    fn announce(&self);
+    /// Openings of this device that contexts use, of all processes of the machine as far as they can be told.
+    fn users(&self) -> usize;
     /// Bytes that may be allocated at the same time.
     fn capacity_bytes(&self) -> u64;
     /// Bytes allocated now by this opening of the device.

@@ -259,6 +259,18 @@ impl<'a> MatrixView<'a> {
     /// [`Error::OutOfMemory`] where the system refuses the memory.
     pub fn to_matrix(&self) -> Result<Matrix> {
         let mut copy = Matrix::zeros(self.rows, self.cols, self.precision_bits)?;
+        if self.row_stride == 1 && self.rows > 0 {
+            let (heads, limbs) = copy.parts_mut();
+            let columns =
+                heads.chunks_exact_mut(self.rows).zip(limbs.chunks_exact_mut(self.rows * self.limbs_per_element));
+            for (col, (heads, limbs)) in columns.enumerate() {
+                let own = self.place(0, col)..self.place(0, col) + self.rows;
+                limbs
+                    .copy_from_slice(&self.limbs[own.start * self.limbs_per_element..own.end * self.limbs_per_element]);
+                heads.copy_from_slice(&self.heads[own]);
+            }
+            return Ok(copy);
+        }
         for col in 0..self.cols {
             for row in 0..self.rows {
                 copy.set(row, col, self.get(row, col));

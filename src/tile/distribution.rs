@@ -58,6 +58,12 @@ impl Distribution {
         Distribution::row_blocks(starts, cols)
     }
 
+    /// All of the matrix on each of `ranks` ranks; Elemental's `[STAR, STAR]`.
+    pub fn replicated((rows, cols): (usize, usize), ranks: usize) -> Distribution {
+        let (grid, order) = (RankGrid { rows: ranks, cols: 1 }, GridOrder::RowMajor);
+        Distribution { rows, cols, grid, order, row_axis: Axis::Whole, col_axis: Axis::Whole }
+    }
+
     /// Blocks of `blocks` rows and columns, dealt to the rows and columns of a grid from `first` on, as a descriptor of
     /// ScaLAPACK has them: `(MB, NB)` and `(RSRC, CSRC)`.
     pub fn block_cyclic(
@@ -123,6 +129,13 @@ impl Distribution {
     pub fn part(&self, rows: Range<usize>, cols: Range<usize>) -> Distribution {
         let (row_axis, col_axis) = (self.row_deal().part(&rows), self.col_deal().part(&cols));
         Distribution { rows: rows.len(), cols: cols.len(), row_axis, col_axis, ..*self }
+    }
+
+    /// The distribution of a matrix of `cols` columns that has the same rows on the same ranks; `None` where rows of
+    /// this one are not whole, each on one rank.
+    pub fn with_whole_rows(&self, cols: usize) -> Option<Distribution> {
+        let is_whole = self.col_deal().numbers == 1 && self.holders().lists.iter().all(|ranks| ranks.len() == 1);
+        is_whole.then(|| Distribution { cols, col_axis: Axis::Whole, ..self.clone() })
     }
 
     /// How many rows of the part of a rank come before row `row` of the matrix, and how many columns before `col`.

@@ -16,6 +16,9 @@ use sunzi::{Accuracy, Context, Matrix, Uplo};
 /// Bytes of the longest message between nodes.
 const MESSAGE_BYTES: u64 = 8 << 16;
 
+/// Bytes of a piece in which messages go between threads.
+const PIECE_BYTES: u64 = 64 << 10;
+
 #[test]
 fn nodes_keep_their_plan() {
     let _alone = alone();
@@ -114,7 +117,9 @@ fn few_right_sides_keep_their_plan_and_gather_nothing() {
         });
         let (planned, whole) = (plans.iter().sum::<u64>(), Matrix::bytes_for(order, order, bits));
         println!("{ranks} ranks, {columns} columns, {accuracy:?}: peak {peak}, planned {planned}, factor {whole}");
-        assert!(peak <= planned, "{ranks} ranks, {columns}, {accuracy:?}: peak {peak} above planned {planned}");
+        // Between threads a piece of a message is copied once more on its way. Processes: `tests/mpi`.
+        let mail = if ranks > 1 { ranks as u64 * PIECE_BYTES } else { 0 };
+        assert!(peak <= planned + mail, "{ranks} ranks, {columns}, {accuracy:?}: peak {peak} above planned {planned}");
         assert!(ranks == 1 || plans.iter().all(|&bytes| bytes < whole), "a rank has room for the factor: {plans:?}");
         if accuracy == Accuracy::Entrywise {
             continue; // the plan has room for any range of exponents

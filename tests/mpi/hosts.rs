@@ -12,6 +12,7 @@ use sunzi::comm::{Fence, Reduction, Transport, barrier};
 pub const CASES: &[Case] = &[
     Case { name: "hosts::a_host_keeps_mpi", ranks: &[1, 3, 4], run: Run::Process(keeps) },
     Case { name: "hosts::calls_keep_to_the_main_thread_where_mpi_asks", ranks: &[2], run: Run::Process(funneled) },
+    Case { name: "hosts::one_thread_alone_may_have_been_promised", ranks: &[2], run: Run::Process(single) },
     Case { name: "hosts::calls_take_turns_where_mpi_asks", ranks: &[2, 3], run: Run::Process(serialized) },
     Case { name: "hosts::ranks_answer_with_errors_after_the_end", ranks: &[1, 2], run: Run::Process(after_the_end) },
 ];
@@ -61,7 +62,15 @@ fn keeps(ranks: usize) {
 }
 
 fn funneled(_: usize) {
-    let (universe, _) = mpi::initialize_with_threading(Threading::Funneled).unwrap();
+    main_thread(Threading::Funneled);
+}
+
+fn single(_: usize) {
+    main_thread(Threading::Single);
+}
+
+fn main_thread(asked: Threading) {
+    let (universe, _) = mpi::initialize_with_threading(asked).unwrap();
     let ours = MpiRank::from_communicator(&universe.world()).unwrap();
     work(&ours);
     if mpi::environment::threading_support() < Threading::Serialized {

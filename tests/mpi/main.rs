@@ -6,6 +6,7 @@ mod harness;
 mod hosts;
 mod job;
 mod mailboxes;
+mod memory;
 mod messages;
 mod products;
 #[path = "../suite/common/traffic.rs"]
@@ -13,17 +14,22 @@ mod traffic;
 mod windows;
 
 use harness::{Case, Run};
+use sunzi::advanced::store::CountingAllocator;
+
+#[global_allocator]
+static COUNTER: CountingAllocator = CountingAllocator;
 
 const ALL: &[usize] = &[1, 2, 3, 4, 6];
 
 fn main() {
-    let all: [&[Case]; 7] = [
+    let all: [&[Case]; 8] = [
         messages::CASES,
         mailboxes::CASES,
         windows::CASES,
         failures::CASES,
         hosts::CASES,
         products::CASES,
+        memory::CASES,
         doubles::CASES,
     ];
     harness::run(&all.into_iter().flatten().collect::<Vec<_>>());

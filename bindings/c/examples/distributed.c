@@ -133,6 +133,112 @@ static void products(int one, int other, mpfr_t *a, mpfr_t *b, mpfr_t *c, mpfr_t
     free_array(pb.entries, pb.rows * pb.cols);
 }
 
+// The heads and limbs of a part, column by column, with `gap` entries between the columns.
+typedef struct limb_part {
+    uint64_t *heads, *limbs;
+    int ld;
+} limb_part;
+
+enum { LIMBS = (BITS + 63) / 64 };
+
+static limb_part to_limbs(const part *p, int gap) {
+    limb_part of;
+    of.ld = p->rows + gap;
+    size_t count = (size_t)of.ld * p->cols + 1;
+    of.heads = (uint64_t *)calloc(count, sizeof(uint64_t));
+    of.limbs = (uint64_t *)calloc(count * LIMBS, sizeof(uint64_t));
+    EXPECT(of.heads != NULL && of.limbs != NULL);
+    for (int i = 0; i < p->rows; i++) {
+        for (int j = 0; j < p->cols; j++) {
+            mpfr_t *entry = &p->entries[i * p->cols + j];
+            size_t at = (size_t)j * of.ld + i;
+            if (mpfr_zero_p(*entry)) continue;
+            of.heads[at] = (uint64_t)mpfr_get_exp(*entry) << 2 | 2 | (mpfr_signbit(*entry) ? 1 : 0);
+            memcpy(of.limbs + at * LIMBS, (*entry)->_mpfr_d, LIMBS * sizeof(uint64_t));
+        }
+    }
+    return of;
+}
+
+static sunzi_dist_matrix limbs_of(const part *p, limb_part of) {
+    sunzi_dist_matrix dist = p->dist;
+    dist.local = sunzi_limb_matrix(SUNZI_COL_MAJOR, p->rows, p->cols, of.heads, of.limbs, of.ld ? of.ld : 1, BITS);
+    return dist;
+}
+
+static void free_limbs(limb_part of) {
+    free(of.heads);
+    free(of.limbs);
+}
+
+// Puts the limbs back into the part and frees them.
+static void from_limbs(const part *p, limb_part of) {
+    for (int i = 0; i < p->rows; i++) {
+        for (int j = 0; j < p->cols; j++) {
+            size_t at = (size_t)j * of.ld + i;
+            int sign = of.heads[at] & 1 ? -1 : 1, kind = of.heads[at] == 0 ? MPFR_ZERO_KIND : MPFR_REGULAR_KIND;
+            mpfr_t number;
+            mpfr_custom_init_set(number, sign * kind, (mpfr_exp_t)((int64_t)of.heads[at] >> 2), BITS, of.limbs + at * LIMBS);
+            mpfr_set(p->entries[i * p->cols + j], number, MPFR_RNDN);
+        }
+    }
+    free_limbs(of);
+}
+
+// Results over their own operands, as numbers and as limbs with and without gaps: operands are read before.
+static void overlaps(int layout, mpfr_t *q, mpfr_t *scalars) {
+    sunzi_matrix alpha = described(1, 1, scalars), beta = described(1, 1, scalars + 1), whole = described(N, N, q);
+    mpfr_t *product = copy(N * N, q), *square = copy(N * N, q);
+    sunzi_matrix of_product = described(N, N, product), of_square = described(N, N, square);
+    CALL(ctx, sunzi_gemm(ctx, SUNZI_NO_TRANS, SUNZI_TRANS, &alpha, &whole, &whole, &beta, &of_product));
+    CALL(ctx, sunzi_syrk(ctx, SUNZI_BOTH, SUNZI_TRANS, NULL, &whole, NULL, &of_square));
+    for (int gap = -1; gap < 2; gap++) {
+        part of_gemm = take(layout, N, N, q), of_syrk = take(layout, N, N, q);
+        limb_part gemm_limbs = to_limbs(&of_gemm, gap > 0), syrk_limbs = to_limbs(&of_syrk, gap > 0);
+        sunzi_dist_matrix g = gap < 0 ? of_gemm.dist : limbs_of(&of_gemm, gemm_limbs);
+        sunzi_dist_matrix s = gap < 0 ? of_syrk.dist : limbs_of(&of_syrk, syrk_limbs);
+        CALL(ctx, sunzi_mpi_gemm(ctx, SUNZI_NO_TRANS, SUNZI_TRANS, &alpha, &g, &g, &beta, &g));
+        CALL(ctx, sunzi_mpi_syrk(ctx, SUNZI_BOTH, SUNZI_TRANS, NULL, &s, NULL, &s));
+        if (gap < 0) { // the entries are the result; the limbs were not used
+            gemm_limbs = (free_limbs(gemm_limbs), to_limbs(&of_gemm, 0));
+            syrk_limbs = (free_limbs(syrk_limbs), to_limbs(&of_syrk, 0));
+        }
+        from_limbs(&of_gemm, gemm_limbs);
+        from_limbs(&of_syrk, syrk_limbs);
+        check("gemm over its operands", of_gemm, N, product, 0);
+        check("syrk over its operand", of_syrk, N, square, 0);
+    }
+    free_array(product, N * N);
+    free_array(square, N * N);
+}
+
+// Solves with limbs, in one triangle and with a kept factor, straight into the caller's memory.
+static void limbs(int one, int other, mpfr_t *q, mpfr_t *b) {
+    mpfr_t *factor = copy(N * N, q), *solution = copy(N * M, b);
+    sunzi_matrix of_factor = described(N, N, factor), of_solution = described(N, M, solution);
+    CALL(ctx, sunzi_cholesky(ctx, SUNZI_LOWER, &of_factor));
+    CALL(ctx, sunzi_trsm(ctx, SUNZI_LEFT, SUNZI_LOWER, SUNZI_TRANS, SUNZI_NON_UNIT, NULL, &of_factor, &of_solution));
+    for (int gap = 0; gap < 2; gap++) {
+        part pt = take(one, N, N, factor), pb = take(other, N, M, b);
+        limb_part t = to_limbs(&pt, gap), right = to_limbs(&pb, 1 - gap);
+        sunzi_dist_matrix of_t = limbs_of(&pt, t), of_right = limbs_of(&pb, right);
+        CALL(ctx, sunzi_mpi_trsm(ctx, SUNZI_LEFT, SUNZI_LOWER, SUNZI_TRANS, SUNZI_NON_UNIT, NULL, &of_t, &of_right));
+        from_limbs(&pt, t);
+        from_limbs(&pb, right);
+        check("trsm with limbs", pb, M, solution, 0);
+        check("trsm leaves its triangle", pt, N, factor, 0);
+        // The factor itself: into one triangle, whose other side stays.
+        part pq = take(other, N, N, q);
+        limb_part held = to_limbs(&pq, gap);
+        sunzi_dist_matrix of_q = limbs_of(&pq, held);
+        CALL(ctx, sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &of_q));
+        from_limbs(&pq, held);
+        check("cholesky with limbs", pq, N, factor, 0);
+    }
+    free_array(factor, N * N);
+    free_array(solution, N * M);
+}
+
 // The inverse, from the matrix and from its kept factor: the solution for the identity.
 static void inverses(int one, int other, int uplo, mpfr_t *held, const sunzi_mpi_factor *kept) {
     mpfr_t *inverse = new_array(N * N, BITS);
@@ -297,6 +403,10 @@ int main(int argc, char **argv) {
             products(one, other, a, b, c, scalars);
             factors(one, other, q, b, scalars, other % 2 ? M : 2);
         }
+    }
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        overlaps(layout, q, scalars);
+        limbs(layout, (layout + 2) % LAYOUTS, q, c);
     }
     refusals(q);
     sunzi_context_free(ctx);

@@ -984,8 +984,8 @@ enum sunzi_status sunzi_mpi_cholesky(const struct sunzi_context *ctx, int32_t up
 // `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as
 // `sunzi_mpi_cholesky`; T and B are in distributions of their own.
 //
-// Memory of a rank beside the arrays: copies of its parts, its tiles of T, its share of the right sides twice, and
-// rows of the triangle as they pass by.
+// Memory of a rank beside the arrays: copies of its parts that are no arrays of limbs, its tiles of T, its share of
+// the right sides twice, and rows of the triangle as they pass by.
 enum sunzi_status sunzi_mpi_trsm(const struct sunzi_context *ctx,
                                  int32_t side,
                                  int32_t uplo,
@@ -1110,8 +1110,9 @@ struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
 // C is n x n, A is k x n with `SUNZI_TRANS`, else n x k, each in a distribution of its own. Scalars, accuracy and bits
 // as in `sunzi_syrk` in one process, for any distribution and number of ranks; p is the largest precision over all
 // ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
-// Memory of a rank beside the arrays: a copy of its part of A and its share of A by rows, its tiles of C, messages of
-// about 8 MiB, and what the plan of the product says.
+// Memory of a rank beside the arrays: of A a copy of its part where that is no array of limbs, and where rows of A^T,
+// or of A with `SUNZI_TRANS`, are not whole and about evenly on the ranks an even share of them; its tiles of C, its
+// part of C where that is no array of limbs; messages of about 8 MiB, and what the plan of the product says.
 enum sunzi_status sunzi_mpi_syrk(const struct sunzi_context *ctx,
                                  int32_t uplo,
                                  int32_t trans,

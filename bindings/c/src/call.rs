@@ -176,6 +176,12 @@ impl<'a> Call<'a> {
         self.owner.take_matrix(rows, cols, precision_bits)
     }
 
+    /// A matrix of arbitrary contents for what comes from other ranks, beside the memory limit.
+    pub fn space(&self, (rows, cols): (usize, usize), precision_bits: u32) -> Outcome<Matrix> {
+        self.note(|report| report.copied_bytes += Matrix::bytes_for(rows, cols, precision_bits));
+        self.owner.take_matrix(rows, cols, precision_bits)
+    }
+
     /// A matrix for a result; the operation's own plan counts it.
     pub fn result(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
         self.note(|report| {

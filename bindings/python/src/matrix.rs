@@ -46,7 +46,7 @@ use sunzi::Head;
 /// (Fraction(7, 1), [Fraction(2, 1), Fraction(8, 1), Fraction(6, 1)])
 #[pyclass(frozen, module = "sunzi")]
 pub struct Matrix {
-    view: Mutex<View>,
+    pub(crate) view: Mutex<View>,
     kind: NumberKind,
     line: Line,
     /// By an index or a transpose: what is assigned to it would not reach the matrix that it was taken from.

@@ -9,6 +9,7 @@ use crate::kind::NumberKind;
 use crate::matrix::Matrix;
 use crate::native::ranks;
 use crate::native::verbs::{Failed, Part, RankOptions, Target, Terms, Verb};
+use crate::view::View;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -25,9 +26,9 @@ pub struct Ranks(RwLock<Option<ranks::Ranks>>);
 #[pyclass(frozen, module = "sunzi._sunzi")]
 pub struct RankFactor(ranks::Factor);
 
-/// An operand of a call.
+/// An operand of a call, where it lies.
 struct Operand {
-    local: Arc<sunzi::Matrix>,
+    local: View,
     numbers: [i64; 11],
 }
 
@@ -39,20 +40,20 @@ struct Output {
 }
 
 impl Operand {
-    fn of((matrix, numbers): &Described<'_>) -> PyResult<Operand> {
-        Ok(Operand { local: whole(matrix)?, numbers: *numbers })
+    fn of((matrix, numbers): &Described<'_>) -> Operand {
+        Operand { local: matrix.get().view(), numbers: *numbers }
     }
 
     fn part(&self) -> Part<'_> {
-        Part { local: &self.local, numbers: self.numbers }
+        Part { local: self.local.entries(), numbers: self.numbers }
     }
 }
 
 impl Output {
-    /// The numbers of `matrix`, or zeros of its shape, to be written over.
+    /// The numbers of `matrix`, or zeros of its shape, to be written over; a copy where others have them too. The
+    /// matrix was made for this call, and is empty afterwards.
     fn of((matrix, numbers): &Described<'_>) -> PyResult<Output> {
-        let local = Arc::unwrap_or_clone(whole(matrix)?);
-        Ok(Output { local, kind: matrix.get().number_kind(), numbers: *numbers })
+        Ok(Output { local: own(matrix)?, kind: matrix.get().number_kind(), numbers: *numbers })
     }
 
     fn target(&mut self) -> Target<'_> {
@@ -66,6 +67,13 @@ impl Output {
 
 fn whole(matrix: &Bound<'_, Matrix>) -> PyResult<Arc<sunzi::Matrix>> {
     matrix.get().view().to_whole().map_err(|error| PyMemoryError::new_err(error.to_string()))
+}
+
+/// The numbers of a matrix that was made for a call, which is empty afterwards.
+fn own(matrix: &Bound<'_, Matrix>) -> PyResult<sunzi::Matrix> {
+    let mut held = matrix.get().view.lock().unwrap_or_else(PoisonError::into_inner);
+    let view = std::mem::replace(&mut *held, sunzi::Matrix::default().into());
+    view.into_whole().map_err(|error| PyMemoryError::new_err(error.to_string()))
 }
 
 /// A scalar, a matrix of one entry.
@@ -131,7 +139,7 @@ impl Ranks {
         beta: Option<Bound<'_, Matrix>>,
     ) -> PyResult<Matrix> {
         let (uplo, trans) = choices;
-        let (a, mut c) = (Operand::of(&a)?, Output::of(&c)?);
+        let (a, mut c) = (Operand::of(&a), Output::of(&c)?);
         let (alpha, beta) = (number(alpha.as_ref())?, number(beta.as_ref())?);
         let terms = Terms { alpha: alpha.as_deref(), beta: beta.as_deref() };
         self.run(py, Verb::Syrk { uplo, trans, terms, a: a.part(), c: c.target() })?;
@@ -149,7 +157,7 @@ impl Ranks {
         alpha: Option<Bound<'_, Matrix>>,
         beta: Option<Bound<'_, Matrix>>,
     ) -> PyResult<Matrix> {
-        let (a, b, mut c) = (Operand::of(&operands.0)?, Operand::of(&operands.1)?, Output::of(&c)?);
+        let (a, b, mut c) = (Operand::of(&operands.0), Operand::of(&operands.1), Output::of(&c)?);
         let (alpha, beta) = (number(alpha.as_ref())?, number(beta.as_ref())?);
         let terms = Terms { alpha: alpha.as_deref(), beta: beta.as_deref() };
         self.run(py, Verb::Gemm { trans, terms, a: a.part(), b: b.part(), c: c.target() })?;
@@ -166,21 +174,21 @@ impl Ranks {
         b: Described<'_>,
         alpha: Option<Bound<'_, Matrix>>,
     ) -> PyResult<Matrix> {
-        let (t, mut b, alpha) = (Operand::of(&t)?, Output::of(&b)?, number(alpha.as_ref())?);
+        let (t, mut b, alpha) = (Operand::of(&t), Output::of(&b)?, number(alpha.as_ref())?);
         self.run(py, Verb::Trsm { kind, alpha: alpha.as_deref(), t: t.part(), b: b.target() })?;
         Ok(b.into_matrix())
     }
 
     /// `A^-1 B`.
     fn solve(&self, py: Python<'_>, uplo: i32, a: Described<'_>, b: Described<'_>) -> PyResult<Matrix> {
-        let (a, mut b) = (Operand::of(&a)?, Output::of(&b)?);
+        let (a, mut b) = (Operand::of(&a), Output::of(&b)?);
         self.run(py, Verb::Solve { uplo, a: a.part(), b: b.target() })?;
         Ok(b.into_matrix())
     }
 
     /// The factor of a matrix, kept by the library.
     fn factor(&self, py: Python<'_>, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<RankFactor> {
-        let a = Operand::of(&a)?;
+        let a = Operand::of(&a);
         let made = py.detach(|| self.open(|ranks| ranks.factor(uplo, precision, &a.part())));
         made?.map(RankFactor).map_err(|failed| exception(py, &failed))
     }
@@ -201,7 +209,7 @@ impl Ranks {
 
     /// The logarithm of the determinant of the factored matrix, in a matrix like `like`, of one entry.
     fn log_det(&self, py: Python<'_>, factor: &RankFactor, like: Bound<'_, Matrix>) -> PyResult<Matrix> {
-        let mut result = Arc::unwrap_or_clone(whole(&like)?);
+        let mut result = own(&like)?;
         self.run(py, Verb::LogDet { factor: &factor.0, result: &mut result })?;
         Ok(Matrix::new(result.into(), like.get().number_kind()))
     }

@@ -62,6 +62,23 @@ impl View {
         if self.is_whole() { Ok(self.matrix.clone()) } else { self.entries().to_matrix().map(Arc::new) }
     }
 
+    /// The entries as a matrix of their own; nothing is copied where nobody else has them.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::OutOfMemory`].
+    pub fn into_whole(self) -> Result<sunzi::Matrix> {
+        if !self.is_whole() {
+            return self.entries().to_matrix();
+        }
+        Arc::try_unwrap(self.matrix).or_else(|shared| {
+            let mut copy = sunzi::Matrix::zeros(shared.rows(), shared.cols(), shared.precision_bits())?;
+            let ((heads, limbs), (from_heads, from_limbs)) = (copy.parts_mut(), shared.parts());
+            heads.copy_from_slice(from_heads);
+            limbs.copy_from_slice(from_limbs);
+            Ok(copy)
+        })
+    }
+
     /// The transpose.
     pub fn transpose(&self) -> View {
         View { transposed: !self.transposed, ..self.clone() }

@@ -9,6 +9,7 @@
 mod environment;
 mod gate;
 mod mailbox;
+mod posted;
 mod rank;
 mod result;
 mod sys;

@@ -3,6 +3,7 @@
 use crate::comm::mailbox::Mailbox;
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::mailbox::MpiMailbox;
+use crate::comm::mpi::posted::Posted;
 use crate::comm::mpi::result::Tag;
 use crate::comm::mpi::wait::{Patience, wait};
 use crate::comm::mpi::window::MpiWindow;
@@ -27,15 +28,8 @@ pub struct MpiRank {
     piece_words: usize,
     /// Held during an operation: MPI forbids two on one communicator at a time.
     turn: Mutex<()>,
-    /// What has been posted and may not have left.
-    posted: Mutex<Posted>,
-}
-
-/// Sends that nobody waits for, and their words, in the same order: the words stay until MPI is done with them.
-#[derive(Default)]
-struct Posted {
-    requests: Vec<sys::MPI_Request>,
-    words: Vec<Vec<u64>>,
+    /// What has been posted and may not have left: requests, and the words that stay until MPI is done with them.
+    posted: Mutex<Posted<sys::MPI_Request, Vec<u64>>>,
 }
 
 /// A gibibyte: counts stay far below the largest `int`, also as bytes.
@@ -154,32 +148,16 @@ impl MpiRank {
     }
 }
 
-impl Posted {
-    /// Starts a send of a copy of `words`, and gives back the memory of those that are done.
-    fn send(&mut self, turn: &Turn<'_>, (group, to): (&MpiRank, usize), words: &[u64]) -> Result<()> {
-        for at in (0..self.requests.len()).rev() {
-            // SAFETY: all in the list have been started, and those found done leave it.
-            let done = turn.gate.call(|| unsafe { result::test(&mut self.requests[at]) });
-            if !matches!(done, Ok(None)) {
-                self.requests.swap_remove(at);
-                self.words.swap_remove(at);
-            }
-            done?;
-        }
+impl MpiRank {
+    /// Starts a send of a copy of `words`, which nobody waits for.
+    fn start_posted(&self, turn: &Turn<'_>, to: usize, words: &[u64]) -> Result<()> {
         let own = words.to_vec();
+        let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the communicator lives as long as the group; the copy stays in the list until its request is done,
         // and its words go nowhere when the list moves it.
-        self.requests.push(turn.gate.call(|| unsafe { result::start_send(group.comm, to, Tag::Exchange, &own) })?);
-        self.words.push(own);
-        Ok(())
-    }
-
-    /// Waits for all of them.
-    fn settle(&mut self, turn: &Turn<'_>) -> Result<()> {
-        // SAFETY: live requests, whose words stay until they are cleared below.
-        let done = unsafe { wait(&turn.gate, &mut self.requests, Patience::Sleep, |_, _| Ok(())) };
-        (self.requests, self.words) = (Vec::new(), Vec::new());
-        done
+        let request = turn.gate.call(|| unsafe { result::start_send(self.comm, to, Tag::Exchange, &own) })?;
+        // SAFETY: all in the list have been started, and those found done leave it.
+        posted.push(request, own, |request| Ok(turn.gate.call(|| unsafe { result::test(request) })?.is_some()))
     }
 }
 
@@ -287,16 +265,18 @@ unsafe impl Transport for MpiRank {
     fn post(&self, to: usize, words: &[u64]) -> Result<()> {
         assert!(to < self.size, "a message to a rank that is not there");
         let turn = self.turn()?;
-        let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);
-        for piece in words.chunks(self.piece_words).chain(words.is_empty().then_some(words)) {
-            posted.send(&turn, (self, to), piece)?;
-        }
-        Ok(())
+        let mut pieces = words.chunks(self.piece_words).chain(words.is_empty().then_some(words));
+        pieces.try_for_each(|piece| self.start_posted(&turn, to, piece))
     }
 
     fn settle(&self) -> Result<()> {
         let turn = self.turn()?;
-        self.posted.lock().unwrap_or_else(PoisonError::into_inner).settle(&turn)
+        let mut posted = self.posted.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut requests, words) = posted.take();
+        // SAFETY: live requests, whose words stay until they are dropped below.
+        let done = unsafe { wait(&turn.gate, &mut requests, Patience::Sleep, |_, _| Ok(())) };
+        drop(words);
+        done
     }
 
     fn split(&self, color: usize) -> Result<Box<dyn Transport>> {

@@ -22,13 +22,14 @@ use self::memory::{CudaEvent, CudaMemory, CudaPinned};
 use self::probe::Installation;
 use self::queue::Queue;
 use self::sys::{CUfunction, CUmodule};
+use crate::device::users::{self, User};
 use crate::device::{
     Argument, Defines, Description, Device, Event, Gemm, Kernel, Memory, Operand, Pinned, Region, Stream, Traffic, Trsm,
 };
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// Threads of a block of every kernel.
 const BLOCK_THREADS: u64 = 256;
@@ -77,6 +78,8 @@ pub struct CudaDevice {
     description: Description,
     capability: (u32, u32),
     identity: u64,
+    /// That a context uses it, for all processes of the machine.
+    user: OnceLock<Option<User>>,
 }
 
 impl CudaDevice {
@@ -101,6 +104,7 @@ impl CudaDevice {
             description,
             capability,
             identity,
+            user: OnceLock::new(),
         })
     }
 
@@ -200,6 +204,14 @@ impl Device for CudaDevice {
 
     fn identity(&self) -> u64 {
         self.identity
+    }
+
+    fn announce(&self) {
+        self.user.get_or_init(|| User::new(self.identity));
+    }
+
+    fn users(&self) -> usize {
+        users::count(self.identity)
     }
 
     fn capacity_bytes(&self) -> u64 {

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::store::with_room;
 use queue::{Action, Mark, Queues};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Alignment of device memory, as CUDA promises it, and of host memory.
@@ -107,6 +107,8 @@ struct Card {
     identity: u64,
     /// Bytes allocated by all openings.
     used: AtomicU64,
+    /// Openings that contexts use.
+    users: AtomicUsize,
     /// When each part of the device is free again, on its clock. Who holds the lock has the turn.
     free: Mutex<[f64; 3]>,
 }
@@ -122,7 +124,7 @@ impl Card {
             // All processes of a machine mean the same processors.
             Clock::Wall => u64::MAX,
         };
-        Arc::new(Card { identity, used: AtomicU64::new(0), free: Mutex::default() })
+        Arc::new(Card { identity, used: AtomicU64::new(0), users: AtomicUsize::new(0), free: Mutex::default() })
     }
 
     /// Waits until no other opening is at work.
@@ -137,6 +139,8 @@ pub struct SoftDevice {
     account: Arc<Account>,
     card: Arc<Card>,
     queues: Arc<Mutex<Queues>>,
+    /// Whether a context uses it.
+    is_used: AtomicBool,
 }
 
 impl SoftDevice {
@@ -154,7 +158,7 @@ impl SoftDevice {
 
     fn on(card: Arc<Card>, options: SoftOptions) -> SoftDevice {
         let queues = Arc::new(Mutex::new(Queues::new(&options, card.clone())));
-        SoftDevice { account: Arc::default(), card, queues, options }
+        SoftDevice { account: Arc::default(), card, queues, options, is_used: AtomicBool::new(false) }
     }
 
     fn submit(&self, stream: Stream, action: Action) -> Result<Mark> {
@@ -164,6 +168,9 @@ impl SoftDevice {
 
 impl Drop for SoftDevice {
     fn drop(&mut self) {
+        if *self.is_used.get_mut() {
+            self.card.users.fetch_sub(1, Ordering::Relaxed);
+        }
         // Commands that nobody waited for hold memory that holds the queues.
         let forgotten = lock(&self.queues).clear();
         drop(forgotten);
@@ -286,6 +293,16 @@ impl Device for SoftDevice {
 
     fn identity(&self) -> u64 {
         self.card.identity
+    }
+
+    fn announce(&self) {
+        if !self.is_used.swap(true, Ordering::Relaxed) {
+            self.card.users.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn users(&self) -> usize {
+        self.card.users.load(Ordering::Relaxed)
     }
 
     fn capacity_bytes(&self) -> u64 {

@@ -3,7 +3,7 @@
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
 use crate::math::float::limbs_for;
-use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::matrix::{Matrix, MatrixView, MatrixViewMut, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::travel::{LocalSource, LocalTarget, Moved, Source, Target, Travel, read_run, write_run};
 use crate::tile::{Distribution, TileId, TileMap};
@@ -35,7 +35,7 @@ impl Target for TileTarget<'_> {
         let size = self.0.map().tile_size;
         let id = TileId { row: rows.start / size, col: col / size };
         let tile = self.0.tile_mut(id).expect("runs that come are for own tiles");
-        write_run(tile, rows.start % size, col % size, words);
+        write_run(tile.view_mut(), rows.start % size, col % size, words);
     }
 }
 
@@ -86,34 +86,44 @@ impl DistMatrix {
         agree(group, distribution.check(group.size()))?;
         let (rows, cols) = distribution.local_shape(group.rank());
         let mut local = agreed(group, Matrix::zeros(rows, cols, self.precision_bits()))?;
-        self.fill_local(group, distribution, &mut local)?;
+        let mut target = LocalTarget { distribution, local: local.view_mut() };
+        self.travel(group, false, (distribution, None), &mut target)?;
         Ok(local)
     }
 
-    /// [`DistMatrix::to_local`] into the memory of `local`. Collective.
+    /// [`DistMatrix::to_local`] into memory of the caller, of the shape of the part and the precision of the matrix.
+    /// With a triangle that one alone is written, of a symmetric matrix either; entries of `local` outside of it stay.
+    /// Collective; what is in `local` after an error is arbitrary.
     ///
     /// # Errors
-    /// As [`DistMatrix::to_local`].
-    pub(crate) fn to_local_into(
+    /// As [`DistMatrix::to_local`]; [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] where `local` does not fit,
+    /// and for the other triangle than this matrix has where that is not symmetric.
+    pub fn fill_local(
         &self,
         group: &dyn Transport,
-        distribution: &Distribution,
-        local: &mut Matrix,
+        (distribution, triangle): (&Distribution, Option<Uplo>),
+        mut local: MatrixViewMut<'_>,
     ) -> Result<()> {
         self.check_group(group)?;
         agree(group, distribution.check(group.size()))?;
-        let (rows, cols) = distribution.local_shape(group.rank());
-        let made = match self.map().triangle {
-            None => local.reshape(rows, cols, self.precision_bits()),
-            // What lies outside of a triangle does not come.
-            Some(_) => Matrix::zeros(rows, cols, self.precision_bits()).map(|zeros| *local = zeros),
-        };
-        agree(group, made)?;
-        self.fill_local(group, distribution, local)
+        let fits = check_target(distribution.local_shape(group.rank()), self.precision_bits(), &local);
+        agree(group, fits.and(self.check_triangle(triangle)))?;
+        // What lies outside of a triangle does not come.
+        if triangle.is_none() && self.map().triangle.is_some() && !self.is_symmetric() {
+            clear(local.reborrow());
+        }
+        self.travel(group, false, (distribution, triangle), &mut LocalTarget { distribution, local })
     }
 
-    fn fill_local(&self, group: &dyn Transport, distribution: &Distribution, local: &mut Matrix) -> Result<()> {
-        self.travel(group, false, (distribution, None), &mut LocalTarget { distribution, local })
+    /// Refuses a triangle that is not there.
+    fn check_triangle(&self, triangle: Option<Uplo>) -> Result<()> {
+        match (self.map().triangle, triangle) {
+            (Some(held), Some(wanted)) if held != wanted && !self.is_symmetric() => {
+                let message = format!("the {wanted:?} triangle of a matrix that has the {held:?} one alone");
+                Err(Error::InvalidArgument(message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The matrix of which each rank passes its part in `local`, as `distribution` deals it out, in tiles. Collective.
@@ -211,9 +221,61 @@ impl DistMatrix {
     }
 }
 
+/// Refuses memory for a part of another shape or precision.
+pub(crate) fn check_target(shape: (usize, usize), precision_bits: u32, local: &MatrixViewMut<'_>) -> Result<()> {
+    let held = (local.rows(), local.cols());
+    if held != shape {
+        return Err(Error::shape_mismatch("local part", shape, held));
+    }
+    match local.precision_bits() {
+        bits if bits == precision_bits => Ok(()),
+        bits => Err(Error::InvalidArgument(format!("a local part of {bits} bits for a matrix of {precision_bits}"))),
+    }
+}
+
+/// Zeros, column by column: gaps between columns stay.
+fn clear(local: MatrixViewMut<'_>) {
+    if local.rows() > 0 {
+        local.into_columns().for_each(|(heads, limbs)| {
+            heads.fill(0);
+            limbs.fill(0);
+        });
+    }
+}
+
 /// The triangle on the other side of the diagonal.
 fn other(uplo: Uplo) -> Uplo {
     if uplo == Uplo::Lower { Uplo::Upper } else { Uplo::Lower }
+}
+
+/// A matrix over ranks as a caller has it: this rank's part, and who has which entries.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalPart<'a> {
+    /// Who has which entries; the same on all ranks.
+    pub distribution: &'a Distribution,
+    /// The entries of this rank, in the order of their indices. Ranks may differ in precision.
+    pub local: MatrixView<'a>,
+}
+
+impl LocalPart<'_> {
+    /// Refuses parts that do not fit their distribution; the largest precision of all. Collective.
+    ///
+    /// # Errors
+    /// As [`redistribute`].
+    pub(crate) fn check(&self, group: &dyn Transport) -> Result<u32> {
+        check_local(group, self.distribution, &self.local)
+    }
+
+    /// Moves the entries to where `to` wants them, into `local`, which has the shape of this rank's part there and at
+    /// least the precision of every rank's. Collective.
+    ///
+    /// # Errors
+    /// Those of [`Travel::run`].
+    pub(crate) fn bring(&self, group: &dyn Transport, to: &Distribution, local: MatrixViewMut<'_>) -> Result<()> {
+        let travel = Travel { from: self.distribution, to, part: Moved::All, width: local.limbs_per_element() };
+        let source = LocalSource { distribution: self.distribution, local: self.local };
+        travel.run(group, &source, &mut LocalTarget { distribution: to, local })
+    }
 }
 
 /// The part of a matrix that each rank passes in `local`, in another distribution. Collective; memory and errors as
@@ -226,15 +288,23 @@ pub fn redistribute<'m>(
     (from, local): (&Distribution, impl Into<MatrixView<'m>>),
     to: &Distribution,
 ) -> Result<Matrix> {
-    let view = local.into();
-    let precision_bits = check_local(group, from, &view)?;
-    agree(group, to.check(group.size()))?;
-    let (rows, cols) = to.local_shape(group.rank());
-    let mut local = agreed(group, Matrix::zeros(rows, cols, precision_bits))?;
-    let travel = Travel { from, to, part: Moved::All, width: limbs_for(precision_bits) };
-    let source = LocalSource { distribution: from, local: view };
-    travel.run(group, &source, &mut LocalTarget { distribution: to, local: &mut local })?;
-    Ok(local)
+    let mut moved = Matrix::empty();
+    LocalPart { distribution: from, local: local.into() }.redistribute_into(group, to, &mut moved)?;
+    Ok(moved)
+}
+
+impl LocalPart<'_> {
+    /// [`redistribute`] into the memory of `result`, which is made anew where it is too small. Collective.
+    ///
+    /// # Errors
+    /// As [`redistribute`].
+    pub fn redistribute_into(&self, group: &dyn Transport, to: &Distribution, result: &mut Matrix) -> Result<()> {
+        let precision_bits = self.check(group)?;
+        agree(group, to.check(group.size()))?;
+        let (rows, cols) = to.local_shape(group.rank());
+        agree(group, result.reshape(rows, cols, precision_bits))?;
+        self.bring(group, to, result.view_mut())
+    }
 }
 
 /// Refuses local parts that do not fit their distribution; the largest precision of all. Collective.

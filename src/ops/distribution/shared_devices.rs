@@ -1,4 +1,4 @@
-//! Devices that several ranks of a machine have opened: who they are, and what each rank may take.
+//! Devices that several ranks of a machine use, of this team or of another: who they are, and what each rank may take.
 
 use crate::comm::{Reduction, Transport};
 use crate::context::Context;
@@ -7,11 +7,12 @@ use crate::error::Result;
 use std::sync::Arc;
 
 /// Words that a rank tells of a device.
-const WORDS: usize = 2;
+const WORDS: usize = 3;
 
 /// The context of an operation over the ranks of `world`: of a device that several ranks of the machine have opened,
 /// each rank takes an equal share of the memory that the one with the least may use. Nodes that are emulated share
-/// the devices of their machine. Collective; nothing is gathered where no rank has devices.
+/// the devices of their machine, and so do other teams on it, whose contexts count from when they were made
+/// ([`Device::users`]). Collective; nothing is gathered where no rank has devices.
 ///
 /// A rank opens its devices itself: what its opening holds already is a part of its share.
 ///
@@ -21,7 +22,7 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
     let devices = &ctx.devices().devices;
     let mut most = [devices.len() as u64];
     world.all_reduce(Reduction::Max, &mut most)?;
-    if most[0] == 0 || world.size() == 1 {
+    if most[0] == 0 {
         return Ok(ctx.clone());
     }
     let machine = world.machine()? as u64;
@@ -30,25 +31,28 @@ pub(crate) fn with_shared_devices(ctx: &Context, world: &dyn Transport) -> Resul
     let mut own = vec![0; stride];
     (own[0], own[1]) = (machine, devices.len() as u64);
     for (words, device) in own[2..].chunks_exact_mut(WORDS).zip(devices) {
-        words.copy_from_slice(&[device.identity(), device.capacity_bytes()]);
+        words.copy_from_slice(&[device.identity(), device.capacity_bytes(), device.users() as u64]);
     }
     let mut all = vec![0; stride * world.size()];
     world.all_gather(&own, &mut all)?;
     let share = |device: &Arc<dyn Device>| {
         let here = all.chunks_exact(stride).filter(|rank| rank[0] == machine);
-        let opened = here.flat_map(|rank| capacities_of(device.identity(), rank));
-        let (ranks, capacity_bytes) = opened.fold((0, u64::MAX), |(ranks, least), bytes| (ranks + 1, least.min(bytes)));
-        MemoryShare::of(ranks, capacity_bytes)
+        let opened = here.flat_map(|rank| told_of(device.identity(), rank)).collect::<Vec<_>>();
+        let capacity_bytes = opened.iter().map(|told| told[0]).min().unwrap_or(0);
+        // The ranks count themselves: the system may know of more users, and of none.
+        let users = opened.iter().map(|told| told[1]).max().unwrap_or(0);
+        MemoryShare::of(opened.len().max(users as usize), capacity_bytes)
     };
     let shares = devices.iter().map(share).collect::<Vec<_>>();
     // What is kept for devices of this rank alone serves its other calls too.
     Ok(if shares.iter().all(|share| share.ranks == 1) { ctx.clone() } else { ctx.with_device_shares(shares) })
 }
 
-/// What a rank may use of the device of that identity, for each time that it has opened it.
-fn capacities_of(identity: u64, rank: &[u64]) -> impl Iterator<Item = u64> {
+/// What a rank may use of the device of that identity, and how many users it knows of, for each time that it has opened
+/// it.
+fn told_of(identity: u64, rank: &[u64]) -> impl Iterator<Item = [u64; 2]> {
     let devices = rank[2..].chunks_exact(WORDS).take(rank[1] as usize);
-    devices.filter(move |words| words[0] == identity).map(|words| words[1])
+    devices.filter(move |words| words[0] == identity).map(|words| [words[1], words[2]])
 }
 
 #[cfg(test)]
@@ -85,5 +89,25 @@ mod tests {
         let twice = vec![MemoryShare { ranks: 2, bytes: 2 << 20 }; 2];
         let want = [vec![third], vec![third], vec![half, third], vec![half], vec![MemoryShare::WHOLE], twice, vec![]];
         assert_eq!(shares, want);
+    }
+
+    #[test]
+    fn ranks_of_other_teams_count() {
+        let card = SoftDevice::new(SoftOptions { capacity_bytes: 1 << 20, ..SoftOptions::default() });
+        let context = || Context::builder().threads(1).devices(vec![Arc::new(card.open_again())]).build().unwrap();
+        // Ranks 0 to 2 are a team, rank 3 and rank 4 are each alone, and somebody has no ranks at all.
+        let (unranked, teams) = (context(), [0, 0, 0, 1, 2]);
+        let shares = local::run(5, |rank| {
+            let (ctx, team) = (context(), rank.split(teams[rank.rank()]).unwrap());
+            crate::comm::barrier(rank).unwrap(); // all contexts are there
+            let share = with_shared_devices(&ctx, &*team).unwrap().devices().allowance(0).share;
+            crate::comm::barrier(rank).unwrap();
+            share
+        });
+        assert_eq!(shares, vec![MemoryShare { ranks: 6, bytes: (1 << 20) / 6 / 256 * 256 }; 5]);
+        // Those that are gone do not count any more, and another context with the same opening is no other user.
+        let again = unranked.with_memory_bytes(Some(1));
+        let share = with_shared_devices(&again, local::alone()).unwrap().devices().allowance(0).share;
+        assert_eq!(share, MemoryShare::WHOLE);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::comm::{Incoming, Outgoing, Reduction, Transport};
 use crate::error::{Error, Result};
-use crate::matrix::{Matrix, MatrixView, Uplo};
+use crate::matrix::{MatrixView, MatrixViewMut, Uplo};
 use crate::tile::Distribution;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
@@ -223,21 +223,21 @@ pub(crate) fn read_run(view: &MatrixView<'_>, rows: Range<usize>, col: usize, wi
 /// A rank's part of a matrix, to be filled.
 pub(crate) struct LocalTarget<'a> {
     pub distribution: &'a Distribution,
-    pub local: &'a mut Matrix,
+    pub local: MatrixViewMut<'a>,
 }
 
 impl Target for LocalTarget<'_> {
     fn write(&mut self, rows: Range<usize>, col: usize, words: &[u64]) {
         let (first, col) = (self.distribution.row_deal().local(rows.start), self.distribution.col_deal().local(col));
-        write_run(self.local, first, col, words);
+        write_run(self.local.reborrow(), first, col, words);
     }
 }
 
 /// Stores a run of one column from row `first` on.
-pub(crate) fn write_run(matrix: &mut Matrix, first: usize, col: usize, words: &[u64]) {
+pub(crate) fn write_run(matrix: MatrixViewMut<'_>, first: usize, col: usize, words: &[u64]) {
     let width = matrix.limbs_per_element();
-    let (count, at) = (words.len() / (1 + width), first + col * matrix.rows());
-    let (heads, limbs) = matrix.parts_mut();
+    let (count, at) = (words.len() / (1 + width), first + col * matrix.leading_dimension());
+    let (heads, limbs) = matrix.into_parts();
     heads[at..at + count].copy_from_slice(&words[..count]);
     limbs[at * width..(at + count) * width].copy_from_slice(&words[count..]);
 }

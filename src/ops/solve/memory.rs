@@ -6,6 +6,7 @@
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
+use crate::matrix::Matrix;
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
 use crate::ops::solve::tiles::{TilePlan, TrySize, most_fixed_bits};
 use std::ops::Range;
@@ -299,10 +300,17 @@ impl SolveMemory {
         cut.product_bytes(&ctx, columns, ALL_LEVELS)
     }
 
-    /// Most bytes that a solve of so many columns by parts holds; between ranks they travel besides.
+    /// Most bytes that a solve of so many columns by parts holds. Between ranks the columns travel before, when pieces
+    /// and products are not there yet, and the rows of each product after it: each gathered and as a message.
     fn own_parts_bytes(&self, cut: &TriangleCut, columns: usize) -> u64 {
-        let messages = if let LeftColumns::SharedParts(_) = self.left { 2 * cut.right_bytes(columns) } else { 0 };
-        cut.parts_bytes(columns).saturating_add(messages)
+        let parts = cut.parts_bytes(columns);
+        match self.left {
+            LeftColumns::SharedParts(_) => {
+                let rows = Matrix::bytes_for(cut.scratch_rows(), columns, cut.working_bits);
+                parts.saturating_add(2 * rows).max(2 * cut.right_bytes(columns))
+            }
+            _ => parts,
+        }
     }
 
     /// Bytes of the copies that are solved by parts where no try is made: of all ranks' columns.

@@ -7,7 +7,7 @@ use sunzi::distributed::{Along, Axis, DistMatrix, Distribution, GridOrder, RankG
 use sunzi::{Error, Matrix, Uplo};
 
 /// The part of a rank, entry by entry.
-fn part(whole: &Matrix, distribution: &Distribution, rank: usize) -> Matrix {
+pub(super) fn part(whole: &Matrix, distribution: &Distribution, rank: usize) -> Matrix {
     let (rows, cols) = distribution.local_shape(rank);
     let mut local = Matrix::zeros(rows, cols, whole.precision_bits()).unwrap();
     let grid = distribution.grid;
@@ -49,7 +49,7 @@ fn part(whole: &Matrix, distribution: &Distribution, rank: usize) -> Matrix {
 }
 
 /// Some distribution of a matrix of this shape over at most so many ranks.
-fn any(rng: &mut Rng, (rows, cols): (usize, usize), ranks: usize) -> Distribution {
+pub(super) fn any(rng: &mut Rng, (rows, cols): (usize, usize), ranks: usize) -> Distribution {
     let grid_rows = 1 + rng.below(ranks);
     let grid = RankGrid { rows: grid_rows, cols: 1 + rng.below(ranks / grid_rows) };
     let order = [GridOrder::RowMajor, GridOrder::ColumnMajor][rng.below(2)];

@@ -6,6 +6,7 @@ mod distributions;
 mod double;
 mod exchange;
 mod kernels;
+mod local_parts;
 mod mailbox;
 mod matrix;
 mod plan;

@@ -5,7 +5,7 @@ use crate::array::grid::{Grid, Part};
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use sunzi::advanced::math::float::limbs_for;
-use sunzi::{FloatRef, Head, MAXIMUM_PRECISION_BITS, Matrix, MatrixView};
+use sunzi::{FloatRef, Head, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, MatrixViewMut};
 
 /// Heads, and at the same index so many limbs of each.
 #[derive(Clone, Copy)]
@@ -106,6 +106,25 @@ impl LimbArray {
         let view = MatrixView::from_parts((heads, limbs), (along.rows, along.cols), ld, self.precision_bits);
         let view = view.map_err(|error| Failure::about(name, error))?;
         Ok(if row_major { view.transposed() } else { view })
+    }
+
+    /// The matrix for writing, where its columns follow each other without gaps.
+    ///
+    /// # Safety
+    /// Heads and limbs are live, and nobody else uses them while the view is in use.
+    pub unsafe fn view_mut<'a>(&self) -> Option<MatrixViewMut<'a>> {
+        let Grid { rows, cols, row_stride, col_stride, .. } = self.heads;
+        let (count, width) = (rows * cols, limbs_for(self.precision_bits));
+        if count == 0 || (rows > 1 && row_stride != 1) || (cols > 1 && col_stride != rows as isize) {
+            return None;
+        }
+        // SAFETY: so many entries follow each other, live and ours alone by contract; `Shape` has checked that they can
+        // be addressed.
+        let parts = unsafe {
+            let heads = std::slice::from_raw_parts_mut(self.heads.first, count);
+            (heads, std::slice::from_raw_parts_mut(self.limbs, count * width))
+        };
+        MatrixViewMut::from_parts(parts, (rows, cols), rows, self.precision_bits).ok()
     }
 
     /// # Safety

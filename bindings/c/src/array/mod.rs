@@ -18,6 +18,7 @@ pub use mpfr::MpfrEntry;
 
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
+use sunzi::MatrixViewMut;
 
 /// The three kinds of entries.
 #[derive(Clone, Copy)]
@@ -100,6 +101,19 @@ impl Operand {
             Array::Limbs(array) => Array::Limbs(array.transposed()),
         };
         Operand { array, ..self }
+    }
+
+    /// The entries as a matrix that can be filled where it is: one in the library's form, of just these bits, column
+    /// behind column.
+    ///
+    /// # Safety
+    /// The entries are live, and nobody else uses them while the view is in use.
+    pub unsafe fn place_for<'a>(&self, precision_bits: u32) -> Option<MatrixViewMut<'a>> {
+        match &self.array {
+            // SAFETY: by contract.
+            Array::Limbs(array) if array.precision_bits() == precision_bits => unsafe { array.view_mut() },
+            _ => None,
+        }
     }
 
     /// The column of a matrix of one column at another distance between its entries, which lie behind each other where

@@ -95,8 +95,23 @@ class Distribution:
 
     def local_shape(self, rank: int) -> tuple[int, int]:
         """Rows and columns of the part of a rank."""
-        here, there = self.indices(rank)
-        return (len(here), len(there))
+        if rank >= self.grid[0] * self.grid[1]:
+            return (0, 0)
+        return self._count(0, rank), self._count(1, rank)
+
+    def _count(self, axis: int, rank: int) -> int:
+        """How many rows or columns are on a rank of the grid."""
+        along, length, block = self.along[axis], self.shape[axis], self.block[axis]
+        if along == "none":
+            return length
+        number, count = self._number(rank, along)
+        if block == 0:
+            counts = self.counts or ()
+            return counts[number] if number < len(counts) else 0
+        whole, rest = divmod(length, block)
+        before = (number - self.first[axis]) % count
+        turns, last = divmod(whole, count)
+        return (turns + (before < last)) * block + (rest if before == last else 0)
 
 
 def rows(counts: Sequence[int], cols: int) -> Distribution:
@@ -307,19 +322,29 @@ class Ranks:
             raise ValueError("precision or the distribution of the result differs from rank to rank")
         bits = {name: max(found[name] for found, _, _ in said) for name in locals_}
         result_bits = precision or max([2, *bits.values()])
-        of = {
-            name: (Matrix(local, precision=bits[name]), operands[name].distribution._numbers())
-            for name, local in locals_.items()
-            if name != "into"
-        }
-        made = lambda: [None if one is None else Matrix([[one]], precision=result_bits) for one in scalars]
-        ready = self._agreed(made)[self.rank]
-        if target is None:
-            return _Ready(of, None, ready, result_bits)
-        wide = Matrix.zeros(*target.local_shape(self.rank), precision=result_bits)
-        if held is not None:
-            wide = Matrix(locals_["into"], precision=result_bits)
-        return _Ready(of, (wide, target._numbers()), ready, result_bits, target)
+        of: dict[str, Any] = {}
+        wide: list[Matrix] = []
+
+        def take() -> list[Matrix | None]:
+            for name, local in locals_.items():
+                if name != "into":
+                    of[name] = (Matrix(local, precision=bits[name]), operands[name].distribution._numbers())
+            if held is not None:
+                wide.append(self._own(held.local, locals_["into"], result_bits))
+            elif target is not None:
+                wide.append(Matrix.zeros(*target.local_shape(self.rank), precision=result_bits))
+            return [None if one is None else Matrix([[one]], precision=result_bits) for one in scalars]
+
+        ready = self._agreed(take)[self.rank]
+        into_target = None if target is None else (wide[0], target._numbers())
+        return _Ready(of, into_target, ready, result_bits, target)
+
+    @staticmethod
+    def _own(given: Any, local: Matrix, precision: int) -> Matrix:
+        """The numbers of a local part in memory that a call may write to."""
+        if local.precision != precision:
+            return Matrix(local, precision=precision)
+        return local.copy() if local is given else local
 
     def _local(self, name: str, operand: DistMatrix, precision: int | None) -> Matrix:
         shape = operand.distribution.local_shape(self.rank)
@@ -376,5 +401,5 @@ class Cholesky:
 
     def lower(self, to: Distribution) -> DistMatrix:
         """The factor itself, a lower triangle with zeros above it."""
-        like = Matrix.zeros(*to.local_shape(self._ranks.rank), precision=self.precision)
-        return DistMatrix(self._ranks._ranks.lower(self._factor, (like, to._numbers())), to)
+        ready = self._ranks._ready({}, (None, to), (None, None), self.precision)
+        return DistMatrix(self._ranks._ranks.lower(self._factor, ready.into), to)

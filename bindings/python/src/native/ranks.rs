@@ -5,7 +5,7 @@
 use super::verbs::{Failed, Part, RankOptions, Target, Terms, Verb};
 use std::ffi::{CStr, CString};
 use std::ptr::null;
-use sunzi::Matrix;
+use sunzi::{Matrix, MatrixView};
 use sunzi_c::*;
 
 /// A communicator with a context of the C library.
@@ -45,11 +45,16 @@ impl Factor {
     }
 }
 
-/// The description of a matrix as the C library takes it.
-fn described(matrix: &Matrix) -> sunzi_matrix {
-    let (heads, limbs) = matrix.parts();
-    let (rows, cols, bits) = (matrix.rows() as i64, matrix.cols() as i64, matrix.precision_bits().into());
-    sunzi_limb_matrix(SUNZI_COL_MAJOR, rows, cols, heads.as_ptr(), limbs.as_ptr(), rows.max(1), bits)
+/// The description of a matrix, a block of one or a transpose, as the C library takes it: where it lies.
+fn described(view: MatrixView<'_>) -> sunzi_matrix {
+    let (rows, cols, bits) = (view.rows() as i64, view.cols() as i64, view.precision_bits().into());
+    let first = if rows == 0 || cols == 0 { 0 } else { view.element_index(0, 0) };
+    let (heads, limbs) = (&view.all_heads()[first..], &view.all_limbs()[first * view.limbs_per_element()..]);
+    let (layout, line, ld) = match view.row_stride() {
+        1 => (SUNZI_COL_MAJOR, rows, view.col_stride()),
+        ld => (SUNZI_ROW_MAJOR, cols, ld),
+    };
+    sunzi_limb_matrix(layout, rows, cols, heads.as_ptr(), limbs.as_ptr(), (ld as i64).max(line).max(1), bits)
 }
 
 /// The same of one that is written to.
@@ -79,7 +84,7 @@ fn dist(local: sunzi_matrix, numbers: [i64; 11]) -> sunzi_dist_matrix {
 }
 
 fn part(Part { local, numbers }: &Part<'_>) -> sunzi_dist_matrix {
-    dist(described(local), *numbers)
+    dist(described(*local), *numbers)
 }
 
 fn target(Target { local, numbers }: Target<'_>) -> sunzi_dist_matrix {
@@ -88,7 +93,7 @@ fn target(Target { local, numbers }: Target<'_>) -> sunzi_dist_matrix {
 
 /// Described scalars: alpha and beta.
 fn scalars(terms: &Terms<'_>) -> [Option<sunzi_matrix>; 2] {
-    [terms.alpha, terms.beta].map(|scalar| scalar.map(described))
+    [terms.alpha, terms.beta].map(|scalar| scalar.map(|scalar| described(scalar.view())))
 }
 
 fn pointer<T>(value: &Option<T>) -> *const T {
@@ -150,7 +155,7 @@ impl Ranks {
                     sunzi_mpi_gemm(self.0, of_a, of_b, pointer(&alpha), &a, &b, pointer(&beta), &c)
                 }
                 Verb::Trsm { kind: [side, uplo, trans, diag], alpha, t, b } => {
-                    let (alpha, t, b) = (alpha.map(described), part(&t), target(b));
+                    let (alpha, t, b) = (alpha.map(|alpha| described(alpha.view())), part(&t), target(b));
                     sunzi_mpi_trsm(self.0, side, uplo, trans, diag, pointer(&alpha), &t, &b)
                 }
                 Verb::Solve { uplo, a, b } => sunzi_mpi_solve(self.0, uplo, &part(&a), &target(b)),

@@ -2,12 +2,12 @@
 #![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "nothing asks without MPI"))]
 
 use super::ranks::Factor;
-use sunzi::Matrix;
+use sunzi::{Matrix, MatrixView};
 
 /// This rank's part of a matrix that is read, and the numbers of its distribution, in the order of `sunzi_dist_matrix`.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    pub local: &'a Matrix,
+    pub local: MatrixView<'a>,
     pub numbers: [i64; 11],
 }
 

@@ -12,7 +12,7 @@ use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
 use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 use crate::ops::solve::parts::Parts;
-use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
@@ -36,12 +36,34 @@ pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distr
     Distribution::col_blocks(rows, starts)
 }
 
-/// Bytes of this rank's tiles of a solution, about, and of what brings its columns there: made while the memory of a
-/// try in fixed point is still kept.
-pub(super) fn result_bytes(order: usize, (own, total): (usize, usize), precision_bits: u32, ranks: usize) -> u64 {
-    let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
-    let tiles = all.div_ceil(ranks as u64);
-    tiles + travel::message_bytes(ranks, (given, tiles))
+/// Where the ranks' columns of a solution go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Goal {
+    /// Tiles, made while the memory of a try in fixed point is still kept.
+    Tiles,
+    /// Memory of the caller.
+    Caller,
+}
+
+impl Goal {
+    /// Bytes of this rank's tiles of a solution, about, and of what brings its columns there.
+    pub fn result_bytes(self, order: usize, (own, total): (usize, usize), precision_bits: u32, ranks: usize) -> u64 {
+        let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
+        let share = all.div_ceil(ranks as u64);
+        let messages = travel::message_bytes(ranks, (given, share));
+        if self == Goal::Tiles { share + messages } else { messages }
+    }
+}
+
+/// Bytes of what brings entries of the factor to this rank, and those of others to them: of a solve by parts at most a
+/// piece, and where there is one rank the blocks on the diagonal alone.
+pub(super) fn letters_bytes(path: Path, cut: &TriangleCut, factor_bits: u32, ranks: usize) -> u64 {
+    let entries = match (path, ranks) {
+        (Path::Tiles, _) => cut.order * cut.order,
+        (_, 1) => cut.order.min(SCALAR_ROWS).pow(2),
+        _ => cut.most_piece_entries(),
+    };
+    message_bytes((entries, factor_bits), ranks)
 }
 
 /// What is substituted, at which working precision, and what that promises.
@@ -51,6 +73,8 @@ pub(super) struct Substitutions<'a> {
     pub method: Method,
     /// Right sides of all ranks.
     pub total: usize,
+    /// Where the solution goes.
+    pub goal: Goal,
 }
 
 /// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
@@ -62,7 +86,7 @@ pub(super) struct Substitutions<'a> {
 pub(super) fn solve_columns(
     ctx: &Context,
     (source, tiles): (StreamSource<'_>, &FactorTiles<'_>),
-    &Substitutions { list, working_bits, method, total }: &Substitutions<'_>,
+    &Substitutions { list, working_bits, method, total, goal }: &Substitutions<'_>,
     right: Right<'_>,
     x: &mut Matrix,
 ) -> Result<()> {
@@ -104,9 +128,9 @@ pub(super) fn solve_columns(
         steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
     }
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
-    let messages = message_bytes((order * order, factor_bits), world.size());
+    let messages = letters_bytes(path, &cuts[0], factor_bits, world.size());
     let result = match path {
-        Path::Tiles => result_bytes(order, (x.cols(), total), x.precision_bits(), world.size()),
+        Path::Tiles => goal.result_bytes(order, (x.cols(), total), x.precision_bits(), world.size()),
         _ => 0,
     };
     let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());

@@ -1,10 +1,12 @@
 //! The inverse of the matrix behind a factor over ranks: the solution for the identity.
 
-use super::{DistSolution, solve_with};
+use super::right::RightSides;
+use super::{DistSolution, LocalSolution, solve_right, solve_with};
 use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::Result;
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::TileMap;
 
@@ -25,13 +27,33 @@ pub fn inverse(
     precision_bits: u32,
     accuracy: Accuracy,
 ) -> Result<DistSolution> {
-    let world = team.world();
+    solve_with(ctx, team, factor, &identity(team, factor)?, precision_bits, accuracy)
+}
+
+/// [`inverse`], which stays where the ranks have found it: see [`crate::distributed::solve_local`]. Collective.
+///
+/// # Errors
+/// As [`solve_with`].
+pub fn inverse_local(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    precision_bits: u32,
+    accuracy: Accuracy,
+) -> Result<LocalSolution> {
+    let ctx = &with_shared_devices(ctx, team.world())?;
+    let identity = identity(team, factor)?;
+    solve_right(ctx, team, factor, RightSides::Tiles(&identity), (precision_bits, accuracy))
+}
+
+/// The identity in tiles like those of a factor. Collective.
+fn identity(team: &Team, factor: &DistMatrix) -> Result<DistMatrix> {
     let map = TileMap { triangle: None, ..*factor.map() };
-    let identity = DistMatrix::zeros(map, world.rank(), 2).and_then(|mut identity| {
+    let made = DistMatrix::zeros(map, team.rank(), 2).and_then(|mut identity| {
         set_ones(&mut identity)?;
         Ok(identity)
     });
-    solve_with(ctx, team, factor, &agreed(world, identity)?, precision_bits, accuracy)
+    agreed(team.world(), made)
 }
 
 /// Sets this rank's entries on the diagonal to 1.

@@ -5,14 +5,16 @@ mod columns;
 mod factor;
 mod inverse;
 mod plan;
+mod right;
 mod stream;
 mod sums;
 mod trsm;
 mod vector;
 
-pub use inverse::inverse;
+pub use inverse::{inverse, inverse_local};
 pub use plan::plan_solve;
-pub use trsm::{trsm, trsm_into, trsm_with};
+pub use right::LocalSolution;
+pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
 
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
@@ -21,6 +23,7 @@ use crate::math::bound::cholesky_solve_guard_bits;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::cholesky::log_det_of;
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
@@ -31,9 +34,9 @@ use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
 use crate::ops::solve::run::{Right, make_room};
-use crate::tile::TileMap;
 use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
+use right::RightSides;
 use rug::Float;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -127,15 +130,47 @@ pub fn solve_into(
     accuracy: Accuracy,
     result: &mut DistMatrix,
 ) -> Result<()> {
-    let (ctx, ranks_here) = (&with_shared_devices(ctx, team.world())?, team.ranks_here());
+    let ctx = &with_shared_devices(ctx, team.world())?;
+    let solved = solve_right(ctx, team, factor, RightSides::Tiles(b), (precision_bits, accuracy))?;
+    solved.into_tiles(ctx, team.world(), b.map(), result)
+}
+
+/// [`solve_with`] for right sides as a caller has them, in any distribution: nothing of them is put into tiles. The
+/// solution stays where the ranks have found it until [`LocalSolution::fill_local`]. Collective.
+///
+/// Memory: as [`solve_with`], without tiles of right sides and solutions.
+///
+/// # Errors
+/// As [`solve_with`] and [`DistMatrix::from_local`].
+pub fn solve_local(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: LocalPart<'_>,
+    precision_bits: u32,
+    accuracy: Accuracy,
+) -> Result<LocalSolution> {
+    let ctx = &with_shared_devices(ctx, team.world())?;
+    let b = RightSides::of_local(team.world(), b)?;
+    solve_right(ctx, team, factor, b, (precision_bits, accuracy))
+}
+
+fn solve_right(
+    ctx: &Context,
+    team: &Team,
+    factor: &DistMatrix,
+    b: RightSides<'_>,
+    (precision_bits, accuracy): (u32, Accuracy),
+) -> Result<LocalSolution> {
+    let ranks_here = team.ranks_here();
     let call = Call { ctx, team, ranks_here, world: team.world(), factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
     let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
     let tiles = FactorTiles::new(factor);
     tiles.check_diagonal(call.world)?;
-    let total_columns = b.map().cols;
-    call.solve((&tiles, result), (CHOLESKY, working_bits), |ctx, lower, right| {
+    let total_columns = b.shape().1;
+    call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
         let factored = Factored {
             accuracy,
             lower,
@@ -189,7 +224,7 @@ struct Call<'a> {
     ranks_here: u64,
     world: &'a dyn Transport,
     factor: &'a DistMatrix,
-    b: &'a DistMatrix,
+    b: RightSides<'a>,
     precision_bits: u32,
     accuracy: Accuracy,
     /// Scalar of the right sides; `None` is 1.
@@ -204,7 +239,7 @@ impl Call<'_> {
         b.check_group(world)?;
         let bits = [factor.precision_bits(), b.precision_bits(), precision_bits];
         let alpha = &self.alpha;
-        let said = format!("{operation} {:?} {:?} {bits:?} {accuracy:?} {alpha:?}", factor.map(), b.map());
+        let said = format!("{operation} {:?} {:?} {bits:?} {accuracy:?} {alpha:?}", factor.map(), b.said());
         let said = xxh3_64(said.as_bytes());
         let mut words = [said, !said];
         world.all_reduce(Reduction::Max, &mut words)?;
@@ -213,9 +248,9 @@ impl Call<'_> {
                 "{operation}: ranks differ in shapes, tiles, precision, accuracy or scalar"
             )));
         }
-        let (map, right) = (factor.map(), b.map());
-        if map.rows != map.cols || map.rows != right.rows {
-            return Err(Error::shape_mismatch(operation, (map.rows, map.cols), (right.rows, right.cols)));
+        let (map, right) = (factor.map(), b.shape());
+        if map.rows != map.cols || map.rows != right.0 {
+            return Err(Error::shape_mismatch(operation, (map.rows, map.cols), right));
         }
         if factor.is_symmetric() {
             return Err(Error::InvalidArgument(format!("{operation}: a symmetric matrix is no triangular factor")));
@@ -226,14 +261,9 @@ impl Call<'_> {
         Ok(map.rows)
     }
 
-    /// The tiles of a solution: those of B, without a triangle.
-    fn target(&self) -> TileMap {
-        TileMap { triangle: None, ..*self.b.map() }
-    }
-
     /// All right sides by substitution. Collective.
-    fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<DistMatrix> {
-        let (order, columns) = (tiles.order(), self.b.map().cols);
+    fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
+        let (order, columns) = (tiles.order(), self.b.shape().1);
         let needed = vectors_bytes(self.ctx, (order, columns), (self.b.precision_bits(), self.precision_bits));
         agree(self.world, self.ctx.admit(needed.saturating_mul(self.ranks_here)))?;
         make_room(self.ctx, needed.saturating_mul(self.ranks_here));
@@ -244,50 +274,40 @@ impl Call<'_> {
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
         let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
             .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
-        let whole = agreed(self.world, whole)?;
-        agreed(self.world, DistMatrix::of_whole(&whole, self.target(), self.world.rank()))
+        Ok(LocalSolution::on_every_rank(agreed(self.world, whole)?, self.world.size()))
     }
 
     /// All right sides by the path that one process takes; `alone` solves for some of a small system by itself, whose
     /// factor it is given. Collective.
     fn solve(
         &self,
-        (tiles, result): (&FactorTiles<'_>, &mut DistMatrix),
+        tiles: &FactorTiles<'_>,
         (substitutions, working_bits): (&[Substitution], u32),
         alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
-    ) -> Result<()> {
-        let (world, order, total) = (self.world, tiles.order(), self.b.map().cols);
+    ) -> Result<LocalSolution> {
+        let (world, order, total) = (self.world, tiles.order(), self.b.shape().1);
         if order == 0 || total == 0 {
-            return agree(world, result.prepare(self.target(), world.rank(), self.precision_bits));
+            let nothing = agreed(world, Matrix::zeros(order, total, self.precision_bits))?;
+            return Ok(LocalSolution::on_every_rank(nothing, world.size()));
         }
         let method = Method::choose(substitutions, order, total, self.accuracy);
         match method.path {
-            Path::Dots => {
-                *result = self.solve_vectors(tiles)?;
-                return Ok(());
-            }
-            Path::Sums => {
-                *result = self.solve_sums(tiles, working_bits)?;
-                return Ok(());
-            }
+            Path::Dots => return self.solve_vectors(tiles),
+            Path::Sums => return self.solve_sums(tiles, working_bits),
             Path::Parts | Path::Tiles => {}
         }
         let columns = panel_columns((order, total), world.size());
         let own = panel_share(total, world.size(), world.rank());
         let [mut b, mut x] = take_columns(self.ctx);
-        self.b.to_local_into(world, &columns, &mut b)?;
+        self.b.bring(world, &columns, &mut b)?;
         match is_small(order, method) {
             true => x = self.solve_small((&b, own), alone)?,
             false => {
-                let how = Substitutions { list: substitutions, working_bits, method, total };
+                let how = Substitutions { list: substitutions, working_bits, method, total, goal: self.b.goal() };
                 self.solve_columns(tiles, &how, (&b, own), &mut x)?;
             }
         }
-        result.take_local(world, &columns, x.view(), self.target())?;
-        if self.ctx.memory_bytes().is_none() {
-            self.ctx.workspace().columns = vec![b, x];
-        }
-        Ok(())
+        Ok(LocalSolution::of_columns(columns, x, b))
     }
 
     /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.

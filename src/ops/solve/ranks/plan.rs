@@ -1,7 +1,7 @@
 //! The memory that a solve over ranks takes, before there is a factor.
 
 use super::blocks::pieces;
-use super::columns::{panel_share, result_bytes};
+use super::columns::{Goal, letters_bytes, panel_share};
 use super::sums::SumSizes;
 use super::{is_small, of_node, ranks_together, vectors_bytes};
 use crate::comm::{Transport, agreed};
@@ -16,7 +16,6 @@ use crate::ops::solve::memory::{LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
-use crate::ops::solve::ranks::stream::message_bytes;
 use crate::ops::solve::sums::SumBits;
 
 /// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have
@@ -75,12 +74,13 @@ fn own_bytes(
         }
         false => {
             let pieces = pieces((order, precision_bits), accuracy, ranks);
-            let messages = message_bytes((order * order, precision_bits), ranks);
+            let cut = TriangleCut { pieces, ..expected };
+            let messages = letters_bytes(method.path, &cut, precision_bits, ranks);
             let result = match method.path {
-                Path::Tiles => result_bytes(order, (own, columns), precision_bits, ranks),
+                Path::Tiles => Goal::Tiles.result_bytes(order, (own, columns), precision_bits, ranks),
                 _ => 0,
             };
-            (own_bytes + messages + result, LeftColumns::shared(columns), TriangleCut { pieces, ..expected })
+            (own_bytes + messages + result, LeftColumns::shared(columns), cut)
         }
     };
     let memory = SolveMemory {

@@ -110,15 +110,16 @@ impl StreamSource<'_> {
         Ok(())
     }
 
-    /// A place in parts whose entries fit a message.
+    /// A place in parts of which no rank has more entries than fit a message.
     fn parts(&self, place: &Place) -> Vec<Place> {
+        let (size, grid) = (self.factor.map().tile_size, self.factor.map().grid);
         let most = (MESSAGE_WORDS / self.words_for(1)).max(1);
-        let rows = place.rows.len().clamp(1, most);
+        let rows = longest(most, size, grid.rows).min(place.rows.len()).max(1);
         let cuts = |range: &Range<usize>, step: usize| {
             let end = range.end;
             range.clone().step_by(step).map(move |start| start..(start + step).min(end))
         };
-        let cols = cuts(&place.cols, most / rows);
+        let cols = cuts(&place.cols, longest(most / most_of_one(rows, size, grid.rows), size, grid.cols).max(1));
         cols.flat_map(|cols| cuts(&place.rows, rows).map(move |rows| Place { rows, cols: cols.clone() })).collect()
     }
 
@@ -195,6 +196,16 @@ impl StreamSource<'_> {
             rest = others;
         }
     }
+}
+
+/// Most indices that one of so many ranks has of `length` consecutive ones, dealt out in blocks of `size`.
+fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
+    length / (size * ranks) * size + (length % (size * ranks)).min(size)
+}
+
+/// The longest range of which no rank has more than `most`, wherever it begins.
+fn longest(most: usize, size: usize, ranks: usize) -> usize {
+    if ranks == 1 { most } else { most / size * size * ranks + most % size }
 }
 
 /// A piece of the factor as rows of the triangle.
@@ -414,5 +425,33 @@ impl SharedRows for Stream<'_> {
         };
         self.free();
         closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_as_long_as_a_message_allows() {
+        for (size, ranks) in [(8, 1), (8, 2), (8, 3), (16, 5), (64, 2)] {
+            // Counted one by one, from every start.
+            let counted = |length: usize| {
+                let of =
+                    |start: usize, rank: usize| (start..start + length).filter(|at| at / size % ranks == rank).count();
+                (0..size * ranks).flat_map(|start| (0..ranks).map(move |rank| of(start, rank))).max().unwrap()
+            };
+            for length in 0..3 * size * ranks {
+                assert_eq!(
+                    most_of_one(length, size, ranks),
+                    counted(length),
+                    "{length} in blocks of {size} on {ranks}"
+                );
+            }
+            for most in 0..3 * size {
+                let length = longest(most, size, ranks);
+                assert!(counted(length) <= most && counted(length + 1) > most, "{most}, blocks of {size} on {ranks}");
+            }
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor pass by.
 
-use super::{Call, FactorTiles};
+use super::{Call, FactorTiles, LocalSolution};
 use crate::comm::{agree, agreed};
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Matrix;
-use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::ranks::blocks::rows_of;
 use crate::ops::solve::ranks::stream::{Letters, StreamSource, message_bytes};
@@ -90,9 +89,9 @@ impl Column {
 
 impl Call<'_> {
     /// All right sides by sums of digits, as one process finds them. Collective.
-    pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<DistMatrix> {
+    pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
         let (ctx, world) = (self.ctx, self.world);
-        let (order, columns) = (tiles.order(), self.b.map().cols);
+        let (order, columns) = (tiles.order(), self.b.shape().1);
         let bits = SumBits { working: working_bits, precision: self.precision_bits };
         let (right_bits, factor_bits) = (self.b.precision_bits(), self.factor.precision_bits());
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits, ranks: world.size() };
@@ -121,7 +120,7 @@ impl Call<'_> {
                 store(words.split_at(order), &Place { rows: 0..order, cols: index..index + 1 }, &mut whole);
             }
         }
-        agreed(world, DistMatrix::of_whole(&whole, self.target(), world.rank()))
+        Ok(LocalSolution::on_every_rank(whole, world.size()))
     }
 
     /// One of the two substitutions, on this rank's columns.

@@ -2,12 +2,14 @@
 
 use super::factor::FactorTiles;
 use super::inverse::set_ones;
-use super::{Call, DistSolution};
+use super::right::RightSides;
+use super::{Call, DistSolution, LocalSolution};
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::distribution::redistribute::LocalPart;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::solve::options::{TrsmOptions, check_scalar};
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
@@ -65,35 +67,80 @@ pub fn trsm_into(
     result: &mut DistMatrix,
 ) -> Result<()> {
     let world = team.world();
-    let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
-    let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
-    let held = t.map().triangle;
-    if held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols) {
-        let message = format!("trsm: the {uplo:?} triangle of a matrix that holds {held:?}");
-        return agreed(world, Err(Error::InvalidArgument(message)));
-    }
-    let transposed = side == Side::Right;
+    check_triangle(world, t, options.uplo)?;
+    let transposed = options.side == Side::Right;
     if transposed && t.map().rows == t.map().cols && b.map().cols != t.map().rows {
         let (t, b) = (t.map(), b.map());
         return agreed(world, Err(Error::shape_mismatch("trsm", (b.rows, b.cols), (t.rows, t.cols))));
     }
-    let factor = lower_triangle(world, t, (uplo, diag))?;
     // X op(T) = B is op(T)^T X^T = B^T.
     let turned = |matrix: &DistMatrix| {
         let map = TileMap { rows: matrix.map().cols, cols: matrix.map().rows, triangle: None, ..*matrix.map() };
         matrix.transposed(world, map)
     };
     let right = if transposed { Cow::Owned(turned(b)?) } else { Cow::Borrowed(b) };
-    let (ctx, ranks_here, b) = (&with_shared_devices(ctx, world)?, team.ranks_here(), &*right);
+    let ctx = &with_shared_devices(ctx, world)?;
+    let solved = trsm_right(ctx, team, t, RightSides::Tiles(&right), (precision_bits, options))?;
+    solved.into_tiles(ctx, world, right.map(), result)?;
+    if transposed {
+        *result = turned(result)?;
+    }
+    Ok(())
+}
+
+/// [`trsm_with`] for right sides as a caller has them, in any distribution, and from the left side: for `X op(T) = B`
+/// pass the transposes of `B` and of its distribution, and the other `op`. As [`crate::distributed::solve_local`].
+/// Collective.
+///
+/// # Errors
+/// As [`trsm_with`] and [`DistMatrix::from_local`]; [`Error::InvalidArgument`] for the right side.
+pub fn trsm_local(
+    ctx: &Context,
+    team: &Team,
+    t: &DistMatrix,
+    b: LocalPart<'_>,
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+) -> Result<LocalSolution> {
+    let world = team.world();
+    if options.side == Side::Right {
+        let message = "trsm: right sides as a caller has them are solved for from the left side".to_string();
+        return agreed(world, Err(Error::InvalidArgument(message)));
+    }
+    check_triangle(world, t, options.uplo)?;
+    let ctx = &with_shared_devices(ctx, world)?;
+    let b = RightSides::of_local(world, b)?;
+    trsm_right(ctx, team, t, b, (precision_bits, options))
+}
+
+/// Refuses what does not hold the triangle that is asked for. Collective.
+fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<()> {
+    let held = t.map().triangle;
+    let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
+    let message = || format!("trsm: the {uplo:?} triangle of a matrix that holds {held:?}");
+    if wrong { agreed(world, Err(Error::InvalidArgument(message()))) } else { Ok(()) }
+}
+
+fn trsm_right(
+    ctx: &Context,
+    team: &Team,
+    t: &DistMatrix,
+    b: RightSides<'_>,
+    (precision_bits, options): (u32, &TrsmOptions<'_>),
+) -> Result<LocalSolution> {
+    let (world, ranks_here) = (team.world(), team.ranks_here());
+    let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
+    let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
+    let factor = lower_triangle(world, t, (uplo, diag))?;
     let call = Call { ctx, team, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
     let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(&factor);
     tiles.check_diagonal(world)?;
     // The system is that of the lower triangle, or of its transpose.
-    let is_lower = (uplo == Uplo::Lower) != ((op == Op::Transpose) != transposed);
-    let (substitutions, total_columns) = (if is_lower { LOWER } else { UPPER }, b.map().cols);
-    call.solve((&tiles, &mut *result), (substitutions, working_bits), |ctx, lower, right| {
+    let is_lower = (uplo == Uplo::Lower) != ((op == Op::Transpose) != (side == Side::Right));
+    let (substitutions, total_columns) = (if is_lower { LOWER } else { UPPER }, b.shape().1);
+    call.solve(&tiles, (substitutions, working_bits), |ctx, lower, right| {
         let (t, uplo) = if is_lower { (lower.view(), Uplo::Lower) } else { (lower.transposed(), Uplo::Upper) };
         let (diag, b, alpha) = (Diag::NonUnit, right.view(), call.alpha.clone());
         let transposed = false;
@@ -101,11 +148,7 @@ pub fn trsm_into(
         let mut result = Matrix::empty();
         system.solve(ctx, (&mut result).into())?;
         Ok(result)
-    })?;
-    if transposed {
-        *result = turned(result)?;
-    }
-    Ok(())
+    })
 }
 
 /// The triangle `uplo` of a matrix, or its transpose, as a lower one. Collective.

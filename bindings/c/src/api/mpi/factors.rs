@@ -12,7 +12,8 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use rug::Float;
 use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, RankGrid, Team, TileMap, cholesky_tiles, cholesky_with, solve_with, trsm_with,
+    DistCholeskyOptions, DistMatrix, RankGrid, Team, TileMap, cholesky_tiles, cholesky_with, inverse_local,
+    solve_local, trsm_local,
 };
 use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
 
@@ -66,8 +67,8 @@ pub(super) unsafe fn cholesky_over(
 /// `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as
 /// `sunzi_mpi_cholesky`; T and B are in distributions of their own.
 ///
-/// Memory of a rank beside the arrays: copies of its parts, its tiles of T, its share of the right sides twice, and
-/// rows of the triangle as they pass by.
+/// Memory of a rank beside the arrays: copies of its parts that are no arrays of limbs, its tiles of T, its share of
+/// the right sides twice, and rows of the triangle as they pass by.
 ///
 /// # Safety
 /// The header's rules.
@@ -123,14 +124,10 @@ pub(super) unsafe fn trsm_over(
             return together(ranks.world, zeros.and_then(|zeros| call.write(&b.local, Part::All, zeros)));
         }
         let part = if diag == Diag::Unit { Triangle::StrictLower } else { Triangle::Lower };
-        let factor = t.take(&ranks, Some(part), tiles(&ranks, t.shape(), Some(Uplo::Lower)))?;
-        let right = b.take(&ranks, None, tiles(&ranks, b.shape(), None))?;
+        let factor = t.take(&ranks, Some(part), tiles(&ranks, t.shape()))?;
         let op = if transposed { Op::Transpose } else { Op::NoTranspose };
         let options = TrsmOptions::new().op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
-        let solved = call.done(trsm_with(&call.context(), team, &factor, &right, bits, &options))?;
-        drop((factor, right));
-        call.note(|report| report.precision_bits = bits.into());
-        b.give(&ranks, None, &solved.solution)
+        b.solve(&ranks, |right| trsm_local(&call.context(), team, &factor, right, bits, &options))
     }
 }
 
@@ -198,10 +195,9 @@ pub(super) unsafe fn inverse_of(
     factor: &DistMatrix,
     (x, bits): (&DistOperand, u32),
 ) -> Outcome<()> {
-    let found = call.done(sunzi::distributed::inverse(&call.context(), team, factor, bits, call.accuracy()))?;
-    call.note(|report| report.precision_bits = bits.into());
+    let found = call.done(inverse_local(&call.context(), team, factor, bits, call.accuracy()))?;
     // SAFETY: by contract.
-    unsafe { x.give(&Ranks::new(call, team), None, &found.solution) }
+    unsafe { x.give_solution(&Ranks::new(call, team), found) }
 }
 
 /// `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
@@ -308,12 +304,13 @@ pub(super) unsafe fn log_det_over(call: &Call<'_>, team: &Team, factor: &DistMat
     together(team.world(), stored)
 }
 
-/// Tiles for a matrix that is taken in.
-fn tiles(ranks: &Ranks<'_>, (rows, cols): (usize, usize), triangle: Option<Uplo>) -> TileMap {
-    TileMap { rows, cols, tile_size: TILE, grid: RankGrid::for_ranks(ranks.world.size()), triangle }
+/// Tiles for a triangle that is taken in.
+fn tiles(ranks: &Ranks<'_>, (rows, cols): (usize, usize)) -> TileMap {
+    let (grid, triangle) = (RankGrid::for_ranks(ranks.world.size()), Some(Uplo::Lower));
+    TileMap { rows, cols, tile_size: TILE, grid, triangle }
 }
 
-/// Rows of the tiles of triangles and right sides.
+/// Rows of the tiles of triangles.
 const TILE: usize = 64;
 
 /// The factor, at a precision, of the matrix in one triangle or in both. Collective.
@@ -350,7 +347,7 @@ pub(super) unsafe fn factor(
 /// # Safety
 /// The header's rules.
 unsafe fn take_factor(ranks: &Ranks<'_>, uplo: Uplo, l: &DistOperand) -> Outcome<DistMatrix> {
-    let map = tiles(ranks, l.shape(), Some(Uplo::Lower));
+    let map = tiles(ranks, l.shape());
     let l = if uplo == Uplo::Upper { &l.transposed() } else { l };
     // SAFETY: by contract.
     unsafe { l.take(ranks, Some(Triangle::Lower), map) }
@@ -368,10 +365,5 @@ pub(super) unsafe fn solve_factored(
 ) -> Outcome<()> {
     let ranks = Ranks::new(call, team);
     // SAFETY: by contract, for all below.
-    unsafe {
-        let right = b.take(&ranks, None, tiles(&ranks, b.shape(), None))?;
-        let solved = call.done(solve_with(&call.context(), team, factor, &right, bits, call.accuracy()))?;
-        call.note(|report| report.precision_bits = bits.into());
-        b.give(&ranks, None, &solved.solution)
-    }
+    unsafe { b.solve(&ranks, |right| solve_local(&call.context(), team, factor, right, bits, call.accuracy())) }
 }

@@ -2,12 +2,15 @@
 
 use super::{Ranks, check_same, together};
 use crate::array::{Operand, Part, Triangle, invalid};
+use crate::call::{Call, Input};
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use std::ffi::c_int;
 use sunzi::comm::Reduction;
-use sunzi::distributed::{Along, Axis, DistMatrix, Distribution, GridOrder, RankGrid, TileMap};
-use sunzi::{Matrix, Uplo};
+use sunzi::distributed::{
+    Along, Axis, DistMatrix, Distribution, GridOrder, LocalPart, LocalSolution, RankGrid, TileMap,
+};
+use sunzi::{Matrix, MatrixView, MatrixViewMut, Uplo};
 
 /// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
 /// which the others have no rows. `size` is the number of ranks.
@@ -284,19 +287,57 @@ impl DistOperand {
         Ok(tiles?)
     }
 
-    /// This rank's even share of the rows. Collective.
+    /// This rank's rows as `to` deals them out, where they lie if that is how. Collective.
+    ///
+    /// # Safety
+    /// The header's rules; nobody writes to the entries while the rows are in use.
+    pub unsafe fn take_rows<'b>(&self, ranks: &Ranks<'_>, to: &Distribution) -> Outcome<Rows<'b>> {
+        let Ranks { call, world } = *ranks;
+        // SAFETY: by contract.
+        let input = together(world, unsafe { call.read(&self.local, Part::All) })?;
+        let (placed, wanted) = (self.distribution.with_whole_rows(0), to.with_whole_rows(0));
+        if placed.is_some() && placed == wanted {
+            return Ok(Rows::Placed(input));
+        }
+        let to = Distribution { cols: self.distribution.cols, ..to.clone() };
+        let (rows, cols) = to.local_shape(world.rank());
+        let mut share = together(world, call.space((rows, cols), input.view().precision_bits()))?;
+        let part = LocalPart { distribution: &self.distribution, local: input.view() };
+        part.redistribute_into(world, &to, &mut share)?;
+        call.keep_input(input);
+        Ok(Rows::Moved(share))
+    }
+
+    /// The right sides of a solve, and what `work` finds for them. Collective.
     ///
     /// # Safety
     /// The header's rules.
-    pub unsafe fn take_rows(&self, ranks: &Ranks<'_>) -> Outcome<Matrix> {
-        let world = ranks.world;
+    pub unsafe fn solve(
+        &self,
+        ranks: &Ranks<'_>,
+        work: impl FnOnce(LocalPart<'_>) -> sunzi::Result<LocalSolution>,
+    ) -> Outcome<()> {
+        let Ranks { call, world } = *ranks;
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let input = together(world, call.read(&self.local, Part::All))?;
+            let found = work(LocalPart { distribution: &self.distribution, local: input.view() });
+            call.keep_input(input);
+            self.give_solution(ranks, call.done(found)?)
+        }
+    }
+
+    /// Stores a solution. Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    pub unsafe fn give_solution(&self, ranks: &Ranks<'_>, solution: LocalSolution) -> Outcome<()> {
+        let fill = |local: MatrixViewMut<'_>| solution.fill_local(ranks.world, &self.distribution, local);
+        ranks.call.note(|report| report.precision_bits = solution.precision_bits().into());
         // SAFETY: by contract.
-        let input = together(world, unsafe { ranks.call.read(&self.local, Part::All) })?;
-        let (rows, cols) = self.shape();
-        let even = sunzi::distributed::even_rows(rows, cols, world.size());
-        let share = sunzi::distributed::redistribute(world, (&self.distribution, input.view()), &even);
-        ranks.call.keep_input(input);
-        Ok(share?)
+        unsafe { self.store(ranks, None, solution.precision_bits(), fill) }?;
+        solution.give_back(&ranks.call.context());
+        Ok(())
     }
 
     /// Stores a matrix in tiles, or one triangle of it. Collective.
@@ -304,11 +345,69 @@ impl DistOperand {
     /// # Safety
     /// The header's rules.
     pub unsafe fn give(&self, ranks: &Ranks<'_>, triangle: Option<Triangle>, tiles: &DistMatrix) -> Outcome<()> {
-        let world = ranks.world;
-        let own = tiles.to_local(world, &self.distribution)?;
+        let uplo = triangle.map(|triangle| match triangle {
+            Triangle::Lower | Triangle::StrictLower => Uplo::Lower,
+            Triangle::Upper | Triangle::StrictUpper => Uplo::Upper,
+        });
+        let fill = |local: MatrixViewMut<'_>| tiles.fill_local(ranks.world, (&self.distribution, uplo), local);
         // SAFETY: by contract.
-        let stored = unsafe { ranks.call.write(&self.local, self.part(world.rank(), triangle), own) };
+        unsafe { self.store(ranks, triangle, tiles.precision_bits(), fill) }
+    }
+
+    /// Stores what `fill` brings, of so many bits: straight into the caller's memory where that has the library's form.
+    /// Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    unsafe fn store(
+        &self,
+        ranks: &Ranks<'_>,
+        triangle: Option<Triangle>,
+        precision_bits: u32,
+        fill: impl FnOnce(MatrixViewMut<'_>) -> sunzi::Result<()>,
+    ) -> Outcome<()> {
+        let Ranks { call, world } = *ranks;
+        let shape = (self.local.rows(), self.local.cols());
+        // SAFETY: by contract nobody else uses the entries, and views of operands are gone.
+        let placed = unsafe { self.local.place_for(precision_bits) };
+        let mut own = None;
+        let space = match placed {
+            Some(view) => Ok(view),
+            None => call.space(shape, precision_bits).map(|matrix| own.insert(matrix).view_mut()),
+        };
+        fill(together(world, space)?)?;
+        let stored = match own {
+            // SAFETY: by contract.
+            Some(own) => unsafe { call.write(&self.local, self.part(world.rank(), triangle), own) },
+            None => Ok(()),
+        };
         together(world, stored)
+    }
+}
+
+/// This rank's rows of an operand.
+pub(crate) enum Rows<'a> {
+    /// Where the caller has them, or a copy in the same order.
+    Placed(Input<'a>),
+    /// Moved here.
+    Moved(Matrix),
+}
+
+impl Rows<'_> {
+    /// The rows.
+    pub fn view(&self) -> MatrixView<'_> {
+        match self {
+            Rows::Placed(input) => input.view(),
+            Rows::Moved(share) => share.view(),
+        }
+    }
+
+    /// Keeps the memory of copies for the next call.
+    pub fn give_back(self, call: &Call<'_>) {
+        match self {
+            Rows::Placed(input) => call.keep_input(input),
+            Rows::Moved(share) => call.keep(share),
+        }
     }
 }
 

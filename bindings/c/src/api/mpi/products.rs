@@ -1,6 +1,6 @@
 //! SYRK and GEMM over ranks.
 
-use super::matrix::{DistOperand, triangle};
+use super::matrix::{DistOperand, Rows, triangle};
 use super::{Ranks, collective, together};
 use crate::api::products::{Terms, terms_of};
 use crate::api::{op_of, symmetric_of};
@@ -9,8 +9,8 @@ use crate::call::Call;
 use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
-use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TileMap, gemm_rows, syrk};
-use sunzi::{Matrix, Op, Uplo};
+use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TileMap, contracted_rows, gemm_rows, syrk};
+use sunzi::{Matrix, MatrixView, Op, Uplo};
 
 /// `sunzi_syrk` on matrices over the ranks of the context's communicator. Collective: all ranks call it, with the same
 /// choices and scalars.
@@ -18,8 +18,9 @@ use sunzi::{Matrix, Op, Uplo};
 /// C is n x n, A is k x n with `SUNZI_TRANS`, else n x k, each in a distribution of its own. Scalars, accuracy and bits
 /// as in `sunzi_syrk` in one process, for any distribution and number of ranks; p is the largest precision over all
 /// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
-/// Memory of a rank beside the arrays: a copy of its part of A and its share of A by rows, its tiles of C, messages of
-/// about 8 MiB, and what the plan of the product says.
+/// Memory of a rank beside the arrays: of A a copy of its part where that is no array of limbs, and where rows of A^T,
+/// or of A with `SUNZI_TRANS`, are not whole and about evenly on the ranks an even share of them; its tiles of C, its
+/// part of C where that is no array of limbs; messages of about 8 MiB, and what the plan of the product says.
 ///
 /// # Safety
 /// The header's rules.
@@ -67,8 +68,10 @@ pub(super) unsafe fn syrk_over(
     unsafe {
         let prepared = product.prepare(&Ranks::new(call, team), &[&a], c)?;
         let options = prepared.options(call, terms).uplo(uplo.unwrap_or_default());
-        let rows = prepared.shares[0].view();
-        let done = call.done(syrk(&call.context(), team, &[rows], prepared.bits, &options))?;
+        let rows = prepared.rows(0);
+        let done = call.done(syrk(&call.context(), team, &[rows], prepared.bits, &options));
+        prepared.give_back(call);
+        let done = done?;
         finish(call, team, (c, part), (&done.result, &done.report))
     }
 }
@@ -125,8 +128,10 @@ pub(super) unsafe fn gemm_over(
     unsafe {
         let prepared = product.prepare(&Ranks::new(call, team), &[&a, &b], c)?;
         let options = prepared.options(call, terms);
-        let blocks = (&[prepared.shares[0].view()][..], &[prepared.shares[1].view()][..]);
-        let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options))?;
+        let blocks = (&[prepared.rows(0)][..], &[prepared.rows(1)][..]);
+        let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options));
+        prepared.give_back(call);
+        let done = done?;
         finish(call, team, (c, None), (&done.result, &done.report))
     }
 }
@@ -140,10 +145,10 @@ struct Product<'a> {
 }
 
 /// Its operands, taken in.
-struct Prepared {
+struct Prepared<'a> {
     bits: u32,
     /// Each operand's rows of this rank; none where the product does not count.
-    shares: Vec<Matrix>,
+    operands: Vec<Rows<'a>>,
     added: Option<DistMatrix>,
 }
 
@@ -152,18 +157,25 @@ impl Product<'_> {
     ///
     /// # Safety
     /// The header's rules.
-    unsafe fn prepare(&self, ranks: &Ranks<'_>, operands: &[&DistOperand], c: &DistOperand) -> Outcome<Prepared> {
+    unsafe fn prepare<'a>(
+        &self,
+        ranks: &Ranks<'_>,
+        operands: &[&DistOperand],
+        c: &DistOperand,
+    ) -> Outcome<Prepared<'a>> {
         // SAFETY: by contract, for all below.
         unsafe {
             let bits = c.result_bits(ranks, self.part)?;
+            let placed = operands.iter().map(|operand| &operand.distribution).collect::<Vec<_>>();
+            let to = contracted_rows(&placed, ranks.world.size());
             let take = |operand: &&DistOperand| match self.terms.without_product() {
-                true => Ok(Matrix::zeros(0, operand.shape().1, 2)?),
-                false => operand.take_rows(ranks),
+                true => Ok(Rows::Moved(Matrix::zeros(0, operand.shape().1, 2)?)),
+                false => operand.take_rows(ranks, &to),
             };
-            let shares = operands.iter().map(take).collect::<Outcome<Vec<_>>>()?;
+            let operands = operands.iter().map(take).collect::<Outcome<Vec<_>>>()?;
             let adds = self.terms.beta.as_ref().is_some_and(|beta| !beta.is_zero());
             let added = if adds { Some(self.take_added(ranks, c)?) } else { None };
-            Ok(Prepared { bits, shares, added })
+            Ok(Prepared { bits, operands, added })
         }
     }
 
@@ -182,7 +194,17 @@ impl Product<'_> {
 /// Rows of the tiles that matrices are in which are added.
 const TILE: usize = 64;
 
-impl Prepared {
+impl Prepared<'_> {
+    /// This rank's rows of an operand.
+    fn rows(&self, operand: usize) -> MatrixView<'_> {
+        self.operands[operand].view()
+    }
+
+    /// Keeps the memory of copies for the next call.
+    fn give_back(self, call: &Call<'_>) {
+        self.operands.into_iter().for_each(|rows| rows.give_back(call));
+    }
+
     fn options<'o>(&'o self, call: &Call<'_>, terms: &'o Terms) -> DistOptions<'o> {
         let options = DistOptions::new().accuracy(call.accuracy()).alpha(terms.alpha.as_ref());
         let options = options.accumulate(self.added.as_ref());

@@ -1,0 +1,177 @@
+//! Right sides of a solve over ranks, wherever they lie, and solutions as the ranks find them.
+
+use crate::comm::{Transport, agree, agreed};
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::{Matrix, MatrixViewMut};
+use crate::ops::distributed::DistMatrix;
+use crate::ops::distribution::redistribute::{LocalPart, check_target};
+use crate::ops::solve::ranks::columns::Goal;
+use crate::tile::{Distribution, TileMap};
+
+/// Right sides over ranks.
+#[derive(Clone, Copy)]
+pub(super) enum RightSides<'a> {
+    /// In tiles.
+    Tiles(&'a DistMatrix),
+    /// As a caller has them, with the largest precision over all ranks.
+    Local(LocalPart<'a>, u32),
+}
+
+impl<'a> RightSides<'a> {
+    /// Those of a caller. Collective.
+    ///
+    /// # Errors
+    /// Those of [`LocalPart::check`].
+    pub fn of_local(world: &dyn Transport, part: LocalPart<'a>) -> Result<RightSides<'a>> {
+        Ok(RightSides::Local(part, part.check(world)?))
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        match self {
+            RightSides::Tiles(tiles) => (tiles.map().rows, tiles.map().cols),
+            RightSides::Local(part, _) => (part.distribution.rows, part.distribution.cols),
+        }
+    }
+
+    /// Bits that hold every entry of every rank.
+    pub fn precision_bits(&self) -> u32 {
+        match self {
+            RightSides::Tiles(tiles) => tiles.precision_bits(),
+            RightSides::Local(_, precision_bits) => *precision_bits,
+        }
+    }
+
+    /// Refuses tiles of another group. Collective.
+    pub fn check_group(&self, world: &dyn Transport) -> Result<()> {
+        match self {
+            RightSides::Tiles(tiles) => tiles.check_group(world),
+            RightSides::Local(..) => Ok(()),
+        }
+    }
+
+    /// Where their solutions go: where the right sides are.
+    pub fn goal(&self) -> Goal {
+        if let RightSides::Tiles(_) = self { Goal::Tiles } else { Goal::Caller }
+    }
+
+    /// What all ranks must say alike.
+    pub fn said(&self) -> String {
+        match self {
+            RightSides::Tiles(tiles) => format!("{:?}", tiles.map()),
+            RightSides::Local(part, _) => format!("{:?}", part.distribution),
+        }
+    }
+
+    /// This rank's part in another distribution, into the memory of `local`. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`]; on every rank.
+    pub fn bring(&self, world: &dyn Transport, to: &Distribution, local: &mut Matrix) -> Result<()> {
+        let (rows, cols) = to.local_shape(world.rank());
+        agree(world, local.reshape(rows, cols, self.precision_bits()))?;
+        match self {
+            RightSides::Tiles(tiles) => tiles.fill_local(world, (to, None), local.view_mut()),
+            RightSides::Local(part, _) => part.bring(world, to, local.view_mut()),
+        }
+    }
+
+    /// All of them on every rank. Collective.
+    ///
+    /// # Errors
+    /// As [`RightSides::bring`].
+    pub fn everywhere(&self, world: &dyn Transport) -> Result<Matrix> {
+        match self {
+            RightSides::Tiles(tiles) => tiles.everywhere(world),
+            RightSides::Local(..) => {
+                let mut whole = Matrix::empty();
+                self.bring(world, &Distribution::replicated(self.shape(), world.size()), &mut whole)?;
+                Ok(whole)
+            }
+        }
+    }
+}
+
+/// A solution as the ranks have found it: made by [`crate::distributed::solve_local`] and
+/// [`crate::distributed::trsm_local`].
+///
+/// It stays on the ranks in whole columns, or on every rank where there are few, until [`LocalSolution::fill_local`]
+/// brings it to where the caller wants it.
+#[derive(Debug)]
+pub struct LocalSolution {
+    distribution: Distribution,
+    /// This rank's part.
+    part: Matrix,
+    /// Memory of the right sides, kept with that of the solution for the next call.
+    spare: Option<Matrix>,
+}
+
+impl LocalSolution {
+    /// Whole columns on each rank, and the memory that their right sides have left.
+    pub(super) fn of_columns(distribution: Distribution, part: Matrix, spare: Matrix) -> LocalSolution {
+        LocalSolution { distribution, part, spare: Some(spare) }
+    }
+
+    /// The whole solution, the same on each of `ranks` ranks.
+    pub(super) fn on_every_rank(whole: Matrix, ranks: usize) -> LocalSolution {
+        let distribution = Distribution::replicated((whole.rows(), whole.cols()), ranks);
+        LocalSolution { distribution, part: whole, spare: None }
+    }
+
+    /// Bits of every significand.
+    pub fn precision_bits(&self) -> u32 {
+        self.part.precision_bits()
+    }
+
+    /// This rank's part as `distribution` deals it out, in the order of the indices, into memory of the caller, of just
+    /// its shape and precision. Collective over the ranks that have solved; what is in `local` after an error is
+    /// arbitrary. Memory: messages of 1 to 8 MiB to and from this rank.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::fill_local`].
+    pub fn fill_local(
+        &self,
+        group: &dyn Transport,
+        distribution: &Distribution,
+        local: MatrixViewMut<'_>,
+    ) -> Result<()> {
+        let (shape, bits) = (distribution.local_shape(group.rank()), self.precision_bits());
+        agree(group, distribution.check(group.size()))?;
+        agree(group, check_target(shape, bits, &local))?;
+        self.as_part().bring(group, distribution, local)
+    }
+
+    /// Leaves the memory to the next call with this context, where that has no limit.
+    pub fn give_back(self, ctx: &Context) {
+        if let (Some(spare), None) = (self.spare, ctx.memory_bytes()) {
+            ctx.workspace().columns = vec![spare, self.part];
+        }
+    }
+
+    /// The solution in the tiles of `like`, all of them, in the memory that `result` has where it is distributed so.
+    /// Collective.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::from_local`].
+    pub(super) fn into_tiles(
+        self,
+        ctx: &Context,
+        world: &dyn Transport,
+        like: &TileMap,
+        result: &mut DistMatrix,
+    ) -> Result<()> {
+        let to = TileMap { triangle: None, ..*like };
+        if self.spare.is_none() {
+            *result = agreed(world, DistMatrix::of_whole(&self.part, to, world.rank()))?;
+            return Ok(());
+        }
+        result.take_local(world, &self.distribution, self.part.view(), to)?;
+        self.give_back(ctx);
+        Ok(())
+    }
+
+    fn as_part(&self) -> LocalPart<'_> {
+        LocalPart { distribution: &self.distribution, local: self.part.view() }
+    }
+}
