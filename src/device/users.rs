@@ -1,10 +1,15 @@
 //! Who uses a device, over all processes of a machine: files that name it and stay locked for as long.
 //!
-//! The lock goes with its process, however that ends, so what is left of one that was killed is known as such.
+//! The lock goes with its process, however that ends, so what is left of one that was killed is known as such. A file is
+//! named by its own number in the file system, which no other one has while somebody holds or looks at it.
 #![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices are those of one process"))]
 
+use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where all processes of a machine see the files; they hold nothing.
@@ -13,6 +18,8 @@ const FOLDER: &str = "/dev/shm";
 /// One user of a device, until it is dropped.
 pub(super) struct User {
     path: PathBuf,
+    /// The process: one that was forked from it has the lock as well, but the file is not its own to remove.
+    process: u32,
     /// Locked.
     _file: File,
 }
@@ -24,23 +31,34 @@ impl User {
     }
 
     fn within(folder: &Path, identity: u64) -> Option<User> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{identity:016x}-{}-{number}", std::process::id());
         // Under its name it is locked from the start, so that nobody takes it for one that is left.
-        let (unlocked, path) = (folder.join(format!("sunzinew-{name}")), folder.join(prefix(identity) + &name));
-        let file = OpenOptions::new().write(true).create_new(true).open(&unlocked).ok()?;
-        let placed = file.try_lock().is_ok() && fs::rename(&unlocked, &path).is_ok();
-        if !placed {
-            let _ = fs::remove_file(&unlocked);
+        let (file, unlocked) = unnamed(folder)?;
+        let path = file.metadata().map(|data| folder.join(format!("{}{}", prefix(identity), data.ino())));
+        let placed = path.ok().filter(|path| file.try_lock().is_ok() && fs::hard_link(&unlocked, path).is_ok());
+        let _ = fs::remove_file(&unlocked);
+        Some(User { path: placed?, process: process::id(), _file: file })
+    }
+}
+
+/// A new file under a name that nobody counts. Processes of other containers may have the same number.
+fn unnamed(folder: &Path) -> Option<(File, PathBuf)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("sunzinew-{}-{number}", process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Some((file, path)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(_) => return None,
         }
-        placed.then_some(User { path, _file: file })
     }
 }
 
 impl Drop for User {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if self.process == process::id() {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -56,7 +74,14 @@ fn count_within(folder: &Path, identity: u64) -> usize {
 }
 
 fn is_used(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    // Whoever may write here could have left a pipe or a link under such a name.
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        // Another user's, which cannot be asked.
+        Err(error) => return error.kind() == ErrorKind::PermissionDenied,
+    };
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => true,
         Ok(()) => {
@@ -77,7 +102,7 @@ mod tests {
 
     #[test]
     fn users_are_counted_while_they_live() {
-        let folder = std::env::temp_dir().join(format!("sunzi-users-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("sunzi-users-{}", process::id()));
         fs::create_dir_all(&folder).unwrap();
         let count = |identity| count_within(&folder, identity);
         assert_eq!(count(7), 0);
@@ -86,6 +111,21 @@ mod tests {
         // What a process that was killed has left: nobody holds its lock.
         fs::write(folder.join(format!("{}1-1", prefix(7))), "").unwrap();
         assert_eq!((count(7), fs::read_dir(&folder).unwrap().count()), (2, 3));
+        // A pipe would keep its reader waiting, and a link lead to a file of others.
+        let (pipe, link, other) = (prefix(9) + "1", prefix(9) + "2", folder.join("other"));
+        rustix::fs::mkfifoat(rustix::fs::CWD, folder.join(&pipe), rustix::fs::Mode::from(0o600)).unwrap();
+        fs::write(&other, "").unwrap();
+        std::os::unix::fs::symlink(&other, folder.join(link)).unwrap();
+        assert_eq!((count(9), other.exists()), (0, true));
+        for name in [pipe, prefix(9) + "2", "other".to_string()] {
+            let _ = fs::remove_file(folder.join(name));
+        }
+        // A process that was forked has the lock too, and leaves the file to the one that made it.
+        let mut forked = User::within(&folder, 9).unwrap();
+        let file = forked.path.clone();
+        forked.process += 1;
+        drop(forked);
+        assert_eq!((file.exists(), count(9), file.exists()), (true, 0, false), "nobody holds it now");
         users.remove(0);
         assert_eq!((count(7), count(8)), (1, 1));
         users.clear();

@@ -22,8 +22,8 @@
 // they are stored. Entries outside of a triangle that is asked for are never looked at.
 //
 // Rules for pointers. Each is null where that is allowed, or points to live, initialised objects as many as the sizes
-// say. During a call no other thread may write to its operands, or use its results. Operands and results may be the
-// same arrays, or overlap.
+// say. During a call no other thread may write to its operands, or use the arrays of its results. Operands and results
+// may be the same arrays, or overlap.
 //
 // Threads. There is no state outside of contexts. Several threads may call on one context at the same time.
 
@@ -978,7 +978,7 @@ enum sunzi_status sunzi_mpi_size(const struct sunzi_context *ctx, int64_t *rank,
 // The bits are those of one process, for any distribution and number of ranks. Memory of a rank beside the array: a
 // copy of its part, its tiles of the matrix and of the factor, messages of about 8 MiB, and what the plan of the
 // factorisation says. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's;
-// A is as it was then.
+// A is as it was then, but where the ranks stop hearing of each other while the result is stored.
 enum sunzi_status sunzi_mpi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_dist_matrix *a);
 
 // `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as

@@ -123,8 +123,11 @@ impl Ranks {
 
     /// Ends the use of the communicator.
     fn close(&self, py: Python<'_>) {
-        let taken = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| taken.map(ranks::Ranks::close));
+        // A call of another thread may last, and Python's other threads need not wait for its end.
+        py.detach(|| {
+            let taken = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+            taken.map(ranks::Ranks::close)
+        });
     }
 
     /// `alpha op(A) op(A)^T + beta C`.

@@ -11,7 +11,7 @@ pub(super) struct Posted<R, W> {
     requests: Vec<R>,
     words: Vec<W>,
     /// As many are under way when they are looked through next: twice as many as were left the last time. So each send
-    /// is looked at about twice, however many never leave, and no more than twice as many words stay as must.
+    /// is looked at about twice, however many never leave, and no more than twice as many stay as must, or a few.
     next: usize,
 }
 

@@ -164,8 +164,8 @@ impl DistMatrix {
         agree(group, self.prepare(map, group.rank(), precision_bits))?;
         let width = limbs_for(precision_bits);
         let to = Distribution::of_tiles(&map);
-        let travel =
-            Travel { from: distribution, to: &to, part: map.triangle.map_or(Moved::All, Moved::Triangle), width };
+        let part = map.triangle.map_or(Moved::All, Moved::Triangle);
+        let travel = Travel { from: distribution, to: &to, part, asked: map.triangle, width };
         travel.run(group, &LocalSource { distribution, local }, &mut TileTarget(self))
     }
 
@@ -186,7 +186,7 @@ impl DistMatrix {
         for (transposed, part) in std::iter::once((flipped, part)).chain(mirrored) {
             let tiles = Distribution::of_tiles(self.map());
             let from = if transposed { tiles.transposed() } else { tiles };
-            let travel = Travel { from: &from, to, part, width: limbs_for(self.precision_bits()) };
+            let travel = Travel { from: &from, to, part, asked: triangle, width: limbs_for(self.precision_bits()) };
             travel.run(group, &TileSource { matrix: self, transposed }, target)?;
         }
         Ok(())
@@ -272,7 +272,8 @@ impl LocalPart<'_> {
     /// # Errors
     /// Those of [`Travel::run`].
     pub(crate) fn bring(&self, group: &dyn Transport, to: &Distribution, local: MatrixViewMut<'_>) -> Result<()> {
-        let travel = Travel { from: self.distribution, to, part: Moved::All, width: local.limbs_per_element() };
+        let (part, width) = (Moved::All, local.limbs_per_element());
+        let travel = Travel { from: self.distribution, to, part, asked: None, width };
         let source = LocalSource { distribution: self.distribution, local: self.local };
         travel.run(group, &source, &mut LocalTarget { distribution: to, local })
     }

@@ -35,14 +35,17 @@ pub fn even_rows(rows: usize, cols: usize, ranks: usize) -> Distribution {
 /// Where the ranks want the contracted rows of a product, of whose operands, rows first, these are the distributions:
 /// where the rows of one of them lie, whole and about evenly, so that it need not move; else [`even_rows`]. The same
 /// rows of every operand must be on a rank. The columns are those of the first operand, and all ranks are in the grid.
+/// What is no distribution over so many ranks is no operand.
 pub fn contracted_rows(operands: &[&Distribution], ranks: usize) -> Distribution {
     let (rows, cols) = operands.first().map_or((0, 0), |first| (first.rows, first.cols));
     // A rank with an eighth more of the rows than an even share ends later by at most so much.
-    let most = rows.div_ceil(ranks) + rows.div_ceil(ranks) / 8;
+    let share = rows.div_ceil(ranks.max(1));
+    let most = share + share / 8;
     // A rank outside of the grid has no columns either, and a product asks all ranks for theirs.
     let is_fit = |(count, width): (usize, usize)| count <= most && width == cols;
     let is_even = |placed: &Distribution| (0..ranks).all(|rank| is_fit(placed.local_shape(rank)));
-    let mut whole = operands.iter().filter_map(|operand| operand.with_whole_rows(cols));
+    let sound = operands.iter().filter(|operand| operand.check(ranks).is_ok());
+    let mut whole = sound.filter_map(|operand| operand.with_whole_rows(cols));
     whole.find(is_even).unwrap_or_else(|| even_rows(rows, cols, ranks))
 }
 

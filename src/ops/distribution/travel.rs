@@ -39,6 +39,8 @@ pub(crate) struct Travel<'a> {
     pub to: &'a Distribution,
     /// The entries that move.
     pub part: Moved,
+    /// The triangle that was asked for, which says what moves after this: all ranks must mean the same.
+    pub asked: Option<Uplo>,
     /// Limbs of an entry on the way, at least as many as a source has.
     pub width: usize,
 }
@@ -94,12 +96,13 @@ impl Travel<'_> {
 
     /// Refuses what cannot be, alike on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
-        let said = format!("{:?} {:?} {:?} {}", self.from, self.to, self.part, self.width);
+        let said = format!("{:?} {:?} {:?} {:?} {}", self.from, self.to, self.part, self.asked, self.width);
         let hash = xxh3_64(said.as_bytes());
         let mut words = [hash, !hash];
         group.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
-            return Err(Error::InvalidArgument("ranks ask for different distributions of a matrix".to_string()));
+            let message = "ranks ask for different distributions or triangles of a matrix".to_string();
+            return Err(Error::InvalidArgument(message));
         }
         // What follows is the same on all ranks.
         let (from, to) = ((self.from.rows, self.from.cols), (self.to.rows, self.to.cols));

@@ -89,6 +89,7 @@ impl Parts<'_> {
         while start < total {
             let some = Visitors::new(&counts, start..total.min(start + together));
             let own = &left[some.of_rank(world.rank()).own];
+            *result = Matrix::empty(); // the messages count on its memory
             let numbers = some.spread(world, (own, band.first_column), (w, again))?;
             let held = band.memory.held_by_parts(&self.cut, band.columns, Some(numbers.len()));
             // All ranks meet the same error of a column, or one says which it met.

@@ -140,11 +140,21 @@ fn what_does_not_fit_is_refused_on_all_ranks() {
         assert!(matches!(error, Error::InvalidArgument(_)), "{error}");
         let options = TrsmOptions::new().side(Side::Right).diag(Diag::NonUnit);
         assert!(trsm_local(&ctx, &team, &held, right, bits, &options).is_err());
+        // One rank alone asks for another side or triangle.
+        for odd in [options, TrsmOptions::new().uplo(Uplo::Upper)] {
+            let mine = if rank.rank() == 0 { odd } else { TrsmOptions::new() };
+            assert!(trsm_local(&ctx, &team, &held, right, bits, &mine).is_err());
+        }
         // The other triangle of a factor, which is no symmetric matrix.
         let mut square = Matrix::zeros(10, order, bits).unwrap();
         let rows = even_rows(order, order, 2);
         assert!(held.fill_local(rank, (&rows, Some(Uplo::Upper)), square.view_mut()).is_err());
         held.fill_local(rank, (&rows, Some(Uplo::Lower)), square.view_mut()).unwrap();
+        // A triangle of a symmetric matrix on one rank, both on the other: these come in two moves.
+        let symmetric = scatter(rank, &l, *held.map()).into_symmetric().unwrap();
+        let wanted = Some(Uplo::Lower).filter(|_| rank.rank() == 1);
+        let error = symmetric.fill_local(rank, (&rows, wanted), square.view_mut()).unwrap_err();
+        assert!(error.to_string().contains("different distributions or triangles"), "{error}");
         // Memory of another shape or precision on one rank alone.
         let found = solve_local(&ctx, &team, &held, right, bits, Accuracy::Norm).unwrap();
         let mut memory = [own.clone(), Matrix::zeros(3, 9, bits).unwrap(), Matrix::zeros(10, 9, bits + 64).unwrap()];
@@ -152,6 +162,11 @@ fn what_does_not_fit_is_refused_on_all_ranks() {
             let target: MatrixViewMut<'_> = memory[if rank.rank() == 0 { at } else { 0 }].view_mut();
             assert!(found.fill_local(rank, &to, target).is_err());
         }
+        // Each rank alone is another group.
+        let (alone, all) = (rank.split(rank.rank()).unwrap(), even_rows(order, 9, 1));
+        let error = found.fill_local(&*alone, &all, Matrix::zeros(order, 9, bits).unwrap().view_mut()).unwrap_err();
+        let said = format!("a solution of rank {} of 2 on rank 0 of 1", rank.rank());
+        assert!(error.to_string().contains(&said), "{error}");
         found.fill_local(rank, &to, memory[0].view_mut()).unwrap();
         let want = solve_with(
             &ctx,
@@ -190,4 +205,7 @@ fn products_leave_rows_where_they_are_whole_and_even() {
     let four = even_rows(16, 7, 4);
     assert_eq!(contracted_rows(&[&four], 5), even_rows(16, 7, 5));
     assert_eq!(contracted_rows(&[&four], 4), four);
+    // What is no distribution is left out: no operands, no ranks, a grid of too many.
+    assert_eq!(contracted_rows(&[], 0).rows, 0);
+    assert_eq!(contracted_rows(&[&four], 3), even_rows(16, 7, 3));
 }

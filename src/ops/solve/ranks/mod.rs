@@ -274,7 +274,7 @@ impl Call<'_> {
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
         let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
             .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
-        Ok(LocalSolution::on_every_rank(agreed(self.world, whole)?, self.world.size()))
+        Ok(LocalSolution::on_every_rank(self.world, agreed(self.world, whole)?))
     }
 
     /// All right sides by the path that one process takes; `alone` solves for some of a small system by itself, whose
@@ -288,7 +288,7 @@ impl Call<'_> {
         let (world, order, total) = (self.world, tiles.order(), self.b.shape().1);
         if order == 0 || total == 0 {
             let nothing = agreed(world, Matrix::zeros(order, total, self.precision_bits))?;
-            return Ok(LocalSolution::on_every_rank(nothing, world.size()));
+            return Ok(LocalSolution::on_every_rank(world, nothing));
         }
         let method = Method::choose(substitutions, order, total, self.accuracy);
         match method.path {
@@ -307,7 +307,7 @@ impl Call<'_> {
                 self.solve_columns(tiles, &how, (&b, own), &mut x)?;
             }
         }
-        Ok(LocalSolution::of_columns(columns, x, b))
+        Ok(LocalSolution::of_columns(columns, world.rank(), x, b))
     }
 
     /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.

@@ -2,12 +2,12 @@
 
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixViewMut};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::redistribute::{LocalPart, check_target};
 use crate::ops::solve::ranks::columns::Goal;
-use crate::tile::{Distribution, TileMap};
+use crate::tile::{Distribution, RankGrid, TileMap};
 
 /// Right sides over ranks.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ impl<'a> RightSides<'a> {
     /// This rank's part in another distribution, into the memory of `local`. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`]; on every rank.
+    /// [`Error::OutOfMemory`], [`Error::Transport`]; on every rank.
     pub fn bring(&self, world: &dyn Transport, to: &Distribution, local: &mut Matrix) -> Result<()> {
         let (rows, cols) = to.local_shape(world.rank());
         agree(world, local.reshape(rows, cols, self.precision_bits()))?;
@@ -84,10 +84,12 @@ impl<'a> RightSides<'a> {
     pub fn everywhere(&self, world: &dyn Transport) -> Result<Matrix> {
         match self {
             RightSides::Tiles(tiles) => tiles.everywhere(world),
-            RightSides::Local(..) => {
-                let mut whole = Matrix::empty();
-                self.bring(world, &Distribution::replicated(self.shape(), world.size()), &mut whole)?;
-                Ok(whole)
+            RightSides::Local(part, _) => {
+                // Each rank tells all others an even share of the rows, so that a rank which has all of them need not.
+                let ((rows, cols), ranks) = (self.shape(), world.size());
+                let tile_size = rows.div_ceil(ranks).max(1);
+                let map = TileMap { rows, cols, tile_size, grid: RankGrid { rows: ranks, cols: 1 }, triangle: None };
+                DistMatrix::from_local(world, part.distribution, part.local, map)?.everywhere(world)
             }
         }
     }
@@ -101,6 +103,8 @@ impl<'a> RightSides<'a> {
 #[derive(Debug)]
 pub struct LocalSolution {
     distribution: Distribution,
+    /// This rank.
+    rank: usize,
     /// This rank's part.
     part: Matrix,
     /// Memory of the right sides, kept with that of the solution for the next call.
@@ -109,14 +113,14 @@ pub struct LocalSolution {
 
 impl LocalSolution {
     /// Whole columns on each rank, and the memory that their right sides have left.
-    pub(super) fn of_columns(distribution: Distribution, part: Matrix, spare: Matrix) -> LocalSolution {
-        LocalSolution { distribution, part, spare: Some(spare) }
+    pub(super) fn of_columns(distribution: Distribution, rank: usize, part: Matrix, spare: Matrix) -> LocalSolution {
+        LocalSolution { distribution, rank, part, spare: Some(spare) }
     }
 
-    /// The whole solution, the same on each of `ranks` ranks.
-    pub(super) fn on_every_rank(whole: Matrix, ranks: usize) -> LocalSolution {
-        let distribution = Distribution::replicated((whole.rows(), whole.cols()), ranks);
-        LocalSolution { distribution, part: whole, spare: None }
+    /// The whole solution, the same on every rank of `world`.
+    pub(super) fn on_every_rank(world: &dyn Transport, whole: Matrix) -> LocalSolution {
+        let distribution = Distribution::replicated((whole.rows(), whole.cols()), world.size());
+        LocalSolution { distribution, rank: world.rank(), part: whole, spare: None }
     }
 
     /// Bits of every significand.
@@ -129,15 +133,21 @@ impl LocalSolution {
     /// arbitrary. Memory: messages of 1 to 8 MiB to and from this rank.
     ///
     /// # Errors
-    /// As [`DistMatrix::fill_local`].
+    /// As [`DistMatrix::fill_local`]; [`Error::InvalidArgument`] for other ranks than those that have solved.
     pub fn fill_local(
         &self,
         group: &dyn Transport,
         distribution: &Distribution,
         local: MatrixViewMut<'_>,
     ) -> Result<()> {
-        let (shape, bits) = (distribution.local_shape(group.rank()), self.precision_bits());
-        agree(group, distribution.check(group.size()))?;
+        let (ranks, rank, size) = (self.distribution.grid.size(), group.rank(), group.size());
+        let refusal = || {
+            let message = format!("a solution of rank {} of {ranks} on rank {rank} of {size}", self.rank);
+            Err(Error::InvalidArgument(message))
+        };
+        agree(group, if (ranks, self.rank) == (size, rank) { Ok(()) } else { refusal() })?;
+        let (shape, bits) = (distribution.local_shape(rank), self.precision_bits());
+        agree(group, distribution.check(size))?;
         agree(group, check_target(shape, bits, &local))?;
         self.as_part().bring(group, distribution, local)
     }

@@ -120,7 +120,7 @@ impl Call<'_> {
                 store(words.split_at(order), &Place { rows: 0..order, cols: index..index + 1 }, &mut whole);
             }
         }
-        Ok(LocalSolution::on_every_rank(whole, world.size()))
+        Ok(LocalSolution::on_every_rank(world, whole))
     }
 
     /// One of the two substitutions, on this rank's columns.

@@ -4,7 +4,7 @@ use super::factor::FactorTiles;
 use super::inverse::set_ones;
 use super::right::RightSides;
 use super::{Call, DistSolution, LocalSolution};
-use crate::comm::{Transport, agreed};
+use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
@@ -103,10 +103,8 @@ pub fn trsm_local(
     options: &TrsmOptions<'_>,
 ) -> Result<LocalSolution> {
     let world = team.world();
-    if options.side == Side::Right {
-        let message = "trsm: right sides as a caller has them are solved for from the left side".to_string();
-        return agreed(world, Err(Error::InvalidArgument(message)));
-    }
+    let message = || "trsm: right sides as a caller has them are solved for from the left side".to_string();
+    agree(world, if options.side == Side::Left { Ok(()) } else { Err(Error::InvalidArgument(message())) })?;
     check_triangle(world, t, options.uplo)?;
     let ctx = &with_shared_devices(ctx, world)?;
     let b = RightSides::of_local(world, b)?;
@@ -118,7 +116,7 @@ fn check_triangle(world: &dyn Transport, t: &DistMatrix, uplo: Uplo) -> Result<(
     let held = t.map().triangle;
     let wrong = held.is_some_and(|held| held != uplo) || (t.is_symmetric() && t.map().rows == t.map().cols);
     let message = || format!("trsm: the {uplo:?} triangle of a matrix that holds {held:?}");
-    if wrong { agreed(world, Err(Error::InvalidArgument(message()))) } else { Ok(()) }
+    agree(world, if wrong { Err(Error::InvalidArgument(message())) } else { Ok(()) })
 }
 
 fn trsm_right(

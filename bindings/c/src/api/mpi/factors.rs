@@ -23,7 +23,7 @@ use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
 /// The bits are those of one process, for any distribution and number of ranks. Memory of a rank beside the array: a
 /// copy of its part, its tiles of the matrix and of the factor, messages of about 8 MiB, and what the plan of the
 /// factorisation says. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's;
-/// A is as it was then.
+/// A is as it was then, but where the ranks stop hearing of each other while the result is stored.
 ///
 /// # Safety
 /// The header's rules.
