@@ -1,7 +1,8 @@
 //! Which rank writes which words of a window in one phase.
 
+use bytemuck::cast_slice;
 use std::ops::Range;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Neighbouring words of a cell that belong to one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,8 +62,7 @@ impl Partition {
         assert!(far.count <= 1 || row <= far.stride, "rows of cells of {row} words, {} apart", far.stride);
         end(far, row).expect("rows of cells within the address space");
         assert!(runs.len() <= u32::MAX as usize);
-        let mut by_rank = if ranks > 1 { (0..runs.len() as u32).collect() } else { Vec::new() };
-        by_rank.sort_by_key(|&index: &u32| runs[index as usize].rank); // stable: in order within a rank
+        let by_rank = if ranks > 1 { by_rank(&runs, ranks) } else { Vec::new() };
         Partition { base: 0, outer, inner, runs, by_rank, ranks }
     }
 
@@ -135,14 +135,24 @@ impl Partition {
     /// The same on all ranks that made the same partition.
     pub fn hash(&self) -> u64 {
         let Partition { base, outer, inner, runs, .. } = self;
-        let mut state = Xxh3::new();
-        let mut add = |number: usize| state.update(&(number as u64).to_le_bytes());
-        [*base, outer.count, outer.stride, inner.count, inner.stride].into_iter().for_each(&mut add);
-        for run in runs {
-            [run.words.start, run.words.end, run.rank].into_iter().for_each(&mut add);
-        }
-        state.digest()
+        let cells = [*base, outer.count, outer.stride, inner.count, inner.stride];
+        let runs = runs.iter().flat_map(|run| [run.words.start, run.words.end, run.rank]);
+        let numbers = cells.into_iter().chain(runs).map(|number| number as u64).collect::<Vec<_>>();
+        xxh3_64(cast_slice(&numbers))
     }
+}
+
+/// The indices of the runs, those of the first rank first and in order within a rank. Some phases have thousands.
+fn by_rank(runs: &[Run], ranks: usize) -> Vec<u32> {
+    let mut next = vec![0; ranks + 1];
+    runs.iter().for_each(|run| next[run.rank + 1] += 1);
+    (0..ranks).for_each(|rank| next[rank + 1] += next[rank]);
+    let mut indices = vec![0; runs.len()];
+    for (index, run) in runs.iter().enumerate() {
+        indices[next[run.rank]] = index as u32;
+        next[run.rank] += 1;
+    }
+    indices
 }
 
 /// The two levels, the one whose cells are nearer to each other first.

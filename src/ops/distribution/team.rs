@@ -123,8 +123,8 @@ pub struct Team {
     nodes_on_machine: usize,
     window: WindowKind,
     windows: Option<Windows>,
-    /// What solves kept of their window, between calls without a memory limit.
-    solve_window: Mutex<Option<SharedWindow>>,
+    /// What solves kept of their windows, between calls without a memory limit.
+    solve_windows: Mutex<Option<[SharedWindow; 2]>>,
 }
 
 /// The shared memory of a node.
@@ -162,7 +162,7 @@ impl Team {
             nodes_on_machine,
             window: options.window,
             windows: None,
-            solve_window: Mutex::default(),
+            solve_windows: Mutex::default(),
         })
     }
 
@@ -210,28 +210,39 @@ impl Team {
         Ok(least[0])
     }
 
-    /// A window of a solve, of so many words at least: the one that is kept, where it does. Collective over the node.
-    pub(crate) fn take_solve_window(&self, words: usize) -> Result<SharedWindow> {
-        match self.kept_window() {
+    /// The two windows of a solve, of so many words at least: those that are kept, where they do. Collective over the
+    /// node.
+    pub(crate) fn take_solve_windows(&self, words: [usize; 2]) -> Result<[SharedWindow; 2]> {
+        let [first, second] = self.kept_windows().map_or([None, None], |kept| kept.map(Some));
+        let opened = (self.window_for(first, words[0]), self.window_for(second, words[1]));
+        match opened {
+            (Ok(first), Ok(second)) => Ok([first, second]),
+            (Ok(one), Err(error)) | (Err(error), Ok(one)) => one.close().and(Err(error)),
+            (Err(error), Err(_)) => Err(error),
+        }
+    }
+
+    fn window_for(&self, kept: Option<SharedWindow>, words: usize) -> Result<SharedWindow> {
+        match kept {
             Some(kept) if kept.len() >= words => Ok(kept),
             Some(kept) => kept.close().and_then(|()| SharedWindow::open(&*self.node, self.window, words)),
             None => SharedWindow::open(&*self.node, self.window, words),
         }
     }
 
-    /// Keeps the window of a solve for the next one. The same on all ranks of the node.
-    pub(crate) fn keep_solve_window(&self, window: SharedWindow) {
-        *self.solve_window.lock().unwrap_or_else(PoisonError::into_inner) = Some(window);
+    /// Keeps the windows of a solve for the next one. The same on all ranks of the node.
+    pub(crate) fn keep_solve_windows(&self, windows: [SharedWindow; 2]) {
+        *self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner) = Some(windows);
     }
 
-    fn kept_window(&self) -> Option<SharedWindow> {
-        self.solve_window.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn kept_windows(&self) -> Option<[SharedWindow; 2]> {
+        self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Bytes of the windows kept on this node.
     pub fn window_bytes(&self) -> u64 {
-        let kept = self.solve_window.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.as_ref().map_or(0, SharedWindow::bytes);
+        let kept = self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = kept.as_ref().map_or(0, |kept| kept.iter().map(SharedWindow::bytes).sum());
         self.windows.as_ref().map_or(kept, |windows| kept + windows.operands.bytes() + windows.products.bytes())
     }
 
@@ -249,7 +260,7 @@ impl Team {
     ///
     /// With `exact`, larger ones are given back first.
     pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
-        self.close_solve_window()?; // no plan of a product counts on it
+        self.close_solve_windows()?; // no plan of a product counts on it
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
         let kept = self
@@ -285,7 +296,7 @@ impl Team {
     }
 
     fn close_windows(&mut self) -> Result<()> {
-        self.close_solve_window()?;
+        self.close_solve_windows()?;
         match self.windows.take() {
             Some(Windows { operands, products }) => operands.close().and(products.close()),
             None => Ok(()),
@@ -293,8 +304,8 @@ impl Team {
     }
 
     /// Gives back what a solve has kept. Collective over the node.
-    fn close_solve_window(&self) -> Result<()> {
-        self.kept_window().map_or(Ok(()), SharedWindow::close)
+    fn close_solve_windows(&self) -> Result<()> {
+        self.kept_windows().map_or(Ok(()), |kept| kept.map(SharedWindow::close).into_iter().collect())
     }
 
     /// Gives the windows back. Collective. A team that is dropped without leaves MPI's windows to the end of the

@@ -169,24 +169,17 @@ impl TilePlan {
         if self.together.is_some() { self.largest_of_rows(before) } else { 0 }
     }
 
-    /// Columns of the triangle that a rank of so many makes tiles of in a row of tiles, at most; at least those of the
-    /// tile on the diagonal.
-    pub fn most_shared_cols(&self, ranks: usize) -> usize {
-        (self.tiles().saturating_sub(1).div_ceil(ranks).max(1) * self.tile_rows).min(self.order)
+    /// Most entries of the triangle that the ranks of a node see at a time, where they make its tiles together.
+    pub fn most_strip_entries(&self) -> usize {
+        self.tile_rows.min(self.order) * self.order
     }
 
-    /// Most entries of the triangle that a rank is brought at a time, where ranks make its tiles together.
-    pub fn most_piece_entries(&self) -> usize {
-        let ranks = self.together.unwrap_or(1);
-        self.tile_rows.min(self.order) * self.most_shared_cols(ranks).max(self.tile_rows.min(self.order))
-    }
-
-    /// Bytes of the entries of a tile row, and of this rank's part of the window.
+    /// Bytes of the entries of a tile row, or of this rank's part of those of the node and of their tiles.
     fn piece_bytes(&self) -> u64 {
         let Some(ranks) = self.together else { return self.tile_rows as u64 * self.piece_row_bytes };
-        let entry_bytes = self.piece_row_bytes.div_ceil(self.order.max(1) as u64);
-        self.most_piece_entries() as u64 * entry_bytes
-            + SharedWindow::bytes_for(self.window_words()).div_ceil(ranks as u64)
+        let entry_bytes = self.piece_row_bytes.div_ceil(self.order.max(1) as u64) as usize;
+        let windows = [self.most_strip_entries() * entry_bytes.div_ceil(8), self.window_words()];
+        windows.into_iter().map(|words| SharedWindow::bytes_for(words).div_ceil(ranks as u64)).sum()
     }
 
     /// Words of scratch of one worker.

@@ -21,7 +21,7 @@ use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::tiles::{TilePlan, TrySize, first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
-pub(crate) use rows::{Making, RankOfNode, RowPiece, SharedRows, TriangleRows};
+pub(crate) use rows::{RankOfNode, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use rug::Integer;
 
 /// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are
@@ -180,7 +180,7 @@ impl FixedPoint {
         let tile_rows = agreement.smallest(plan.as_ref().map_or(u64::MAX, |plan| plan.tile_rows as u64))? as usize;
         let plan = plan.map(|plan| plan.with_tile_rows(tile_rows));
         match (&plan, rows.together().filter(|_| together.is_some())) {
-            (Some(plan), Some(rows)) => rows.begin(plan.most_piece_entries(), plan.window_words())?,
+            (Some(plan), Some(rows)) => rows.begin(plan.most_strip_entries(), plan.window_words())?,
             _ => agreement.on(rows.begin(tile_rows))?,
         }
         let left = match plan {

@@ -1,7 +1,7 @@
 //! Where a solve in fixed point has the rows of its triangle from: a view of all of them, or pieces that come and go.
 
 use crate::comm::Fence;
-use crate::comm::window::SharedWindow;
+use crate::comm::window::{Partition, SharedWindow, Shares};
 use crate::error::Result;
 use crate::math::float::FloatRef;
 use crate::matrix::MatrixView;
@@ -48,34 +48,32 @@ pub(crate) struct RankOfNode {
     pub ranks: usize,
 }
 
-/// A lower triangle, row by row, whose tiles the ranks of each node make together: each is brought the entries that it
-/// needs, and all of a node read and write one window.
+/// A lower triangle, row by row, whose tiles the ranks of each node make together: all of a node see the entries of a
+/// row of tiles in one window, and write its tiles into another.
 pub(crate) trait SharedRows {
     /// All ranks, those of this node, and which are where.
     fn ranks(&self) -> Ranks<'_>;
 
-    /// A pass over the rows begins, in pieces of at most so many entries, with a window of so many words. Collective.
+    /// A pass over the rows begins, in pieces of at most so many entries, with tiles of so many words. Collective.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`]; on every rank.
-    fn begin(&mut self, piece_entries: usize, window_words: usize) -> Result<()>;
+    fn begin(&mut self, piece_entries: usize, tile_words: usize) -> Result<()>;
 
-    /// Brings the columns `cols(rank)` of some rows to each rank of each node. Collective.
+    /// Brings some rows to each node, from a column on up to the diagonal; what comes from another node comes to the
+    /// rank among whose columns `cols(rank)` it is. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    fn share(&mut self, rows: &Range<usize>, cols: &dyn Fn(RankOfNode) -> Range<usize>) -> Result<()>;
+    fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(RankOfNode) -> Range<usize>) -> Result<()>;
 
-    /// Brings the block on the diagonal of some rows to every rank. Collective.
+    /// What was brought last, and this rank's shares of the window of tiles. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    fn diagonal(&mut self, rows: &Range<usize>) -> Result<RowPiece<'_>>;
+    fn making<'a>(&'a mut self, partition: &'a Partition) -> Result<(RowPiece<'a>, Shares<'a>)>;
 
-    /// What was brought last, as rows and columns of the triangle from these on, and where its tiles go.
-    fn making(&mut self, first: (usize, usize)) -> Making<'_>;
-
-    /// The window, and the fence of its phases.
+    /// The window of tiles, and the fence of its phases.
     fn window(&mut self) -> (&mut SharedWindow, Fence<'_>);
 
     /// The pass is over. Collective.
@@ -85,12 +83,11 @@ pub(crate) trait SharedRows {
     fn end(&mut self) -> Result<()>;
 }
 
-/// What a rank makes tiles from, and where they go.
-pub(crate) struct Making<'a> {
-    pub piece: RowPiece<'a>,
-    pub window: &'a mut SharedWindow,
-    /// The fence of the window's phases.
-    pub fence: Fence<'a>,
+/// Rows of a triangle from a column on.
+#[derive(Clone, Copy)]
+pub(crate) struct RowsFrom<'a> {
+    pub rows: &'a Range<usize>,
+    pub first_col: usize,
 }
 
 /// Some rows of a triangle.

@@ -1,11 +1,12 @@
 //! A try whose tiles of the triangle the ranks of a node make together, in a window that all of them read.
 //!
-//! Tile row by tile row: all ranks agree on what became of the row before; each is brought the entries of some tiles
-//! and makes their residues; all read. The tile on the diagonal each rank makes for itself, since a solve with it
-//! changes its words. Every rank takes part in every row, whether it has right sides or not.
+//! Tile row by tile row: all ranks agree on what became of the row before; the entries come to a window of each node,
+//! where each rank makes the residues of some tiles from them; all read these. The tile on the diagonal each rank makes
+//! for itself, since a solve with it changes its words. Every rank takes part in every row, whether it has right sides or
+//! not.
 //! Knows the same tiles as a try by oneself, so the bits are the same.
 
-use super::rows::{Making, RankOfNode, SharedRows};
+use super::rows::{RankOfNode, RowsFrom, SharedRows};
 use super::run::{FixedRun, RowTiles, Strip};
 use crate::comm::window::{Level, Partition, Run};
 use crate::comm::{Reduction, agree};
@@ -20,6 +21,15 @@ use std::ops::Range;
 fn own_tiles((first, row): (usize, usize), of: RankOfNode) -> Range<usize> {
     let share = even_share(row - first, of.ranks, (of.rank + row) % of.ranks);
     first + share.start..first + share.end
+}
+
+/// The columns of the triangle before the diagonal, and on it, that come from other nodes to a rank: those of the tiles that
+/// it makes, and of the one on the diagonal to one of the ranks.
+fn own_columns(plan: &TilePlan, (first, row): (usize, usize), of: RankOfNode) -> Range<usize> {
+    let tiles = own_tiles((first, row), of);
+    let is_last = (of.rank + row) % of.ranks == of.ranks - 1;
+    let end = if is_last { plan.rows(row).end } else { plan.rows(tiles.end).start };
+    plan.rows(tiles.start).start..end
 }
 
 /// Which words of the window each rank of a node writes in tile row `row`: tile after tile.
@@ -60,21 +70,19 @@ impl FixedRun<'_> {
             if live[0] == 0 {
                 break;
             }
-            let made = self.make_tiles(ctx, (row, &mut *rows), scratch)?;
-            let (size, own) = (self.plan.triangle_shape(row, row), self.plan.rows(row));
+            let size = self.plan.triangle_shape(row, row);
             let diagonal = &mut own_words[..self.engine.operand_words(size)];
-            let piece = rows.diagonal(&own)?;
-            let loaded = self.load_tile((row, row), &piece, diagonal, scratch[0]);
+            let made = self.make_tiles(ctx, (row, &mut *rows), diagonal, scratch)?;
             let (window, fence) = rows.window();
             let mut words = window.read(&fence, Ok(()))?;
-            done = made.and(loaded).and_then(|()| {
+            done = made.and_then(|()| {
                 let others = (self.first..row).map(|col| {
                     let (tile, rest) = words.split_at(self.engine.operand_words(self.plan.triangle_shape(row, col)));
                     words = rest;
                     tile
                 });
                 let others = others.collect::<Vec<_>>();
-                let data = self.engine.triangle(size, diagonal, &self.pivots[own.clone()]);
+                let data = self.engine.triangle(size, diagonal, &self.pivots[self.plan.rows(row)]);
                 let row_tiles = RowTiles { others: &others, diagonal, data: &*data, depths: None };
                 self.step_strips((ctx, meter), row, &row_tiles, strips, scratch)
             });
@@ -82,26 +90,23 @@ impl FixedRun<'_> {
         agree(rows.ranks().world, done)
     }
 
-    /// Makes this rank's tiles of tile row `row` in the node's window. Collective; what fails here alone comes inside.
+    /// Makes this rank's tiles of tile row `row` in the node's window, and the one on the diagonal in `diagonal`.
+    /// Collective; what fails here alone comes inside.
     fn make_tiles(
         &self,
         ctx: &Context,
         (row, rows): (usize, &mut dyn SharedRows),
+        diagonal: &mut [u64],
         scratch: &mut [&mut [u64]],
     ) -> Result<Result<()>> {
         let (plan, first) = (self.plan, self.first);
         let node = rows.ranks().node;
         let of = RankOfNode { rank: node.rank(), ranks: node.size() };
         let partition = partition(plan, (first, row), of.ranks);
-        let own = own_tiles((first, row), of);
-        let cols = |of: RankOfNode| {
-            let tiles = own_tiles((first, row), of);
-            plan.rows(tiles.start).start..plan.rows(tiles.end).start
-        };
-        rows.share(&plan.rows(row), &cols)?;
-        let Making { piece, window, fence } = rows.making((plan.rows(row).start, cols(of).start));
-        let shares = window.write(&fence, Ok(()), &partition)?;
-        let mut tiles = own.zip(shares);
+        let from = RowsFrom { rows: &plan.rows(row), first_col: plan.rows(first).start };
+        rows.share(from, &|of| own_columns(plan, (first, row), of))?;
+        let (piece, shares) = rows.making(&partition)?;
+        let mut tiles = own_tiles((first, row), of).zip(shares).chain([(row, diagonal)]);
         let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut [u64])| {
             self.load_tile((row, col), &piece, words, scratch)
         };

@@ -7,6 +7,7 @@ mod inverse;
 mod plan;
 mod right;
 mod stream;
+mod strip;
 mod sums;
 mod trsm;
 mod vector;

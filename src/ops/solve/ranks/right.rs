@@ -3,6 +3,7 @@
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kernels::tiles::PANEL_ROWS;
 use crate::matrix::{Matrix, MatrixViewMut};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::redistribute::{LocalPart, check_target};
@@ -87,7 +88,7 @@ impl<'a> RightSides<'a> {
             RightSides::Local(part, _) => {
                 // Each rank tells all others an even share of the rows, so that a rank which has all of them need not.
                 let ((rows, cols), ranks) = (self.shape(), world.size());
-                let tile_size = rows.div_ceil(ranks).max(1);
+                let tile_size = rows.div_ceil(ranks).max(1).next_multiple_of(PANEL_ROWS);
                 let map = TileMap { rows, cols, tile_size, grid: RankGrid { rows: ranks, cols: 1 }, triangle: None };
                 DistMatrix::from_local(world, part.distribution, part.local, map)?.everywhere(world)
             }

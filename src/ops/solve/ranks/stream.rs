@@ -1,6 +1,6 @@
 //! The rows of a factor in tiles, brought to all ranks one piece after the other.
 
-use crate::comm::window::SharedWindow;
+use crate::comm::window::{Partition, SharedWindow, Shares};
 use crate::comm::{Fence, Reduction, Transport, agree};
 use crate::context::Context;
 use crate::error::Result;
@@ -9,8 +9,9 @@ use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::place::{Place, store, trade};
 use crate::ops::distribution::team::Ranks;
-use crate::ops::solve::fixed::{Making, RankOfNode, RowPiece, SharedRows, TriangleRows};
+use crate::ops::solve::fixed::{RankOfNode, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
+use crate::ops::solve::ranks::strip::Strip;
 use crate::tile::TileId;
 use std::ops::Range;
 
@@ -43,7 +44,7 @@ pub(super) struct StreamSource<'a> {
 
 impl StreamSource<'_> {
     /// Words of so many entries on their way.
-    fn words_for(&self, entries: usize) -> usize {
+    pub(super) fn words_for(&self, entries: usize) -> usize {
         entries * (1 + limbs_for(self.factor.precision_bits()))
     }
 
@@ -111,7 +112,7 @@ impl StreamSource<'_> {
     }
 
     /// A place in parts of which no rank has more entries than fit a message.
-    fn parts(&self, place: &Place) -> Vec<Place> {
+    pub(super) fn parts(&self, place: &Place) -> Vec<Place> {
         let (size, grid) = (self.factor.map().tile_size, self.factor.map().grid);
         let most = (MESSAGE_WORDS / self.words_for(1)).max(1);
         let rows = longest(most, size, grid.rows).min(place.rows.len()).max(1);
@@ -124,7 +125,7 @@ impl StreamSource<'_> {
     }
 
     /// What the tiles of a rank have of a place, tile by tile.
-    fn parts_of(&self, rank: usize, place: &Place) -> impl Iterator<Item = (TileId, Place)> {
+    pub(super) fn parts_of(&self, rank: usize, place: &Place) -> impl Iterator<Item = (TileId, Place)> {
         let map = self.factor.map();
         let tiles = |range: &Range<usize>| range.start / map.tile_size..range.end.div_ceil(map.tile_size);
         let (rows, cols) = (tiles(&place.rows), tiles(&place.cols));
@@ -135,7 +136,7 @@ impl StreamSource<'_> {
     }
 
     /// Words in which the tiles of a rank come that have a part of `place`.
-    fn words_of(&self, rank: usize, place: &Place) -> usize {
+    pub(super) fn words_of(&self, rank: usize, place: &Place) -> usize {
         let width = 1 + limbs_for(self.factor.precision_bits());
         self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
     }
@@ -162,12 +163,12 @@ impl StreamSource<'_> {
     }
 
     /// A head of row `row` of the factor, scaled.
-    fn scaled(&self, row: usize, head: u64) -> u64 {
+    pub(super) fn scaled(&self, row: usize, head: u64) -> u64 {
         self.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)
     }
 
     /// Heads, scaled, and limbs of what this rank's tiles have of a place, tile by tile and column by column.
-    fn pack(&self, place: &Place, words: &mut Vec<u64>) {
+    pub(super) fn pack(&self, place: &Place, words: &mut Vec<u64>) {
         let factor = self.factor;
         words.clear();
         words.reserve_exact(self.words_of(factor.rank(), place));
@@ -209,16 +210,15 @@ fn longest(most: usize, size: usize, ranks: usize) -> usize {
 }
 
 /// A piece of the factor as rows of the triangle.
-fn in_order(piece: &Matrix, reversed: bool) -> MatrixView<'_> {
-    let view = piece.view();
+fn in_order(view: MatrixView<'_>, reversed: bool) -> MatrixView<'_> {
     if reversed { view.reversed_rows().transposed().reversed_rows() } else { view }
 }
 
 /// What travels, kept from piece to piece: memory that is fresh each time costs more than the way.
 #[derive(Default)]
 pub(super) struct Letters {
-    incoming: Vec<u64>,
-    outgoing: Vec<u64>,
+    pub(super) incoming: Vec<u64>,
+    pub(super) outgoing: Vec<u64>,
 }
 
 /// Room for `count` words in all.
@@ -227,7 +227,7 @@ fn reserve(words: &mut Vec<u64>, count: usize) {
 }
 
 /// The first `count` words, made where they are not there.
-fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
+pub(super) fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
     if words.capacity() < count {
         words.clear(); // nothing is worth a copy
         words.reserve_exact(count);
@@ -241,7 +241,7 @@ fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
 /// The rows of `L`, or of `L^T` reversed so that it is lower: all ranks ask for the same rows, in order.
 ///
 /// Each piece is sent once to every rank, by those that own parts of it, or where the ranks of a node make tiles
-/// together, to each rank the columns of which it makes them. Memory: the largest piece, and what travels.
+/// together, once to each node. Memory: the largest piece, and what travels.
 pub(super) struct Stream<'a> {
     ctx: &'a Context,
     source: StreamSource<'a>,
@@ -253,8 +253,11 @@ pub(super) struct Stream<'a> {
     /// Rows asked for so far, and rows of a piece.
     next: usize,
     piece_rows: usize,
-    /// Where the ranks of this node put the tiles that they make together.
-    window: Option<SharedWindow>,
+    /// Where the ranks of this node put the entries of a row of tiles, and the tiles that they make together.
+    windows: Option<[SharedWindow; 2]>,
+    /// What lies in the first of them, from a row and a column of the triangle on.
+    strip: Strip,
+    first: (usize, usize),
 }
 
 impl<'a> Stream<'a> {
@@ -274,7 +277,9 @@ impl<'a> Stream<'a> {
             letters: Letters::default(),
             next: 0,
             piece_rows: 0,
-            window: None,
+            windows: None,
+            strip: Strip::new(Place { rows: 0..0, cols: 0..0 }, 0),
+            first: (0, 0),
         })
     }
 
@@ -285,11 +290,6 @@ impl<'a> Stream<'a> {
             false => Place { rows: rows.clone(), cols },
             true => Place { rows: turned(cols), cols: turned(rows.clone()) },
         }
-    }
-
-    /// The piece, as rows of the triangle from `first` on.
-    fn view(&self, (first, first_col): (usize, usize)) -> RowPiece<'_> {
-        RowPiece { view: in_order(&self.piece, self.reversed), first, first_col }
     }
 
     /// Brings some rows into `piece`. Collective.
@@ -320,7 +320,7 @@ impl TriangleRows for Stream<'_> {
     fn rows(&mut self, rows: Range<usize>) -> Result<RowPiece<'_>> {
         let first = rows.start;
         self.fetch(rows)?;
-        Ok(self.view((first, 0)))
+        Ok(RowPiece { view: in_order(self.piece.view(), self.reversed), first, first_col: 0 })
     }
 
     /// Takes part in what is left, so that the ranks that still need it have it.
@@ -365,62 +365,70 @@ impl SharedRows for Stream<'_> {
         self.source.team.ranks()
     }
 
-    fn begin(&mut self, piece_entries: usize, window_words: usize) -> Result<()> {
+    fn begin(&mut self, piece_entries: usize, tile_words: usize) -> Result<()> {
         let team = self.source.team;
         self.next = self.source.order(); // no rank asks for what is left
         self.take_kept();
-        let made = self.piece.reshape(1, piece_entries, self.source.factor.precision_bits());
-        let window = team.take_solve_window(window_words);
-        let words = self.source.words_for(piece_entries).min(MESSAGE_WORDS);
-        let Letters { incoming, outgoing } = &mut self.letters;
-        [incoming, outgoing].into_iter().for_each(|letter| reserve(letter, words));
-        let opened = window.map(|window| self.window = Some(window));
-        let outcome = agree(team.world(), made.and(opened));
+        let opened = team.take_solve_windows([self.source.words_for(piece_entries), tile_words]);
+        if team.layout().nodes.len() > 1 {
+            let words = self.source.words_for(piece_entries).min(MESSAGE_WORDS);
+            let Letters { incoming, outgoing } = &mut self.letters;
+            [incoming, outgoing].into_iter().for_each(|letter| reserve(letter, words));
+        }
+        let outcome = agree(team.world(), opened.map(|windows| self.windows = Some(windows)));
         if outcome.is_err() {
             self.end()?;
         }
         outcome
     }
 
-    fn share(&mut self, rows: &Range<usize>, cols: &dyn Fn(RankOfNode) -> Range<usize>) -> Result<()> {
-        let layout = self.source.team.ranks().layout;
-        let of_rank = |rank: usize| {
-            let (rank, ranks) = (layout.local_of[rank], layout.nodes[layout.node_of[rank]].len());
-            cols(RankOfNode { rank, ranks })
-        };
-        let mut piece = std::mem::take(&mut self.piece);
+    fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(RankOfNode) -> Range<usize>) -> Result<()> {
+        let team = self.source.team;
+        let Ranks { node, layout, .. } = team.ranks();
+        let RowsFrom { rows, first_col } = from;
         let mut letters = std::mem::take(&mut self.letters);
-        let brought = self.source.bring_shares(|rank| self.place(rows, of_rank(rank)), &mut piece, &mut letters);
-        (self.piece, self.letters) = (piece, letters);
-        brought
+        let mut windows = self.windows.take().expect("a pass has begun");
+        let places = |rank: usize| {
+            let (rank, ranks) = (layout.local_of[rank], layout.nodes[layout.node_of[rank]].len());
+            self.place(rows, cols(RankOfNode { rank, ranks }))
+        };
+        let place = self.place(rows, first_col..rows.end);
+        let parts = self.source.writers(&place, &places);
+        let strip = Strip::new(place, limbs_for(self.source.factor.precision_bits()));
+        let partition = strip.partition(node.size(), &parts);
+        let shares = windows[0].write(&Fence::new(node), Ok(()), &partition);
+        let filled = shares.and_then(|shares| {
+            let writer = strip.writer(node.rank(), &partition, shares);
+            self.source.fill((&strip, writer), &places, &mut letters)
+        });
+        (self.letters, self.windows) = (letters, Some(windows));
+        (self.strip, self.first) = (strip, (rows.start, first_col));
+        filled
     }
 
-    fn diagonal(&mut self, rows: &Range<usize>) -> Result<RowPiece<'_>> {
-        let place = self.place(rows, rows.clone());
-        self.source.bring_to_all(&place, &mut self.piece, &mut self.letters)?;
-        Ok(self.view((rows.start, rows.start)))
-    }
-
-    fn making(&mut self, (first, first_col): (usize, usize)) -> Making<'_> {
-        let view = in_order(&self.piece, self.reversed);
-        let window = self.window.as_mut().expect("a pass has begun");
-        Making { piece: RowPiece { view, first, first_col }, window, fence: Fence::new(self.source.team.node()) }
+    fn making<'a>(&'a mut self, partition: &'a Partition) -> Result<(RowPiece<'a>, Shares<'a>)> {
+        let [entries, tiles] = self.windows.as_mut().expect("a pass has begun");
+        let fence = Fence::new(self.source.team.node());
+        let (words, shares) = tiles.write_from(entries, &fence, Ok(()), partition)?;
+        let view = in_order(self.strip.view(words, self.source.factor.precision_bits())?, self.reversed);
+        Ok((RowPiece { view, first: self.first.0, first_col: self.first.1 }, shares))
     }
 
     fn window(&mut self) -> (&mut SharedWindow, Fence<'_>) {
-        (self.window.as_mut().expect("a pass has begun"), Fence::new(self.source.team.node()))
+        let [_, tiles] = self.windows.as_mut().expect("a pass has begun");
+        (tiles, Fence::new(self.source.team.node()))
     }
 
     fn end(&mut self) -> Result<()> {
         let team = self.source.team;
         let mut limited = [u64::from(self.source.limited)];
         team.node().all_reduce(Reduction::Max, &mut limited)?;
-        let closed = match self.window.take() {
-            Some(window) if limited[0] == 0 => {
-                team.keep_solve_window(window);
+        let closed = match self.windows.take() {
+            Some(windows) if limited[0] == 0 => {
+                team.keep_solve_windows(windows);
                 Ok(())
             }
-            Some(window) => window.close(),
+            Some(windows) => windows.map(SharedWindow::close).into_iter().collect(),
             None => Ok(()),
         };
         self.free();

@@ -1,0 +1,250 @@
+//! The entries that the ranks of a node work on, as one matrix in a window of theirs: each rank writes what its tiles
+//! have, all read.
+//!
+//! Heads come first, column by column, then limbs, column by column.
+
+use crate::comm::window::{Level, Partition, Run, Shares};
+use crate::error::Result;
+use crate::matrix::MatrixView;
+use crate::ops::distribution::place::{Place, trade};
+use crate::ops::solve::ranks::stream::{Letters, StreamSource, sized};
+use std::ops::Range;
+
+/// A part of a matrix in a window.
+pub(super) struct Strip {
+    place: Place,
+    /// Limbs of an entry.
+    width: usize,
+}
+
+/// Entries of a column-major array of heads and one of limbs.
+#[derive(Clone, Copy)]
+pub(super) struct Entries<'a> {
+    pub heads: &'a [u64],
+    pub limbs: &'a [u64],
+    /// The index of the first one.
+    pub first: usize,
+    /// Indices from a column to the next.
+    pub stride: usize,
+}
+
+/// What one rank writes of a strip.
+pub(super) struct StripWriter<'w> {
+    strip: &'w Strip,
+    /// Words, and the place in the window of the first of them, in order.
+    runs: Vec<(usize, &'w mut [u64])>,
+}
+
+impl Strip {
+    /// Room for the entries of `place`, of so many limbs.
+    pub fn new(place: Place, width: usize) -> Strip {
+        Strip { place, width }
+    }
+
+    /// The part of the matrix.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Which rank of a node of so many writes which words: `parts`, which are disjoint, each with its rank.
+    pub fn partition(&self, ranks: usize, parts: &[(Place, usize)]) -> Partition {
+        let parts = parts.iter().map(|(part, rank)| (part.within(&self.place), *rank)).collect::<Vec<_>>();
+        let mut cuts = parts.iter().flat_map(|(part, _)| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
+        cuts.sort_unstable();
+        cuts.dedup();
+        let mut heads = Vec::new();
+        for cut in cuts.windows(2) {
+            let beside = parts.iter().filter(|(part, _)| part.cols.start <= cut[0] && cut[1] <= part.cols.end);
+            let mut column = beside.map(|(part, rank)| (part.rows.clone(), *rank)).collect::<Vec<_>>();
+            column.sort_unstable_by_key(|(rows, _)| rows.start);
+            for col in cut[0]..cut[1] {
+                let first = col * self.place.rows.len();
+                let runs = column.iter().map(|(rows, rank)| (first + rows.start..first + rows.end, *rank));
+                runs.for_each(|(words, rank)| append(&mut heads, Run { words, rank }));
+            }
+        }
+        let (first, width) = (self.place.entries(), self.width);
+        let limbs =
+            |run: &Run| Run { words: first + run.words.start * width..first + run.words.end * width, rank: run.rank };
+        let runs = heads.iter().cloned().chain(heads.iter().map(limbs)).collect();
+        Partition::new(ranks, Level::ONCE, Level::ONCE, runs)
+    }
+
+    /// What `rank` of the node writes in a phase.
+    pub fn writer<'w>(&'w self, rank: usize, partition: &Partition, shares: Shares<'w>) -> StripWriter<'w> {
+        let starts = partition.positions(rank).map(|position| partition.run(position).words.start);
+        StripWriter { strip: self, runs: starts.zip(shares).collect() }
+    }
+
+    /// The matrix, where all have been written that are read; its entries have so many bits.
+    ///
+    /// # Errors
+    /// None where `words` are those of the window.
+    pub fn view<'a>(&self, words: &'a [u64], precision_bits: u32) -> Result<MatrixView<'a>> {
+        let (rows, cols) = (self.place.rows.len(), self.place.cols.len());
+        let (heads, rest) = words.split_at(rows * cols);
+        MatrixView::from_parts((heads, &rest[..rows * cols * self.width]), (rows, cols), rows.max(1), precision_bits)
+    }
+}
+
+/// Appends a run, to the last one where it goes on there.
+fn append(runs: &mut Vec<Run>, run: Run) {
+    match runs.last_mut() {
+        Some(last) if last.rank == run.rank && last.words.end == run.words.start => last.words.end = run.words.end,
+        _ => runs.push(run),
+    }
+}
+
+impl StripWriter<'_> {
+    /// Writes a part of the matrix, each head as `head` makes it of the row and what `from` has.
+    pub fn write(&mut self, part: &Place, from: Entries<'_>, head: impl Fn(usize, u64) -> u64) {
+        let Strip { place, width } = self.strip;
+        let (inside, height, width) = (part.within(place), place.rows.len(), *width);
+        for (index, col) in inside.cols.clone().enumerate() {
+            let source = from.first + index * from.stride;
+            let source = source..source + inside.rows.len();
+            let target = inside.rows.start + col * height..inside.rows.end + col * height;
+            let heads = part.rows.clone().zip(&from.heads[source.clone()]);
+            self.words(target.clone()).iter_mut().zip(heads).for_each(|(to, (row, &from))| *to = head(row, from));
+            let first = place.entries();
+            self.words(first + target.start * width..first + target.end * width)
+                .copy_from_slice(&from.limbs[source.start * width..source.end * width]);
+        }
+    }
+
+    /// Words of this rank, none of another's among them.
+    fn words(&mut self, range: Range<usize>) -> &mut [u64] {
+        let after = self.runs.partition_point(|(first, _)| *first <= range.start);
+        let (first, words) = &mut self.runs[after - 1];
+        &mut words[range.start - *first..range.end - *first]
+    }
+}
+
+impl StreamSource<'_> {
+    /// Who writes which parts of `place` on this rank's node: the rank that owns them, or where that is one of another
+    /// node, the rank among whose `places` they are.
+    pub fn writers(&self, place: &Place, places: &dyn Fn(usize) -> Place) -> Vec<(Place, usize)> {
+        let layout = self.team.layout();
+        let here = layout.node_of[self.world.rank()];
+        let mut writers = Vec::new();
+        for rank in 0..self.factor.map().grid.size() {
+            for (_, part) in self.parts_of(rank, place) {
+                if layout.node_of[rank] == here {
+                    writers.push((part, layout.local_of[rank]));
+                    continue;
+                }
+                let shared = layout.nodes[here].iter().map(|&to| (part.intersect(&places(to)), layout.local_of[to]));
+                writers.extend(shared.filter(|(part, _)| !part.is_empty()));
+            }
+        }
+        writers
+    }
+
+    /// Writes what this rank's tiles have of a strip, and what comes for its own one of `places` from other nodes.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub fn fill(
+        &self,
+        (strip, mut writer): (&Strip, StripWriter<'_>),
+        places: &dyn Fn(usize) -> Place,
+        Letters { incoming, outgoing }: &mut Letters,
+    ) -> Result<()> {
+        let (factor, rank, ranks) = (self.factor, self.world.rank(), self.world.size());
+        for (id, part) in self.parts_of(factor.rank(), strip.place()) {
+            let tile = factor.tile(id).expect("a tile of this rank");
+            let ((heads, limbs), stride) = (tile.parts(), tile.rows());
+            let inside = part.within(&Place::of_tile(factor.map(), id));
+            let entries = Entries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
+            writer.write(&part, entries, |row, head| self.scaled(row, head));
+        }
+        // One message at a time each way: the one of a rank meets that of the same number of the other.
+        let node_of = &self.team.layout().node_of;
+        let parts_for = |reader: usize, other: usize| match node_of[reader] == node_of[other] {
+            true => Vec::new(),
+            false => self.parts(&places(reader)),
+        };
+        for distance in 1..ranks {
+            let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
+            let (parts, own_parts) = (parts_for(to, rank), parts_for(rank, from));
+            for at in 0..parts.len().max(own_parts.len()) {
+                match parts.get(at) {
+                    Some(part) => self.pack(part, outgoing),
+                    None => outgoing.clear(),
+                }
+                let own = own_parts.get(at);
+                let mut words = &*{
+                    let words = sized(incoming, own.map_or(0, |part| self.words_of(from, part)));
+                    trade(self.world, (to, outgoing), (from, words))?;
+                    words
+                };
+                for (_, part) in own.into_iter().flat_map(|part| self.parts_of(from, part)) {
+                    let (own, rest) = words.split_at(self.words_for(part.entries()));
+                    let (heads, limbs) = own.split_at(part.entries());
+                    writer.write(&part, Entries { heads, limbs, first: 0, stride: part.rows.len() }, |_, head| head);
+                    words = rest;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::window::{SharedWindow, WindowKind};
+    use crate::comm::{Fence, Transport, local};
+    use crate::matrix::Matrix;
+
+    /// A matrix comes from blocks that ranks own, dealt out in both directions, and all of them see all of it.
+    #[test]
+    fn a_matrix_is_put_together_from_blocks_of_all_ranks() {
+        let (rows, cols, bits) = (13, 17, 100);
+        let mut whole = Matrix::zeros(rows, cols, bits).unwrap();
+        for (row, col) in (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+            whole.set_f64(row, col, (100 * row + col + 1) as f64).unwrap();
+        }
+        for (ranks, size, grid_rows) in [(1, 4, 1), (2, 4, 2), (2, 4, 1), (3, 5, 1), (4, 3, 2), (4, 16, 2)] {
+            let owner = |row: usize, col: usize| row % grid_rows * (ranks / grid_rows) + col % (ranks / grid_rows);
+            for place in [0..13, 3..9, 12..13].into_iter().zip([0..17, 2..11, 5..5]) {
+                let place = Place { rows: place.0, cols: place.1 };
+                let mut parts = Vec::new();
+                for (row, col) in (0..rows.div_ceil(size)).flat_map(|i| (0..cols.div_ceil(size)).map(move |j| (i, j))) {
+                    let block = Place { rows: row * size..(row + 1) * size, cols: col * size..(col + 1) * size };
+                    parts.push((block.intersect(&place), owner(row, col)));
+                }
+                parts.retain(|(part, _)| !part.is_empty());
+                local::run(ranks, |rank| {
+                    let strip = Strip::new(place.clone(), whole.limbs_per_element());
+                    let words = place.entries() * (1 + whole.limbs_per_element());
+                    let mut window = SharedWindow::open(rank, WindowKind::Auto, words).unwrap();
+                    let fence = Fence::new(rank);
+                    let partition = strip.partition(ranks, &parts);
+                    let shares = window.write(&fence, Ok(()), &partition).unwrap();
+                    let mut writer = strip.writer(rank.rank(), &partition, shares);
+                    let (heads, limbs) = whole.parts();
+                    for (part, _) in parts.iter().filter(|(_, owner)| *owner == rank.rank()) {
+                        let first = part.rows.start + part.cols.start * rows;
+                        writer.write(part, Entries { heads, limbs, first, stride: rows }, |_, head| head);
+                    }
+                    let view = strip.view(window.read(&fence, Ok(())).unwrap(), bits).unwrap();
+                    let want = whole.view().block(place.rows.clone(), place.cols.clone()).unwrap();
+                    assert!(view.to_matrix().unwrap() == want.to_matrix().unwrap(), "{ranks} ranks, blocks of {size}");
+                });
+            }
+        }
+    }
+
+    /// Whole columns of a rank are one run, so that a phase has few of them.
+    #[test]
+    fn neighbouring_columns_of_a_rank_are_one_run() {
+        let strip = Strip::new(Place { rows: 10..14, cols: 0..6 }, 2);
+        let parts = [(0..2, 0), (2..4, 0), (4..6, 1)].map(|(cols, rank)| (Place { rows: 10..14, cols }, rank));
+        let partition = strip.partition(2, &parts);
+        let runs = |rank| partition.positions(rank).map(|position| partition.run(position).words.clone());
+        assert_eq!(runs(0).collect::<Vec<_>>(), [0..16, 24..56]);
+        assert_eq!(runs(1).collect::<Vec<_>>(), [16..24, 56..72]);
+    }
+}
