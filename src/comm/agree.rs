@@ -28,6 +28,17 @@ pub fn agreed<T>(group: &dyn Transport, made: Result<T>) -> Result<T> {
     }
 }
 
+/// Whether all ranks say the same. Collective.
+///
+/// # Errors
+/// [`Error::Transport`].
+pub(crate) fn alike(group: &dyn Transport, said: &str) -> Result<bool> {
+    let hash = xxh3_64(said.as_bytes());
+    let mut words = [hash, !hash];
+    group.all_reduce(Reduction::Max, &mut words)?;
+    Ok(words[0] == !words[1])
+}
+
 /// [`agree`], and all ranks must pass the same `token`: what they are about to do, as a hash.
 fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()> {
     let size = group.size() as u64;

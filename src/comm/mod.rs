@@ -14,6 +14,7 @@ pub mod mailbox;
 pub mod mpi;
 pub mod window;
 
+pub(crate) use agree::alike;
 pub use agree::{Fence, agree, agreed};
 pub use launch::launched;
 

@@ -5,9 +5,9 @@
 #![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices are those of one process"))]
 
 use rustix::fs::OFlags;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +47,12 @@ fn unnamed(folder: &Path) -> Option<(File, PathBuf)> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("sunzinew-{}-{number}", process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Some((file, path)),
+            // All users of the machine may ask who holds its lock.
+            Ok(file) if file.set_permissions(Permissions::from_mode(0o644)).is_ok() => return Some((file, path)),
+            Ok(_) => {
+                let _ = fs::remove_file(&path);
+                return None;
+            }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(_) => return None,
         }

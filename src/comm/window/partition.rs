@@ -2,7 +2,7 @@
 
 use bytemuck::cast_slice;
 use std::ops::Range;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Neighbouring words of a cell that belong to one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,10 +135,18 @@ impl Partition {
     /// The same on all ranks that made the same partition.
     pub fn hash(&self) -> u64 {
         let Partition { base, outer, inner, runs, .. } = self;
-        let cells = [*base, outer.count, outer.stride, inner.count, inner.stride];
-        let runs = runs.iter().flat_map(|run| [run.words.start, run.words.end, run.rank]);
-        let numbers = cells.into_iter().chain(runs).map(|number| number as u64).collect::<Vec<_>>();
-        xxh3_64(cast_slice(&numbers))
+        let mut state = Xxh3::new();
+        let cells = [*base, outer.count, outer.stride, inner.count, inner.stride].map(|number| number as u64);
+        state.update(cast_slice(&cells));
+        // Many at a time, as each update costs more than a number.
+        let mut numbers = [[0; 3]; 128];
+        for runs in runs.chunks(numbers.len()) {
+            for (numbers, run) in numbers.iter_mut().zip(runs) {
+                *numbers = [run.words.start, run.words.end, run.rank].map(|number| number as u64);
+            }
+            state.update(cast_slice(&numbers[..runs.len()]));
+        }
+        state.digest()
     }
 }
 

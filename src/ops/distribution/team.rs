@@ -213,20 +213,17 @@ impl Team {
     /// The two windows of a solve, of so many words at least: those that are kept, where they do. Collective over the
     /// node.
     pub(crate) fn take_solve_windows(&self, words: [usize; 2]) -> Result<[SharedWindow; 2]> {
-        let [first, second] = self.kept_windows().map_or([None, None], |kept| kept.map(Some));
-        let opened = (self.window_for(first, words[0]), self.window_for(second, words[1]));
-        match opened {
-            (Ok(first), Ok(second)) => Ok([first, second]),
-            (Ok(one), Err(error)) | (Err(error), Ok(one)) => one.close().and(Err(error)),
-            (Err(error), Err(_)) => Err(error),
+        if let Some(kept) = self.kept_windows() {
+            if kept.iter().zip(words).all(|(window, words)| window.len() >= words) {
+                return Ok(kept);
+            }
+            close_all(kept)?;
         }
-    }
-
-    fn window_for(&self, kept: Option<SharedWindow>, words: usize) -> Result<SharedWindow> {
-        match kept {
-            Some(kept) if kept.len() >= words => Ok(kept),
-            Some(kept) => kept.close().and_then(|()| SharedWindow::open(&*self.node, self.window, words)),
-            None => SharedWindow::open(&*self.node, self.window, words),
+        let open = |words: usize| SharedWindow::open(&*self.node, self.window, words);
+        let first = open(words[0])?;
+        match open(words[1]) {
+            Ok(second) => Ok([first, second]),
+            Err(error) => first.close().and(Err(error)),
         }
     }
 
@@ -304,8 +301,8 @@ impl Team {
     }
 
     /// Gives back what a solve has kept. Collective over the node.
-    fn close_solve_windows(&self) -> Result<()> {
-        self.kept_windows().map_or(Ok(()), |kept| kept.map(SharedWindow::close).into_iter().collect())
+    pub(crate) fn close_solve_windows(&self) -> Result<()> {
+        self.kept_windows().map_or(Ok(()), close_all)
     }
 
     /// Gives the windows back. Collective. A team that is dropped without leaves MPI's windows to the end of the
@@ -317,6 +314,12 @@ impl Team {
         let closed = self.close_windows();
         agree(&*self.world, closed)
     }
+}
+
+/// Gives two windows back. Collective over their node.
+pub(crate) fn close_all(windows: [SharedWindow; 2]) -> Result<()> {
+    let [first, second] = windows.map(SharedWindow::close);
+    first.and(second)
 }
 
 #[cfg(test)]

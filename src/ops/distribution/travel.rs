@@ -1,11 +1,10 @@
 //! Entries on their way from one distribution of a matrix to another.
 
-use crate::comm::{Incoming, Outgoing, Reduction, Transport};
+use crate::comm::{Incoming, Outgoing, Transport, alike};
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, MatrixViewMut, Uplo};
 use crate::tile::Distribution;
 use std::ops::Range;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Words of the messages that a rank of a group sends or receives at a time, about: 256 KiB for each other rank, 1 to
 /// 8 MiB in all. More for few ranks would only take memory, which is slow to get.
@@ -97,10 +96,7 @@ impl Travel<'_> {
     /// Refuses what cannot be, alike on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
         let said = format!("{:?} {:?} {:?} {:?} {}", self.from, self.to, self.part, self.asked, self.width);
-        let hash = xxh3_64(said.as_bytes());
-        let mut words = [hash, !hash];
-        group.all_reduce(Reduction::Max, &mut words)?;
-        if words[0] != !words[1] {
+        if !alike(group, &said)? {
             let message = "ranks ask for different distributions or triangles of a matrix".to_string();
             return Err(Error::InvalidArgument(message));
         }

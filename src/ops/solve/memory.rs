@@ -8,7 +8,7 @@ use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
-use crate::ops::solve::tiles::{TilePlan, TrySize, most_fixed_bits};
+use crate::ops::solve::tiles::{TilePlan, Together, TrySize, most_fixed_bits};
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -33,7 +33,7 @@ pub(crate) struct SolveMemory {
     /// What becomes of columns that no try holds, or of all where none is made.
     pub left: LeftColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
-    pub together: Option<usize>,
+    pub together: Option<Together>,
 }
 
 /// What becomes of columns that no try holds.
@@ -271,7 +271,7 @@ impl SolveMemory {
         memory: MemoryBudget,
         cut: &TriangleCut,
         (columns, fixed_bits): (usize, u32),
-        together: Option<usize>,
+        together: Option<Together>,
     ) -> Result<TilePlan> {
         let size = TrySize {
             order: cut.order,

@@ -14,6 +14,18 @@ use std::sync::Arc;
 /// Bytes that a call takes beside what is counted one by one: lists of tiles.
 const CALL_BYTES: u64 = 16 << 10;
 
+/// Bytes of a run of neighbouring words in the lists of who writes which of them.
+const RUN_BYTES: usize = 96;
+
+/// Ranks of a node that make the tiles of a triangle together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Together {
+    /// How many.
+    pub ranks: usize,
+    /// Rows and columns of the tiles in which all ranks have the factor.
+    pub factor_tile: usize,
+}
+
 /// What a try is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TrySize {
@@ -28,7 +40,7 @@ pub(crate) struct TrySize {
     /// What is promised.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
-    pub together: Option<usize>,
+    pub together: Option<Together>,
 }
 
 /// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
@@ -52,7 +64,7 @@ pub(crate) struct TilePlan {
     /// What is promised.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
-    pub together: Option<usize>,
+    pub together: Option<Together>,
     /// The memory that it was planned for.
     memory: MemoryBudget,
 }
@@ -176,10 +188,16 @@ impl TilePlan {
 
     /// Bytes of the entries of a tile row, or of this rank's part of those of the node and of their tiles.
     fn piece_bytes(&self) -> u64 {
-        let Some(ranks) = self.together else { return self.tile_rows as u64 * self.piece_row_bytes };
+        let Some(Together { ranks, factor_tile }) = self.together else {
+            return self.tile_rows as u64 * self.piece_row_bytes;
+        };
         let entry_bytes = self.piece_row_bytes.div_ceil(self.order.max(1) as u64) as usize;
         let windows = [self.most_strip_entries() * entry_bytes.div_ceil(8), self.window_words()];
-        windows.into_iter().map(|words| SharedWindow::bytes_for(words).div_ceil(ranks as u64)).sum()
+        let windows =
+            windows.into_iter().map(|words| SharedWindow::bytes_for(words).div_ceil(ranks as u64)).sum::<u64>();
+        // A column of the row of tiles, or a row of its transpose, in each tile of the factor that it goes through.
+        let runs = self.order * (self.tile_rows / factor_tile + 2);
+        windows + (runs * RUN_BYTES) as u64
     }
 
     /// Words of scratch of one worker.

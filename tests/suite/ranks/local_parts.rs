@@ -6,7 +6,7 @@ use crate::common::{Kind, Rng, matrix, seeds};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     DistOptions, Distribution, LocalPart, Team, TeamOptions, contracted_rows, even_rows, inverse_local, solve_local,
-    solve_with, syrk, trsm_local,
+    solve_with, syrk, trsm_local, trsm_with,
 };
 use sunzi::rug::Float;
 use sunzi::{Accuracy, Cholesky, Diag, Error, Matrix, MatrixViewMut, Op, Side, TrsmOptions, Uplo};
@@ -144,6 +144,19 @@ fn what_does_not_fit_is_refused_on_all_ranks() {
         for odd in [options, TrsmOptions::new().uplo(Uplo::Upper)] {
             let mine = if rank.rank() == 0 { odd } else { TrsmOptions::new() };
             assert!(trsm_local(&ctx, &team, &held, right, bits, &mine).is_err());
+        }
+        // The same of tiles, of a square that holds both triangles.
+        let whole = |matrix: &Matrix| scatter(rank, matrix, Lie::random(1, &mut Rng::new(1)).map(order, order, None));
+        let (t, sides) = (whole(&l), whole(&l));
+        for odd in [
+            TrsmOptions::new().side(Side::Right),
+            TrsmOptions::new().uplo(Uplo::Upper),
+            TrsmOptions::new().op(Op::Transpose),
+            TrsmOptions::new().diag(Diag::Unit),
+        ] {
+            let mine = if rank.rank() == 0 { odd } else { TrsmOptions::new() };
+            let error = trsm_with(&ctx, &team, &t, &sides, bits, &mine).unwrap_err();
+            assert!(error.to_string().contains("ranks differ in the side"), "{error}");
         }
         // The other triangle of a factor, which is no symmetric matrix.
         let mut square = Matrix::zeros(10, order, bits).unwrap();

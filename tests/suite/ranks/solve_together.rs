@@ -85,6 +85,40 @@ fn kernels_and_limits_do_not_show() {
     }
 }
 
+/// What a team keeps from solve to solve is of no shape: larger and smaller ones follow, and one with a limit.
+#[test]
+fn kept_windows_serve_other_solves() {
+    let mut rng = Rng::new(8250);
+    let cases = [(300, 100, 20), (400, 200, 9), (260, 64, 17)].map(|(order, bits, columns)| {
+        let (l, b) = (factor(order, bits, 4, rng.word()), matrix(Kind::Unit, order, columns, bits, rng.word()));
+        let want = [Op::NoTranspose, Op::Transpose].map(|op| alone(Some(op), &l, &b));
+        (l, b, want)
+    });
+    let lies = (Lie::random(3, &mut rng), Lie::random(3, &mut rng));
+    local::run(3, |rank| {
+        let options = TeamOptions::new().ranks_per_node(2);
+        let team = Team::new(rank.split(0).unwrap(), options).unwrap();
+        for (limit, again) in [(None, 0..3), (Some(64 << 20), 0..1), (None, 1..2), (Some(64 << 20), 2..3)] {
+            let builder = Context::builder().threads(1);
+            let ctx = limit.into_iter().fold(builder, |builder, limit| builder.memory_bytes(limit)).build().unwrap();
+            for (l, b, want) in &cases[again] {
+                let bits = b.precision_bits();
+                let held = scatter(rank, l, lies.0.map(l.rows(), l.cols(), Some(Uplo::Lower)));
+                let right = scatter(rank, b, lies.1.map(b.rows(), b.cols(), None));
+                for (op, want) in [Op::NoTranspose, Op::Transpose].into_iter().zip(want) {
+                    let options = TrsmOptions::new().op(op);
+                    let found = trsm_with(&ctx, &team, &held, &right, bits, &options).unwrap().solution;
+                    let whole = found.gather(rank, 0).unwrap();
+                    assert!(whole.is_none_or(|whole| whole == *want), "{op:?} of {} rows, {limit:?}", l.rows());
+                }
+                if limit.is_some() {
+                    assert_eq!(team.window_bytes(), 0, "a limit counts what is kept");
+                }
+            }
+        }
+    });
+}
+
 fn limited(contexts: &[Context], bytes: u64) -> Vec<Context> {
     let builder = |ctx: &Context| Context::builder().threads(1).kernel(ctx.kernel().name()).memory_bytes(bytes);
     contexts.iter().map(|ctx| builder(ctx).build().unwrap()).collect()

@@ -19,7 +19,7 @@ use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{TilePlan, TrySize, first_bits, tries};
+use crate::ops::solve::tiles::{TilePlan, Together, TrySize, first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{RankOfNode, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use rug::Integer;
@@ -220,7 +220,7 @@ struct Try<'a> {
     retry: Option<Retry>,
     some: &'a [usize],
     /// Ranks of this node, where they make the tiles of the triangle together.
-    together: Option<usize>,
+    together: Option<Together>,
 }
 
 #[cfg(test)]

@@ -139,7 +139,7 @@ pub(super) fn solve_columns(
         cuts,
         piece_row_bytes,
         left: LeftColumns::shared(total),
-        together: ranks_together(ctx, source.team, order, accuracy)?,
+        together: ranks_together(ctx, source.team, (order, source.factor.map().tile_size), accuracy)?,
     };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };

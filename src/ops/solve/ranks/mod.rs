@@ -35,6 +35,7 @@ use crate::ops::solve::factored::Factored;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
 use crate::ops::solve::run::{Right, make_room};
+use crate::ops::solve::tiles::Together;
 use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
 use right::RightSides;
@@ -242,12 +243,15 @@ impl Call<'_> {
         let alpha = &self.alpha;
         let said = format!("{operation} {:?} {:?} {bits:?} {accuracy:?} {alpha:?}", factor.map(), b.said());
         let said = xxh3_64(said.as_bytes());
-        let mut words = [said, !said];
+        let mut words = [said, !said, u64::from(self.ctx.memory_bytes().is_some())];
         world.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
             return Err(Error::InvalidArgument(format!(
                 "{operation}: ranks differ in shapes, tiles, precision, accuracy or scalar"
             )));
+        }
+        if words[2] > 0 {
+            agree(world, self.team.close_solve_windows())?; // no limit counts on what earlier calls have kept
         }
         let (map, right) = (factor.map(), b.shape());
         if map.rows != map.cols || map.rows != right.0 {
@@ -356,12 +360,17 @@ fn take_columns(ctx: &Context) -> [Matrix; 2] {
     }
 }
 
-/// Ranks of this node, where the ranks of nodes make the tiles of a triangle together: where all of them use the same
-/// kernel and no devices. By norms, as for accuracy entry by entry every rank looks at all entries. Collective.
+/// Ranks of this node, where the ranks of nodes make the tiles of a triangle together, from a factor in tiles of so many
+/// rows: where all of them use the same kernel and no devices. By norms, as for accuracy entry by entry every rank looks at all entries. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
-fn ranks_together(ctx: &Context, team: &Team, order: usize, accuracy: Accuracy) -> Result<Option<usize>> {
+fn ranks_together(
+    ctx: &Context,
+    team: &Team,
+    (order, factor_tile): (usize, usize),
+    accuracy: Accuracy,
+) -> Result<Option<Together>> {
     let most = team.layout().nodes.iter().map(Vec::len).max().unwrap_or(1);
     if most == 1 || accuracy != Accuracy::Norm || order < TOGETHER_ROWS {
         return Ok(None);
@@ -370,7 +379,7 @@ fn ranks_together(ctx: &Context, team: &Team, order: usize, accuracy: Accuracy) 
     let mut words = [kernel, !kernel, u64::from(!ctx.devices().is_empty())];
     team.world().all_reduce(Reduction::Max, &mut words)?;
     let alike = words[0] == !words[1] && words[2] == 0;
-    Ok(alike.then_some(team.ranks_here() as usize))
+    Ok(alike.then_some(Together { ranks: team.ranks_here() as usize, factor_tile }))
 }
 
 /// Whether every rank takes the whole factor: it is one block that is solved scalar by scalar.

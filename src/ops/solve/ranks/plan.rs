@@ -17,6 +17,11 @@ use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
 use crate::ops::solve::sums::SumBits;
+use crate::ops::solve::tiles::Together;
+
+/// Rows of the tiles in which a plan takes the factor to be: those of the C and Python packages. Smaller ones cost longer
+/// lists.
+const FACTOR_TILE: usize = 64;
 
 /// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have
 /// `right_bits`: the bytes that this rank takes beside the factor. Collective.
@@ -34,13 +39,13 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    let together = ranks_together(ctx, team, order, accuracy)?;
+    let together = ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?;
     agreed(team.world(), own_bytes(ctx, (team, together), (order, columns), (right_bits, precision_bits), accuracy))
 }
 
 fn own_bytes(
     ctx: &Context,
-    (team, together): (&Team, Option<usize>),
+    (team, together): (&Team, Option<Together>),
     (order, columns): (usize, usize),
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,

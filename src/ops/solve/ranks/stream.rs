@@ -8,7 +8,7 @@ use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::place::{Place, store, trade};
-use crate::ops::distribution::team::Ranks;
+use crate::ops::distribution::team::{Ranks, close_all};
 use crate::ops::solve::fixed::{RankOfNode, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::strip::Strip;
@@ -127,12 +127,18 @@ impl StreamSource<'_> {
     /// What the tiles of a rank have of a place, tile by tile.
     pub(super) fn parts_of(&self, rank: usize, place: &Place) -> impl Iterator<Item = (TileId, Place)> {
         let map = self.factor.map();
-        let tiles = |range: &Range<usize>| range.start / map.tile_size..range.end.div_ceil(map.tile_size);
-        let (rows, cols) = (tiles(&place.rows), tiles(&place.cols));
-        let ids = cols.flat_map(move |col| rows.clone().map(move |row| TileId { row, col }));
-        let own = ids.filter(move |id| id.col <= id.row && map.owner(*id) == rank);
+        let own = self.tiles_of(place).filter(move |id| map.owner(*id) == rank);
         let parts = own.map(|id| (id, Place::of_tile(map, id).intersect(place)));
         parts.filter(|(_, part)| !part.is_empty())
+    }
+
+    /// The tiles that have a part of a place, column by column.
+    pub(super) fn tiles_of(&self, place: &Place) -> impl Iterator<Item = TileId> + use<> {
+        let size = self.factor.map().tile_size;
+        let tiles = |range: &Range<usize>| range.start / size..range.end.div_ceil(size);
+        let (rows, cols) = (tiles(&place.rows), tiles(&place.cols));
+        let ids = cols.flat_map(move |col| rows.clone().map(move |row| TileId { row, col }));
+        ids.filter(|id| id.col <= id.row)
     }
 
     /// Words in which the tiles of a rank come that have a part of `place`.
@@ -428,7 +434,7 @@ impl SharedRows for Stream<'_> {
                 team.keep_solve_windows(windows);
                 Ok(())
             }
-            Some(windows) => windows.map(SharedWindow::close).into_iter().collect(),
+            Some(windows) => close_all(windows),
             None => Ok(()),
         };
         self.free();

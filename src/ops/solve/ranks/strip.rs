@@ -48,32 +48,42 @@ impl Strip {
 
     /// Which rank of a node of so many writes which words: `parts`, which are disjoint, each with its rank.
     pub fn partition(&self, ranks: usize, parts: &[(Place, usize)]) -> Partition {
-        let parts = parts.iter().map(|(part, rank)| (part.within(&self.place), *rank)).collect::<Vec<_>>();
+        let mut parts = parts.iter().map(|(part, rank)| (part.within(&self.place), *rank)).collect::<Vec<_>>();
+        parts.sort_unstable_by_key(|(part, _)| part.cols.start);
         let mut cuts = parts.iter().flat_map(|(part, _)| [part.cols.start, part.cols.end]).collect::<Vec<_>>();
         cuts.sort_unstable();
         cuts.dedup();
-        let mut heads = Vec::new();
+        // As many of heads at most, where none goes on in the next column.
+        let most = parts.iter().map(|(part, _)| part.cols.len()).sum::<usize>();
+        let mut runs = Vec::with_capacity(2 * most);
+        let (mut column, mut next) = (Vec::<&(Place, usize)>::new(), 0);
         for cut in cuts.windows(2) {
-            let beside = parts.iter().filter(|(part, _)| part.cols.start <= cut[0] && cut[1] <= part.cols.end);
-            let mut column = beside.map(|(part, rank)| (part.rows.clone(), *rank)).collect::<Vec<_>>();
-            column.sort_unstable_by_key(|(rows, _)| rows.start);
+            let begun = parts[next..].iter().take_while(|(part, _)| part.cols.start <= cut[0]);
+            let ended = column.len();
+            column.extend(begun);
+            next += column.len() - ended;
+            column.retain(|(part, _)| part.cols.end > cut[0]);
+            column.sort_unstable_by_key(|(part, _)| part.rows.start);
             for col in cut[0]..cut[1] {
                 let first = col * self.place.rows.len();
-                let runs = column.iter().map(|(rows, rank)| (first + rows.start..first + rows.end, *rank));
-                runs.for_each(|(words, rank)| append(&mut heads, Run { words, rank }));
+                let heads = column.iter().map(|(part, rank)| (first + part.rows.start..first + part.rows.end, *rank));
+                heads.for_each(|(words, rank)| append(&mut runs, Run { words, rank }));
             }
         }
         let (first, width) = (self.place.entries(), self.width);
-        let limbs =
-            |run: &Run| Run { words: first + run.words.start * width..first + run.words.end * width, rank: run.rank };
-        let runs = heads.iter().cloned().chain(heads.iter().map(limbs)).collect();
+        for at in 0..runs.len() {
+            let Run { words, rank } = runs[at].clone();
+            runs.push(Run { words: first + words.start * width..first + words.end * width, rank });
+        }
         Partition::new(ranks, Level::ONCE, Level::ONCE, runs)
     }
 
     /// What `rank` of the node writes in a phase.
     pub fn writer<'w>(&'w self, rank: usize, partition: &Partition, shares: Shares<'w>) -> StripWriter<'w> {
-        let starts = partition.positions(rank).map(|position| partition.run(position).words.start);
-        StripWriter { strip: self, runs: starts.zip(shares).collect() }
+        let positions = partition.positions(rank);
+        let mut runs = Vec::with_capacity(positions.len());
+        runs.extend(positions.map(|position| partition.run(position).words.start).zip(shares));
+        StripWriter { strip: self, runs }
     }
 
     /// The matrix, where all have been written that are read; its entries have so many bits.
@@ -127,16 +137,17 @@ impl StreamSource<'_> {
         let layout = self.team.layout();
         let here = layout.node_of[self.world.rank()];
         let mut writers = Vec::new();
-        for rank in 0..self.factor.map().grid.size() {
-            for (_, part) in self.parts_of(rank, place) {
-                if layout.node_of[rank] == here {
-                    writers.push((part, layout.local_of[rank]));
-                    continue;
-                }
-                let shared = layout.nodes[here].iter().map(|&to| (part.intersect(&places(to)), layout.local_of[to]));
-                writers.extend(shared.filter(|(part, _)| !part.is_empty()));
+        for id in self.tiles_of(place) {
+            let (map, part) = (self.factor.map(), Place::of_tile(self.factor.map(), id).intersect(place));
+            let rank = map.owner(id);
+            if layout.node_of[rank] == here {
+                writers.push((part, layout.local_of[rank]));
+                continue;
             }
+            let shared = layout.nodes[here].iter().map(|&to| (part.intersect(&places(to)), layout.local_of[to]));
+            writers.extend(shared);
         }
+        writers.retain(|(part, _)| !part.is_empty());
         writers
     }
 
