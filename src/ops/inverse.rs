@@ -260,6 +260,7 @@ impl StripPlan {
             ctx: holding.clone(),
             cuts: vec![cut],
             piece_row_bytes: 0,
+            message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
         };

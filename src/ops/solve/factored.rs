@@ -88,6 +88,7 @@ impl Factored<'_> {
             ctx: ctx.holding(result_bytes).holding(ScaledRows::bytes(order)).holding(middle_bytes),
             cuts: vec![lower.cut(), upper.cut()],
             piece_row_bytes: 0,
+            message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
         };

@@ -30,6 +30,8 @@ pub(crate) struct SolveMemory {
     pub cuts: Vec<TriangleCut>,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
+    /// Bytes of the messages in which they come.
+    pub message_bytes: u64,
     /// What becomes of columns that no try holds, or of all where none is made.
     pub left: LeftColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
@@ -278,6 +280,7 @@ impl SolveMemory {
             columns,
             fixed_bits,
             piece_row_bytes: self.piece_row_bytes,
+            message_bytes: self.message_bytes,
             accuracy: cut.accuracy,
             together,
         };
@@ -307,7 +310,8 @@ impl SolveMemory {
         match self.left {
             LeftColumns::SharedParts(_) => {
                 let rows = Matrix::bytes_for(cut.scratch_rows(), columns, cut.working_bits);
-                parts.saturating_add(2 * rows).max(2 * cut.right_bytes(columns))
+                let most = parts.saturating_add(2 * rows).max(2 * cut.right_bytes(columns));
+                most.saturating_add(self.message_bytes)
             }
             _ => parts,
         }
@@ -381,7 +385,15 @@ mod tests {
             let plan = |limit| {
                 let cuts = vec![TriangleCut::expected(300, 200, Method::by_norms(path))];
                 let ctx = context(limit).holding(1000);
-                SolveMemory { ctx, cuts, piece_row_bytes: 0, left: LeftColumns::Parts, together: None }.plan(total)
+                SolveMemory {
+                    ctx,
+                    cuts,
+                    piece_row_bytes: 0,
+                    message_bytes: 0,
+                    left: LeftColumns::Parts,
+                    together: None,
+                }
+                .plan(total)
             };
             let (bands, most) = plan(None).unwrap();
             assert!(bands.columns <= BAND_COLUMNS);

@@ -125,6 +125,7 @@ impl SolveShape {
             ctx: holding.holding(scaled_bytes).holding(result_bytes),
             cuts: vec![TriangleCut::expected(order, working_bits, method); substitutions.len()],
             piece_row_bytes: 0,
+            message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
         };

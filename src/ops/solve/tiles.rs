@@ -24,6 +24,8 @@ pub(crate) struct Together {
     pub ranks: usize,
     /// Rows and columns of the tiles in which all ranks have the factor.
     pub factor_tile: usize,
+    /// Whether these are all ranks, which need no messages then.
+    pub one_node: bool,
 }
 
 /// What a try is asked for.
@@ -37,6 +39,8 @@ pub(crate) struct TrySize {
     pub fixed_bits: u32,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     pub piece_row_bytes: u64,
+    /// Bytes of the messages in which they come.
+    pub message_bytes: u64,
     /// What is promised.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
@@ -61,6 +65,8 @@ pub(crate) struct TilePlan {
     pub threads: usize,
     /// Bytes that each row of a tile of the triangle costs where its rows come in pieces.
     piece_row_bytes: u64,
+    /// Bytes of the messages in which they come.
+    message_bytes: u64,
     /// What is promised.
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
@@ -76,7 +82,7 @@ impl TilePlan {
     /// # Errors
     /// Those of [`Context::tile_engine_for`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
-        let TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy, together } = size;
+        let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together } = size;
         let engine = ctx.tile_engine_for(fixed_bits, order)?;
         let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
@@ -89,6 +95,7 @@ impl TilePlan {
             right_rows: 0,
             threads,
             piece_row_bytes,
+            message_bytes,
             accuracy,
             together,
             memory,
@@ -188,8 +195,8 @@ impl TilePlan {
 
     /// Bytes of the entries of a tile row, or of this rank's part of those of the node and of their tiles.
     fn piece_bytes(&self) -> u64 {
-        let Some(Together { ranks, factor_tile }) = self.together else {
-            return self.tile_rows as u64 * self.piece_row_bytes;
+        let Some(Together { ranks, factor_tile, one_node }) = self.together else {
+            return self.tile_rows as u64 * self.piece_row_bytes + self.message_bytes;
         };
         let entry_bytes = self.piece_row_bytes.div_ceil(self.order.max(1) as u64) as usize;
         let windows = [self.most_strip_entries() * entry_bytes.div_ceil(8), self.window_words()];
@@ -197,7 +204,7 @@ impl TilePlan {
             windows.into_iter().map(|words| SharedWindow::bytes_for(words).div_ceil(ranks as u64)).sum::<u64>();
         // A column of the row of tiles, or a row of its transpose, in each tile of the factor that it goes through.
         let runs = self.order * (self.tile_rows / factor_tile + 2);
-        windows + (runs * RUN_BYTES) as u64
+        windows + (runs * RUN_BYTES) as u64 + if one_node { 0 } else { self.message_bytes }
     }
 
     /// Words of scratch of one worker.

@@ -57,6 +57,7 @@ impl TriangularSystem<'_> {
             ctx: ctx.holding(result_bytes),
             cuts: vec![solver.cut()],
             piece_row_bytes: 0,
+            message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
         };

@@ -81,6 +81,7 @@ impl BandNeeds<'_> {
             ctx: self.ctx.holding(self.held_bytes(columns)),
             cuts: self.cuts.iter().map(|cut| TriangleCut { pieces, ..*cut }).collect(),
             piece_row_bytes: self.piece_row_bytes,
+            message_bytes: 0,
             left: LeftColumns::by_parts(self.method.by_parts_of_files()),
             together: None,
         }

@@ -161,9 +161,9 @@ impl FixedPoint {
     ) -> Result<Vec<usize>> {
         let Try { fixed_bits, first, retry, some, together } = attempt;
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
-        let piece_row_bytes = memory.piece_row_bytes;
+        let (piece_row_bytes, message_bytes) = (memory.piece_row_bytes, memory.message_bytes);
         let (order, columns, accuracy) = (self.order(), some.len(), self.accuracy);
-        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, accuracy, together };
+        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
@@ -257,6 +257,7 @@ mod tests {
             ctx: ctx.clone(),
             cuts: vec![cut],
             piece_row_bytes: 0,
+            message_bytes: 0,
             left: LeftColumns::Stay,
             together: None,
         };

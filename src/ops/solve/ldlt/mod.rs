@@ -113,6 +113,7 @@ impl Halves {
             ctx: ctx.holding(strip),
             cuts: vec![cut],
             piece_row_bytes: 0,
+            message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
         }

@@ -128,16 +128,17 @@ pub(super) fn solve_columns(
         steps.push(Step::Triangle(TriangleSolver::of_sources(cut, rows, Some(parts(cut)))));
     }
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
-    let messages = letters_bytes(path, &cuts[0], factor_bits, world.size());
+    let message_bytes = letters_bytes(path, &cuts[0], factor_bits, world.size());
     let result = match path {
         Path::Tiles => goal.result_bytes(order, (x.cols(), total), x.precision_bits(), world.size()),
         _ => 0,
     };
     let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());
     let memory = SolveMemory {
-        ctx: ctx.holding(right_bytes + x.bytes() + messages + result),
+        ctx: ctx.holding(right_bytes + x.bytes() + result),
         cuts,
         piece_row_bytes,
+        message_bytes,
         left: LeftColumns::shared(total),
         together: ranks_together(ctx, source.team, (order, source.factor.map().tile_size), accuracy)?,
     };

@@ -379,7 +379,11 @@ fn ranks_together(
     let mut words = [kernel, !kernel, u64::from(!ctx.devices().is_empty())];
     team.world().all_reduce(Reduction::Max, &mut words)?;
     let alike = words[0] == !words[1] && words[2] == 0;
-    Ok(alike.then_some(Together { ranks: team.ranks_here() as usize, factor_tile }))
+    Ok(alike.then_some(Together {
+        ranks: team.ranks_here() as usize,
+        factor_tile,
+        one_node: team.layout().nodes.len() == 1,
+    }))
 }
 
 /// Whether every rank takes the whole factor: it is one block that is solved scalar by scalar.

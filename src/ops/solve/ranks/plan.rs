@@ -72,10 +72,10 @@ fn own_bytes(
     let own = panel_share(columns, ranks, world.rank()).len();
     let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
     let expected = TriangleCut::expected(order, working_bits, method);
-    let (held_bytes, left, cut) = match is_small(order, method) {
+    let (held_bytes, message_bytes, left, cut) = match is_small(order, method) {
         true => {
             let factor_bytes = Matrix::bytes_for(order, order, precision_bits) + ScaledRows::bytes(order);
-            (own_bytes + factor_bytes, LeftColumns::Parts, expected)
+            (own_bytes + factor_bytes, 0, LeftColumns::Parts, expected)
         }
         false => {
             let pieces = pieces((order, precision_bits), accuracy, ranks);
@@ -85,13 +85,14 @@ fn own_bytes(
                 Path::Tiles => Goal::Tiles.result_bytes(order, (own, columns), precision_bits, ranks),
                 _ => 0,
             };
-            (own_bytes + messages + result, LeftColumns::shared(columns), cut)
+            (own_bytes + result, messages, LeftColumns::shared(columns), cut)
         }
     };
     let memory = SolveMemory {
         ctx: ctx.with_memory(ctx.memory().divided(ranks_here)).holding(held_bytes),
         cuts: vec![cut; CHOLESKY.len()],
         piece_row_bytes: Matrix::bytes_for(1, order, precision_bits),
+        message_bytes,
         left,
         together,
     };
