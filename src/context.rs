@@ -167,7 +167,8 @@ impl Context {
         self.with_memory(self.memory.within(memory_bytes))
     }
 
-    /// Whether less memory goes before less time: under a limit, also in plans that look at a part of a call without it.
+    /// Whether less memory goes before less time: under a limit, also in plans that look at a part of a call without
+    /// it.
     pub(crate) fn spares_memory(&self) -> bool {
         self.spares_memory
     }

@@ -85,8 +85,8 @@ pub trait PlaneKernel: Send + Sync {
     fn large_products(&self) -> Option<ConversionCosts> {
         None
     }
-    /// What its tiles take beyond those of the preferred kernel, where this CPU multiplies planes so much faster with it
-    /// that large factorisations gain.
+    /// What its tiles take beyond those of the preferred kernel, where this CPU multiplies planes so much faster with
+    /// it that large factorisations gain.
     fn large_factors(&self) -> Option<FactorCosts> {
         None
     }

@@ -16,7 +16,7 @@ pub mod rules;
 mod tests;
 
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
 };
 use crate::kernels::{IntegerBlock, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
@@ -210,7 +210,11 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
             return 0;
         }
         let blocks = &words[layout.operand_words()..];
-        self.rules.get(&blocks[layout.block(panel, col / BLOCK)], col % BLOCK, magnitudes)
+        let signs = self.rules.get(&blocks[layout.block(panel, col / BLOCK)], col % BLOCK, magnitudes);
+        // Where a pivot has failed the columns from there on are not finished, above the diagonal neither.
+        let above = if shape.diagonal { col.saturating_sub(panel * PANEL_ROWS) } else { 0 };
+        magnitudes[..above * self.entry_limbs()].fill(0);
+        signs & u8::MAX << above
     }
 
     fn entry_limbs(&self) -> usize {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::kernels::integer_tiles::IntegerTiles;
-use crate::kernels::tiles::PANEL_ROWS;
 use crate::kernels::tiles::TilePart;
 use crate::kernels::{EngineSpec, PlaneKernel, available};
 use crate::math::bound::cholesky_modulus_bits;
