@@ -73,6 +73,8 @@ pub type ProgressCallback = dyn Fn(Progress) -> bool + Send + Sync;
 pub struct Context {
     threads: usize,
     memory: MemoryBudget,
+    /// Whether the memory is limited, or was where this is a clone without the limit.
+    spares_memory: bool,
     kernel: Option<&'static dyn PlaneKernel>,
     devices: Arc<DeviceSet>,
     self_check: bool,
@@ -165,6 +167,12 @@ impl Context {
         self.with_memory(self.memory.within(memory_bytes))
     }
 
+    /// Whether less memory goes before less time: under a limit, also in plans that look at a part of a call without
+    /// it.
+    pub(crate) fn spares_memory(&self) -> bool {
+        self.spares_memory
+    }
+
     /// Runs a step that its plan gave `planned_bytes` of the limit, what is held included: within them where they are
     /// enough, since the step may need fewer bits than planned and would take as much more memory for wider bands; else
     /// within the limit.
@@ -190,7 +198,8 @@ impl Context {
 
     /// A clone with another budget.
     pub(crate) fn with_memory(&self, memory: MemoryBudget) -> Context {
-        Context { memory, ..self.clone() }
+        let spares_memory = self.spares_memory || memory.limit_bytes().is_some();
+        Context { memory, spares_memory, ..self.clone() }
     }
 
     /// So many contexts of one thread for workers of this one that call whole operations: the same choices and tables,

@@ -22,14 +22,15 @@ mod fenced;
 pub mod i16;
 mod i8;
 pub mod integer_tiles;
-pub mod limb_tiles;
 pub mod limbs;
 pub mod max_plus;
 #[cfg(test)]
 mod on_model;
+pub mod plane_tiles;
 pub(crate) mod radix;
 pub mod reference;
 pub mod row_lanes;
+mod rows;
 pub(crate) mod scaled;
 #[cfg(test)]
 mod test_integers;
@@ -41,6 +42,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::cholesky_modulus_bits;
 use crate::matrix::MatrixView;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+pub use rows::{DIGIT_COLUMNS, DigitConversions, PanelRows, RowsProduct};
 use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -83,6 +85,11 @@ pub trait PlaneKernel: Send + Sync {
     fn large_products(&self) -> Option<ConversionCosts> {
         None
     }
+    /// What its tiles take beyond those of the preferred kernel, where this CPU multiplies planes so much faster with
+    /// it that large factorisations gain.
+    fn large_factors(&self) -> Option<FactorCosts> {
+        None
+    }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
@@ -103,7 +110,7 @@ pub trait PlaneKernel: Send + Sync {
     fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let modulus_bits = cholesky_modulus_bits(working_bits);
         let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
-        Ok(Arc::new(limb_tiles::LimbTiles::new(engine, working_bits)))
+        Ok(plane_tiles::over(engine, working_bits))
     }
     /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
     /// as far as that is not the same for all.
@@ -173,6 +180,33 @@ pub trait PlaneEngine: Send + Sync {
     );
     /// `C := X^T Y` or `C := C + X^T Y` modulo prime number `prime`, on the blocks `product.blocks`.
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]);
+    /// `C := sum of X^T Y` or `C := C + sum of X^T Y` modulo prime number `prime`, over some rows of several operands.
+    ///
+    /// By default each of them as panels of its own, for which there is [`PlaneEngine::rows_scratch_words`].
+    fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
+        let RowsProduct { x, y, depth, grid, blocks, accumulate } = product;
+        let panel_words = self.panel_words(*depth);
+        let (left, scratch) = scratch.split_at_mut(grid.rows * panel_words);
+        let (right, scratch) = scratch.split_at_mut(grid.cols * panel_words);
+        for (number, (x, y)) in x.iter().zip(*y).enumerate() {
+            let left = x.gather(self, grid.rows, *depth, left);
+            let is_square = std::ptr::eq(x.words, y.words) && grid.rows == grid.cols;
+            let right = if is_square { left } else { y.gather(self, grid.cols, *depth, right) };
+            let accumulate = *accumulate || number > 0;
+            let product =
+                PlaneProduct { x: left, y: right, rows: *depth, grid: *grid, blocks: blocks.clone(), accumulate };
+            self.multiply(prime, &product, c, scratch);
+        }
+    }
+    /// Words of scratch for [`PlaneEngine::multiply_rows`] with up to `rows` rows of each operand, and for all calls
+    /// that [`PlaneEngine::scratch_words`] names.
+    fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        (grid.rows + grid.cols) * self.panel_words(rows) + self.scratch_words(rows, grid)
+    }
+    /// Conversions of integers that lie in lanes as digits of 52 bits, where the engine has them.
+    fn digit_conversions(&self) -> Option<&dyn DigitConversions> {
+        None
+    }
     /// How a word of a product plane holds residues.
     fn residue_lanes(&self) -> ResidueLanes {
         ResidueLanes::Words
@@ -331,6 +365,23 @@ pub struct ConversionCosts {
     pub result_bits: f64,
 }
 
+/// The rows from which a factor is faster on another kernel than the preferred one: what is finished takes longer there
+/// for each entry and grows with the square of the precision, products take less time and grow with the precision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FactorCosts {
+    /// Rows at the least precision.
+    pub rows: f64,
+    /// More rows for each working bit.
+    pub row_bits: f64,
+}
+
+impl FactorCosts {
+    /// The fewest rows.
+    pub fn least_rows(&self, working_bits: u32) -> usize {
+        (self.rows + self.row_bits * f64::from(working_bits)).ceil() as usize
+    }
+}
+
 /// Sixty-four signed integers of equal width: entry `(r, c)` of a block has number `8 c + r`.
 pub struct IntegerBlock {
     /// Limbs of each magnitude.
@@ -391,6 +442,12 @@ pub fn preferred() -> &'static dyn PlaneKernel {
 pub fn preferred_for_large_products() -> Option<(&'static dyn PlaneKernel, ConversionCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_products()?)))
+}
+
+/// The kernel that large factorisations run on, where that is another one than [`preferred`], and what its tiles take.
+pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
+    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
 }
 
 /// Every kernel that can run here, the preferred first.

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::factor::direct::Direct;
 use crate::ops::factor::entrywise::{self, RangeBits};
+use crate::ops::factor::kernel::engine_for;
 pub use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::plan::Plan;
 pub use crate::ops::factor::plan::{CholeskyPlan, UpdatePlan, plan_cholesky};
@@ -171,7 +172,7 @@ impl Factoring<'_> {
 
     /// One factorisation, in `memory` where that fits.
     fn run(&mut self, ctx: &Context, problem: &Problem, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
-        let (kernel, lower, order) = (ctx.kernel(), self.lower, problem.order);
+        let (lower, order) = (self.lower, problem.order);
         let memory = Some(memory).filter(|memory| memory.fits((order, order), self.precision_bits));
         if let Some(direct) = Direct::choose(ctx, (problem.rows, problem.working_bits), self.options) {
             let planned_bytes = ctx.memory().admit(direct.bytes(self.precision_bits))?;
@@ -182,7 +183,7 @@ impl Factoring<'_> {
             let report = CholeskyReport::direct(problem, planned_bytes, self.clock.now());
             return factor.map_or_else(|| by_definition(problem, lower), Ok).map(|factor| (factor, report));
         }
-        let engine = ctx.tile_engine_for(problem.working_bits, order)?;
+        let (engine, kernel) = engine_for(ctx, order, problem.working_bits)?;
         let plan = Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine)?;
         let before = engine.traffic();
         let ending = run(ctx, (problem, lower), (&plan, &*engine), memory, &mut self.clock);

@@ -58,6 +58,9 @@ pub trait Lanes: Copy {
     fn min_halves(self, other: Self) -> Self;
     /// Four rows of 8 columns as two rows of 8 pairs: rows 0 and 1, rows 2 and 3.
     fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]);
+    /// Asks for the cache line at `from`, which is never read.
+    #[inline(always)]
+    fn prefetch(_from: *const i16) {}
     /// The rows of 8 rows of 8 as columns.
     #[inline(always)]
     fn transpose(rows: &[i16; 64]) -> [i16; 64] {

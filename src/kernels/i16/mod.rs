@@ -24,14 +24,14 @@ use crate::kernels::area::{Area, Target};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct,
-    ResidueLanes,
+    BlockResidues, ConversionCosts, DIGIT_COLUMNS, DigitConversions, EngineSpec, FactorCosts, IntegerBlock,
+    PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use lanes::Isa;
+use lanes::{INTERLEAVED, Isa};
 use levels::{Modular, Work, multiply_area};
-use operand::{Operand, Panels};
+use operand::{Operand, Panels, Segments};
 use product::Operands;
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,6 +49,18 @@ pub const ONE_A_CYCLE: ConversionCosts = ConversionCosts { operands: 35.0, resul
 
 /// Where it issues two, which save half as much: fitted to 25 products on a Zen 5, before strips were shared out.
 pub const TWO_A_CYCLE: ConversionCosts = ConversionCosts { operands: 102.0, results: 50.0, result_bits: 0.1 };
+
+/// Factors beside those of `ifma52` where a core issues one multiplication of either kind a cycle: measured on a Zen 4
+/// from 512 to 1536 bits.
+pub const FACTORS_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 900.0, row_bits: 0.5 };
+
+/// Rows of several operands that are multiplied in one pass: the packed operands stay in the second-level cache.
+const ROWS_OF_PASS: usize = 1024;
+
+/// How many operands of so many rows each are multiplied in one pass. Pairs of rows do not go from one to the next.
+fn segments_of_pass(depth: usize) -> usize {
+    if depth.is_multiple_of(INTERLEAVED) { (ROWS_OF_PASS / depth.max(1)).max(1) } else { 1 }
+}
 
 /// The kernel `i16`.
 struct I16Kernel;
@@ -82,6 +94,15 @@ impl PlaneKernel for I16Kernel {
         #[cfg(target_arch = "x86_64")]
         if self.instructions() == Some("vnni") && crate::kernels::x86_64::cpu::has_ifma52().is_ok() {
             return Some(if crate::kernels::x86_64::cpu::issues_one_ifma() { ONE_A_CYCLE } else { TWO_A_CYCLE });
+        }
+        None
+    }
+
+    fn large_factors(&self) -> Option<FactorCosts> {
+        // Measured where a core issues one multiplication of either kind a cycle, and nowhere else.
+        #[cfg(target_arch = "x86_64")]
+        if self.large_products() == Some(ONE_A_CYCLE) {
+            return Some(FACTORS_AT_ONE_A_CYCLE);
         }
         None
     }
@@ -270,6 +291,40 @@ impl PlaneEngine for I16Engine {
         }
     }
 
+    /// All rows in one pass, as far as it goes, so that residues are taken once.
+    fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
+        let RowsProduct { x, y, depth, grid, blocks, .. } = product;
+        assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS && x.len() == y.len());
+        let c = bytemuck::cast_slice_mut(c);
+        let modular = Modular { isa: self.isa, factors: &self.tables.factors[prime] };
+        let target = Target::new(*grid, blocks.clone());
+        let mut adds = product.accumulate;
+        let most = segments_of_pass(*depth);
+        for (x, y) in x.chunks(most).zip(y.chunks(most)) {
+            let segments = |parts, count| Operand::Segments(Segments { parts, depth: *depth, count });
+            let is_square = std::ptr::eq(x, y) && grid.rows == grid.cols;
+            let right = (!is_square).then(|| segments(y, grid.cols));
+            let operands = Operands { x: segments(x, grid.rows), y: right, rows: depth * x.len() };
+            modular.multiply(operands, &target, Work { c: &mut *c, adds, scratch: &mut *scratch });
+            adds = true;
+        }
+    }
+
+    fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
+        let depth = rows * segments_of_pass(rows).max(1);
+        product::scratch_words(depth.max(ROWS_OF_PASS), grid.cols)
+            .max(self.conversion.scratch_words())
+            .max(self.recovery.scratch_words())
+    }
+
+    fn digit_conversions(&self) -> Option<&dyn DigitConversions> {
+        #[cfg(target_arch = "x86_64")]
+        if let (Conversion::Composites(_), Recovery::Composites(_)) = (&self.conversion, &self.recovery) {
+            return Some(self);
+        }
+        None
+    }
+
     fn residue_lanes(&self) -> ResidueLanes {
         ResidueLanes::BalancedHalves
     }
@@ -289,5 +344,44 @@ impl PlaneEngine for I16Engine {
             #[cfg(target_arch = "x86_64")]
             Recovery::Composites(wholes) => wholes.reconstruct(residues, integers, scratch),
         }
+    }
+}
+
+/// By digits of 52 bits, where both conversions are.
+#[cfg(target_arch = "x86_64")]
+impl I16Engine {
+    fn composites(&self) -> (&Composites, &Wholes) {
+        match (&self.conversion, &self.recovery) {
+            (Conversion::Composites(composites), Recovery::Composites(wholes)) => (composites, wholes),
+            _ => unreachable!("conversions are handed out where both are there"),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl DigitConversions for I16Engine {
+    fn sum_digits(&self) -> usize {
+        self.composites().1.digits()
+    }
+
+    fn operand_digits(&self) -> usize {
+        self.composites().0.digits()
+    }
+
+    fn sum_words(&self) -> usize {
+        self.composites().1.scratch_words()
+    }
+
+    fn digits_of_sums<'s>(
+        &self,
+        residues: &BlockResidues<'_>,
+        half: usize,
+        scratch: &'s mut [u64],
+    ) -> (&'s [u64], [u8; DIGIT_COLUMNS]) {
+        self.composites().1.sums(residues, half, scratch)
+    }
+
+    fn residues_of_digits(&self, digits: &[u64], signs: &[u8], planes: &mut [&mut [u64]]) {
+        self.composites().0.of_digits(digits, signs, planes);
     }
 }

@@ -13,6 +13,7 @@ pub mod double;
 pub(crate) mod entrywise;
 mod home;
 mod home_tiles;
+pub(crate) mod kernel;
 mod lanes;
 pub(crate) mod options;
 mod payload;

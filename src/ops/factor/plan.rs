@@ -9,6 +9,7 @@ use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::matrix::Matrix;
 use crate::ops::factor::direct::{self, Direct};
 use crate::ops::factor::entrywise::{self, RangeBits};
+use crate::ops::factor::kernel::engine_for;
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
@@ -292,7 +293,7 @@ pub fn plan_cholesky(
         let bytes = direct.bytes(precision_bits) + check_bytes;
         return Ok(CholeskyPlan { planned_bytes: ctx.memory().admit(bytes)?, ..planned });
     }
-    let engine = ctx.tile_engine_for(working_bits, order)?;
+    let (engine, kernel) = engine_for(ctx, order, working_bits)?;
     let plan = Plan::new(&ctx.holding(check_bytes), (order, precision_bits), options.tile_rows, &*engine)?;
     let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
         device: known.device,

@@ -149,6 +149,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn prefetch(from: *const i16) {
+        // SAFETY: a hint, which reads nothing, whatever the address is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+    }
+
+    #[inline(always)]
     fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
         // SAFETY: see the note on top of this module; both loads lie inside the array, each store is a whole one.
         unsafe {
@@ -319,6 +325,12 @@ macro_rules! wide_lanes {
             fn min_halves(self, other: Self) -> Self {
                 // SAFETY: see the note on top of this module.
                 unsafe { $lanes(_mm512_min_epu16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn prefetch(from: *const i16) {
+                // SAFETY: a hint, which reads nothing, whatever the address is.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
             }
 
             #[inline(always)]

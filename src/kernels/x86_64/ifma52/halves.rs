@@ -150,6 +150,38 @@ impl Composites {
         unsafe { self.convert(&call, source, planes, scratch) }
     }
 
+    /// Digits of an operand.
+    pub fn digits(&self) -> usize {
+        self.digits
+    }
+
+    /// Residues of integers that are digits already; see `DigitConversions::residues_of_digits`.
+    pub fn of_digits(&self, digits: &[u64], signs: &[u8], planes: &mut [&mut [u64]]) {
+        let rows = signs.len();
+        assert!(planes.len() == self.count && planes.iter().all(|plane| plane.len() >= rows * BLOCK / 4));
+        let call = Call { primes: 0..self.count, rows, streams: false };
+        // SAFETY: only `new` makes this, after the CPU reported all instructions.
+        unsafe { self.strips(&call, digits, signs, planes) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512vbmi")]
+    fn strips(&self, call: &Call, digits: &[u64], signs: &[u8], planes: &mut [&mut [u64]]) {
+        let words = (self.digits + 1) * ROWS * BLOCK;
+        let strips = digits.chunks_exact(words).zip(signs.chunks(ROWS));
+        for (number, (words, own)) in strips.enumerate() {
+            let mut signs = [0; ROWS];
+            signs[..own.len()].copy_from_slice(own);
+            let digits = Digits { words, carries: [0; ROWS] };
+            let strip = Strip { digits, signs, rows: number * ROWS..number * ROWS + own.len() };
+            for group in (0..self.groups.len()).step_by(2) {
+                match self.groups.len() - group {
+                    1 => self.several::<1>(group, call, &strip, planes),
+                    _ => self.several::<2>(group, call, &strip, planes),
+                }
+            }
+        }
+    }
+
     #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
     fn convert(&self, call: &Call, source: &PanelSource<'_>, planes: &mut [&mut [u64]], scratch: &mut [u64]) {
         let words = strip_words(self.digits);

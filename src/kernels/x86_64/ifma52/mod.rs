@@ -8,7 +8,7 @@
 //! runs the tests.
 
 mod blocks;
-mod digit_tiles;
+pub mod digit_tiles;
 mod digits;
 mod dots;
 mod factor;

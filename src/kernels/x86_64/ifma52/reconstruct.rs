@@ -50,6 +50,9 @@ pub fn put_together(
     assert!(integers.magnitudes.len() == integers.limbs * BLOCK_WORDS);
     let signs = accumulate(cofactors, weighted, digits);
     for (column, sign) in signs.into_iter().enumerate() {
+        if sign != 0 {
+            negate(&mut digits[column * BLOCK..], cofactors.digits, sign);
+        }
         let number = half * COLUMNS + column;
         for lane in 0..BLOCK {
             integers.negative[number * BLOCK + lane] = (sign >> lane) & 1 == 1;
@@ -99,10 +102,10 @@ pub fn write_quotients(quotients: [__m512d; COLUMNS], out: &mut [u64]) {
     }
 }
 
-/// Digits of the magnitudes (4 vectors per digit, digits padded with zeros to a multiple of 8), and the signs.
+/// Digits in two's complement (4 vectors per digit, digits padded with zeros to a multiple of 8), and the signs.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn accumulate(cofactors: Cofactors<'_>, weighted: &[u64], digits: &mut [u64]) -> [u8; COLUMNS] {
+pub fn accumulate(cofactors: Cofactors<'_>, weighted: &[u64], digits: &mut [u64]) -> [u8; COLUMNS] {
     let count = cofactors.digits;
     let zero = _mm512_setzero_si512();
     let mask = _mm512_set1_epi64((1 << 52) - 1);
@@ -134,9 +137,6 @@ fn accumulate(cofactors: Cofactors<'_>, weighted: &[u64], digits: &mut [u64]) ->
     let mut signs = [0; COLUMNS];
     for column in 0..COLUMNS {
         signs[column] = _mm512_test_epi64_mask(top[column], _mm512_set1_epi64(1 << 51));
-        if signs[column] != 0 {
-            negate(&mut digits[column * BLOCK..], count, signs[column]);
-        }
     }
     signs
 }

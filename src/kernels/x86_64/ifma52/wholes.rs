@@ -8,7 +8,7 @@
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
 use super::digits::load_bytes;
-use super::reconstruct::{COLUMNS, put_together, scratch_words, weighted_words, write_quotients};
+use super::reconstruct::{COLUMNS, accumulate, put_together, scratch_words, weighted_words, write_quotients};
 use super::tables::{Cofactors, cofactor_digits};
 use crate::kernels::x86_64::cpu;
 use crate::kernels::{BlockResidues, IntegerBlock};
@@ -104,13 +104,35 @@ impl Wholes {
         }
     }
 
+    /// Digits of an integer.
+    pub fn digits(&self) -> usize {
+        self.digits
+    }
+
+    /// The integers of half a block as digits; see `DigitConversions::digits_of_sums`.
+    pub fn sums<'s>(
+        &self,
+        residues: &BlockResidues<'_>,
+        half: usize,
+        scratch: &'s mut [u64],
+    ) -> (&'s [u64], [u8; COLUMNS]) {
+        let table = self.table();
+        let (weighted, digits) = scratch[..scratch_words(table)].split_at_mut(weighted_words(table));
+        // SAFETY: only `new` makes this, after the CPU reported all instructions.
+        let signs = unsafe {
+            self.weigh(residues, half, weighted);
+            accumulate(table, weighted, digits)
+        };
+        (digits, signs)
+    }
+
     /// `Y` for every product, and after them the quotient, 4 vectors each.
     #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
     fn weigh(&self, residues: &BlockResidues<'_>, half: usize, weighted: &mut [u64]) {
         let mut quotients = [_mm512_setzero_pd(); COLUMNS];
         let mut slots = weighted.chunks_exact_mut(COLUMNS * BLOCK);
         for ((group, composite), slot) in self.composites.iter().enumerate().zip(&mut slots) {
-            let sums = self.sums(group, residues, half);
+            let sums = self.group_sums(group, residues, half);
             let (product, twice) =
                 (_mm512_set1_epi64(composite.product as i64), _mm512_set1_epi64(2 * composite.product as i64));
             let reciprocal = _mm512_set1_pd(composite.reciprocal);
@@ -129,7 +151,7 @@ impl Wholes {
     /// `sum_i y_i (N / p_i)` over the primes of a product, with `y_i` in `[0, p_i]`: a vector for each column.
     #[inline]
     #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512vbmi")]
-    fn sums(&self, group: usize, residues: &BlockResidues<'_>, half: usize) -> [__m512i; COLUMNS] {
+    fn group_sums(&self, group: usize, residues: &BlockResidues<'_>, half: usize) -> [__m512i; COLUMNS] {
         let (order, mask) = (load_bytes(&COLUMN_BYTES), _mm512_set1_epi64(0xffff));
         let mut sums = [_mm512_setzero_si512(); COLUMNS];
         for (at, prime) in self.weights.iter().enumerate().skip(group * GROUP).take(GROUP) {

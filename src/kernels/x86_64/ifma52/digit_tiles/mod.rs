@@ -7,6 +7,7 @@
 //! `2^(52 d)`, and behind them a vector that is 1 for those below 0. `sums` has the products, `column` finishes cells.
 //! Same rules as all tile kernels, so the same bits.
 
+pub mod blocks;
 mod column;
 mod sums;
 
@@ -29,6 +30,7 @@ use rug::Integer;
 use rug::integer::Order;
 use std::any::Any;
 use std::arch::x86_64::*;
+use std::ops::Range;
 use sums::Terms;
 
 /// Rows up to which digits are faster than residues, and for entries of few digits: measured.
@@ -146,15 +148,21 @@ impl DigitTiles {
         padded(2 * self.digits.count).next_multiple_of(GROUP_DIGITS) * ROWS * BLOCK
     }
 
-    /// Calls `each` with the first word of each cell of a tile that has entries, their digits without signs, `ROWS * 8`
-    /// words from one to the next, their signs, and what rounding adds to them.
+    /// Calls `each` with the first word of each cell of some panels of a tile that has entries, their digits without
+    /// signs, `ROWS * 8` words from one to the next, their signs, and what rounding adds to them.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-    fn cut(&self, source: &TileSource<'_>, scratch: &mut [u64], mut each: impl FnMut(usize, &[u64], (u8, u8))) {
+    fn cut(
+        &self,
+        source: &TileSource<'_>,
+        panels: Range<usize>,
+        scratch: &mut [u64],
+        mut each: impl FnMut(usize, &[u64], (u8, u8)),
+    ) {
         let TileSource { matrix, rows, cols, row_shifts, col_shifts, .. } = source.clone();
         let layout = self.layout(source.shape());
         assert!(rows.end <= matrix.rows() && cols.end <= col_shifts.len());
         let scratch = &mut scratch[..self.cut_words()];
-        for panel in 0..layout.panels {
+        for panel in panels.clone() {
             let first = rows.start + panel * BLOCK;
             let columns = first..(first + BLOCK).min(rows.end);
             // First column that the last row of the panel does not have.
@@ -169,17 +177,17 @@ impl DigitTiles {
                 let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
                 let signs = cutter.next_row_of(lanes, shift, scratch);
                 // The digits that count follow the one for rounding.
-                each(layout.cell(panel, col - cols.start), &scratch[ROWS * BLOCK..], signs);
+                each(layout.cell(panel - panels.start, col - cols.start), &scratch[ROWS * BLOCK..], signs);
             }
         }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn load(tiles: &DigitTiles, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+fn load(tiles: &DigitTiles, source: &TileSource<'_>, panels: Range<usize>, words: &mut [u64], scratch: &mut [u64]) {
     let (cell_words, mask) = (tiles.digits.cell_words(), _mm512_set1_epi64((1 << 52) - 1));
-    words[..tiles.layout(source.shape()).words()].fill(0);
-    tiles.cut(source, scratch, |cell, digits, (signs, carries)| {
+    words[..panels.len() * tiles.layout(source.shape()).cell(1, 0)].fill(0);
+    tiles.cut(source, panels, scratch, |cell, digits, (signs, carries)| {
         let cell = &mut words[cell..cell + cell_words];
         let mut more = _mm512_maskz_set1_epi64(carries, 1);
         for (cell, digit) in cell.chunks_exact_mut(BLOCK).zip(digits.chunks(ROWS * BLOCK)) {
@@ -196,10 +204,16 @@ fn load(tiles: &DigitTiles, source: &TileSource<'_>, words: &mut [u64], scratch:
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn load_operand(tiles: &DigitTiles, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
+fn load_operand(
+    tiles: &DigitTiles,
+    source: &TileSource<'_>,
+    panels: Range<usize>,
+    words: &mut [u64],
+    scratch: &mut [u64],
+) {
     let digits = tiles.digits;
-    words[..tiles.layout(source.shape()).words()].fill(0);
-    tiles.cut(source, scratch, |cell, cut, signs| {
+    words[..panels.len() * tiles.layout(source.shape()).cell(1, 0)].fill(0);
+    tiles.cut(source, panels, scratch, |cell, cut, signs| {
         let cell = &mut words[cell..cell + digits.cell_words()];
         assert!(cut.len() >= ((digits.count - 1) * ROWS + 1) * BLOCK);
         // SAFETY: the cut digits and the cell have the lengths that `store` reads and writes.
@@ -386,7 +400,7 @@ impl TileEngine for DigitTiles {
 
     fn load(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
         // SAFETY: the kernels exist only where `probe` found the instructions; so for all below.
-        unsafe { load(self, source, words, scratch) }
+        unsafe { load(self, source, 0..source.shape().panels(), words, scratch) }
     }
 
     fn operand_words(&self, shape: TileShape) -> usize {
@@ -395,7 +409,7 @@ impl TileEngine for DigitTiles {
 
     fn load_operand(&self, source: &TileSource<'_>, words: &mut [u64], scratch: &mut [u64]) {
         // SAFETY: as above.
-        unsafe { load_operand(self, source, words, scratch) }
+        unsafe { load_operand(self, source, 0..source.shape().panels(), words, scratch) }
     }
 
     fn load_integers(

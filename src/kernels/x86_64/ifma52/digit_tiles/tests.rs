@@ -120,3 +120,73 @@ fn the_exact_road_and_the_fast_one_agree() {
         assert!(exact.iter().any(|&word| word != 0) && factors[0] == exact, "{bits} bits");
     }
 }
+
+/// The rules of blocks against a tile of the same integers, with sums that are taken off in the middle: the largest of
+/// either sign that a factorisation has, whose digits reach as far as those of a cell.
+#[test]
+fn blocks_are_finished_as_tiles_are() {
+    use super::blocks::LaneRules;
+    use crate::kernels::IntegerBlock;
+    use crate::kernels::plane_tiles::rules::BlockRules;
+    for bits in [4u32, 49, 50, 127, 258, 514, 770, 1026, 5510] {
+        let Some(rules) = LaneRules::new(bits) else { return println!("skipped: no AVX-512 IFMA") };
+        let one = Integer::from(1);
+        let mut scratch = vec![0xdead; rules.scratch_words()];
+        let mut block = vec![0; rules.block_words()];
+        // What is loaded is what is wanted and the sum, which `take_off` takes away again.
+        let limbs = limbs_for(2 * bits + 3);
+        let mut sums = IntegerBlock::new(limbs);
+        let wanted = |row: usize, col: usize| match row.cmp(&col) {
+            std::cmp::Ordering::Equal => Integer::from(&one << (2 * bits)) - 3u32,
+            _ => (Integer::from(&one << (2 * bits - 3)) - (row + 8 * col) as u32) * if row % 3 == 1 { -1 } else { 1 },
+        };
+        let cell_words = rules.block_words() / BLOCK;
+        for (row, col) in (0..BLOCK).flat_map(|row| (0..=row).map(move |col| (row, col))) {
+            let number = BLOCK * col + row;
+            let sum = Integer::from(&one << (2 * bits)) + number as u32;
+            sums.negative[number] = number % 2 == 1;
+            sums.magnitudes[number * limbs..][..sum.as_limbs().len()].copy_from_slice(sum.as_limbs());
+            let whole = wanted(row, col) + if number % 2 == 1 { -sum } else { sum };
+            let size = Integer::from(whole.abs_ref());
+            for at in 0..cell_words / BLOCK {
+                let digit = super::super::factor::divide::digit(&size, at);
+                let signed = if whole < 0 { digit.wrapping_neg() } else { digit };
+                block[col * cell_words + at * BLOCK + row] = signed;
+            }
+        }
+        rules.take_off(&mut block, &sums, BLOCK, &mut scratch);
+        let mut weights = vec![RowWeight::new(&(Integer::from(&one << (2 * bits + 2))), bits); BLOCK];
+        let mut pivots = Vec::new();
+        rules.factor(&mut block, &mut weights, &mut pivots, &mut scratch).unwrap();
+        let mut factor = vec![vec![Integer::new(); BLOCK]; BLOCK];
+        for col in 0..BLOCK {
+            let mut magnitudes = vec![0; BLOCK * rules.entry_limbs()];
+            let signs = rules.get(&block, col, &mut magnitudes);
+            for (row, magnitude) in magnitudes.chunks_exact(rules.entry_limbs()).enumerate() {
+                let magnitude = Integer::from_digits(magnitude, Order::Lsf);
+                factor[row][col] = if signs >> row & 1 == 1 { -magnitude } else { magnitude };
+            }
+        }
+        for (row, col) in (0..BLOCK).flat_map(|row| (0..BLOCK).map(move |col| (row, col))) {
+            let products = (0..col).map(|k| Integer::from(&factor[row][k] * &factor[col][k])).sum::<Integer>();
+            let want = match row.cmp(&col) {
+                std::cmp::Ordering::Less => Integer::new(),
+                std::cmp::Ordering::Equal => crate::math::pivot::round_root(&(wanted(row, col) - products)),
+                std::cmp::Ordering::Greater => {
+                    crate::math::pivot::round_quotient(&(wanted(row, col) - products), &factor[col][col])
+                }
+            };
+            assert_eq!(factor[row][col], want, "{bits} bits, entry ({row}, {col})");
+        }
+    }
+}
+
+/// The products of a block come on top of two numbers: they fit for up to 146 digits, not for one more, and no kernel
+/// has so many.
+#[test]
+fn digits_of_a_block_leave_room_for_its_products() {
+    let fits = |digits: u64| 2 * digits * (BLOCK as u64 - 1) + 2 < 1 << 11;
+    assert!(fits(146) && !fits(147));
+    let most = (crate::math::family::ifma52_maximum_modulus_bits() - 3) / 2;
+    assert!(Digits::new(most).count <= 146, "{most} working bits");
+}

@@ -5,37 +5,37 @@
 //! all that is to be taken off its entries but for the products inside it. Finished residues lie in scratch, since sums
 //! of later columns are where they belong.
 
+use super::PlaneTiles;
 use super::layout::{HEADER_WORDS, Layout};
-use super::publish::Publisher;
-use super::rows::{Rows, Space};
-use super::{LimbTiles, Reciprocal};
+use super::publish::{OfPanel, Publisher};
+use super::rules::BlockRules;
 use crate::kernels::tiles::{FailedPivot, TileShape};
-use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine, PlaneProduct};
+use crate::kernels::{BlockResidues, IntegerBlock, RowsProduct};
 use crate::math::pivot::RowWeight;
 use crate::plan::{BLOCK, BlockGrid};
 use std::ops::Range;
 
 /// The factored tile above the one that is finished.
-#[derive(Clone, Copy)]
-struct Above<'a> {
+struct Above<'a, P> {
     layout: Layout,
     words: &'a [u64],
-    pivots: &'a [Reciprocal],
+    pivots: &'a [P],
 }
 
 /// A tile that is finished.
-pub struct Finish<'a> {
-    kernels: &'a LimbTiles,
+pub struct Finish<'a, R: BlockRules> {
+    tiles: &'a PlaneTiles<R>,
     layout: Layout,
-    above: Option<Above<'a>>,
+    above: Option<Above<'a, R::Pivot>>,
     /// Whether updates have come.
     has_sums: bool,
     /// Sums, at the end operand panels.
     sums: &'a mut [u64],
-    slots: &'a mut [u64],
+    /// Blocks of integers.
+    blocks: &'a mut [u64],
     weights: &'a mut [RowWeight],
     /// Of the tile's own columns, where it lies on the diagonal.
-    pivots: Vec<Reciprocal>,
+    pivots: Vec<R::Pivot>,
     /// Sums of a block as integers.
     integers: IntegerBlock,
     scratch: Scratch<'a>,
@@ -45,17 +45,13 @@ pub struct Finish<'a> {
 struct Scratch<'a> {
     /// Operand panels of the columns that are finished.
     planes: &'a mut [u64],
-    /// Some columns of these panels.
-    left: &'a mut [u64],
-    /// Some columns of panels of the tile above.
-    right: &'a mut [u64],
     publisher: Publisher<'a>,
-    space: Space<'a>,
+    rules: &'a mut [u64],
     engine: &'a mut [u64],
 }
 
 /// Parts of a range of blocks: with more, sums are reduced less often and operands are read more often.
-const PARTS: usize = 4;
+const PARTS: usize = 6;
 
 /// Blocks of a part of so many blocks, of which there are at least two.
 fn part_of(blocks: usize) -> usize {
@@ -66,48 +62,40 @@ fn part_of(blocks: usize) -> usize {
     part
 }
 
-impl<'a> Finish<'a> {
+impl<'a, R: BlockRules> Finish<'a, R> {
     /// Words of scratch for tiles of this shape, the plane kernel's own not counted.
-    pub fn words(kernels: &LimbTiles, shape: TileShape) -> usize {
-        let layout = kernels.layout(shape);
-        let deep = kernels.engine.panel_words(shape.padded_cols());
+    pub fn words(tiles: &PlaneTiles<R>, shape: TileShape) -> usize {
+        let layout = tiles.layout(shape);
         // A tile on the diagonal has no more sums, and as many panels.
-        layout.residue_words()
-            + (shape.panels() + shape.cols.div_ceil(BLOCK)) * deep
-            + Publisher::words_for(kernels, BLOCK)
-            + Space::words(kernels.widths, kernels.working_bits)
+        layout.residue_words() + Publisher::words_for(tiles, BLOCK) + tiles.rules.scratch_words()
     }
 
     /// For a tile below the factored one `above`, whose pivots are given, or for one on the diagonal.
     pub fn new(
-        kernels: &'a LimbTiles,
+        tiles: &'a PlaneTiles<R>,
         (shape, words): (TileShape, &'a mut [u64]),
         weights: &'a mut [RowWeight],
-        above: Option<(&'a [u64], &'a [Reciprocal])>,
+        above: Option<(&'a [u64], &'a [R::Pivot])>,
         scratch: &'a mut [u64],
-    ) -> Finish<'a> {
-        let layout = kernels.layout(shape);
-        let deep = kernels.engine.panel_words(shape.padded_cols());
+    ) -> Finish<'a, R> {
+        let layout = tiles.layout(shape);
         let (planes, scratch) = scratch.split_at_mut(layout.residue_words());
-        let (left, scratch) = scratch.split_at_mut(shape.panels() * deep);
-        let (right, scratch) = scratch.split_at_mut(shape.cols.div_ceil(BLOCK) * deep);
-        let (own, scratch) = scratch.split_at_mut(Publisher::words_for(kernels, BLOCK));
-        let publisher = Publisher::new(kernels, BLOCK, own);
-        let (space, engine) = Space::new(kernels.widths, kernels.working_bits, scratch);
-        let (residues, slots) = words[..layout.words()].split_at_mut(layout.operand_words());
+        let (publisher, scratch) = Publisher::new(tiles, BLOCK, scratch);
+        let (rules, engine) = scratch.split_at_mut(tiles.rules.scratch_words());
+        let (residues, blocks) = words[..layout.words()].split_at_mut(layout.operand_words());
         let (header, sums) = residues.split_at_mut(HEADER_WORDS);
         let square = TileShape { rows: shape.cols, cols: shape.cols, diagonal: true };
         Finish {
-            kernels,
+            tiles,
             layout,
-            above: above.map(|(words, pivots)| Above { layout: kernels.layout(square), words, pivots }),
+            above: above.map(|(words, pivots)| Above { layout: tiles.layout(square), words, pivots }),
             has_sums: header[0] == 1,
             sums,
-            slots,
+            blocks,
             weights,
             pivots: Vec::with_capacity(if above.is_none() { shape.cols } else { 0 }),
-            integers: IntegerBlock::new(kernels.engine.magnitude_limbs()),
-            scratch: Scratch { planes, left, right, publisher, space, engine },
+            integers: IntegerBlock::new(tiles.engine.magnitude_limbs()),
+            scratch: Scratch { planes, publisher, rules, engine },
         }
     }
 
@@ -115,7 +103,7 @@ impl<'a> Finish<'a> {
     ///
     /// # Errors
     /// The first pivot that is not positive; the rows before it are in place.
-    pub fn run(mut self) -> Result<Vec<Reciprocal>, FailedPivot> {
+    pub fn run(mut self) -> Result<Vec<R::Pivot>, FailedPivot> {
         self.blocks(0..self.layout.grid.cols)?;
         self.sums.copy_from_slice(self.scratch.planes);
         Ok(self.pivots)
@@ -143,9 +131,8 @@ impl<'a> Finish<'a> {
 
     /// Adds the products with the columns of the blocks `done` to the sums of the blocks `next`.
     fn multiply(&mut self, done: Range<usize>, next: Range<usize>) {
-        let (engine, layout) = (&*self.kernels.engine, self.layout);
-        let (shape, depth) = (layout.shape, done.len() * BLOCK);
-        let columns = done.start * BLOCK..done.end * BLOCK;
+        let (engine, layout) = (&*self.tiles.engine, self.layout);
+        let (shape, depth, first) = (layout.shape, done.len() * BLOCK, done.start * BLOCK);
         let panels = if shape.diagonal { next.start..shape.panels() } else { 0..shape.panels() };
         // The columns from `next.start` on are a triangle again, or a rectangle.
         let (grid, count) = match shape.diagonal {
@@ -153,22 +140,21 @@ impl<'a> Finish<'a> {
             false => (BlockGrid::rectangle(panels.len() * BLOCK, next.len() * BLOCK), next.len()),
         };
         let blocks = 0..grid.column_start(count);
-        let first = layout.grid.column_start(next.start) * engine.block_words();
+        let begin = layout.grid.column_start(next.start) * engine.block_words();
         let words = blocks.len() * engine.block_words();
         let accumulate = self.is_reduced(done.start);
-        let Scratch { planes, left, right, engine: scratch, .. } = &mut self.scratch;
+        let Scratch { planes, engine: scratch, .. } = &mut self.scratch;
         for (prime, c) in self.sums.chunks_exact_mut(layout.plane_words).enumerate() {
-            let own = &planes[prime * layout.plane_words..][..shape.panels() * layout.panel_words];
-            let x = gather(engine, (own, shape.cols), panels.clone(), columns.clone(), left);
-            let y = match &self.above {
-                None => x,
+            let x = [layout.rows(&planes[prime * layout.plane_words..], panels.start, first)];
+            let product = |y| RowsProduct { x: &x, y, depth, grid, blocks: blocks.clone(), accumulate };
+            let c = &mut c[begin..][..words];
+            match &self.above {
+                None => engine.multiply_rows(prime, &product(&x), c, scratch),
                 Some(above) => {
-                    let own = above.layout.panels(above.words, prime);
-                    gather(engine, (own, shape.cols), next.clone(), columns.clone(), right)
+                    let y = [above.layout.rows(above.layout.panels(above.words, prime), next.start, first)];
+                    engine.multiply_rows(prime, &product(&y), c, scratch);
                 }
-            };
-            let product = PlaneProduct { x, y, rows: depth, grid, blocks: blocks.clone(), accumulate };
-            engine.multiply(prime, &product, &mut c[first..][..words], scratch);
+            }
         }
     }
 
@@ -179,73 +165,50 @@ impl<'a> Finish<'a> {
         let first = if layout.shape.diagonal { block } else { 0 };
         for panel in first..layout.shape.panels() {
             if self.is_reduced(block) {
-                self.reconstruct(panel, block);
-            } else {
-                self.integers.magnitudes.fill(0);
+                self.take_off(panel, block);
             }
             self.rows(panel, block)?;
-            let Scratch { planes, publisher, engine: scratch, .. } = &mut self.scratch;
-            for (lane, row) in layout.rows_of_panel(panel).enumerate() {
-                for (at, col) in cols.clone().enumerate() {
-                    publisher.set(lane, at, &self.slots[layout.slot(row, col)..]);
-                }
+            let Scratch { planes, publisher, rules, engine: scratch } = &mut self.scratch;
+            let finished = &self.blocks[layout.block(panel, block)];
+            let of_panel = OfPanel { layout: &layout, panel, cols: cols.clone() };
+            let (engine, own) = (&*self.tiles.engine, (finished, cols.len()));
+            if !self.tiles.rules.to_residues(own, engine, &mut of_panel.targets(engine, planes), rules) {
+                publisher.set_blocks(&self.tiles.rules, finished, cols.len());
+                publisher.write(self.tiles, &of_panel, planes, scratch);
             }
-            publisher.write(self.kernels, (&layout, planes), (panel, cols.clone()), scratch);
         }
         Ok(())
     }
 
-    /// The sums of one block as integers.
-    fn reconstruct(&mut self, panel: usize, block: usize) {
-        let (engine, layout) = (&*self.kernels.engine, self.layout);
+    /// Takes the sums of one block off its integers.
+    fn take_off(&mut self, panel: usize, block: usize) {
+        let (engine, layout) = (&*self.tiles.engine, self.layout);
         let offset = layout.grid.index(panel, block) * engine.block_words();
         let residues = BlockResidues { window: self.sums, plane_words: layout.plane_words, offset };
-        engine.reconstruct(&residues, &mut self.integers, self.scratch.engine);
+        let own = (&mut self.blocks[layout.block(panel, block)], layout.cols_of_block(block).len());
+        let scratch = (&mut *self.scratch.rules, &mut *self.scratch.engine);
+        self.tiles.rules.take_residues_off(own, (engine, &residues), &mut self.integers, scratch);
     }
 
     /// Finishes the rows of a panel in one block of columns.
     fn rows(&mut self, panel: usize, block: usize) -> Result<(), FailedPivot> {
-        let (layout, row_words) = (self.layout, self.layout.row_words());
+        let (layout, rules) = (self.layout, &self.tiles.rules);
         let (rows, cols) = (layout.rows_of_panel(panel), layout.cols_of_block(block));
-        let space = &mut self.scratch.space;
-        let mut rules = Rows { kernels: self.kernels, integers: &self.integers, cols: cols.len(), space };
-        let weights = &mut self.weights[rows.clone()];
+        let (weights, space) = (&mut self.weights[rows], &mut *self.scratch.rules);
         if let Some(above) = &self.above {
-            let slots = &above.words[above.layout.operand_words()..][above.layout.slot(cols.start, cols.start)..];
-            let own = &mut self.slots[layout.slot(rows.start, cols.start)..];
-            rules.solve(own, (slots, &above.pivots[cols]), weights);
+            let triangle = &above.words[above.layout.operand_words()..][above.layout.block(block, block)];
+            let own = &mut self.blocks[layout.block(panel, block)];
+            rules.solve(own, (triangle, &above.pivots[cols]), weights, space);
             return Ok(());
         }
-        let (before, own) = self.slots.split_at_mut(layout.slot(rows.start, cols.start));
+        let own = layout.block(panel, block);
+        let (before, rest) = self.blocks.split_at_mut(own.start);
+        let own = &mut rest[..own.len()];
         if panel == block {
-            let own = &mut own[..rows.len() * row_words];
-            let factored = rules.factor(own, weights, &mut self.pivots);
+            let factored = rules.factor(own, weights, &mut self.pivots, space);
             return factored.map_err(|failed| FailedPivot { column: cols.start + failed.column, ..failed });
         }
-        let diagonal = &before[layout.slot(cols.start, cols.start)..];
-        rules.solve(own, (diagonal, &self.pivots[cols]), weights);
+        rules.solve(own, (&before[layout.block(block, block)], &self.pivots[cols]), weights, space);
         Ok(())
     }
-}
-
-/// The columns `columns` of a plane's panels `panels`, which are columns of the tile, as panels of their own.
-fn gather<'s>(
-    engine: &dyn PlaneEngine,
-    (plane, cols): (&[u64], usize),
-    panels: Range<usize>,
-    columns: Range<usize>,
-    out: &'s mut [u64],
-) -> &'s [u64] {
-    let (panel_words, own_words) = (engine.panel_words(cols), engine.panel_words(columns.len()));
-    let to = engine.row_runs(columns.len(), 0..columns.len());
-    let from = engine.row_runs(cols, columns);
-    let out = &mut out[..panels.len() * own_words];
-    for (panel, out) in panels.zip(out.chunks_exact_mut(own_words)) {
-        let panel = &plane[panel * panel_words..][..panel_words];
-        for run in 0..from.count {
-            let words = &panel[from.first + run * from.stride..][..from.words];
-            out[to.first + run * to.stride..][..to.words].copy_from_slice(words);
-        }
-    }
-    out
 }

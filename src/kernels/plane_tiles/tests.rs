@@ -5,6 +5,7 @@ use crate::kernels::integer_tiles::IntegerTiles;
 use crate::kernels::tiles::TilePart;
 use crate::kernels::{EngineSpec, PlaneKernel, available};
 use crate::math::bound::cholesky_modulus_bits;
+use crate::math::float::limbs_for;
 use crate::math::pivot::diagonal_exponent;
 use crate::matrix::Matrix;
 use rug::integer::Order;
@@ -14,9 +15,11 @@ use std::ops::Range;
 /// What dirty memory holds.
 const NOISE: u64 = 0xdead_beef_dead_beef;
 
-fn tiles_over(kernel: &dyn PlaneKernel, bits: u32) -> LimbTiles {
+/// Tiles over a kernel with the rules on limbs, and with those of this CPU where these are others.
+fn tiles_over(kernel: &dyn PlaneKernel, bits: u32) -> Vec<Arc<dyn TileEngine>> {
     let spec = EngineSpec { operand_bits: bits, modulus_bits: cholesky_modulus_bits(bits), redundant: false };
-    LimbTiles::new(kernel.prepare(&spec).unwrap(), bits)
+    let engine = kernel.prepare(&spec).unwrap();
+    vec![Arc::new(PlaneTiles::new(engine.clone(), LimbRules::new(bits))), over(engine, bits)]
 }
 
 /// Whether tiles are used where they were finished, or only after their integers have travelled.
@@ -205,9 +208,9 @@ fn agree(a: &Matrix, bits: u32, edges: &[usize]) -> bool {
         let want = Factoring::new(&integers, a, (bits, edge), Way::Home).run(weights_of(a, bits));
         fails = want.1.is_some();
         for kernel in available() {
-            let engine = tiles_over(kernel, bits);
-            for way in [Way::Home, Way::Travels] {
-                let got = Factoring::new(&engine, a, (bits, edge), way).run(weights_of(a, bits));
+            let engines = tiles_over(kernel, bits);
+            for (engine, way) in engines.iter().flat_map(|engine| [(engine, Way::Home), (engine, Way::Travels)]) {
+                let got = Factoring::new(&**engine, a, (bits, edge), way).run(weights_of(a, bits));
                 let what = format!("{} rows, {bits} bits, edge {edge}, {}, {way:?}", a.rows(), kernel.name());
                 assert_eq!(got.1, want.1, "{what}: the ending");
                 assert_eq!(got.2, want.2, "{what}: weights");
@@ -323,8 +326,10 @@ fn solves_with_given_triangles_agree_for_all_shapes() {
             let seed = (rows + 2 * cols) as u64;
             let want = solve(&IntegerTiles::new(bits), shape, bits, seed);
             for kernel in available() {
-                let got = solve(&tiles_over(kernel, bits), shape, bits, seed);
-                assert!(got == want, "{rows} x {cols}, {bits} bits, {}", kernel.name());
+                for engine in tiles_over(kernel, bits) {
+                    let got = solve(&*engine, shape, bits, seed);
+                    assert!(got == want, "{rows} x {cols}, {bits} bits, {}", kernel.name());
+                }
             }
         }
     }

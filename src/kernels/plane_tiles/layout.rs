@@ -1,11 +1,11 @@
 //! Where the parts of a tile lie.
 //!
 //! A header of [`HEADER_WORDS`] words, of which the first says whether sums of updates are in; a plane for each prime,
-//! which holds blocks of such sums and, once the tile is finished, its operand panels; integers, the 8 columns of a
-//! block side by side, row after row, block after block. An operand that is never solved with ends before the integers.
+//! which holds blocks of such sums and, once the tile is finished, its operand panels; blocks of integers, those of a
+//! panel of rows side by side. An operand that is never solved with ends before the integers.
 
-use crate::kernels::PlaneEngine;
 use crate::kernels::tiles::{PANEL_ROWS, TileShape};
+use crate::kernels::{PanelRows, PlaneEngine};
 use crate::plan::{BLOCK, BlockGrid};
 use std::ops::Range;
 
@@ -26,14 +26,14 @@ pub struct Layout {
     pub plane_words: usize,
     /// Words of an operand panel.
     pub panel_words: usize,
-    /// Words of an integer.
-    pub slot_words: usize,
+    /// Words of a block of integers.
+    block_words: usize,
     primes: usize,
 }
 
 impl Layout {
-    /// For planes of `engine` and integers of `slot_words` words.
-    pub fn new(engine: &dyn PlaneEngine, shape: TileShape, slot_words: usize) -> Layout {
+    /// For planes of `engine` and blocks of integers of `block_words` words.
+    pub fn new(engine: &dyn PlaneEngine, shape: TileShape, block_words: usize) -> Layout {
         let grid = match shape.diagonal {
             true => BlockGrid::triangle(shape.cols),
             false => BlockGrid::rectangle(shape.rows, shape.cols),
@@ -42,7 +42,7 @@ impl Layout {
         // An odd number of cache lines, so that the same place of all planes does not fall into one set of a cache.
         let lines = engine.plane_words(&grid).max(shape.panels() * panel_words).div_ceil(LINE_WORDS) | 1;
         let primes = engine.moduli().len();
-        Layout { shape, grid, plane_words: lines * LINE_WORDS, panel_words, slot_words, primes }
+        Layout { shape, grid, plane_words: lines * LINE_WORDS, panel_words, block_words, primes }
     }
 
     /// Words of all planes.
@@ -57,8 +57,7 @@ impl Layout {
 
     /// Words of a whole tile.
     pub fn words(&self) -> usize {
-        self.operand_words()
-            + (self.shape.rows * self.shape.padded_cols() * self.slot_words).next_multiple_of(LINE_WORDS)
+        self.operand_words() + (self.shape.panels() * self.row_words()).next_multiple_of(LINE_WORDS)
     }
 
     /// The operand panels of one prime.
@@ -66,15 +65,21 @@ impl Layout {
         &words[HEADER_WORDS + prime * self.plane_words..][..self.shape.panels() * self.panel_words]
     }
 
-    /// Place of an integer among all of them.
-    #[inline]
-    pub fn slot(&self, row: usize, col: usize) -> usize {
-        ((col / BLOCK * self.shape.rows + row) * BLOCK + col % BLOCK) * self.slot_words
+    /// The rows from `first` on of the panels of a plane, from panel `panel` on.
+    pub fn rows<'w>(&self, plane: &'w [u64], panel: usize, first: usize) -> PanelRows<'w> {
+        let words = &plane[panel * self.panel_words..self.shape.panels() * self.panel_words];
+        PanelRows { words, of: self.shape.cols, first }
     }
 
-    /// Words of the integers of a row in a block of columns.
+    /// Words of the integers of a panel of rows.
     pub fn row_words(&self) -> usize {
-        BLOCK * self.slot_words
+        self.shape.cols.div_ceil(BLOCK) * self.block_words
+    }
+
+    /// Place of a block among all integers.
+    pub fn block(&self, panel: usize, block: usize) -> Range<usize> {
+        let first = panel * self.row_words() + block * self.block_words;
+        first..first + self.block_words
     }
 
     /// Columns of a block.

@@ -1,0 +1,74 @@
+//! What tiles over planes leave to integers: how those of 8 rows and 8 columns lie, and how they are finished.
+
+use crate::kernels::tiles::{FailedPivot, TileSource};
+use crate::kernels::{BlockResidues, IntegerBlock, PlaneEngine};
+use crate::math::pivot::RowWeight;
+use rug::Integer;
+
+/// The integers of a block, and the steps of a factorisation or a solve inside of it.
+///
+/// A block has 8 rows and 8 columns, some of which only fill it up. Before it is finished it holds integers of the
+/// scaled matrix, at most `2^(2 working_bits + 2)`, afterwards entries of the factor or the solution.
+pub trait BlockRules: Send + Sync {
+    /// A pivot, ready for quotients.
+    type Pivot: Send + Sync + 'static;
+
+    /// Words of a block.
+    fn block_words(&self) -> usize;
+    /// Limbs of a finished entry.
+    fn entry_limbs(&self) -> usize;
+    /// Words of scratch that one call below needs.
+    fn scratch_words(&self) -> usize;
+    /// Most bytes of a pivot.
+    fn pivot_bytes(&self) -> u64;
+    /// Most bytes that a call allocates for itself.
+    fn call_bytes(&self) -> u64;
+    /// A pivot that is not 0 and at most `2^working_bits`.
+    fn pivot(&self, value: &Integer) -> Self::Pivot;
+    /// The rows of panel `panel` of a source, as `blocks` one after the other, which are dirty before; `finished` where
+    /// its entries are finished ones, at most `2^working_bits`.
+    fn load(&self, source: &TileSource<'_>, panel: usize, finished: bool, blocks: &mut [u64], scratch: &mut [u64]);
+    /// Sets the finished entries of a column: sign bits and 8 magnitudes of as many limbs each.
+    fn set(&self, block: &mut [u64], col: usize, entries: (u8, &[u64]), scratch: &mut [u64]);
+    /// The finished entries of a column: sign bits, and magnitudes of [`BlockRules::entry_limbs`] limbs.
+    fn get(&self, block: &[u64], col: usize, magnitudes: &mut [u64]) -> u8;
+    /// Takes sums off the integers of the first `cols` columns of a block that is not finished.
+    fn take_off(&self, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]);
+    /// Takes the sums with these residues off, as [`BlockRules::take_off`]. By default by their limbs, in `integers`.
+    fn take_residues_off(
+        &self,
+        (block, cols): (&mut [u64], usize),
+        (engine, residues): (&dyn PlaneEngine, &BlockResidues<'_>),
+        integers: &mut IntegerBlock,
+        (scratch, of_engine): (&mut [u64], &mut [u64]),
+    ) {
+        engine.reconstruct(residues, integers, of_engine);
+        self.take_off(block, integers, cols, scratch);
+    }
+    /// Writes the residues of the first `cols` columns of a finished block, 8 for each column, to a plane for each
+    /// prime, where rules and engine have a short way; whether they have.
+    fn to_residues(
+        &self,
+        _block: (&[u64], usize),
+        _engine: &dyn PlaneEngine,
+        _planes: &mut [&mut [u64]],
+        _scratch: &mut [u64],
+    ) -> bool {
+        false
+    }
+    /// Factors a block on the diagonal of as many columns as there are weights; its pivots are added to `pivots`. What
+    /// lies above the diagonal becomes 0.
+    ///
+    /// # Errors
+    /// The first pivot that is not positive, its column counted within the block; the rows before it are finished.
+    fn factor(
+        &self,
+        block: &mut [u64],
+        weights: &mut [RowWeight],
+        pivots: &mut Vec<Self::Pivot>,
+        scratch: &mut [u64],
+    ) -> Result<(), FailedPivot>;
+    /// Finishes a block below the triangle `above`, a block on the diagonal with its pivots, one for each column that
+    /// counts. There is a weight for each row that does.
+    fn solve(&self, block: &mut [u64], above: (&[u64], &[Self::Pivot]), weights: &mut [RowWeight], scratch: &mut [u64]);
+}

@@ -1,0 +1,85 @@
+//! Products over some rows of several operands, and integers that stay in lanes as digits: what tiles ask of engines
+//! beyond whole planes.
+
+use crate::kernels::{BlockResidues, PlaneEngine};
+use crate::plan::BlockGrid;
+use std::ops::Range;
+
+/// Some rows of the panels of an operand.
+#[derive(Clone, Copy)]
+pub struct PanelRows<'a> {
+    /// The panels, from the first one that is wanted.
+    pub words: &'a [u64],
+    /// Rows of a panel.
+    pub of: usize,
+    /// The first row that is wanted.
+    pub first: usize,
+}
+
+impl<'a> PanelRows<'a> {
+    /// The first `count` panels as panels of `depth` rows, in `out` where they are others.
+    pub(super) fn gather(
+        &self,
+        engine: &(impl PlaneEngine + ?Sized),
+        count: usize,
+        depth: usize,
+        out: &'a mut [u64],
+    ) -> &'a [u64] {
+        let (panel_words, own_words) = (engine.panel_words(self.of), engine.panel_words(depth));
+        if depth == self.of {
+            return &self.words[..count * panel_words];
+        }
+        let to = engine.row_runs(depth, 0..depth);
+        let from = engine.row_runs(self.of, self.first..self.first + depth);
+        for (panel, out) in self.words.chunks_exact(panel_words).zip(out.chunks_exact_mut(own_words)).take(count) {
+            for run in 0..from.count {
+                let words = &panel[from.first + run * from.stride..][..from.words];
+                out[to.first + run * to.stride..][..to.words].copy_from_slice(words);
+            }
+        }
+        &out[..count * own_words]
+    }
+}
+
+/// A sum of products of some rows of several pairs of operands.
+#[derive(Clone)]
+pub struct RowsProduct<'a> {
+    /// Panels that give the rows of C.
+    pub x: &'a [PanelRows<'a>],
+    /// Panels that give the columns of C, one for each of `x`; the same where C is a part of a triangle.
+    pub y: &'a [PanelRows<'a>],
+    /// Rows that are wanted of each.
+    pub depth: usize,
+    /// As in [`crate::kernels::PlaneProduct`].
+    pub grid: BlockGrid,
+    /// As in [`crate::kernels::PlaneProduct`].
+    pub blocks: Range<usize>,
+    /// As in [`crate::kernels::PlaneProduct`].
+    pub accumulate: bool,
+}
+
+/// Columns whose digits lie side by side.
+pub const DIGIT_COLUMNS: usize = 4;
+
+/// Conversions between residues and integers as digits of 52 bits, eight rows in the lanes of a vector.
+pub trait DigitConversions: Send + Sync {
+    /// Digits of a sum.
+    fn sum_digits(&self) -> usize;
+    /// Digits of an operand.
+    fn operand_digits(&self) -> usize;
+    /// Words of scratch for [`DigitConversions::digits_of_sums`].
+    fn sum_words(&self) -> usize;
+    /// The integers of half a block, modulo `2^52` to the number of digits: digits below `2^52` as
+    /// `[digit][4 columns][8 rows]`, and for each column the rows whose integer is below 0.
+    fn digits_of_sums<'s>(
+        &self,
+        residues: &BlockResidues<'_>,
+        half: usize,
+        scratch: &'s mut [u64],
+    ) -> (&'s [u64], [u8; DIGIT_COLUMNS]);
+    /// Residues of up to 8 columns of finished entries, a plane for each prime with 8 residues for each column.
+    ///
+    /// `digits` are magnitudes, `[half][1 + digit][4 columns][8 rows]`, of which the first ones do not count; `signs`
+    /// are those of each column.
+    fn residues_of_digits(&self, digits: &[u64], signs: &[u8], planes: &mut [&mut [u64]]);
+}

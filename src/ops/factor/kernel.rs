@@ -1,0 +1,71 @@
+//! Which kernel a factorisation in tiles runs on, in one process.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::kernels::tiles::TileEngine;
+use crate::kernels::{self, PlaneKernel};
+use crate::math::bound::cholesky_modulus_bits;
+use std::sync::Arc;
+
+/// The kernel of a factor of `order` rows with so many working bits: the context's, or another one that is faster for
+/// so many rows.
+///
+/// A forced kernel stays, and so does the preferred one beside devices, for which it does what they leave, and under a
+/// memory limit, since its tiles are smaller. Plans and calls ask the same question, so that they agree.
+pub(crate) fn choose_kernel(ctx: &Context, order: usize, working_bits: u32) -> &'static dyn PlaneKernel {
+    let kernel = ctx.kernel();
+    if ctx.forced_kernel().is_some() || !ctx.devices().is_empty() || ctx.spares_memory() {
+        return kernel;
+    }
+    let modulus_bits = cholesky_modulus_bits(working_bits);
+    kernels::preferred_for_large_factors()
+        .filter(|(other, costs)| {
+            order >= costs.least_rows(working_bits) && modulus_bits <= other.maximum_modulus_bits()
+        })
+        .map_or(kernel, |(other, _)| other)
+}
+
+/// The tile kernels of such a factor, and the kernel that they are of.
+///
+/// # Errors
+/// Those of [`Context::tile_engine`].
+pub(crate) fn engine_for(
+    ctx: &Context,
+    order: usize,
+    working_bits: u32,
+) -> Result<(Arc<dyn TileEngine>, &'static dyn PlaneKernel)> {
+    let kernel = choose_kernel(ctx, order, working_bits);
+    let engine = match kernel.name() == ctx.kernel().name() {
+        true => ctx.tile_engine_for(working_bits, order)?,
+        false => ctx.tile_engine(kernel, working_bits)?,
+    };
+    Ok((engine, kernel))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_factors_take_the_other_kernel_where_nothing_speaks_against_it() {
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let own = ctx.kernel().name();
+        let name = |ctx: &Context, order: usize, bits: u32| choose_kernel(ctx, order, bits).name();
+        assert_eq!(name(&ctx, 10, 770), own);
+        let Some((other, costs)) = kernels::preferred_for_large_factors() else {
+            return assert_eq!(name(&ctx, 1 << 20, 770), own);
+        };
+        assert_ne!(other.name(), own);
+        let rows = costs.least_rows(770);
+        assert_eq!((name(&ctx, rows - 1, 770), name(&ctx, rows, 770)), (own, other.name()));
+        // Its primes end before those of the other one.
+        let most = (other.maximum_modulus_bits() - 3) / 2;
+        assert_eq!((name(&ctx, 1 << 20, most), name(&ctx, 1 << 20, most + 1)), (other.name(), own));
+        // Under a limit, and in plans of its parts.
+        let limited = ctx.with_memory_bytes(Some(1 << 40));
+        assert_eq!((name(&limited, rows, 770), name(&limited.with_memory_bytes(None), rows, 770)), (own, own));
+        assert_eq!(name(&ctx.with_memory_bytes(None), rows, 770), other.name());
+        let forced = Context::builder().threads(1).kernel(own).build().unwrap();
+        assert_eq!(name(&forced, rows, 770), own);
+    }
+}
