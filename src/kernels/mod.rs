@@ -27,6 +27,7 @@ pub mod limbs;
 pub mod max_plus;
 #[cfg(test)]
 mod on_model;
+pub mod problem_lanes;
 pub(crate) mod radix;
 pub mod reference;
 pub mod row_lanes;
