@@ -82,7 +82,7 @@ impl Together {
             for (shifts, all) in
                 [(&workspace.left_shifts, &mut *left_shifts), (&workspace.right_shifts, &mut *right_shifts)]
             {
-                all[lane..].iter_mut().step_by(PROBLEMS).zip(shifts).for_each(|(own, &shift)| *own = shift);
+                all.iter_mut().skip(lane).step_by(PROBLEMS).zip(shifts).for_each(|(own, &shift)| *own = shift);
             }
         }
         let done = self.multiply(problems, [left_shifts, right_shifts], words, &mut results);

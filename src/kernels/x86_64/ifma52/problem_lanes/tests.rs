@@ -95,8 +95,8 @@ fn sums_hold_as_many_products_as_the_bound_says() {
             // SAFETY: the CPU has the instructions, and all entries and sums their words.
             unsafe { sums::multiply(count, terms, from, got.as_mut_ptr()) };
             let largest = got.iter().max().copied().unwrap_or(0);
-            // What takes the offset off and a carry.
-            let rest = 2 * most as u64 + 3;
+            // Two halves of the sums that take the offset off, a digit and a carry.
+            let rest = most as u64 + 3;
             assert!(u128::from(largest) + (u128::from(rest) << 52) <= 1 << 63, "{count} digits");
             let lane = number(&got, from % BLOCK);
             let left_out = Integer::from(&sum - &lane);
