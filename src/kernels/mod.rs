@@ -27,6 +27,7 @@ pub mod max_plus;
 #[cfg(test)]
 mod on_model;
 pub mod plane_tiles;
+pub mod problem_lanes;
 pub(crate) mod radix;
 pub mod reference;
 pub mod row_lanes;

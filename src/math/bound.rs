@@ -111,6 +111,43 @@ pub fn digit_sum_terms(digits: usize) -> usize {
     ((1 << 11) - 1) / (2 * digits)
 }
 
+/// Most products of two positive numbers of `digits` digits of 52 bits whose sums fit signed 64-bit accumulators,
+/// together with two sums of as many digits that take an offset off, a digit, and a carry.
+pub fn lane_problem_terms(digits: usize) -> usize {
+    ((1 << 11) - 4) / (2 * digits + 1)
+}
+
+/// Where eight problems lie in lanes, roots and quotients are known to within `2^-LANE_ERROR_BITS` before they are
+/// rounded.
+pub const LANE_ERROR_BITS: u32 = 32;
+
+/// Least bits of a root by whose reciprocal all quotients of so many bits are known that well: one correction of its
+/// first approximation leaves the square of an error of `2^(1 - root bits)`.
+pub fn lane_root_bits(bits: u32) -> u32 {
+    (bits + 39) / 2
+}
+
+/// First column of digits that sums of so many products take where they are divided by a root of `root_bits` bits: what
+/// the columns below leave out is less than `(2 digits terms + 1) 2^(52 column)`, and is to change the quotient by less
+/// than `2^-(LANE_ERROR_BITS + 1)`.
+pub fn lane_first_column(root_bits: i64, digits: usize, terms: usize) -> usize {
+    let left_out = ceil_log2(2 * digits * terms + 1);
+    (root_bits - 2 - i64::from(left_out + LANE_ERROR_BITS)).max(0) as usize / 52
+}
+
+/// Bits below the first one cut that tell whether what a sum leaves out could change its rounding.
+pub const LANE_CHECK_BITS: u32 = 40;
+
+/// First column of digits, at most `last`, of sums of so many products of integers of `bits` bits that are rounded to
+/// `precision_bits`, and the first bit that is known but for 1: sums that are no more than 24 bits shorter than
+/// `2 bits` are rounded with it.
+pub fn lane_sum_column((bits, precision_bits): (u32, u32), digits: usize, terms: usize, last: usize) -> (usize, i64) {
+    let left_out = i64::from(ceil_log2(2 * digits * terms + 1));
+    let known = 2 * i64::from(bits) - 24 - i64::from(precision_bits + LANE_CHECK_BITS + 1);
+    let column = ((known - left_out).max(0) as usize / 52).min(last);
+    (column, if column == 0 { i64::MIN } else { 52 * column as i64 + left_out })
+}
+
 /// Most bits `b` of the digits whose products are summed four columns at a time: balanced, `-2^(b-1) <= d < 2^(b-1)`,
 /// so that those of sums of eight parts are numbers of 32 bits.
 pub const DIGIT_LANE_BITS: u32 = 28;

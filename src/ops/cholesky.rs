@@ -109,7 +109,7 @@ pub fn cholesky_into<'a>(
         Accuracy::Norm => factoring.by_norms(memory)?,
         Accuracy::Entrywise => factoring.entrywise(memory)?,
     };
-    *result = Cholesky { working_bits: Some(report.working_bits), ..Cholesky::new(factor, options.accuracy) };
+    *result = Cholesky::made(factor, report.working_bits).with_accuracy(options.accuracy);
     Ok(report)
 }
 
@@ -226,6 +226,11 @@ fn by_definition(problem: &Problem, lower: MatrixView<'_>) -> Result<Matrix> {
 impl Cholesky {
     fn new(factor: Matrix, accuracy: Accuracy) -> Cholesky {
         Cholesky { factor, accuracy, ..Cholesky::default() }
+    }
+
+    /// A factor by norms that was made here, with so many fixed-point bits on the way.
+    pub(crate) fn made(factor: Matrix, working_bits: u32) -> Cholesky {
+        Cholesky { working_bits: Some(working_bits), ..Cholesky::new(factor, Accuracy::Norm) }
     }
 
     /// The same factor, for solves of that accuracy. A factor made with accuracy entry by entry solves so, one made

@@ -2,13 +2,15 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::matrix::Symmetric;
+use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{Done, Shape, Verb};
+use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_into};
 use crate::ops::factor::direct;
 use crate::ops::factor::plan::plan_cholesky;
+use crate::ops::factor::problem::SQUARE;
+use crate::ops::factor::together::Together;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 
@@ -106,8 +108,61 @@ impl Verb for Factor<'_> {
         Ok(plan_cholesky(ctx, shape.rows, self.precision_bits, self.options)?.planned_bytes)
     }
 
+    fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+        Some(Together::choose(ctx, shape.rows, self.precision_bits, self.options)?.bytes())
+    }
+
+    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
+        let shape = items[0].shape;
+        let Some(together) = Together::choose(ctx, shape.rows, self.precision_bits, self.options) else { return Ok(0) };
+        factor_together(ctx, &together, (shape.rows, self.precision_bits), items)
+    }
+
     fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, place: &mut &mut Cholesky) -> Result<Done> {
         let report = cholesky_into(ctx, *matrix, self.precision_bits, self.options, place)?;
         Ok(Done { planned_bytes: report.planned_bytes, direct: report.kernel == direct::NAME })
     }
+}
+
+/// Factors of matrices of one order, side by side; a bit for each that is done.
+fn factor_together(
+    ctx: &Context,
+    together: &Together,
+    (order, precision_bits): (usize, u32),
+    items: &mut [Item<'_, '_, Factor<'_>>],
+) -> Result<u8> {
+    assert!(items.len() <= PROBLEMS);
+    // Those that are not symmetric say so in the single call.
+    let mut lowers = [None::<(usize, MatrixView<'_>)>; PROBLEMS];
+    let is_square = |view: &MatrixView<'_>| (view.rows(), view.cols()) == (order, order);
+    let views = items.iter().enumerate().filter_map(|(at, item)| Some((at, item.problem.lower_view(SQUARE).ok()?)));
+    let mut count = 0;
+    for (at, view) in views.filter(|(_, view)| is_square(view)) {
+        lowers[count] = Some((at, view));
+        count += 1;
+    }
+    let Some(&Some((_, first))) = lowers[..count].first() else { return Ok(0) };
+    let views: [MatrixView<'_>; PROBLEMS] = std::array::from_fn(|lane| lowers[lane].map_or(first, |(_, view)| view));
+    let mut factors: [Matrix; PROBLEMS] = std::array::from_fn(|_| Matrix::empty());
+    let numbers: [usize; PROBLEMS] = std::array::from_fn(|lane| lowers[lane].map_or(0, |(at, _)| at));
+    for (&at, factor) in numbers[..count].iter().zip(&mut factors) {
+        let memory = std::mem::take(items[at].place).into_factor();
+        *factor = if memory.fits((order, order), precision_bits) {
+            memory
+        } else {
+            Matrix::zeros(order, order, precision_bits)?
+        };
+        factor.clear_above_diagonal();
+    }
+    let mut done = 0;
+    let right = together.factor(ctx, &views[..count], &mut factors[..count])?;
+    for (lane, (&at, factor)) in numbers[..count].iter().zip(factors).enumerate() {
+        let is_done = right >> lane & 1 == 1;
+        done |= u8::from(is_done) << at;
+        *items[at].place = match is_done {
+            true => Cholesky::made(factor, together.working_bits),
+            false => Cholesky::with_memory(factor),
+        };
+    }
+    Ok(done)
 }

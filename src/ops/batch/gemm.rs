@@ -5,11 +5,13 @@ use crate::error::Result;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{Done, Shape, Verb};
+use crate::ops::batch::verb::{Done, Item, Shape, Verb};
 use crate::ops::gemm::{GemmOptions, gemm_into};
 use crate::ops::product::forecast::{ProductPlanOptions, plan_gemm_with};
-use crate::ops::product::problem::Accuracy;
+use crate::ops::product::problem::{Accuracy, Problem};
 use crate::ops::product::report::Outcome;
+use crate::ops::product::size::ProductSize;
+use crate::ops::product::together::Together;
 
 /// One GEMM of a batch: from `(a, b)`, or from `((a, b), accumulate)`.
 #[derive(Clone, Copy)]
@@ -90,6 +92,16 @@ struct Gemm<'o> {
     precision_bits: u32,
 }
 
+impl Gemm<'_> {
+    /// Products without scalars and addends, by norms, go side by side.
+    fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<Together> {
+        let GemmOptions { alpha, accumulate, exact_integers, accuracy, .. } = *self.options;
+        let is_plain = alpha.is_none() && accumulate.is_none() && !exact_integers && accuracy == Accuracy::Norm;
+        let size = ProductSize { contracted: depth, rows, cols, triangle: false };
+        if is_plain { Together::choose(ctx, size, self.precision_bits) } else { None }
+    }
+}
+
 impl Verb for Gemm<'_> {
     const OPERATION: &'static str = "gemm_batch";
     type Problem<'p> = GemmProblem<'p>;
@@ -120,6 +132,24 @@ impl Verb for Gemm<'_> {
     fn plan(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Result<u64> {
         let options = ProductPlanOptions::new().accuracy(self.options.accuracy);
         Ok(plan_gemm_with(ctx, (rows, cols), depth, self.precision_bits, &options)?.planned_bytes)
+    }
+
+    fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+        Some(self.together(ctx, shape)?.bytes())
+    }
+
+    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
+        let Some(together) = self.together(ctx, items[0].shape) else { return Ok(0) };
+        let GemmOptions { op_a, op_b, .. } = *self.options;
+        let (mut problems, mut destinations) = (std::array::from_fn(|_| None), std::array::from_fn(|_| None));
+        for (at, item) in items.iter_mut().enumerate() {
+            let Item { problem: GemmProblem { a, b, accumulate }, place, .. } = item;
+            if accumulate.is_none() {
+                problems[at] = Some(Problem::gemm((*a, op_a), (*b, op_b), self.precision_bits));
+                destinations[at] = Some(place.reborrow());
+            }
+        }
+        together.run(ctx, &problems, destinations)
     }
 
     fn run(&self, ctx: &Context, problem: &GemmProblem<'_>, place: &mut Destination<'_>) -> Result<Done> {

@@ -49,6 +49,7 @@ impl BatchMemory {
         shapes.dedup();
         let apart = ctx.apart();
         let (mut least_bytes, mut largest_bytes) = (self.whole.total(self.fixed_bytes), 0);
+        let mut together = Vec::new();
         for shape in shapes {
             let result_bytes = shape.result_bytes(verb.precision_bits());
             // What is wrong with a problem is said where it runs.
@@ -60,11 +61,20 @@ impl BatchMemory {
             // The largest limit there is, so that only one engine is kept.
             let roomy = apart.with_memory(MemoryBudget::new(Some(u64::MAX)));
             largest_bytes = largest_bytes.max(verb.plan(&roomy, shape).unwrap_or(0).saturating_sub(result_bytes));
+            together.extend(verb.together_bytes(&apart, shape));
         }
         self.whole.admit_total(least_bytes)?;
         let room = limit_bytes - self.whole.total(self.fixed_bytes);
         let workers = (room / largest_bytes.max(1)).clamp(1, self.workers as u64) as usize;
-        Ok(BatchMemory { workers, share_bytes: Some(room / workers as u64), largest_bytes, ..self })
+        let share_bytes = room / workers as u64;
+        // More workers come first; problems lie side by side where there is room for it then.
+        let largest_bytes = together.into_iter().filter(|&bytes| bytes <= share_bytes).fold(largest_bytes, u64::max);
+        Ok(BatchMemory { workers, share_bytes: Some(share_bytes), largest_bytes, ..self })
+    }
+
+    /// Whether a worker's share has room for so many bytes beside results.
+    pub fn has_room(&self, bytes: u64) -> bool {
+        self.share_bytes.is_none_or(|share_bytes| bytes <= share_bytes)
     }
 
     /// Whether workers have less than the whole call has for a problem.

@@ -5,7 +5,7 @@ use crate::drive;
 use crate::error::{Error, Result};
 use crate::ops::batch::memory::BatchMemory;
 use crate::ops::batch::report::BatchReport;
-use crate::ops::batch::verb::{Done, Item, Verb};
+use crate::ops::batch::verb::{Done, Item, PROBLEMS, Verb};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,6 +14,10 @@ use std::time::Instant;
 
 /// The phase in progress reports.
 const PHASE: &str = "batch";
+
+/// Problems from which on it is faster to have them side by side than one after the other: lanes without a problem take
+/// as long as the others.
+const LEAST_TOGETHER: usize = 4;
 
 /// A worker: its context, and what its problems took.
 struct Worker {
@@ -31,10 +35,13 @@ impl Worker {
     }
 
     fn note(&mut self, done: &Done, result_bytes: u64) {
-        let own_bytes = done.planned_bytes.saturating_sub(result_bytes);
+        self.note_bytes(done.planned_bytes.saturating_sub(result_bytes));
+        self.direct += usize::from(done.direct);
+    }
+
+    fn note_bytes(&mut self, own_bytes: u64) {
         self.largest_bytes = self.largest_bytes.max(own_bytes);
         self.smallest_bytes = self.smallest_bytes.min(own_bytes);
-        self.direct += usize::from(done.direct);
     }
 
     /// Bytes beside results at the worst moment.
@@ -96,10 +103,8 @@ pub(super) fn run<V: Verb>(
     let batch = Batch { ctx, verb, memory, done: Arc::default(), total: items.len() as u64 };
     ctx.report_progress(Progress::new(PHASE, 0, batch.total))?;
     let mut workers = ctx.workers(memory.workers).map(|ctx| Worker::new(batch.watched(ctx))).collect::<Vec<_>>();
-    if memory.workers > 1 {
-        // Long problems first, so that the workers end at about the same time.
-        items.sort_by_key(|item| Reverse(item.shape.work()));
-    }
+    // Long problems first, so that the workers end at about the same time, and those of one shape together.
+    items.sort_unstable_by_key(|item| (Reverse(item.shape.work()), item.shape, item.number));
     let refused = batch.run_all(&mut workers, &mut items)?;
     if refused {
         workers.truncate(1);
@@ -154,19 +159,51 @@ impl<V: Verb> Batch<'_, V> {
 
     /// Every item once; whether any was refused by its worker's share of the memory.
     fn run_all(&self, workers: &mut [Worker], items: &mut [Item<'_, '_, V>]) -> Result<bool> {
-        let mut next = items.iter_mut();
-        let mut run = || drive::parallel_for(workers, |_| next.next(), |worker, item| self.attempt(worker, item));
+        let of_one_shape = items.chunk_by_mut(|one, other| one.shape == other.shape);
+        let (count, ctx) = (workers.len(), workers[0].ctx.clone());
+        let mut next = of_one_shape.flat_map(move |items| {
+            let most = items.len().div_ceil(count).min(PROBLEMS);
+            let is_together = most >= LEAST_TOGETHER && self.is_together(&ctx, &items[0]);
+            items.chunks_mut(if is_together { most } else { 1 })
+        });
+        let mut run = || drive::parallel_for(workers, |_| next.next(), |worker, items| self.attempt_all(worker, items));
         if self.memory.workers == 1 { run() } else { self.ctx.install(run) }?;
         Ok(self.memory.is_shared() && items.iter().any(is_refused))
+    }
+
+    /// Whether items of that shape go side by side.
+    fn is_together(&self, ctx: &Context, item: &Item<'_, '_, V>) -> bool {
+        self.verb.together_bytes(ctx, item.shape).is_some_and(|bytes| self.memory.has_room(bytes))
+    }
+
+    /// Some items of one shape, side by side where there are several; what is left one after the other.
+    fn attempt_all(&self, worker: &mut Worker, items: &mut [Item<'_, '_, V>]) -> Result<()> {
+        let mut done = 0;
+        if items.len() > 1 {
+            let ctx = self.context_for(worker, 0);
+            done = self.verb.run_together(&ctx, items)?;
+            let planned_bytes = self.verb.together_bytes(&ctx, items[0].shape).unwrap_or(0);
+            drop(ctx);
+            worker.note_bytes(planned_bytes);
+            worker.direct += done.count_ones() as usize;
+            (0..done.count_ones()).try_for_each(|_| self.add_one())?;
+        }
+        let left = items.iter_mut().enumerate().filter(|(at, _)| done >> at & 1 == 0);
+        left.map(|(_, item)| item).try_for_each(|item| self.attempt(worker, item))
+    }
+
+    /// A worker's context with its share of the memory, for results of so many bytes.
+    fn context_for<'w>(&self, worker: &'w Worker, result_bytes: u64) -> Cow<'w, Context> {
+        match self.memory.is_limited() {
+            true => Cow::Owned(worker.ctx.with_memory(self.memory.of_worker(result_bytes))),
+            false => Cow::Borrowed(&worker.ctx),
+        }
     }
 
     /// One item, on its worker's share.
     fn attempt(&self, worker: &mut Worker, item: &mut Item<'_, '_, V>) -> Result<()> {
         let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
-        let ctx = match self.memory.is_limited() {
-            true => Cow::Owned(worker.ctx.with_memory(self.memory.of_worker(result_bytes))),
-            false => Cow::Borrowed(&worker.ctx),
-        };
+        let ctx = self.context_for(worker, result_bytes);
         let outcome = self.verb.run(&ctx, &item.problem, &mut item.place);
         drop(ctx);
         self.note(worker, item, outcome)?;

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+pub(super) use crate::kernels::problem_lanes::PROBLEMS;
 use crate::matrix::Matrix;
 use crate::ops::product::problem::Accuracy;
 
@@ -39,6 +40,18 @@ pub(super) trait Verb: Sync {
     fn shape(&self, problem: &Self::Problem<'_>) -> Shape;
     /// Bytes of the single call, the result included.
     fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64>;
+    /// Bytes beside the results that problems of that shape take side by side, where this machine has such a path.
+    fn together_bytes(&self, _ctx: &Context, _shape: Shape) -> Option<u64> {
+        None
+    }
+    /// Up to [`PROBLEMS`] problems of one shape side by side: a bit for each that is done; the others are left to
+    /// single calls.
+    fn run_together(&self, _ctx: &Context, _items: &mut [Item<'_, '_, Self>]) -> Result<u8>
+    where
+        Self: Sized,
+    {
+        Ok(0)
+    }
     /// The single call.
     fn run(&self, ctx: &Context, problem: &Self::Problem<'_>, place: &mut Self::Place<'_>) -> Result<Done>;
 }

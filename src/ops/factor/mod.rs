@@ -31,3 +31,4 @@ mod tile_store;
 mod tile_work;
 #[cfg(test)]
 mod tile_work_tests;
+pub(crate) mod together;

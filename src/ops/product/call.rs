@@ -221,7 +221,7 @@ fn request(problem: &Problem<'_>, bits: Bits) -> PlanRequest {
 }
 
 /// What the operands ask of a product.
-struct Scaled {
+pub(super) struct Scaled {
     bits: Bits,
     entrywise: Entrywise,
 }
@@ -331,7 +331,12 @@ fn make_room_to_choose(ctx: &Context, problem: &Problem<'_>, workspace: &mut Wor
 }
 
 /// Fills the workspace with the scale shifts of all columns.
-fn scale_operands(ctx: &Context, workers: usize, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Scaled> {
+pub(super) fn scale_operands(
+    ctx: &Context,
+    workers: usize,
+    problem: &Problem<'_>,
+    workspace: &mut Workspace,
+) -> Result<Scaled> {
     let by_norms = |bits| Scaled { bits, entrywise: Entrywise::default() };
     if problem.size().is_empty() {
         return match problem.exact_integers {

@@ -34,3 +34,4 @@ mod shares;
 pub(crate) mod size;
 mod space;
 pub(crate) mod streamed;
+pub(crate) mod together;

@@ -38,19 +38,33 @@ pub(crate) fn choose_path(ctx: &Context, size: &ProductSize, operand_bits: u32) 
         return Path::Planes(ctx.threads());
     }
     let planes = kernel_nanoseconds(ctx, size, operand_bits);
+    if may_go_direct(ctx) && direct_estimate(ctx, size, operand_bits, planes) < planes {
+        return Path::Direct;
+    }
+    Path::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
+}
+
+/// Whether several products of that size are faster side by side, a lane for each, than one after the other.
+pub(crate) fn goes_side_by_side(ctx: &Context, size: &ProductSize, operand_bits: u32) -> bool {
+    if size.is_empty() || ctx.forced_kernel().is_some() || ctx.devices().family.is_some() || !may_go_direct(ctx) {
+        return false;
+    }
+    let planes = kernel_nanoseconds(ctx, size, operand_bits);
+    let single = direct_estimate(ctx, size, operand_bits, planes).min(planes);
+    RowLanes::new(operand_bits).is_some_and(|lanes| problem_lane_nanoseconds(size, &lanes) < single)
+}
+
+/// Estimate for the direct path in the form that this machine takes, beside that for `planes`.
+fn direct_estimate(ctx: &Context, size: &ProductSize, operand_bits: u32, planes: f64) -> f64 {
     // Where planes are of 52-bit primes they were measured against eight rows side by side and against limbs, and only
     // where they are fast enough for one thread: beyond that they go through large operands in chunks.
-    let direct = match ctx.kernel().family() == "ifma52" {
+    match ctx.kernel().family() == "ifma52" {
         true if planes >= ONE_WORKER_NANOSECONDS => f64::INFINITY,
         true => RowLanes::new(operand_bits)
             .map_or_else(|| direct_nanoseconds(size, operand_bits), |lanes| row_lane_nanoseconds(size, &lanes)),
         false => DigitLanes::new(operand_bits)
             .map_or_else(|| direct_nanoseconds(size, operand_bits), |lanes| lane_nanoseconds(size, &lanes)),
-    };
-    if may_go_direct(ctx) && direct < planes {
-        return Path::Direct;
     }
-    Path::Planes(if planes < ONE_WORKER_NANOSECONDS { 1 } else { ctx.threads() })
 }
 
 /// Estimate for the planes of the context's kernel on one worker.
@@ -93,6 +107,13 @@ fn row_lane_nanoseconds(size: &ProductSize, lanes: &RowLanes) -> f64 {
     let convert = eights * size.operand_columns() as f64 * (28.0 + 2.0 * digits);
     let sum = eights * (0.62 * digits * digits + 2.0) + 1.3 * digits;
     convert + size.entries() * (sum + 7.0)
+}
+
+/// Estimate for one of eight products side by side, on the same scale: measured on a Zen 4, two thirds of the time.
+fn problem_lane_nanoseconds(size: &ProductSize, lanes: &RowLanes) -> f64 {
+    let (digits, rows) = (lanes.digits() as f64, size.contracted as f64);
+    let sum = rows * 0.024 * digits * (digits + 4.0);
+    10.0 * rows * size.operand_columns() as f64 + size.entries() * (sum + 15.0)
 }
 
 /// Estimate for the planes of a kernel with 52-bit primes on one worker, columns padded to blocks of 8.

@@ -169,3 +169,56 @@ fn empty_batches_and_checked_contexts() {
         assert!(batch.result.iter().zip(&singles).all(|(q, single)| q.as_ref().unwrap() == single));
     }
 }
+
+/// Problems of one shape, of which eight at a time lie side by side where the CPU has lanes for that: more than a whole
+/// number of eights, some with operands of other precisions, one matrix without a factor, one with zeros alone.
+#[test]
+fn problems_of_one_shape() {
+    let (one, count) = (context(1, None), 13u64);
+    for (bits, rows, cols) in [(64u32, 5, 3), (100, 20, 4), (256, 20, 10), (320, 9, 9), (512, 12, 6), (768, 16, 5)] {
+        let operand = |seed: u64| {
+            let kind = [Kind::Unit, Kind::Graded, Kind::ZeroColumns][seed as usize % 3];
+            matrix(kind, rows, cols, if seed % 5 == 1 { bits + 90 } else { bits }, seed)
+        };
+        let (a, b) = ((0..count).map(operand).collect::<Vec<_>>(), (40..40 + count).map(operand).collect::<Vec<_>>());
+        let gram = |a: &Matrix| sunzi::syrk(&one, a.view().transposed(), bits).unwrap().into_matrix();
+        let mut grams = a.iter().map(gram).collect::<Vec<_>>();
+        for (at, gram) in grams.iter_mut().enumerate() {
+            // The products of few columns are singular: those are left as they are.
+            (0..rows).filter(|_| at != 4).for_each(|i| {
+                let own = gram.float(i, i) + 1;
+                gram.set_float(i, i, &own).unwrap();
+            });
+        }
+        for threads in [1, 3] {
+            let ctx = context(threads, None);
+            let what = |at: usize| format!("{bits} bits, {rows} x {cols}, problem {at} on {threads} threads");
+            for uplo in [Uplo::Lower, Uplo::Upper] {
+                let options = SyrkOptions::new().uplo(uplo);
+                let batch = syrk_batch_with(&ctx, &a, bits, &options).unwrap();
+                for (at, (a, q)) in a.iter().zip(batch.result).enumerate() {
+                    assert!(q.unwrap() == syrk_with(&one, a, bits, &options).unwrap().result, "{}", what(at));
+                }
+            }
+            let options = GemmOptions::new().op_a(Op::Transpose);
+            let batch = gemm_batch_with(&ctx, a.iter().zip(&b), bits, &options).unwrap();
+            for (at, ((a, b), c)) in a.iter().zip(&b).zip(batch.result).enumerate() {
+                assert!(c.unwrap() == gemm_with(&one, a, b, bits, &options).unwrap().result, "{}", what(at));
+            }
+            let lowers = || grams.iter().map(Symmetric::lower);
+            let batch = cholesky_batch_with(&ctx, lowers(), bits, &CholeskyOptions::new()).unwrap();
+            for (at, (a, l)) in lowers().zip(batch.result).enumerate() {
+                match (l, cholesky_with(&one, a, bits, &CholeskyOptions::new())) {
+                    (Ok(l), Ok(single)) => {
+                        assert!(l.factor() == single.result.factor(), "{}", what(at));
+                        assert_eq!(l.working_bits(), single.result.working_bits());
+                    }
+                    (Err(sunzi::Error::Problem { error, .. }), Err(single)) => {
+                        assert_eq!(error.to_string(), single.to_string(), "{}", what(at));
+                    }
+                    (l, single) => panic!("{}: {:?} {:?}", what(at), l.is_ok(), single.is_ok()),
+                }
+            }
+        }
+    }
+}

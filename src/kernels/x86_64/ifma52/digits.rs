@@ -227,7 +227,7 @@ fn masks(nonzero: u8, start: __m512i, width: usize) -> __m512i {
 }
 
 /// For each of 8 digits, the 8 bytes from the one in which it begins: digit `i` starts at bit `52 i`.
-const DIGIT_BYTES: [u8; 64] = {
+pub const DIGIT_BYTES: [u8; 64] = {
     let mut bytes = [0; 64];
     let mut at = 0;
     while at < 64 {

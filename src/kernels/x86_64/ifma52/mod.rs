@@ -15,6 +15,7 @@ mod factor;
 pub mod halves;
 mod levels;
 mod micro;
+pub mod problem_lanes;
 mod product;
 mod reconstruct;
 pub mod row_lanes;

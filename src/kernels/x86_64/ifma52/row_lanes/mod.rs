@@ -6,7 +6,7 @@
 //! Layout of a column: for each eight rows `d` vectors of digits, of the number modulo `2^(52 d)`, and one of signs.
 //! Bounds: docs/ALGORITHM.md, "Columns of digits".
 
-mod round;
+pub(super) mod round;
 mod sums;
 
 use super::digit_tiles::{Digits, magnitudes, store_entry};

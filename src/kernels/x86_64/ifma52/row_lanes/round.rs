@@ -5,6 +5,7 @@
 
 use super::super::reconstruct::pack_group;
 use super::{DIGIT_BITS, MASK, load, store};
+use crate::math::bound::LANE_CHECK_BITS;
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
@@ -56,9 +57,24 @@ impl Rounding {
     /// Writes the heads, and the significands one after the other into `limbs`.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512cd,avx512vbmi")]
     pub fn round(&self, from: Magnitudes<'_>, (heads, limbs): (&mut [u64; BLOCK], &mut [u64]), window: &mut [u64]) {
+        self.round_known(from, i64::MIN, (heads, limbs), window);
+    }
+
+    /// The same of magnitudes that are known to within `2^known_bits`: the lanes whose rounding that could change;
+    /// `i64::MIN` for exact ones.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512cd,avx512vbmi")]
+    pub fn round_known(
+        &self,
+        from: Magnitudes<'_>,
+        known_bits: i64,
+        (heads, limbs): (&mut [u64; BLOCK], &mut [u64]),
+        window: &mut [u64],
+    ) -> u8 {
         let zero = _mm512_setzero_si512();
         let windows = self.windows(from.digits);
         let sticky = self.cut(from.digits, &windows, window);
+        let unclear = if known_bits == i64::MIN { 0 } else { self.unclear(known_bits, &windows, window) };
         let above = self.add_rounding(sticky, window);
         // SAFETY: both arrays have 8 words.
         let exponents = unsafe { _mm512_loadu_si512(from.exponents.as_ptr().cast()) };
@@ -73,6 +89,25 @@ impl Rounding {
             let rows = [digit(0), digit(1), digit(2), digit(3), digit(4), digit(5), digit(6), digit(7)];
             pack_group(rows, group / 8, self.limbs, limbs);
         }
+        unclear
+    }
+
+    /// The lanes in which a change by `2^known_bits` could carry what is cut over one half: the bits from the first one
+    /// cut on are a half, one more or one less, or are not all known.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn unclear(&self, known_bits: i64, windows: &Windows, window: &[u64]) -> u8 {
+        let set = |value: i64| _mm512_set1_epi64(value);
+        let all = self.limbs * LIMB_BITS as usize;
+        // The first bit cut, counted from the digit below the window, is its last one or lies above that.
+        let low = DIGIT_BITS + all - self.precision_bits as usize - 1 - LANE_CHECK_BITS as usize;
+        let (at, bit) = (low / DIGIT_BITS, low % DIGIT_BITS);
+        let below = _mm512_srlv_epi64(load(window, at), set(bit as i64));
+        let above = _mm512_sllv_epi64(load(window, at + 1), set((DIGIT_BITS - bit) as i64));
+        let cut = _mm512_and_si512(_mm512_or_si512(below, above), set((2 << LANE_CHECK_BITS) - 1));
+        let distance = _mm512_abs_epi64(_mm512_sub_epi64(cut, set(1 << LANE_CHECK_BITS)));
+        let least = known_bits + i64::from(self.precision_bits + LANE_CHECK_BITS + 1);
+        _mm512_cmple_epu64_mask(distance, set(1)) | _mm512_cmplt_epi64_mask(windows.lengths, set(least))
     }
 
     /// The lengths of the integers, and where the windows of all their leading limbs begin.

@@ -154,3 +154,61 @@ fn eight_magnitudes_are_rounded_like_one() {
         }
     }
 }
+
+/// What is known but for `2^known` is rounded as if that were added or taken off, or is called unclear.
+#[test]
+fn a_change_that_shows_is_unclear() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let mut rng = random(6);
+    let (mut clear, mut unclear) = (0, 0);
+    for case in 0..3000u32 {
+        let precision = [2u32, 53, 64, 128, 250, 257, 510, 768][case as usize % 8];
+        let (count, known) = (precision as usize / 52 + 4, rng.below(60));
+        let rounding = Rounding::new(precision);
+        let width = limbs_for(precision);
+        let magnitudes: [Integer; BLOCK] = std::array::from_fn(|lane| {
+            let length = precision + known + 30 + rng.below(30);
+            let value = Integer::from(1) << (length - 1) | Integer::from(Integer::random_bits(length, &mut rng));
+            let (cut, one) = (length - precision, Integer::from(1));
+            // A half, and changes of it, below a significand that is kept.
+            let half = one.clone() << (cut - 1);
+            let near = Integer::from(&value >> cut) << cut;
+            match lane {
+                0 => near + half,
+                1 => near + half + (one << known),
+                2 => near + half - (one << known),
+                3 => near + half - 1u32,
+                _ => value,
+            }
+        });
+        let round = |numbers: &[Integer; BLOCK], known_bits: i64| {
+            let mut digits = vec![0; count * BLOCK];
+            for (at, digit) in digits.iter_mut().enumerate() {
+                let shifted = Integer::from(&numbers[at % BLOCK] >> (52 * (at / BLOCK) as u32));
+                *digit = shifted.keep_bits(52).to_u64().unwrap();
+            }
+            let (mut heads, mut out) = ([7; BLOCK], vec![9; BLOCK * width]);
+            let mut window = vec![0xdead_beef; rounding.scratch_words()];
+            let from = Magnitudes { digits: &digits, exponents: &[0; BLOCK], signs: 0 };
+            // SAFETY: the CPU has the instructions.
+            let unclear = unsafe { rounding.round_known(from, known_bits, (&mut heads, &mut out), &mut window) };
+            (unclear, heads, out)
+        };
+        let (given_up, heads, limbs) = round(&magnitudes, known.into());
+        let step = Integer::from(1) << known;
+        for changed in [magnitudes.clone().map(|value| value + &step), magnitudes.clone().map(|value| value - &step)] {
+            let (_, other_heads, other_limbs) = round(&changed, i64::MIN);
+            for lane in (0..BLOCK).filter(|lane| given_up >> lane & 1 == 0) {
+                let own = lane * width..(lane + 1) * width;
+                assert_eq!(heads[lane], other_heads[lane], "case {case}, lane {lane}");
+                assert_eq!(limbs[own.clone()], other_limbs[own], "case {case}, lane {lane}");
+            }
+        }
+        assert!(given_up & 0b1111 == 0b1111, "case {case}: {given_up:b}");
+        clear += (given_up >> 4).count_zeros() - 4;
+        unclear += given_up.count_ones();
+    }
+    assert!(clear > 2000 && unclear > 12_000, "{clear} {unclear}");
+}

@@ -1,0 +1,124 @@
+//! Eight small problems of one shape side by side: a lane of every vector for each of them.
+//!
+//! Nothing is padded, and what no lane shortens within one problem, roots and reciprocals of pivots, carries and
+//! rounding, is done for eight at once. Products are summed from the column of digits on that the result takes
+//! (`sums`); where what is left out could show in a rounding, the lane is given up, and whoever called does that
+//! problem by itself. Bounds: docs/ALGORITHM.md, "Eight problems in lanes".
+
+mod cut;
+mod factor;
+mod numbers;
+mod pivots;
+mod products;
+mod sums;
+
+use super::factor::weights::WeightRule;
+use crate::kernels::x86_64::cpu;
+use crate::math::bound::lane_problem_terms;
+use crate::matrix::MatrixView;
+use crate::plan::BLOCK;
+use cut::words as cut_words;
+
+/// Problems side by side.
+pub const PROBLEMS: usize = BLOCK;
+
+/// Takes an entry of all results: row and column, the heads, and the significands one after the other.
+pub type Rounded<'o> = dyn FnMut((usize, usize), &[u64; PROBLEMS], &[u64]) + 'o;
+
+/// How integers of one length lie in digits. Made where the CPU has the instructions alone, so that having one proves
+/// them.
+pub struct ProblemLanes {
+    digits: usize,
+    bits: u32,
+    rule: WeightRule,
+}
+
+/// Eight matrices to factor, by their lower triangles.
+pub struct Matrices<'a> {
+    /// One for each lane.
+    pub views: [MatrixView<'a>; PROBLEMS],
+    /// Rows to factor.
+    pub order: usize,
+    /// For each row those of all eight, as in `math::pivot`.
+    pub exponents: &'a [i64],
+    /// For each row the sums of weights beyond which it is rejected.
+    pub limits: &'a [u64],
+    /// Bits of the factors.
+    pub precision_bits: u32,
+}
+
+/// Eight operands: their columns are contracted with those of the others.
+#[derive(Clone, Copy)]
+pub struct Columns<'a> {
+    /// One shape for all.
+    pub views: [MatrixView<'a>; PROBLEMS],
+    /// For each column those of all eight: entries are `round(x 2^shift)`.
+    pub shifts: &'a [i64],
+}
+
+/// Eight products `X^T Y`.
+pub struct Products<'a> {
+    /// Their columns give the rows of the results.
+    pub left: Columns<'a>,
+    /// Their columns give the columns of the results; `None` for those of the left operands.
+    pub right: Option<Columns<'a>>,
+    /// Bits of the results.
+    pub precision_bits: u32,
+    /// Which entries are wanted, by row and column.
+    pub wanted: &'a dyn Fn(usize, usize) -> bool,
+}
+
+impl ProblemLanes {
+    /// For integers `|x| < 2^(bits + 1)`, and sums of products `|s| <= 2^(2 bits)`; `None` where this processor lacks
+    /// the instructions, or digits are too few or too many.
+    pub fn new(bits: u32) -> Option<ProblemLanes> {
+        cpu::has_ifma52().ok()?;
+        let digits = (bits as usize + 2).div_ceil(numbers::DIGIT_BITS);
+        let rule = WeightRule::new(bits, digits);
+        (2..=sums::MOST_DIGITS).contains(&digits).then_some(ProblemLanes { digits, bits, rule })
+    }
+
+    /// Terms of a sum, at most.
+    pub fn most_terms(&self) -> usize {
+        lane_problem_terms(self.digits)
+    }
+
+    /// Words for factors of that order.
+    pub fn factor_words(&self, order: usize, precision_bits: u32) -> usize {
+        factor::words(self, order, precision_bits)
+    }
+
+    /// Factors eight matrices of no more than [`ProblemLanes::most_terms`] rows, with as many words as
+    /// [`ProblemLanes::factor_words`] says: hands out entry by entry, by columns, and gives the lanes in which all of
+    /// them are those of the definition.
+    pub fn factor(&self, matrices: &Matrices<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
+        let order = matrices.order;
+        assert!(order <= self.most_terms() && matrices.exponents.len() == order * PROBLEMS);
+        assert!(matrices.limits.len() == order * PROBLEMS);
+        assert!(matrices.views.iter().all(|view| view.rows() >= order && view.cols() >= order));
+        // SAFETY: the CPU has the instructions, as there is a `ProblemLanes`.
+        unsafe { factor::factor(self, matrices, words, out) }
+    }
+
+    /// Words for products of operands of so many columns in all, and of so many rows.
+    pub fn product_words(&self, size: (usize, usize), precision_bits: u32) -> usize {
+        products::words(self, size, precision_bits)
+    }
+
+    /// Multiplies operands of no more than [`ProblemLanes::most_terms`] rows, with as many words as
+    /// [`ProblemLanes::product_words`] says: hands out the entries that are wanted, exact and then rounded.
+    pub fn multiply(&self, products: &Products<'_>, words: &mut [u64], out: &mut Rounded<'_>) {
+        let rows = products.left.views[0].rows();
+        assert!((1..=self.most_terms()).contains(&rows));
+        for columns in [Some(&products.left), products.right.as_ref()].into_iter().flatten() {
+            let shape = (rows, columns.views[0].cols());
+            assert!(columns.views.iter().all(|view| (view.rows(), view.cols()) == shape));
+            assert!(columns.shifts.len() == shape.1 * PROBLEMS);
+        }
+        // SAFETY: the CPU has the instructions, as there is a `ProblemLanes`.
+        unsafe { products::multiply(self, products, words, out) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Factors of up to eight small matrices of one order side by side, each in a lane of its own.
+//!
+//! The same integers by the same rules (`math::pivot`), so the same bits as one after the other. A matrix that the
+//! lanes do not factor, as it is not positive definite or a rounding is too close to call, is left to the single call.
+
+use crate::context::{Context, WorkspaceNeeds};
+use crate::error::Result;
+use crate::kernels::problem_lanes::{Matrices, PROBLEMS, ProblemLanes};
+use crate::math::float::{Head, limbs_for};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
+use crate::ops::factor::options::CholeskyOptions;
+use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::product::problem::Accuracy;
+use crate::store::Buffer;
+use bytemuck::cast_slice_mut;
+
+/// Bytes of the words of eight factors beyond which they leave the nearest caches, and single calls are as fast.
+const MOST_BYTES: u64 = 2 << 20;
+
+/// Factors of one order and precision.
+pub(crate) struct Together {
+    lanes: ProblemLanes,
+    order: usize,
+    precision_bits: u32,
+    pub working_bits: u32,
+}
+
+impl Together {
+    /// The path where this processor has it, and neither tiles nor a kernel are asked for, nor devices.
+    pub fn choose(ctx: &Context, order: usize, precision_bits: u32, options: &CholeskyOptions) -> Option<Together> {
+        let is_plain = options.tile_rows.is_none() && options.accuracy == Accuracy::Norm;
+        if !is_plain || order == 0 || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
+            return None;
+        }
+        let working_bits = working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()).ok()?;
+        let lanes = ProblemLanes::new(working_bits)?;
+        let together = Together { lanes, order, precision_bits, working_bits };
+        (order <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
+    }
+
+    /// Words of the lists of exponents and weights, and of the lanes.
+    fn words(&self) -> usize {
+        2 * self.order * PROBLEMS + self.lanes.factor_words(self.order, self.precision_bits)
+    }
+
+    /// Bytes beside the factors.
+    pub fn bytes(&self) -> u64 {
+        let lists = (self.order * (size_of::<i64>() + 2 * size_of::<u64>())) as u64;
+        Buffer::bytes_for(self.words()) + lists
+    }
+
+    /// Factors the matrices with these lower triangles, up to eight, into `factors` of their order and precision: a bit
+    /// for each that is done.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`].
+    pub fn factor(&self, ctx: &Context, lowers: &[MatrixView<'_>], factors: &mut [Matrix]) -> Result<u8> {
+        let order = self.order;
+        assert!(lowers.len() <= PROBLEMS && lowers.len() == factors.len());
+        let mut workspace = ctx.workspace();
+        let workspace = &mut *workspace;
+        let operand_bytes = Buffer::bytes_for(self.words());
+        workspace.trim(
+            ctx.memory(),
+            &WorkspaceNeeds { operand_bytes, planned_bytes: self.bytes(), ..WorkspaceNeeds::default() },
+        );
+        let mut lists = (std::mem::take(&mut workspace.left_shifts), std::mem::take(&mut workspace.weights[1]));
+        let (exponents, words) = workspace.operands.words(self.words())?.split_at_mut(order * PROBLEMS);
+        let (limits, words) = words.split_at_mut(order * PROBLEMS);
+        let exponents = cast_slice_mut::<u64, i64>(exponents);
+        let mut whole = 0u8;
+        for (lane, lower) in lowers.iter().enumerate() {
+            let problem = Problem::in_lists(lists, *lower, self.precision_bits, self.working_bits)?;
+            if problem.is_whole() && problem.weights.iter().all(|weight| weight.sum == 0) {
+                whole |= 1 << lane;
+                for (row, (exponent, weight)) in problem.exponents.iter().zip(&problem.weights).enumerate() {
+                    (exponents[row * PROBLEMS + lane], limits[row * PROBLEMS + lane]) = (*exponent, weight.limit);
+                }
+            }
+            lists = (problem.exponents, problem.weights);
+        }
+        let first = whole.trailing_zeros() as usize;
+        let mut done = 0;
+        if whole != 0 {
+            // Lanes without a matrix do what the first one does.
+            let is_whole = |lane: usize| whole >> lane & 1 == 1;
+            for lane in (0..PROBLEMS).filter(|&lane| !is_whole(lane)) {
+                for row in (0..order).map(|row| row * PROBLEMS) {
+                    (exponents[row + lane], limits[row + lane]) = (exponents[row + first], limits[row + first]);
+                }
+            }
+            let views = std::array::from_fn(|lane| lowers[if is_whole(lane) { lane } else { first }]);
+            let precision_bits = self.precision_bits;
+            let matrices = Matrices { views, order, exponents, limits, precision_bits };
+            let mut beyond = 0u8;
+            done = whole
+                & self.lanes.factor(&matrices, words, &mut |at, heads, limbs| {
+                    beyond |= scatter(at, heads, limbs, factors);
+                });
+            done &= !beyond;
+        }
+        (workspace.left_shifts, workspace.weights[1]) = lists;
+        Ok(done)
+    }
+}
+
+/// Writes an entry of each factor; those whose exponent is beyond all limits.
+fn scatter((row, col): (usize, usize), heads: &[u64; PROBLEMS], limbs: &[u64], factors: &mut [Matrix]) -> u8 {
+    let mut beyond = 0;
+    for (lane, factor) in factors.iter_mut().enumerate() {
+        let width = limbs_for(factor.precision_bits());
+        let at = row + col * factor.rows();
+        let (own, significands) = factor.parts_mut();
+        own[at] = heads[lane];
+        significands[at * width..][..width].copy_from_slice(&limbs[lane * width..][..width]);
+        beyond |= u8::from(check_exponent(Head(heads[lane]).exponent(), row, col).is_err()) << lane;
+    }
+    beyond
+}
+
+#[cfg(test)]
+#[path = "together_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! Factors side by side against the definition.
+
+use super::*;
+use crate::math::float::limbs_for;
+use crate::ops::factor::reference;
+use rug::{Float, Integer, rand::RandState};
+
+/// A matrix of random entries below `2^-spread` with ones and more on its diagonal, whose rows grow by `2^step` each.
+fn random(order: usize, bits: u32, (spread, step): (i32, i32), rng: &mut RandState<'_>) -> Matrix {
+    let mut a = Matrix::zeros(order, order, bits).unwrap();
+    for (row, col) in (0..order).flat_map(|row| (0..=row).map(move |col| (row, col))) {
+        let value = Float::with_val(bits, Float::random_bits(rng)) - 0.5f64;
+        let value = if row == col { value + 1.5f64 } else { value >> spread };
+        let value = if rng.below(9) == 0 && row != col { Float::new(bits) } else { value };
+        a.set_float(row, col, &(value << (step * (row + col) as i32))).unwrap();
+    }
+    a
+}
+
+#[test]
+fn factors_are_those_of_the_definition() {
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let mut rng = RandState::new();
+    rng.seed(&Integer::from(73));
+    let mut all = 0;
+    for (case, bits) in [52u32, 64, 100, 155, 256, 320, 510, 640, 768, 832, 1024, 1200].into_iter().enumerate() {
+        for order in [1usize, 2, 3, 8, 13] {
+            let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new()) else { continue };
+            // Well conditioned; with pivots that fall by many bits; and some that have no factor.
+            let forms = [(4, 0), (1, 0), (1, 3), (0, -7), (4, 1), (-3, 0), (5, 40), (3, 0)];
+            let count = 1 + (case + order) % PROBLEMS;
+            let matrices = (0..count).map(|lane| random(order, bits + 5 * lane as u32, forms[lane], &mut rng));
+            let matrices = matrices.collect::<Vec<_>>();
+            let lowers = matrices.iter().map(Matrix::view).collect::<Vec<_>>();
+            let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); count];
+            let done = together.factor(&ctx, &lowers, &mut factors).unwrap();
+            for (lane, (lower, got)) in lowers.iter().zip(&factors).enumerate() {
+                let problem = Problem::new(*lower, bits, together.working_bits).unwrap();
+                let want = reference::factor(&problem, *lower).map(|rows| rows.to_matrix(&problem).unwrap());
+                let is_done = done >> lane & 1 == 1;
+                let what = format!("{bits} bits, {order} rows, lane {lane} of {count}");
+                match want {
+                    Ok(want) if problem.is_whole() => {
+                        // What is far from singular must not be left to others.
+                        assert!(is_done || lane > 2, "{what}");
+                        assert!(!is_done || *got == want, "{what}");
+                        all += u32::from(is_done);
+                    }
+                    _ => assert!(!is_done, "{what} is not positive definite"),
+                }
+            }
+            assert!(limbs_for(bits) == factors[0].limbs_per_element());
+        }
+    }
+    assert!(all > 150 || ProblemLanes::new(100).is_none(), "{all} factors");
+}

@@ -1,0 +1,138 @@
+//! Up to eight small products of one shape side by side, each in a lane of its own.
+//!
+//! The same scaled integers, the same exact sums and the same rounding as one after the other, so the same bits. A
+//! problem that is not done here, as something is wrong with it, is left to the single call.
+
+use crate::context::{Context, WorkspaceNeeds};
+use crate::error::{Error, Result};
+use crate::kernels::problem_lanes::{Columns, PROBLEMS, ProblemLanes, Products};
+use crate::math::float::Head;
+use crate::matrix::{Destination, MatrixViewMut};
+use crate::ops::product::call::scale_operands;
+use crate::ops::product::combine::Place;
+use crate::ops::product::path::goes_side_by_side;
+use crate::ops::product::problem::{Bits, Problem};
+use crate::ops::product::segments::in_triangle;
+use crate::ops::product::size::ProductSize;
+use crate::store::Buffer;
+use bytemuck::cast_slice_mut;
+
+/// Bytes of the digits of eight problems beyond which they leave the nearest caches, and single calls are as fast.
+const MOST_BYTES: u64 = 2 << 20;
+
+/// Products of one size and precision.
+pub(crate) struct Together {
+    lanes: ProblemLanes,
+    size: ProductSize,
+    bits: Bits,
+}
+
+impl Together {
+    /// The path where this processor has it, and single calls of that size take longer.
+    pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32) -> Option<Together> {
+        let bits = Bits::scaled(precision_bits, size.contracted);
+        if !goes_side_by_side(ctx, &size, bits.working) {
+            return None;
+        }
+        let together = Together { lanes: ProblemLanes::new(bits.operand)?, size, bits };
+        (size.contracted <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)
+    }
+
+    /// Words of the shifts, and of the lanes.
+    fn words(&self) -> usize {
+        let columns = self.size.operand_columns();
+        columns * PROBLEMS + self.lanes.product_words((columns, self.size.contracted), self.bits.result)
+    }
+
+    /// Bytes beside the results.
+    pub fn bytes(&self) -> u64 {
+        Buffer::bytes_for(self.words()) + (self.size.operand_columns() * size_of::<i64>()) as u64
+    }
+
+    /// Computes the products, up to eight that are plain and by norms: a bit for each that is done.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Cancelled`].
+    pub fn run(
+        &self,
+        ctx: &Context,
+        problems: &[Option<Problem<'_>>; PROBLEMS],
+        destinations: [Option<Destination<'_>>; PROBLEMS],
+    ) -> Result<u8> {
+        let (size, planned_bytes) = (&self.size, self.bytes());
+        let mut workspace = ctx.workspace();
+        let workspace = &mut *workspace;
+        let operand_bytes = Buffer::bytes_for(self.words());
+        let needs = WorkspaceNeeds { operand_bytes, planned_bytes, ..WorkspaceNeeds::default() };
+        workspace.trim(ctx.memory(), &needs);
+        let mut buffer = std::mem::take(&mut workspace.operands);
+        let (left_shifts, words) = buffer.words(self.words())?.split_at_mut(size.rows * PROBLEMS);
+        let right_columns = size.operand_columns() - size.rows;
+        let (right_shifts, words) = words.split_at_mut(right_columns * PROBLEMS);
+        let (left_shifts, right_shifts) = (cast_slice_mut(left_shifts), cast_slice_mut(right_shifts));
+        let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
+        for (lane, (problem, destination)) in problems.iter().zip(destinations).enumerate() {
+            let (Some(problem), Some(destination)) = (problem, destination) else { continue };
+            let ready = problem.check(ctx.kernel()).and_then(|()| scale_operands(ctx, 1, problem, workspace));
+            match ready.and_then(|_| destination.prepare(problem.result_shape(), self.bits.result)) {
+                Err(error @ (Error::Cancelled | Error::OutOfMemory { .. })) => return Err(error),
+                Err(_) => continue,
+                Ok(view) => results[lane] = Some(view),
+            }
+            for (shifts, all) in
+                [(&workspace.left_shifts, &mut *left_shifts), (&workspace.right_shifts, &mut *right_shifts)]
+            {
+                all.iter_mut().skip(lane).step_by(PROBLEMS).zip(shifts).for_each(|(own, &shift)| *own = shift);
+            }
+        }
+        let done = self.multiply(problems, [left_shifts, right_shifts], words, &mut results);
+        workspace.operands = buffer;
+        for (result, problem) in results.into_iter().zip(problems) {
+            if let (Some(view), Some(problem)) = (result, problem) {
+                problem.complete(ctx, view);
+            }
+        }
+        Ok(done)
+    }
+
+    /// Multiplies the operands of the problems that have a place for their result.
+    fn multiply(
+        &self,
+        problems: &[Option<Problem<'_>>; PROBLEMS],
+        [left_shifts, right_shifts]: [&mut [i64]; 2],
+        words: &mut [u64],
+        results: &mut [Option<MatrixViewMut<'_>>; PROBLEMS],
+    ) -> u8 {
+        // Lanes without a problem do what the first one does.
+        let there = |lane: &usize| results[*lane].is_some();
+        let Some((first, Some(problem))) = (0..PROBLEMS).find(there).map(|first| (first, &problems[first])) else {
+            return 0;
+        };
+        let source: [usize; PROBLEMS] = std::array::from_fn(|lane| if there(&lane) { lane } else { first });
+        for all in left_shifts.chunks_exact_mut(PROBLEMS).chain(right_shifts.chunks_exact_mut(PROBLEMS)) {
+            let shifts: [i64; PROBLEMS] = std::array::from_fn(|lane| all[source[lane]]);
+            all.copy_from_slice(&shifts);
+        }
+        let of = |at: usize| problems[at].as_ref().unwrap_or(problem);
+        let left = Columns { views: source.map(|at| of(at).left.view), shifts: left_shifts };
+        let right_views = || source.map(|at| of(at).right_operand().view);
+        let right = (!self.size.triangle).then(|| Columns { views: right_views(), shifts: right_shifts });
+        let (triangle, uplo, combination) = (self.size.triangle, problem.uplo, problem.combination);
+        let wanted = |row: usize, col: usize| !triangle || in_triangle(uplo, row, col);
+        let products = Products { left, right, precision_bits: self.bits.result, wanted: &wanted };
+        let mut beyond = 0;
+        self.lanes.multiply(&products, words, &mut |(row, col), heads, limbs| {
+            for (lane, result) in results.iter_mut().enumerate() {
+                let Some(result) = result else { continue };
+                let (at, width) = (row + col * result.leading_dimension(), result.limbs_per_element());
+                let (own, significands) = result.reborrow().into_parts();
+                let checked = combination.check_rounded(Head(heads[lane]), Place { row, col });
+                beyond |= u8::from(checked.is_err()) << lane;
+                own[at] = heads[lane];
+                significands[at * width..][..width].copy_from_slice(&limbs[lane * width..][..width]);
+            }
+        });
+        let there = (0..PROBLEMS).filter(|&lane| results[lane].is_some()).fold(0, |bits, lane| bits | 1 << lane);
+        there & !beyond
+    }
+}
