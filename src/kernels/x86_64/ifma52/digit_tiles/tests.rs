@@ -158,25 +158,27 @@ fn blocks_are_finished_as_tiles_are() {
         let mut weights = vec![RowWeight::new(&(Integer::from(&one << (2 * bits + 2))), bits); BLOCK];
         let mut pivots = Vec::new();
         rules.factor(&mut block, &mut weights, &mut pivots, &mut scratch).unwrap();
-        let mut factor = vec![vec![Integer::new(); BLOCK]; BLOCK];
-        for col in 0..BLOCK {
+        let column = |col: usize| {
             let mut magnitudes = vec![0; BLOCK * rules.entry_limbs()];
             let signs = rules.get(&block, col, &mut magnitudes);
-            for (row, magnitude) in magnitudes.chunks_exact(rules.entry_limbs()).enumerate() {
+            let entry = |(row, magnitude): (usize, &[u64])| {
                 let magnitude = Integer::from_digits(magnitude, Order::Lsf);
-                factor[row][col] = if signs >> row & 1 == 1 { -magnitude } else { magnitude };
-            }
-        }
+                if signs >> row & 1 == 1 { -magnitude } else { magnitude }
+            };
+            magnitudes.chunks_exact(rules.entry_limbs()).enumerate().map(entry).collect::<Vec<_>>()
+        };
+        let columns = (0..BLOCK).map(column).collect::<Vec<_>>();
+        let factor = |row: usize, col: usize| &columns[col][row];
         for (row, col) in (0..BLOCK).flat_map(|row| (0..BLOCK).map(move |col| (row, col))) {
-            let products = (0..col).map(|k| Integer::from(&factor[row][k] * &factor[col][k])).sum::<Integer>();
+            let products = (0..col).map(|k| Integer::from(factor(row, k) * factor(col, k))).sum::<Integer>();
             let want = match row.cmp(&col) {
                 std::cmp::Ordering::Less => Integer::new(),
                 std::cmp::Ordering::Equal => crate::math::pivot::round_root(&(wanted(row, col) - products)),
                 std::cmp::Ordering::Greater => {
-                    crate::math::pivot::round_quotient(&(wanted(row, col) - products), &factor[col][col])
+                    crate::math::pivot::round_quotient(&(wanted(row, col) - products), factor(col, col))
                 }
             };
-            assert_eq!(factor[row][col], want, "{bits} bits, entry ({row}, {col})");
+            assert_eq!(*factor(row, col), want, "{bits} bits, entry ({row}, {col})");
         }
     }
 }
