@@ -183,7 +183,7 @@ impl Factoring<'_> {
             let report = CholeskyReport::direct(problem, planned_bytes, self.clock.now());
             return factor.map_or_else(|| by_definition(problem, lower), Ok).map(|factor| (factor, report));
         }
-        let (engine, kernel) = engine_for(ctx, order, problem.working_bits)?;
+        let (engine, kernel) = engine_for(ctx, (order, self.options.tile_rows), problem.working_bits)?;
         let plan = Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine)?;
         let before = engine.traffic();
         let ending = run(ctx, (problem, lower), (&plan, &*engine), memory, &mut self.clock);

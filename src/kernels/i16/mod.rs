@@ -31,7 +31,7 @@ use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use lanes::{INTERLEAVED, Isa};
 use levels::{Modular, Work, multiply_area};
-use operand::{Operand, Panels, Segments};
+use operand::{MOST_DEPTH, Operand, Panels, Segments};
 use product::Operands;
 use std::ops::Range;
 use std::sync::Arc;
@@ -311,8 +311,8 @@ impl PlaneEngine for I16Engine {
     }
 
     fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        let depth = rows * segments_of_pass(rows).max(1);
-        product::scratch_words(depth.max(ROWS_OF_PASS), grid.cols)
+        // Of fewer rows than these each a pass may take more than one over all of them, which are cut into equal passes.
+        product::scratch_words(rows.max(ROWS_OF_PASS).min(MOST_DEPTH), grid.cols)
             .max(self.conversion.scratch_words())
             .max(self.recovery.scratch_words())
     }

@@ -1,6 +1,5 @@
 //! The engine against plain big-integer arithmetic, on every instruction set of this CPU.
 
-use super::operand::MOST_DEPTH;
 use super::*;
 use crate::math::family_i16::i16_primes;
 use crate::math::modulus::Modulus;
@@ -418,4 +417,18 @@ fn the_kernel_states_its_limits() {
     let small = kernel.prepare(&SMALL).unwrap();
     assert_eq!(small.moduli().len(), kernel.plane_count(&SMALL));
     assert!(small.table_bytes() > 0 && small.panel_words(0) == 0);
+}
+
+#[test]
+fn scratch_for_rows_is_enough_for_fewer_of_them() {
+    let engine = engines(EngineSpec { operand_bits: 64, modulus_bits: 200, redundant: false }).next().unwrap().1;
+    for rows in [8, 1000, 1024, 1728, 2048, 2056, 3072, 4088] {
+        for columns in [1, 41, rows / 8] {
+            let room = engine.rows_scratch_words(rows, &BlockGrid { rows: columns, cols: columns, triangle: false });
+            for depth in (8..=rows).step_by(8) {
+                let pass = product::scratch_words(depth * segments_of_pass(depth), columns);
+                assert!(pass <= room, "{depth} of {rows} rows, {columns} columns: {pass} words of {room}");
+            }
+        }
+    }
 }

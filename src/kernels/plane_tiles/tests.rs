@@ -230,6 +230,10 @@ fn factors_have_the_integers_of_the_definition_at_every_edge() {
             assert!(!agree(&symmetric(n, n as u64, 2.0 + (n as f64).sqrt()), bits, edges));
         }
     }
+    // Where operands have as many digits of 52 bits as they can hold, and where sums have more than twice as many.
+    for bits in [51, 103, 258, 310, 413] {
+        assert!(!agree(&symmetric(20, 20, 6.5), bits, &[8, 16]), "{bits} bits");
+    }
     for (n, edges) in [(33usize, &[16usize, 32, 40][..]), (65, &[32, 64]), (100, &[24, 96, 104])] {
         assert!(!agree(&symmetric(n, n as u64, 2.0 + (n as f64).sqrt()), 150, edges));
     }

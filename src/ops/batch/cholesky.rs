@@ -161,7 +161,7 @@ fn factor_together(
         done |= u8::from(is_done) << at;
         *items[at].place = match is_done {
             true => Cholesky::made(factor, together.working_bits),
-            false => Cholesky::with_memory(factor),
+            false => Cholesky::default(), // what was begun is no factor
         };
     }
     Ok(done)

@@ -95,8 +95,10 @@ struct Gemm<'o> {
 impl Gemm<'_> {
     /// Products without scalars and addends, by norms, go side by side.
     fn together(&self, ctx: &Context, Shape { rows, cols, depth }: Shape) -> Option<Together> {
-        let GemmOptions { alpha, accumulate, exact_integers, accuracy, .. } = *self.options;
-        let is_plain = alpha.is_none() && accumulate.is_none() && !exact_integers && accuracy == Accuracy::Norm;
+        let GemmOptions { alpha, beta, accumulate, exact_integers, accuracy, .. } = *self.options;
+        // One that is not finite is refused also where nothing is added.
+        let has_scalar = alpha.is_some() || beta.is_some_and(|beta| !beta.is_finite());
+        let is_plain = !has_scalar && accumulate.is_none() && !exact_integers && accuracy == Accuracy::Norm;
         let size = ProductSize { contracted: depth, rows, cols, triangle: false };
         if is_plain { Together::choose(ctx, size, self.precision_bits) } else { None }
     }

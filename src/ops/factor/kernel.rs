@@ -5,7 +5,14 @@ use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, PlaneKernel};
 use crate::math::bound::cholesky_modulus_bits;
+use crate::ops::factor::plan::tiles_for;
 use std::sync::Arc;
+
+/// No kernel is chosen by its costs for fewer rows.
+const LEAST_ROWS: usize = 900;
+
+/// Rows of the tiles that costs were measured with: smaller ones are packed more often.
+const LEAST_TILE_ROWS: usize = 128;
 
 /// The kernel of a factor of `order` rows with so many working bits: the context's, or another one that is faster for
 /// so many rows.
@@ -14,7 +21,9 @@ use std::sync::Arc;
 /// memory limit, since its tiles are smaller. Plans and calls ask the same question, so that they agree.
 pub(crate) fn choose_kernel(ctx: &Context, order: usize, working_bits: u32) -> &'static dyn PlaneKernel {
     let kernel = ctx.kernel();
-    if ctx.forced_kernel().is_some() || !ctx.devices().is_empty() || ctx.spares_memory() {
+    // The rate of the core is only asked for where it may matter.
+    let is_small = order < LEAST_ROWS;
+    if is_small || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() || ctx.spares_memory() {
         return kernel;
     }
     let modulus_bits = cholesky_modulus_bits(working_bits);
@@ -25,21 +34,24 @@ pub(crate) fn choose_kernel(ctx: &Context, order: usize, working_bits: u32) -> &
         .map_or(kernel, |(other, _)| other)
 }
 
-/// The tile kernels of such a factor, and the kernel that they are of.
+/// The tile kernels of such a factor, and the kernel that they are of. Where a caller asks for smaller tiles, or many
+/// threads do, it is the context's.
 ///
 /// # Errors
 /// Those of [`Context::tile_engine`].
 pub(crate) fn engine_for(
     ctx: &Context,
-    order: usize,
+    (order, tile_rows): (usize, Option<usize>),
     working_bits: u32,
 ) -> Result<(Arc<dyn TileEngine>, &'static dyn PlaneKernel)> {
     let kernel = choose_kernel(ctx, order, working_bits);
-    let engine = match kernel.name() == ctx.kernel().name() {
-        true => ctx.tile_engine_for(working_bits, order)?,
-        false => ctx.tile_engine(kernel, working_bits)?,
-    };
-    Ok((engine, kernel))
+    if kernel.name() != ctx.kernel().name() {
+        let engine = ctx.tile_engine(kernel, working_bits)?;
+        if tiles_for(order, tile_rows, &*engine, ctx.threads()).tile_size >= LEAST_TILE_ROWS {
+            return Ok((engine, kernel));
+        }
+    }
+    Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel()))
 }
 
 #[cfg(test)]
@@ -57,6 +69,12 @@ mod tests {
         };
         assert_ne!(other.name(), own);
         let rows = costs.least_rows(770);
+        assert!(costs.least_rows(0) >= LEAST_ROWS);
+        // Tiles of fewer rows, as a caller asks for them or threads need them.
+        let with_tiles = |ctx: &Context, tile_rows| engine_for(ctx, (rows, tile_rows), 770).unwrap().1.name();
+        let many = Context::builder().threads(8).build().unwrap();
+        assert_eq!((with_tiles(&ctx, None), with_tiles(&ctx, Some(128))), (other.name(), other.name()));
+        assert_eq!((with_tiles(&ctx, Some(120)), with_tiles(&many, None)), (own, own));
         assert_eq!((name(&ctx, rows - 1, 770), name(&ctx, rows, 770)), (own, other.name()));
         // Its primes end before those of the other one.
         let most = (other.maximum_modulus_bits() - 3) / 2;

@@ -293,7 +293,7 @@ pub fn plan_cholesky(
         let bytes = direct.bytes(precision_bits) + check_bytes;
         return Ok(CholeskyPlan { planned_bytes: ctx.memory().admit(bytes)?, ..planned });
     }
-    let (engine, kernel) = engine_for(ctx, order, working_bits)?;
+    let (engine, kernel) = engine_for(ctx, (order, options.tile_rows), working_bits)?;
     let plan = Plan::new(&ctx.holding(check_bytes), (order, precision_bits), options.tile_rows, &*engine)?;
     let update_plan = |(index, known): (usize, TileTraffic)| UpdatePlan {
         device: known.device,

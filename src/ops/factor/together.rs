@@ -56,6 +56,9 @@ impl Together {
     /// [`crate::Error::OutOfMemory`].
     pub fn factor(&self, ctx: &Context, lowers: &[MatrixView<'_>], factors: &mut [Matrix]) -> Result<u8> {
         let order = self.order;
+        if ctx.memory().holding(ctx.kept_table_bytes()).admit(self.bytes()).is_err() {
+            return Ok(0); // tables of larger problems leave no room for eight at a time
+        }
         assert!(lowers.len() <= PROBLEMS && lowers.len() == factors.len());
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
@@ -111,9 +114,12 @@ fn scatter((row, col): (usize, usize), heads: &[u64; PROBLEMS], limbs: &[u64], f
         let width = limbs_for(factor.precision_bits());
         let at = row + col * factor.rows();
         let (own, significands) = factor.parts_mut();
+        if check_exponent(Head(heads[lane]).exponent(), row, col).is_err() {
+            beyond |= 1 << lane;
+            continue; // no matrix holds such a number
+        }
         own[at] = heads[lane];
         significands[at * width..][..width].copy_from_slice(&limbs[lane * width..][..width]);
-        beyond |= u8::from(check_exponent(Head(heads[lane]).exponent(), row, col).is_err()) << lane;
     }
     beyond
 }

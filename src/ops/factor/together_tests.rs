@@ -54,3 +54,32 @@ fn factors_are_those_of_the_definition() {
     }
     assert!(all > 150 || ProblemLanes::new(100).is_none(), "{all} factors");
 }
+
+/// Lanes whose matrices are scaled by thousands of bits against each other.
+#[test]
+fn scales_of_other_lanes_do_not_matter() {
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let mut rng = RandState::new();
+    rng.seed(&Integer::from(75));
+    let (order, bits) = (9, 256);
+    let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new()) else {
+        return println!("skipped: no lanes");
+    };
+    let scales = [0, 1 << 20, -(1 << 20), 1, 1 << 28, -(1 << 28), 5000, -333];
+    let matrices = scales.map(|scale| {
+        let mut a = random(order, bits, (4, 0), &mut rng);
+        for (row, col) in (0..order).flat_map(|row| (0..=row).map(move |col| (row, col))) {
+            let value = a.float(row, col) << scale;
+            a.set_float(row, col, &value).unwrap();
+        }
+        a
+    });
+    let lowers = matrices.iter().map(Matrix::view).collect::<Vec<_>>();
+    let mut factors = vec![Matrix::zeros(order, order, bits).unwrap(); PROBLEMS];
+    assert_eq!(together.factor(&ctx, &lowers, &mut factors).unwrap(), u8::MAX);
+    for (lower, got) in lowers.iter().zip(&factors) {
+        let problem = Problem::new(*lower, bits, together.working_bits).unwrap();
+        let want = reference::factor(&problem, *lower).map(|rows| rows.to_matrix(&problem).unwrap());
+        assert!(want.is_ok_and(|want| *got == want));
+    }
+}

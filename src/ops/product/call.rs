@@ -267,7 +267,7 @@ impl Scaled {
 }
 
 /// The limit for a step that uses none of the tables that earlier calls have left.
-fn beside_tables(ctx: &Context) -> MemoryBudget {
+pub(super) fn beside_tables(ctx: &Context) -> MemoryBudget {
     match ctx.memory_bytes() {
         Some(_) => ctx.memory().holding(ctx.kept_table_bytes()),
         None => ctx.memory(),

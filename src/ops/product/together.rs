@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::kernels::problem_lanes::{Columns, PROBLEMS, ProblemLanes, Products};
 use crate::math::float::Head;
 use crate::matrix::{Destination, MatrixViewMut};
-use crate::ops::product::call::scale_operands;
+use crate::ops::product::call::{beside_tables, scale_operands};
 use crate::ops::product::combine::Place;
 use crate::ops::product::path::goes_side_by_side;
-use crate::ops::product::problem::{Bits, Problem};
+use crate::ops::product::problem::{Bits, Problem, check_precision};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::store::Buffer;
@@ -30,6 +30,8 @@ pub(crate) struct Together {
 impl Together {
     /// The path where this processor has it, and single calls of that size take longer.
     pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32) -> Option<Together> {
+        check_precision(ctx.kernel(), precision_bits, size.contracted).ok()?;
+        size.check(precision_bits).ok()?;
         let bits = Bits::scaled(precision_bits, size.contracted);
         if !goes_side_by_side(ctx, &size, bits.working) {
             return None;
@@ -60,11 +62,15 @@ impl Together {
         destinations: [Option<Destination<'_>>; PROBLEMS],
     ) -> Result<u8> {
         let (size, planned_bytes) = (&self.size, self.bytes());
+        let memory = beside_tables(ctx);
+        if memory.admit(planned_bytes).is_err() {
+            return Ok(0); // tables of larger problems leave no room for eight at a time
+        }
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
         let operand_bytes = Buffer::bytes_for(self.words());
         let needs = WorkspaceNeeds { operand_bytes, planned_bytes, ..WorkspaceNeeds::default() };
-        workspace.trim(ctx.memory(), &needs);
+        workspace.trim(memory, &needs);
         let mut buffer = std::mem::take(&mut workspace.operands);
         let (left_shifts, words) = buffer.words(self.words())?.split_at_mut(size.rows * PROBLEMS);
         let right_columns = size.operand_columns() - size.rows;
@@ -124,15 +130,94 @@ impl Together {
         self.lanes.multiply(&products, words, &mut |(row, col), heads, limbs| {
             for (lane, result) in results.iter_mut().enumerate() {
                 let Some(result) = result else { continue };
+                if combination.check_rounded(Head(heads[lane]), Place { row, col }).is_err() {
+                    beyond |= 1 << lane;
+                    continue; // no matrix holds such a number
+                }
                 let (at, width) = (row + col * result.leading_dimension(), result.limbs_per_element());
                 let (own, significands) = result.reborrow().into_parts();
-                let checked = combination.check_rounded(Head(heads[lane]), Place { row, col });
-                beyond |= u8::from(checked.is_err()) << lane;
                 own[at] = heads[lane];
                 significands[at * width..][..width].copy_from_slice(&limbs[lane * width..][..width]);
             }
         });
         let there = (0..PROBLEMS).filter(|&lane| results[lane].is_some()).fold(0, |bits, lane| bits | 1 << lane);
         there & !beyond
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{MAXIMUM_EXPONENT, Matrix, Op};
+    use rug::{Float, Integer, rand::RandState};
+
+    /// Random entries times `2^scale`, some of them 0.
+    fn random((rows, cols): (usize, usize), bits: u32, scale: i32, rng: &mut RandState<'_>) -> Matrix {
+        let mut a = Matrix::zeros(rows, cols, bits).unwrap();
+        for (row, col) in (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+            let value = Float::with_val(bits, Float::random_bits(rng)) - 0.5f64;
+            let value = if rng.below(7) == 0 { Float::new(bits) } else { value << scale };
+            a.set_float(row, col, &value).unwrap();
+        }
+        a
+    }
+
+    /// Products of scales that are thousands of bits apart, one of zeros, one without a problem, one beyond all exponents.
+    #[test]
+    fn products_side_by_side_are_those_of_single_calls() {
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(74));
+        let beyond = MAXIMUM_EXPONENT as i32 / 2 + 20;
+        let mut groups = 0;
+        for (bits, (contracted, rows, cols)) in [
+            (64u32, (8usize, 4usize, 4usize)),
+            (150, (20, 10, 10)),
+            (256, (20, 10, 10)),
+            (256, (9, 6, 11)),
+            (400, (12, 7, 7)),
+            (768, (16, 8, 8)),
+        ] {
+            for triangle in [true, false].into_iter().filter(|&triangle| !triangle || rows == cols) {
+                let size = ProductSize { contracted, rows, cols, triangle };
+                let Some(together) = Together::choose(&ctx, size, bits) else { continue };
+                groups += 1;
+                let scales = [0, 1 << 20, -(1 << 20), 3, beyond, 0, -9, 5000];
+                let make = |at: usize, columns: usize, rng: &mut RandState<'_>| match at {
+                    5 => Matrix::zeros(contracted, columns, bits).unwrap(),
+                    _ => random((contracted, columns), bits + 3 * at as u32, scales[at], rng),
+                };
+                let operands = (0..PROBLEMS).map(|at| (make(at, rows, &mut rng), make(at, cols, &mut rng)));
+                let operands = operands.collect::<Vec<_>>();
+                let problems: [_; PROBLEMS] = std::array::from_fn(|at| {
+                    let (a, b) = &operands[at];
+                    let one = match triangle {
+                        true => Problem { mirrored: true, ..Problem::syrk(a.view(), Op::NoTranspose, bits) },
+                        false => Problem::gemm((a.view(), Op::Transpose), (b.view(), Op::NoTranspose), bits),
+                    };
+                    (at != 6).then_some(one)
+                });
+                let mut results = vec![Matrix::empty(); PROBLEMS];
+                let mut places = results.iter_mut().map(|result| Some(Destination::Matrix(result)));
+                let destinations = std::array::from_fn(|_| places.next().flatten());
+                drop(places);
+                let done = together.run(&ctx, &problems, destinations).unwrap();
+                for (at, ((a, b), got)) in operands.iter().zip(&results).enumerate() {
+                    let want = match triangle {
+                        true => crate::syrk(&ctx, a, bits).map(|result| result.into_matrix()),
+                        false => {
+                            let options = crate::GemmOptions::new().op_a(Op::Transpose);
+                            crate::gemm_with(&ctx, a, b, bits, &options).map(|outcome| outcome.result)
+                        }
+                    };
+                    let what = format!("{size:?} at {bits} bits, lane {at}");
+                    let is_done = done >> at & 1 == 1;
+                    assert_eq!(is_done, at != 4 && at != 6, "{what}");
+                    assert_eq!(want.is_err(), at == 4, "{what}");
+                    assert!(!is_done || *got == want.unwrap(), "{what}");
+                }
+            }
+        }
+        assert!(groups > 0 || ProblemLanes::new(100).is_none(), "no product goes side by side");
     }
 }

@@ -83,6 +83,22 @@ fn every_refusal_names_its_problem() {
         let error = gemm_batch(&ctx, [(&a, &b)], bits).unwrap_err();
         assert!(matches!(error, Error::Problem { problem: 0, count: 1, .. }) && error.exit_code() == 2, "{error}");
     }
+    // Eight of one shape, which may go side by side, are refused as one is.
+    let nan = rug::Float::with_val(60, rug::float::Special::Nan);
+    for count in [1, 8] {
+        let scaled = syrk_batch_with(&ctx, vec![&a; count], 100, &SyrkOptions::new().beta(&nan)).unwrap();
+        let products = vec![(&a, &b); count];
+        let mixed = gemm_batch_with(&ctx, products.clone(), 100, &sunzi::GemmOptions::new().beta(&nan)).unwrap();
+        assert_eq!(
+            (scaled.report.failed, mixed.report.failed),
+            (count, count),
+            "{count} problems, beta is not a number"
+        );
+        for bits in [1, u32::MAX - 1, u32::MAX] {
+            let outcomes = gemm_batch_with(&ctx, products.clone(), bits, &sunzi::GemmOptions::new()).unwrap();
+            assert_eq!(outcomes.report.failed, count, "{count} problems, {bits} bits");
+        }
+    }
     // As many places as problems.
     let mut places = vec![SymmetricMatrix::default(); 2];
     for count in [0, 1, 3] {
