@@ -70,10 +70,10 @@
 //! Many small problems at a time: [`syrk_batch`], [`gemm_batch`], [`cholesky_batch`], [`trsm_batch`], in the same three
 //! forms. The threads share out the problems, and each of these has a result, or an error, of its own.
 //!
-//! `axpy`, `spmm` and `sddmm` have no options, `dot` and `nrm2` give numbers, `hadamard_into` takes several pairs. A [`Cholesky`] is made in the memory of
-//! another one, so is an inverse or a refined solution; `ldlt` has no `_into`. A [`Cholesky`] or an [`Ldlt`] solves
-//! again and again.
-//! `plan_*` tell beforehand how a call would run and what it takes. Results are judged by [`verify`].
+//! `axpy`, `spmm` and `sddmm` have no options, `dot` and `nrm2` give numbers, `hadamard_into` takes several pairs. A
+//! [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`. A
+//! [`Cholesky`] or an [`Ldlt`] solves again and again. `plan_*` tell beforehand how a call would run and what it takes.
+//! Results are judged by [`verify`].
 //!
 //! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
 //! operand is wanted, it is a [`SymmetricMatrix`], a plain matrix, which is checked, or a triangle that is named

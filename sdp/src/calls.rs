@@ -1,9 +1,9 @@
 //! The calls of the library that a run makes, and how long each takes alone.
 //!
 //! [`time_calls`] runs some work of this thread with every call done again, warm and with nothing between, on the very
-//! operands it had. The sum of these times is what the calls of an iteration take by themselves; what an iteration takes
-//! beyond it are the solver's own loops, and caches that calls find cold. Without it a call is only made.
-//! Does not know: who calls, programs.
+//! operands it had. The sum of these times is what the calls of an iteration take by themselves; what an iteration
+//! takes beyond it are the solver's own loops, and caches that calls find cold. Without it a call is only made. Does
+//! not know: who calls, programs.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -46,8 +46,8 @@ thread_local! {
 }
 
 /// The result of `work`, and the calls that it made on this thread: all of them where its context has one thread.
-/// Results have the same bits, and take some times as long; so often is the progress of a call reported, and while it is
-/// repeated there is one more result of it than a plan counts.
+/// Results have the same bits, and take some times as long; so often is the progress of a call reported, and while it
+/// is repeated there is one more result of it than a plan counts.
 pub fn time_calls<R>(work: impl FnOnce() -> R) -> (R, CallTimes) {
     let mut outer = Outer(RECORD.replace(Some(CallTimes::new())));
     let result = work();

@@ -1,7 +1,7 @@
 //! Who uses a device, over all processes of a machine: files that name it and stay locked for as long.
 //!
-//! The lock goes with its process, however that ends, so what is left of one that was killed is known as such. A file is
-//! named by its own number in the file system, which no other one has while somebody holds or looks at it.
+//! The lock goes with its process, however that ends, so what is left of one that was killed is known as such. A file
+//! is named by its own number in the file system, which no other one has while somebody holds or looks at it.
 #![cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "software devices are those of one process"))]
 
 use rustix::fs::OFlags;

@@ -160,8 +160,8 @@ impl Sparse {
         Ok(table.is_sparse(bits).then(|| entry_bytes(table.entries(), bits)))
     }
 
-    /// The entries of a symmetric dense block at the places where any of the matrices has one, which are all of a sum of
-    /// these; with at most `bits` bits.
+    /// The entries of a symmetric dense block at the places where any of the matrices has one, which are all of a sum
+    /// of these; with at most `bits` bits.
     ///
     /// # Errors
     /// Those of [`SparseMatrix::from_entries`].

@@ -311,7 +311,8 @@ impl PlaneEngine for I16Engine {
     }
 
     fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        // Of fewer rows than these each a pass may take more than one over all of them, which are cut into equal passes.
+        // Of fewer rows than these each a pass may take more than one over all of them, which are cut into equal
+        // passes.
         product::scratch_words(rows.clamp(ROWS_OF_PASS, MOST_DEPTH), grid.cols)
             .max(self.conversion.scratch_words())
             .max(self.recovery.scratch_words())

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, PlaneKernel};
 use crate::math::bound::cholesky_modulus_bits;
-use crate::ops::factor::plan::tiles_for;
+use crate::ops::factor::tiling::tiles_for;
 use std::sync::Arc;
 
 /// No kernel is chosen by its costs for fewer rows.

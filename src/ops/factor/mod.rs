@@ -31,4 +31,5 @@ mod tile_store;
 mod tile_work;
 #[cfg(test)]
 mod tile_work_tests;
+pub(crate) mod tiling;
 pub(crate) mod together;

@@ -4,8 +4,7 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::device::Description;
 use crate::drive::RankPlan;
 use crate::error::{Error, Result};
-use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape, TileTraffic};
-use crate::math::bound::IFMA52_CHUNK_ROWS;
+use crate::kernels::tiles::{TileEngine, TileShape, TileTraffic};
 use crate::matrix::Matrix;
 use crate::ops::factor::direct::{self, Direct};
 use crate::ops::factor::entrywise::{self, RangeBits};
@@ -13,6 +12,7 @@ use crate::ops::factor::kernel::engine_for;
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
+use crate::ops::factor::tiling::tiles_for;
 use crate::ops::product::problem::Accuracy;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::ProtocolOptions;
@@ -32,22 +32,6 @@ pub(crate) const STRIP_TILES: usize = 8;
 
 /// Bytes of the locks on one column of operands of a strip.
 const STRIP_BYTES: u64 = 512;
-
-/// Smaller tiles are not made to have several in a small matrix: they leave more of its work to whole updates.
-const LEAST_SIZED_ROWS: usize = 64;
-
-/// Smaller tiles are not made to keep threads busy.
-const LEAST_SHARED_ROWS: usize = 48;
-
-/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what
-/// the kernel prefers, or less where that leaves threads without work.
-pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> TileMap {
-    let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
-    let by_size = (order / 5).max(LEAST_SIZED_ROWS);
-    let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads).min(by_size));
-    let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
-    TileMap::symmetric(order, wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS))
-}
 
 /// What the kernels are told of a tile.
 pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {

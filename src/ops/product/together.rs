@@ -162,7 +162,8 @@ mod tests {
         a
     }
 
-    /// Products of scales that are thousands of bits apart, one of zeros, one without a problem, one beyond all exponents.
+    /// Products of scales that are thousands of bits apart, one of zeros, one without a problem, one beyond all
+    /// exponents.
     #[test]
     fn products_side_by_side_are_those_of_single_calls() {
         let ctx = Context::builder().threads(1).build().unwrap();

@@ -168,6 +168,19 @@ fn what_does_not_fit_is_refused_on_all_ranks() {
         let wanted = Some(Uplo::Lower).filter(|_| rank.rank() == 1);
         let error = symmetric.fill_local(rank, (&rows, wanted), square.view_mut()).unwrap_err();
         assert!(error.to_string().contains("different distributions or triangles"), "{error}");
+    });
+}
+
+#[test]
+fn memory_that_does_not_fit_a_solution_is_refused_on_all_ranks() {
+    let (order, bits) = (20, 80);
+    let l = factor(order, bits, 4, 1);
+    let b = matrix(Kind::Unit, order, 9, bits, 2);
+    let to = even_rows(order, 9, 2);
+    local::run(2, |rank| {
+        let (ctx, team, own) = (threads(1), team(rank), part(&b, &to, rank.rank()));
+        let held = scatter(rank, &l, Lie::random(1, &mut Rng::new(1)).map(order, order, Some(Uplo::Lower)));
+        let right = LocalPart { distribution: &to, local: own.view() };
         // Memory of another shape or precision on one rank alone.
         let found = solve_local(&ctx, &team, &held, right, bits, Accuracy::Norm).unwrap();
         let mut memory = [own.clone(), Matrix::zeros(3, 9, bits).unwrap(), Matrix::zeros(10, 9, bits + 64).unwrap()];

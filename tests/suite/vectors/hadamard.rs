@@ -1,4 +1,5 @@
-//! `hadamard`: every entry against exact sums, over shapes, precisions, kinds of exponents, scalars and numbers of pairs.
+//! `hadamard`: every entry against exact sums, over shapes, precisions, kinds of exponents, scalars and numbers of
+//! pairs.
 
 use super::context;
 use crate::common::oracle::{Exact, assert_beside_terms};

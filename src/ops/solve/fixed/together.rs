@@ -2,9 +2,8 @@
 //!
 //! Tile row by tile row: all ranks agree on what became of the row before; the entries come to a window of each node,
 //! where each rank makes the residues of some tiles from them; all read these. The tile on the diagonal each rank makes
-//! for itself, since a solve with it changes its words. Every rank takes part in every row, whether it has right sides or
-//! not.
-//! Knows the same tiles as a try by oneself, so the bits are the same.
+//! for itself, since a solve with it changes its words. Every rank takes part in every row, whether it has right sides
+//! or not. Knows the same tiles as a try by oneself, so the bits are the same.
 
 use super::rows::{RankOfNode, RowsFrom, SharedRows};
 use super::run::{FixedRun, RowTiles, Strip};
@@ -23,8 +22,8 @@ fn own_tiles((first, row): (usize, usize), of: RankOfNode) -> Range<usize> {
     first + share.start..first + share.end
 }
 
-/// The columns of the triangle before the diagonal, and on it, that come from other nodes to a rank: those of the tiles that
-/// it makes, and of the one on the diagonal to one of the ranks.
+/// The columns of the triangle before the diagonal, and on it, that come from other nodes to a rank: those of the tiles
+/// that it makes, and of the one on the diagonal to one of the ranks.
 fn own_columns(plan: &TilePlan, (first, row): (usize, usize), of: RankOfNode) -> Range<usize> {
     let tiles = own_tiles((first, row), of);
     let is_last = (of.rank + row) % of.ranks == of.ranks - 1;

@@ -8,7 +8,7 @@ use crate::ops::distribution::place::{Place, pack, unpack};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::blocks::{BlockOrder, TriangleBlocks};
 use crate::ops::solve::cut::Pieces;
-use crate::ops::solve::ranks::stream::{Letters, StreamSource};
+use crate::ops::solve::ranks::source::{Letters, StreamSource};
 use crate::plan::BLOCK;
 use std::ops::Range;
 

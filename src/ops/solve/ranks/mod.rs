@@ -6,6 +6,7 @@ mod factor;
 mod inverse;
 mod plan;
 mod right;
+mod source;
 mod stream;
 mod strip;
 mod sums;
@@ -40,9 +41,9 @@ use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
 use right::RightSides;
 use rug::Float;
+use source::StreamSource;
 use std::ops::Range;
 use std::sync::OnceLock;
-use stream::StreamSource;
 use vector::Pass;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -360,8 +361,9 @@ fn take_columns(ctx: &Context) -> [Matrix; 2] {
     }
 }
 
-/// Ranks of this node, where the ranks of nodes make the tiles of a triangle together, from a factor in tiles of so many
-/// rows: where all of them use the same kernel and no devices. By norms, as for accuracy entry by entry every rank looks at all entries. Collective.
+/// Ranks of this node, where the ranks of nodes make the tiles of a triangle together, from a factor in tiles of so
+/// many rows: where all of them use the same kernel and no devices. By norms, as for accuracy entry by entry every rank
+/// looks at all entries. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].

@@ -19,8 +19,8 @@ use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
 use crate::ops::solve::sums::SumBits;
 use crate::ops::solve::tiles::Together;
 
-/// Rows of the tiles in which a plan takes the factor to be: those of the C and Python packages. Smaller ones cost longer
-/// lists.
+/// Rows of the tiles in which a plan takes the factor to be: those of the C and Python packages. Smaller ones cost
+/// longer lists.
 const FACTOR_TILE: usize = 64;
 
 /// The plan of [`super::solve_with`] for a factor of `order` rows and `columns` right sides whose entries have

@@ -6,8 +6,7 @@
 use crate::comm::window::{Level, Partition, Run, Shares};
 use crate::error::Result;
 use crate::matrix::MatrixView;
-use crate::ops::distribution::place::{Place, trade};
-use crate::ops::solve::ranks::stream::{Letters, StreamSource, sized};
+use crate::ops::distribution::place::Place;
 use std::ops::Range;
 
 /// A part of a matrix in a window.
@@ -127,78 +126,6 @@ impl StripWriter<'_> {
         let after = self.runs.partition_point(|(first, _)| *first <= range.start);
         let (first, words) = &mut self.runs[after - 1];
         &mut words[range.start - *first..range.end - *first]
-    }
-}
-
-impl StreamSource<'_> {
-    /// Who writes which parts of `place` on this rank's node: the rank that owns them, or where that is one of another
-    /// node, the rank among whose `places` they are.
-    pub fn writers(&self, place: &Place, places: &dyn Fn(usize) -> Place) -> Vec<(Place, usize)> {
-        let layout = self.team.layout();
-        let here = layout.node_of[self.world.rank()];
-        let mut writers = Vec::new();
-        for id in self.tiles_of(place) {
-            let (map, part) = (self.factor.map(), Place::of_tile(self.factor.map(), id).intersect(place));
-            let rank = map.owner(id);
-            if layout.node_of[rank] == here {
-                writers.push((part, layout.local_of[rank]));
-                continue;
-            }
-            let shared = layout.nodes[here].iter().map(|&to| (part.intersect(&places(to)), layout.local_of[to]));
-            writers.extend(shared);
-        }
-        writers.retain(|(part, _)| !part.is_empty());
-        writers
-    }
-
-    /// Writes what this rank's tiles have of a strip, and what comes for its own one of `places` from other nodes.
-    /// Collective.
-    ///
-    /// # Errors
-    /// [`crate::Error::Transport`].
-    pub fn fill(
-        &self,
-        (strip, mut writer): (&Strip, StripWriter<'_>),
-        places: &dyn Fn(usize) -> Place,
-        Letters { incoming, outgoing }: &mut Letters,
-    ) -> Result<()> {
-        let (factor, rank, ranks) = (self.factor, self.world.rank(), self.world.size());
-        for (id, part) in self.parts_of(factor.rank(), strip.place()) {
-            let tile = factor.tile(id).expect("a tile of this rank");
-            let ((heads, limbs), stride) = (tile.parts(), tile.rows());
-            let inside = part.within(&Place::of_tile(factor.map(), id));
-            let entries = Entries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
-            writer.write(&part, entries, |row, head| self.scaled(row, head));
-        }
-        // One message at a time each way: the one of a rank meets that of the same number of the other.
-        let node_of = &self.team.layout().node_of;
-        let parts_for = |reader: usize, other: usize| match node_of[reader] == node_of[other] {
-            true => Vec::new(),
-            false => self.parts(&places(reader)),
-        };
-        for distance in 1..ranks {
-            let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
-            let (parts, own_parts) = (parts_for(to, rank), parts_for(rank, from));
-            for at in 0..parts.len().max(own_parts.len()) {
-                match parts.get(at) {
-                    Some(part) => self.pack(part, outgoing),
-                    None => outgoing.clear(),
-                }
-                let own = own_parts.get(at);
-                let mut words = &*{
-                    let words = sized(incoming, own.map_or(0, |part| self.words_of(from, part)));
-                    trade(self.world, (to, outgoing), (from, words))?;
-                    words
-                };
-                for (_, part) in own.into_iter().flat_map(|part| self.parts_of(from, part)) {
-                    let (own, rest) = words.split_at(self.words_for(part.entries()));
-                    let (heads, limbs) = own.split_at(part.entries());
-                    writer.write(&part, Entries { heads, limbs, first: 0, stride: part.rows.len() }, |_, head| head);
-                    words = rest;
-                }
-            }
-        }
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::math::float::{FloatRef, limbs_for};
 use crate::matrix::Matrix;
 use crate::ops::distribution::place::{Place, store};
 use crate::ops::solve::ranks::blocks::rows_of;
-use crate::ops::solve::ranks::stream::{Letters, StreamSource, message_bytes};
+use crate::ops::solve::ranks::source::{Letters, StreamSource, message_bytes};
 use crate::ops::solve::run::make_room;
 use crate::ops::solve::sums::{SumBits, worker_bytes};
 use crate::ops::vector::{RightSide, SubstitutionRoom, VectorTriangle};

@@ -44,6 +44,15 @@ struct Work<'a> {
     limbs: &'a mut [u64],
 }
 
+/// What is known of the pivots of a column.
+struct ColumnPivots {
+    /// Lanes that are not done here.
+    dead: u8,
+    /// The first column of digits that the rest of the column takes.
+    from: usize,
+    reciprocals: Reciprocals,
+}
+
 impl<'a> Work<'a> {
     fn new(lanes: &'a ProblemLanes, matrices: &'a Matrices<'a>, words: &'a mut [u64]) -> Work<'a> {
         let (digits, order) = (lanes.digits, matrices.order);
@@ -146,7 +155,7 @@ impl<'a> Work<'a> {
     /// The pivots of a column, and their reciprocals, for lanes that are not `dead`; the lanes that are dead now, and
     /// the first column of digits that the rest of the column takes.
     #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vbmi,avx512ifma")]
-    fn pivots(&mut self, col: usize, mut dead: u8) -> (u8, usize, Reciprocals) {
+    fn pivots(&mut self, col: usize, mut dead: u8) -> ColumnPivots {
         let (bits, digits) = (self.lanes.bits, self.lanes.digits);
         let needed = |length: i64| lane_first_column(length, digits, self.matrices.order);
         let mut from = needed(bits.into()).min(sums::first_column(digits));
@@ -179,7 +188,7 @@ impl<'a> Work<'a> {
         }
         let into = (&mut *self.roots, &mut *self.reciprocals);
         let (unclear, reciprocals) = pivots::find(bits, (self.left, &found), into, self.space);
-        (dead | unclear, from, reciprocals)
+        ColumnPivots { dead: dead | unclear, from, reciprocals }
     }
 
     /// Divides what is left of an entry by the pivots: the lanes whose quotient is too large, or too close to half an
@@ -260,7 +269,7 @@ pub fn factor(lanes: &ProblemLanes, matrices: &Matrices<'_>, words: &mut [u64], 
     let mut work = Work::new(lanes, matrices, words);
     let mut dead = 0;
     for col in 0..matrices.order {
-        let (now_dead, from, reciprocals) = work.pivots(col, dead);
+        let ColumnPivots { dead: now_dead, from, reciprocals } = work.pivots(col, dead);
         dead = now_dead;
         work.entry[..digits * BLOCK].copy_from_slice(work.roots);
         work.finish((col, col), 0, out);

@@ -143,12 +143,19 @@ fn inverse_roots(bits: u32, t: &[u64], z: &mut [u64], space: &mut &mut [u64]) {
     while right < bits as usize + 36 {
         let next = (3 * right + 2).div_ceil(DIGIT_BITS).min(count).max(have);
         let buffers = Buffers { square: &mut *square, product: &mut *product, step: &mut *step, change: &mut *change };
-        refine(t, z, (have, next, (right - 2) / DIGIT_BITS), buffers);
+        refine(t, z, Step { have, next, lead: (right - 2) / DIGIT_BITS }, buffers);
         right = (3 * right - 5).min(DIGIT_BITS * next - 7) - 1;
         have = next;
     }
     // Digits that none has reached.
     assert!(have == count);
+}
+
+/// Digits of fraction before and after one step, and the first ones of its error, which are 0.
+struct Step {
+    have: usize,
+    next: usize,
+    lead: usize,
 }
 
 /// Memory of one step.
@@ -162,7 +169,7 @@ struct Buffers<'s> {
 /// `z := z (1 + e/2 + 3 e^2 / 8)` with `e = 1 - t z^2`, from `have` to `next` digits of fraction; the first `lead`
 /// digits of the fraction of `e` are 0.
 #[target_feature(enable = "avx512f,avx512ifma")]
-fn refine(t: &[u64], z: &mut [u64], (have, next, lead): (usize, usize, usize), buffers: Buffers<'_>) {
+fn refine(t: &[u64], z: &mut [u64], Step { have, next, lead }: Step, buffers: Buffers<'_>) {
     let Buffers { square, product: e, step: g, change } = buffers;
     let (count, mask) = (t.len() / BLOCK, _mm512_set1_epi64(MASK));
     let used = count.min(next + 2);

@@ -1,0 +1,333 @@
+//! The entries of a factor in tiles, and how pieces of it come to the ranks that need them.
+
+use crate::comm::Transport;
+use crate::error::Result;
+use crate::math::float::{Head, limbs_for};
+use crate::matrix::Matrix;
+use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::distribution::place::{Place, store, trade};
+use crate::ops::solve::ranks::factor::scaled_head;
+use crate::ops::solve::ranks::strip::{Entries, Strip, StripWriter};
+use crate::tile::TileId;
+use std::ops::Range;
+/// Words of a message that brings entries, at most, or those of one entry: half a MiB. More would only take memory, and
+/// would leave the caches between the copies at both ends.
+pub(super) const MESSAGE_WORDS: usize = 1 << 16;
+
+/// Bytes of a piece of so many entries on its way: a message that comes in, and where there are other ranks one that
+/// goes out.
+pub(super) fn message_bytes((entries, factor_bits): (usize, u32), ranks: usize) -> u64 {
+    let entry = Matrix::bytes_for(1, 1, factor_bits);
+    let most = (MESSAGE_WORDS as u64 * 8).max(entry);
+    ranks.min(2) as u64 * most.min(entry.saturating_mul(entries as u64))
+}
+
+/// What the pieces are taken from.
+#[derive(Clone, Copy)]
+pub(super) struct StreamSource<'a> {
+    pub world: &'a dyn Transport,
+    /// Those ranks, and how they lie on nodes.
+    pub team: &'a Team,
+    pub factor: &'a DistMatrix,
+    /// Its diagonal, as a column.
+    pub pivots: &'a Matrix,
+    /// Row `i` of the factor is scaled by `2^-scale[i]`.
+    pub scale: Option<&'a [i64]>,
+    /// Whether this rank has a memory limit.
+    pub limited: bool,
+}
+
+impl StreamSource<'_> {
+    /// Words of so many entries on their way.
+    pub(super) fn words_for(&self, entries: usize) -> usize {
+        entries * (1 + limbs_for(self.factor.precision_bits()))
+    }
+
+    /// Rows of the factor.
+    pub fn order(&self) -> usize {
+        self.factor.map().rows
+    }
+
+    /// Brings a part of the factor to every rank. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
+    pub fn bring_to_all(&self, place: &Place, piece: &mut Matrix, letters: &mut Letters) -> Result<()> {
+        piece.reshape(place.rows.len(), place.cols.len(), self.factor.precision_bits())?;
+        for part in self.parts(place) {
+            for rank in 0..self.factor.map().grid.size() {
+                let count = self.words_of(rank, &part);
+                if count == 0 {
+                    continue;
+                }
+                if rank == self.factor.rank() {
+                    self.pack(&part, &mut letters.incoming);
+                }
+                let words = sized(&mut letters.incoming, count);
+                self.world.broadcast(rank, words)?;
+                self.unpack(rank, words, (&part, place), piece);
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings to each rank a part of the factor of its own, `places` of them; `piece` is this rank's. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`].
+    pub fn bring_shares(
+        &self,
+        places: impl Fn(usize) -> Place,
+        piece: &mut Matrix,
+        Letters { incoming, outgoing }: &mut Letters,
+    ) -> Result<()> {
+        let (rank, ranks) = (self.world.rank(), self.world.size());
+        let own = places(rank);
+        piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
+        self.copy_own(&own, piece);
+        // One message at a time each way: the one of a rank meets that of the same number of the other.
+        let own_parts = self.parts(&own);
+        for distance in 1..ranks {
+            let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
+            let parts = self.parts(&places(to));
+            for at in 0..parts.len().max(own_parts.len()) {
+                match parts.get(at) {
+                    Some(part) => self.pack(part, outgoing),
+                    None => outgoing.clear(),
+                }
+                let count = own_parts.get(at).map_or(0, |part| self.words_of(from, part));
+                let words = sized(incoming, count);
+                trade(self.world, (to, outgoing), (from, words))?;
+                if let Some(part) = own_parts.get(at) {
+                    self.unpack(from, words, (part, &own), piece);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A place in parts of which no rank has more entries than fit a message.
+    fn parts(&self, place: &Place) -> Vec<Place> {
+        let (size, grid) = (self.factor.map().tile_size, self.factor.map().grid);
+        let most = (MESSAGE_WORDS / self.words_for(1)).max(1);
+        let rows = longest(most, size, grid.rows).min(place.rows.len()).max(1);
+        let cuts = |range: &Range<usize>, step: usize| {
+            let end = range.end;
+            range.clone().step_by(step).map(move |start| start..(start + step).min(end))
+        };
+        let cols = cuts(&place.cols, longest(most / most_of_one(rows, size, grid.rows), size, grid.cols).max(1));
+        cols.flat_map(|cols| cuts(&place.rows, rows).map(move |rows| Place { rows, cols: cols.clone() })).collect()
+    }
+
+    /// What the tiles of a rank have of a place, tile by tile.
+    fn parts_of(&self, rank: usize, place: &Place) -> impl Iterator<Item = (TileId, Place)> {
+        let map = self.factor.map();
+        let own = self.tiles_of(place).filter(move |id| map.owner(*id) == rank);
+        let parts = own.map(|id| (id, Place::of_tile(map, id).intersect(place)));
+        parts.filter(|(_, part)| !part.is_empty())
+    }
+
+    /// The tiles that have a part of a place, column by column.
+    fn tiles_of(&self, place: &Place) -> impl Iterator<Item = TileId> + use<> {
+        let size = self.factor.map().tile_size;
+        let tiles = |range: &Range<usize>| range.start / size..range.end.div_ceil(size);
+        let (rows, cols) = (tiles(&place.rows), tiles(&place.cols));
+        let ids = cols.flat_map(move |col| rows.clone().map(move |row| TileId { row, col }));
+        ids.filter(|id| id.col <= id.row)
+    }
+
+    /// Words in which the tiles of a rank come that have a part of `place`.
+    fn words_of(&self, rank: usize, place: &Place) -> usize {
+        let width = 1 + limbs_for(self.factor.precision_bits());
+        self.parts_of(rank, place).map(|(_, part)| part.entries() * width).sum()
+    }
+
+    /// Copies what this rank's tiles have of a place, heads scaled, into a piece for that place.
+    fn copy_own(&self, place: &Place, piece: &mut Matrix) {
+        let (factor, height, width) = (self.factor, piece.rows(), piece.limbs_per_element());
+        let (all_heads, all_limbs) = piece.parts_mut();
+        for (id, part) in self.parts_of(factor.rank(), place) {
+            let tile = factor.tile(id).expect("a tile of this rank");
+            let (heads, limbs) = tile.parts();
+            let (from, to) = (part.within(&Place::of_tile(factor.map(), id)), part.within(place));
+            for (from_col, to_col) in from.cols.zip(to.cols) {
+                let source = from.rows.start + from_col * tile.rows()..from.rows.end + from_col * tile.rows();
+                let target = to.rows.start + to_col * height..to.rows.end + to_col * height;
+                let rows = part.rows.clone().zip(&heads[source.clone()]);
+                all_heads[target.clone()].iter_mut().zip(rows).for_each(|(to, (row, &head))| {
+                    *to = self.scaled(row, head);
+                });
+                all_limbs[target.start * width..target.end * width]
+                    .copy_from_slice(&limbs[source.start * width..source.end * width]);
+            }
+        }
+    }
+
+    /// A head of row `row` of the factor, scaled.
+    fn scaled(&self, row: usize, head: u64) -> u64 {
+        self.scale.map_or(head, |scale| scaled_head(Head(head), -scale[row]).0)
+    }
+
+    /// Heads, scaled, and limbs of what this rank's tiles have of a place, tile by tile and column by column.
+    fn pack(&self, place: &Place, words: &mut Vec<u64>) {
+        let factor = self.factor;
+        words.clear();
+        words.reserve_exact(self.words_of(factor.rank(), place));
+        for (id, part) in self.parts_of(factor.rank(), place) {
+            let tile = factor.tile(id).expect("a tile of this rank");
+            let ((heads, limbs), width) = (tile.parts(), tile.limbs_per_element());
+            let inside = part.within(&Place::of_tile(factor.map(), id));
+            let column = |col: usize| inside.rows.start + col * tile.rows()..inside.rows.end + col * tile.rows();
+            for col in inside.cols.clone() {
+                let rows = part.rows.clone().zip(&heads[column(col)]);
+                words.extend(rows.map(|(row, &head)| self.scaled(row, head)));
+            }
+            for col in inside.cols.clone() {
+                let at = column(col);
+                words.extend_from_slice(&limbs[at.start * width..at.end * width]);
+            }
+        }
+    }
+
+    /// Takes what [`StreamSource::pack`] made of a part on a rank, into a piece for a place around it.
+    fn unpack(&self, rank: usize, words: &[u64], (part, place): (&Place, &Place), piece: &mut Matrix) {
+        let (width, mut rest) = (1 + piece.limbs_per_element(), words);
+        for (_, part) in self.parts_of(rank, part) {
+            let (own, others) = rest.split_at(part.entries() * width);
+            store(own.split_at(part.entries()), &part.within(place), piece);
+            rest = others;
+        }
+    }
+
+    /// Who writes which parts of `place` on this rank's node: the rank that owns them, or where that is one of another
+    /// node, the rank among whose `places` they are.
+    pub fn writers(&self, place: &Place, places: &dyn Fn(usize) -> Place) -> Vec<(Place, usize)> {
+        let layout = self.team.layout();
+        let here = layout.node_of[self.world.rank()];
+        let mut writers = Vec::new();
+        for id in self.tiles_of(place) {
+            let (map, part) = (self.factor.map(), Place::of_tile(self.factor.map(), id).intersect(place));
+            let rank = map.owner(id);
+            if layout.node_of[rank] == here {
+                writers.push((part, layout.local_of[rank]));
+                continue;
+            }
+            let shared = layout.nodes[here].iter().map(|&to| (part.intersect(&places(to)), layout.local_of[to]));
+            writers.extend(shared);
+        }
+        writers.retain(|(part, _)| !part.is_empty());
+        writers
+    }
+
+    /// Writes what this rank's tiles have of a strip, and what comes for its own one of `places` from other nodes.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    pub fn fill(
+        &self,
+        (strip, mut writer): (&Strip, StripWriter<'_>),
+        places: &dyn Fn(usize) -> Place,
+        Letters { incoming, outgoing }: &mut Letters,
+    ) -> Result<()> {
+        let (factor, rank, ranks) = (self.factor, self.world.rank(), self.world.size());
+        for (id, part) in self.parts_of(factor.rank(), strip.place()) {
+            let tile = factor.tile(id).expect("a tile of this rank");
+            let ((heads, limbs), stride) = (tile.parts(), tile.rows());
+            let inside = part.within(&Place::of_tile(factor.map(), id));
+            let entries = Entries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
+            writer.write(&part, entries, |row, head| self.scaled(row, head));
+        }
+        // One message at a time each way: the one of a rank meets that of the same number of the other.
+        let node_of = &self.team.layout().node_of;
+        let parts_for = |reader: usize, other: usize| match node_of[reader] == node_of[other] {
+            true => Vec::new(),
+            false => self.parts(&places(reader)),
+        };
+        for distance in 1..ranks {
+            let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
+            let (parts, own_parts) = (parts_for(to, rank), parts_for(rank, from));
+            for at in 0..parts.len().max(own_parts.len()) {
+                match parts.get(at) {
+                    Some(part) => self.pack(part, outgoing),
+                    None => outgoing.clear(),
+                }
+                let own = own_parts.get(at);
+                let mut words = &*{
+                    let words = sized(incoming, own.map_or(0, |part| self.words_of(from, part)));
+                    trade(self.world, (to, outgoing), (from, words))?;
+                    words
+                };
+                for (_, part) in own.into_iter().flat_map(|part| self.parts_of(from, part)) {
+                    let (own, rest) = words.split_at(self.words_for(part.entries()));
+                    let (heads, limbs) = own.split_at(part.entries());
+                    writer.write(&part, Entries { heads, limbs, first: 0, stride: part.rows.len() }, |_, head| head);
+                    words = rest;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Most indices that one of so many ranks has of `length` consecutive ones, dealt out in blocks of `size`.
+fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
+    length / (size * ranks) * size + (length % (size * ranks)).min(size)
+}
+
+/// The longest range of which no rank has more than `most`, wherever it begins.
+fn longest(most: usize, size: usize, ranks: usize) -> usize {
+    if ranks == 1 { most } else { most / size * size * ranks + most % size }
+}
+
+/// What travels, kept from piece to piece: memory that is fresh each time costs more than the way.
+#[derive(Default)]
+pub(super) struct Letters {
+    pub(super) incoming: Vec<u64>,
+    pub(super) outgoing: Vec<u64>,
+}
+
+/// Room for `count` words in all.
+pub(super) fn reserve(words: &mut Vec<u64>, count: usize) {
+    words.reserve_exact(count.saturating_sub(words.len()));
+}
+
+/// The first `count` words, made where they are not there.
+fn sized(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
+    if words.capacity() < count {
+        words.clear(); // nothing is worth a copy
+        words.reserve_exact(count);
+    }
+    if words.len() < count {
+        words.resize(count, 0);
+    }
+    &mut words[..count]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_as_long_as_a_message_allows() {
+        for (size, ranks) in [(8, 1), (8, 2), (8, 3), (16, 5), (64, 2)] {
+            // Counted one by one, from every start.
+            let counted = |length: usize| {
+                let of =
+                    |start: usize, rank: usize| (start..start + length).filter(|at| at / size % ranks == rank).count();
+                (0..size * ranks).flat_map(|start| (0..ranks).map(move |rank| of(start, rank))).max().unwrap()
+            };
+            for length in 0..3 * size * ranks {
+                assert_eq!(
+                    most_of_one(length, size, ranks),
+                    counted(length),
+                    "{length} in blocks of {size} on {ranks}"
+                );
+            }
+            for most in 0..3 * size {
+                let length = longest(most, size, ranks);
+                assert!(counted(length) <= most && counted(length + 1) > most, "{most}, blocks of {size} on {ranks}");
+            }
+        }
+    }
+}
