@@ -132,7 +132,7 @@ impl Sampled {
     /// Block `(r, s)` is `q diag(x^{rs}) q^T`, and half of that where `r` and `s` differ.
     ///
     /// # Errors
-    /// Those of [`gemm_with`].
+    /// Those of [`sunzi::gemm_with`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let basis = &self.bases[cone];
         let (order, points) = (basis.rows(), self.points);
@@ -162,7 +162,7 @@ impl Sampled {
     /// `v_k^T M^{rs} v_k` for all variables.
     ///
     /// # Errors
-    /// Those of [`gemm_with`].
+    /// Those of [`sunzi::gemm_with`].
     pub fn pairings(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<Vec<Float>> {
         let basis = &self.bases[cone];
         let (order, matrix) = (basis.rows(), block.stored());

@@ -99,7 +99,7 @@ impl Sparse {
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of [`spmm`].
+    /// Those of [`sunzi::spmm`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let (tables, shape) = (self.tables()?, self.cones[cone].shape);
         let table = &tables.cones[cone];
@@ -146,7 +146,7 @@ impl Sparse {
     /// Whether block `cone` of a sum of the matrices has few entries, as [`Sparse::entries_of`] takes them.
     ///
     /// # Errors
-    /// Those of [`Tables::new`].
+    /// Those of making the tables of its matrices.
     pub fn is_sparse(&self, cone: usize, bits: u32) -> Result<bool> {
         Ok(self.tables()?.cones[cone].is_sparse(bits))
     }
@@ -179,7 +179,7 @@ impl Sparse {
     /// The numbers of block `cone` of M at its positions, of which [`Sparse::paired`] makes `A_p . M`.
     ///
     /// # Errors
-    /// Those of [`sddmm`].
+    /// Those of [`sunzi::sddmm`].
     pub fn numbers(&self, k: Arithmetic<'_>, cone: usize, summand: &Summand<'_>) -> Result<Matrix> {
         let table = &self.tables()?.cones[cone];
         let mut numbers = Matrix::zeros(table.positions.len(), 1, k.bits)?;
@@ -205,7 +205,7 @@ impl Sparse {
     /// `A_p . M` for all variables, a column, of the numbers of all blocks.
     ///
     /// # Errors
-    /// Those of [`spmm`].
+    /// Those of [`sunzi::spmm`].
     pub fn paired(&self, k: Arithmetic<'_>, of_blocks: &[Matrix]) -> Result<Matrix> {
         let tables = self.tables()?;
         let mut numbers = Matrix::zeros(tables.positions(), 1, k.bits)?;
