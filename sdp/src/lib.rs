@@ -36,7 +36,6 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
-mod calls;
 mod certify;
 mod checkpoint;
 mod iterate;
@@ -50,7 +49,6 @@ mod ranks;
 mod read;
 mod workers;
 
-pub use calls::{Call, CallTime, CallTimes, time_calls};
 pub use certify::{Certificate, certificate_bytes, certify};
 pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
 pub use iterate::{

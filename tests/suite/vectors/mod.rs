@@ -1,6 +1,5 @@
 //! Verbs on vectors: every entry against exact sums, over shapes, strides, triangles and exponents.
 
-mod hadamard;
 mod products;
 mod refusals;
 mod sparse;
