@@ -364,9 +364,10 @@ static void refusals(mpfr_t *q) {
     EXPECT(sunzi_mpi_inverse(ctx, SUNZI_LOWER, &p.dist, &wrong) != SUNZI_OK);
     if (size > 1) {
         // Copies on all ranks whose shapes differ: each fits its own description.
-        int rows = rank == 0 ? N : N - 1;
-        sunzi_dist_matrix copies = sunzi_dist_elemental(described(rows, N, q), rows, N, grid_rows, grid_cols,
-                                                        SUNZI_ALONG_NONE, SUNZI_ALONG_NONE, 0, 0);
+        // Ranks beyond the grid have nothing.
+        int rows = rank == 0 ? N : N - 1, inside = rank < grid_rows * grid_cols;
+        sunzi_dist_matrix copies = sunzi_dist_elemental(described(inside ? rows : 0, inside ? N : 0, q), rows, N,
+                                                        grid_rows, grid_cols, SUNZI_ALONG_NONE, SUNZI_ALONG_NONE, 0, 0);
         EXPECT(sunzi_mpi_solve(ctx, SUNZI_LOWER, &p.dist, &copies) == SUNZI_INVALID_ARGUMENT);
         EXPECT(sunzi_mpi_inverse(ctx, SUNZI_LOWER, &p.dist, &copies) == SUNZI_INVALID_ARGUMENT);
     }
