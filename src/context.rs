@@ -310,9 +310,12 @@ impl Context {
         }
     }
 
-    /// Bytes of the tables that the engines of earlier calls keep: beside what a step takes that uses none of them.
-    pub(crate) fn kept_table_bytes(&self) -> u64 {
-        self.kept.tables.engines.bytes(|engine| engine.table_bytes())
+    /// The budget of a step that uses none of the tables that the engines of earlier calls keep.
+    pub(crate) fn memory_beside_tables(&self) -> MemoryBudget {
+        match self.memory_bytes() {
+            Some(_) => self.memory.holding(self.kept.tables.engines.bytes(|engine| engine.table_bytes())),
+            None => self.memory,
+        }
     }
 
     /// The tile kernels of `kernel` for `working_bits`, made at the first call and kept.

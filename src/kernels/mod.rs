@@ -28,6 +28,7 @@ pub mod max_plus;
 mod on_model;
 pub mod plane_tiles;
 pub mod problem_lanes;
+pub mod problems;
 pub(crate) mod radix;
 pub mod reference;
 pub mod row_lanes;

@@ -56,17 +56,16 @@ impl Together {
     /// [`crate::Error::OutOfMemory`].
     pub fn factor(&self, ctx: &Context, lowers: &[MatrixView<'_>], factors: &mut [Matrix]) -> Result<u8> {
         let order = self.order;
-        if ctx.memory().holding(ctx.kept_table_bytes()).admit(self.bytes()).is_err() {
+        let memory = ctx.memory_beside_tables();
+        if memory.admit(self.bytes()).is_err() {
             return Ok(0); // tables of larger problems leave no room for eight at a time
         }
         assert!(lowers.len() <= PROBLEMS && lowers.len() == factors.len());
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
         let operand_bytes = Buffer::bytes_for(self.words());
-        workspace.trim(
-            ctx.memory(),
-            &WorkspaceNeeds { operand_bytes, planned_bytes: self.bytes(), ..WorkspaceNeeds::default() },
-        );
+        let needs = WorkspaceNeeds { operand_bytes, planned_bytes: self.bytes(), ..WorkspaceNeeds::default() };
+        workspace.trim(memory, &needs);
         let mut lists = (std::mem::take(&mut workspace.left_shifts), std::mem::take(&mut workspace.weights[1]));
         let (exponents, words) = workspace.operands.words(self.words())?.split_at_mut(order * PROBLEMS);
         let (limits, words) = words.split_at_mut(order * PROBLEMS);

@@ -1,7 +1,7 @@
 //! Runs a product: norms, plan, the direct path or the planes, the result and its report.
 
 use crate::comm::window::NodeWindow;
-use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
+use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::distribution::team::Ranks;
@@ -74,7 +74,7 @@ fn run_direct(
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let summed = matches!(scaled.entrywise.singles, Singles::All);
     let plan = if summed { direct::plan_entries } else { direct::plan }(ctx, &request(problem, bits))?;
-    workspace.trim(beside_tables(ctx), &needs(&plan));
+    workspace.trim(ctx.memory_beside_tables(), &needs(&plan));
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
     if !summed {
         direct::run(ctx, problem, (&bits, &plan), workspace, result.reborrow())?;
@@ -266,14 +266,6 @@ impl Scaled {
     }
 }
 
-/// The limit for a step that uses none of the tables that earlier calls have left.
-pub(super) fn beside_tables(ctx: &Context) -> MemoryBudget {
-    match ctx.memory_bytes() {
-        Some(_) => ctx.memory().holding(ctx.kept_table_bytes()),
-        None => ctx.memory(),
-    }
-}
-
 /// Bytes while the bits of entrywise accuracy are chosen: the result may be there already.
 fn choice_bytes(problem: &Problem<'_>) -> u64 {
     let (rows, cols) = problem.result_shape();
@@ -326,7 +318,7 @@ fn make_room_to_choose(ctx: &Context, problem: &Problem<'_>, workspace: &mut Wor
         let product = plan_widened(ctx, &request(problem, problem.scaled_bits()), even);
         larger_refusal(Err(refusal), product)?;
     }
-    workspace.trim(beside_tables(ctx), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
+    workspace.trim(ctx.memory_beside_tables(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
     Ok(())
 }
 

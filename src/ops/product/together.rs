@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::kernels::problem_lanes::{Columns, PROBLEMS, ProblemLanes, Products};
 use crate::math::float::Head;
 use crate::matrix::{Destination, MatrixViewMut};
-use crate::ops::product::call::{beside_tables, scale_operands};
+use crate::ops::product::call::scale_operands;
 use crate::ops::product::combine::Place;
 use crate::ops::product::path::goes_side_by_side;
 use crate::ops::product::problem::{Bits, Problem, check_precision};
@@ -62,7 +62,7 @@ impl Together {
         destinations: [Option<Destination<'_>>; PROBLEMS],
     ) -> Result<u8> {
         let (size, planned_bytes) = (&self.size, self.bytes());
-        let memory = beside_tables(ctx);
+        let memory = ctx.memory_beside_tables();
         if memory.admit(planned_bytes).is_err() {
             return Ok(0); // tables of larger problems leave no room for eight at a time
         }

@@ -120,12 +120,26 @@ fn an_inverse_comes_as_a_solution() {
     });
 }
 
+/// A factor and nine right sides in rows on two ranks.
+struct Small {
+    order: usize,
+    bits: u32,
+    l: Matrix,
+    b: Matrix,
+    to: Distribution,
+}
+
+impl Small {
+    fn new() -> Small {
+        let (order, bits) = (20, 80);
+        let (l, b) = (factor(order, bits, 4, 1), matrix(Kind::Unit, order, 9, bits, 2));
+        Small { order, bits, l, b, to: even_rows(order, 9, 2) }
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_on_all_ranks() {
-    let (order, bits) = (20, 80);
-    let l = factor(order, bits, 4, 1);
-    let b = matrix(Kind::Unit, order, 9, bits, 2);
-    let to = even_rows(order, 9, 2);
+    let Small { order, bits, l, b, to } = Small::new();
     local::run(2, |rank| {
         let (ctx, team, own) = (threads(1), team(rank), part(&b, &to, rank.rank()));
         let held = scatter(rank, &l, Lie::random(1, &mut Rng::new(1)).map(order, order, Some(Uplo::Lower)));
@@ -173,10 +187,7 @@ fn what_does_not_fit_is_refused_on_all_ranks() {
 
 #[test]
 fn memory_that_does_not_fit_a_solution_is_refused_on_all_ranks() {
-    let (order, bits) = (20, 80);
-    let l = factor(order, bits, 4, 1);
-    let b = matrix(Kind::Unit, order, 9, bits, 2);
-    let to = even_rows(order, 9, 2);
+    let Small { order, bits, l, b, to } = Small::new();
     local::run(2, |rank| {
         let (ctx, team, own) = (threads(1), team(rank), part(&b, &to, rank.rank()));
         let held = scatter(rank, &l, Lie::random(1, &mut Rng::new(1)).map(order, order, Some(Uplo::Lower)));

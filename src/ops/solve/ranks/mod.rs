@@ -18,7 +18,7 @@ pub use plan::plan_solve;
 pub use right::LocalSolution;
 pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
 
-use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::comm::{Reduction, Transport, agree, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
@@ -377,11 +377,9 @@ fn ranks_together(
     if most == 1 || accuracy != Accuracy::Norm || order < TOGETHER_ROWS {
         return Ok(None);
     }
-    let kernel = xxh3_64(ctx.kernel().name().as_bytes());
-    let mut words = [kernel, !kernel, u64::from(!ctx.devices().is_empty())];
-    team.world().all_reduce(Reduction::Max, &mut words)?;
-    let alike = words[0] == !words[1] && words[2] == 0;
-    Ok(alike.then_some(Together {
+    let (kernel, on_cpu) = (ctx.kernel().name(), ctx.devices().is_empty());
+    let alike = alike(team.world(), &format!("{kernel} {on_cpu}"))?;
+    Ok((alike && on_cpu).then_some(Together {
         ranks: team.ranks_here() as usize,
         factor_tile,
         one_node: team.layout().nodes.len() == 1,

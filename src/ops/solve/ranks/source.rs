@@ -79,17 +79,31 @@ impl StreamSource<'_> {
         &self,
         places: impl Fn(usize) -> Place,
         piece: &mut Matrix,
-        Letters { incoming, outgoing }: &mut Letters,
+        letters: &mut Letters,
     ) -> Result<()> {
-        let (rank, ranks) = (self.world.rank(), self.world.size());
-        let own = places(rank);
+        let own = places(self.world.rank());
         piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
         self.copy_own(&own, piece);
+        let parts_for = |reader: usize, _: usize| self.parts(&places(reader));
+        self.trade_parts(&parts_for, letters, &mut |from, part, words| self.unpack(from, words, (part, &own), piece))
+    }
+
+    /// Sends to each rank what this one has of `parts_for(that rank, this one)`, and gives `take` what another one has
+    /// of those for this rank: the rank, the part, and the words of [`StreamSource::pack`]. Collective.
+    ///
+    /// # Errors
+    /// [`crate::Error::Transport`].
+    fn trade_parts(
+        &self,
+        parts_for: &dyn Fn(usize, usize) -> Vec<Place>,
+        Letters { incoming, outgoing }: &mut Letters,
+        take: &mut dyn FnMut(usize, &Place, &[u64]),
+    ) -> Result<()> {
+        let (rank, ranks) = (self.world.rank(), self.world.size());
         // One message at a time each way: the one of a rank meets that of the same number of the other.
-        let own_parts = self.parts(&own);
         for distance in 1..ranks {
             let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
-            let parts = self.parts(&places(to));
+            let (parts, own_parts) = (parts_for(to, rank), parts_for(rank, from));
             for at in 0..parts.len().max(own_parts.len()) {
                 match parts.get(at) {
                     Some(part) => self.pack(part, outgoing),
@@ -99,7 +113,7 @@ impl StreamSource<'_> {
                 let words = sized(incoming, count);
                 trade(self.world, (to, outgoing), (from, words))?;
                 if let Some(part) = own_parts.get(at) {
-                    self.unpack(from, words, (part, &own), piece);
+                    take(from, part, words);
                 }
             }
         }
@@ -228,9 +242,9 @@ impl StreamSource<'_> {
         &self,
         (strip, mut writer): (&Strip, StripWriter<'_>),
         places: &dyn Fn(usize) -> Place,
-        Letters { incoming, outgoing }: &mut Letters,
+        letters: &mut Letters,
     ) -> Result<()> {
-        let (factor, rank, ranks) = (self.factor, self.world.rank(), self.world.size());
+        let factor = self.factor;
         for (id, part) in self.parts_of(factor.rank(), strip.place()) {
             let tile = factor.tile(id).expect("a tile of this rank");
             let ((heads, limbs), stride) = (tile.parts(), tile.rows());
@@ -238,35 +252,19 @@ impl StreamSource<'_> {
             let entries = Entries { heads, limbs, first: inside.rows.start + inside.cols.start * stride, stride };
             writer.write(&part, entries, |row, head| self.scaled(row, head));
         }
-        // One message at a time each way: the one of a rank meets that of the same number of the other.
         let node_of = &self.team.layout().node_of;
         let parts_for = |reader: usize, other: usize| match node_of[reader] == node_of[other] {
             true => Vec::new(),
             false => self.parts(&places(reader)),
         };
-        for distance in 1..ranks {
-            let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
-            let (parts, own_parts) = (parts_for(to, rank), parts_for(rank, from));
-            for at in 0..parts.len().max(own_parts.len()) {
-                match parts.get(at) {
-                    Some(part) => self.pack(part, outgoing),
-                    None => outgoing.clear(),
-                }
-                let own = own_parts.get(at);
-                let mut words = &*{
-                    let words = sized(incoming, own.map_or(0, |part| self.words_of(from, part)));
-                    trade(self.world, (to, outgoing), (from, words))?;
-                    words
-                };
-                for (_, part) in own.into_iter().flat_map(|part| self.parts_of(from, part)) {
-                    let (own, rest) = words.split_at(self.words_for(part.entries()));
-                    let (heads, limbs) = own.split_at(part.entries());
-                    writer.write(&part, Entries { heads, limbs, first: 0, stride: part.rows.len() }, |_, head| head);
-                    words = rest;
-                }
+        self.trade_parts(&parts_for, letters, &mut |from, part, mut words| {
+            for (_, part) in self.parts_of(from, part) {
+                let (own, rest) = words.split_at(self.words_for(part.entries()));
+                let (heads, limbs) = own.split_at(part.entries());
+                writer.write(&part, Entries { heads, limbs, first: 0, stride: part.rows.len() }, |_, head| head);
+                words = rest;
             }
-        }
-        Ok(())
+        })
     }
 }
 

@@ -13,17 +13,10 @@ mod products;
 mod sums;
 
 use super::factor::weights::WeightRule;
+use crate::kernels::problems::{Columns, Matrices, PROBLEMS, Products, Rounded};
 use crate::kernels::x86_64::cpu;
 use crate::math::bound::lane_problem_terms;
-use crate::matrix::MatrixView;
-use crate::plan::BLOCK;
 use cut::words as cut_words;
-
-/// Problems side by side.
-pub const PROBLEMS: usize = BLOCK;
-
-/// Takes an entry of all results: row and column, the heads, and the significands one after the other.
-pub type Rounded<'o> = dyn FnMut((usize, usize), &[u64; PROBLEMS], &[u64]) + 'o;
 
 /// How integers of one length lie in digits. Made where the CPU has the instructions alone, so that having one proves
 /// them.
@@ -31,41 +24,6 @@ pub struct ProblemLanes {
     digits: usize,
     bits: u32,
     rule: WeightRule,
-}
-
-/// Eight matrices to factor, by their lower triangles.
-pub struct Matrices<'a> {
-    /// One for each lane.
-    pub views: [MatrixView<'a>; PROBLEMS],
-    /// Rows to factor.
-    pub order: usize,
-    /// For each row those of all eight, as in `math::pivot`.
-    pub exponents: &'a [i64],
-    /// For each row the sums of weights beyond which it is rejected.
-    pub limits: &'a [u64],
-    /// Bits of the factors.
-    pub precision_bits: u32,
-}
-
-/// Eight operands: their columns are contracted with those of the others.
-#[derive(Clone, Copy)]
-pub struct Columns<'a> {
-    /// One shape for all.
-    pub views: [MatrixView<'a>; PROBLEMS],
-    /// For each column those of all eight: entries are `round(x 2^shift)`.
-    pub shifts: &'a [i64],
-}
-
-/// Eight products `X^T Y`.
-pub struct Products<'a> {
-    /// Their columns give the rows of the results.
-    pub left: Columns<'a>,
-    /// Their columns give the columns of the results; `None` for those of the left operands.
-    pub right: Option<Columns<'a>>,
-    /// Bits of the results.
-    pub precision_bits: u32,
-    /// Which entries are wanted, by row and column.
-    pub wanted: &'a dyn Fn(usize, usize) -> bool,
 }
 
 impl ProblemLanes {

@@ -1,0 +1,45 @@
+//! Eight small problems of one shape, as the lanes of [`crate::kernels::problem_lanes`] take them.
+
+use crate::matrix::MatrixView;
+use crate::plan::BLOCK;
+
+/// Problems side by side.
+pub const PROBLEMS: usize = BLOCK;
+
+/// Takes an entry of all results: row and column, the heads, and the significands one after the other.
+pub type Rounded<'o> = dyn FnMut((usize, usize), &[u64; PROBLEMS], &[u64]) + 'o;
+
+/// Eight matrices to factor, by their lower triangles.
+pub struct Matrices<'a> {
+    /// One for each lane.
+    pub views: [MatrixView<'a>; PROBLEMS],
+    /// Rows to factor.
+    pub order: usize,
+    /// For each row those of all eight, as in `math::pivot`.
+    pub exponents: &'a [i64],
+    /// For each row the sums of weights beyond which it is rejected.
+    pub limits: &'a [u64],
+    /// Bits of the factors.
+    pub precision_bits: u32,
+}
+
+/// Eight operands: their columns are contracted with those of the others.
+#[derive(Clone, Copy)]
+pub struct Columns<'a> {
+    /// One shape for all.
+    pub views: [MatrixView<'a>; PROBLEMS],
+    /// For each column those of all eight: entries are `round(x 2^shift)`.
+    pub shifts: &'a [i64],
+}
+
+/// Eight products `X^T Y`.
+pub struct Products<'a> {
+    /// Their columns give the rows of the results.
+    pub left: Columns<'a>,
+    /// Their columns give the columns of the results; `None` for those of the left operands.
+    pub right: Option<Columns<'a>>,
+    /// Bits of the results.
+    pub precision_bits: u32,
+    /// Which entries are wanted, by row and column.
+    pub wanted: &'a dyn Fn(usize, usize) -> bool,
+}
