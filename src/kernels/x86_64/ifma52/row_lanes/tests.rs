@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernels::test_integers::{integer, limbs};
 use crate::kernels::x86_64::ifma52::probe;
-use crate::math::bound::digit_sum_terms;
+use crate::math::bound::row_lane_terms;
 use crate::math::float::round_integer;
 use crate::matrix::Matrix;
 use rug::integer::Order;
@@ -55,7 +55,7 @@ fn sums_equal_the_big_integers() {
     let mut rng = random(28);
     for bits in [2u32, 50, 51, 102, 154, 258, 262, 263, 310, 362, 366, 467, 520, 640, 775, 1040, 2060, 2494] {
         let lanes = RowLanes::new(bits).unwrap();
-        let most = digit_sum_terms(lanes.digits());
+        let most = row_lane_terms(lanes.digits());
         // The norms of columns bound the sums that are wanted.
         for rows in
             [1usize, 2, 7, 8, 9, 31, most / 8 * 8, most / 8 * 8 + 1, 2 * most + 3].into_iter().filter(|&n| n > 0)
@@ -83,6 +83,26 @@ fn sums_equal_the_big_integers() {
     }
 }
 
+/// Columns whose digits are added up in several parts, with more rows than 64 bits would hold without.
+#[test]
+fn long_columns_are_offset_in_parts() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let lanes = RowLanes::new(50).unwrap();
+    let part = BLOCK * offset::MOST_EIGHTS;
+    let all = (Integer::from(1) << (52 * lanes.digits() as u32 - 1)) - 1u32;
+    let modulus = Integer::from(1) << (104 * lanes.digits() as u32);
+    for rows in [part, part + 1, part + BLOCK, 17 * part + 3] {
+        for value in [all.clone(), -all.clone(), Integer::from(-3)] {
+            let x = cut(&lanes, &matrix(&[vec![value.clone(); rows]], 52 * lanes.digits() as u32));
+            let [got] = &multiply(&lanes, Columns { left: &x, right: &x, rows }, &[(0, 0)])[..] else { panic!() };
+            let want = Integer::from(value.square_ref()) * rows as u32;
+            assert_eq!(Integer::from(got - &want).modulo(&modulus), 0, "{rows} rows of {value}");
+        }
+    }
+}
+
 /// All digits at their largest in as many rows as are summed without a carry, and in one more.
 #[test]
 fn sums_hold_as_many_products_as_the_bound_says() {
@@ -92,7 +112,7 @@ fn sums_hold_as_many_products_as_the_bound_says() {
     for bits in [50u32, 154, 262, 362, 775, 2060] {
         let lanes = RowLanes::new(bits).unwrap();
         let digits = lanes.digits();
-        let most = digit_sum_terms(digits);
+        let most = row_lane_terms(digits);
         // Beyond what a product is asked for: sums are known modulo a power of two.
         let all = (Integer::from(1) << (52 * digits as u32 - 1)) - 1u32;
         let modulus = Integer::from(1) << (104 * digits as u32);
@@ -105,7 +125,7 @@ fn sums_hold_as_many_products_as_the_bound_says() {
             }
         }
         // One product more than that, of digits of all ones in eight lanes, leaves 63 bits.
-        let sum = |terms: usize| (2 * digits as u128 * terms as u128 + 1) << 52;
+        let sum = |terms: usize| (2 * digits as u128 * terms as u128 + 16) << 52;
         assert!(sum(most) <= 1 << 63 && sum(most + 1) > 1 << 63, "{bits} bits");
     }
 }
