@@ -244,7 +244,7 @@ impl BlockRules for LaneRules {
     fn get(&self, block: &[u64], col: usize, magnitudes: &mut [u64]) -> u8 {
         let cell = &block[col * self.0.digits.cell_words()..];
         // SAFETY: as above.
-        unsafe { entries(self.0.digits, cell, magnitudes) }
+        unsafe { entries::limbs(self.0.digits, cell, magnitudes) }
     }
 
     fn take_off(&self, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]) {

@@ -9,6 +9,7 @@
 
 pub mod blocks;
 mod column;
+mod entries;
 mod sums;
 
 pub(super) use column::magnitudes;
@@ -17,7 +18,6 @@ pub(super) use sums::normalize;
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
 use super::factor::divide::{OwnPivot, Pivot, space_words};
 use super::factor::weights::{First, Lanes, WeightRule};
-use super::reconstruct::pack_group;
 use crate::kernels::PanelSource;
 use crate::kernels::tiles::{
     DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
@@ -347,53 +347,6 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diagon
     lanes.give_back(weights);
 }
 
-/// The digits of the magnitudes of a finished cell, and its signs.
-#[target_feature(enable = "avx512f")]
-fn entry_digits(digits: Digits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
-    let mask = _mm512_set1_epi64((1 << 52) - 1);
-    let (cells, out) = (cell.chunks_exact(BLOCK), magnitudes.chunks_exact_mut(BLOCK));
-    // SAFETY: the cell has more vectors than digits, here and below; chunks have 8 words.
-    let signs = unsafe { _mm512_loadu_si512(cell[digits.count * BLOCK..][..BLOCK].as_ptr().cast()) };
-    let signs = _mm512_test_epi64_mask(signs, signs);
-    let mut carry = _mm512_maskz_set1_epi64(signs, 1);
-    for (from, to) in cells.zip(out).take(digits.count) {
-        // SAFETY: as above.
-        unsafe {
-            let digit = _mm512_loadu_si512(from.as_ptr().cast());
-            let sum = _mm512_add_epi64(_mm512_mask_andnot_epi64(digit, signs, digit, mask), carry);
-            carry = _mm512_srli_epi64::<52>(sum);
-            _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_and_si512(sum, mask));
-        }
-    }
-    signs
-}
-
-/// The 8 entries of a finished cell.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn entries(digits: Digits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
-    assert!(cell.len() >= digits.cell_words());
-    let limbs = magnitudes.len() / BLOCK;
-    let mask = _mm512_set1_epi64((1 << 52) - 1);
-    // SAFETY: the cell has more vectors than digits (asserted), here and below.
-    let signs = unsafe { _mm512_loadu_si512(cell.as_ptr().add(digits.count * BLOCK).cast()) };
-    let signs = _mm512_test_epi64_mask(signs, signs);
-    let mut carry = _mm512_maskz_set1_epi64(signs, 1);
-    for group in (0..digits.count).step_by(8) {
-        let rows = std::array::from_fn(|at| match group + at < digits.count {
-            true => {
-                // SAFETY: as above.
-                let digit = unsafe { _mm512_loadu_si512(cell.as_ptr().add((group + at) * BLOCK).cast()) };
-                let sum = _mm512_add_epi64(_mm512_mask_andnot_epi64(digit, signs, digit, mask), carry);
-                carry = _mm512_srli_epi64::<52>(sum);
-                _mm512_and_si512(sum, mask)
-            }
-            false => _mm512_setzero_si512(),
-        });
-        pack_group(rows, group / 8, limbs, magnitudes);
-    }
-    signs
-}
-
 impl TileEngine for DigitTiles {
     fn primes(&self) -> usize {
         0
@@ -496,7 +449,7 @@ impl TileEngine for DigitTiles {
     fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
         let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
         // SAFETY: as above.
-        unsafe { entries(self.digits, cell, magnitudes) }
+        unsafe { entries::limbs(self.digits, cell, magnitudes) }
     }
 
     fn entry_limbs(&self) -> usize {
@@ -510,7 +463,7 @@ impl TileEngine for DigitTiles {
     fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
         let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
         // SAFETY: as above.
-        unsafe { entry_digits(self.digits, cell, magnitudes) }
+        unsafe { entries::digits(self.digits, cell, magnitudes) }
     }
 }
 

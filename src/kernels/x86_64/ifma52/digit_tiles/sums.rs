@@ -131,8 +131,8 @@ unsafe fn all_groups<const W: usize>(digits: Digits, terms: Terms, part: Part, c
 macro_rules! groups {
     ($($name:ident $vector:ident: $zero:ident $set:ident $load:ident $store:ident $low:ident $high:ident $add:ident
         $mask_add:ident $sub:ident $test:ident;)*) => {$(
-        /// The products of `W` digits of x with `W` digits of y, from these on; with the digits of y where x is negative
-        /// (`X`), and those of x where y is (`Y`): both for the lowest groups alone.
+        /// The products of `W` digits of x with `W` digits of y, from these on; with the digits of y where x is
+        /// negative (`X`), and those of x where y is (`Y`): both for the lowest groups alone.
         ///
         /// # Safety
         /// As [`subtract`]; the groups lie among the digits.
@@ -148,8 +148,8 @@ macro_rules! groups {
             let zero = $zero();
             // With both `X` and `Y` the two groups are the lowest ones, so that their sums belong to the same digits.
             let (mut low, mut high, mut by_sign) = ([zero; W], [zero; W], [zero; W]);
-            // SAFETY: all digits that are read lie in the cells of the terms; those written are the cell's: `x_digit + y_digit
-            // + 2 W` is `2 d` at most.
+            // SAFETY: all digits that are read lie in the cells of the terms; those written are the cell's:
+            // `x_digit + y_digit + 2 W` is `2 d` at most.
             unsafe {
                 for term in 0..count {
                     let (x, y) = (x.add(term * stride), y.add(term * stride));

@@ -3,8 +3,8 @@
 //! No tables, no primes and no padding but that of rows to eight: the products of two columns are summed lane by lane,
 //! and the lanes of eight such sums are then added up, so that eight entries of the result lie side by side. Carries,
 //! signs and rounding are done for all eight together (`sums`, `round`).
-//! Layout of a column: `d + 1` vectors that every sum with it begins with (`offset`), and for each eight rows `d` vectors of
-//! digits, of the number and an offset that makes it positive.
+//! Layout of a column: `d + 1` vectors that every sum with it begins with (`offset`), and for each eight rows `d`
+//! vectors of digits, of the number and an offset that makes it positive.
 //! Bounds: docs/ALGORITHM.md, "Columns of digits".
 
 pub mod eights;

@@ -1,8 +1,8 @@
 //! Sums of the products of two columns: eight rows to a vector, a lane each.
 //!
 //! Digits without signs: an offset makes all entries positive, and is taken off by what the sums begin with (`offset`).
-//! Where the last rows are four or fewer they are multiplied in half vectors, of which twice as many go through at a time.
-//! The lanes are added up at the end, for eight pairs of columns together.
+//! Where the last rows are four or fewer they are multiplied in half vectors, of which twice as many go through at a
+//! time. The lanes are added up at the end, for eight pairs of columns together.
 
 use super::super::digit_tiles::{Digits, normalize};
 use crate::math::bound::row_lane_terms;
