@@ -119,7 +119,7 @@ pub fn scratch_words(engine: &dyn TileEngine, tile_rows: usize, precision_bits: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::test_integers::limbs;
+    use crate::kernels::test_integers::{eight_of, in_form, limbs};
     use rug::{Integer, rand::RandState};
 
     /// Both forms, side by side and one after the other, against the definition.
@@ -131,25 +131,8 @@ mod tests {
             let precision = [2u32, 53, 64, 65, 128, 256, 257, 510, 768, 1664][case as usize % 10];
             let count = 1 + rng.below(17) as usize;
             let form = [EntryForm::Limbs(count), EntryForm::Digits(count)][case as usize % 2];
-            let bits = if case % 2 == 0 { 64 } else { 52 } * count as u32;
-            let numbers: [Integer; BLOCK] = std::array::from_fn(|lane| match lane {
-                0 => Integer::new(),
-                1 => (Integer::from(1) << bits) - 1u32,
-                2 => Integer::from(1) << rng.below(bits),
-                _ => Integer::from(Integer::random_bits(rng.below(bits + 1), &mut rng)),
-            });
-            let mut magnitudes = vec![0; form.words()];
-            for (lane, number) in numbers.iter().enumerate() {
-                match form {
-                    EntryForm::Limbs(count) => {
-                        magnitudes[lane * count..][..count].copy_from_slice(&limbs(number, count));
-                    }
-                    EntryForm::Digits(count) => (0..count).for_each(|at| {
-                        let digit = Integer::from(number >> (52 * at as u32)).keep_bits(52);
-                        magnitudes[at * BLOCK + lane] = digit.to_u64().unwrap();
-                    }),
-                }
-            }
+            let numbers = eight_of(form, &mut rng);
+            let magnitudes = in_form(form, &numbers);
             let exponents = std::array::from_fn(|lane| 10 * lane as i64 - 40);
             let eight = Eight { magnitudes: &magnitudes, signs: rng.below(256) as u8, exponents };
             let start = rng.below(9) as usize;

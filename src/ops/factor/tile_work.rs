@@ -200,7 +200,8 @@ impl<'a> TileWork<'a> {
         for panel in first / PANEL_ROWS..heads.len().div_ceil(PANEL_ROWS) {
             let signs = entries((panel, col), magnitudes);
             let start = panel * PANEL_ROWS;
-            let rows = start.max(first)..(start + PANEL_ROWS).min(heads.len());
+            let end = (start + PANEL_ROWS).min(heads.len());
+            let rows = start.max(first).min(end)..end;
             let exponent =
                 |lane: usize| exponents.get(start + lane).map_or(0, |shift| i64::from(self.working_bits) - shift);
             let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };

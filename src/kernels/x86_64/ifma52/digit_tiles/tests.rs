@@ -1,6 +1,7 @@
 //! Sums of products against integers, and quotients on the exact road against those on the fast one.
 
 use super::*;
+use crate::kernels::test_integers::assert_forms_agree;
 use crate::kernels::tiles::TilePart;
 use crate::kernels::x86_64::ifma52::probe;
 use crate::matrix::Matrix;
@@ -134,6 +135,7 @@ fn the_exact_road_and_the_fast_one_agree() {
             for (panel, col) in cells(source.shape()) {
                 all.push(u64::from(tiles.entries(source.shape(), &words, (panel, col), &mut magnitudes)));
                 all.extend_from_slice(&magnitudes);
+                assert_forms_agree(&tiles, (source.shape(), &words), (panel, col));
             }
             all
         });

@@ -1,7 +1,10 @@
 //! Sums against big integers and at their bound, and rounding against its definition.
 
+use super::eights::EightRounding;
 use super::*;
-use crate::kernels::test_integers::{integer, limbs};
+use crate::kernels::rounding::Eight;
+use crate::kernels::test_integers::{eight_of, in_form, integer, limbs};
+use crate::kernels::tiles::EntryForm;
 use crate::kernels::x86_64::ifma52::probe;
 use crate::math::bound::row_lane_terms;
 use crate::math::float::round_integer;
@@ -56,9 +59,12 @@ fn sums_equal_the_big_integers() {
     for bits in [2u32, 50, 51, 102, 154, 258, 262, 263, 310, 362, 366, 467, 520, 640, 775, 1040, 2060, 2494] {
         let lanes = RowLanes::new(bits).unwrap();
         let most = row_lane_terms(lanes.digits());
+        // Several parts of a column are as good at one length for each number of groups.
+        let is_worth = |&rows: &usize| rows > 0 && (rows <= 2 * most || [50, 262, 775].contains(&bits));
         // The norms of columns bound the sums that are wanted.
-        for rows in
-            [1usize, 2, 7, 8, 9, 31, most / 8 * 8, most / 8 * 8 + 1, 2 * most + 3].into_iter().filter(|&n| n > 0)
+        for rows in [1, 2, 4, 5, 7, 8, 9, 31, most / 8 * 8, most / 8 * 8 + 1, 8 * most + 3, 16 * most + 5]
+            .into_iter()
+            .filter(is_worth)
         {
             let depth = usize::BITS - rows.leading_zeros();
             let length = bits.saturating_sub(depth.div_ceil(2)).max(1);
@@ -69,9 +75,10 @@ fn sums_equal_the_big_integers() {
             if bits == 2 && rows > 7 {
                 continue;
             }
-            let (x, y) = (columns(3), columns(4));
+            let (x, y) = (columns(3), columns(if rows > 2 * most { 1 } else { 4 }));
             let (left, right) = (cut(&lanes, &matrix(&x, bits)), cut(&lanes, &matrix(&y, bits)));
-            let pairs = (0..3).flat_map(|i| (0..4).map(move |j| (i, j))).collect::<Vec<_>>();
+            let others = y.len();
+            let pairs = (0..3).flat_map(|i| (0..others).map(move |j| (i, j))).collect::<Vec<_>>();
             for pairs in pairs.chunks(ENTRIES) {
                 let got = multiply(&lanes, Columns { left: &left, right: &right, rows }, pairs);
                 for (&(i, j), got) in pairs.iter().zip(got) {
@@ -124,9 +131,33 @@ fn sums_hold_as_many_products_as_the_bound_says() {
                 assert_eq!(Integer::from(got - &want).modulo(&modulus), 0, "{bits} bits, {rows} rows");
             }
         }
-        // One product more than that, of digits of all ones in eight lanes, leaves 63 bits.
-        let sum = |terms: usize| (2 * digits as u128 * terms as u128 + 16) << 52;
-        assert!(sum(most) <= 1 << 63 && sum(most + 1) > 1 << 63, "{bits} bits");
+    }
+}
+
+/// Both forms of entries, among them those that fill their words.
+#[test]
+fn entries_of_tiles_are_rounded_like_one() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let mut rng = random(52);
+    for case in 0..600u32 {
+        let precision = [2u32, 53, 64, 65, 256, 257, 510, 768][case as usize % 8];
+        let count = 1 + rng.below(17) as usize;
+        let form = [EntryForm::Limbs(count), EntryForm::Digits(count)][case as usize / 8 % 2];
+        let numbers = eight_of(form, &mut rng);
+        let (magnitudes, exponents) = (in_form(form, &numbers), std::array::from_fn(|lane| 10 * lane as i64 - 40));
+        let eight = Eight { magnitudes: &magnitudes, signs: rng.below(256) as u8, exponents };
+        let (rounding, width) = (EightRounding::new(form, precision).unwrap(), limbs_for(precision));
+        let (mut heads, mut scratch) = ([7; BLOCK], vec![0xdead_beef_dead_beef; rounding.words()]);
+        let got = rounding.round(&eight, &mut heads, &mut scratch);
+        for (lane, number) in numbers.iter().enumerate() {
+            let (mut want, magnitude) = (vec![0; width], limbs(number, count));
+            let negative = eight.signs >> lane & 1 == 1;
+            let head = round_integer(negative, &magnitude, exponents[lane], precision, &mut want);
+            let label = format!("case {case}: {form:?} to {precision} bits, lane {lane}");
+            assert_eq!((head.0, &want[..]), (heads[lane], &got[lane * width..][..width]), "{label}");
+        }
     }
 }
 
