@@ -31,6 +31,7 @@ pub mod problem_lanes;
 pub mod problems;
 pub(crate) mod radix;
 pub mod reference;
+pub mod rounding;
 pub mod row_lanes;
 mod rows;
 pub(crate) mod scaled;

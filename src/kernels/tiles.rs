@@ -294,6 +294,31 @@ pub trait TileEngine: Send + Sync {
     fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8;
     /// Limbs of an entry of the factor.
     fn entry_limbs(&self) -> usize;
+    /// How entries are handed to be rounded: as limbs, or as the digits that they are held in.
+    fn entry_form(&self) -> EntryForm {
+        EntryForm::Limbs(self.entry_limbs())
+    }
+    /// [`TileEngine::entries`] in [`TileEngine::entry_form`].
+    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
+        self.entries(shape, words, at, magnitudes)
+    }
+}
+
+/// Magnitudes of eight entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EntryForm {
+    /// So many limbs each, one entry after the other.
+    Limbs(usize),
+    /// So many digits of 52 bits each: the lowest of all eight, then the next ones.
+    Digits(usize),
+}
+
+impl EntryForm {
+    /// Words of all eight.
+    pub fn words(self) -> usize {
+        let (EntryForm::Limbs(count) | EntryForm::Digits(count)) = self;
+        PANEL_ROWS * count
+    }
 }
 
 /// A tile to solve.

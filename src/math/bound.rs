@@ -111,6 +111,12 @@ pub fn digit_sum_terms(digits: usize) -> usize {
     ((1 << 11) - 1) / (2 * digits)
 }
 
+/// Most products of two positive numbers of `digits` digits of 52 bits, in eight lanes together, whose sums fit signed
+/// 64-bit accumulators beside two digits in each lane.
+pub fn row_lane_terms(digits: usize) -> usize {
+    ((1 << 11) - 16) / (2 * digits)
+}
+
 /// Most products of two positive numbers of `digits` digits of 52 bits whose sums fit signed 64-bit accumulators,
 /// together with two sums of as many digits that take an offset off, a digit, and a carry.
 pub fn lane_problem_terms(digits: usize) -> usize {

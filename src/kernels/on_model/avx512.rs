@@ -9,6 +9,11 @@
 #[repr(C, align(64))]
 pub struct __m512i(pub [u64; 8]);
 
+/// Four lanes of 64 bits.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub struct __m256i(pub [u64; 4]);
+
 /// Eight doubles.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
@@ -427,4 +432,60 @@ pub fn _mm512_permutexvar_epi8(index: __m512i, a: __m512i) -> __m512i {
 pub fn _mm512_maskz_permutexvar_epi8(k: u64, index: __m512i, a: __m512i) -> __m512i {
     let (index, a) = (bytes(index), bytes(a));
     from_bytes(std::array::from_fn(|at| if k >> at & 1 == 1 { a[index[at] as usize % 64] } else { 0 }))
+}
+
+// Half vectors: the same in four lanes.
+
+pub fn _mm512_zextsi256_si512(a: __m256i) -> __m512i {
+    each(|lane| if lane < 4 { a.0[lane] } else { 0 })
+}
+
+fn half(a: __m512i) -> __m256i {
+    __m256i(std::array::from_fn(|lane| a.0[lane]))
+}
+
+pub fn _mm256_setzero_si256() -> __m256i {
+    __m256i([0; 4])
+}
+
+pub fn _mm256_set1_epi64x(a: i64) -> __m256i {
+    __m256i([a as u64; 4])
+}
+
+/// # Safety
+/// 32 bytes can be read.
+pub unsafe fn _mm256_loadu_si256(from: *const __m256i) -> __m256i {
+    // SAFETY: the caller's promise.
+    __m256i(unsafe { from.cast::<[u64; 4]>().read_unaligned() })
+}
+
+/// # Safety
+/// 32 bytes can be written.
+pub unsafe fn _mm256_storeu_si256(to: *mut __m256i, a: __m256i) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<[u64; 4]>().write_unaligned(a.0) }
+}
+
+macro_rules! on_halves {
+    ($($name:ident is $whole:ident($($value:ident),*);)*) => {$(
+        pub fn $name($($value: __m256i),*) -> __m256i {
+            half($whole($(_mm512_zextsi256_si512($value)),*))
+        }
+    )*};
+}
+
+on_halves! {
+    _mm256_madd52lo_epu64 is _mm512_madd52lo_epu64(sum, a, b);
+    _mm256_madd52hi_epu64 is _mm512_madd52hi_epu64(sum, a, b);
+    _mm256_add_epi64 is _mm512_add_epi64(a, b);
+    _mm256_sub_epi64 is _mm512_sub_epi64(a, b);
+}
+
+pub fn _mm256_mask_add_epi64(src: __m256i, k: u8, a: __m256i, b: __m256i) -> __m256i {
+    let [src, a, b] = [src, a, b].map(_mm512_zextsi256_si512);
+    half(_mm512_mask_add_epi64(src, k, a, b))
+}
+
+pub fn _mm256_test_epi64_mask(a: __m256i, b: __m256i) -> u8 {
+    _mm512_test_epi64_mask(_mm512_zextsi256_si512(a), _mm512_zextsi256_si512(b))
 }

@@ -72,27 +72,30 @@ mod on_cpu {
     }
 
     macro_rules! vectors {
-        ($($type:ident)*) => {$(
+        ($($type:ident $words:literal)*) => {$(
             impl Value for model::$type {
                 type Cpu = cpu::$type;
                 fn cpu(self) -> cpu::$type {
-                    // SAFETY: both are 64 bytes of any value.
+                    // SAFETY: both are as many bytes of any value.
                     unsafe { std::mem::transmute(self) }
                 }
                 fn words(self) -> [u64; 8] {
-                    // SAFETY: both are 64 bytes of any value.
-                    unsafe { std::mem::transmute(self) }
+                    let mut all = [0; 8];
+                    // SAFETY: both are as many bytes of any value.
+                    all[..$words].copy_from_slice(&unsafe { std::mem::transmute::<_, [u64; $words]>(self) });
+                    all
                 }
                 fn words_of(cpu: cpu::$type) -> [u64; 8] {
-                    // SAFETY: both are 64 bytes of any value.
-                    unsafe { std::mem::transmute(cpu) }
+                    // SAFETY: both are as many bytes of any value.
+                    let own: model::$type = unsafe { std::mem::transmute(cpu) };
+                    own.words()
                 }
             }
         )*};
     }
 
     scalars!(u8 u32 i16 i64 u64 f64);
-    vectors!(__m512i __m512d);
+    vectors!(__m512i 8 __m512d 8 __m256i 4);
 
     fn check<T: Value>(what: &str, model: T, cpu: T::Cpu) {
         assert_eq!(model.words(), T::words_of(cpu), "{what}");
@@ -123,6 +126,7 @@ mod on_cpu {
             arithmetic([a, b, c], k);
             bits([a, b, c], (k, wide), x);
             halves([a, b, c], wide as u32, x as i16);
+            four_lanes([a, b, c].map(|a| model::__m256i(std::array::from_fn(|lane| a.0[lane]))), k, x);
             doubles(a.0.map(|word| word as f64 * 0.5), b.0.map(|word| word as f64 / 3e15));
             // SAFETY: the CPU has what this function wants.
             unsafe { memory([a, b], k, wide) };
@@ -167,6 +171,21 @@ mod on_cpu {
             _mm512_mask_sub_epi16(c, k, a, b);
             _mm512_mask_mov_epi16(c, k, a);
             _mm512_cmpgt_epi16_mask(a, b);
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+    fn four_lanes([a, b, c]: [model::__m256i; 3], k: u8, x: i64) {
+        same! {
+            _mm512_zextsi256_si512(a);
+            _mm256_setzero_si256();
+            _mm256_set1_epi64x(x);
+            _mm256_madd52lo_epu64(a, b, c);
+            _mm256_madd52hi_epu64(a, b, c);
+            _mm256_add_epi64(a, b);
+            _mm256_sub_epi64(a, b);
+            _mm256_mask_add_epi64(c, k, a, b);
+            _mm256_test_epi64_mask(a, b);
         }
     }
 

@@ -8,9 +8,11 @@ use crate::context::{Context, Progress, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::entries::{self, Widths};
 use crate::kernels::limbs;
+use crate::kernels::rounding::{Eight, EntryRounding, scratch_words};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TilePart, TileShape, TileSource};
+use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
-use crate::matrix::{Matrix, MatrixView};
+use crate::matrix::{Matrix, MatrixView, check_exponent};
 use crate::ops::factor::lanes::{LaneLayout, Rounded};
 use crate::ops::factor::options::CholeskyOptions;
 use crate::ops::factor::problem::Problem;
@@ -48,10 +50,12 @@ impl Layout {
     }
 
     /// Words of all entries, and of what they are made with.
-    fn words(&self, order: usize) -> usize {
+    fn words(&self, (order, precision_bits): (usize, u32)) -> usize {
         match self {
             // The shifts of rows and columns.
-            Layout::Tile(engine) => 2 * order + engine.tile_words(tile_shape(order)) + engine.scratch_words(order),
+            Layout::Tile(engine) => {
+                2 * order + engine.tile_words(tile_shape(order)) + scratch_words(&**engine, order, precision_bits)
+            }
             Layout::Lanes(lanes) => lanes.words(),
             // A sign each.
             Layout::Limbs(widths) => {
@@ -105,7 +109,7 @@ impl Direct {
 
     /// Bytes of the factor, and of what its entries are made with.
     pub fn bytes(&self, precision_bits: u32) -> u64 {
-        let words = Buffer::bytes_for(self.layout.words(self.order));
+        let words = Buffer::bytes_for(self.layout.words((self.order, precision_bits)));
         let lists = (self.order * (2 * size_of::<RowWeight>() + size_of::<i64>())) as u64;
         Matrix::bytes_for(self.order, self.order, precision_bits) + words + lists
     }
@@ -125,7 +129,7 @@ impl Direct {
         let order = problem.order;
         ctx.report_progress(Progress::new("factor", 0, order as u64))?;
         let mut workspace = ctx.workspace();
-        let operand_bytes = Buffer::bytes_for(self.layout.words(order));
+        let operand_bytes = Buffer::bytes_for(self.layout.words((order, problem.precision_bits)));
         let planned_bytes = self.bytes(problem.precision_bits);
         workspace.trim(ctx.memory(), &WorkspaceNeeds { operand_bytes, planned_bytes, ..WorkspaceNeeds::default() });
         let mut factor = memory.map_or_else(|| Matrix::zeros(order, order, problem.precision_bits), Ok)?;
@@ -144,7 +148,7 @@ impl Layout {
     ) -> Result<bool> {
         let Workspace { operands, weights: [weights, _], .. } = workspace;
         weights.clone_from(&problem.weights);
-        let words = operands.words(self.words(problem.order))?;
+        let words = operands.words(self.words((problem.order, problem.precision_bits)))?;
         match self {
             Layout::Tile(engine) => fill_tile((problem, lower), &**engine, weights, words, factor),
             Layout::Lanes(lanes) => lanes.factor((problem, lower), weights, words, factor),
@@ -173,16 +177,21 @@ fn fill_tile(
     if engine.factor_whole(shape, words, weights, scratch).is_err() {
         return Ok(false);
     }
-    let magnitudes = &mut scratch[..PANEL_ROWS * engine.entry_limbs()];
-    let mut out = Rounded { problem, factor };
+    let (precision_bits, width) = (factor.precision_bits(), factor.limbs_per_element());
+    let rounding = EntryRounding::new(engine.entry_form(), precision_bits);
+    let (magnitudes, scratch) = scratch.split_at_mut(engine.entry_form().words());
+    let (heads, limbs) = factor.parts_mut();
     for (col, panel) in (0..order).flat_map(|col| (col / PANEL_ROWS..shape.panels()).map(move |panel| (col, panel))) {
-        let signs = engine.entries(shape, words, (panel, col), magnitudes);
-        let lanes = magnitudes.chunks_exact(engine.entry_limbs()).enumerate();
-        for (lane, magnitude) in lanes.map(|(lane, magnitude)| (panel * PANEL_ROWS + lane, magnitude)) {
-            if (col..order).contains(&lane) {
-                let negative = signs >> (lane % PANEL_ROWS) & 1 == 1;
-                out.set((lane, col), negative, magnitude)?;
-            }
+        let signs = engine.entries_in_form(shape, words, (panel, col), magnitudes);
+        let start = panel * PANEL_ROWS;
+        let exponent = |lane: usize| problem.exponents.get(start + lane).map_or(0, |exponent| exponent - bits);
+        let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
+        let rows = start.max(col)..(start + PANEL_ROWS).min(order);
+        let at = col * order + rows.start..col * order + rows.end;
+        let out = (&mut heads[at.clone()], &mut limbs[at.start * width..at.end * width]);
+        rounding.round(&eight, rows.start - start..rows.end - start, out, scratch);
+        for row in rows {
+            check_exponent(Head(heads[col * order + row]).exponent(), row, col)?;
         }
     }
     Ok(true)
@@ -314,7 +323,7 @@ mod tests {
     /// The path of processors without lanes, in memory that is not clear; whether there is a factor.
     fn by_limbs(problem: &Problem, lower: MatrixView<'_>) -> (bool, Matrix) {
         let widths = Widths::new(problem.working_bits);
-        let mut words = vec![0xdead_beef; Layout::Limbs(widths).words(problem.order)];
+        let mut words = vec![0xdead_beef; Layout::Limbs(widths).words((problem.order, problem.precision_bits))];
         let mut factor = Matrix::zeros(problem.order, problem.order, problem.precision_bits).unwrap();
         let mut weights = problem.weights.clone();
         let done = fill_on_limbs((problem, lower), &mut weights, &mut words, &mut factor).unwrap();

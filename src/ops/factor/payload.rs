@@ -8,7 +8,8 @@
 //! byte for each entry. The highest bit of an entry is its sign.
 
 use crate::error::Result;
-use crate::kernels::tiles::{DiagonalData, PANEL_ROWS, TileShape};
+use crate::kernels::rounding::rounding_words;
+use crate::kernels::tiles::{DiagonalData, EntryForm, PANEL_ROWS, TileShape};
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::ops::factor::tile_work::{ColumnOfTile, TileWork};
@@ -185,11 +186,12 @@ impl TileWork<'_> {
         let mut entries = |at: (usize, usize), magnitudes: &mut [u64]| {
             group.read(&payload[group_index(shape, at) * group.words()..][..group.words()], magnitudes)
         };
-        let mut magnitudes = vec![0; PANEL_ROWS * group.limbs()];
+        let form = EntryForm::Limbs(group.limbs());
+        let mut scratch = vec![0; rounding_words(form, precision_bits)];
         let columns = heads.chunks_exact_mut(shape.rows).zip(limbs.chunks_exact_mut(limbs_of(shape, precision_bits)));
         for (col, (heads, limbs)) in columns.enumerate().take(shape.cols) {
             let column = ColumnOfTile { col, heads, limbs, precision_bits };
-            self.round_column(tile, &mut entries, column, &mut magnitudes)?;
+            self.round_column(tile, (form, &mut entries), column, &mut scratch)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::context::{Context, WorkspaceNeeds};
 use crate::device::Description;
 use crate::drive::RankPlan;
 use crate::error::{Error, Result};
+use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{TileEngine, TileShape, TileTraffic};
 use crate::matrix::Matrix;
 use crate::ops::factor::direct::{self, Direct};
@@ -115,7 +116,7 @@ impl Plan {
             slots: 0,
             tile_words,
             operand_words: 0,
-            scratch_words: engine.scratch_words(tiling.tile_size),
+            scratch_words: scratch_words(engine, tiling.tile_size, precision_bits),
             threads,
             bytes: 0,
         };

@@ -4,11 +4,12 @@
 //! know: threads, ranks, where tiles are kept. `payload` has the words in which a finished tile travels.
 
 use crate::error::{Error, Result};
+use crate::kernels::rounding::{Eight, EntryRounding};
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape, TileSource,
-    UpdateTile,
+    DiagonalData, EntryForm, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape,
+    TileSource, UpdateTile,
 };
-use crate::math::float::round_integer;
+use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
 use crate::ops::factor::plan::shape_of;
@@ -171,43 +172,47 @@ impl<'a> TileWork<'a> {
         column: ColumnOfTile<'_>,
         scratch: &mut [u64],
     ) -> Result<()> {
-        let (shape, each) = (self.shape(tile), self.engine.entry_limbs());
+        let shape = self.shape(tile);
         let mut entries =
-            |at: (usize, usize), magnitudes: &mut [u64]| self.engine.entries(shape, words, at, magnitudes);
-        self.round_column(tile, &mut entries, column, &mut scratch[..PANEL_ROWS * each])
+            |at: (usize, usize), magnitudes: &mut [u64]| self.engine.entries_in_form(shape, words, at, magnitudes);
+        self.round_column(tile, (self.engine.entry_form(), &mut entries), column, scratch)
     }
 
-    /// Rounds one column of a finished tile whose integers come from `entries`, into magnitudes of that length.
+    /// Rounds one column of a finished tile whose integers come from `entries`, in that form;
+    /// `scratch` has [`rounding_words`](crate::kernels::rounding::rounding_words).
     ///
     /// # Errors
     /// As [`TileWork::store`].
     pub fn round_column(
         &self,
         tile: TileId,
-        entries: &mut EntrySource<'_>,
+        (form, entries): (EntryForm, &mut EntrySource<'_>),
         column: ColumnOfTile<'_>,
-        magnitudes: &mut [u64],
+        scratch: &mut [u64],
     ) -> Result<()> {
         let ColumnOfTile { col, heads, limbs, precision_bits } = column;
         let (shape, first_row) = (self.shape(tile), self.tiling.row_range(tile.row).start);
-        let (each, width) = (magnitudes.len() / PANEL_ROWS, limbs.len() / heads.len().max(1));
+        let width = limbs.len() / heads.len().max(1);
+        let rounding = EntryRounding::new(form, precision_bits);
+        let (magnitudes, scratch) = scratch.split_at_mut(form.words());
         let first = if shape.diagonal { col } else { 0 };
+        let exponents = &self.row_shifts[first_row..][..heads.len()];
         for panel in first / PANEL_ROWS..heads.len().div_ceil(PANEL_ROWS) {
             let signs = entries((panel, col), magnitudes);
-            for (lane, magnitude) in magnitudes.chunks_exact(each).enumerate() {
-                let row = panel * PANEL_ROWS + lane;
-                if row < first || row >= heads.len() {
-                    continue;
-                }
-                let exponent = i64::from(self.working_bits) - self.row_shifts[first_row + row];
-                let out = &mut limbs[row * width..][..width];
-                let head = round_integer(signs >> lane & 1 == 1, magnitude, exponent, precision_bits, out);
-                if head.exponent().abs() > MAXIMUM_EXPONENT {
+            let start = panel * PANEL_ROWS;
+            let end = (start + PANEL_ROWS).min(heads.len());
+            let rows = start.max(first).min(end)..end;
+            let exponent =
+                |lane: usize| exponents.get(start + lane).map_or(0, |shift| i64::from(self.working_bits) - shift);
+            let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
+            let out = (&mut heads[rows.clone()], &mut limbs[rows.start * width..rows.end * width]);
+            rounding.round(&eight, rows.start - start..rows.end - start, out, scratch);
+            for row in rows {
+                let exponent = Head(heads[row]).exponent();
+                if exponent.abs() > MAXIMUM_EXPONENT {
                     let (row, column) = (first_row + row, self.tiling.row_range(tile.col).start + col);
-                    let (exponent, limit) = (head.exponent(), MAXIMUM_EXPONENT);
-                    return Err(Error::ExponentRange { row, column, exponent, limit });
+                    return Err(Error::ExponentRange { row, column, exponent, limit: MAXIMUM_EXPONENT });
                 }
-                heads[row] = head.0;
             }
         }
         Ok(())

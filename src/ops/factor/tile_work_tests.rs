@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::device::soft::{SoftDevice, SoftOptions};
 use crate::error::Error;
+use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{DiagonalData, TileEngine, UpdateTile};
 use crate::math::bound::cholesky_working_bits;
 use crate::math::pivot::RowWeight;
@@ -51,7 +52,7 @@ impl<'a> Travels<'a> {
             open: HashMap::new(),
             finished: HashMap::new(),
             travelled: HashMap::new(),
-            scratch: vec![NOISE; engine.scratch_words(tiling.tile_size)],
+            scratch: vec![NOISE; scratch_words(engine, tiling.tile_size, problem.precision_bits)],
         }
     }
 

@@ -103,9 +103,10 @@ fn lane_nanoseconds(size: &ProductSize, lanes: &DigitLanes) -> f64 {
 /// Estimate for the direct path in digits, eight rows side by side, on the scale of that for planes: measured on a
 /// Zen 4 from 4 to 64 columns at 256 to 1024 bits, where planes took 1.6 times their estimate.
 fn row_lane_nanoseconds(size: &ProductSize, lanes: &RowLanes) -> f64 {
-    let (digits, eights) = (lanes.digits() as f64, size.contracted.div_ceil(8) as f64);
-    let convert = eights * size.operand_columns() as f64 * (28.0 + 2.0 * digits);
-    let sum = eights * (0.62 * digits * digits + 2.0) + 1.3 * digits;
+    let digits = lanes.digits() as f64;
+    let convert = size.contracted.div_ceil(8) as f64 * size.operand_columns() as f64 * (28.0 + 2.0 * digits);
+    // The last rows are half an eight where they are few.
+    let sum = size.contracted.div_ceil(4) as f64 / 2.0 * (0.5 * digits * digits + 2.0) + 1.3 * digits;
     convert + size.entries() * (sum + 7.0)
 }
 

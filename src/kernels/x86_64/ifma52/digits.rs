@@ -126,7 +126,9 @@ impl<'a> Cutter<'a> {
         let bytes = _mm512_mullo_epi64(elements, _mm512_set1_epi64(self.width as i64));
         let at = store(_mm512_add_epi64(bytes, start));
         let indices = store(elements);
-        self.fetch(&indices, ahead);
+        if ahead != 0 {
+            self.fetch(&indices, ahead);
+        }
         let bits = store(_mm512_and_si512(drop, _mm512_set1_epi64(7)));
         let odd = _mm512_set_epi64(4, 0, 4, 0, 4, 0, 4, 0);
         let shifts: [__m512i; BLOCK] = std::array::from_fn(|lane| _mm512_add_epi64(odd, _mm512_set1_epi64(bits[lane])));
@@ -187,13 +189,12 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// Writes the digits of 8 integers, whose limbs follow each other, `ROWS * 8` words from digit to digit.
+/// Writes the digits of 8 integers, whose limbs follow each other, `STEP` words from digit to digit.
 ///
 /// As many groups of digits as `out` has room for; what lies beyond the limbs is 0.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-pub fn cut_integers(integers: &[u64], out: &mut [u64]) {
-    const STEP: usize = ROWS * BLOCK;
+pub fn cut_integers<const STEP: usize>(integers: &[u64], out: &mut [u64]) {
     let groups = out.len().div_ceil(GROUP_DIGITS * STEP);
     assert!(groups > 0 && out.len() >= (groups * GROUP_DIGITS - 1) * STEP + BLOCK);
     let bytes = integers.len() / BLOCK * 8;

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::drive::RankReport;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
+use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::disk::{progress_of, telling_of_disk};
@@ -152,8 +153,8 @@ impl Element for BigFloats {
 
     fn needs<'n>(&self, tiling: &TileMap, payload_words: &'n dyn Fn(TileId) -> usize) -> TileNeeds<'n> {
         let (engine, rows) = (&self.engine, tiling.tile_size);
-        let scratch =
-            Buffer::bytes_for(engine.scratch_words(rows) + self.whole_words(tiling)) + engine.call_bytes(rows);
+        let words = scratch_words(&**engine, rows, self.problem.precision_bits) + self.whole_words(tiling);
+        let scratch = Buffer::bytes_for(words) + engine.call_bytes(rows);
         let diagonals = tiling.tile_rows() as u64 * engine.diagonal_bytes(BigFloats::largest(tiling).rows);
         TileNeeds {
             slot_words: self.slot_words(tiling),
@@ -168,7 +169,7 @@ impl Element for BigFloats {
         let (engine, world, tiling) = (&*self.engine, call.place.here.world, &call.tiling);
         let ctx = &telling_of_disk(call.ctx, home.progress());
         let shape = home.shape;
-        let scratch_words = engine.scratch_words(tiling.tile_size);
+        let scratch_words = scratch_words(engine, tiling.tile_size, self.problem.precision_bits);
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
         workspace.reserve_workers(call.threads());

@@ -3,6 +3,7 @@
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
@@ -78,7 +79,7 @@ impl Plan {
             slots: grid.useful_slots(graph.tiles, wanted.unwrap_or(least * COLUMNS_AHEAD)),
             tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
             operand_words,
-            scratch_words: engine.scratch_words(tiling.tile_size),
+            scratch_words: scratch_words(engine, tiling.tile_size, problem.precision_bits),
             threads: ctx.threads(),
             bytes: 0,
             tiling,

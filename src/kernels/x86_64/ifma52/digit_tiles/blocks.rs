@@ -43,7 +43,7 @@ fn take_off(digits: Digits, block: &mut [u64], sums: &IntegerBlock, cols: usize,
     let columns = sums.magnitudes.chunks_exact(BLOCK * sums.limbs).zip(sums.negative.as_chunks::<BLOCK>().0);
     for (cell, (magnitudes, negative)) in block.chunks_exact_mut(digits.cell_words()).zip(columns).take(cols) {
         let signs = negative.iter().enumerate().fold(0, |signs, (lane, &negative)| signs | u8::from(negative) << lane);
-        cut_integers(magnitudes, cut);
+        cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);
         for (digit, cut) in cell.chunks_exact_mut(BLOCK).zip(cut.chunks(ROWS * BLOCK)) {
             assert!(cut.len() >= BLOCK);
             // SAFETY: both have 8 words.
@@ -141,7 +141,7 @@ fn factor(
         unsafe {
             let cell = block.add(lane * digits.cell_words());
             let terms = Terms { x: block, y: block.add(lane), count: lane };
-            sums::subtract(digits, terms, cell);
+            sums::subtract(digits, terms, sums::Part::All, cell);
             let negative = column::value(digits, cell, lane, (scratch, value));
             let root = if negative { None } else { Pivot::root(value, tiles.working_bits, space) };
             let Some(pivot) = root else {
@@ -174,7 +174,7 @@ fn solve(
         // are finished and only read.
         unsafe {
             let cell = block.add(col * digits.cell_words());
-            sums::subtract(digits, Terms { x: block, y: above.add(col), count: col }, cell);
+            sums::subtract(digits, Terms { x: block, y: above.add(col), count: col }, sums::Part::All, cell);
             let weights: LaneWeights<'_> = lanes.of_panel(0);
             column::finish(tiles, cell, (&pivot.get(), First::Below), weights, scratch);
         }
@@ -187,7 +187,7 @@ fn solve(
 fn set(digits: Digits, cell: &mut [u64], (signs, magnitudes): (u8, &[u64]), scratch: &mut [u64]) {
     let cut = &mut scratch[..cut_words(digits)];
     assert!(cell.len() >= digits.cell_words());
-    cut_integers(magnitudes, cut);
+    cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);
     // SAFETY: as many digits are cut as a cell has, twice those of an entry.
     unsafe { column::store(digits, (cut.as_ptr(), ROWS * BLOCK), (signs, 0), cell.as_mut_ptr()) };
 }
@@ -244,7 +244,7 @@ impl BlockRules for LaneRules {
     fn get(&self, block: &[u64], col: usize, magnitudes: &mut [u64]) -> u8 {
         let cell = &block[col * self.0.digits.cell_words()..];
         // SAFETY: as above.
-        unsafe { entries(self.0.digits, cell, magnitudes) }
+        unsafe { entries::limbs(self.0.digits, cell, magnitudes) }
     }
 
     fn take_off(&self, block: &mut [u64], sums: &IntegerBlock, cols: usize, scratch: &mut [u64]) {

@@ -9,18 +9,18 @@
 
 pub mod blocks;
 mod column;
+mod entries;
 mod sums;
 
-pub(super) use column::{magnitudes, store as store_entry};
+pub(super) use column::magnitudes;
 pub(super) use sums::normalize;
 
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, cut_integers, padded};
 use super::factor::divide::{OwnPivot, Pivot, space_words};
 use super::factor::weights::{First, Lanes, WeightRule};
-use super::reconstruct::pack_group;
 use crate::kernels::PanelSource;
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
 };
 use crate::math::bound::cholesky_modulus_bits;
 use crate::math::float::{LIMB_BITS, limbs_for};
@@ -31,7 +31,7 @@ use rug::integer::Order;
 use std::any::Any;
 use std::arch::x86_64::*;
 use std::ops::Range;
-use sums::Terms;
+use sums::{Part, Terms};
 
 /// Rows up to which digits are faster than residues, and for entries of few digits: measured.
 const MOST_ROWS: usize = 24;
@@ -235,14 +235,14 @@ fn load_integers(
     let cut = &mut cut[..tiles.cut_words()];
     for (panel, col) in (0..layout.panels).flat_map(|panel| (0..shape.cols_of(panel)).map(move |col| (panel, col))) {
         let signs = source((panel, col), magnitudes);
-        cut_integers(magnitudes, cut);
+        cut_integers::<{ ROWS * BLOCK }>(magnitudes, cut);
         let cell = &mut words[layout.cell(panel, col)..][..digits.cell_words()];
         // SAFETY: `cut_words` has more digits than an entry, and the cell has room for them.
         unsafe { column::store(digits, (cut.as_ptr(), ROWS * BLOCK), (signs, 0), cell.as_mut_ptr()) };
     }
 }
 
-#[target_feature(enable = "avx512f,avx512ifma")]
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
 fn update(tiles: &DigitTiles, strip: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize) {
     let digits = tiles.digits;
     for UpdateTile { shape, words, x, .. } in strip {
@@ -257,7 +257,7 @@ fn update(tiles: &DigitTiles, strip: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
                 unsafe {
                     let (x, y) = (x.as_ptr().add(left.cell(panel, 0)), y.as_ptr().add(right.cell(col / BLOCK, 0)));
                     let cell = words.as_mut_ptr().add(layout.cell(panel, col));
-                    sums::subtract(digits, Terms { x, y: y.add(col % BLOCK), count: depth }, cell);
+                    sums::subtract(digits, Terms { x, y: y.add(col % BLOCK), count: depth }, Part::All, cell);
                     normalize(digits, cell, cell);
                 }
             }
@@ -270,7 +270,7 @@ fn cells(shape: TileShape) -> impl Iterator<Item = (usize, usize)> {
     (0..shape.panels()).flat_map(move |panel| (0..shape.cols_of(panel)).map(move |col| (panel, col)))
 }
 
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma,avx512dq")]
 fn factor(
     tiles: &DigitTiles,
     shape: TileShape,
@@ -297,7 +297,9 @@ fn factor(
             let take_off = |panel: usize| {
                 let terms = Terms { x: words.add(layout.cell(panel, 0)), y, count: col };
                 let cell = words.add(layout.cell(panel, col));
-                sums::subtract(digits, terms, cell);
+                let first = if panel == block { lane } else { 0 };
+                let part = Part::of(first..(shape.rows - panel * BLOCK).min(BLOCK));
+                sums::subtract(digits, terms, part, cell);
                 cell
             };
             let diagonal = take_off(block);
@@ -318,7 +320,7 @@ fn factor(
     Ok(())
 }
 
-#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma,avx512dq")]
 fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]) {
     let SolveTile { shape, words, weights } = tile;
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
@@ -336,38 +338,13 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diagon
                 let x = words.add(layout.cell(panel, 0));
                 let y = diagonal.0.as_ptr().add(above.cell(col / BLOCK, 0) + col % BLOCK);
                 let cell = words.add(layout.cell(panel, col));
-                sums::subtract(digits, Terms { x, y, count: col }, cell);
+                let part = Part::of(0..(shape.rows - panel * BLOCK).min(BLOCK));
+                sums::subtract(digits, Terms { x, y, count: col }, part, cell);
                 column::finish(tiles, cell, (&pivot.get(), First::Below), lanes.of_panel(panel), scratch);
             }
         }
     }
     lanes.give_back(weights);
-}
-
-/// The 8 entries of a finished cell.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn entries(digits: Digits, cell: &[u64], magnitudes: &mut [u64]) -> u8 {
-    assert!(cell.len() >= digits.cell_words());
-    let limbs = magnitudes.len() / BLOCK;
-    let mask = _mm512_set1_epi64((1 << 52) - 1);
-    // SAFETY: the cell has more vectors than digits (asserted), here and below.
-    let signs = unsafe { _mm512_loadu_si512(cell.as_ptr().add(digits.count * BLOCK).cast()) };
-    let signs = _mm512_test_epi64_mask(signs, signs);
-    let mut carry = _mm512_maskz_set1_epi64(signs, 1);
-    for group in (0..digits.count).step_by(8) {
-        let rows = std::array::from_fn(|at| match group + at < digits.count {
-            true => {
-                // SAFETY: as above.
-                let digit = unsafe { _mm512_loadu_si512(cell.as_ptr().add((group + at) * BLOCK).cast()) };
-                let sum = _mm512_add_epi64(_mm512_mask_andnot_epi64(digit, signs, digit, mask), carry);
-                carry = _mm512_srli_epi64::<52>(sum);
-                _mm512_and_si512(sum, mask)
-            }
-            false => _mm512_setzero_si512(),
-        });
-        pack_group(rows, group / 8, limbs, magnitudes);
-    }
-    signs
 }
 
 impl TileEngine for DigitTiles {
@@ -472,11 +449,21 @@ impl TileEngine for DigitTiles {
     fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
         let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
         // SAFETY: as above.
-        unsafe { entries(self.digits, cell, magnitudes) }
+        unsafe { entries::limbs(self.digits, cell, magnitudes) }
     }
 
     fn entry_limbs(&self) -> usize {
         (52 * self.digits.count).div_ceil(LIMB_BITS as usize)
+    }
+
+    fn entry_form(&self) -> EntryForm {
+        EntryForm::Digits(self.digits.count)
+    }
+
+    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
+        let cell = &words[self.layout(shape).cell(at.0, at.1)..][..self.digits.cell_words()];
+        // SAFETY: as above.
+        unsafe { entries::digits(self.digits, cell, magnitudes) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sums of products against integers, and quotients on the exact road against those on the fast one.
 
 use super::*;
+use crate::kernels::test_integers::assert_forms_agree;
 use crate::kernels::tiles::TilePart;
 use crate::kernels::x86_64::ifma52::probe;
 use crate::matrix::Matrix;
@@ -36,6 +37,14 @@ fn cell(digits: Digits, numbers: &[Integer; BLOCK], words: &mut [u64]) {
 }
 
 #[test]
+fn parts_hold_their_lanes() {
+    assert_eq!(
+        [0..8, 0..4, 0..1, 3..5, 4..8, 7..8, 3..8, 4..5].map(Part::of),
+        [Part::All, Part::Low, Part::Low, Part::All, Part::High, Part::High, Part::All, Part::High]
+    );
+}
+
+#[test]
 fn sums_of_products_equal_those_of_integers() {
     if probe().is_err() {
         return println!("skipped: no IFMA");
@@ -63,8 +72,21 @@ fn sums_of_products_equal_those_of_integers() {
             let terms = Terms { x: x.as_ptr(), y: y.as_ptr().wrapping_add(lane_of_y), count };
             // SAFETY: the CPU has the instructions, and all cells have their words.
             unsafe {
-                sums::subtract(digits, terms, left.as_mut_ptr());
+                sums::subtract(digits, terms, Part::All, left.as_mut_ptr());
                 normalize(digits, left.as_ptr(), left.as_mut_ptr());
+            }
+            // Halves are those of the whole, and leave the numbers of the others alone.
+            for (part, wanted) in [(Part::Low, 0..BLOCK / 2), (Part::High, BLOCK / 2..BLOCK)] {
+                let mut half = vec![1u64; words];
+                // SAFETY: as above.
+                unsafe {
+                    sums::subtract(digits, terms, part, half.as_mut_ptr());
+                    normalize(digits, half.as_ptr(), half.as_mut_ptr());
+                }
+                for (at, (&half, &whole)) in half.iter().zip(&left).enumerate() {
+                    let want = if wanted.contains(&(at % BLOCK)) { whole } else { 1 };
+                    assert_eq!(half, want, "{part:?}: {bits} bits, {count} terms, word {at}");
+                }
             }
             for lane in 0..BLOCK {
                 let places = (0..2 * digits.count).rev();
@@ -113,6 +135,7 @@ fn the_exact_road_and_the_fast_one_agree() {
             for (panel, col) in cells(source.shape()) {
                 all.push(u64::from(tiles.entries(source.shape(), &words, (panel, col), &mut magnitudes)));
                 all.extend_from_slice(&magnitudes);
+                assert_forms_agree(&tiles, (source.shape(), &words), (panel, col));
             }
             all
         });

@@ -88,7 +88,7 @@ pub fn load_integers(
             let mut signs = [0; ROWS];
             for (offset, signs) in signs.iter_mut().enumerate().take(count) {
                 *signs = source((panel, start + offset), magnitudes);
-                cut_integers(magnitudes, &mut digits[offset * BLOCK..]);
+                cut_integers::<{ ROWS * BLOCK }>(magnitudes, &mut digits[offset * BLOCK..]);
             }
             let group = Group { values: digits, digits: factor.digits, signs, carries: [0; ROWS], count };
             // SAFETY: the columns lie in the tile.

@@ -14,7 +14,7 @@ pub(super) mod weights;
 
 use super::tables::Tables;
 use crate::kernels::tiles::{
-    DiagonalData, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
 };
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::IFMA52_BITS;
@@ -238,6 +238,18 @@ impl TileEngine for Factor {
 
     fn entry_limbs(&self) -> usize {
         (self.digits * IFMA52_BITS as usize).div_ceil(LIMB_BITS as usize)
+    }
+
+    fn entry_form(&self) -> EntryForm {
+        EntryForm::Digits(self.digits)
+    }
+
+    fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
+        let layout = self.layout(shape);
+        let vectors = &words[layout.entry(at.0, at.1)..][..layout.entry_words];
+        let (digits, signs) = vectors.split_at(self.digits * BLOCK);
+        magnitudes.copy_from_slice(digits);
+        (0..BLOCK).fold(0, |all, lane| all | u8::from(signs[lane] != 0) << lane)
     }
 }
 

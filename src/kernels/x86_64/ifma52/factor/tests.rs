@@ -2,6 +2,7 @@
 
 use super::divide::{OwnPivot, Pivot, digit, divide};
 use super::*;
+use crate::kernels::test_integers::assert_forms_agree;
 use crate::kernels::tiles::TilePart;
 use crate::kernels::x86_64::ifma52::probe;
 use crate::math::pivot::{diagonal_exponent, round_quotient};
@@ -36,6 +37,7 @@ fn factor_two_tiles(engine: &Factor, a: &Matrix, cols: usize) -> Vec<Vec<u64>> {
         for (panel, col) in (0..shape.panels()).flat_map(|panel| (0..cols).map(move |col| (panel, col))) {
             let mut magnitudes = vec![0xdead; BLOCK * engine.entry_limbs()];
             let signs = engine.entries(shape, words, (panel, col), &mut magnitudes);
+            assert_forms_agree(engine, (shape, words), (panel, col));
             let zero = |lane: &usize| {
                 magnitudes.chunks(engine.entry_limbs()).nth(*lane).unwrap().iter().all(|&limb| limb == 0)
             };

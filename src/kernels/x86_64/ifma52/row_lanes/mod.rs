@@ -3,13 +3,16 @@
 //! No tables, no primes and no padding but that of rows to eight: the products of two columns are summed lane by lane,
 //! and the lanes of eight such sums are then added up, so that eight entries of the result lie side by side. Carries,
 //! signs and rounding are done for all eight together (`sums`, `round`).
-//! Layout of a column: for each eight rows `d` vectors of digits, of the number modulo `2^(52 d)`, and one of signs.
+//! Layout of a column: `d + 1` vectors that every sum with it begins with (`offset`), and for each eight rows `d`
+//! vectors of digits, of the number and an offset that makes it positive.
 //! Bounds: docs/ALGORITHM.md, "Columns of digits".
 
+pub mod eights;
+mod offset;
 pub(super) mod round;
 mod sums;
 
-use super::digit_tiles::{Digits, magnitudes, store_entry};
+use super::digit_tiles::{Digits, magnitudes};
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, padded};
 use crate::kernels::PanelSource;
 use crate::kernels::x86_64::cpu;
@@ -63,7 +66,7 @@ impl RowLanes {
 
     /// Words of a column of so many rows.
     pub fn column_words(&self, rows: usize) -> usize {
-        rows.div_ceil(BLOCK) * self.eight_words()
+        self.start_words() + rows.div_ceil(BLOCK) * self.eight_words()
     }
 
     /// Words of scratch for results of so many bits.
@@ -75,6 +78,11 @@ impl RowLanes {
 
     /// Words of the digits of eight rows of a column.
     fn eight_words(&self) -> usize {
+        self.digits.count * BLOCK
+    }
+
+    /// Words of what sums with a column begin with.
+    fn start_words(&self) -> usize {
         (self.digits.count + 1) * BLOCK
     }
 
@@ -97,22 +105,27 @@ impl RowLanes {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
     fn cut_columns(&self, view: MatrixView<'_>, shifts: &[i64], out: &mut [u64], scratch: &mut [u64]) {
         let (rows, words, each) = (view.rows(), self.column_words(view.rows()), self.eight_words());
+        out.chunks_exact_mut(words).take(shifts.len()).for_each(|column| column[..self.start_words()].fill(0));
         for first in (0..rows).step_by(BLOCK) {
             let columns = 0..(rows - first).min(BLOCK);
+            let live = u8::MAX >> (BLOCK - columns.end);
             let eight = view.block(first..first + columns.end, 0..view.cols()).expect("rows of the view").transposed();
             let mut cutter =
                 Cutter::new(&PanelSource { view: eight, columns, rows: 0..view.cols(), shifts: &[0; BLOCK] });
-            for (out, &shift) in out.chunks_exact_mut(words).zip(shifts) {
-                let signs = cutter.next_row_of(u8::MAX, shift, scratch);
-                let cell = &mut out[first / BLOCK * each..][..each];
-                assert!(scratch.len() >= (self.digits.count * ROWS + 1) * BLOCK);
-                // SAFETY: as many digits were cut, behind the one for rounding, and the cell has a vector more.
-                unsafe {
-                    let from = scratch.as_ptr().add(ROWS * BLOCK);
-                    store_entry(self.digits, (from, ROWS * BLOCK), signs, cell.as_mut_ptr());
+            for (column, &shift) in out.chunks_exact_mut(words).zip(shifts) {
+                let cut = cutter.next_row_of(u8::MAX, shift, scratch);
+                let (start, eights) = column.split_at_mut(self.start_words());
+                let cell = &mut eights[first / BLOCK * each..][..each];
+                // As many digits were cut, behind the one for rounding.
+                offset::store(&scratch[ROWS * BLOCK..], (cut, live), cell, start);
+                if (first / BLOCK + 1).is_multiple_of(offset::MOST_EIGHTS) {
+                    offset::carry(self.digits.count, start);
                 }
             }
         }
+        out.chunks_exact_mut(words)
+            .take(shifts.len())
+            .for_each(|column| offset::finish(self.digits.count, rows, column));
     }
 
     /// Sums the products of up to eight pairs of columns, of which there are some rows: the magnitudes stay in
@@ -122,14 +135,13 @@ impl RowLanes {
         assert!(columns.rows > 0 && pairs.len() <= ENTRIES);
         let (digits, sums) = scratch.split_at_mut(each);
         let sums = &mut sums[..each * (ENTRIES - 1)];
-        let eights = columns.rows.div_ceil(BLOCK);
         // The first sums are turned into the digits in their place.
         for (at, &(left, right)) in pairs.iter().enumerate() {
             let (x, y) = (&columns.left[left * words..][..words], &columns.right[right * words..][..words]);
             let sums = if at == 0 { &mut digits[..] } else { &mut sums[(at - 1) * each..][..each] };
             // SAFETY: the CPU has the instructions; the columns and the sums have their words.
             unsafe {
-                let pair = Pair { x: x.as_ptr(), y: y.as_ptr(), eights };
+                let pair = Pair::new(self.digits.count, (x.as_ptr(), y.as_ptr()), columns.rows);
                 sums::multiply(self.digits, pair, sums.as_mut_ptr());
             }
         }

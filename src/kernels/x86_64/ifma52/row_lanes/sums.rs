@@ -1,39 +1,75 @@
 //! Sums of the products of two columns: eight rows to a vector, a lane each.
 //!
-//! As in `digit_tiles::sums`, `x y` is a product of digits without signs, less `2^(52 d)` times one factor where the
-//! other is below 0. The lanes are added up at the end, for eight pairs of columns at a time.
+//! Digits without signs: an offset makes all entries positive, and is taken off by what the sums begin with (`offset`).
+//! Where the last rows are four or fewer they are multiplied in half vectors, of which twice as many go through at a
+//! time. The lanes are added up at the end, for eight pairs of columns together.
 
 use super::super::digit_tiles::{Digits, normalize};
-use crate::math::bound::digit_sum_terms;
+use crate::math::bound::row_lane_terms;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
-/// The digits of two columns: `d` vectors and one of signs for each eight rows.
+/// The digits of two columns: `d` vectors for each eight rows.
 #[derive(Clone, Copy)]
 pub struct Pair {
-    pub x: *const u64,
-    pub y: *const u64,
-    /// Eights of rows.
-    pub eights: usize,
+    x: *const u64,
+    y: *const u64,
+    /// Eights of rows, of which the last is a half where that is said.
+    eights: usize,
+    is_half: bool,
+}
+
+impl Pair {
+    /// Two columns of so many rows, as they lie.
+    pub fn new(digits: usize, (x, y): (*const u64, *const u64), rows: usize) -> Pair {
+        let start = (digits + 1) * BLOCK;
+        let is_half = (1..=BLOCK / 2).contains(&(rows % BLOCK));
+        Pair { x: x.wrapping_add(start), y: y.wrapping_add(start), eights: rows.div_ceil(BLOCK), is_half }
+    }
+
+    /// What the sum of digit `at` begins with.
+    ///
+    /// # Safety
+    /// The columns are whole, of so many digits.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn start(&self, digits: usize, at: usize) -> __m512i {
+        if at + 1 < digits {
+            return _mm512_setzero_si512();
+        }
+        // `2 d - at` vectors before the entries.
+        let back = (2 * digits - at) * BLOCK;
+        // SAFETY: the caller's promise.
+        unsafe {
+            _mm512_add_epi64(_mm512_loadu_si512(self.x.sub(back).cast()), _mm512_loadu_si512(self.y.sub(back).cast()))
+        }
+    }
 }
 
 /// The sums of the products of a pair in each lane, as `2 d` vectors.
 ///
 /// # Safety
-/// The columns have `eights (d + 1)` vectors each, `sums` `2 d` and lies elsewhere.
-#[target_feature(enable = "avx512f,avx512ifma")]
+/// The columns are whole, of so many digits; `sums` has `2 d` vectors and lies elsewhere.
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
 pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
-    let most = digit_sum_terms(digits.count);
-    let stride = (digits.count + 1) * BLOCK;
-    for start in (0..pair.eights).step_by(most) {
-        let eights = most.min(pair.eights - start);
-        // SAFETY: some of the eights of the pair.
-        unsafe {
-            let some = Pair { x: pair.x.add(start * stride), y: pair.y.add(start * stride), eights };
+    let most = row_lane_terms(digits.count);
+    let stride = digits.count * BLOCK;
+    let of_start = digits.count == digits.group && pair.eights <= most;
+    // SAFETY: the caller's promise; some of the eights of the pair.
+    unsafe {
+        if !of_start {
+            for at in 0..2 * digits.count {
+                _mm512_storeu_si512(sums.add(at * BLOCK).cast(), pair.start(digits.count, at));
+            }
+        }
+        for start in (0..pair.eights).step_by(most) {
+            let eights = most.min(pair.eights - start);
+            let is_half = pair.is_half && start + eights == pair.eights;
+            let some = Pair { x: pair.x.add(start * stride), y: pair.y.add(start * stride), eights, is_half };
             macro_rules! of_group {
                 ($($size:literal $both:literal)*) => {
                     match digits.group {
-                        $($size => add::<$size, $both>(digits, some, (start == 0, sums)),)*
+                        $($size => add::<$size, $both>(digits.count, some, (of_start, sums)),)*
                         other => unreachable!("groups of {other} digits"),
                     }
                 };
@@ -47,53 +83,50 @@ pub unsafe fn multiply(digits: Digits, pair: Pair, sums: *mut u64) {
     }
 }
 
-/// Adds the products of some eights of rows.
+/// Adds the products of some eights of rows; `of_start` to what the pair begins with.
 ///
 /// # Safety
 /// As [`multiply`], for groups of `W` digits; `B` is `2 W`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512ifma")]
-unsafe fn add<const W: usize, const B: usize>(digits: Digits, pair: Pair, (is_first, sums): (bool, *mut u64)) {
-    let count = digits.count;
-    // SAFETY: the caller's promise.
-    unsafe {
-        if is_first && count > W {
-            for at in 0..2 * count {
-                _mm512_storeu_si512(sums.add(at * BLOCK).cast(), _mm512_setzero_si512());
-            }
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+unsafe fn add<const W: usize, const B: usize>(count: usize, pair: Pair, (of_start, sums): (bool, *mut u64)) {
+    for x in (0..count).step_by(W) {
+        for y in (0..count).step_by(W) {
+            // SAFETY: the caller's promise.
+            unsafe { group::<W, B>(count, pair, (x, y), (of_start, sums.add((x + y) * BLOCK))) };
         }
-        for x in (0..count).step_by(W) {
-            for y in (0..count).step_by(W) {
-                let from = is_first && count == W;
-                group::<W, B>(count, pair, (x, y), (from, sums.add((x + y) * BLOCK)));
-            }
-        }
-        take_signs_off(count, pair, sums.add(count * BLOCK));
     }
 }
 
-/// Adds the products of `W` digits of x and as many of y, from these on, to `2 W` sums, which are not read where they
-/// are the first.
+/// Adds the products of `W` digits of x and as many of y, from these on, to `2 W` sums.
 ///
 /// # Safety
 /// As [`add`]; `sums` has `2 W` vectors.
 #[inline]
-#[target_feature(enable = "avx512f,avx512ifma")]
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
 unsafe fn group<const W: usize, const B: usize>(
     count: usize,
-    Pair { x, y, eights }: Pair,
+    pair: Pair,
     (x_digit, y_digit): (usize, usize),
-    (is_first, sums): (bool, *mut u64),
+    (of_start, sums): (bool, *mut u64),
 ) {
     assert!(B == 2 * W);
-    let (stride, mut own) = ((count + 1) * BLOCK, [_mm512_setzero_si512(); B]);
+    let (stride, whole) = (count * BLOCK, pair.eights - usize::from(pair.is_half));
     // SAFETY: the digits lie in the columns, and `sums` has `B` vectors.
     unsafe {
-        if !is_first {
-            own = std::array::from_fn(|at| _mm512_loadu_si512(sums.add(at * BLOCK).cast()));
-        }
-        let (mut x, mut y) = (x.add(x_digit * BLOCK), y.add(y_digit * BLOCK));
-        for _ in 0..eights {
+        let (mut x, mut y) = (pair.x.add(x_digit * BLOCK), pair.y.add(y_digit * BLOCK));
+        let of_half = match pair.is_half {
+            true => half::<W, B>(x.add(whole * stride), y.add(whole * stride)),
+            false => [_mm256_setzero_si256(); B],
+        };
+        let mut own: [__m512i; B] = std::array::from_fn(|at| {
+            let before = match of_start {
+                true => pair.start(count, at),
+                false => _mm512_loadu_si512(sums.add(at * BLOCK).cast()),
+            };
+            if pair.is_half { _mm512_add_epi64(before, _mm512_zextsi256_si512(of_half[at])) } else { before }
+        });
+        for _ in 0..whole {
             let row: [__m512i; W] = std::array::from_fn(|at| _mm512_loadu_si512(x.add(at * BLOCK).cast()));
             for j in 0..W {
                 let factor = _mm512_loadu_si512(y.add(j * BLOCK).cast());
@@ -110,35 +143,26 @@ unsafe fn group<const W: usize, const B: usize>(
     }
 }
 
-/// Takes each factor off the upper half of the sums where the other one is below 0.
+/// The products of the digits of four rows.
 ///
 /// # Safety
-/// As [`add`]; `sums` has `count` vectors.
+/// Both have `W` vectors.
 #[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn take_signs_off(count: usize, Pair { x, y, eights }: Pair, sums: *mut u64) {
-    let stride = (count + 1) * BLOCK;
-    for eight in 0..eights {
-        // SAFETY: the digits and signs of the columns, and `count` sums.
-        unsafe {
-            let (x, y) = (x.add(eight * stride), y.add(eight * stride));
-            let signs = |of: *const u64| {
-                let signs = _mm512_loadu_si512(of.add(count * BLOCK).cast());
-                _mm512_test_epi64_mask(signs, signs)
-            };
-            let (x_signs, y_signs) = (signs(x), signs(y));
-            if x_signs | y_signs == 0 {
-                continue;
-            }
-            for at in (0..count * BLOCK).step_by(BLOCK) {
-                let digit = |of: *const u64| _mm512_loadu_si512(of.add(at).cast());
-                let mut sum = _mm512_loadu_si512(sums.add(at).cast());
-                sum = _mm512_mask_sub_epi64(sum, x_signs, sum, digit(y));
-                sum = _mm512_mask_sub_epi64(sum, y_signs, sum, digit(x));
-                _mm512_storeu_si512(sums.add(at).cast(), sum);
+#[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
+unsafe fn half<const W: usize, const B: usize>(x: *const u64, y: *const u64) -> [__m256i; B] {
+    let mut own = [_mm256_setzero_si256(); B];
+    // SAFETY: the caller's promise.
+    unsafe {
+        let row: [__m256i; W] = std::array::from_fn(|at| _mm256_loadu_si256(x.add(at * BLOCK).cast()));
+        for j in 0..W {
+            let factor = _mm256_loadu_si256(y.add(j * BLOCK).cast());
+            for i in 0..W {
+                own[i + j] = _mm256_madd52lo_epu64(own[i + j], row[i], factor);
+                own[i + j + 1] = _mm256_madd52hi_epu64(own[i + j + 1], row[i], factor);
             }
         }
     }
+    own
 }
 
 /// Adds up the lanes of the sums of eight pairs, `count` vectors each one after the other: the sum of each in a lane of

@@ -1,9 +1,12 @@
 //! Sums against big integers and at their bound, and rounding against its definition.
 
+use super::eights::EightRounding;
 use super::*;
-use crate::kernels::test_integers::{integer, limbs};
+use crate::kernels::rounding::Eight;
+use crate::kernels::test_integers::{eight_of, in_form, integer, limbs};
+use crate::kernels::tiles::EntryForm;
 use crate::kernels::x86_64::ifma52::probe;
-use crate::math::bound::digit_sum_terms;
+use crate::math::bound::row_lane_terms;
 use crate::math::float::round_integer;
 use crate::matrix::Matrix;
 use rug::integer::Order;
@@ -55,10 +58,13 @@ fn sums_equal_the_big_integers() {
     let mut rng = random(28);
     for bits in [2u32, 50, 51, 102, 154, 258, 262, 263, 310, 362, 366, 467, 520, 640, 775, 1040, 2060, 2494] {
         let lanes = RowLanes::new(bits).unwrap();
-        let most = digit_sum_terms(lanes.digits());
+        let most = row_lane_terms(lanes.digits());
+        // Several parts of a column are as good at one length for each number of groups.
+        let is_worth = |&rows: &usize| rows > 0 && (rows <= 2 * most || [50, 262, 775].contains(&bits));
         // The norms of columns bound the sums that are wanted.
-        for rows in
-            [1usize, 2, 7, 8, 9, 31, most / 8 * 8, most / 8 * 8 + 1, 2 * most + 3].into_iter().filter(|&n| n > 0)
+        for rows in [1, 2, 4, 5, 7, 8, 9, 31, most / 8 * 8, most / 8 * 8 + 1, 8 * most + 3, 16 * most + 5]
+            .into_iter()
+            .filter(is_worth)
         {
             let depth = usize::BITS - rows.leading_zeros();
             let length = bits.saturating_sub(depth.div_ceil(2)).max(1);
@@ -69,9 +75,10 @@ fn sums_equal_the_big_integers() {
             if bits == 2 && rows > 7 {
                 continue;
             }
-            let (x, y) = (columns(3), columns(4));
+            let (x, y) = (columns(3), columns(if rows > 2 * most { 1 } else { 4 }));
             let (left, right) = (cut(&lanes, &matrix(&x, bits)), cut(&lanes, &matrix(&y, bits)));
-            let pairs = (0..3).flat_map(|i| (0..4).map(move |j| (i, j))).collect::<Vec<_>>();
+            let others = y.len();
+            let pairs = (0..3).flat_map(|i| (0..others).map(move |j| (i, j))).collect::<Vec<_>>();
             for pairs in pairs.chunks(ENTRIES) {
                 let got = multiply(&lanes, Columns { left: &left, right: &right, rows }, pairs);
                 for (&(i, j), got) in pairs.iter().zip(got) {
@@ -79,6 +86,26 @@ fn sums_equal_the_big_integers() {
                     assert_eq!(got, want, "{bits} bits, {rows} rows, ({i}, {j})");
                 }
             }
+        }
+    }
+}
+
+/// Columns whose digits are added up in several parts, with more rows than 64 bits would hold without.
+#[test]
+fn long_columns_are_offset_in_parts() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let lanes = RowLanes::new(50).unwrap();
+    let part = BLOCK * offset::MOST_EIGHTS;
+    let all = (Integer::from(1) << (52 * lanes.digits() as u32 - 1)) - 1u32;
+    let modulus = Integer::from(1) << (104 * lanes.digits() as u32);
+    for rows in [part, part + 1, part + BLOCK, 17 * part + 3] {
+        for value in [all.clone(), -all.clone(), Integer::from(-3)] {
+            let x = cut(&lanes, &matrix(&[vec![value.clone(); rows]], 52 * lanes.digits() as u32));
+            let [got] = &multiply(&lanes, Columns { left: &x, right: &x, rows }, &[(0, 0)])[..] else { panic!() };
+            let want = Integer::from(value.square_ref()) * rows as u32;
+            assert_eq!(Integer::from(got - &want).modulo(&modulus), 0, "{rows} rows of {value}");
         }
     }
 }
@@ -92,7 +119,7 @@ fn sums_hold_as_many_products_as_the_bound_says() {
     for bits in [50u32, 154, 262, 362, 775, 2060] {
         let lanes = RowLanes::new(bits).unwrap();
         let digits = lanes.digits();
-        let most = digit_sum_terms(digits);
+        let most = row_lane_terms(digits);
         // Beyond what a product is asked for: sums are known modulo a power of two.
         let all = (Integer::from(1) << (52 * digits as u32 - 1)) - 1u32;
         let modulus = Integer::from(1) << (104 * digits as u32);
@@ -104,9 +131,33 @@ fn sums_hold_as_many_products_as_the_bound_says() {
                 assert_eq!(Integer::from(got - &want).modulo(&modulus), 0, "{bits} bits, {rows} rows");
             }
         }
-        // One product more than that, of digits of all ones in eight lanes, leaves 63 bits.
-        let sum = |terms: usize| (2 * digits as u128 * terms as u128 + 1) << 52;
-        assert!(sum(most) <= 1 << 63 && sum(most + 1) > 1 << 63, "{bits} bits");
+    }
+}
+
+/// Both forms of entries, among them those that fill their words.
+#[test]
+fn entries_of_tiles_are_rounded_like_one() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let mut rng = random(52);
+    for case in 0..600u32 {
+        let precision = [2u32, 53, 64, 65, 256, 257, 510, 768][case as usize % 8];
+        let count = 1 + rng.below(17) as usize;
+        let form = [EntryForm::Limbs(count), EntryForm::Digits(count)][case as usize / 8 % 2];
+        let numbers = eight_of(form, &mut rng);
+        let (magnitudes, exponents) = (in_form(form, &numbers), std::array::from_fn(|lane| 10 * lane as i64 - 40));
+        let eight = Eight { magnitudes: &magnitudes, signs: rng.below(256) as u8, exponents };
+        let (rounding, width) = (EightRounding::new(form, precision).unwrap(), limbs_for(precision));
+        let (mut heads, mut scratch) = ([7; BLOCK], vec![0xdead_beef_dead_beef; rounding.words()]);
+        let got = rounding.round(&eight, &mut heads, &mut scratch);
+        for (lane, number) in numbers.iter().enumerate() {
+            let (mut want, magnitude) = (vec![0; width], limbs(number, count));
+            let negative = eight.signs >> lane & 1 == 1;
+            let head = round_integer(negative, &magnitude, exponents[lane], precision, &mut want);
+            let label = format!("case {case}: {form:?} to {precision} bits, lane {lane}");
+            assert_eq!((head.0, &want[..]), (heads[lane], &got[lane * width..][..width]), "{label}");
+        }
     }
 }
 
