@@ -11,13 +11,14 @@ use super::SchurOperand;
 use super::sparse::SparseCone;
 use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::block::{Block, Shape};
+use crate::calls::{axpy, call, gemm_with, spmm};
 use crate::numbers::{Arithmetic, column, entrywise};
 use crate::ranks::{Piece, Ranks};
 use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use std::ops::Range;
 use sunzi::advanced::plan::assign;
-use sunzi::{Matrix, MatrixView, Result, axpy, gemm_with, sddmm_into, spmm};
+use sunzi::{Matrix, MatrixView, Result, sddmm_into};
 
 /// Columns of a product of whole matrices, about.
 const PRODUCT_COLUMNS: usize = 4096;
@@ -285,8 +286,10 @@ impl InBlock<'_> {
         let right = buffer.view().block(right, 0..order)?;
         let positions = &cone.positions[..cone.met[part.place]];
         let col = part.place - self.places.start;
-        let place = numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?;
-        sddmm_into(k.ctx, left, right, positions, k.bits, place)?;
+        call("sddmm", (positions.len(), 1, 2 * count), k.bits, || {
+            let place = numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?;
+            sddmm_into(k.ctx, left, right, positions, k.bits, place)
+        })?;
         Ok(())
     }
 
@@ -316,7 +319,7 @@ impl InBlock<'_> {
                 both[0].set(at, 0, products.get(row, number * order + col));
                 both[1].set(at, 0, products.get(col, number * order + row));
             }
-            let sums = axpy(k.ctx, &one, &both[0], &both[1], k.bits)?;
+            let sums = axpy(k.ctx, &one, both[0].view(), both[1].view(), k.bits)?;
             let col = part.place - self.places.start;
             numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?.copy_from(&sums);
         }

@@ -195,6 +195,19 @@ impl ConeTables {
         by_positions > order * order * (order * product_term_ns(bits) + EXCHANGE_NS)
     }
 
+    /// Entries of a sum of the matrices, both triangles of it.
+    pub fn entries(&self) -> usize {
+        self.positions.iter().map(|(row, col)| 1 + usize::from(row != col)).sum()
+    }
+
+    /// Whether a sum of the matrices has so few entries that its product with a whole matrix is formed from these.
+    pub fn is_sparse(&self, bits: u32) -> bool {
+        let (Shape::Dense(order), entries) = (self.shape, self.entries()) else { return false };
+        let by_entries = (entries * order) as f64 * term_ns(bits);
+        let whole = order as f64;
+        4 * entries <= order * order && by_entries < whole * whole * (whole * product_term_ns(bits) + EXCHANGE_NS)
+    }
+
     /// Whether sums for all positions take less time than a product of whole matrices and its mirror image.
     pub fn meets_few(&self, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };
