@@ -218,3 +218,123 @@ fn product_exponent(left: &Block, right: &Block) -> i64 {
 fn products(k: Arithmetic<'_>, left: &Matrix, right: &Matrix) -> Result<Matrix> {
     column(left.rows(), k.bits, |row| Float::with_val(k.bits, &left.float(row, 0) * &right.float(row, 0)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Shape;
+    use crate::iterate::Solver;
+    use crate::iterate::factors::factor;
+    use crate::numbers::largest;
+    use crate::options::SolverOptions;
+    use crate::problem::{Entry, Problem, SparseCone};
+    use sunzi::Context;
+
+    const ORDER: usize = 9;
+
+    /// A symmetric positive definite block of full matrices.
+    fn definite(k: Arithmetic<'_>, seed: f64) -> Result<Matrix> {
+        let number = |row: usize, col: usize| Float::with_val(k.bits, seed + (3 * row + 5 * col * col) as f64).sin();
+        let half = Matrix::from_fn(ORDER, ORDER, k.bits, number)?;
+        let whole = sunzi::syrk(k.ctx, &half, k.bits)?.into_matrix();
+        k.sum(&Float::with_val(2, 1), &whole, &Matrix::identity(ORDER, k.bits)?)
+    }
+
+    /// A program in matrices with these entries, whose residual of X is a multiple of the identity where `x = 0`.
+    fn program(bits: u32, lists: &[&[(usize, usize)]], x: &Matrix, rest: &Float) -> Result<Problem> {
+        let entry = |at: usize, &(row, col): &(usize, usize)| {
+            let value = Float::with_val(bits, 1.0 + (at + 2 * row + col) as f64).sqrt();
+            Entry { row, col, value }
+        };
+        let constant = (0..ORDER).flat_map(|row| (0..=row).map(move |col| (row, col))).map(|(row, col)| {
+            let mut value = -x.float(row, col);
+            if row == col {
+                value -= rest;
+            }
+            Entry { row, col, value }
+        });
+        let cone = SparseCone {
+            shape: Shape::Dense(ORDER),
+            active: (0..lists.len()).collect(),
+            entries: lists.iter().enumerate().map(|(at, list)| list.iter().map(|p| entry(at, p)).collect()).collect(),
+            constant: constant.collect(),
+        };
+        Problem::standard(bits, Matrix::from_f64s(lists.len(), 1, bits, &vec![1.0; lists.len()])?, vec![cone], None)
+    }
+
+    /// `centre X^-1 - Y - sym(X^-1 (dX Y + second))`, with whole matrices.
+    fn wanted(
+        k: Arithmetic<'_>,
+        (inverse, y): (&Matrix, &Matrix),
+        dx: &Matrix,
+        centre: &Float,
+        second: Option<(&Matrix, &Matrix)>,
+    ) -> Result<Matrix> {
+        let (one, half) = (Float::with_val(2, 1), Float::with_val(2, -0.5));
+        let mut product = sunzi::gemm(k.ctx, dx, y, k.bits)?;
+        if let Some((dx, dy)) = second {
+            product = k.sum(&one, &sunzi::gemm(k.ctx, dx, dy, k.bits)?, &product)?;
+        }
+        let product = sunzi::gemm(k.ctx, inverse, &product, k.bits)?;
+        let both = k.sum(&one, &product, &product.transposed().to_matrix()?)?;
+        let first = k.difference(&k.sum(centre, inverse, &Matrix::zeros(ORDER, ORDER, k.bits)?)?, y)?;
+        k.sum(&half, &both, &first)
+    }
+
+    /// Both directions of a program beside the equations that define them.
+    fn check(bits: u32, lists: &[&[(usize, usize)]], rest: f64, (is_sparse, is_few): (bool, bool)) -> Result<()> {
+        let ctx = Context::builder().threads(1).build()?;
+        let k = Arithmetic { ctx: &ctx, bits };
+        let (x, y) = (definite(k, 0.2)?, definite(k, 1.4)?);
+        let rest = Float::with_val(53, rest);
+        let problem = program(bits, lists, &x, &rest)?;
+        let solver = Solver::new(ctx.clone(), &problem, SolverOptions::new(problem.form))?;
+        let site = solver.site(&problem);
+        let point = Point { primal: vec![Block::Dense(x)], dual: vec![Block::Dense(y)], ..solver.begin()?.point };
+        let factors = factor(&site, &point)?.unwrap();
+        let place = Place { site, point: &point, factors: &factors };
+        let residuals = Residuals::new(&site, &point)?;
+        assert_eq!(residuals.primal[0].largest(), rest);
+        let system = System::new(&place)?.unwrap();
+        let mu = point.primal[0].inner(k, &point.dual[0])? / ORDER as u32;
+        let constraints = &problem.groups[0].constraints;
+        assert_eq!(constraints.sparse_image(0, point.primal[0].stored(), bits)?.is_some(), is_sparse);
+        assert_eq!(constraints.meets_few(0, bits)?, is_few);
+        let directions = Directions::new(&place, (&residuals, &system), &mu)?;
+        let is_left_out = directions.residual_products[0].is_none();
+        assert_eq!(is_left_out, rest < 1e-15);
+        let centre = Float::with_val(bits, &mu / 3u32);
+        let predictor = directions.find(&centre, None)?;
+        let corrector = directions.find(&centre, Some(&predictor))?;
+        let (inverse, dual) = (factors[0].x_inverse.stored(), point.dual[0].stored());
+        let second = (predictor.primal[0].stored(), predictor.dual[0].stored());
+        for (direction, second) in [(&predictor, None), (&corrector, Some(second))] {
+            let (dx, dy) = (direction.primal[0].stored(), direction.dual[0].stored());
+            let off = largest(&k.difference(dy, &wanted(k, (inverse, dual), dx, &centre, second)?)?);
+            // What is left out of a product is as far below it as the residual, times the norms of X^-1 and dY.
+            let bound = if is_left_out { 1e4 * rest.to_f64() } else { 0.0 } + 1e-45;
+            assert!(off < bound, "{off} above {bound:e}");
+            assert!(largest(dy) > 1e-3);
+            let next = point.moved(k, direction, (&Float::with_val(2, 1), &Float::with_val(2, 1)))?;
+            let after = Residuals::new(&site, &next)?;
+            assert!(after.primal[0].largest() < 1e-45 && largest(&after.dual[0]) < 1e-45);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn directions_solve_their_equations_with_few_entries_and_with_many() -> Result<()> {
+        let few: [&[(usize, usize)]; 5] = [&[(0, 0)], &[(3, 1), (2, 2)], &[(8, 0)], &[(5, 5), (7, 7)], &[(6, 4)]];
+        let two: [&[(usize, usize)]; 2] = [&[(2, 2)], &[(7, 7)]];
+        let all = (0..ORDER).flat_map(|row| (0..=row).map(move |col| (row, col))).collect::<Vec<_>>();
+        let many: [&[(usize, usize)]; 3] = [&[(1, 0)], &all, &[(4, 4), (8, 2)]];
+        // The residual counts, lies below what counts, or is not there.
+        for rest in [0.25, 2f64.powi(-70), 0.0] {
+            check(192, &few, rest, (true, true))?;
+            check(4032, &two, rest, (true, false))?;
+            check(192, &many, rest, (false, true))?;
+            check(1024, &many, rest, (false, false))?;
+        }
+        Ok(())
+    }
+}

@@ -409,6 +409,7 @@ mod tests {
         for counts in cases {
             let shapes = [Shape::Dense(order), Shape::Diagonal(order), Shape::Dense(3)];
             let sparse = Sparse::new(35, shapes.map(|shape| cone(shape.order(), counts, shape)).into());
+            assert_eq!(sparse.is_sparse(0, bits)?, counts.len() != 6, "the test reaches both ways");
             let mut found = Vec::new();
             for threads in [1, 2, 3] {
                 let workers = Workers::new(Context::builder().threads(threads).build()?)?;
@@ -473,6 +474,12 @@ mod tests {
                 }
             }
             small(k.difference(&sum, &sum_wanted)?.max_norm(), "the sum");
+            if sparse.is_sparse(number, k.bits)? {
+                let few = sparse.entries_of(number, &sum, k.bits)?;
+                let product = sunzi::spmm(k.ctx, &few, &products[number], k.bits)?;
+                let wanted = sunzi::gemm(k.ctx, &sum_wanted, &products[number], k.bits)?;
+                small(k.difference(&product, &wanted)?.max_norm(), "a product with few entries");
+            }
         }
         for (found, want) in pairings.iter().zip(&paired) {
             (0..variables).for_each(|row| small(found.float(row, 0) - &want[row], "a pairing"));
