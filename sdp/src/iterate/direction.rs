@@ -331,7 +331,7 @@ mod tests {
         // The residual counts, lies below what counts, or is not there.
         for rest in [0.25, 2f64.powi(-70), 0.0] {
             check(192, &few, rest, (true, true))?;
-            check(4032, &two, rest, (true, false))?;
+            check(4032, &two, rest, (false, false))?;
             check(192, &many, rest, (false, true))?;
             check(1024, &many, rest, (false, false))?;
         }
