@@ -302,7 +302,8 @@ impl Context {
     /// # Errors
     /// Those of [`PlaneKernel::prepare`].
     pub fn engine(&self, kernel: &'static dyn PlaneKernel, spec: EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
-        let (key, make) = ((kernel.name(), spec), || kernel.prepare(&spec));
+        // Accuracy entry by entry asks for other bits in each call, and for the same engine in most.
+        let (key, make) = ((kernel.name(), kernel.class(spec)), || kernel.prepare(&spec));
         // Plans count the tables of the engine that runs.
         match self.memory_bytes().is_some() {
             true => self.kept.tables.engines.get_or_replace(key, make),
@@ -391,5 +392,33 @@ mod tests {
         assert!(matches!(holding.admit(101), Err(Error::MemoryLimit { limit_bytes: 300, minimum_bytes: 301 })));
         drop(ctx);
         assert_eq!(other.install(|| 1), 1);
+    }
+
+    /// A class has no more than one engine, and what lies beyond its ends has another one.
+    #[test]
+    fn specs_of_one_class_share_their_engine() -> Result<()> {
+        let ctx = Context::builder().threads(1).build()?;
+        for kernel in kernels::available() {
+            let engine = |operand_bits, modulus_bits, redundant| {
+                ctx.engine(kernel, EngineSpec { operand_bits, modulus_bits, redundant })
+            };
+            let first = engine(260, 572, false)?;
+            for (operand_bits, modulus_bits, redundant) in
+                [(311, 623, false), (312, 572, false), (260, 624, false), (260, 572, true), (259, 571, false)]
+            {
+                let spec = EngineSpec { operand_bits, modulus_bits, redundant };
+                let other = engine(operand_bits, modulus_bits, redundant)?;
+                let first_spec = EngineSpec { operand_bits: 260, modulus_bits: 572, redundant: false };
+                let are_alike = kernel.class(spec) == kernel.class(first_spec);
+                assert_eq!(
+                    are_alike,
+                    kernel.family() == "ifma52" && kernel.name() != "reference" && operand_bits == 311
+                );
+                assert_eq!(Arc::ptr_eq(&first, &other), are_alike, "{}", kernel.name());
+                let made = kernel.prepare(&spec)?;
+                assert_eq!((made.moduli(), made.table_bytes()), (other.moduli(), other.table_bytes()));
+            }
+        }
+        Ok(())
     }
 }

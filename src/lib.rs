@@ -53,10 +53,11 @@
 //! | [`ger`](ger()), [`axpy`](axpy()) | `alpha x y^T + A`, `alpha x + y` |
 //! | [`dot`](dot()), [`nrm2`](nrm2()) | `x^T y`, `sqrt(x^T x)`, as numbers |
 //!
-//! With few entries, entry by entry as on vectors:
+//! Products entry by entry, and with few entries, as on vectors:
 //!
 //! | verb | computes |
 //! |---|---|
+//! | [`hadamard`] | `A o B`, entry by entry; [`hadamard_into`]: `alpha` times a sum of such products |
 //! | [`spmm`](spmm()) | `A B` for a [`SparseMatrix`] `A` or some of its rows |
 //! | [`sddmm`](sddmm()) | those entries of `A B` that are named |
 //!
@@ -69,10 +70,10 @@
 //! Many small problems at a time: [`syrk_batch`], [`gemm_batch`], [`cholesky_batch`], [`trsm_batch`], in the same three
 //! forms. The threads share out the problems, and each of these has a result, or an error, of its own.
 //!
-//! `axpy`, `spmm` and `sddmm` have no options, `dot` and `nrm2` give numbers. A [`Cholesky`] is made in the memory of
-//! another one, so is an inverse or a refined solution; `ldlt` has no `_into`. A [`Cholesky`] or an [`Ldlt`] solves
-//! again and again.
-//! `plan_*` tell beforehand how a call would run and what it takes. Results are judged by [`verify`].
+//! `axpy`, `spmm` and `sddmm` have no options, `dot` and `nrm2` give numbers, `hadamard_into` takes several pairs. A
+//! [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`. A
+//! [`Cholesky`] or an [`Ldlt`] solves again and again. `plan_*` tell beforehand how a call would run and what it takes.
+//! Results are judged by [`verify`].
 //!
 //! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
 //! operand is wanted, it is a [`SymmetricMatrix`], a plain matrix, which is checked, or a triangle that is named
@@ -127,6 +128,7 @@ pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, Sy
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};
 pub use matrix::{SparseMatrix, SparseView};
 pub use ops::device::{DeviceReport, DeviceSeconds};
+pub use ops::nrm2;
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{
     BatchReport, GemmProblem, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into, cholesky_batch_with,
@@ -139,7 +141,7 @@ pub use ops::{
 };
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
 pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
-pub use ops::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};
+pub use ops::{GemvOptions, GerOptions, HadamardOptions, SymvOptions, TriangleVectorOptions, VectorReport};
 pub use ops::{Inertia, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
 pub use ops::{Outcome, Path, Phases, Report};
 pub use ops::{
@@ -147,7 +149,7 @@ pub use ops::{
     plan_syrk, plan_syrk_with, plan_trsm,
 };
 pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
-pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
+pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, hadamard, hadamard_into};
 pub use ops::{distributed, double, log_det_of, out_of_core, verify};
 pub use ops::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
 pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};

@@ -57,6 +57,7 @@ const FRONT_END: Layers = &[
 
 /// The layers of the solver, which knows the library.
 const SOLVER: Layers = &[
+    &["calls"],
     &["numbers", "proof", "ranks", "workers"],
     &["block"],
     &["problem"],

@@ -1,9 +1,11 @@
 //! The least f(0) of Cohn and Elkies in dimension 8, by degrees:
-//! `cohn_elkies 20 40 60 [threads=N] [bits=N] [json=FOLDER] [certify=FOLDER]`.
+//! `cohn_elkies 20 40 60 [threads=N] [bits=N] [json=FOLDER] [certify=FOLDER] [calls=N]`.
 //!
 //! Each degree is solved, and a row of a table printed; with `json=FOLDER` the programs are written there instead, as
 //! `pmp.json` files that `sunzi sdp` and SDPB's pmp2sdp read; with `certify=FOLDER` they are written, solved, and
-//! bounds of f(0) are proven, which the row shows: the first bounds packings.
+//! bounds of f(0) are proven, which the row shows: the first bounds packings. With `calls=N` the first N iterations are
+//! made on one thread, and then again with each call of the library timed alone: how many times as long as its calls an
+//! iteration takes, and which calls these are.
 
 #[path = "../tests/inputs/cohn_elkies.rs"]
 mod cohn_elkies;
@@ -15,7 +17,7 @@ use sunzi::rug::{Float, Integer, Rational, ops::Pow};
 use sunzi::{Context, Result};
 use sunzi_sdp::output::write_text;
 use sunzi_sdp::proof::{read_exact, verify};
-use sunzi_sdp::{Control, Solver, SolverOptions, certify, read_problem};
+use sunzi_sdp::{Control, Solution, Solver, SolverOptions, certify, read_problem, time_calls};
 
 /// Bits that the degree wants: the polynomials are far smaller than their terms.
 fn bits_for(degree: usize) -> u32 {
@@ -100,26 +102,59 @@ fn solve(degree: usize, bits: u32, threads: Option<usize>) -> Result<()> {
     Ok(())
 }
 
+/// The time of iterations beside that of their calls alone.
+fn calls(degree: usize, bits: u32, iterations: u64) -> Result<()> {
+    let problem = cohn_elkies::program(degree, 2 * bits).problem(bits)?;
+    let mut options = SolverOptions::new(problem.form);
+    options.max_iterations = iterations;
+    let solver = Solver::new(context(Some(1))?, &problem, options)?;
+    let run = || -> Result<Solution> { solver.run(solver.begin()?, |_, _| Ok(Control::Continue)) };
+    let solution = (0..3).map(|_| run()).collect::<Result<Vec<_>>>()?;
+    let least = solution.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let Some(Solution { seconds, iterations, phases, .. }) = least else { return Ok(()) };
+    let (again, times) = time_calls(run);
+    again?;
+    let each = 1e6 / iterations.max(1) as f64;
+    let alone = times.values().map(|time| time.seconds).sum::<f64>();
+    println!("degree {degree}, {bits} bits, {iterations} iterations, microseconds for each of them:");
+    println!("iteration {:.0}, calls alone {:.0}, ratio {:.3}", seconds * each, alone * each, seconds / alone);
+    println!("{phases:?}");
+    let mut list = times.into_iter().collect::<Vec<_>>();
+    list.sort_by(|(_, a), (_, b)| b.seconds.total_cmp(&a.seconds));
+    println!("| verb | rows, columns, terms | bits | calls | alone |\n|---|---|---|---|---|");
+    for (call, time) in list {
+        let (count, alone) = (time.count as f64 / iterations.max(1) as f64, time.seconds * each);
+        println!("| {} | {:?} | {} | {count:.2} | {alone:.1} |", call.verb, call.shape, call.bits);
+    }
+    Ok(())
+}
+
 fn context(threads: Option<usize>) -> Result<Context> {
     threads.map_or(Context::builder(), |threads| Context::builder().threads(threads)).build()
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let (mut degrees, mut threads, mut asked, mut folder, mut is_proven) = (Vec::new(), None, None, None, false);
+    let mut timed = None;
     for word in std::env::args().skip(1) {
         match word.split_once('=') {
             Some(("threads", count)) => threads = Some(count.parse()?),
+            Some(("calls", count)) => timed = Some(count.parse::<u64>()?),
             Some(("bits", count)) => asked = Some(count.parse::<u32>()?),
             Some((name @ ("json" | "certify"), path)) => {
                 (folder, is_proven) = (Some(PathBuf::from(path)), name != "json")
             }
             Some(_) => {
-                return Err(format!("'{word}' is no degree, threads=N, bits=N, json=FOLDER or certify=FOLDER").into());
+                return Err(format!(
+                    "'{word}' is no degree, threads=N, bits=N, calls=N, json=FOLDER or certify=FOLDER"
+                )
+                .into());
             }
             None => degrees.push(word.parse::<usize>()?),
         }
     }
     match (&folder, is_proven) {
+        (None, _) if timed.is_some() => {}
         (None, _) => {
             println!("| degree | bits | iterations | s per iteration | s | s of sampling | f(0) | f(0) - 1 | end |");
             println!("|---|---|---|---|---|---|---|---|---|");
@@ -135,7 +170,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         match &folder {
             Some(folder) if is_proven => prove(&write(folder, degree)?, degree, bits, &context(threads)?)?,
             Some(folder) => println!("{}", write(folder, degree)?.display()),
-            None => solve(degree, bits, threads)?,
+            None => match timed {
+                Some(iterations) => calls(degree, bits, iterations)?,
+                None => solve(degree, bits, threads)?,
+            },
         }
     }
     Ok(())

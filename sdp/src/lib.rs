@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+mod calls;
 mod certify;
 mod checkpoint;
 mod iterate;
@@ -49,6 +50,7 @@ mod ranks;
 mod read;
 mod workers;
 
+pub use calls::{Call, CallTime, CallTimes, time_calls};
 pub use certify::{Certificate, certificate_bytes, certify};
 pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
 pub use iterate::{

@@ -2,8 +2,9 @@
 //!
 //! Every sum has one order, so no result depends on threads. Does not know: programs, blocks.
 
+use crate::calls::{call, dot};
 use rug::Float;
-use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, MatrixViewMut, Result, axpy_into, dot};
+use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, MatrixViewMut, Result, axpy_into};
 
 /// A context, and the bits to which all is rounded.
 #[derive(Clone, Copy)]
@@ -72,11 +73,13 @@ impl Arithmetic<'_> {
     /// # Errors
     /// Those of [`axpy_into`].
     pub fn sum(&self, alpha: &Float, x: &Matrix, y: &Matrix) -> Result<Matrix> {
-        let mut sum = Matrix::zeros(x.rows(), x.cols(), self.bits)?;
         let count = x.rows() * x.cols();
-        let column = MatrixViewMut::from_parts(sum.parts_mut(), (count, 1), count, self.bits)?;
-        axpy_into(self.ctx, alpha, flat(x)?, flat(y)?, self.bits, column)?;
-        Ok(sum)
+        call("axpy", (count, 1, 2), self.bits, || {
+            let mut sum = Matrix::zeros(x.rows(), x.cols(), self.bits)?;
+            let column = MatrixViewMut::from_parts(sum.parts_mut(), (count, 1), count, self.bits)?;
+            axpy_into(self.ctx, alpha, flat(x)?, flat(y)?, self.bits, column)?;
+            Ok(sum)
+        })
     }
 
     /// `x - y`, rounded once.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use sunzi::rug::{Float, float::Constant};
 use sunzi::{Context, Result};
 use sunzi_sdp::output::{WriteSolution, write_solution};
-use sunzi_sdp::{Control, Problem, Solution, Solver, SolverOptions, Termination};
-use sunzi_sdp::{load_checkpoint, read_problem, save_checkpoint};
+use sunzi_sdp::{CallTimes, Control, Problem, Solution, Solver, SolverOptions, Termination};
+use sunzi_sdp::{load_checkpoint, read_problem, save_checkpoint, time_calls};
 
 fn solve(problem: &Problem, threads: usize, change: impl FnOnce(&mut SolverOptions)) -> Result<Solution> {
     let mut options = SolverOptions::new(problem.form);
@@ -157,6 +157,35 @@ fn a_run_that_was_ended_goes_on_with_the_same_bits() -> Result<()> {
     std::fs::write(&other, path_program(5)).unwrap();
     let refused = load_checkpoint(&checkpoints, &read_problem(&other, 320)?);
     assert!(refused.unwrap_err().to_string().contains("another program"));
+    Ok(())
+}
+
+/// Calls that are made again to be timed change no bit, and those of an iteration are as many each time.
+#[test]
+fn calls_are_timed_alone_without_a_change_of_bits() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    polynomial_program(folder.path(), 2);
+    let sparse = folder.path().join("path.dat-s");
+    std::fs::write(&sparse, path_program(12)).unwrap();
+    let kinds =
+        [(folder.path(), ["cholesky", "hadamard", "spmm", "syrk"]), (&*sparse, ["cholesky", "gemm", "spmm", "sddmm"])];
+    for (path, verbs) in kinds {
+        let problem = read_problem(path, 160)?;
+        let few = |options: &mut SolverOptions| options.max_iterations = 7;
+        let plain = solve(&problem, 1, few)?;
+        let (timed, calls) = time_calls(|| solve(&problem, 1, few));
+        let timed = timed?;
+        assert_eq!((timed.point, timed.iterations), (plain.point, 7));
+        for verb in verbs {
+            let of_verb = calls.iter().filter(|(call, _)| call.verb == verb);
+            assert!(of_verb.clone().map(|(_, time)| time.count).sum::<u64>() >= 7, "{verb}");
+            assert!(of_verb.map(|(_, time)| time.seconds).sum::<f64>() > 0.0, "{verb}");
+        }
+        let (again, others) = time_calls(|| solve(&problem, 1, few));
+        again?;
+        let counts = |calls: &CallTimes| calls.iter().map(|(call, time)| (*call, time.count)).collect::<Vec<_>>();
+        assert_eq!(counts(&calls), counts(&others));
+    }
     Ok(())
 }
 

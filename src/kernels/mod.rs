@@ -97,6 +97,10 @@ pub trait PlaneKernel: Send + Sync {
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
     fn plane_count(&self, spec: &EngineSpec) -> usize;
+    /// A spec that stands for all those whose engines are the same.
+    fn class(&self, spec: EngineSpec) -> EngineSpec {
+        spec
+    }
     /// Moduli and conversion tables for `spec`.
     ///
     /// # Errors

@@ -98,6 +98,25 @@ pub fn bit_length(limbs: &[u64]) -> u64 {
 /// Any number of limbs in `magnitude`, leading zeros allowed. Cost: linear in the limbs.
 pub fn round_integer(negative: bool, magnitude: &[u64], exponent: i64, precision_bits: u32, out: &mut [u64]) -> Head {
     assert_eq!(out.len(), limbs_for(precision_bits));
+    /// With a number of limbs that the compiler knows.
+    fn fixed<const W: usize>(negative: bool, magnitude: &[u64], (exponent, bits): (i64, u32), out: &mut [u64]) -> Head {
+        let out: &mut [u64; W] = out.try_into().expect("W limbs");
+        round_into(negative, magnitude, exponent, bits, out)
+    }
+    macro_rules! with_width {
+        ($($width:literal)*) => {
+            match out.len() {
+                $($width => fixed::<$width>(negative, magnitude, (exponent, precision_bits), out),)*
+                _ => round_into(negative, magnitude, exponent, precision_bits, out),
+            }
+        };
+    }
+    with_width!(2 3 4 5 6 8)
+}
+
+/// [`round_integer`], with all lengths checked.
+#[inline(always)]
+fn round_into(negative: bool, magnitude: &[u64], exponent: i64, precision_bits: u32, out: &mut [u64]) -> Head {
     let length = bit_length(magnitude);
     if length == 0 {
         out.fill(0);
@@ -153,6 +172,7 @@ pub fn shift_down(magnitude: &[u64], drop: i64, out: &mut [u64]) {
 }
 
 /// Copies the bits from `low` on into `out`; bits outside the source are 0 (`low` may be negative).
+#[inline(always)]
 fn copy_bits(source: &[u64], low: i64, out: &mut [u64]) {
     let (word, shift) = (low >> 6, low & 63);
     // In two steps: a limb cannot be shifted by all of its bits.
@@ -216,7 +236,7 @@ mod tests {
         let mut rng = RandState::new();
         rng.seed(&Integer::from(11));
         for case in 0..4000u32 {
-            let bits = 1 + rng.below(400);
+            let bits = 1 + rng.below(900);
             let mut value = Integer::from(Integer::random_bits(bits, &mut rng));
             if case % 3 == 0 {
                 value <<= rng.below(130); // ties and exact values
@@ -224,7 +244,7 @@ mod tests {
             if case % 5 == 0 {
                 value = (Integer::from(1) << bits) - 1u32;
             }
-            let precision = 2 + rng.below(260);
+            let precision = 2 + rng.below(640);
             let limbs = value.to_digits::<u64>(Order::Lsf);
             let mut out = vec![0xdead; limbs_for(precision)];
             let head = round_integer(case % 2 == 0, &limbs, -37, precision, &mut out);

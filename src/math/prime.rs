@@ -69,7 +69,9 @@ impl Montgomery {
 
 /// The `count` largest primes `p <= limit` with `p = 1 mod 4` that exceed `floor`, largest first.
 ///
-/// -1 is a square modulo each, which the five-product scheme for `A^T A` needs. May return fewer.
+/// -1 is a square modulo each, which the five-product scheme for `A^T A` needs. May return fewer. The list of the
+/// family is held against it.
+#[cfg(test)]
 pub fn primes_one_mod_four(limit: u64, floor: u64, count: usize) -> Vec<u64> {
     let start = limit - (limit + 3) % 4; // the largest number <= limit that is 1 mod 4
     (0..).map(|step| start - 4 * step).take_while(|&p| p > floor).filter(|&p| is_prime(p)).take(count).collect()

@@ -59,6 +59,7 @@ pub use syrk::{SyrkOptions, syrk, syrk_into, syrk_with};
 pub use trmm::{TrmmOptions, trmm, trmm_into, trmm_with};
 pub use trsm::{TrsmOptions, trsm, trsm_into, trsm_with};
 pub use vector::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions, VectorReport};
+pub use vector::{HadamardOptions, hadamard, hadamard_into};
 pub use vector::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, nrm2};
 pub use vector::{sddmm, sddmm_into, spmm, spmm_into};
 pub use vector::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};

@@ -1,11 +1,12 @@
 //! Cholesky factors of positive definite matrices, of one process or in tiles over all ranks: the same bits.
 
+use crate::calls::{call, cholesky_with, syrk_with, trsm_with};
 use crate::iterate::site::Site;
 use crate::numbers::Arithmetic;
 use crate::ranks::{ROOT, Ranks};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, DistOptions, Distribution, TileMap};
 use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, MatrixView, Op, Result, Symmetric};
-use sunzi::{TrsmOptions, cholesky_with, syrk, trsm_with};
+use sunzi::{SyrkOptions, TrsmOptions};
 
 /// A factor `L`.
 pub enum Factor {
@@ -81,7 +82,7 @@ impl Factor {
                 all.view_mut().block(first..first + part.rows(), 0..width)?.copy_from(*part);
                 first += part.rows();
             }
-            let gram = syrk(k.ctx, &all, k.bits)?;
+            let gram = syrk_with(k.ctx, &all, k.bits, &SyrkOptions::new())?.result;
             return Factor::own(k, gram.as_matrix(), Accuracy::Norm);
         }
         let made = ranks.together(|team| {
@@ -113,7 +114,9 @@ impl Factor {
     /// Those of [`Cholesky::solve`].
     pub fn solve(&self, ranks: &Ranks, k: Arithmetic<'_>, b: &Matrix) -> Result<Matrix> {
         match self {
-            Factor::Own(factor) => factor.solve(k.ctx, b, k.bits),
+            Factor::Own(factor) => {
+                call("solve", (b.rows(), b.cols(), b.rows()), k.bits, || factor.solve(k.ctx, b, k.bits))
+            }
             Factor::Tiles(factor, accuracy) => in_tiles(ranks, factor, b, |team, b| {
                 Ok(distributed::solve_with(&k.ctx.with_memory_bytes(None), team, factor, b, k.bits, *accuracy)?
                     .solution)

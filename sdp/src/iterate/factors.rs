@@ -1,6 +1,7 @@
 //! Factors and inverses of the blocks of X and Y, which the other steps of an iteration use.
 
 use crate::block::Block;
+use crate::calls::{syrk_with, trsm_with};
 use crate::iterate::definite::cholesky;
 use crate::iterate::memory::Step;
 use crate::iterate::point::Point;
@@ -8,7 +9,7 @@ use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, column};
 use crate::workers::TaskBytes;
 use rug::Float;
-use sunzi::{Accuracy, Cholesky, Matrix, Result, SyrkOptions, TrsmOptions, syrk_with, trsm_with};
+use sunzi::{Accuracy, Cholesky, Matrix, Result, SyrkOptions, TrsmOptions};
 
 /// What is known of a block of X and of Y.
 pub struct ConeFactors {

@@ -1,6 +1,7 @@
 //! Objectives, and how far a point is from meeting the equations.
 
 use crate::block::{Block, Summand};
+use crate::calls::gemv_with;
 use crate::iterate::memory::ConeTask;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::site::Site;
@@ -8,8 +9,7 @@ use crate::numbers::largest;
 use crate::problem::{Constraints, Sparse};
 use crate::ranks::Piece;
 use rug::Float;
-use rug::ops::NegAssign;
-use sunzi::{GemvOptions, Matrix, Op, Result, gemv_with};
+use sunzi::{GemvOptions, Head, Matrix, Op, Result};
 
 /// What is left of the equations.
 pub struct Residuals {
@@ -149,13 +149,12 @@ impl Residuals {
 }
 
 /// The matrix with the other sign.
-///
-/// # Errors
-/// Those of [`Matrix::from_fn`].
-pub fn negated(matrix: &Matrix) -> Result<Matrix> {
-    Matrix::from_fn(matrix.rows(), matrix.cols(), matrix.precision_bits(), |row, col| {
-        let mut entry = matrix.float(row, col);
-        entry.neg_assign();
-        entry
-    })
+pub fn negated(mut matrix: Matrix) -> Matrix {
+    for head in matrix.parts_mut().0 {
+        let own = Head(*head);
+        if !own.is_zero() {
+            *head = Head::new(!own.is_negative(), own.exponent()).0;
+        }
+    }
+    matrix
 }

@@ -298,7 +298,7 @@ impl Stage<'_> {
         // Both are large, and what comes needs neither.
         drop((predictor, directions));
         drop(system);
-        let eigenvalues = timed(&mut phases.step_length, || Eigenvalues::new(&place, &direction))?;
+        let eigenvalues = timed(&mut phases.step_length, || Eigenvalues::new(&place, residuals, &direction))?;
         let mut primal_step = step_length(&eigenvalues.primal, &options.step_length_reduction);
         let mut dual_step = step_length(&eigenvalues.dual, &options.step_length_reduction);
         if feasible {

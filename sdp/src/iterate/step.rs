@@ -6,15 +6,17 @@
 //! next iteration, at full precision, prove that the new point is inside, whatever an estimate has missed.
 
 use crate::block::Block;
+use crate::calls::{extreme_eigenvalue, gemm_with, spmm, trsm_with, trsv};
 use crate::iterate::factors::{Side, is_zero};
 use crate::iterate::memory::Step;
-use crate::iterate::point::Point;
+use crate::iterate::point::{Cone, Point};
+use crate::iterate::residuals::Residuals;
 use crate::iterate::system::Place;
 use crate::numbers::{Arithmetic, rounded};
 use crate::workers::TaskBytes;
 use rug::Float;
-use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, Symmetric, TrsmOptions};
-use sunzi::{extreme_eigenvalue, gemm_with, trsm_with, trsv};
+use sunzi::TrsmOptions;
+use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, SparseMatrix, Symmetric};
 
 /// Bits to which eigenvalues are enclosed.
 const EIGENVALUE_BITS: u32 = 16;
@@ -37,11 +39,11 @@ pub struct Eigenvalues {
 }
 
 impl Eigenvalues {
-    /// Those of a direction, of all blocks of the program. Collective.
+    /// Those of a direction, of all blocks of the program, at a point with these residuals. Collective.
     ///
     /// # Errors
     /// Those of the library.
-    pub fn new(place: &Place<'_>, direction: &Point) -> Result<Eigenvalues> {
+    pub fn new(place: &Place<'_>, residuals: &Residuals, direction: &Point) -> Result<Eigenvalues> {
         let Place { site, point, factors } = *place;
         let (cones, bits) = (site.cones, site.bits);
         let tasks = (0..cones.len()).flat_map(|at| [(at, Side::Primal), (at, Side::Dual)]).collect::<Vec<_>>();
@@ -54,27 +56,12 @@ impl Eigenvalues {
             match side {
                 Side::Primal => smallest(k, (&point.primal[at], &direction.primal[at]), |change| {
                     let inverse = factors[at].x_lower_inverse.as_ref().ok_or_else(no_factor)?;
-                    let Formed { bits, accuracy } =
-                        Formed::new(bits, 2 * norm_exponent(inverse) + norm_exponent(change));
-                    let (inverse, change) = (inverse.view().rounded(bits)?, change.view().rounded(bits)?);
-                    let options = GemmOptions::new().accuracy(accuracy);
-                    let held = inverse.bytes() + change.bytes();
-                    let half = gemm_with(&k.beside(held), &inverse, &change, bits, &options)?.result;
-                    let ctx = k.beside(held + half.bytes());
-                    Ok(gemm_with(&ctx, &half, inverse.transposed(), bits, &options)?.result)
+                    let image = Image { place, at, rest: &residuals.primal[at] };
+                    image.congruence(k, inverse, change)
                 }),
                 Side::Dual => smallest(k, (&point.dual[at], &direction.dual[at]), |change| {
                     let lower = factors[at].y_lower.as_ref().ok_or_else(no_factor)?;
-                    // Solves lose the condition of L once more.
-                    let size = 3 * inverse_exponent(k, lower)? + norm_exponent(lower) + norm_exponent(change);
-                    let Formed { bits, accuracy } = Formed::new(bits, size + ESTIMATE_BITS);
-                    let (lower, change) = (lower.view().rounded(bits)?, change.view().rounded(bits)?);
-                    let options = TrsmOptions::new().accuracy(accuracy);
-                    let held = lower.bytes() + change.bytes();
-                    let half = trsm_with(&k.beside(held), &lower, &change, bits, &options)?.result;
-                    let options = options.side(Hand::Right).op(Op::Transpose);
-                    let ctx = k.beside(held + half.bytes());
-                    Ok(trsm_with(&ctx, &lower, &half, bits, &options)?.result)
+                    dual_congruence(k, lower, change)
                 }),
             }
         });
@@ -90,6 +77,56 @@ impl Eigenvalues {
         let [primal, dual] = site.share.ranks.largest(64, found)?;
         Ok(Eigenvalues { primal: -primal, dual: -dual })
     }
+}
+
+/// A block of dX, which is a sum of the program's matrices and a rest.
+struct Image<'a> {
+    place: &'a Place<'a>,
+    at: usize,
+    rest: &'a Block,
+}
+
+impl Image<'_> {
+    /// `L_X^-1 dX L_X^-T` by the inverse of the factor; from the few entries of the sum alone, where there are so few
+    /// and the rest shows in no bit of an eigenvalue.
+    fn congruence(&self, k: Arithmetic<'_>, inverse: &Matrix, change: &Matrix) -> Result<Matrix> {
+        let Formed { bits, accuracy } = Formed::new(k.bits, 2 * norm_exponent(inverse) + norm_exponent(change));
+        let options = GemmOptions::new().accuracy(accuracy);
+        let rounded = inverse.view().rounded(bits)?;
+        let Some(sparse) = self.entries(inverse, change, bits)? else {
+            let change = change.view().rounded(bits)?;
+            let held = rounded.bytes() + change.bytes();
+            let half = gemm_with(&k.beside(held), &rounded, &change, bits, &options)?.result;
+            let ctx = k.beside(held + half.bytes());
+            return Ok(gemm_with(&ctx, &half, rounded.transposed(), bits, &options)?.result);
+        };
+        let half = spmm(k.ctx, &sparse, rounded.transposed(), bits)?;
+        let ctx = k.beside(rounded.bytes() + half.bytes());
+        Ok(gemm_with(&ctx, &rounded, &half, bits, &options)?.result)
+    }
+
+    fn entries(&self, inverse: &Matrix, change: &Matrix, bits: u32) -> Result<Option<SparseMatrix>> {
+        let Cone { group, number, .. } = self.place.site.cones[self.at];
+        let size = 2 * norm_exponent(inverse) + norm_exponent(self.rest.stored());
+        match is_zero(self.rest.stored()) || size + FORMED_BITS <= 0 {
+            true => self.place.site.problem.groups[group].constraints.sparse_image(number, change, bits),
+            false => Ok(None),
+        }
+    }
+}
+
+/// `L_Y^-1 dY L_Y^-T` by solves with the factor.
+fn dual_congruence(k: Arithmetic<'_>, lower: &Matrix, change: &Matrix) -> Result<Matrix> {
+    // Solves lose the condition of L once more.
+    let size = 3 * inverse_exponent(k, lower)? + norm_exponent(lower) + norm_exponent(change);
+    let Formed { bits, accuracy } = Formed::new(k.bits, size + ESTIMATE_BITS);
+    let (lower, change) = (lower.view().rounded(bits)?, change.view().rounded(bits)?);
+    let options = TrsmOptions::new().accuracy(accuracy);
+    let held = lower.bytes() + change.bytes();
+    let half = trsm_with(&k.beside(held), &lower, &change, bits, &options)?.result;
+    let options = options.side(Hand::Right).op(Op::Transpose);
+    let ctx = k.beside(held + half.bytes());
+    Ok(trsm_with(&ctx, &lower, &half, bits, &options)?.result)
 }
 
 /// The power of two above the Frobenius norm, at least.
@@ -166,6 +203,59 @@ pub fn step_length(eigenvalue: &Float, reduction: &Float) -> Float {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Shape;
+    use crate::iterate::Solver;
+    use crate::iterate::factors::factor;
+    use crate::numbers::largest;
+    use crate::options::SolverOptions;
+    use crate::problem::{Entry, Problem, SparseCone};
+    use sunzi::Context;
+
+    #[test]
+    fn few_entries_and_a_whole_matrix_give_the_same() -> Result<()> {
+        let (order, bits) = (9, 192);
+        let entry = |at: usize| Entry { row: at, col: at / 2, value: Float::with_val(2, 1) };
+        let cone = SparseCone {
+            shape: Shape::Dense(order),
+            active: (0..order).collect(),
+            entries: (0..order).map(|at| vec![entry(at)]).collect(),
+            constant: Vec::new(),
+        };
+        let costs = Matrix::from_f64s(order, 1, bits, &[1.0; 9])?;
+        let problem = Problem::standard(bits, costs, vec![cone], None)?;
+        let solver = Solver::new(Context::builder().threads(1).build()?, &problem, SolverOptions::new(problem.form))?;
+        let (point, site) = (solver.begin()?.point, solver.site(&problem));
+        let factors = factor(&site, &point)?.unwrap();
+        let place = Place { site, point: &point, factors: &factors };
+        let number = |row: usize, col: usize| Float::with_val(bits, 1.0 + (1 + 7 * row + 3 * col) as f64).ln();
+        let inverse = Matrix::from_fn(
+            order,
+            order,
+            bits,
+            |row, col| {
+                if row < col { Float::new(bits) } else { number(row, col) }
+            },
+        )?;
+        let change = Matrix::from_fn(order, order, bits, |row, col| {
+            let (high, low) = (row.max(col), row.min(col));
+            if low == high / 2 { number(high, low) } else { Float::new(bits) }
+        })?;
+        // A rest that shows asks for the whole matrix.
+        let rests = [0.0, 2f64.powi(-80), 2f64.powi(-20)]
+            .map(|size| Block::scaled_identity(Shape::Dense(order), &Float::with_val(53, size), bits));
+        let k = site.arithmetic();
+        let mut found = Vec::new();
+        for (rest, is_sparse) in rests.into_iter().zip([true, true, false]) {
+            let image = Image { place: &place, at: 0, rest: &rest? };
+            assert_eq!(image.entries(&inverse, &change, 128)?.is_some(), is_sparse);
+            found.push(image.congruence(k, &inverse, &change)?);
+        }
+        assert!(found[0] == found[1]);
+        let off = largest(&k.difference(&found[0], &found[2])?);
+        assert!(off < 1e-9, "{off}");
+        assert!(largest(&found[2]) > 1);
+        Ok(())
+    }
 
     #[test]
     fn steps_end_inside() {
@@ -176,7 +266,7 @@ mod tests {
 
     #[test]
     fn bits_are_those_that_sizes_ask_for() -> Result<()> {
-        let ctx = sunzi::Context::builder().threads(1).build()?;
+        let ctx = Context::builder().threads(1).build()?;
         let k = Arithmetic { ctx: &ctx, bits: 256 };
         let formed = [-500, 0, 41, 104, 105, 276, 277].map(|exponent| Formed::new(300, exponent));
         assert_eq!(formed.map(|formed| formed.bits), [64, 64, 128, 128, 192, 300, 300]);

@@ -3,6 +3,7 @@
 //! With `S = L L^T`, `V = L^-1 B` and `Q = V^T V`: `dy = Q^-1 (p - V^T L^-1 r)`, `dx = L^-T (L^-1 r + V dy)`.
 
 use crate::block::Block;
+use crate::calls::gemv_with;
 use crate::iterate::definite::Factor;
 use crate::iterate::factors::ConeFactors;
 use crate::iterate::point::Point;
@@ -12,7 +13,7 @@ use crate::problem::{Constraints, Sampled, SchurOperand, Sparse};
 use crate::workers::TaskBytes;
 use rug::Float;
 use sunzi::distributed::even_share;
-use sunzi::{Accuracy, Context, GemvOptions, Matrix, Op, Result, gemv_with};
+use sunzi::{Accuracy, Context, GemvOptions, Matrix, Op, Result};
 
 /// The factored equation.
 pub struct System {

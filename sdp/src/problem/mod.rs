@@ -14,12 +14,13 @@ mod standard;
 
 pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
+pub(crate) use sparse::entry_bytes;
 pub use sparse::{Entry, Sparse, SparseCone};
 
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, rounded};
 use rug::Float;
-use sunzi::{Error, Matrix, Result};
+use sunzi::{Error, Matrix, Result, SparseMatrix};
 
 /// Where a program comes from, and so whose defaults and files belong to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +124,19 @@ impl Constraints {
         match self {
             Constraints::Sampled(_) => Float::new(k.bits),
             Constraints::Sparse(sparse) => sparse.cones[cone].constant_pairing(k, block),
+        }
+    }
+
+    /// The entries of a dense block of a sum of the matrices, rounded to `bits`, where these are few.
+    ///
+    /// # Errors
+    /// Those of sparse matrices of the library.
+    pub fn sparse_image(&self, cone: usize, matrix: &Matrix, bits: u32) -> Result<Option<SparseMatrix>> {
+        match self {
+            Constraints::Sparse(sparse) if sparse.is_sparse(cone, bits)? => {
+                Ok(Some(sparse.entries_of(cone, matrix, bits)?))
+            }
+            _ => Ok(None),
         }
     }
 

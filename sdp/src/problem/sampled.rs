@@ -6,11 +6,12 @@
 
 use super::SchurOperand;
 use crate::block::{Block, Shape};
+use crate::calls::{call, dot, gemm_with, spmm, syrk_with};
 use crate::numbers::{Arithmetic, entrywise, rounded};
-use rug::{Assign, Float};
+use rug::Float;
 use std::sync::Arc;
-use sunzi::{Accuracy, Error, Matrix, MatrixView, Result, SymmetricMatrix, Uplo};
-use sunzi::{SyrkOptions, dot, gemm_into, gemm_with, syrk_with};
+use sunzi::{Accuracy, Error, HadamardOptions, Matrix, MatrixView, Result, SparseMatrix, SymmetricMatrix};
+use sunzi::{SyrkOptions, Uplo, gemm_into, hadamard_into};
 
 /// Polynomial matrices of one block.
 #[derive(Clone, Debug)]
@@ -39,6 +40,12 @@ pub struct Origin {
 /// Where the variables of `(r, s)` begin, divided by the number of points, for `r <= s`.
 fn pair_index(r: usize, s: usize) -> usize {
     s * (s + 1) / 2 + r
+}
+
+/// The part of a Gram matrix of the columns of `I (x) q` that belongs to two rows of the polynomial matrix.
+fn part(gram: &SymmetricMatrix, (row, col): (usize, usize), points: usize) -> Result<MatrixView<'_>> {
+    let place = |at: usize| at * points..(at + 1) * points;
+    gram.view().block(place(row), place(col))
 }
 
 impl Sampled {
@@ -125,21 +132,21 @@ impl Sampled {
     /// Block `(r, s)` is `q diag(x^{rs}) q^T`, and half of that where `r` and `s` differ.
     ///
     /// # Errors
-    /// Those of [`gemm_with`].
+    /// Those of [`sunzi::gemm_with`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let basis = &self.bases[cone];
         let (order, points) = (basis.rows(), self.points);
         let mut whole = Matrix::zeros(self.dim * order, self.dim * order, k.bits)?;
         for (r, s) in self.pairs() {
             let first = pair_index(r, s) * points;
-            let mut product = Float::new(k.bits);
-            let scaled = Matrix::from_fn(order, points, k.bits, |row, point| {
-                product.assign(&basis.float(row, point) * &x.float(first + point, 0));
-                product.clone()
-            })?;
+            let weights = (first..first + points).map(|at| x.float(at, 0)).collect::<Vec<_>>();
+            let weights = weights.iter().enumerate().map(|(at, weight)| ((at, at), weight));
+            let weights = SparseMatrix::from_entries(points, points, weights)?;
+            let scaled = spmm(k.ctx, &weights, basis.transposed(), k.bits)?;
             // One triangle counts: the other one may differ in its last bits.
             let share = Float::with_val(2, if r == s { 1.0 } else { 0.5 });
-            let part = gemm_with(k.ctx, &scaled, basis.transposed(), k.bits, &entrywise().alpha(&share))?.result;
+            let part =
+                gemm_with(k.ctx, scaled.transposed(), basis.transposed(), k.bits, &entrywise().alpha(&share))?.result;
             let part = SymmetricMatrix::from_triangle(part, Uplo::Lower)?;
             if self.dim == 1 {
                 return Ok(Block::Dense(part.into_matrix()));
@@ -155,7 +162,7 @@ impl Sampled {
     /// `v_k^T M^{rs} v_k` for all variables.
     ///
     /// # Errors
-    /// Those of [`gemm_with`].
+    /// Those of [`sunzi::gemm_with`].
     pub fn pairings(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Result<Vec<Float>> {
         let basis = &self.bases[cone];
         let (order, matrix) = (basis.rows(), block.stored());
@@ -185,73 +192,68 @@ impl Sampled {
         let mut whole = Matrix::zeros(rows, self.dim * points, k.bits)?;
         for part in 0..self.dim {
             let left = triangle.block(0..rows, part * order..(part + 1) * order)?;
-            let place = whole.view_mut().block(0..rows, part * points..(part + 1) * points)?;
-            gemm_into(k.ctx, left, basis, k.bits, &entrywise(), place)?;
+            call("gemm", (rows, points, order), k.bits, || {
+                let place = whole.view_mut().block(0..rows, part * points..(part + 1) * points)?;
+                gemm_into(k.ctx, left, basis, k.bits, &entrywise(), place)
+            })?;
         }
         Ok(whole)
     }
 
-    /// `G^T M^-1 G` or `G^T M G` with `G = I (x) q`, from a triangle whose Gram matrix it is.
-    fn gram(&self, k: Arithmetic<'_>, cone: usize, triangle: MatrixView<'_>) -> Result<SymmetricMatrix> {
-        let spread = self.spread(k, cone, triangle)?;
+    /// `G^T M^-1 G` or `G^T M G` with `G = I (x) q`, from a triangle whose Gram matrix it is; beside so many bytes.
+    fn gram(&self, k: Arithmetic<'_>, cone: usize, triangle: MatrixView<'_>, held: u64) -> Result<SymmetricMatrix> {
+        let ctx = k.beside(held);
+        let spread = self.spread(Arithmetic { ctx: &ctx, ..k }, cone, triangle)?;
         let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
-        Ok(syrk_with(&k.beside(spread.bytes()), &spread, k.bits, &options)?.result)
+        Ok(syrk_with(&k.beside(held + spread.bytes()), &spread, k.bits, &options)?.result)
     }
 
-    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group.
+    /// The lower triangle of `S_pq = Tr(A_p X^-1 A_q Y)`, from all blocks of the group. Above the diagonal there may be
+    /// anything.
     ///
     /// # Errors
     /// Those of the library's products.
     pub fn schur(&self, k: Arithmetic<'_>, operands: &[SchurOperand<'_>]) -> Result<Matrix> {
-        let mut sum = None;
+        let (mut grams, mut held) = (Vec::with_capacity(operands.len()), 0);
         for (cone, operand) in operands.iter().enumerate() {
-            let ctx = k.beside(sum.as_ref().map_or(0, Matrix::bytes));
-            let part = self.schur_part(Arithmetic { ctx: &ctx, ..k }, cone, operand)?;
-            sum = Some(match sum {
-                None => part,
-                Some(sum) => k.sum(&Float::with_val(2, 1), &part, &sum)?,
-            });
+            let (Some(inverse), Some(lower)) = (operand.x_lower_inverse, operand.y_lower) else {
+                return Err(Error::InvalidArgument("a block of samples is not diagonal".into()));
+            };
+            let of_x = self.gram(k, cone, inverse.view(), held)?;
+            held += of_x.as_matrix().bytes();
+            let of_y = self.gram(k, cone, lower.transposed(), held)?;
+            held += of_y.as_matrix().bytes();
+            grams.push([of_x, of_y]);
         }
-        sum.map_or_else(|| Matrix::zeros(self.variables(), self.variables(), k.bits), Ok)
+        self.schur_of(k, &grams)
     }
 
-    /// What one block gives to it: a quarter of four sums of entrywise products of blocks of `G^T X^-1 G` and of
-    /// `G^T Y G`.
-    ///
-    /// # Errors
-    /// Those of [`syrk_with`].
-    fn schur_part(&self, k: Arithmetic<'_>, cone: usize, operand: &SchurOperand<'_>) -> Result<Matrix> {
-        let (Some(inverse), Some(lower)) = (operand.x_lower_inverse, operand.y_lower) else {
-            return Err(Error::InvalidArgument("a block of samples is not diagonal".into()));
-        };
-        let of_x = self.gram(k, cone, inverse.view())?.view().to_floats();
-        let of_y = self.gram(k, cone, lower.transposed())?.view().to_floats();
-        let (variables, points, width) = (self.variables(), self.points, self.dim * self.points);
+    /// The same from `G^T X^-1 G` and `G^T Y G` of each block: a quarter of four sums of products, entry by entry, of
+    /// their parts.
+    fn schur_of(&self, k: Arithmetic<'_>, grams: &[[SymmetricMatrix; 2]]) -> Result<Matrix> {
+        let (variables, points) = (self.variables(), self.points);
+        let quarter = Float::with_val(2, 0.25);
         let mut schur = Matrix::zeros(variables, variables, k.bits)?;
-        let (mut sum, mut product) = (Float::new(k.bits), Float::new(k.bits));
         for (right, (r2, s2)) in self.pairs().enumerate() {
             for (left, (r1, s1)) in self.pairs().enumerate().skip(right) {
-                // Blocks of both matrices, each pair as often as it occurs among the four.
-                let terms = [(s1, r2, r1, s2), (r1, r2, s1, s2), (s1, s2, r1, r2), (r1, s2, s1, r2)];
-                let distinct = if r1 == s1 && r2 == s2 { 1 } else { 4 };
-                for k2 in 0..points {
-                    for k1 in 0..points {
-                        let (row, col) = (left * points + k1, right * points + k2);
-                        if row < col {
-                            continue;
-                        }
-                        sum.assign(0);
-                        for &(a, b, c, d) in &terms[..distinct] {
-                            let at = |p: usize, q: usize| p * points + k1 + (q * points + k2) * width;
-                            product.assign(&of_x[at(a, b)] * &of_y[at(c, d)]);
-                            sum += &product;
-                        }
-                        if distinct == 4 {
-                            sum >>= 2u32;
-                        }
-                        schur.set_float(row, col, &sum)?;
-                    }
+                let four = [((s1, r2), (r1, s2)), ((r1, r2), (s1, s2)), ((s1, s2), (r1, r2)), ((r1, s2), (s1, r2))];
+                // All four are one.
+                let are_alike = r1 == s1 && r2 == s2;
+                let (terms, options) = match are_alike {
+                    true => (&four[..1], HadamardOptions::new()),
+                    false => (&four[..], HadamardOptions::new().alpha(&quarter)),
+                };
+                let mut pairs = Vec::with_capacity(terms.len() * grams.len());
+                for ([of_x, of_y], &(of_first, of_second)) in
+                    grams.iter().flat_map(|gram| terms.iter().map(move |term| (gram, term)))
+                {
+                    pairs.push((part(of_x, of_first, points)?, part(of_y, of_second, points)?));
                 }
+                let place = |at: usize| at * points..(at + 1) * points;
+                call("hadamard", (points, points, pairs.len()), k.bits, || {
+                    let place = schur.view_mut().block(place(left), place(right))?;
+                    hadamard_into(k.ctx, &pairs, k.bits, &options, place)
+                })?;
             }
         }
         Ok(schur)
@@ -324,13 +326,9 @@ mod tests {
                 let x_inverse = x_factor.inverse(&ctx, bits)?.into_matrix();
                 let x_lower_inverse = sunzi::trsm(&ctx, x_factor.factor(), &Matrix::identity(order, bits)?, bits)?;
                 let y_factor = sunzi::cholesky(&ctx, &y, bits)?;
-                let operand = SchurOperand {
-                    x_inverse: &Block::Dense(x_inverse.clone()),
-                    x_lower_inverse: Some(&x_lower_inverse),
-                    y: &Block::Dense(y.clone()),
-                    y_lower: Some(y_factor.factor()),
-                };
-                let schur = sampled.schur_part(k, cone, &operand)?;
+                let grams = [x_lower_inverse.view(), y_factor.factor().transposed()];
+                let [of_x, of_y] = grams.map(|triangle| sampled.gram(k, cone, triangle, 0));
+                let schur = sampled.schur_of(k, &[[of_x?, of_y?]])?;
                 for (q, right) in matrices.iter().enumerate() {
                     let image = sunzi::gemm(&ctx, &sunzi::gemm(&ctx, &x_inverse, right, bits)?, &y, bits)?;
                     for (p, left) in matrices.iter().enumerate().skip(q) {

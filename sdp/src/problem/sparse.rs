@@ -4,12 +4,19 @@ use super::SchurOperand;
 use super::sparse_schur::{schur, task_bytes, weight_bytes};
 use super::sparse_tables::Tables;
 use crate::block::{Block, Shape, Summand};
+use crate::calls::{axpy, sddmm, spmm};
 use crate::numbers::Arithmetic;
 use crate::ranks::Ranks;
 use crate::workers::{TaskBytes, Workers};
 use rug::{Assign, Float};
 use std::sync::OnceLock;
-use sunzi::{FloatRef, Head, Matrix, Result, axpy, sddmm, spmm};
+use sunzi::{FloatRef, Head, Matrix, Result, SparseMatrix};
+
+/// Bytes of a sparse matrix of so many entries, and of lists that it is made from.
+pub(crate) fn entry_bytes(count: usize, bits: u32) -> u64 {
+    const BESIDE_LIMBS: u64 = 128;
+    count as u64 * (BESIDE_LIMBS + 24 * u64::from(bits.div_ceil(64)))
+}
 
 /// An entry of the lower triangle.
 #[derive(Clone, PartialEq, Debug)]
@@ -92,7 +99,7 @@ impl Sparse {
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of [`spmm`].
+    /// Those of [`sunzi::spmm`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let (tables, shape) = (self.tables()?, self.cones[cone].shape);
         let table = &tables.cones[cone];
@@ -136,10 +143,43 @@ impl Sparse {
         Ok(self.tables()?.cones.iter().map(|table| table.positions.len()).collect())
     }
 
+    /// Whether block `cone` of a sum of the matrices has few entries, as [`Sparse::entries_of`] takes them.
+    ///
+    /// # Errors
+    /// Those of making the tables of its matrices.
+    pub fn is_sparse(&self, cone: usize, bits: u32) -> Result<bool> {
+        Ok(self.tables()?.cones[cone].is_sparse(bits))
+    }
+
+    /// Bytes of such entries at so many bits, and of the list that they are made from; nothing where they are many.
+    ///
+    /// # Errors
+    /// Those of [`Tables::new`].
+    pub(crate) fn sparse_bytes(&self, cone: usize, bits: u32) -> Result<Option<u64>> {
+        let table = &self.tables()?.cones[cone];
+        Ok(table.is_sparse(bits).then(|| entry_bytes(table.entries(), bits)))
+    }
+
+    /// The entries of a symmetric dense block at the places where any of the matrices has one, which are all of a sum
+    /// of these; with at most `bits` bits.
+    ///
+    /// # Errors
+    /// Those of [`SparseMatrix::from_entries`].
+    pub fn entries_of(&self, cone: usize, matrix: &Matrix, bits: u32) -> Result<SparseMatrix> {
+        let table = &self.tables()?.cones[cone];
+        let bits = bits.min(matrix.precision_bits());
+        let number = |&(row, col): &(usize, usize)| matrix.get(row, col).to_float(bits);
+        let numbers = table.positions.iter().map(number).collect::<Vec<_>>();
+        let lower = table.positions.iter().zip(&numbers).map(|(&(row, col), number)| ((row, col), number));
+        let beside = lower.clone().filter(|((row, col), _)| row != col);
+        let upper = beside.map(|((row, col), number)| ((col, row), number));
+        SparseMatrix::from_entries(matrix.rows(), matrix.cols(), lower.chain(upper))
+    }
+
     /// The numbers of block `cone` of M at its positions, of which [`Sparse::paired`] makes `A_p . M`.
     ///
     /// # Errors
-    /// Those of [`sddmm`].
+    /// Those of [`sunzi::sddmm`].
     pub fn numbers(&self, k: Arithmetic<'_>, cone: usize, summand: &Summand<'_>) -> Result<Matrix> {
         let table = &self.tables()?.cones[cone];
         let mut numbers = Matrix::zeros(table.positions.len(), 1, k.bits)?;
@@ -156,7 +196,7 @@ impl Sparse {
             let turned = table.positions.iter().map(|&(row, col)| (col, row)).collect::<Vec<_>>();
             for positions in [&table.positions, &turned] {
                 let part = sddmm(k.ctx, rows, product, positions, k.bits)?;
-                numbers = axpy(k.ctx, &one, &part, &numbers, k.bits)?;
+                numbers = axpy(k.ctx, &one, part.view(), numbers.view(), k.bits)?;
             }
         }
         Ok(numbers)
@@ -165,7 +205,7 @@ impl Sparse {
     /// `A_p . M` for all variables, a column, of the numbers of all blocks.
     ///
     /// # Errors
-    /// Those of [`spmm`].
+    /// Those of [`sunzi::spmm`].
     pub fn paired(&self, k: Arithmetic<'_>, of_blocks: &[Matrix]) -> Result<Matrix> {
         let tables = self.tables()?;
         let mut numbers = Matrix::zeros(tables.positions(), 1, k.bits)?;

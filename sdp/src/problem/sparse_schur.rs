@@ -11,13 +11,14 @@ use super::SchurOperand;
 use super::sparse::SparseCone;
 use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::block::{Block, Shape};
+use crate::calls::{axpy, call, gemm_with, spmm};
 use crate::numbers::{Arithmetic, column, entrywise};
 use crate::ranks::{Piece, Ranks};
 use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use std::ops::Range;
 use sunzi::advanced::plan::assign;
-use sunzi::{Matrix, MatrixView, Result, axpy, gemm_with, sddmm_into, spmm};
+use sunzi::{Matrix, MatrixView, Result, sddmm_into};
 
 /// Columns of a product of whole matrices, about.
 const PRODUCT_COLUMNS: usize = 4096;
@@ -285,8 +286,10 @@ impl InBlock<'_> {
         let right = buffer.view().block(right, 0..order)?;
         let positions = &cone.positions[..cone.met[part.place]];
         let col = part.place - self.places.start;
-        let place = numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?;
-        sddmm_into(k.ctx, left, right, positions, k.bits, place)?;
+        call("sddmm", (positions.len(), 1, 2 * count), k.bits, || {
+            let place = numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?;
+            sddmm_into(k.ctx, left, right, positions, k.bits, place)
+        })?;
         Ok(())
     }
 
@@ -316,7 +319,7 @@ impl InBlock<'_> {
                 both[0].set(at, 0, products.get(row, number * order + col));
                 both[1].set(at, 0, products.get(col, number * order + row));
             }
-            let sums = axpy(k.ctx, &one, &both[0], &both[1], k.bits)?;
+            let sums = axpy(k.ctx, &one, both[0].view(), both[1].view(), k.bits)?;
             let col = part.place - self.places.start;
             numbers.view_mut().block(cone.first..cone.first + positions.len(), col..col + 1)?.copy_from(&sums);
         }
@@ -406,6 +409,7 @@ mod tests {
         for counts in cases {
             let shapes = [Shape::Dense(order), Shape::Diagonal(order), Shape::Dense(3)];
             let sparse = Sparse::new(35, shapes.map(|shape| cone(shape.order(), counts, shape)).into());
+            assert_eq!(sparse.is_sparse(0, bits)?, counts.len() != 6, "the test reaches both ways");
             let mut found = Vec::new();
             for threads in [1, 2, 3] {
                 let workers = Workers::new(Context::builder().threads(threads).build()?)?;
@@ -470,6 +474,12 @@ mod tests {
                 }
             }
             small(k.difference(&sum, &sum_wanted)?.max_norm(), "the sum");
+            if sparse.is_sparse(number, k.bits)? {
+                let few = sparse.entries_of(number, &sum, k.bits)?;
+                let product = sunzi::spmm(k.ctx, &few, &products[number], k.bits)?;
+                let wanted = sunzi::gemm(k.ctx, &sum_wanted, &products[number], k.bits)?;
+                small(k.difference(&product, &wanted)?.max_norm(), "a product with few entries");
+            }
         }
         for (found, want) in pairings.iter().zip(&paired) {
             (0..variables).for_each(|row| small(found.float(row, 0) - &want[row], "a pairing"));

@@ -29,6 +29,15 @@ fn product_term_ns(bits: u32) -> f64 {
 /// Taking an entry into and out of such a product.
 const EXCHANGE_NS: f64 = 150.0;
 
+/// A term with two long factors beside one with an entry of a constraint.
+const LONG_TERM: f64 = 1.7;
+
+/// Beginning a sum and rounding it.
+const ENTRY_NS: f64 = 40.0;
+
+/// A product by itself beside one whose entries are then looked up.
+const ALONE: f64 = 0.5;
+
 /// A group's matrices, block by block; see the module.
 #[derive(Clone, Debug)]
 pub struct Tables {
@@ -193,6 +202,21 @@ impl ConeTables {
         let by_positions = (2 * part.rows.len() * self.met[part.place]) as f64 * term_ns(bits);
         let order = order as f64;
         by_positions > order * order * (order * product_term_ns(bits) + EXCHANGE_NS)
+    }
+
+    /// Entries of a sum of the matrices, both triangles of it.
+    pub fn entries(&self) -> usize {
+        self.positions.iter().map(|(row, col)| 1 + usize::from(row != col)).sum()
+    }
+
+    /// Whether a sum of the matrices has so few entries that its product with a whole matrix is formed from these:
+    /// for 100 rows and 256 bits on Zen 4 where they are up to one in twenty.
+    pub fn is_sparse(&self, bits: u32) -> bool {
+        let (Shape::Dense(order), entries) = (self.shape, self.entries()) else { return false };
+        let (order, terms) = (order as f64, entries as f64);
+        let by_entries = order * (terms * LONG_TERM * term_ns(bits) + order * ENTRY_NS);
+        let whole = order * order * (order * product_term_ns(bits) + EXCHANGE_NS);
+        by_entries < ALONE * whole
     }
 
     /// Whether sums for all positions take less time than a product of whole matrices and its mirror image.

@@ -8,6 +8,7 @@
 mod dot;
 mod entries;
 mod gemv;
+mod hadamard;
 mod operand;
 mod report;
 mod sparse;
@@ -17,6 +18,7 @@ mod update;
 
 pub use dot::{dot, nrm2};
 pub use gemv::{GemvOptions, SymvOptions, gemv, gemv_into, gemv_with, symv, symv_into, symv_with};
+pub use hadamard::{HadamardOptions, hadamard, hadamard_into};
 pub use report::VectorReport;
 pub use sparse::{sddmm, sddmm_into, spmm, spmm_into};
 pub(crate) use triangular::{RightSide, SubstitutionRoom, VectorTriangle, room_bytes};

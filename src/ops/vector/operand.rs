@@ -1,6 +1,7 @@
 //! Vectors as the calls take them, and the scalars beside them.
 
 use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head};
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView};
 use rug::Float;
 
@@ -39,14 +40,23 @@ pub(super) fn check_precision(precision_bits: u32) -> Result<()> {
     }
 }
 
+/// Refuses a scalar that is not finite.
+///
+/// # Errors
+/// [`Error::InvalidArgument`].
+pub(super) fn check_scalar(name: &str, value: &Float) -> Result<()> {
+    match value.is_finite() {
+        true => Ok(()),
+        false => Err(Error::InvalidArgument(format!("{name} is {value}: it must be finite"))),
+    }
+}
+
 /// A scalar as a matrix of one entry, exactly.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] where it is not finite.
 pub(super) fn scalar(name: &str, value: &Float) -> Result<Matrix> {
-    if !value.is_finite() {
-        return Err(Error::InvalidArgument(format!("{name} is {value}: it must be finite")));
-    }
+    check_scalar(name, value)?;
     Matrix::from_floats(1, 1, value.prec().max(2), std::slice::from_ref(value))
 }
 
@@ -56,4 +66,29 @@ pub(super) fn scalar(name: &str, value: &Float) -> Result<Matrix> {
 /// [`Error::OutOfMemory`].
 pub(super) fn one() -> Result<Matrix> {
     Matrix::identity(1, 2)
+}
+
+/// A column of a view, whose entries are looked up without a check for each.
+pub(super) struct Strided<'a> {
+    heads: &'a [u64],
+    limbs: &'a [u64],
+    width: usize,
+    first: usize,
+    stride: usize,
+}
+
+impl<'a> Strided<'a> {
+    /// Column `col`, which is there (asserted where it has entries).
+    pub fn column(view: MatrixView<'a>, col: usize) -> Strided<'a> {
+        let first = if view.rows() == 0 { 0 } else { view.element_index(0, col) };
+        let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
+        Strided { heads, limbs, width, first, stride: view.row_stride() }
+    }
+
+    /// The entry in this row.
+    #[inline]
+    pub fn get(&self, row: usize) -> FloatRef<'a> {
+        let index = self.first.wrapping_add(row.wrapping_mul(self.stride));
+        FloatRef { head: Head(self.heads[index]), limbs: &self.limbs[index * self.width..][..self.width] }
+    }
 }

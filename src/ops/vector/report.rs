@@ -6,11 +6,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct VectorReport {
-    /// `gemv`, `symv`, `trmv`, `trsv`, `ger`, `axpy`, `spmm` or `sddmm`.
+    /// `gemv`, `symv`, `trmv`, `trsv`, `ger`, `axpy`, `hadamard`, `spmm` or `sddmm`.
     pub operation: &'static str,
-    /// Entries of the result, or its rows for `ger` and `spmm`.
+    /// Entries of the result, or its rows for `ger`, `hadamard` and `spmm`.
     pub rows: usize,
-    /// Terms of the longest sum, or columns of the result for `ger` and `spmm`.
+    /// Terms of the longest sum, or columns of the result for `ger`, `hadamard` and `spmm`.
     pub cols: usize,
     /// Precision asked for.
     pub precision_bits: u32,

@@ -5,12 +5,12 @@
 
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
-use crate::math::float::{FloatRef, Head, limbs_for};
+use crate::math::float::limbs_for;
 use crate::matrix::{Destination, Matrix, MatrixView, SparseView, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::fixed_sum::FixedSum;
 use crate::ops::vector::entries::VectorCall;
-use crate::ops::vector::operand::check_precision;
+use crate::ops::vector::operand::{Strided, check_precision};
 use crate::ops::vector::report::VectorReport;
 use std::time::Instant;
 
@@ -177,28 +177,4 @@ pub fn sddmm_into<'a, 'b, 'r>(
 fn entry_nanoseconds(terms: usize, precision_bits: u32) -> f64 {
     let limbs = limbs_for(precision_bits) as f64;
     40.0 + terms as f64 * (6.0 + limbs * (1.0 + 0.3 * limbs))
-}
-
-/// A column of a view, whose entries are looked up without a check for each.
-struct Strided<'a> {
-    heads: &'a [u64],
-    limbs: &'a [u64],
-    width: usize,
-    first: usize,
-    stride: usize,
-}
-
-impl<'a> Strided<'a> {
-    /// Column `col`, which is there (asserted where it has entries).
-    fn column(view: MatrixView<'a>, col: usize) -> Strided<'a> {
-        let first = if view.rows() == 0 { 0 } else { view.element_index(0, col) };
-        let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
-        Strided { heads, limbs, width, first, stride: view.row_stride() }
-    }
-
-    #[inline]
-    fn get(&self, row: usize) -> FloatRef<'a> {
-        let index = self.first.wrapping_add(row.wrapping_mul(self.stride));
-        FloatRef { head: Head(self.heads[index]), limbs: &self.limbs[index * self.width..][..self.width] }
-    }
 }

@@ -1,5 +1,6 @@
 //! Verbs on vectors: every entry against exact sums, over shapes, strides, triangles and exponents.
 
+mod hadamard;
 mod products;
 mod refusals;
 mod sparse;

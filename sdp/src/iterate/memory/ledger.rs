@@ -9,7 +9,7 @@ use crate::block::Shape;
 use crate::iterate::factors::Side;
 use crate::iterate::point::Cone;
 use crate::iterate::share::Share;
-use crate::problem::{Constraints, Group, Problem, Sampled, Sparse};
+use crate::problem::{Constraints, Group, Problem, Sampled, Sparse, entry_bytes};
 use crate::ranks::ROOT;
 use crate::workers::{TaskBytes, Workers};
 use std::collections::BTreeMap;
@@ -285,11 +285,18 @@ impl<'a> Sizes<'a> {
             return Ok(ConeBytes { own, tasks, factors, eigenvalues: [same(task(0, 0)); 2] });
         };
         let calls = self.on_block((order, self.bits()), self.cones.len())?;
-        let constant = match constraints.meets_few(cone.number, self.bits())? {
-            true => task(2 * own, 2 * own + calls.gemm),
-            false => task(own, 2 * own + calls.gemm.max(calls.syr2k)),
+        let entries = match constraints {
+            Constraints::Sparse(sparse) => sparse.sparse_bytes(cone.number, self.bits())?,
+            Constraints::Sampled(_) => None,
         };
-        let direction = [sum, own + calls.gemm, 2 * own + calls.syr2k, 4 * own];
+        // A product with few entries takes these, itself, and what is added to it.
+        let gemm = calls.gemm.max(entries.map_or(0, |entries| entries + own));
+        let constant = match constraints.meets_few(cone.number, self.bits())? {
+            true => task(2 * own, 2 * own + gemm),
+            false => task(own, 2 * own + gemm.max(calls.syr2k)),
+        };
+        let product = entries.map_or(calls.gemm, |entries| entries + 2 * own);
+        let direction = [sum, own + product, 2 * own + calls.syr2k, 4 * own];
         let direction = task(2 * own, direction.into_iter().fold(0, u64::max));
         // Both sides of a block are tasks.
         let sides = 2 * self.cones.len();
@@ -298,6 +305,8 @@ impl<'a> Sizes<'a> {
         let (identity, rounded) = (Matrix::bytes_for(order, order, 2), Matrix::bytes_for(order, order, few_bits));
         let solve = (own + identity + calls.trsm).max(2 * own + identity + calls.syrk);
         let side = |mostly, any| SideBytes { mostly, any };
+        let entries = entries.unwrap_or(0);
+        let congruence = |square: u64, gemm: u64| task(0, (3 * square + gemm).max(2 * square + entries));
         Ok(ConeBytes {
             own,
             tasks: [residual, pairing, task(own, calls.gemm), constant, direction],
@@ -306,7 +315,7 @@ impl<'a> Sizes<'a> {
                 side(task(own, calls.cholesky), task(own, calls.any_cholesky)),
             ],
             eigenvalues: [
-                side(task(0, 3 * rounded + few.gemm), task(0, 3 * own + calls.gemm)),
+                side(congruence(rounded, few.gemm), congruence(own, calls.gemm)),
                 side(task(0, 3 * rounded + few.trsm), task(0, 3 * own + calls.trsm)),
             ],
         })
@@ -316,7 +325,9 @@ impl<'a> Sizes<'a> {
     fn sampled_sums(&self, sampled: &Sampled, number: usize) -> Result<(u64, TaskBytes)> {
         let (shape, dim, points) = (sampled.shapes()[number], sampled.dim(), sampled.points());
         let (rows, order, calls) = (shape.order(), shape.order() / dim, self.calls(self.cones.len()));
-        let whole = self.matrix(rows, rows) + self.matrix(order, points) + calls.gemm(order, order, points)?;
+        let weights = entry_bytes(points, self.bits());
+        let whole =
+            self.matrix(rows, rows) + self.matrix(order, points) + weights + calls.gemm(order, order, points)?;
         let result = self.floats(sampled.variables());
         Ok((whole, TaskBytes { result, work: result + calls.gemm(order, points, order)? + PLAIN_BYTES }))
     }
@@ -420,16 +431,14 @@ impl<'a> Sizes<'a> {
     fn sampled_system(&self, calls: Calls<'_>, sampled: &Sampled) -> Result<TaskBytes> {
         let (variables, free) = (sampled.variables(), self.problem.free_variables());
         let width = sampled.dim() * sampled.points();
-        let (square, gram, list) =
-            (self.matrix(variables, variables), self.matrix(width, width), self.floats(width * width));
-        let mut work = 0;
-        for (number, shape) in sampled.shapes().iter().enumerate() {
+        let (square, gram, shapes) = (self.matrix(variables, variables), self.matrix(width, width), sampled.shapes());
+        // Both Gram matrices of all blocks lie beside the sum of their products.
+        let mut work = 2 * shapes.len() as u64 * gram + square;
+        for (number, shape) in shapes.iter().enumerate() {
             let (rows, order) = (shape.order(), shape.order() / sampled.dim());
-            let sum = if number == 0 { 0 } else { square };
             let spread = self.matrix(rows, width);
             let forming = calls.gemm(rows, sampled.points(), order)?.max(spread + calls.syrk(rows, width)?);
-            work = work.max(sum + list + forming).max(sum + 2 * list + gram).max(sum + 2 * list + square);
-            work = work.max(sum * 4);
+            work = work.max((2 * number as u64 + 1) * gram + forming);
         }
         let factor = calls.system_cholesky(variables)?;
         let of_free = if free > 0 { square + calls.trsm(variables, free)? } else { 0 };

@@ -32,7 +32,7 @@ use crate::kernels::tiles::TileEngine;
 use crate::kernels::x86_64::cpu;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
-use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
+use crate::math::family::{IFMA52_BITS, ifma52_maximum_modulus_bits, ifma52_primes};
 use crate::plan::{BLOCK, BlockGrid};
 use levels::{Field, Work};
 use micro::Fold;
@@ -74,6 +74,12 @@ impl PlaneKernel for Ifma52 {
         let count = ifma52_prime_count(spec.modulus_bits) + usize::from(spec.redundant);
         assert!(count <= ifma52_primes().len());
         count
+    }
+
+    /// An engine hangs on the number of its primes and of the digits of an operand alone.
+    fn class(&self, spec: EngineSpec) -> EngineSpec {
+        let most = |bits: u32| (bits / IFMA52_BITS * IFMA52_BITS).saturating_add(IFMA52_BITS - 1);
+        EngineSpec { operand_bits: most(spec.operand_bits), modulus_bits: most(spec.modulus_bits), ..spec }
     }
 
     fn dots(&self, sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
