@@ -44,7 +44,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::cholesky_modulus_bits;
 use crate::matrix::MatrixView;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-pub use rows::{DIGIT_COLUMNS, DigitConversions, PanelRows, RowsProduct};
+pub use rows::{DIGIT_COLUMNS, DigitConversions, NextRows, PanelRows, RowsProduct};
 use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -101,6 +101,14 @@ pub trait PlaneKernel: Send + Sync {
     /// # Errors
     /// [`Error::Precision`] where the family has too few primes.
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
+    /// The same for tiles, which one program writes and reads: the order in a panel may be one that
+    /// [`PlaneEngine::multiply_rows`] reads as it lies, where parts of a panel begin at multiples of [`BLOCK`] rows.
+    ///
+    /// # Errors
+    /// As [`PlaneKernel::prepare`].
+    fn prepare_tiles(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
+        self.prepare(spec)
+    }
     /// Exact sums of products with one vector; see [`dots::by_limbs`].
     fn dots(&self, sources: &[dots::DotSource<'_>], vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
         dots::by_limbs(sources, vector, sums);
@@ -111,7 +119,7 @@ pub trait PlaneKernel: Send + Sync {
     /// [`Error::Precision`] where the family has too few primes.
     fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let modulus_bits = cholesky_modulus_bits(working_bits);
-        let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
+        let engine = self.prepare_tiles(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
         Ok(plane_tiles::over(engine, working_bits))
     }
     /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
@@ -186,24 +194,12 @@ pub trait PlaneEngine: Send + Sync {
     ///
     /// By default each of them as panels of its own, for which there is [`PlaneEngine::rows_scratch_words`].
     fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
-        let RowsProduct { x, y, depth, grid, blocks, accumulate } = product;
-        let panel_words = self.panel_words(*depth);
-        let (left, scratch) = scratch.split_at_mut(grid.rows * panel_words);
-        let (right, scratch) = scratch.split_at_mut(grid.cols * panel_words);
-        for (number, (x, y)) in x.iter().zip(*y).enumerate() {
-            let left = x.gather(self, grid.rows, *depth, left);
-            let is_square = std::ptr::eq(x.words, y.words) && grid.rows == grid.cols;
-            let right = if is_square { left } else { y.gather(self, grid.cols, *depth, right) };
-            let accumulate = *accumulate || number > 0;
-            let product =
-                PlaneProduct { x: left, y: right, rows: *depth, grid: *grid, blocks: blocks.clone(), accumulate };
-            self.multiply(prime, &product, c, scratch);
-        }
+        rows::multiply_gathered(self, prime, product, c, scratch);
     }
     /// Words of scratch for [`PlaneEngine::multiply_rows`] with up to `rows` rows of each operand, and for all calls
     /// that [`PlaneEngine::scratch_words`] names.
     fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        (grid.rows + grid.cols) * self.panel_words(rows) + self.scratch_words(rows, grid)
+        rows::gathered_scratch_words(self, rows, grid)
     }
     /// Conversions of integers that lie in lanes as digits of 52 bits, where the engine has them.
     fn digit_conversions(&self) -> Option<&dyn DigitConversions> {

@@ -20,6 +20,8 @@ pub trait Lanes: Copy {
     fn splat(x: i32) -> Self;
     /// The first [`Lanes::WIDTH`] integers of `from`.
     fn load(from: &[i32]) -> Self;
+    /// The integers of `low`, and of `high` behind them where there is room.
+    fn join(low: &[i32; 8], high: &[i32; 8]) -> Self;
     /// Writes the lanes to the front of `to`.
     fn store(self, to: &mut [i32]);
     /// The first [`Lanes::WIDTH`] integers of `from`.
@@ -58,9 +60,9 @@ pub trait Lanes: Copy {
     fn min_halves(self, other: Self) -> Self;
     /// Four rows of 8 columns as two rows of 8 pairs: rows 0 and 1, rows 2 and 3.
     fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]);
-    /// Asks for the cache line at `from`, which is never read.
+    /// Asks for the cache line at `from`, which is not read by it.
     #[inline(always)]
-    fn prefetch(_from: *const i16) {}
+    fn prefetch<T>(_from: *const T) {}
     /// The rows of 8 rows of 8 as columns.
     #[inline(always)]
     fn transpose(rows: &[i16; 64]) -> [i16; 64] {
@@ -211,6 +213,11 @@ impl Lanes for Plain {
     #[inline(always)]
     fn load(from: &[i32]) -> Self {
         Plain(*from.first_chunk().expect("eight integers"))
+    }
+
+    #[inline(always)]
+    fn join(low: &[i32; 8], _high: &[i32; 8]) -> Self {
+        Plain(*low)
     }
 
     #[inline(always)]

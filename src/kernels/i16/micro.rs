@@ -7,6 +7,7 @@
 
 use super::lanes::Lanes;
 use crate::math::modulus::{Modulus, inverse_modulo_word};
+use crate::plan::BLOCK;
 
 /// Columns of the right operand of a tile.
 pub const COLUMNS: usize = 8;
@@ -99,29 +100,120 @@ pub struct Strip<'a> {
     pub skipped: usize,
 }
 
-/// `sums + left^T right`, for columns `first..first + C`. By value: sums behind a reference would be stored each time.
+/// Panels of pairs of rows, each as it lies: the left factors of as many vectors as they fill.
+#[derive(Clone, Copy)]
+pub struct PanelStrip<'a> {
+    /// Rows of pairs, from those that are multiplied in the first panel on.
+    pub pairs: &'a [[i32; BLOCK]],
+    /// From one panel to the next.
+    pub stride: usize,
+    /// How many there are. Lanes behind the last one take it once more: nobody reads what becomes of them.
+    pub panels: usize,
+}
+
+/// Left factors of a tile.
+pub trait Left: Copy {
+    /// `sums + left^T right`, for columns `first..first + C` and rows of pairs from `start` on. By value: sums behind a
+    /// reference would be stored each time.
+    fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+        self,
+        start: usize,
+        sums: [[L; V]; C],
+        right: &[[i32; COLUMNS]],
+        first: usize,
+    ) -> [[L; V]; C];
+}
+
+impl Left for Strip<'_> {
+    #[inline(always)]
+    fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+        self,
+        start: usize,
+        mut sums: [[L; V]; C],
+        right: &[[i32; COLUMNS]],
+        first: usize,
+    ) -> [[L; V]; C] {
+        // Whole rows, so that no bound is checked in the loop.
+        for (row, factors) in self.words[start * self.stride..].chunks_exact(self.stride).zip(right) {
+            let words = &row[self.skipped..self.skipped + V * L::WIDTH];
+            let mut lanes = [L::splat(0); V];
+            for v in 0..V {
+                lanes[v] = L::load(&words[v * L::WIDTH..]);
+            }
+            sums = add_products(sums, lanes, factors, first);
+        }
+        sums
+    }
+}
+
+impl Left for PanelStrip<'_> {
+    #[inline(always)]
+    fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+        self,
+        start: usize,
+        mut sums: [[L; V]; C],
+        right: &[[i32; COLUMNS]],
+        first: usize,
+    ) -> [[L; V]; C] {
+        let (rows, each) = (right.len(), L::WIDTH / BLOCK);
+        // All of one length, so that no bound is checked in the loop.
+        let mut panels = [[&self.pairs[..rows]; 2]; V];
+        for v in 0..V {
+            for half in 0..2 {
+                let panel = (v * each + half % each).min(self.panels - 1);
+                panels[v][half] = &self.pairs[panel * self.stride + start..][..rows];
+            }
+        }
+        for row in 0..rows {
+            let mut lanes = [L::splat(0); V];
+            for v in 0..V {
+                lanes[v] = L::join(&panels[v][0][row], &panels[v][1][row]);
+            }
+            sums = add_products(sums, lanes, &right[row], first);
+        }
+        sums
+    }
+}
+
+/// `sums` and the products of `lanes` with `C` factors.
 #[inline(always)]
-fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+fn add_products<L: Lanes, const V: usize, const C: usize>(
     mut sums: [[L; V]; C],
-    left: Strip<'_>,
-    right: &[[i32; COLUMNS]],
+    lanes: [L; V],
+    factors: &[i32; COLUMNS],
     first: usize,
 ) -> [[L; V]; C] {
-    // Whole rows, so that no bound is checked in the loop.
-    for (row, factors) in left.words.chunks_exact(left.stride).zip(right) {
-        let words = &row[left.skipped..left.skipped + V * L::WIDTH];
-        let mut lanes = [L::splat(0); V];
+    for c in 0..C {
+        let factor = L::splat(factors[first + c]);
         for v in 0..V {
-            lanes[v] = L::load(&words[v * L::WIDTH..]);
-        }
-        for c in 0..C {
-            let factor = L::splat(factors[first + c]);
-            for v in 0..V {
-                sums[c][v] = sums[c][v].multiply_add(lanes[v], factor);
-            }
+            sums[c][v] = sums[c][v].multiply_add(lanes[v], factor);
         }
     }
     sums
+}
+
+/// What a tile multiplies: one stretch of rows of pairs after the other.
+pub trait Factors: Copy {
+    /// Its left factors.
+    type Left: Left;
+    /// Stretches.
+    fn stretches(&self) -> usize;
+    /// The factors of one of them: as many rows of the left ones count as there are right ones.
+    fn stretch(&self, number: usize) -> (Self::Left, &[[i32; COLUMNS]]);
+}
+
+impl<'a> Factors for (Strip<'a>, &[[i32; COLUMNS]]) {
+    type Left = Strip<'a>;
+
+    #[inline(always)]
+    fn stretches(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn stretch(&self, _number: usize) -> (Strip<'a>, &[[i32; COLUMNS]]) {
+        *self
+    }
 }
 
 /// What is left of a sum after its halves are multiplied with a pair of constants.
@@ -155,20 +247,29 @@ pub fn reduce<L: Lanes>([first, second]: [L; 2], prime: &Prime) -> L {
 /// Residues of `left^T right`, column `c` modulo `primes[c]`, for `C` columns; sums are folded every `interval` rows.
 #[inline(always)]
 fn columns<L: Lanes, const V: usize, const C: usize>(
-    (left, right): (Strip<'_>, &[[i32; COLUMNS]]),
+    factors: impl Factors,
     first: usize,
     (primes, interval): (&[Prime; COLUMNS], usize),
     tile: &mut Tile,
 ) {
     let mut sums = [[L::splat(BIAS); V]; C];
-    for (number, right) in right.chunks(interval).enumerate() {
-        let words = &left.words[number * interval * left.stride..];
-        sums = multiply_add(sums, Strip { words, ..left }, right, first);
-        for c in 0..C {
-            for sum in &mut sums[c] {
-                *sum = fold(*sum, primes[first + c].fold);
+    // Rows until sums must be folded, whichever stretches they lie in.
+    let mut room = interval;
+    for number in 0..factors.stretches() {
+        let (left, right) = factors.stretch(number);
+        let mut done = 0;
+        while done < right.len() {
+            let count = room.min(right.len() - done);
+            sums = left.multiply_add(done, sums, &right[done..][..count], first);
+            (done, room) = (done + count, room - count);
+            if room == 0 {
+                sums = fold_all(sums, primes, first);
+                room = interval;
             }
         }
+    }
+    if room < interval {
+        sums = fold_all(sums, primes, first);
     }
     // Through memory: a long loop over registers would keep the sums there from the start.
     for (sums, out) in sums.iter().zip(&mut tile.sums[first..]) {
@@ -185,11 +286,26 @@ fn columns<L: Lanes, const V: usize, const C: usize>(
     }
 }
 
+/// All sums folded.
+#[inline(always)]
+fn fold_all<L: Lanes, const V: usize, const C: usize>(
+    mut sums: [[L; V]; C],
+    primes: &[Prime; COLUMNS],
+    first: usize,
+) -> [[L; V]; C] {
+    for c in 0..C {
+        for v in 0..V {
+            sums[c][v] = fold(sums[c][v], primes[first + c].fold);
+        }
+    }
+    sums
+}
+
 /// Residues of `left^T right` for `vectors` vectors of lanes, at most `V`, in all columns.
 #[inline(always)]
 pub fn residues<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
-    operands: (Strip<'_>, &[[i32; COLUMNS]]),
+    operands: impl Factors,
     moduli: (&[Prime; COLUMNS], usize),
     tile: &mut Tile,
 ) {
@@ -213,7 +329,7 @@ pub fn sums<L: Lanes, const V: usize, const C: usize>(
     (out, stride): (&mut [i32], usize),
 ) {
     for first in (0..COLUMNS).step_by(C) {
-        let sums = multiply_add([[L::splat(0); V]; C], left, right, first);
+        let sums = left.multiply_add(0, [[L::splat(0); V]; C], right, first);
         for c in 0..C {
             for v in 0..V {
                 sums[c][v].store(&mut out[(first + c) * stride + v * L::WIDTH..]);

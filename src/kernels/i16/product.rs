@@ -49,7 +49,7 @@ pub fn depth_of_passes(rows: usize, most: usize) -> usize {
 
 /// Panels of the next strip where so many are left, of which `V` vectors make the largest one. The last two share what
 /// would leave one vector to the last: too few sums for the multiplier to be busy all the time.
-fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
+pub fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
     let (panels, vectors) = (L::WIDTH / BLOCK, left.div_ceil(L::WIDTH / BLOCK));
     let shared = if vectors == V + 1 { vectors.div_ceil(2) } else { V };
     left.min(shared * panels)
@@ -196,13 +196,17 @@ impl Pass<'_> {
         let vectors = run.end.div_ceil(panels) - skipped;
         let strip = Strip { skipped: skipped * L::WIDTH, ..left };
         residues::<L, V, C>(vectors, (strip, right), (&self.moduli.0, self.moduli.1), tile);
-        let at = (run.start - skipped * panels) * BLOCK;
-        let prime = self.moduli.0[0].value();
-        for (number, block) in out.as_chunks_mut::<BLOCK_WORDS>().0.iter_mut().enumerate() {
-            for (column, entries) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-                let residues = tile.residues[column][at + number * BLOCK..].first_chunk().expect("a column of a block");
-                put(prime, entries, residues, self.adds);
-            }
+        put_blocks(&self.moduli.0[0], (tile, run.start - skipped * panels), out, self.adds);
+    }
+}
+
+/// The residues of a tile as blocks, those of its panels from number `first` on.
+#[inline(always)]
+pub fn put_blocks(prime: &Prime, (tile, first): (&Tile, usize), out: &mut [i16], adds: bool) {
+    for (number, block) in out.as_chunks_mut::<BLOCK_WORDS>().0.iter_mut().enumerate() {
+        for (column, entries) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
+            let residues = tile.residues[column][(first + number) * BLOCK..].first_chunk();
+            put(prime.value(), entries, residues.expect("a column of a block"), adds);
         }
     }
 }

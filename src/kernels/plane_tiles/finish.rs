@@ -10,7 +10,7 @@ use super::layout::{HEADER_WORDS, Layout};
 use super::publish::{OfPanel, Publisher};
 use super::rules::BlockRules;
 use crate::kernels::tiles::{FailedPivot, TileShape};
-use crate::kernels::{BlockResidues, IntegerBlock, RowsProduct};
+use crate::kernels::{BlockResidues, IntegerBlock, NextRows, RowsProduct};
 use crate::math::pivot::RowWeight;
 use crate::plan::{BLOCK, BlockGrid};
 use std::ops::Range;
@@ -144,17 +144,21 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         let words = blocks.len() * engine.block_words();
         let accumulate = self.is_reduced(done.start);
         let Scratch { planes, engine: scratch, .. } = &mut self.scratch;
+        let primes = engine.moduli().len();
+        let operands = |prime: usize| {
+            let x = layout.rows(&planes[prime * layout.plane_words..], panels.start, first);
+            let y = match &self.above {
+                None => x,
+                Some(above) => above.layout.rows(above.layout.panels(above.words, prime), next.start, first),
+            };
+            [[x], [y]]
+        };
         for (prime, c) in self.sums.chunks_exact_mut(layout.plane_words).enumerate() {
-            let x = [layout.rows(&planes[prime * layout.plane_words..], panels.start, first)];
-            let product = |y| RowsProduct { x: &x, y, depth, grid, blocks: blocks.clone(), accumulate };
-            let c = &mut c[begin..][..words];
-            match &self.above {
-                None => engine.multiply_rows(prime, &product(&x), c, scratch),
-                Some(above) => {
-                    let y = [above.layout.rows(above.layout.panels(above.words, prime), next.start, first)];
-                    engine.multiply_rows(prime, &product(&y), c, scratch);
-                }
-            }
+            let ([x, y], [next_x, next_y]) = (operands(prime), operands((prime + 1).min(primes - 1)));
+            let after = NextRows { x: &next_x, y: &next_y };
+            let blocks = blocks.clone();
+            let product = RowsProduct { x: &x, y: &y, depth, next: after, grid, blocks, accumulate };
+            engine.multiply_rows(prime, &product, &mut c[begin..][..words], scratch);
         }
     }
 

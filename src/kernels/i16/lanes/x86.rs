@@ -56,6 +56,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn join(low: &[i32; 8], _high: &[i32; 8]) -> Self {
+        // SAFETY: see the note on top of this module; the array is a whole vector.
+        unsafe { Avx2(_mm256_loadu_si256(low.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
     fn store(self, to: &mut [i32]) {
         assert!(to.len() >= Self::WIDTH);
         // SAFETY: see the note on top of this module; the slice is long enough.
@@ -149,9 +155,9 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn prefetch(from: *const i16) {
+    fn prefetch<T>(from: *const T) {
         // SAFETY: a hint, which reads nothing, whatever the address is.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) };
     }
 
     #[inline(always)]
@@ -208,6 +214,15 @@ macro_rules! wide_lanes {
                 assert!(from.len() >= Self::WIDTH);
                 // SAFETY: see the note on top of this module; the slice is long enough.
                 unsafe { $lanes(_mm512_loadu_si512(from.as_ptr().cast())) }
+            }
+
+            #[inline(always)]
+            fn join(low: &[i32; 8], high: &[i32; 8]) -> Self {
+                // SAFETY: see the note on top of this module; both arrays are half a vector.
+                unsafe {
+                    let low = _mm512_castsi256_si512(_mm256_loadu_si256(low.as_ptr().cast()));
+                    $lanes(_mm512_inserti64x4::<1>(low, _mm256_loadu_si256(high.as_ptr().cast())))
+                }
             }
 
             #[inline(always)]
@@ -328,9 +343,9 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
-            fn prefetch(from: *const i16) {
+            fn prefetch<T>(from: *const T) {
                 // SAFETY: a hint, which reads nothing, whatever the address is.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) };
             }
 
             #[inline(always)]
