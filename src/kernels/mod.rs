@@ -92,6 +92,10 @@ pub trait PlaneKernel: Send + Sync {
     fn large_factors(&self) -> Option<FactorCosts> {
         None
     }
+    /// The same for triangular solves with many right sides.
+    fn large_solves(&self) -> Option<FactorCosts> {
+        None
+    }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
@@ -195,6 +199,10 @@ pub trait PlaneEngine: Send + Sync {
     /// By default each of them as panels of its own, for which there is [`PlaneEngine::rows_scratch_words`].
     fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
         rows::multiply_gathered(self, prime, product, c, scratch);
+    }
+    /// Whether [`PlaneEngine::multiply_rows`] reads rows where they lie and copies nothing.
+    fn reads_rows_in_place(&self) -> bool {
+        false
     }
     /// Words of scratch for [`PlaneEngine::multiply_rows`] with up to `rows` rows of each operand, and for all calls
     /// that [`PlaneEngine::scratch_words`] names.
@@ -363,7 +371,7 @@ pub struct ConversionCosts {
     pub result_bits: f64,
 }
 
-/// The rows from which a factor is faster on another kernel than the preferred one: what is finished takes longer there
+/// The rows from which a factor or a solve is faster on another kernel than the preferred one: what is finished takes longer there
 /// for each entry and grows with the square of the precision, products take less time and grow with the precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorCosts {
@@ -446,6 +454,12 @@ pub fn preferred_for_large_products() -> Option<(&'static dyn PlaneKernel, Conve
 pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
+}
+
+/// The kernel that large triangular solves run on, where that is another one than [`preferred`], and what its tiles take.
+pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
+    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))
 }
 
 /// Every kernel that can run here, the preferred first.

@@ -36,6 +36,9 @@ pub trait Lanes: Copy {
     fn low_halves(self, other: Self) -> Self;
     /// The upper halves in the same order.
     fn high_halves(self, other: Self) -> Self;
+    /// Halves of 8 columns that came in that order, two columns in each: for each panel of a vector, one after the other,
+    /// its 8 columns of 8 rows.
+    fn in_blocks(columns: [Self; 4]) -> [Self; 4];
     /// Writes halves that came in that order, those of the first vector before those of the second one.
     fn store_halves(self, to: &mut [i16]);
     /// Copies whole vectors of halves, past the caches where the instruction set can and `to` is aligned.
@@ -258,6 +261,11 @@ impl Lanes for Plain {
     #[inline(always)]
     fn high_halves(self, other: Self) -> Self {
         Plain(self.0.map(high)).low_halves(Plain(other.0.map(high)))
+    }
+
+    #[inline(always)]
+    fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
+        columns
     }
 
     #[inline(always)]

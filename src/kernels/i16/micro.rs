@@ -19,8 +19,11 @@ pub const MOST_LANES: usize = 48;
 /// two are a cache line.
 pub const CONVERTED_VECTORS: usize = 2;
 
-/// Room for the residues of a column: those of an odd last vector are written with a copy of themselves.
-const RESIDUE_LANES: usize = 64;
+/// Room for the residues of a column of a conversion.
+const RESIDUE_LANES: usize = 32;
+
+/// Pairs of entries of a block of a product plane.
+const BLOCK_PAIRS: usize = BLOCK * BLOCK / 2;
 
 /// A tile: a column after the other.
 #[repr(C, align(64))]
@@ -66,6 +69,12 @@ impl Prime {
             prime: pair(prime as i32, prime as i32),
             inverse: pair(i32::from(inverse), i32::from(inverse)),
         }
+    }
+
+    /// `(p - 1) / 2`, twice.
+    #[inline(always)]
+    fn half(&self) -> i32 {
+        pair(self.prime >> 17, self.prime >> 17)
     }
 
     /// The prime.
@@ -236,15 +245,22 @@ fn residue<L: Lanes>(first: L, second: L, prime: &Prime) -> L {
 /// the upper halves. That is congruent to `2^-16 S` and a half, so less `(p + 1) / 2` it is the residue: plus
 /// `(p - 1) / 2`, which makes residues least ones, that is less 1.
 #[inline(always)]
-pub fn reduce<L: Lanes>([first, second]: [L; 2], prime: &Prime) -> L {
-    let (low, high) = (first.low_halves(second), first.high_halves(second));
-    let (p, half) = (L::splat(prime.prime), prime.prime >> 17);
-    let multiples = low.multiply_halves(L::splat(prime.inverse)).multiply_halves_top(p);
-    let above = high.sub_halves(multiples).sub_halves(L::splat(pair(1, 1)));
-    above.min_halves(above.add_halves(p)).sub_halves(L::splat(pair(half, half)))
+pub fn reduce<L: Lanes>(sums: [L; 2], prime: &Prime) -> L {
+    least(sums, prime).sub_halves(L::splat(prime.half()))
 }
 
-/// Residues of `left^T right`, column `c` modulo `primes[c]`, for `C` columns; sums are folded every `interval` rows.
+/// The same plus `(p - 1) / 2`: in `0..p`.
+#[inline(always)]
+fn least<L: Lanes>([first, second]: [L; 2], prime: &Prime) -> L {
+    let (low, high) = (first.low_halves(second), first.high_halves(second));
+    let p = L::splat(prime.prime);
+    let multiples = low.multiply_halves(L::splat(prime.inverse)).multiply_halves_top(p);
+    let above = high.sub_halves(multiples).sub_halves(L::splat(pair(1, 1)));
+    above.min_halves(above.add_halves(p))
+}
+
+/// Sums of `left^T right` for `V` vectors of lanes in `C` columns, folded every `interval` rows and at the end, into
+/// the tile.
 #[inline(always)]
 fn columns<L: Lanes, const V: usize, const C: usize>(
     factors: impl Factors,
@@ -277,13 +293,6 @@ fn columns<L: Lanes, const V: usize, const C: usize>(
             sum.store(&mut out[v * L::WIDTH..]);
         }
     }
-    let sums = tile.sums.iter().zip(&mut tile.residues);
-    for ((sums, residues), prime) in sums.zip(primes).skip(first).take(C) {
-        for v in (0..V).step_by(2) {
-            let second = L::load(&sums[(v + 1).min(V - 1) * L::WIDTH..]);
-            residue(L::load(&sums[v * L::WIDTH..]), second, prime).store_halves(&mut residues[v * L::WIDTH..]);
-        }
-    }
 }
 
 /// All sums folded.
@@ -301,22 +310,77 @@ fn fold_all<L: Lanes, const V: usize, const C: usize>(
     sums
 }
 
-/// Residues of `left^T right` for `vectors` vectors of lanes, at most `V`, in all columns.
+/// Sums of `left^T right` for `vectors` vectors of lanes, at most `V`, in all columns.
 #[inline(always)]
-pub fn residues<L: Lanes, const V: usize, const C: usize>(
+fn all_columns<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
-    operands: impl Factors,
+    factors: impl Factors,
     moduli: (&[Prime; COLUMNS], usize),
     tile: &mut Tile,
 ) {
     const { assert!(V <= 3 && COLUMNS.is_multiple_of(C)) };
     for first in (0..COLUMNS).step_by(C) {
         if vectors == V {
-            columns::<L, V, C>(operands, first, moduli, tile);
+            columns::<L, V, C>(factors, first, moduli, tile);
         } else if vectors == 2 {
-            columns::<L, 2, C>(operands, first, moduli, tile);
+            columns::<L, 2, C>(factors, first, moduli, tile);
         } else {
-            columns::<L, 1, C>(operands, first, moduli, tile);
+            columns::<L, 1, C>(factors, first, moduli, tile);
+        }
+    }
+}
+
+/// Residues of `left^T right` for [`CONVERTED_VECTORS`] vectors of lanes, column `c` modulo `primes[c]`.
+#[inline(always)]
+pub fn residues<L: Lanes, const C: usize>(factors: impl Factors, moduli: (&[Prime; COLUMNS], usize), tile: &mut Tile) {
+    all_columns::<L, CONVERTED_VECTORS, C>(CONVERTED_VECTORS, factors, moduli, tile);
+    let sums = tile.sums.iter().zip(&mut tile.residues);
+    for ((sums, residues), prime) in sums.zip(moduli.0) {
+        residue(L::load(sums), L::load(&sums[L::WIDTH..]), prime).store_halves(residues);
+    }
+}
+
+/// Residues of `left^T right` modulo one prime as blocks of a product plane, those of the panels from number `first`
+/// on, which are added to what `out` holds where it `adds`.
+#[inline(always)]
+pub fn blocks<L: Lanes, const V: usize, const C: usize>(
+    vectors: usize,
+    factors: impl Factors,
+    field: &Field,
+    tile: &mut Tile,
+    (first, out, adds): (usize, &mut [i32], bool),
+) {
+    let Field { prime, interval } = field;
+    all_columns::<L, V, C>(vectors, factors, (&[*prime; COLUMNS], *interval), tile);
+    let (p, half) = (L::splat(prime.prime), L::splat(prime.half()));
+    let (panels, parts) = (L::WIDTH / BLOCK, BLOCK_PAIRS / L::WIDTH);
+    let out = out.as_chunks_mut::<BLOCK_PAIRS>().0;
+    for v in 0..vectors {
+        let mut columns = [L::splat(0); COLUMNS / 2];
+        for at in 0..COLUMNS / 2 {
+            let even = L::load(&tile.sums[2 * at][v * L::WIDTH..]);
+            let odd = L::load(&tile.sums[2 * at + 1][v * L::WIDTH..]);
+            columns[at] = least([fold(even, prime.lift), fold(odd, prime.lift)], prime);
+        }
+        let values = L::in_blocks(columns);
+        for panel in 0..panels {
+            // The first panel and the last one may have neighbours in their vectors that nobody wants.
+            let number = v * panels + panel;
+            if number < first || number - first >= out.len() {
+                continue;
+            }
+            let block = &mut out[number - first];
+            for part in 0..parts {
+                let (value, place) = (values[panel * parts + part], &mut block[part * L::WIDTH..]);
+                if adds {
+                    // That of two balanced residues plus half a prime. Unsigned, what is out of range is the larger one.
+                    let sum = L::load(place).add_halves(value);
+                    let sum = sum.min_halves(sum.add_halves(p));
+                    sum.min_halves(sum.sub_halves(p)).sub_halves(half).store(place);
+                } else {
+                    value.sub_halves(half).store(place);
+                }
+            }
         }
     }
 }

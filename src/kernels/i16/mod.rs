@@ -57,8 +57,11 @@ pub const ONE_A_CYCLE: ConversionCosts = ConversionCosts { operands: 35.0, resul
 pub const TWO_A_CYCLE: ConversionCosts = ConversionCosts { operands: 102.0, results: 50.0, result_bits: 0.1 };
 
 /// Factors beside those of `ifma52` where a core issues one multiplication of either kind a cycle: measured on a Zen 4
-/// from 512 to 1536 bits.
-pub const FACTORS_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 900.0, row_bits: 0.5 };
+/// from 256 to 2048 bits.
+pub const FACTORS_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 400.0, row_bits: 0.45 };
+
+/// The same for triangular solves: measured from 256 to 2048 bits.
+pub const SOLVES_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 600.0, row_bits: 0.3 };
 
 /// Rows of several operands that are multiplied in one pass: a strip of panels stays in the second-level cache.
 const ROWS_OF_PASS: usize = 1024;
@@ -106,6 +109,10 @@ impl PlaneKernel for I16Kernel {
             return Some(FACTORS_AT_ONE_A_CYCLE);
         }
         None
+    }
+
+    fn large_solves(&self) -> Option<FactorCosts> {
+        self.large_factors().map(|_| SOLVES_AT_ONE_A_CYCLE)
     }
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {
@@ -334,6 +341,10 @@ impl PlaneEngine for I16Engine {
             self.isa.run(MultiplyPanels { field, x, y, depth, next, target, c, adds: accumulate });
             accumulate = true;
         }
+    }
+
+    fn reads_rows_in_place(&self) -> bool {
+        self.form == Form::Pairs
     }
 
     fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {

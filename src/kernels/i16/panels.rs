@@ -7,8 +7,8 @@
 
 use super::form::Form;
 use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, Factors, Field, PanelStrip, Tile, residues};
-use super::product::{put_blocks, strip_panels};
+use super::micro::{COLUMNS, Factors, Field, PanelStrip, Tile, blocks};
+use super::product::strip_panels;
 use crate::kernels::area::Target;
 use crate::kernels::{NextRows, PanelRows};
 use crate::plan::{BLOCK, BLOCK_WORDS};
@@ -92,7 +92,6 @@ impl Task for MultiplyPanels<'_> {
         let whole = |rows: &PanelRows<'_>| rows.first + depth == rows.of;
         assert!(x.len() == y.len() && (depth.is_multiple_of(2) || x.iter().chain(y).all(whole)));
         assert!(x.iter().chain(y).all(|rows| rows.first.is_multiple_of(2)));
-        let moduli = ([field.prime; COLUMNS], field.interval);
         let (columns, mut tile, rows) = (target.columns(), Tile::new(), target.grid.rows);
         let first = target.grid.first_row(columns.start);
         let parts = columns.len() * (rows - first).div_ceil(L::WIDTH / BLOCK * V);
@@ -114,8 +113,7 @@ impl Task for MultiplyPanels<'_> {
                 out.chunks(BLOCK_WORDS / 2).for_each(|line| L::prefetch(line.as_ptr()));
                 let factors = OfTile { x, y, depth, row: run.start, panels: run.len(), col };
                 let vectors = run.len().div_ceil(L::WIDTH / BLOCK);
-                residues::<L, V, C>(vectors, factors, (&moduli.0, moduli.1), &mut tile);
-                put_blocks(&field.prime, (&tile, 0), out, adds);
+                blocks::<L, V, C>(vectors, factors, &field, &mut tile, (0, bytemuck::cast_slice_mut(out), adds));
             }
             strip = after;
         }

@@ -74,7 +74,7 @@ impl Task for ToResidues<'_, '_> {
                 let (factors, moduli) = (tables.radix_powers.group(group), (&tables.primes[group], tables.interval));
                 for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
-                    residues::<L, VECTORS, C>(VECTORS, (strip, factors), moduli, &mut tile);
+                    residues::<L, C>((strip, factors), moduli, &mut tile);
                     let strip = start..(start + strip_rows).min(rows);
                     for (prime, column) in (group * COLUMNS..).zip(&tile.residues) {
                         if primes.contains(&prime) {

@@ -10,7 +10,7 @@ use super::layout::{HEADER_WORDS, Layout};
 use super::publish::{OfPanel, Publisher};
 use super::rules::BlockRules;
 use crate::kernels::tiles::{FailedPivot, TileShape};
-use crate::kernels::{BlockResidues, IntegerBlock, NextRows, RowsProduct};
+use crate::kernels::{BlockResidues, IntegerBlock, NextRows, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
 use crate::plan::{BLOCK, BlockGrid};
 use std::ops::Range;
@@ -50,13 +50,13 @@ struct Scratch<'a> {
     engine: &'a mut [u64],
 }
 
-/// Parts of a range of blocks: with more, sums are reduced less often and operands are read more often.
+/// Parts of a range of blocks: with more, sums are reduced less often and operands are copied more often.
 const PARTS: usize = 6;
 
-/// Blocks of a part of so many blocks, of which there are at least two.
-fn part_of(blocks: usize) -> usize {
+/// Blocks of a part of so many blocks, of which there are at least two: one where products copy nothing.
+fn part_of(engine: &dyn PlaneEngine, blocks: usize) -> usize {
     let mut part = 1;
-    while part * PARTS < blocks {
+    while !engine.reads_rows_in_place() && part * PARTS < blocks {
         part *= PARTS;
     }
     part
@@ -114,8 +114,9 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         if range.len() <= 1 {
             return range.into_iter().try_for_each(|block| self.block(block));
         }
-        for start in range.clone().step_by(part_of(range.len())) {
-            let part = start..(start + part_of(range.len())).min(range.end);
+        let size = part_of(&*self.tiles.engine, range.len());
+        for start in range.clone().step_by(size) {
+            let part = start..(start + size).min(range.end);
             if start > range.start {
                 self.multiply(range.start..start, part.clone());
             }
