@@ -371,8 +371,9 @@ pub struct ConversionCosts {
     pub result_bits: f64,
 }
 
-/// The rows from which a factor or a solve is faster on another kernel than the preferred one: what is finished takes longer there
-/// for each entry and grows with the square of the precision, products take less time and grow with the precision.
+/// The rows from which a factor or a solve is faster on another kernel than the preferred one: what is finished takes
+/// longer there for each entry and grows with the square of the precision, products take less time and grow with the
+/// precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorCosts {
     /// Rows at the least precision.
@@ -456,7 +457,8 @@ pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, Factor
     kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
 }
 
-/// The kernel that large triangular solves run on, where that is another one than [`preferred`], and what its tiles take.
+/// The kernel that large triangular solves run on, where that is another one than [`preferred`], and what its tiles
+/// take.
 pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))

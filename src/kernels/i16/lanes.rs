@@ -36,8 +36,8 @@ pub trait Lanes: Copy {
     fn low_halves(self, other: Self) -> Self;
     /// The upper halves in the same order.
     fn high_halves(self, other: Self) -> Self;
-    /// Halves of 8 columns that came in that order, two columns in each: for each panel of a vector, one after the other,
-    /// its 8 columns of 8 rows.
+    /// Halves of 8 columns that came in that order, two columns in each: panel by panel of a vector 8 columns of 8
+    /// rows.
     fn in_blocks(columns: [Self; 4]) -> [Self; 4];
     /// Writes halves that came in that order, those of the first vector before those of the second one.
     fn store_halves(self, to: &mut [i16]);

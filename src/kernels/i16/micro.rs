@@ -373,7 +373,7 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
             for part in 0..parts {
                 let (value, place) = (values[panel * parts + part], &mut block[part * L::WIDTH..]);
                 if adds {
-                    // That of two balanced residues plus half a prime. Unsigned, what is out of range is the larger one.
+                    // Of two balanced residues plus half a prime: unsigned, what is out of range is larger.
                     let sum = L::load(place).add_halves(value);
                     let sum = sum.min_halves(sum.add_halves(p));
                     sum.min_halves(sum.sub_halves(p)).sub_halves(half).store(place);
