@@ -19,6 +19,7 @@ pub(crate) mod entries;
 pub mod f64;
 #[cfg(test)]
 mod fenced;
+pub mod form;
 pub mod i16;
 mod i8;
 pub mod integer_tiles;

@@ -348,7 +348,8 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
     factors: impl Factors,
     field: &Field,
     tile: &mut Tile,
-    (first, out, adds): (usize, &mut [i32], bool),
+    (first, out): (usize, &mut [i32]),
+    adds: bool,
 ) {
     let Field { prime, interval } = field;
     all_columns::<L, V, C>(vectors, factors, (&[*prime; COLUMNS], *interval), tile);

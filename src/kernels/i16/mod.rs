@@ -7,7 +7,6 @@
 //! writes and reads, pairs of rows, which are multiplied as they lie (`panels`); of a block of a product plane: 64
 //! residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
 
-pub mod form;
 mod lanes;
 mod levels;
 mod micro;
@@ -26,6 +25,7 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::area::{Area, Target};
+use crate::kernels::form::Form;
 use crate::kernels::rows::{gathered_scratch_words, multiply_gathered};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
@@ -35,7 +35,6 @@ use crate::kernels::{
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use form::Form;
 use lanes::Isa;
 use levels::{Modular, Work, multiply_area};
 use operand::{Operand, Panels};

@@ -5,11 +5,11 @@
 //! meanwhile what is multiplied next is fetched there: the caller says what it is.
 #![forbid(unsafe_code)]
 
-use super::form::Form;
 use super::lanes::{Lanes, Task};
 use super::micro::{COLUMNS, Factors, Field, PanelStrip, Tile, blocks};
 use super::product::strip_panels;
 use crate::kernels::area::Target;
+use crate::kernels::form::Form;
 use crate::kernels::{NextRows, PanelRows};
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::ops::Range;
@@ -113,7 +113,7 @@ impl Task for MultiplyPanels<'_> {
                 out.chunks(BLOCK_WORDS / 2).for_each(|line| L::prefetch(line.as_ptr()));
                 let factors = OfTile { x, y, depth, row: run.start, panels: run.len(), col };
                 let vectors = run.len().div_ceil(L::WIDTH / BLOCK);
-                blocks::<L, V, C>(vectors, factors, &field, &mut tile, (0, bytemuck::cast_slice_mut(out), adds));
+                blocks::<L, V, C>(vectors, factors, &field, &mut tile, (0, bytemuck::cast_slice_mut(out)), adds);
             }
             strip = after;
         }

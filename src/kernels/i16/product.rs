@@ -193,7 +193,7 @@ impl Pass<'_> {
         let skipped = run.start / panels;
         let vectors = run.end.div_ceil(panels) - skipped;
         let strip = Strip { skipped: skipped * L::WIDTH, ..left };
-        let out = (run.start - skipped * panels, bytemuck::cast_slice_mut(out), self.adds);
-        blocks::<L, V, C>(vectors, (strip, right), self.field, tile, out);
+        let out = (run.start - skipped * panels, bytemuck::cast_slice_mut(out));
+        blocks::<L, V, C>(vectors, (strip, right), self.field, tile, out, self.adds);
     }
 }

@@ -8,11 +8,11 @@
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
-use super::form::Form;
 use super::lanes::{Lanes, Task};
 use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Tile, residues};
 use super::tables::OperandTables;
 use crate::kernels::PanelSource;
+use crate::kernels::form::Form;
 use crate::kernels::radix::Digits;
 use crate::kernels::scaled::write_scaled;
 use crate::math::float::{FloatRef, Head};

@@ -77,10 +77,9 @@ impl<R: BlockRules> PlaneTiles<R> {
     fn operands<'w>(
         &self,
         shape: TileShape,
-        operands: (&[&'w [u64]], &[&'w [u64]], usize),
-        prime: usize,
+        (x, y): (&[&'w [u64]], &[&'w [u64]]),
+        (prime, depth): (usize, usize),
     ) -> [Vec<PanelRows<'w>>; 2] {
-        let (x, y, depth) = operands;
         if prime >= self.primes() {
             return [Vec::new(), Vec::new()];
         }
@@ -102,7 +101,7 @@ impl<R: BlockRules> PlaneTiles<R> {
         (y, depth): (&[&[u64]], usize),
         scratch: &mut [u64],
     ) {
-        let operands = |prime: usize, at: usize| self.operands(tiles[at].shape, (&tiles[at].x, y, depth), prime);
+        let operands = |prime: usize, at: usize| self.operands(tiles[at].shape, (&tiles[at].x, y), (prime, depth));
         let [x, y] = operands(prime, at);
         let next = if at + 1 < tiles.len() { (prime, at + 1) } else { (prime + 1, 0) };
         let [next_x, next_y] = operands(next.0, next.1);

@@ -54,14 +54,14 @@ impl Factored<'_> {
         if order == 0 || columns == 0 {
             return result.prepare((order, columns), precision).map(|_| report);
         }
-        (report.bands, report.planned_bytes, report.kernel) = match method.path {
+        ((report.bands, report.planned_bytes), report.kernel) = match method.path {
             Path::Dots => {
                 let norms = dots::kept_row_norms(ctx, self.lower, self.row_norms)?;
-                (1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?, report.kernel)
+                ((1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?), report.kernel)
             }
             Path::Sums => {
                 let bits = SumBits { working: working_bits, precision };
-                (1, sums::solve_columns(ctx, self.lower, b, bits, result)?, report.kernel)
+                ((1, sums::solve_columns(ctx, self.lower, b, bits, result)?), report.kernel)
             }
             _ => self.solve_by_bands(ctx, b, (working_bits, method), result)?,
         };
@@ -76,7 +76,7 @@ impl Factored<'_> {
         b: MatrixView<'_>,
         (working_bits, method): (u32, Method),
         result: Destination<'_>,
-    ) -> Result<(usize, u64, &'static str)> {
+    ) -> Result<((usize, u64), &'static str)> {
         let order = self.lower.rows();
         let halves = self.pivots.map_or(Vec::new(), half_exponents);
         let scaled = ScaledRows::new(self.lower, &halves);
@@ -102,6 +102,6 @@ impl Factored<'_> {
         let mut result = result.prepare((order, b.cols()), self.precision_bits)?;
         let right = Right { b, alpha: None, first_column: 0, transposed: false };
         solve.run(bands, &right, &mut result)?;
-        Ok((bands.count(), planned_bytes, kernel))
+        Ok(((bands.count(), planned_bytes), kernel))
     }
 }

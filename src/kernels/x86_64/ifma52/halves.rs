@@ -12,7 +12,7 @@
 use super::digits::{Cutter, ROWS, load_bytes};
 use super::to_residues::{Digits, Sums, scratch_words as strip_words, sums};
 use crate::kernels::PanelSource;
-use crate::kernels::i16::form::Form;
+use crate::kernels::form::Form;
 use crate::kernels::x86_64::cpu;
 use crate::math::modulus::{Modulus, inverse_modulo_word};
 use crate::plan::BLOCK;
