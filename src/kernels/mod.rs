@@ -19,6 +19,7 @@ pub(crate) mod entries;
 pub mod f64;
 #[cfg(test)]
 mod fenced;
+pub mod form;
 pub mod i16;
 mod i8;
 pub mod integer_tiles;
@@ -45,7 +46,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::cholesky_modulus_bits;
 use crate::matrix::MatrixView;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-pub use rows::{DIGIT_COLUMNS, DigitConversions, PanelRows, RowsProduct};
+pub use rows::{DIGIT_COLUMNS, DigitConversions, NextRows, PanelRows, RowsProduct};
 use rug::Integer;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,6 +94,10 @@ pub trait PlaneKernel: Send + Sync {
     fn large_factors(&self) -> Option<FactorCosts> {
         None
     }
+    /// The same for triangular solves with many right sides.
+    fn large_solves(&self) -> Option<FactorCosts> {
+        None
+    }
     /// Largest `modulus_bits` the family's primes reach, the redundant one included.
     fn maximum_modulus_bits(&self) -> u32;
     /// Number of planes an engine of this spec would hold, without making it; the spec is in range (asserted).
@@ -106,6 +111,14 @@ pub trait PlaneKernel: Send + Sync {
     /// # Errors
     /// [`Error::Precision`] where the family has too few primes.
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>>;
+    /// The same for tiles, which one program writes and reads: the order in a panel may be one that
+    /// [`PlaneEngine::multiply_rows`] reads as it lies, where parts of a panel begin at multiples of [`BLOCK`] rows.
+    ///
+    /// # Errors
+    /// As [`PlaneKernel::prepare`].
+    fn prepare_tiles(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
+        self.prepare(spec)
+    }
     /// Exact sums of products with one vector; see [`dots::by_limbs`].
     fn dots(&self, sources: &[dots::DotSource<'_>], vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
         dots::by_limbs(sources, vector, sums);
@@ -116,7 +129,7 @@ pub trait PlaneKernel: Send + Sync {
     /// [`Error::Precision`] where the family has too few primes.
     fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let modulus_bits = cholesky_modulus_bits(working_bits);
-        let engine = self.prepare(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
+        let engine = self.prepare_tiles(&EngineSpec { operand_bits: working_bits, modulus_bits, redundant: false })?;
         Ok(plane_tiles::over(engine, working_bits))
     }
     /// Rows up to which a factorisation on limbs, one entry after the other, is faster than any tiles of this kernel,
@@ -191,24 +204,16 @@ pub trait PlaneEngine: Send + Sync {
     ///
     /// By default each of them as panels of its own, for which there is [`PlaneEngine::rows_scratch_words`].
     fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
-        let RowsProduct { x, y, depth, grid, blocks, accumulate } = product;
-        let panel_words = self.panel_words(*depth);
-        let (left, scratch) = scratch.split_at_mut(grid.rows * panel_words);
-        let (right, scratch) = scratch.split_at_mut(grid.cols * panel_words);
-        for (number, (x, y)) in x.iter().zip(*y).enumerate() {
-            let left = x.gather(self, grid.rows, *depth, left);
-            let is_square = std::ptr::eq(x.words, y.words) && grid.rows == grid.cols;
-            let right = if is_square { left } else { y.gather(self, grid.cols, *depth, right) };
-            let accumulate = *accumulate || number > 0;
-            let product =
-                PlaneProduct { x: left, y: right, rows: *depth, grid: *grid, blocks: blocks.clone(), accumulate };
-            self.multiply(prime, &product, c, scratch);
-        }
+        rows::multiply_gathered(self, prime, product, c, scratch);
+    }
+    /// Whether [`PlaneEngine::multiply_rows`] reads rows where they lie and copies nothing.
+    fn reads_rows_in_place(&self) -> bool {
+        false
     }
     /// Words of scratch for [`PlaneEngine::multiply_rows`] with up to `rows` rows of each operand, and for all calls
     /// that [`PlaneEngine::scratch_words`] names.
     fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        (grid.rows + grid.cols) * self.panel_words(rows) + self.scratch_words(rows, grid)
+        rows::gathered_scratch_words(self, rows, grid)
     }
     /// Conversions of integers that lie in lanes as digits of 52 bits, where the engine has them.
     fn digit_conversions(&self) -> Option<&dyn DigitConversions> {
@@ -372,8 +377,9 @@ pub struct ConversionCosts {
     pub result_bits: f64,
 }
 
-/// The rows from which a factor is faster on another kernel than the preferred one: what is finished takes longer there
-/// for each entry and grows with the square of the precision, products take less time and grow with the precision.
+/// The rows from which a factor or a solve is faster on another kernel than the preferred one: what is finished takes
+/// longer there for each entry and grows with the square of the precision, products take less time and grow with the
+/// precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FactorCosts {
     /// Rows at the least precision.
@@ -455,6 +461,13 @@ pub fn preferred_for_large_products() -> Option<(&'static dyn PlaneKernel, Conve
 pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
+}
+
+/// The kernel that large triangular solves run on, where that is another one than [`preferred`], and what its tiles
+/// take.
+pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
+    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))
 }
 
 /// Every kernel that can run here, the preferred first.

@@ -1,7 +1,7 @@
 //! Products over some rows of several operands, and integers that stay in lanes as digits: what tiles ask of engines
 //! beyond whole planes.
 
-use crate::kernels::{BlockResidues, PlaneEngine};
+use crate::kernels::{BlockResidues, PlaneEngine, PlaneProduct};
 use crate::plan::BlockGrid;
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct PanelRows<'a> {
 
 impl<'a> PanelRows<'a> {
     /// The first `count` panels as panels of `depth` rows, in `out` where they are others.
-    pub(super) fn gather(
+    fn gather(
         &self,
         engine: &(impl PlaneEngine + ?Sized),
         count: usize,
@@ -26,8 +26,8 @@ impl<'a> PanelRows<'a> {
         out: &'a mut [u64],
     ) -> &'a [u64] {
         let (panel_words, own_words) = (engine.panel_words(self.of), engine.panel_words(depth));
-        if depth == self.of {
-            return &self.words[..count * panel_words];
+        if depth == self.of || own_words == 0 {
+            return &self.words[..count * own_words];
         }
         let to = engine.row_runs(depth, 0..depth);
         let from = engine.row_runs(self.of, self.first..self.first + depth);
@@ -41,7 +41,16 @@ impl<'a> PanelRows<'a> {
     }
 }
 
-/// A sum of products of some rows of several pairs of operands.
+/// Operands of the product after this one, as many rows of each: an engine may fetch them meanwhile.
+#[derive(Clone, Copy, Default)]
+pub struct NextRows<'a> {
+    /// Those that give its rows.
+    pub x: &'a [PanelRows<'a>],
+    /// Those that give its columns, where they are others than those of this one.
+    pub y: &'a [PanelRows<'a>],
+}
+
+/// A sum of products of some rows of several pairs of operands, of one pair at least.
 #[derive(Clone)]
 pub struct RowsProduct<'a> {
     /// Panels that give the rows of C.
@@ -50,12 +59,41 @@ pub struct RowsProduct<'a> {
     pub y: &'a [PanelRows<'a>],
     /// Rows that are wanted of each.
     pub depth: usize,
+    /// What is multiplied next; nothing depends on it.
+    pub next: NextRows<'a>,
     /// As in [`crate::kernels::PlaneProduct`].
     pub grid: BlockGrid,
     /// As in [`crate::kernels::PlaneProduct`].
     pub blocks: Range<usize>,
     /// As in [`crate::kernels::PlaneProduct`].
     pub accumulate: bool,
+}
+
+/// What [`PlaneEngine::multiply_rows`] does by default: each pair of operands as panels of its own.
+pub(super) fn multiply_gathered(
+    engine: &(impl PlaneEngine + ?Sized),
+    prime: usize,
+    product: &RowsProduct<'_>,
+    c: &mut [u64],
+    scratch: &mut [u64],
+) {
+    let RowsProduct { x, y, depth, grid, blocks, accumulate, .. } = product;
+    let panel_words = engine.panel_words(*depth);
+    let (left, scratch) = scratch.split_at_mut(grid.rows * panel_words);
+    let (right, scratch) = scratch.split_at_mut(grid.cols * panel_words);
+    for (number, (x, y)) in x.iter().zip(*y).enumerate() {
+        let left = x.gather(engine, grid.rows, *depth, left);
+        let is_square = std::ptr::eq(x.words, y.words) && grid.rows == grid.cols;
+        let right = if is_square { left } else { y.gather(engine, grid.cols, *depth, right) };
+        let accumulate = *accumulate || number > 0;
+        let product = PlaneProduct { x: left, y: right, rows: *depth, grid: *grid, blocks: blocks.clone(), accumulate };
+        engine.multiply(prime, &product, c, scratch);
+    }
+}
+
+/// Words of scratch for [`multiply_gathered`].
+pub(super) fn gathered_scratch_words(engine: &(impl PlaneEngine + ?Sized), rows: usize, grid: &BlockGrid) -> usize {
+    (grid.rows + grid.cols) * engine.panel_words(rows) + engine.scratch_words(rows, grid)
 }
 
 /// Columns whose digits lie side by side.

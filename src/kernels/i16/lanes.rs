@@ -20,6 +20,8 @@ pub trait Lanes: Copy {
     fn splat(x: i32) -> Self;
     /// The first [`Lanes::WIDTH`] integers of `from`.
     fn load(from: &[i32]) -> Self;
+    /// The integers of `low`, and of `high` behind them where there is room.
+    fn join(low: &[i32; 8], high: &[i32; 8]) -> Self;
     /// Writes the lanes to the front of `to`.
     fn store(self, to: &mut [i32]);
     /// The first [`Lanes::WIDTH`] integers of `from`.
@@ -34,6 +36,9 @@ pub trait Lanes: Copy {
     fn low_halves(self, other: Self) -> Self;
     /// The upper halves in the same order.
     fn high_halves(self, other: Self) -> Self;
+    /// Halves of 8 columns that came in that order, two columns in each: panel by panel of a vector 8 columns of 8
+    /// rows.
+    fn in_blocks(columns: [Self; 4]) -> [Self; 4];
     /// Writes halves that came in that order, those of the first vector before those of the second one.
     fn store_halves(self, to: &mut [i16]);
     /// Copies whole vectors of halves, past the caches where the instruction set can and `to` is aligned.
@@ -58,9 +63,9 @@ pub trait Lanes: Copy {
     fn min_halves(self, other: Self) -> Self;
     /// Four rows of 8 columns as two rows of 8 pairs: rows 0 and 1, rows 2 and 3.
     fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]);
-    /// Asks for the cache line at `from`, which is never read.
+    /// Asks for the cache line at `from`, which is not read by it.
     #[inline(always)]
-    fn prefetch(_from: *const i16) {}
+    fn prefetch<T>(_from: *const T) {}
     /// The rows of 8 rows of 8 as columns.
     #[inline(always)]
     fn transpose(rows: &[i16; 64]) -> [i16; 64] {
@@ -214,6 +219,11 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
+    fn join(low: &[i32; 8], _high: &[i32; 8]) -> Self {
+        Plain(*low)
+    }
+
+    #[inline(always)]
     fn store(self, to: &mut [i32]) {
         to[..8].copy_from_slice(&self.0);
     }
@@ -251,6 +261,11 @@ impl Lanes for Plain {
     #[inline(always)]
     fn high_halves(self, other: Self) -> Self {
         Plain(self.0.map(high)).low_halves(Plain(other.0.map(high)))
+    }
+
+    #[inline(always)]
+    fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
+        columns
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@
 
 use super::lanes::Lanes;
 use crate::math::modulus::{Modulus, inverse_modulo_word};
+use crate::plan::BLOCK;
 
 /// Columns of the right operand of a tile.
 pub const COLUMNS: usize = 8;
@@ -18,8 +19,11 @@ pub const MOST_LANES: usize = 48;
 /// two are a cache line.
 pub const CONVERTED_VECTORS: usize = 2;
 
-/// Room for the residues of a column: those of an odd last vector are written with a copy of themselves.
-const RESIDUE_LANES: usize = 64;
+/// Room for the residues of a column of a conversion.
+const RESIDUE_LANES: usize = 32;
+
+/// Pairs of entries of a block of a product plane.
+const BLOCK_PAIRS: usize = BLOCK * BLOCK / 2;
 
 /// A tile: a column after the other.
 #[repr(C, align(64))]
@@ -67,6 +71,12 @@ impl Prime {
         }
     }
 
+    /// `(p - 1) / 2`, twice.
+    #[inline(always)]
+    fn half(&self) -> i32 {
+        pair(self.prime >> 17, self.prime >> 17)
+    }
+
     /// The prime.
     #[inline(always)]
     pub fn value(&self) -> i16 {
@@ -99,29 +109,120 @@ pub struct Strip<'a> {
     pub skipped: usize,
 }
 
-/// `sums + left^T right`, for columns `first..first + C`. By value: sums behind a reference would be stored each time.
+/// Panels of pairs of rows, each as it lies: the left factors of as many vectors as they fill.
+#[derive(Clone, Copy)]
+pub struct PanelStrip<'a> {
+    /// Rows of pairs, from those that are multiplied in the first panel on.
+    pub pairs: &'a [[i32; BLOCK]],
+    /// From one panel to the next.
+    pub stride: usize,
+    /// How many there are. Lanes behind the last one take it once more: nobody reads what becomes of them.
+    pub panels: usize,
+}
+
+/// Left factors of a tile.
+pub trait Left: Copy {
+    /// `sums + left^T right`, for columns `first..first + C` and rows of pairs from `start` on. By value: sums behind a
+    /// reference would be stored each time.
+    fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+        self,
+        start: usize,
+        sums: [[L; V]; C],
+        right: &[[i32; COLUMNS]],
+        first: usize,
+    ) -> [[L; V]; C];
+}
+
+impl Left for Strip<'_> {
+    #[inline(always)]
+    fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+        self,
+        start: usize,
+        mut sums: [[L; V]; C],
+        right: &[[i32; COLUMNS]],
+        first: usize,
+    ) -> [[L; V]; C] {
+        // Whole rows, so that no bound is checked in the loop.
+        for (row, factors) in self.words[start * self.stride..].chunks_exact(self.stride).zip(right) {
+            let words = &row[self.skipped..self.skipped + V * L::WIDTH];
+            let mut lanes = [L::splat(0); V];
+            for v in 0..V {
+                lanes[v] = L::load(&words[v * L::WIDTH..]);
+            }
+            sums = add_products(sums, lanes, factors, first);
+        }
+        sums
+    }
+}
+
+impl Left for PanelStrip<'_> {
+    #[inline(always)]
+    fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+        self,
+        start: usize,
+        mut sums: [[L; V]; C],
+        right: &[[i32; COLUMNS]],
+        first: usize,
+    ) -> [[L; V]; C] {
+        let (rows, each) = (right.len(), L::WIDTH / BLOCK);
+        // All of one length, so that no bound is checked in the loop.
+        let mut panels = [[&self.pairs[..rows]; 2]; V];
+        for v in 0..V {
+            for half in 0..2 {
+                let panel = (v * each + half % each).min(self.panels - 1);
+                panels[v][half] = &self.pairs[panel * self.stride + start..][..rows];
+            }
+        }
+        for row in 0..rows {
+            let mut lanes = [L::splat(0); V];
+            for v in 0..V {
+                lanes[v] = L::join(&panels[v][0][row], &panels[v][1][row]);
+            }
+            sums = add_products(sums, lanes, &right[row], first);
+        }
+        sums
+    }
+}
+
+/// `sums` and the products of `lanes` with `C` factors.
 #[inline(always)]
-fn multiply_add<L: Lanes, const V: usize, const C: usize>(
+fn add_products<L: Lanes, const V: usize, const C: usize>(
     mut sums: [[L; V]; C],
-    left: Strip<'_>,
-    right: &[[i32; COLUMNS]],
+    lanes: [L; V],
+    factors: &[i32; COLUMNS],
     first: usize,
 ) -> [[L; V]; C] {
-    // Whole rows, so that no bound is checked in the loop.
-    for (row, factors) in left.words.chunks_exact(left.stride).zip(right) {
-        let words = &row[left.skipped..left.skipped + V * L::WIDTH];
-        let mut lanes = [L::splat(0); V];
+    for c in 0..C {
+        let factor = L::splat(factors[first + c]);
         for v in 0..V {
-            lanes[v] = L::load(&words[v * L::WIDTH..]);
-        }
-        for c in 0..C {
-            let factor = L::splat(factors[first + c]);
-            for v in 0..V {
-                sums[c][v] = sums[c][v].multiply_add(lanes[v], factor);
-            }
+            sums[c][v] = sums[c][v].multiply_add(lanes[v], factor);
         }
     }
     sums
+}
+
+/// What a tile multiplies: one stretch of rows of pairs after the other.
+pub trait Factors: Copy {
+    /// Its left factors.
+    type Left: Left;
+    /// Stretches.
+    fn stretches(&self) -> usize;
+    /// The factors of one of them: as many rows of the left ones count as there are right ones.
+    fn stretch(&self, number: usize) -> (Self::Left, &[[i32; COLUMNS]]);
+}
+
+impl<'a> Factors for (Strip<'a>, &[[i32; COLUMNS]]) {
+    type Left = Strip<'a>;
+
+    #[inline(always)]
+    fn stretches(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn stretch(&self, _number: usize) -> (Strip<'a>, &[[i32; COLUMNS]]) {
+        *self
+    }
 }
 
 /// What is left of a sum after its halves are multiplied with a pair of constants.
@@ -144,31 +245,47 @@ fn residue<L: Lanes>(first: L, second: L, prime: &Prime) -> L {
 /// the upper halves. That is congruent to `2^-16 S` and a half, so less `(p + 1) / 2` it is the residue: plus
 /// `(p - 1) / 2`, which makes residues least ones, that is less 1.
 #[inline(always)]
-pub fn reduce<L: Lanes>([first, second]: [L; 2], prime: &Prime) -> L {
-    let (low, high) = (first.low_halves(second), first.high_halves(second));
-    let (p, half) = (L::splat(prime.prime), prime.prime >> 17);
-    let multiples = low.multiply_halves(L::splat(prime.inverse)).multiply_halves_top(p);
-    let above = high.sub_halves(multiples).sub_halves(L::splat(pair(1, 1)));
-    above.min_halves(above.add_halves(p)).sub_halves(L::splat(pair(half, half)))
+pub fn reduce<L: Lanes>(sums: [L; 2], prime: &Prime) -> L {
+    least(sums, prime).sub_halves(L::splat(prime.half()))
 }
 
-/// Residues of `left^T right`, column `c` modulo `primes[c]`, for `C` columns; sums are folded every `interval` rows.
+/// The same plus `(p - 1) / 2`: in `0..p`.
+#[inline(always)]
+fn least<L: Lanes>([first, second]: [L; 2], prime: &Prime) -> L {
+    let (low, high) = (first.low_halves(second), first.high_halves(second));
+    let p = L::splat(prime.prime);
+    let multiples = low.multiply_halves(L::splat(prime.inverse)).multiply_halves_top(p);
+    let above = high.sub_halves(multiples).sub_halves(L::splat(pair(1, 1)));
+    above.min_halves(above.add_halves(p))
+}
+
+/// Sums of `left^T right` for `V` vectors of lanes in `C` columns, folded every `interval` rows and at the end, into
+/// the tile.
 #[inline(always)]
 fn columns<L: Lanes, const V: usize, const C: usize>(
-    (left, right): (Strip<'_>, &[[i32; COLUMNS]]),
+    factors: impl Factors,
     first: usize,
     (primes, interval): (&[Prime; COLUMNS], usize),
     tile: &mut Tile,
 ) {
     let mut sums = [[L::splat(BIAS); V]; C];
-    for (number, right) in right.chunks(interval).enumerate() {
-        let words = &left.words[number * interval * left.stride..];
-        sums = multiply_add(sums, Strip { words, ..left }, right, first);
-        for c in 0..C {
-            for sum in &mut sums[c] {
-                *sum = fold(*sum, primes[first + c].fold);
+    // Rows until sums must be folded, whichever stretches they lie in.
+    let mut room = interval;
+    for number in 0..factors.stretches() {
+        let (left, right) = factors.stretch(number);
+        let mut done = 0;
+        while done < right.len() {
+            let count = room.min(right.len() - done);
+            sums = left.multiply_add(done, sums, &right[done..][..count], first);
+            (done, room) = (done + count, room - count);
+            if room == 0 {
+                sums = fold_all(sums, primes, first);
+                room = interval;
             }
         }
+    }
+    if room < interval {
+        sums = fold_all(sums, primes, first);
     }
     // Through memory: a long loop over registers would keep the sums there from the start.
     for (sums, out) in sums.iter().zip(&mut tile.sums[first..]) {
@@ -176,31 +293,95 @@ fn columns<L: Lanes, const V: usize, const C: usize>(
             sum.store(&mut out[v * L::WIDTH..]);
         }
     }
-    let sums = tile.sums.iter().zip(&mut tile.residues);
-    for ((sums, residues), prime) in sums.zip(primes).skip(first).take(C) {
-        for v in (0..V).step_by(2) {
-            let second = L::load(&sums[(v + 1).min(V - 1) * L::WIDTH..]);
-            residue(L::load(&sums[v * L::WIDTH..]), second, prime).store_halves(&mut residues[v * L::WIDTH..]);
-        }
-    }
 }
 
-/// Residues of `left^T right` for `vectors` vectors of lanes, at most `V`, in all columns.
+/// All sums folded.
 #[inline(always)]
-pub fn residues<L: Lanes, const V: usize, const C: usize>(
+fn fold_all<L: Lanes, const V: usize, const C: usize>(
+    mut sums: [[L; V]; C],
+    primes: &[Prime; COLUMNS],
+    first: usize,
+) -> [[L; V]; C] {
+    for c in 0..C {
+        for v in 0..V {
+            sums[c][v] = fold(sums[c][v], primes[first + c].fold);
+        }
+    }
+    sums
+}
+
+/// Sums of `left^T right` for `vectors` vectors of lanes, at most `V`, in all columns.
+#[inline(always)]
+fn all_columns<L: Lanes, const V: usize, const C: usize>(
     vectors: usize,
-    operands: (Strip<'_>, &[[i32; COLUMNS]]),
+    factors: impl Factors,
     moduli: (&[Prime; COLUMNS], usize),
     tile: &mut Tile,
 ) {
     const { assert!(V <= 3 && COLUMNS.is_multiple_of(C)) };
     for first in (0..COLUMNS).step_by(C) {
         if vectors == V {
-            columns::<L, V, C>(operands, first, moduli, tile);
+            columns::<L, V, C>(factors, first, moduli, tile);
         } else if vectors == 2 {
-            columns::<L, 2, C>(operands, first, moduli, tile);
+            columns::<L, 2, C>(factors, first, moduli, tile);
         } else {
-            columns::<L, 1, C>(operands, first, moduli, tile);
+            columns::<L, 1, C>(factors, first, moduli, tile);
+        }
+    }
+}
+
+/// Residues of `left^T right` for [`CONVERTED_VECTORS`] vectors of lanes, column `c` modulo `primes[c]`.
+#[inline(always)]
+pub fn residues<L: Lanes, const C: usize>(factors: impl Factors, moduli: (&[Prime; COLUMNS], usize), tile: &mut Tile) {
+    all_columns::<L, CONVERTED_VECTORS, C>(CONVERTED_VECTORS, factors, moduli, tile);
+    let sums = tile.sums.iter().zip(&mut tile.residues);
+    for ((sums, residues), prime) in sums.zip(moduli.0) {
+        residue(L::load(sums), L::load(&sums[L::WIDTH..]), prime).store_halves(residues);
+    }
+}
+
+/// Residues of `left^T right` modulo one prime as blocks of a product plane, those of the panels from number `first`
+/// on, which are added to what `out` holds where it `adds`.
+#[inline(always)]
+pub fn blocks<L: Lanes, const V: usize, const C: usize>(
+    vectors: usize,
+    factors: impl Factors,
+    field: &Field,
+    tile: &mut Tile,
+    (first, out): (usize, &mut [i32]),
+    adds: bool,
+) {
+    let Field { prime, interval } = field;
+    all_columns::<L, V, C>(vectors, factors, (&[*prime; COLUMNS], *interval), tile);
+    let (p, half) = (L::splat(prime.prime), L::splat(prime.half()));
+    let (panels, parts) = (L::WIDTH / BLOCK, BLOCK_PAIRS / L::WIDTH);
+    let out = out.as_chunks_mut::<BLOCK_PAIRS>().0;
+    for v in 0..vectors {
+        let mut columns = [L::splat(0); COLUMNS / 2];
+        for at in 0..COLUMNS / 2 {
+            let even = L::load(&tile.sums[2 * at][v * L::WIDTH..]);
+            let odd = L::load(&tile.sums[2 * at + 1][v * L::WIDTH..]);
+            columns[at] = least([fold(even, prime.lift), fold(odd, prime.lift)], prime);
+        }
+        let values = L::in_blocks(columns);
+        for panel in 0..panels {
+            // The first panel and the last one may have neighbours in their vectors that nobody wants.
+            let number = v * panels + panel;
+            if number < first || number - first >= out.len() {
+                continue;
+            }
+            let block = &mut out[number - first];
+            for part in 0..parts {
+                let (value, place) = (values[panel * parts + part], &mut block[part * L::WIDTH..]);
+                if adds {
+                    // Of two balanced residues plus half a prime: unsigned, what is out of range is larger.
+                    let sum = L::load(place).add_halves(value);
+                    let sum = sum.min_halves(sum.add_halves(p));
+                    sum.min_halves(sum.sub_halves(p)).sub_halves(half).store(place);
+                } else {
+                    value.sub_halves(half).store(place);
+                }
+            }
         }
     }
 }
@@ -213,7 +394,7 @@ pub fn sums<L: Lanes, const V: usize, const C: usize>(
     (out, stride): (&mut [i32], usize),
 ) {
     for first in (0..COLUMNS).step_by(C) {
-        let sums = multiply_add([[L::splat(0); V]; C], left, right, first);
+        let sums = left.multiply_add(0, [[L::splat(0); V]; C], right, first);
         for c in 0..C {
             for v in 0..V {
                 sums[c][v].store(&mut out[(first + c) * stride + v * L::WIDTH..]);

@@ -3,13 +3,15 @@
 //!
 //! `lanes` is what a CPU computes with, and which CPU has what; `micro` the register tile, which does all products:
 //! those of planes (`product`), of digits by radix powers (`to_residues`), of residues by digits of cofactors
-//! (`reconstruct`). Layout of an operand panel: `[row][8 columns]`, 16 bits each; of a block of a product plane:
-//! 64 residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
+//! (`reconstruct`). Layout of an operand panel (`form`): `[row][8 columns]`, 16 bits each; of a tile, which one process
+//! writes and reads, pairs of rows, which are multiplied as they lie (`panels`); of a block of a product plane: 64
+//! residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
 
 mod lanes;
 mod levels;
 mod micro;
 mod operand;
+mod panels;
 mod product;
 mod reconstruct;
 mod rules;
@@ -17,21 +19,26 @@ mod tables;
 mod to_residues;
 
 #[cfg(test)]
+mod panels_tests;
+#[cfg(test)]
 mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::area::{Area, Target};
+use crate::kernels::form::Form;
+use crate::kernels::rows::{gathered_scratch_words, multiply_gathered};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, DIGIT_COLUMNS, DigitConversions, EngineSpec, FactorCosts, IntegerBlock,
-    PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
+    BlockResidues, ConversionCosts, DIGIT_COLUMNS, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, NextRows,
+    PanelRows, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
-use lanes::{INTERLEAVED, Isa};
+use lanes::Isa;
 use levels::{Modular, Work, multiply_area};
-use operand::{MOST_DEPTH, Operand, Panels, Segments};
+use operand::{Operand, Panels};
+use panels::MultiplyPanels;
 use product::Operands;
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,16 +58,14 @@ pub const ONE_A_CYCLE: ConversionCosts = ConversionCosts { operands: 35.0, resul
 pub const TWO_A_CYCLE: ConversionCosts = ConversionCosts { operands: 102.0, results: 50.0, result_bits: 0.1 };
 
 /// Factors beside those of `ifma52` where a core issues one multiplication of either kind a cycle: measured on a Zen 4
-/// from 512 to 1536 bits.
-pub const FACTORS_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 900.0, row_bits: 0.5 };
+/// from 256 to 2048 bits.
+pub const FACTORS_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 400.0, row_bits: 0.45 };
 
-/// Rows of several operands that are multiplied in one pass: the packed operands stay in the second-level cache.
+/// The same for triangular solves: measured from 256 to 2048 bits.
+pub const SOLVES_AT_ONE_A_CYCLE: FactorCosts = FactorCosts { rows: 600.0, row_bits: 0.3 };
+
+/// Rows of several operands that are multiplied in one pass: a strip of panels stays in the second-level cache.
 const ROWS_OF_PASS: usize = 1024;
-
-/// How many operands of so many rows each are multiplied in one pass. Pairs of rows do not go from one to the next.
-fn segments_of_pass(depth: usize) -> usize {
-    if depth.is_multiple_of(INTERLEAVED) { (ROWS_OF_PASS / depth.max(1)).max(1) } else { 1 }
-}
 
 /// The kernel `i16`.
 struct I16Kernel;
@@ -107,6 +112,10 @@ impl PlaneKernel for I16Kernel {
         None
     }
 
+    fn large_solves(&self) -> Option<FactorCosts> {
+        self.large_factors().map(|_| SOLVES_AT_ONE_A_CYCLE)
+    }
+
     fn issue_rate(&self, trials: usize) -> Option<f64> {
         Isa::detect().issue_rate(trials)
     }
@@ -121,18 +130,29 @@ impl PlaneKernel for I16Kernel {
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
+        Ok(Arc::new(self.engine(spec, Form::Rows)?))
+    }
+
+    fn prepare_tiles(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {
+        Ok(Arc::new(self.engine(spec, Form::Pairs)?))
+    }
+}
+
+impl I16Kernel {
+    fn engine(&self, spec: &EngineSpec, form: Form) -> Result<I16Engine> {
         if spec.modulus_bits > self.maximum_modulus_bits() {
             let maximum_bits = u64::from(self.maximum_modulus_bits());
             return Err(Error::Precision { precision_bits: spec.modulus_bits.into(), maximum_bits });
         }
         let tables = Tables::new(spec);
-        let conversion = Conversion::new(&tables.moduli, spec.operand_bits);
+        let conversion = Conversion::new(&tables.moduli, spec.operand_bits, form);
         let recovery = Recovery::new(&tables);
-        Ok(Arc::new(I16Engine { tables, conversion, recovery, isa: Isa::detect() }))
+        Ok(I16Engine { form, tables, conversion, recovery, isa: Isa::detect() })
     }
 }
 
 struct I16Engine {
+    form: Form,
     tables: Tables,
     conversion: Conversion,
     recovery: Recovery,
@@ -150,9 +170,9 @@ enum Conversion {
 
 impl Conversion {
     /// The faster one.
-    fn new(moduli: &[u64], operand_bits: u32) -> Conversion {
+    fn new(moduli: &[u64], operand_bits: u32, form: Form) -> Conversion {
         #[cfg(target_arch = "x86_64")]
-        if let Some(composites) = Composites::new(moduli, operand_bits) {
+        if let Some(composites) = Composites::new(moduli, operand_bits, form) {
             return Conversion::Composites(composites);
         }
         Conversion::Digits(OperandTables::new(moduli, operand_bits))
@@ -225,7 +245,7 @@ impl PlaneEngine for I16Engine {
     }
 
     fn panel_words(&self, rows: usize) -> usize {
-        rows * BLOCK / 4
+        self.form.panel_words(rows)
     }
 
     fn block_words(&self) -> usize {
@@ -247,8 +267,7 @@ impl PlaneEngine for I16Engine {
     }
 
     fn row_runs(&self, _rows: usize, part: Range<usize>) -> crate::kernels::RowRuns {
-        let row = self.panel_words(1);
-        crate::kernels::RowRuns { first: part.start * row, words: part.len() * row, count: 1, stride: 0 }
+        self.form.row_runs(part)
     }
 
     fn to_residues(
@@ -262,7 +281,8 @@ impl PlaneEngine for I16Engine {
         assert!((1..=BLOCK).contains(&source.columns.len()));
         match &self.conversion {
             Conversion::Digits(tables) => {
-                self.isa.run(to_residues::ToResidues { tables, primes, source, planes, scratch });
+                let form = self.form;
+                self.isa.run(to_residues::ToResidues { tables, primes, source, form, planes, scratch });
             }
             #[cfg(target_arch = "x86_64")]
             Conversion::Composites(composites) => {
@@ -274,6 +294,13 @@ impl PlaneEngine for I16Engine {
 
     fn multiply(&self, prime: usize, product: &PlaneProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
         let PlaneProduct { x, y, rows, grid, blocks, accumulate } = product;
+        if self.form == Form::Pairs {
+            let all = |words| [PanelRows { words, of: *rows, first: 0 }];
+            let (depth, grid, blocks, accumulate) = (*rows, *grid, blocks.clone(), *accumulate);
+            let next = NextRows::default();
+            let product = RowsProduct { x: &all(x), y: &all(y), depth, next, grid, blocks, accumulate };
+            return self.multiply_rows(prime, &product, c, scratch);
+        }
         assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS);
         let c = bytemuck::cast_slice_mut(c);
         let panels = |words, count| {
@@ -291,31 +318,41 @@ impl PlaneEngine for I16Engine {
         }
     }
 
-    /// All rows in one pass, as far as it goes, so that residues are taken once.
+    /// Of pairs of rows many in one pass, so that residues are taken once.
     fn multiply_rows(&self, prime: usize, product: &RowsProduct<'_>, c: &mut [u64], scratch: &mut [u64]) {
-        let RowsProduct { x, y, depth, grid, blocks, .. } = product;
+        if self.form == Form::Rows {
+            return multiply_gathered(self, prime, product, c, scratch);
+        }
+        let &RowsProduct { x, y, depth, next, grid, ref blocks, mut accumulate } = product;
         assert!(blocks.end <= grid.len() && c.len() == blocks.len() * RESIDUE_WORDS && x.len() == y.len());
-        let c = bytemuck::cast_slice_mut(c);
-        let modular = Modular { isa: self.isa, factors: &self.tables.factors[prime] };
-        let target = Target::new(*grid, blocks.clone());
-        let mut adds = product.accumulate;
-        let most = segments_of_pass(*depth);
-        for (x, y) in x.chunks(most).zip(y.chunks(most)) {
-            let segments = |parts, count| Operand::Segments(Segments { parts, depth: *depth, count });
-            let is_square = std::ptr::eq(x, y) && grid.rows == grid.cols;
-            let right = (!is_square).then(|| segments(y, grid.cols));
-            let operands = Operands { x: segments(x, grid.rows), y: right, rows: depth * x.len() };
-            modular.multiply(operands, &target, Work { c: &mut *c, adds, scratch: &mut *scratch });
-            adds = true;
+        let (field, target) = (self.tables.factors[prime].field, &Target::new(grid, blocks.clone()));
+        let most = (ROWS_OF_PASS / depth.max(1)).max(1);
+        if target.columns().is_empty() {
+            return;
+        }
+        for first in (0..x.len()).step_by(most) {
+            let some = |rows: &'_ [PanelRows<'_>], first: usize| first.min(rows.len())..(first + most).min(rows.len());
+            let (own, after) = (some(x, first), some(x, first + most));
+            // Between passes what is left of the same operands comes next.
+            let next = match after.is_empty() {
+                true => NextRows { x: &next.x[some(next.x, 0)], y: &next.y[some(next.y, 0)] },
+                false => NextRows { x: &x[after.clone()], y: &y[after] },
+            };
+            let (x, y, c) = (&x[own.clone()], &y[own], bytemuck::cast_slice_mut(c));
+            self.isa.run(MultiplyPanels { field, x, y, depth, next, target, c, adds: accumulate });
+            accumulate = true;
         }
     }
 
+    fn reads_rows_in_place(&self) -> bool {
+        self.form == Form::Pairs
+    }
+
     fn rows_scratch_words(&self, rows: usize, grid: &BlockGrid) -> usize {
-        // Of fewer rows than these each a pass may take more than one over all of them, which are cut into equal
-        // passes.
-        product::scratch_words(rows.clamp(ROWS_OF_PASS, MOST_DEPTH), grid.cols)
-            .max(self.conversion.scratch_words())
-            .max(self.recovery.scratch_words())
+        match self.form {
+            Form::Rows => gathered_scratch_words(self, rows, grid),
+            Form::Pairs => self.conversion.scratch_words().max(self.recovery.scratch_words()),
+        }
     }
 
     fn digit_conversions(&self) -> Option<&dyn DigitConversions> {

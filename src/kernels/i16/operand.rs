@@ -5,7 +5,6 @@
 
 use super::lanes::{INTERLEAVED, Lanes};
 use super::rules::{GROUP, Rule, Symmetric, WinogradLeft, WinogradRight};
-use crate::kernels::PanelRows;
 use crate::plan::BLOCK;
 use std::ops::Range;
 
@@ -65,24 +64,11 @@ pub enum Sums {
     Right(WinogradRight),
 }
 
-/// Some rows of several operands, one after the other.
-#[derive(Clone, Copy)]
-pub struct Segments<'a> {
-    /// The operands.
-    pub parts: &'a [PanelRows<'a>],
-    /// Rows of each; where there are several, a multiple of [`INTERLEAVED`].
-    pub depth: usize,
-    /// Panels of each; those beyond are zeros.
-    pub count: usize,
-}
-
 /// An operand of a product.
 #[derive(Clone, Copy)]
 pub enum Operand<'a> {
     /// As it lies.
     Panels(Panels<'a>),
-    /// In parts.
-    Segments(Segments<'a>),
     /// Formed while it is packed.
     Sum(Sum<'a>),
 }
@@ -92,7 +78,7 @@ impl<'a> Operand<'a> {
     pub fn panels(self) -> Panels<'a> {
         match self {
             Operand::Panels(panels) => panels,
-            _ => unreachable!("what is cut further are panels as they lie"),
+            Operand::Sum(_) => unreachable!("what is cut further are panels as they lie"),
         }
     }
 
@@ -101,8 +87,7 @@ impl<'a> Operand<'a> {
     #[inline(always)]
     pub fn pack<L: Lanes>(&self, panel: usize, rows: &Range<usize>, out: &mut [i32], place: (usize, usize)) {
         match self {
-            Operand::Panels(panels) => pack::<L>(panels.rows(panel, rows), None, out, place),
-            Operand::Segments(segments) => segments.pack::<L>(panel, rows, out, place),
+            Operand::Panels(panels) => pack::<L>(panels.rows(panel, rows), out, place),
             Operand::Sum(Sum { scheme, number, parts: [a, b, c, d] }) => {
                 let parts = [a.rows(panel, rows), b.rows(panel, rows), c.rows(panel, rows), d.rows(panel, rows)];
                 match scheme {
@@ -111,25 +96,6 @@ impl<'a> Operand<'a> {
                     Sums::Right(rule) => pack_sum::<L, _>(*rule, *number, parts, (out, place)),
                 }
             }
-        }
-    }
-}
-
-impl Segments<'_> {
-    #[inline(always)]
-    fn pack<L: Lanes>(&self, panel: usize, rows: &Range<usize>, out: &mut [i32], (stride, at): (usize, usize)) {
-        if panel >= self.count {
-            return pack::<L>(&ZEROS[..rows.len() * BLOCK], None, out, (stride, at));
-        }
-        let mut row = rows.start;
-        while row < rows.end {
-            let (part, within) = (&self.parts[row / self.depth], row % self.depth);
-            let count = (self.depth - within).min(rows.end - row);
-            let residues: &[i16] = bytemuck::cast_slice(part.words);
-            let from = &residues[(panel * part.of + part.first + within) * BLOCK..][..count * BLOCK];
-            // The next panel is packed next, and lies that far behind this one.
-            pack::<L>(from, Some(part.of * BLOCK), &mut out[(row - rows.start) / 2 * stride..], (stride, at));
-            row += count;
         }
     }
 }
@@ -159,17 +125,14 @@ fn pack_number<L: Lanes, R: Rule, const N: usize>(
     }
 }
 
-/// Pairs of rows of one panel, `stride` integers apart, from integer `at` on; what lies `ahead` of them is fetched.
+/// Pairs of rows of one panel, `stride` integers apart, from integer `at` on.
 #[inline(always)]
-fn pack<L: Lanes>(rows: &[i16], ahead: Option<usize>, out: &mut [i32], (stride, at): (usize, usize)) {
+fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
     let (whole, rest) = rows.as_chunks::<{ INTERLEAVED * BLOCK }>();
     let mut last = [0; INTERLEAVED * BLOCK];
     last[..rest.len()].copy_from_slice(rest);
     let mut groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
     for (rows, group) in whole.iter().zip(&mut groups) {
-        if let Some(ahead) = ahead {
-            L::prefetch(rows.as_ptr().wrapping_add(ahead));
-        }
         interleave::<L>(rows, group, stride, at);
     }
     if let Some(group) = groups.next().filter(|_| !rest.is_empty()) {

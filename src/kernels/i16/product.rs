@@ -5,9 +5,8 @@
 #![forbid(unsafe_code)]
 
 use super::lanes::{INTERLEAVED, Isa, Lanes, Task};
-use super::micro::{COLUMNS, Field, MOST_LANES, Prime, Strip, Tile, residues};
+use super::micro::{COLUMNS, Field, MOST_LANES, Strip, Tile, blocks};
 use super::operand::{MOST_DEPTH, Operand};
-use super::rules::put;
 use crate::kernels::area::Target;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::ops::Range;
@@ -49,7 +48,7 @@ pub fn depth_of_passes(rows: usize, most: usize) -> usize {
 
 /// Panels of the next strip where so many are left, of which `V` vectors make the largest one. The last two share what
 /// would leave one vector to the last: too few sums for the multiplier to be busy all the time.
-fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
+pub fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
     let (panels, vectors) = (L::WIDTH / BLOCK, left.div_ceil(L::WIDTH / BLOCK));
     let shared = if vectors == V + 1 { vectors.div_ceil(2) } else { V };
     left.min(shared * panels)
@@ -101,7 +100,6 @@ impl Task for Multiply<'_> {
         let scratch = &mut scratch[..scratch_words(rows, columns.len())];
         let skipped = scratch.as_ptr().align_offset(8 * LINE_WORDS).min(LINE_WORDS);
         let words: &mut [i32] = bytemuck::cast_slice_mut(&mut scratch[skipped..]);
-        let moduli = ([field.prime; COLUMNS], field.interval);
         let step = depth_of_passes(rows, MOST_DEPTH);
         for first in (0..rows).step_by(step) {
             let rows = first..(first + step).min(rows);
@@ -110,7 +108,7 @@ impl Task for Multiply<'_> {
             for begin in columns.clone().step_by(count) {
                 let columns = begin..(begin + count).min(columns.end);
                 let adds = adds || rows.start > 0;
-                let pass = Pass { operands, target, rows: rows.clone(), columns, moduli: &moduli, adds };
+                let pass = Pass { operands, target, rows: rows.clone(), columns, field: &field, adds };
                 pass.run::<L, V, C>(right.as_chunks_mut().0, left, c);
             }
         }
@@ -123,7 +121,7 @@ struct Pass<'a> {
     target: &'a Target,
     rows: Range<usize>,
     columns: Range<usize>,
-    moduli: &'a ([Prime; COLUMNS], usize),
+    field: &'a Field,
     adds: bool,
 }
 
@@ -195,14 +193,7 @@ impl Pass<'_> {
         let skipped = run.start / panels;
         let vectors = run.end.div_ceil(panels) - skipped;
         let strip = Strip { skipped: skipped * L::WIDTH, ..left };
-        residues::<L, V, C>(vectors, (strip, right), (&self.moduli.0, self.moduli.1), tile);
-        let at = (run.start - skipped * panels) * BLOCK;
-        let prime = self.moduli.0[0].value();
-        for (number, block) in out.as_chunks_mut::<BLOCK_WORDS>().0.iter_mut().enumerate() {
-            for (column, entries) in block.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-                let residues = tile.residues[column][at + number * BLOCK..].first_chunk().expect("a column of a block");
-                put(prime, entries, residues, self.adds);
-            }
-        }
+        let out = (run.start - skipped * panels, bytemuck::cast_slice_mut(out));
+        blocks::<L, V, C>(vectors, (strip, right), self.field, tile, out, self.adds);
     }
 }

@@ -1,5 +1,6 @@
 //! The engine against plain big-integer arithmetic, on every instruction set of this CPU.
 
+use super::operand::MOST_DEPTH;
 use super::*;
 use crate::math::family_i16::i16_primes;
 use crate::math::modulus::Modulus;
@@ -10,20 +11,25 @@ use rand_chacha::ChaCha8Rng;
 use rug::Integer;
 use rug::integer::Order;
 
-fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, I16Engine)> {
+/// Engines with panels in both forms.
+pub(super) fn engines(spec: EngineSpec) -> impl Iterator<Item = (Isa, I16Engine)> {
+    engines_of(spec, Form::Rows).chain(engines_of(spec, Form::Pairs))
+}
+
+fn engines_of(spec: EngineSpec, form: Form) -> impl Iterator<Item = (Isa, I16Engine)> {
     // The first one twice: with conversions by 52-bit digits, where the CPU has them, and without.
     let by_digits = move |isa| {
         let tables = Tables::new(&spec);
         let conversion = Conversion::Digits(OperandTables::new(&tables.moduli, spec.operand_bits));
-        (isa, I16Engine { conversion, recovery: Recovery::Digits(ResultTables::new(&tables)), tables, isa })
+        (isa, I16Engine { form, conversion, recovery: Recovery::Digits(ResultTables::new(&tables)), tables, isa })
     };
     let tables = Tables::new(&spec);
-    let conversion = Conversion::new(&tables.moduli, spec.operand_bits);
-    let chosen = I16Engine { conversion, recovery: Recovery::new(&tables), tables, isa: Isa::detect() };
+    let conversion = Conversion::new(&tables.moduli, spec.operand_bits, form);
+    let chosen = I16Engine { form, conversion, recovery: Recovery::new(&tables), tables, isa: Isa::detect() };
     Isa::available().map(by_digits).chain([(Isa::detect(), chosen)])
 }
 
-fn halves(words: &[u64]) -> &[i16] {
+pub(super) fn halves(words: &[u64]) -> &[i16] {
     bytemuck::cast_slice(words)
 }
 
@@ -56,6 +62,10 @@ fn check_residues(engine: &I16Engine, source: &PanelSource<'_>, primes: Range<us
     };
     let mut scratch = vec![u64::MAX; engine.scratch_words(rows, &BlockGrid::triangle(8))];
     engine.to_residues(primes.clone(), source, &mut planes, &mut scratch);
+    if engine.form == Form::Pairs && rows % 2 == 1 {
+        let behind = |plane: &&mut [u64]| (0..BLOCK).all(|column| halves(plane)[engine.form.place(rows, column)] == 0);
+        assert!(planes.iter().all(behind), "{label}: what completes the last pair is 0");
+    }
     for column in 0..BLOCK {
         for row in 0..rows {
             let want = match source.columns.clone().nth(column) {
@@ -64,7 +74,7 @@ fn check_residues(engine: &I16Engine, source: &PanelSource<'_>, primes: Range<us
             };
             for (plane, index) in planes.iter().zip(primes.clone()) {
                 let prime = engine.moduli()[index];
-                let residue = i64::from(halves(plane)[row * BLOCK + column]);
+                let residue = i64::from(halves(plane)[engine.form.place(row, column)]);
                 assert!(residue.unsigned_abs() <= prime / 2, "{label}: {residue} is not balanced modulo {prime}");
                 assert!(congruent(&want, residue, prime), "{label}: row {row}, column {column}, prime {prime}");
             }
@@ -115,8 +125,8 @@ fn residues_of_the_largest_integers_and_precisions_are_right() {
     }
 }
 
-/// Panels of `columns` columns (a multiple of 8) of residues that `entry(row, column)` gives.
-fn panels(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> i64) -> Vec<u64> {
+/// Panels of `columns` columns (a multiple of 8) of residues that `entry(row, column)` gives, row after row.
+pub(super) fn panels(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> i64) -> Vec<u64> {
     let mut words = vec![0u64; rows * columns / 4];
     let residues: &mut [i16] = bytemuck::cast_slice_mut(&mut words);
     for col in 0..columns {
@@ -127,6 +137,18 @@ fn panels(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> i6
     words
 }
 
+/// Panels of `rows` rows, row after row, in the form of an engine.
+pub(super) fn in_form(engine: &I16Engine, rows: usize, words: &[u64]) -> Vec<u64> {
+    let size = engine.panel_words(rows) * 4;
+    let mut out = vec![0u64; words.len() / (2 * rows).max(1) * size / 4];
+    let residues: &mut [i16] = bytemuck::cast_slice_mut(&mut out);
+    for (at, &residue) in halves(words).iter().enumerate() {
+        let (panel, row, column) = (at / BLOCK / rows, at / BLOCK % rows, at % BLOCK);
+        residues[panel * size + engine.form.place(row, column)] = residue;
+    }
+    out
+}
+
 /// Checks `product` into dirty memory (or added to it) against sums of 64-bit integers.
 fn check_product(engine: &I16Engine, prime: usize, product: &PlaneProduct<'_>, label: &str) {
     let modulus = engine.moduli()[prime] as i64;
@@ -135,7 +157,9 @@ fn check_product(engine: &I16Engine, prime: usize, product: &PlaneProduct<'_>, l
     let mut c = vec![0u64; product.blocks.len() * RESIDUE_WORDS];
     bytemuck::cast_slice_mut(&mut c).fill(dirty);
     let mut scratch = vec![u64::MAX; engine.scratch_words(product.rows, &product.grid)];
-    engine.multiply(prime, product, &mut c, &mut scratch);
+    let [x, y] = [product.x, product.y].map(|words| in_form(engine, product.rows, words));
+    let y = if std::ptr::eq(product.x, product.y) { &x } else { &y };
+    engine.multiply(prime, &PlaneProduct { x: &x, y, ..product.clone() }, &mut c, &mut scratch);
     let mut blocks = halves(&c).chunks_exact(BLOCK_ENTRIES);
     let of = |words, column: usize, k: usize| {
         i64::from(halves(words)[(column / BLOCK * product.rows + k) * BLOCK + column % BLOCK])
@@ -155,7 +179,7 @@ fn check_product(engine: &I16Engine, prime: usize, product: &PlaneProduct<'_>, l
     }
 }
 
-const SMALL: EngineSpec = EngineSpec { operand_bits: 30, modulus_bits: 62, redundant: false };
+pub(super) const SMALL: EngineSpec = EngineSpec { operand_bits: 30, modulus_bits: 62, redundant: false };
 
 #[test]
 fn products_equal_integer_sums() {
@@ -220,8 +244,11 @@ fn any_range_of_blocks_can_be_computed_alone() {
     let half = (i16_primes()[0] / 2) as i64;
     let rows = 19;
     let x = panels(rows, 104, |_, _| rng.random_range(-half..=half));
-    let (isa, engine) = engines(SMALL).next().unwrap();
-    for grid in [BlockGrid::triangle(100), BlockGrid::rectangle(40, 100)] {
+    for (form, grid) in [Form::Rows, Form::Pairs]
+        .into_iter()
+        .flat_map(|form| [BlockGrid::triangle(100), BlockGrid::rectangle(40, 100)].map(|grid| (form, grid)))
+    {
+        let (isa, engine) = engines_of(SMALL, form).next().unwrap();
         for start in (0..=grid.len()).step_by(3) {
             for end in (start..=grid.len()).step_by(5) {
                 let product = PlaneProduct { x: &x, y: &x, rows, grid, blocks: start..end, accumulate: end % 2 == 0 };
@@ -417,18 +444,4 @@ fn the_kernel_states_its_limits() {
     let small = kernel.prepare(&SMALL).unwrap();
     assert_eq!(small.moduli().len(), kernel.plane_count(&SMALL));
     assert!(small.table_bytes() > 0 && small.panel_words(0) == 0);
-}
-
-#[test]
-fn scratch_for_rows_is_enough_for_fewer_of_them() {
-    let engine = engines(EngineSpec { operand_bits: 64, modulus_bits: 200, redundant: false }).next().unwrap().1;
-    for rows in [8, 1000, 1024, 1728, 2048, 2056, 3072, 4088] {
-        for columns in [1, 41, rows / 8] {
-            let room = engine.rows_scratch_words(rows, &BlockGrid { rows: columns, cols: columns, triangle: false });
-            for depth in (8..=rows).step_by(8) {
-                let pass = product::scratch_words(depth * segments_of_pass(depth), columns);
-                assert!(pass <= room, "{depth} of {rows} rows, {columns} columns: {pass} words of {room}");
-            }
-        }
-    }
 }

@@ -12,6 +12,7 @@ use super::lanes::{Lanes, Task};
 use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Tile, residues};
 use super::tables::OperandTables;
 use crate::kernels::PanelSource;
+use crate::kernels::form::Form;
 use crate::kernels::radix::Digits;
 use crate::kernels::scaled::write_scaled;
 use crate::math::float::{FloatRef, Head};
@@ -29,6 +30,8 @@ pub struct ToResidues<'a, 'b> {
     pub primes: Range<usize>,
     /// The columns to convert.
     pub source: &'a PanelSource<'a>,
+    /// The order of the rows.
+    pub form: Form,
     /// One panel for each prime wanted.
     pub planes: &'a mut [&'b mut [u64]],
     /// [`scratch_words`] words.
@@ -48,7 +51,7 @@ fn limbs(operand: Digits) -> usize {
 impl Task for ToResidues<'_, '_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let ToResidues { tables, primes, source, planes, scratch } = self;
+        let ToResidues { tables, primes, source, form, planes, scratch } = self;
         let lanes = VECTORS * L::WIDTH;
         let (magnitudes, digits) = scratch.split_at_mut(limbs(tables.digits) * MOST_LANES);
         let magnitudes = &mut magnitudes[..limbs(tables.digits) * lanes];
@@ -71,11 +74,12 @@ impl Task for ToResidues<'_, '_> {
                 let (factors, moduli) = (tables.radix_powers.group(group), (&tables.primes[group], tables.interval));
                 for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
-                    residues::<L, VECTORS, C>(VECTORS, (strip, factors), moduli, &mut tile);
-                    let entries = start * BLOCK..((start + strip_rows) * BLOCK).min(rows * BLOCK);
+                    residues::<L, C>((strip, factors), moduli, &mut tile);
+                    let strip = start..(start + strip_rows).min(rows);
                     for (prime, column) in (group * COLUMNS..).zip(&tile.residues) {
                         if primes.contains(&prime) {
-                            write::<L>(planes[prime - primes.start], entries.clone(), &column[..lanes], streams);
+                            let plane = &mut *planes[prime - primes.start];
+                            write::<L>(plane, (form, strip.clone()), &column[..lanes], streams);
                         }
                     }
                 }
@@ -85,17 +89,40 @@ impl Task for ToResidues<'_, '_> {
     }
 }
 
-/// Writes the residues of `entries` to one plane.
+/// Writes the residues of some rows to one plane.
 #[inline(always)]
-fn write<L: Lanes>(plane: &mut [u64], entries: Range<usize>, column: &[i16], streams: bool) {
-    let plane: &mut [i16] = bytemuck::cast_slice_mut(plane);
-    let out = &mut plane[entries];
+fn write<L: Lanes>(plane: &mut [u64], (form, rows): (Form, Range<usize>), column: &[i16], streams: bool) {
+    let out = &mut plane[form.panel_words(rows.start)..form.panel_words(rows.end)];
+    let mut pairs = [0; MOST_LANES];
+    let column = match form {
+        Form::Rows => column,
+        Form::Pairs => {
+            let pairs = &mut pairs[..column.len()];
+            for (pair, two) in pairs.as_chunks_mut::<{ 2 * BLOCK }>().0.iter_mut().zip(column.as_chunks().0) {
+                interleave(two, pair);
+            }
+            form.clear_behind(
+                rows.len(),
+                bytemuck::cast_slice_mut(&mut pairs[..rows.len().next_multiple_of(2) * BLOCK]),
+            );
+            pairs
+        }
+    };
+    let out: &mut [i16] = bytemuck::cast_slice_mut(out);
     if out.len() != column.len() {
         out.copy_from_slice(&column[..out.len()]);
     } else if streams {
         L::stream_halves(column, out);
     } else {
         out.copy_from_slice(column); // of a length that is known when this is compiled
+    }
+}
+
+/// Two rows as pairs.
+#[inline(always)]
+fn interleave(rows: &[i16; 2 * BLOCK], pairs: &mut [i16; 2 * BLOCK]) {
+    for at in 0..2 * BLOCK {
+        pairs[at] = rows[at % 2 * BLOCK + at / 2];
     }
 }
 

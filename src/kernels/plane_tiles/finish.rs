@@ -10,7 +10,7 @@ use super::layout::{HEADER_WORDS, Layout};
 use super::publish::{OfPanel, Publisher};
 use super::rules::BlockRules;
 use crate::kernels::tiles::{FailedPivot, TileShape};
-use crate::kernels::{BlockResidues, IntegerBlock, RowsProduct};
+use crate::kernels::{BlockResidues, IntegerBlock, NextRows, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
 use crate::plan::{BLOCK, BlockGrid};
 use std::ops::Range;
@@ -50,13 +50,13 @@ struct Scratch<'a> {
     engine: &'a mut [u64],
 }
 
-/// Parts of a range of blocks: with more, sums are reduced less often and operands are read more often.
+/// Parts of a range of blocks: with more, sums are reduced less often and operands are copied more often.
 const PARTS: usize = 6;
 
-/// Blocks of a part of so many blocks, of which there are at least two.
-fn part_of(blocks: usize) -> usize {
+/// Blocks of a part of so many blocks, of which there are at least two: one where products copy nothing.
+fn part_of(engine: &dyn PlaneEngine, blocks: usize) -> usize {
     let mut part = 1;
-    while part * PARTS < blocks {
+    while !engine.reads_rows_in_place() && part * PARTS < blocks {
         part *= PARTS;
     }
     part
@@ -114,8 +114,9 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         if range.len() <= 1 {
             return range.into_iter().try_for_each(|block| self.block(block));
         }
-        for start in range.clone().step_by(part_of(range.len())) {
-            let part = start..(start + part_of(range.len())).min(range.end);
+        let size = part_of(&*self.tiles.engine, range.len());
+        for start in range.clone().step_by(size) {
+            let part = start..(start + size).min(range.end);
             if start > range.start {
                 self.multiply(range.start..start, part.clone());
             }
@@ -144,17 +145,21 @@ impl<'a, R: BlockRules> Finish<'a, R> {
         let words = blocks.len() * engine.block_words();
         let accumulate = self.is_reduced(done.start);
         let Scratch { planes, engine: scratch, .. } = &mut self.scratch;
+        let primes = engine.moduli().len();
+        let operands = |prime: usize| {
+            let x = layout.rows(&planes[prime * layout.plane_words..], panels.start, first);
+            let y = match &self.above {
+                None => x,
+                Some(above) => above.layout.rows(above.layout.panels(above.words, prime), next.start, first),
+            };
+            [[x], [y]]
+        };
         for (prime, c) in self.sums.chunks_exact_mut(layout.plane_words).enumerate() {
-            let x = [layout.rows(&planes[prime * layout.plane_words..], panels.start, first)];
-            let product = |y| RowsProduct { x: &x, y, depth, grid, blocks: blocks.clone(), accumulate };
-            let c = &mut c[begin..][..words];
-            match &self.above {
-                None => engine.multiply_rows(prime, &product(&x), c, scratch),
-                Some(above) => {
-                    let y = [above.layout.rows(above.layout.panels(above.words, prime), next.start, first)];
-                    engine.multiply_rows(prime, &product(&y), c, scratch);
-                }
-            }
+            let ([x, y], [next_x, next_y]) = (operands(prime), operands((prime + 1).min(primes - 1)));
+            let after = NextRows { x: &next_x, y: &next_y };
+            let blocks = blocks.clone();
+            let product = RowsProduct { x: &x, y: &y, depth, next: after, grid, blocks, accumulate };
+            engine.multiply_rows(prime, &product, &mut c[begin..][..words], scratch);
         }
     }
 

@@ -18,7 +18,7 @@ mod tests;
 use crate::kernels::tiles::{
     DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
 };
-use crate::kernels::{IntegerBlock, PlaneEngine, RowsProduct};
+use crate::kernels::{IntegerBlock, NextRows, PanelRows, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use finish::Finish;
@@ -73,28 +73,46 @@ impl<R: BlockRules> PlaneTiles<R> {
         grids.map(|grid| self.engine.rows_scratch_words(tile_rows, &grid)).into_iter().max().expect("two grids")
     }
 
-    /// The sums of one prime of a tile.
+    /// The operands of a tile of this shape modulo one prime, none for a prime that is not there.
+    fn operands<'w>(
+        &self,
+        shape: TileShape,
+        (x, y): (&[&'w [u64]], &[&'w [u64]]),
+        (prime, depth): (usize, usize),
+    ) -> [Vec<PanelRows<'w>>; 2] {
+        if prime >= self.primes() {
+            return [Vec::new(), Vec::new()];
+        }
+        let left = self.layout(TileShape { cols: depth, diagonal: false, ..shape });
+        let right = self.layout(TileShape { rows: shape.cols, cols: depth, diagonal: false });
+        let rows = |layout: Layout, words: &[&'w [u64]]| {
+            words.iter().map(|words| layout.rows(layout.panels(words, prime), 0, 0)).collect::<Vec<_>>()
+        };
+        let x = rows(left, x);
+        let y = if shape.diagonal { x.clone() } else { rows(right, y) };
+        [x, y]
+    }
+
+    /// The sums of tile number `at` modulo one prime.
     fn update_plane(
         &self,
-        tile: &mut UpdateTile<'_>,
+        tiles: &mut [UpdateTile<'_>],
+        (prime, at): (usize, usize),
         (y, depth): (&[&[u64]], usize),
-        prime: usize,
         scratch: &mut [u64],
     ) {
-        let UpdateTile { shape, words, x, .. } = tile;
+        let operands = |prime: usize, at: usize| self.operands(tiles[at].shape, (&tiles[at].x, y), (prime, depth));
+        let [x, y] = operands(prime, at);
+        let next = if at + 1 < tiles.len() { (prime, at + 1) } else { (prime + 1, 0) };
+        let [next_x, next_y] = operands(next.0, next.1);
+        // Tiles of one prime share the operands of columns.
+        let next = NextRows { x: &next_x, y: if next.0 == prime { &[] } else { &next_y } };
+        let UpdateTile { shape, words, .. } = &mut tiles[at];
         let layout = self.layout(*shape);
-        let left = self.layout(TileShape { cols: depth, diagonal: false, ..*shape });
-        let right = self.layout(TileShape { rows: shape.cols, cols: depth, diagonal: false });
         let (header, planes) = words.split_at_mut(HEADER_WORDS);
         let c = &mut planes[prime * layout.plane_words..][..self.engine.plane_words(&layout.grid)];
-        let x = x.iter().map(|x| left.rows(left.panels(x, prime), 0, 0)).collect::<Vec<_>>();
-        let y = match shape.diagonal {
-            true => Vec::new(),
-            false => y.iter().map(|y| right.rows(right.panels(y, prime), 0, 0)).collect(),
-        };
-        let y = if shape.diagonal { &x } else { &y };
         let (blocks, accumulate) = (0..layout.grid.len(), header[0] == 1);
-        let product = RowsProduct { x: &x, y, depth, grid: layout.grid, blocks, accumulate };
+        let product = RowsProduct { x: &x, y: &y, depth, next, grid: layout.grid, blocks, accumulate };
         self.engine.multiply_rows(prime, &product, c, scratch);
     }
 }
@@ -178,7 +196,7 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         }
         // Prime by prime: what the tiles share is read from memory once.
         for prime in 0..self.primes() {
-            tiles.iter_mut().for_each(|tile| self.update_plane(tile, (y, depth), prime, scratch));
+            (0..tiles.len()).for_each(|at| self.update_plane(tiles, (prime, at), (y, depth), scratch));
         }
         tiles.iter_mut().for_each(|tile| tile.words[0] = 1);
         Ok(())

@@ -18,7 +18,7 @@ const NOISE: u64 = 0xdead_beef_dead_beef;
 /// Tiles over a kernel with the rules on limbs, and with those of this CPU where these are others.
 fn tiles_over(kernel: &dyn PlaneKernel, bits: u32) -> Vec<Arc<dyn TileEngine>> {
     let spec = EngineSpec { operand_bits: bits, modulus_bits: cholesky_modulus_bits(bits), redundant: false };
-    let engine = kernel.prepare(&spec).unwrap();
+    let engine = kernel.prepare_tiles(&spec).unwrap();
     vec![Arc::new(PlaneTiles::new(engine.clone(), LimbRules::new(bits))), over(engine, bits)]
 }
 

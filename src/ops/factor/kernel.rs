@@ -1,25 +1,33 @@
-//! Which kernel a factorisation in tiles runs on, in one process.
+//! Which kernel a factorisation or a triangular solve in tiles runs on, in one process.
 
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
-use crate::kernels::{self, PlaneKernel};
+use crate::kernels::{self, FactorCosts, PlaneKernel};
 use crate::math::bound::cholesky_modulus_bits;
 use crate::ops::factor::tiling::tiles_for;
 use std::sync::Arc;
 
 /// No kernel is chosen by its costs for fewer rows.
-const LEAST_ROWS: usize = 900;
+const LEAST_ROWS: usize = 400;
 
-/// Rows of the tiles that costs were measured with: smaller ones are packed more often.
-const LEAST_TILE_ROWS: usize = 128;
+/// Nor for fewer right sides of a solve: what is converted of the triangle is shared by them.
+const LEAST_RIGHT_SIDES: usize = 400;
 
-/// The kernel of a factor of `order` rows with so many working bits: the context's, or another one that is faster for
-/// so many rows.
+/// Rows of the smallest tiles that costs were measured with: sums of smaller ones are reduced more often.
+const LEAST_TILE_ROWS: usize = 96;
+
+/// The kernel of a factor or a solve of `order` rows with so many working bits: the context's, or the `other` one where
+/// it is faster for so many rows.
 ///
 /// A forced kernel stays, and so does the preferred one beside devices, for which it does what they leave, and under a
 /// memory limit, since its tiles are smaller. Plans and calls ask the same question, so that they agree.
-pub(crate) fn choose_kernel(ctx: &Context, order: usize, working_bits: u32) -> &'static dyn PlaneKernel {
+fn choose_kernel(
+    ctx: &Context,
+    other: impl FnOnce() -> Option<(&'static dyn PlaneKernel, FactorCosts)>,
+    order: usize,
+    working_bits: u32,
+) -> &'static dyn PlaneKernel {
     let kernel = ctx.kernel();
     // The rate of the core is only asked for where it may matter.
     let is_small = order < LEAST_ROWS;
@@ -27,7 +35,7 @@ pub(crate) fn choose_kernel(ctx: &Context, order: usize, working_bits: u32) -> &
         return kernel;
     }
     let modulus_bits = cholesky_modulus_bits(working_bits);
-    kernels::preferred_for_large_factors()
+    other()
         .filter(|(other, costs)| {
             order >= costs.least_rows(working_bits) && modulus_bits <= other.maximum_modulus_bits()
         })
@@ -44,11 +52,32 @@ pub(crate) fn engine_for(
     (order, tile_rows): (usize, Option<usize>),
     working_bits: u32,
 ) -> Result<(Arc<dyn TileEngine>, &'static dyn PlaneKernel)> {
-    let kernel = choose_kernel(ctx, order, working_bits);
+    let kernel = choose_kernel(ctx, kernels::preferred_for_large_factors, order, working_bits);
     if kernel.name() != ctx.kernel().name() {
         let engine = ctx.tile_engine(kernel, working_bits)?;
         if tiles_for(order, tile_rows, &*engine, ctx.threads()).tile_size >= LEAST_TILE_ROWS {
             return Ok((engine, kernel));
+        }
+    }
+    Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel()))
+}
+
+/// The tile kernels of a solve with a triangle of `order` rows that is at hand, and the kernel that they are of;
+/// `each` of the workers has so many of the right sides. Under a limit there is no such choice, which the caller knows
+/// better than the context.
+///
+/// # Errors
+/// Those of [`Context::tile_engine`].
+pub(crate) fn solve_engine_for(
+    ctx: &Context,
+    order: usize,
+    (columns, each): (usize, usize),
+    working_bits: u32,
+) -> Result<(Arc<dyn TileEngine>, &'static dyn PlaneKernel)> {
+    if columns >= LEAST_RIGHT_SIDES && each >= LEAST_TILE_ROWS {
+        let kernel = choose_kernel(ctx, kernels::preferred_for_large_solves, order, working_bits);
+        if kernel.name() != ctx.kernel().name() {
+            return Ok((ctx.tile_engine(kernel, working_bits)?, kernel));
         }
     }
     Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel()))
@@ -59,10 +88,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn large_solves_take_the_other_kernel_too() {
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let own = ctx.kernel().name();
+        let name = |ctx: &Context, order, columns: (usize, usize), bits| {
+            solve_engine_for(ctx, order, columns, bits).unwrap().1.name()
+        };
+        let Some((other, costs)) = kernels::preferred_for_large_solves() else {
+            return assert_eq!(name(&ctx, 2000, (500, 500), 300), own);
+        };
+        let rows = costs.least_rows(300);
+        assert!(costs.least_rows(0) >= LEAST_ROWS);
+        assert_eq!((name(&ctx, rows - 1, (500, 500), 300), name(&ctx, rows, (500, 500), 300)), (own, other.name()));
+        assert_eq!((name(&ctx, rows, (399, 399), 300), name(&ctx, rows, (400, 400), 300)), (own, other.name()));
+        assert_eq!((name(&ctx, rows, (500, 95), 300), name(&ctx, rows, (500, 96), 300)), (own, other.name()));
+        let limited = ctx.with_memory_bytes(Some(1 << 40));
+        let forced = Context::builder().threads(1).kernel(own).build().unwrap();
+        assert_eq!((name(&limited, rows, (500, 500), 300), name(&forced, rows, (500, 500), 300)), (own, own));
+    }
+
+    #[test]
     fn large_factors_take_the_other_kernel_where_nothing_speaks_against_it() {
         let ctx = Context::builder().threads(1).build().unwrap();
         let own = ctx.kernel().name();
-        let name = |ctx: &Context, order: usize, bits: u32| choose_kernel(ctx, order, bits).name();
+        let name = |ctx: &Context, order: usize, bits: u32| {
+            choose_kernel(ctx, kernels::preferred_for_large_factors, order, bits).name()
+        };
         assert_eq!(name(&ctx, 10, 770), own);
         let Some((other, costs)) = kernels::preferred_for_large_factors() else {
             return assert_eq!(name(&ctx, 1 << 20, 770), own);
@@ -73,8 +124,8 @@ mod tests {
         // Tiles of fewer rows, as a caller asks for them or threads need them.
         let with_tiles = |ctx: &Context, tile_rows| engine_for(ctx, (rows, tile_rows), 770).unwrap().1.name();
         let many = Context::builder().threads(8).build().unwrap();
-        assert_eq!((with_tiles(&ctx, None), with_tiles(&ctx, Some(128))), (other.name(), other.name()));
-        assert_eq!((with_tiles(&ctx, Some(120)), with_tiles(&many, None)), (own, own));
+        assert_eq!((with_tiles(&ctx, None), with_tiles(&ctx, Some(96))), (other.name(), other.name()));
+        assert_eq!((with_tiles(&ctx, Some(88)), with_tiles(&many, None)), (own, own));
         assert_eq!((name(&ctx, rows - 1, 770), name(&ctx, rows, 770)), (own, other.name()));
         // Its primes end before those of the other one.
         let most = (other.maximum_modulus_bits() - 3) / 2;

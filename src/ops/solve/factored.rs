@@ -54,14 +54,14 @@ impl Factored<'_> {
         if order == 0 || columns == 0 {
             return result.prepare((order, columns), precision).map(|_| report);
         }
-        (report.bands, report.planned_bytes) = match method.path {
+        ((report.bands, report.planned_bytes), report.kernel) = match method.path {
             Path::Dots => {
                 let norms = dots::kept_row_norms(ctx, self.lower, self.row_norms)?;
-                (1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?)
+                ((1, dots::solve_columns(ctx, (self.lower, norms), b, precision, result)?), report.kernel)
             }
             Path::Sums => {
                 let bits = SumBits { working: working_bits, precision };
-                (1, sums::solve_columns(ctx, self.lower, b, bits, result)?)
+                ((1, sums::solve_columns(ctx, self.lower, b, bits, result)?), report.kernel)
             }
             _ => self.solve_by_bands(ctx, b, (working_bits, method), result)?,
         };
@@ -69,14 +69,14 @@ impl Factored<'_> {
         Ok(report)
     }
 
-    /// The number of bands, and the bytes that they were planned for.
+    /// The number of bands, the bytes that they were planned for, and the kernel of the tiles.
     fn solve_by_bands(
         &self,
         ctx: &Context,
         b: MatrixView<'_>,
         (working_bits, method): (u32, Method),
         result: Destination<'_>,
-    ) -> Result<(usize, u64)> {
+    ) -> Result<((usize, u64), &'static str)> {
         let order = self.lower.rows();
         let halves = self.pivots.map_or(Vec::new(), half_exponents);
         let scaled = ScaledRows::new(self.lower, &halves);
@@ -98,9 +98,10 @@ impl Factored<'_> {
         let scale = Some(&scaled.exponents[..]);
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
         let (bands, planned_bytes) = solve.bands(b.cols())?;
+        let kernel = solve.memory.kernel(bands)?;
         let mut result = result.prepare((order, b.cols()), self.precision_bits)?;
         let right = Right { b, alpha: None, first_column: 0, transposed: false };
         solve.run(bands, &right, &mut result)?;
-        Ok((bands.count(), planned_bytes))
+        Ok(((bands.count(), planned_bytes), kernel))
     }
 }

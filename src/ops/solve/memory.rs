@@ -287,6 +287,17 @@ impl SolveMemory {
         TilePlan::new(&self.ctx, memory, size)
     }
 
+    /// Name of the kernel of the first try on bands, or of the products of a solve by parts.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn kernel(&self, bands: Bands) -> Result<&'static str> {
+        let first = self.cuts.first().and_then(|cut| Some((cut, cut.first_try_bits?)));
+        let Some((cut, bits)) = first else { return Ok(self.ctx.kernel().name()) };
+        let memory = self.ctx.memory().within(bands.limit_bytes);
+        Ok(self.try_plan(memory, cut, (bands.columns, bits), self.together)?.kernel)
+    }
+
     /// What the first try of a solve with one triangle takes of kept memory, without a limit; nothing where it is
     /// solved by parts.
     ///

@@ -143,6 +143,7 @@ impl SolveShape {
             Some(bytes) => (Bands::widest(columns), bytes),
             None => memory.plan(columns)?,
         };
+        let kernel = if by_columns.is_some() { ctx.kernel().name() } else { memory.kernel(bands)? };
         // Without a limit the context keeps the tiles of the factorisation, and the windows of the solve lie in them.
         let kept_bytes = match (ctx.memory_bytes(), by_columns) {
             (Some(_), _) => 0,
@@ -159,7 +160,7 @@ impl SolveShape {
             working_bits,
             path,
             accuracy,
-            kernel: ctx.kernel().name(),
+            kernel,
             threads: ctx.threads(),
             bands: bands.count(),
             band_columns: bands.columns,

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::kernels::max_plus::{PANEL, Row};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
+use crate::ops::factor::kernel::solve_engine_for;
 use crate::ops::product::problem::Accuracy;
 use crate::store::Buffer;
 use std::ops::Range;
@@ -57,6 +58,8 @@ pub(crate) struct TilePlan {
     pub fixed_bits: u32,
     /// The kernels.
     pub engine: Arc<dyn TileEngine>,
+    /// Name of the kernel that they are of.
+    pub kernel: &'static str,
     /// Rows and columns of a tile of the triangle, a multiple of 8.
     pub tile_rows: usize,
     /// Right sides in a tile of the solution, a multiple of 8.
@@ -80,17 +83,24 @@ impl TilePlan {
     /// solution.
     ///
     /// # Errors
-    /// Those of [`Context::tile_engine_for`].
+    /// Those of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
         let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together } = size;
-        let engine = ctx.tile_engine_for(fixed_bits, order)?;
-        let largest = whole_panels(engine.preferred_rows().min(order));
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
+        // Ranks and files keep to the context's kernel, and so does whatever is to spare memory.
+        let is_at_hand = piece_row_bytes == 0 && message_bytes == 0 && together.is_none();
+        let (engine, kernel) = match is_at_hand && memory.limit_bytes().is_none() {
+            true => solve_engine_for(ctx, order, (columns, columns / threads), fixed_bits)?,
+            false => (ctx.tile_engine_for(fixed_bits, order)?, ctx.kernel()),
+        };
+        let kernel = kernel.name();
+        let largest = whole_panels(engine.preferred_rows().min(order));
         let plan = TilePlan {
             order,
             columns,
             fixed_bits,
             engine,
+            kernel,
             tile_rows: largest,
             right_rows: 0,
             threads,
@@ -285,6 +295,40 @@ pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix::Matrix;
+    use crate::ops::trsm::{TrsmOptions, trsm_with};
+
+    /// A lower triangle of `order` rows and so many right sides, with exponents far apart.
+    fn system(order: usize, columns: usize) -> [Matrix; 2] {
+        let mut state = 1u64;
+        let mut entry = |spread: i32| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            ((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * 2f64.powi((state >> 3) as i32 % spread)
+        };
+        let mut t = Matrix::zeros(order, order, 60).unwrap();
+        let mut b = Matrix::zeros(order, columns, 60).unwrap();
+        for i in 0..order {
+            (0..i).for_each(|j| t.set_f64(i, j, entry(40) / 2f64.powi(40) / order as f64).unwrap());
+            t.set_f64(i, i, 1.0 + entry(1).abs()).unwrap();
+            (0..columns).for_each(|j| b.set_f64(i, j, entry(60)).unwrap());
+        }
+        [t, b]
+    }
+
+    #[test]
+    fn a_kernel_that_is_chosen_for_a_large_solve_gives_the_same_bits() {
+        let [t, b] = system(700, 401);
+        let free = Context::builder().threads(2).build().unwrap();
+        let own = free.kernel().name();
+        let forced = Context::builder().threads(2).kernel(own).build().unwrap();
+        let [got, want] = [&free, &forced].map(|ctx| trsm_with(ctx, &t, &b, 60, &TrsmOptions::default()).unwrap());
+        let chosen = crate::kernels::preferred_for_large_solves().map_or(own, |(kernel, _)| kernel.name());
+        assert_eq!((got.report.kernel, want.report.kernel), (chosen, own));
+        assert!(got.result == want.result, "{chosen} gives other bits than {own}");
+        let limited = free.with_memory_bytes(Some(1 << 40));
+        let limited = trsm_with(&limited, &t, &b, 60, &TrsmOptions::default()).unwrap();
+        assert_eq!((limited.report.kernel, limited.result == want.result), (own, true));
+    }
 
     #[test]
     fn tries_double_up_to_half_the_precision() {

@@ -64,6 +64,7 @@ impl TriangularSystem<'_> {
         let steps = vec![Step::Triangle(solver)];
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };
         let (bands, planned_bytes) = solve.bands(columns)?;
+        report.kernel = solve.memory.kernel(bands)?;
         let mut result = result.prepare(shape, precision)?;
         let right = Right { b: self.b, alpha: self.alpha, first_column: 0, transposed: self.transposed };
         solve.run(bands, &right, &mut result)?;

@@ -56,6 +56,12 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn join(low: &[i32; 8], _high: &[i32; 8]) -> Self {
+        // SAFETY: see the note on top of this module; the array is a whole vector.
+        unsafe { Avx2(_mm256_loadu_si256(low.as_ptr().cast())) }
+    }
+
+    #[inline(always)]
     fn store(self, to: &mut [i32]) {
         assert!(to.len() >= Self::WIDTH);
         // SAFETY: see the note on top of this module; the slice is long enough.
@@ -100,6 +106,16 @@ impl Lanes for Avx2 {
     fn high_halves(self, other: Self) -> Self {
         // SAFETY: see the note on top of this module.
         unsafe { Avx2(_mm256_packs_epi32(_mm256_srai_epi32::<16>(self.0), _mm256_srai_epi32::<16>(other.0))) }
+    }
+
+    #[inline(always)]
+    fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
+        let mut blocks = columns;
+        for at in 0..4 {
+            // SAFETY: see the note on top of this module.
+            blocks[at] = unsafe { Avx2(_mm256_permute4x64_epi64::<0b11_01_10_00>(columns[at].0)) };
+        }
+        blocks
     }
 
     #[inline(always)]
@@ -149,9 +165,9 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn prefetch(from: *const i16) {
+    fn prefetch<T>(from: *const T) {
         // SAFETY: a hint, which reads nothing, whatever the address is.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) };
     }
 
     #[inline(always)]
@@ -211,6 +227,15 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
+            fn join(low: &[i32; 8], high: &[i32; 8]) -> Self {
+                // SAFETY: see the note on top of this module; both arrays are half a vector.
+                unsafe {
+                    let low = _mm512_castsi256_si512(_mm256_loadu_si256(low.as_ptr().cast()));
+                    $lanes(_mm512_inserti64x4::<1>(low, _mm256_loadu_si256(high.as_ptr().cast())))
+                }
+            }
+
+            #[inline(always)]
             fn store(self, to: &mut [i32]) {
                 assert!(to.len() >= Self::WIDTH);
                 // SAFETY: see the note on top of this module; the slice is long enough.
@@ -257,6 +282,23 @@ macro_rules! wide_lanes {
             fn high_halves(self, other: Self) -> Self {
                 // SAFETY: see the note on top of this module.
                 unsafe { $lanes(_mm512_packs_epi32(_mm512_srai_epi32::<16>(self.0), _mm512_srai_epi32::<16>(other.0))) }
+            }
+
+            #[inline(always)]
+            fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
+                let mut blocks = columns;
+                // SAFETY: see the note on top of this module.
+                unsafe {
+                    // Quarters of four rows: those of both columns alternate.
+                    let upper = _mm512_set_epi64(11, 9, 10, 8, 3, 1, 2, 0);
+                    let lower = _mm512_set_epi64(15, 13, 14, 12, 7, 5, 6, 4);
+                    for half in 0..2 {
+                        let (left, right) = (columns[2 * half].0, columns[2 * half + 1].0);
+                        blocks[half] = $lanes(_mm512_permutex2var_epi64(left, upper, right));
+                        blocks[2 + half] = $lanes(_mm512_permutex2var_epi64(left, lower, right));
+                    }
+                }
+                blocks
             }
 
             #[inline(always)]
@@ -328,9 +370,9 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
-            fn prefetch(from: *const i16) {
+            fn prefetch<T>(from: *const T) {
                 // SAFETY: a hint, which reads nothing, whatever the address is.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) };
             }
 
             #[inline(always)]

@@ -5,12 +5,14 @@
 //! with a quarter of the moduli: half the instructions that digits of 13 bits take. Montgomery's reduction divides by
 //! `2^52`, which the radix powers have in advance; a multiple of `M` then brings the number below `M + 768`, and a
 //! quotient with a balanced remainder is taken for each prime.
-//! Layout of what is written: 4 rows of 8 columns, 16 bits each, are a vector.
+//! Layout of what is written: 4 rows of 8 columns, 16 bits each, are a vector, row after row or pair of rows after pair
+//! ([`Form`]).
 //! Bounds: docs/ALGORITHM.md, "Residues of 16 bits".
 
 use super::digits::{Cutter, ROWS, load_bytes};
 use super::to_residues::{Digits, Sums, scratch_words as strip_words, sums};
 use crate::kernels::PanelSource;
+use crate::kernels::form::Form;
 use crate::kernels::x86_64::cpu;
 use crate::math::modulus::{Modulus, inverse_modulo_word};
 use crate::plan::BLOCK;
@@ -64,6 +66,7 @@ struct Composite {
 
 /// The tables for some primes and operands; whoever holds one knows that the CPU has the instructions.
 pub struct Composites {
+    form: Form,
     count: usize,
     digits: usize,
     groups: Vec<Composite>,
@@ -101,8 +104,8 @@ impl Composite {
 
 impl Composites {
     /// The tables for odd primes between `2^10` and `2^13` and operands of at most `2^operand_bits`, where the CPU has
-    /// the instructions and the operands are not too long.
-    pub fn new(primes: &[u64], operand_bits: u32) -> Option<Composites> {
+    /// the instructions and the operands are not too long; panels are written in this form.
+    pub fn new(primes: &[u64], operand_bits: u32, form: Form) -> Option<Composites> {
         let digits = (operand_bits / DIGIT_BITS + 1) as usize;
         if cpu::has_ifma52().is_err() || digits > MOST_DIGITS {
             return None;
@@ -117,7 +120,7 @@ impl Composites {
                 power = modulus.multiply(power, group.unit);
             }
         }
-        Some(Composites { count: primes.len(), digits, groups, powers })
+        Some(Composites { form, count: primes.len(), digits, groups, powers })
     }
 
     /// Bytes held.
@@ -142,7 +145,8 @@ impl Composites {
         let rows = source.rows.len();
         assert!(source.columns.len() <= BLOCK && source.columns.end <= source.view.cols());
         assert!(source.rows.end <= source.view.rows() && source.shifts.len() >= source.columns.end);
-        assert!(planes.len() == primes.len() && planes.iter().all(|plane| plane.len() >= rows * BLOCK / 4));
+        assert!(planes.len() == primes.len());
+        assert!(planes.iter().all(|plane| plane.len() >= self.form.panel_words(rows)));
         assert!(primes.end <= self.count);
         let aligned = planes.iter().all(|plane| (plane.as_ptr() as usize).is_multiple_of(64));
         let call = Call { primes, rows, streams: streams && aligned };
@@ -158,7 +162,7 @@ impl Composites {
     /// Residues of integers that are digits already; see `DigitConversions::residues_of_digits`.
     pub fn of_digits(&self, digits: &[u64], signs: &[u8], planes: &mut [&mut [u64]]) {
         let rows = signs.len();
-        assert!(planes.len() == self.count && planes.iter().all(|plane| plane.len() >= rows * BLOCK / 4));
+        assert!(planes.len() == self.count && planes.iter().all(|plane| plane.len() >= self.form.panel_words(rows)));
         let call = Call { primes: 0..self.count, rows, streams: false };
         // SAFETY: only `new` makes this, after the CPU reported all instructions.
         unsafe { self.strips(&call, digits, signs, planes) }
@@ -224,11 +228,12 @@ impl Composites {
         let composites = &self.groups[group..group + GROUPS];
         let units = std::array::from_fn(|at| composites[at].unit);
         let sums = sums::<GROUPS>(powers, units, &strip.digits);
+        let lanes = Lanes::new(self.form, strip.signs);
         for (at, composite) in composites.iter().enumerate() {
-            let residues = residues(composite, &sums[at], strip.signs);
+            let residues = residues(composite, &sums[at], &lanes);
             for (prime, vector) in ((group + at) * GROUP..).zip(residues) {
                 if call.primes.contains(&prime) {
-                    write(planes[prime - call.primes.start], strip, vector, call.streams);
+                    write(planes[prime - call.primes.start], (self.form, strip), vector, call.streams);
                 }
             }
         }
@@ -249,12 +254,45 @@ struct Strip<'a> {
     rows: Range<usize>,
 }
 
+/// Where the entries of a strip lie in the vector that is written.
+struct Lanes {
+    /// Where each byte comes from.
+    order: __m512i,
+    /// The entries below 0, as they lie there.
+    negative: u32,
+}
+
+impl Lanes {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn new(form: Form, signs: [u8; ROWS]) -> Lanes {
+        match form {
+            Form::Rows => Lanes { order: load_bytes(&ROW_BYTES), negative: u32::from_le_bytes(signs) },
+            Form::Pairs => {
+                // The bits of both rows of a pair alternate.
+                let [a, b, c, d] = signs.map(u32::from);
+                let negative = spread(a | c << 16) | spread(b | d << 16) << 1;
+                Lanes { order: load_bytes(&PAIR_BYTES), negative }
+            }
+        }
+    }
+}
+
+/// The lower 8 bits of both halves, with a 0 behind each.
+#[inline]
+fn spread(bits: u32) -> u32 {
+    let bits = (bits | bits << 4) & 0x0f0f_0f0f;
+    let bits = (bits | bits << 2) & 0x3333_3333;
+    (bits | bits << 1) & 0x5555_5555
+}
+
 /// Writes the residues of a strip to one plane.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn write(plane: &mut [u64], strip: &Strip<'_>, residues: __m512i, streams: bool) {
-    let out = &mut plane[strip.rows.start * BLOCK / 4..strip.rows.end * BLOCK / 4];
-    if out.len() == ROWS * BLOCK / 4 {
+fn write(plane: &mut [u64], (form, strip): (Form, &Strip<'_>), residues: __m512i, streams: bool) {
+    let out = &mut plane[form.panel_words(strip.rows.start)..form.panel_words(strip.rows.end)];
+    if strip.rows.len() == ROWS {
+        assert!(out.len() == ROWS * BLOCK / 4);
         // SAFETY: `out` is as long as a vector; strips begin on 64-byte boundaries where `streams` is set.
         unsafe {
             let to = out.as_mut_ptr().cast();
@@ -265,18 +303,17 @@ fn write(plane: &mut [u64], strip: &Strip<'_>, residues: __m512i, streams: bool)
     let mut words = [0u64; ROWS * BLOCK / 4];
     // SAFETY: the array is as long as a vector.
     unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), residues) };
+    form.clear_behind(strip.rows.len(), &mut words);
     out.copy_from_slice(&words[..out.len()]);
 }
 
-/// Balanced residues of a strip modulo the four primes: row after row, 8 columns each.
+/// Balanced residues of a strip modulo the four primes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512vbmi")]
-fn residues(composite: &Composite, sums: &Sums, signs: [u8; ROWS]) -> [__m512i; GROUP] {
+fn residues(composite: &Composite, sums: &Sums, lanes: &Lanes) -> [__m512i; GROUP] {
     let values: [__m512i; ROWS] = std::array::from_fn(|row| reduce(composite, sums[row]));
     let [v0, v1, v2, v3] = values;
     let low = merge([v0, _mm512_slli_epi64::<16>(v1), _mm512_slli_epi64::<32>(v2), _mm512_slli_epi64::<48>(v3)]);
-    let negative = u32::from_le_bytes(signs);
-    let order = load_bytes(&ROW_BYTES);
     std::array::from_fn(|at| {
         let divisor = &composite.divisors[at];
         let (reciprocal, offset) =
@@ -292,8 +329,8 @@ fn residues(composite: &Composite, sums: &Sums, signs: [u8; ROWS]) -> [__m512i; 
         let rest = _mm512_sub_epi16(low, _mm512_mullo_epi16(quotients, prime));
         // The quotient is right or one too small.
         let rest = _mm512_mask_sub_epi16(rest, _mm512_cmpgt_epi16_mask(rest, half), rest, prime);
-        let rest = _mm512_permutexvar_epi8(order, rest);
-        _mm512_mask_sub_epi16(rest, negative, _mm512_setzero_si512(), rest)
+        let rest = _mm512_permutexvar_epi8(lanes.order, rest);
+        _mm512_mask_sub_epi16(rest, lanes.negative, _mm512_setzero_si512(), rest)
     })
 }
 
@@ -334,6 +371,18 @@ const ROW_BYTES: [u8; 64] = {
     bytes
 };
 
+/// The same for two pairs of rows.
+const PAIR_BYTES: [u8; 64] = {
+    let mut bytes = [0; 64];
+    let mut at = 0;
+    while at < 64 {
+        let (row, col) = (at / 32 * 2 + at % 4 / 2, at % 32 / 4);
+        bytes[at] = (8 * col + 2 * row + at % 2) as u8;
+        at += 1;
+    }
+    bytes
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,8 +392,8 @@ mod tests {
     use rug::rand::RandState;
 
     /// Residues of integers of so many digits, straight from digits, against those of big integers.
-    fn check(primes: &[u64], digits: usize, digit: impl Fn(usize, usize) -> u64) {
-        let Some(composites) = Composites::new(primes, digits as u32 * DIGIT_BITS - 1) else {
+    fn check(form: Form, primes: &[u64], digits: usize, digit: impl Fn(usize, usize) -> u64) {
+        let Some(composites) = Composites::new(primes, digits as u32 * DIGIT_BITS - 1, form) else {
             return println!("skipped: no AVX-512 IFMA");
         };
         assert_eq!(composites.digits, digits);
@@ -375,8 +424,8 @@ mod tests {
         }
         for (plane, &prime) in planes.iter().zip(primes) {
             let residues: &[i16] = bytemuck::cast_slice(plane);
-            for (entry, (&residue, integer)) in residues.iter().zip(&integers).enumerate() {
-                let residue = i64::from(residue);
+            for (entry, integer) in integers.iter().enumerate() {
+                let residue = i64::from(residues[form.place(entry / BLOCK, entry % BLOCK)]);
                 assert!(residue.unsigned_abs() <= prime / 2, "{residue} is not balanced modulo {prime}");
                 let difference = Integer::from(integer - residue);
                 assert!(difference.is_divisible_u(prime as u32), "entry {entry}: {residue} modulo {prime}");
@@ -394,11 +443,13 @@ mod tests {
         for (first, count) in [(0, 1), (0, 4), (0, 41), (3, 8), (primes.len() - 6, 6), (primes.len() / 2, 7)] {
             let primes = &primes[first..first + count];
             for digits in [1, 2, 7, 8, 9, 40, MOST_DIGITS] {
-                check(primes, digits, |entry, at| random[(entry * 131 + at * 7) % random.len()]);
-                check(primes, digits, |entry, at| if (entry + at) % 9 == 0 { 0 } else { ones });
-                check(primes, digits, |_, _| ones);
-                check(primes, digits, |_, _| 0);
-                check(primes, digits, |entry, at| if at == 0 { entry as u64 } else { 0 });
+                for form in [Form::Rows, Form::Pairs] {
+                    check(form, primes, digits, |entry, at| random[(entry * 131 + at * 7) % random.len()]);
+                    check(form, primes, digits, |entry, at| if (entry + at) % 9 == 0 { 0 } else { ones });
+                    check(form, primes, digits, |_, _| ones);
+                    check(form, primes, digits, |_, _| 0);
+                    check(form, primes, digits, |entry, at| if at == 0 { entry as u64 } else { 0 });
+                }
             }
         }
     }

@@ -1,0 +1,83 @@
+//! Products over rows of several operands against plain sums, on every instruction set of this CPU.
+
+use super::tests::{SMALL, engines, halves, in_form, panels};
+use super::*;
+use crate::math::family_i16::i16_primes;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Rows `first..first + depth` of some pairs of operands of `of` rows, row after row.
+struct RowsCase {
+    of: usize,
+    first: usize,
+    depth: usize,
+    x: Vec<Vec<u64>>,
+    y: Vec<Vec<u64>>,
+    grid: BlockGrid,
+}
+
+impl RowsCase {
+    /// Checks the last blocks of the product into dirty memory (or added to it) against sums of 64-bit integers.
+    fn check(&self, engine: &I16Engine, accumulate: bool, label: &str) {
+        let RowsCase { of, first, depth, x, y, grid } = self;
+        let modulus = engine.moduli()[0] as i64;
+        let own = |operands: &[Vec<u64>]| -> Vec<Vec<u64>> {
+            operands.iter().map(|words| in_form(engine, *of, words)).collect()
+        };
+        let (left, right) = (own(x), own(y));
+        let rows = |words| PanelRows { words, of: *of, first: *first };
+        let blocks = grid.len() / 3..grid.len();
+        let mut c = vec![0u64; blocks.len() * RESIDUE_WORDS];
+        bytemuck::cast_slice_mut(&mut c).fill(if accumulate { (modulus / 2) as i16 } else { i16::MIN });
+        let x_rows: Vec<_> = left.iter().map(|words| rows(words)).collect();
+        let y_rows: Vec<_> = right.iter().map(|words| rows(words)).collect();
+        let (depth, grid) = (*depth, *grid);
+        let next = NextRows { x: &y_rows, y: &x_rows };
+        let product = RowsProduct { x: &x_rows, y: &y_rows, depth, next, grid, blocks: blocks.clone(), accumulate };
+        let mut scratch = vec![u64::MAX; engine.rows_scratch_words(*of, &grid)];
+        engine.multiply_rows(0, &product, &mut c, &mut scratch);
+        let entry = |words: &[u64], column: usize, k: usize| {
+            i64::from(halves(words)[(column / BLOCK * of + first + k) * BLOCK + column % BLOCK])
+        };
+        let mut found = halves(&c).chunks_exact(BLOCK_ENTRIES);
+        for (col, row) in (0..grid.cols).flat_map(|col| grid.rows_in(col, &blocks).map(move |row| (col, row))) {
+            for (at, &got) in found.next().unwrap().iter().enumerate().step_by(3) {
+                let (i, j) = (row * BLOCK + at % BLOCK, col * BLOCK + at / BLOCK);
+                let of_pair = |x: &[u64], y: &[u64]| (0..depth).map(|k| entry(x, i, k) * entry(y, j, k)).sum::<i64>();
+                let start = if accumulate { modulus / 2 } else { 0 };
+                let want = x.iter().zip(y).fold(start, |sum, (x, y)| sum + of_pair(x, y));
+                let got = i64::from(got);
+                assert!(got.abs() <= modulus / 2, "{label}: {got} is not balanced");
+                assert_eq!((want - got) % modulus, 0, "{label}: entry ({i}, {j})");
+            }
+        }
+    }
+}
+
+/// A few rows of many operands, whose sums are folded across them; some have the largest residues everywhere.
+#[test]
+fn rows_of_several_operands_are_multiplied_where_they_lie() {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let half = (i16_primes()[0] / 2) as i64;
+    let extents = [(128, 0, 128, 17), (128, 40, 8, 1), (128, 8, 120, 2), (24, 0, 24, 10), (48, 8, 16, 15)];
+    for (of, first, depth, count) in
+        extents.into_iter().chain([(7, 0, 7, 3), (9, 2, 7, 1), (1032, 0, 1032, 2), (16, 0, 0, 2)])
+    {
+        for (rows, cols, triangle) in [(96usize, 40usize, false), (104, 104, true), (8, 8, true), (9, 3, false)] {
+            let mut operands = |columns: usize| -> Vec<Vec<u64>> {
+                let mut entry = |at: usize| if at % 3 < 2 { half } else { rng.random_range(-half..=half) };
+                (0..count).map(|at| panels(of, columns.next_multiple_of(BLOCK), |_, _| entry(at))).collect()
+            };
+            let x = operands(rows);
+            let y = if triangle { x.clone() } else { operands(cols) };
+            let grid = if triangle { BlockGrid::triangle(cols) } else { BlockGrid::rectangle(rows, cols) };
+            let case = RowsCase { of, first, depth, x, y, grid };
+            for (isa, engine) in engines(SMALL) {
+                for accumulate in [false, true] {
+                    let label = format!("{isa:?}, {:?}, {count} times {depth} of {of} rows", engine.form);
+                    case.check(&engine, accumulate, &label);
+                }
+            }
+        }
+    }
+}
