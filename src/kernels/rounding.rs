@@ -1,7 +1,7 @@
 //! Rounding of integers to floats, eight entries of a column at a time: side by side where the processor has the vector
 //! instructions for 52-bit integers, else one after the other. Same bits: `math::float::round_integer`.
 
-use crate::kernels::tiles::{EntryForm, TileEngine};
+use crate::kernels::tiles::{Eight, EntryForm, TileEngine};
 use crate::math::family::IFMA52_BITS;
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
 use crate::plan::BLOCK;
@@ -16,17 +16,6 @@ pub struct EntryRounding {
     precision_bits: u32,
     #[cfg(target_arch = "x86_64")]
     lanes: Option<EightRounding>,
-}
-
-/// Eight integers times powers of two.
-#[derive(Clone, Copy)]
-pub struct Eight<'a> {
-    /// Their magnitudes, in the form that is rounded.
-    pub magnitudes: &'a [u64],
-    /// A bit for each that is below 0.
-    pub signs: u8,
-    /// The powers.
-    pub exponents: [i64; BLOCK],
 }
 
 impl EntryRounding {

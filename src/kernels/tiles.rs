@@ -321,6 +321,17 @@ impl EntryForm {
     }
 }
 
+/// Eight integers times powers of two.
+#[derive(Clone, Copy)]
+pub struct Eight<'a> {
+    /// Their magnitudes, in the form that is rounded.
+    pub magnitudes: &'a [u64],
+    /// A bit for each that is below 0.
+    pub signs: u8,
+    /// The powers.
+    pub exponents: [i64; PANEL_ROWS],
+}
+
 /// A tile to solve.
 pub struct SolveTile<'a> {
     /// Its shape.

@@ -263,6 +263,7 @@ impl StripPlan {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
+            chooses_kernel: false,
         };
         let bands = Bands::widest(columns);
         // Without a limit the windows of the strips are kept beside those of the products where they are larger.

@@ -93,19 +93,17 @@ impl Task for ToResidues<'_, '_> {
 #[inline(always)]
 fn write<L: Lanes>(plane: &mut [u64], (form, rows): (Form, Range<usize>), column: &[i16], streams: bool) {
     let out = &mut plane[form.panel_words(rows.start)..form.panel_words(rows.end)];
-    let mut pairs = [0; MOST_LANES];
+    let mut words = [0u64; MOST_LANES / 4];
     let column = match form {
         Form::Rows => column,
         Form::Pairs => {
-            let pairs = &mut pairs[..column.len()];
+            let words = &mut words[..column.len() / 4];
+            let pairs: &mut [i16] = bytemuck::cast_slice_mut(words);
             for (pair, two) in pairs.as_chunks_mut::<{ 2 * BLOCK }>().0.iter_mut().zip(column.as_chunks().0) {
                 interleave(two, pair);
             }
-            form.clear_behind(
-                rows.len(),
-                bytemuck::cast_slice_mut(&mut pairs[..rows.len().next_multiple_of(2) * BLOCK]),
-            );
-            pairs
+            form.clear_behind(rows.len(), words);
+            bytemuck::cast_slice(words)
         }
     };
     let out: &mut [i16] = bytemuck::cast_slice_mut(out);

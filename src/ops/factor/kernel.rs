@@ -62,25 +62,20 @@ pub(crate) fn engine_for(
     Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel()))
 }
 
-/// The tile kernels of a solve with a triangle of `order` rows that is at hand, and the kernel that they are of;
-/// `each` of the workers has so many of the right sides. Under a limit there is no such choice, which the caller knows
-/// better than the context.
-///
-/// # Errors
-/// Those of [`Context::tile_engine`].
-pub(crate) fn solve_engine_for(
+/// The kernel of a solve with a triangle of `order` rows that is at hand, and so many bits after the point, where it is
+/// not the context's; `each` of the workers has so many of the right sides. Under a limit there is no such choice, which
+/// the caller knows better than the context.
+pub(crate) fn solve_kernel(
     ctx: &Context,
     order: usize,
     (columns, each): (usize, usize),
     working_bits: u32,
-) -> Result<(Arc<dyn TileEngine>, &'static dyn PlaneKernel)> {
-    if columns >= LEAST_RIGHT_SIDES && each >= LEAST_TILE_ROWS {
-        let kernel = choose_kernel(ctx, kernels::preferred_for_large_solves, order, working_bits);
-        if kernel.name() != ctx.kernel().name() {
-            return Ok((ctx.tile_engine(kernel, working_bits)?, kernel));
-        }
+) -> Option<&'static dyn PlaneKernel> {
+    if columns < LEAST_RIGHT_SIDES || each < LEAST_TILE_ROWS {
+        return None;
     }
-    Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel()))
+    let kernel = choose_kernel(ctx, kernels::preferred_for_large_solves, order, working_bits);
+    (kernel.name() != ctx.kernel().name()).then_some(kernel)
 }
 
 #[cfg(test)]
@@ -92,7 +87,7 @@ mod tests {
         let ctx = Context::builder().threads(1).build().unwrap();
         let own = ctx.kernel().name();
         let name = |ctx: &Context, order, columns: (usize, usize), bits| {
-            solve_engine_for(ctx, order, columns, bits).unwrap().1.name()
+            solve_kernel(ctx, order, columns, bits).map_or(ctx.kernel().name(), |kernel| kernel.name())
         };
         let Some((other, costs)) = kernels::preferred_for_large_solves() else {
             return assert_eq!(name(&ctx, 2000, (500, 500), 300), own);

@@ -4,9 +4,9 @@
 //! know: threads, ranks, where tiles are kept. `payload` has the words in which a finished tile travels.
 
 use crate::error::{Error, Result};
-use crate::kernels::rounding::{Eight, EntryRounding};
+use crate::kernels::rounding::EntryRounding;
 use crate::kernels::tiles::{
-    DiagonalData, EntryForm, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape,
+    DiagonalData, Eight, EntryForm, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TilePart, TileShape,
     TileSource, UpdateTile,
 };
 use crate::math::float::Head;

@@ -91,6 +91,7 @@ impl Factored<'_> {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
+            chooses_kernel: true,
         };
         let mut steps = vec![Step::Triangle(lower)];
         steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));

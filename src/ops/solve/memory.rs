@@ -8,7 +8,7 @@ use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
-use crate::ops::solve::tiles::{TilePlan, Together, TrySize, most_fixed_bits};
+use crate::ops::solve::tiles::{LargeSolve, TilePlan, Together, TrySize, most_fixed_bits};
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -36,6 +36,8 @@ pub(crate) struct SolveMemory {
     pub left: LeftColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
     pub together: Option<Together>,
+    /// Whether first tries may run on another kernel than the context's, which the call then reports.
+    pub chooses_kernel: bool,
 }
 
 /// What becomes of columns that no try holds.
@@ -260,12 +262,12 @@ impl SolveMemory {
 
     /// Bytes of a first try on all columns of a band.
     fn first_try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, size, self.together)?.bytes())
+        memory.admit(self.try_plan(memory, cut, size, (self.together, self.large(size.0)))?.bytes())
     }
 
     /// Bytes of a later try, for which each rank makes the tiles of the triangle by itself.
     fn try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, size, None)?.bytes())
+        memory.admit(self.try_plan(memory, cut, size, (None, None))?.bytes())
     }
 
     fn try_plan(
@@ -273,7 +275,7 @@ impl SolveMemory {
         memory: MemoryBudget,
         cut: &TriangleCut,
         (columns, fixed_bits): (usize, u32),
-        together: Option<Together>,
+        (together, large): (Option<Together>, Option<LargeSolve>),
     ) -> Result<TilePlan> {
         let size = TrySize {
             order: cut.order,
@@ -283,8 +285,16 @@ impl SolveMemory {
             message_bytes: self.message_bytes,
             accuracy: cut.accuracy,
             together,
+            large,
         };
         TilePlan::new(&self.ctx, memory, size)
+    }
+
+    /// What the kernel of all first tries is chosen by, in bands of at most so many columns: of the call, so that its
+    /// bands and its triangles have one kernel. Ranks and files keep to the context's.
+    pub fn large(&self, columns: usize) -> Option<LargeSolve> {
+        let bits = self.cuts.iter().map(|cut| cut.first_try_bits).collect::<Option<Vec<_>>>()?;
+        self.chooses_kernel.then_some(LargeSolve { columns, fixed_bits: bits.into_iter().max()? })
     }
 
     /// Name of the kernel of the first try on bands, or of the products of a solve by parts.
@@ -295,7 +305,7 @@ impl SolveMemory {
         let first = self.cuts.first().and_then(|cut| Some((cut, cut.first_try_bits?)));
         let Some((cut, bits)) = first else { return Ok(self.ctx.kernel().name()) };
         let memory = self.ctx.memory().within(bands.limit_bytes);
-        Ok(self.try_plan(memory, cut, (bands.columns, bits), self.together)?.kernel)
+        Ok(self.try_plan(memory, cut, (bands.columns, bits), (self.together, self.large(bands.columns)))?.kernel)
     }
 
     /// What the first try of a solve with one triangle takes of kept memory, without a limit; nothing where it is
@@ -306,7 +316,7 @@ impl SolveMemory {
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
-        Ok(self.try_plan(self.ctx.memory().within(None), cut, (columns, bits), None)?.needs())
+        Ok(self.try_plan(self.ctx.memory().within(None), cut, (columns, bits), (None, self.large(columns)))?.needs())
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {
@@ -403,6 +413,7 @@ mod tests {
                     message_bytes: 0,
                     left: LeftColumns::Parts,
                     together: None,
+                    chooses_kernel: false,
                 }
                 .plan(total)
             };

@@ -128,6 +128,7 @@ impl SolveShape {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
+            chooses_kernel: true,
         };
         // Column by column there are no bands.
         let bits = SumBits { working: working_bits, precision: precision_bits };

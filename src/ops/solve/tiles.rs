@@ -3,10 +3,11 @@
 use crate::comm::window::SharedWindow;
 use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
 use crate::error::Result;
+use crate::kernels::PlaneKernel;
 use crate::kernels::max_plus::{PANEL, Row};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
-use crate::ops::factor::kernel::solve_engine_for;
+use crate::ops::factor::kernel::solve_kernel;
 use crate::ops::product::problem::Accuracy;
 use crate::store::Buffer;
 use std::ops::Range;
@@ -46,6 +47,17 @@ pub(crate) struct TrySize {
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
     pub together: Option<Together>,
+    /// The call, where its first tries may run on another kernel than the context's.
+    pub large: Option<LargeSolve>,
+}
+
+/// What the kernel of a call's first tries is chosen by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LargeSolve {
+    /// Right sides of the widest band.
+    pub columns: usize,
+    /// Bits after the point, the most of all triangles.
+    pub fixed_bits: u32,
 }
 
 /// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
@@ -85,15 +97,14 @@ impl TilePlan {
     /// # Errors
     /// Those of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
-        let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together } = size;
+        let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, large } = size;
         let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
-        // Ranks and files keep to the context's kernel, and so does whatever is to spare memory.
-        let is_at_hand = piece_row_bytes == 0 && message_bytes == 0 && together.is_none();
-        let (engine, kernel) = match is_at_hand && memory.limit_bytes().is_none() {
-            true => solve_engine_for(ctx, order, (columns, columns / threads), fixed_bits)?,
-            false => (ctx.tile_engine_for(fixed_bits, order)?, ctx.kernel()),
+        // Whatever is to spare memory keeps to the context's kernel.
+        let large = large.filter(|_| memory.limit_bytes().is_none());
+        let (engine, kernel) = match large.and_then(|large| large_solve_kernel(ctx, order, large)) {
+            Some(kernel) => (ctx.tile_engine(kernel, fixed_bits)?, kernel.name()),
+            None => (ctx.tile_engine_for(fixed_bits, order)?, ctx.kernel().name()),
         };
-        let kernel = kernel.name();
         let largest = whole_panels(engine.preferred_rows().min(order));
         let plan = TilePlan {
             order,
@@ -290,6 +301,13 @@ pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
     let all =
         (1..).map(|step| step * TRSM_FIXED_BITS).take_while(|&bits| tries(working_bits, bits.into()).next().is_some());
     all.last().map(|bits| working_bits + bits)
+}
+
+/// The kernel of the first tries of a large call where it is not the context's.
+fn large_solve_kernel(ctx: &Context, order: usize, large: LargeSolve) -> Option<&'static dyn PlaneKernel> {
+    let LargeSolve { columns, fixed_bits } = large;
+    let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
+    solve_kernel(ctx, order, (columns, columns / threads), fixed_bits)
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ impl TriangularSystem<'_> {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
+            chooses_kernel: true,
         };
         let steps = vec![Step::Triangle(solver)];
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };

@@ -84,6 +84,7 @@ impl BandNeeds<'_> {
             message_bytes: 0,
             left: LeftColumns::by_parts(self.method.by_parts_of_files()),
             together: None,
+            chooses_kernel: false,
         }
     }
 

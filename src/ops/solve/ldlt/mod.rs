@@ -116,6 +116,7 @@ impl Halves {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
+            chooses_kernel: false,
         }
     }
 

@@ -142,6 +142,7 @@ pub(super) fn solve_columns(
         message_bytes,
         left: LeftColumns::shared(total),
         together: ranks_together(ctx, source.team, (order, source.factor.map().tile_size), accuracy)?,
+        chooses_kernel: false,
     };
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };

@@ -95,6 +95,7 @@ fn own_bytes(
         message_bytes,
         left,
         together,
+        chooses_kernel: false,
     };
     memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error))
 }

@@ -3,8 +3,7 @@
 use super::super::digits::{GROUP_DIGITS, cut_integers};
 use super::round::{Magnitudes, Rounding};
 use super::{DIGIT_BITS, MASK, load, store};
-use crate::kernels::rounding::Eight;
-use crate::kernels::tiles::EntryForm;
+use crate::kernels::tiles::{Eight, EntryForm};
 use crate::kernels::x86_64::cpu;
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::plan::BLOCK;

@@ -2,9 +2,8 @@
 
 use super::eights::EightRounding;
 use super::*;
-use crate::kernels::rounding::Eight;
 use crate::kernels::test_integers::{eight_of, in_form, integer, limbs};
-use crate::kernels::tiles::EntryForm;
+use crate::kernels::tiles::{Eight, EntryForm};
 use crate::kernels::x86_64::ifma52::probe;
 use crate::math::bound::row_lane_terms;
 use crate::math::float::round_integer;
