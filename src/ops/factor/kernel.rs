@@ -63,8 +63,8 @@ pub(crate) fn engine_for(
 }
 
 /// The kernel of a solve with a triangle of `order` rows that is at hand, and so many bits after the point, where it is
-/// not the context's; `each` of the workers has so many of the right sides. Under a limit there is no such choice, which
-/// the caller knows better than the context.
+/// not the context's; `each` of the workers has so many of the right sides. Under a limit there is no such choice,
+/// which the caller knows better than the context.
 pub(crate) fn solve_kernel(
     ctx: &Context,
     order: usize,
