@@ -6,7 +6,6 @@ use crate::math::bound::{REFINE_GUARD_BITS, RESIDUAL_SIZE_BITS, cholesky_solve_g
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
 use crate::ops::product::block::{BlockShape, plan};
-use crate::ops::product::direct;
 use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::solve::cut::{larger, least_limit};
 use crate::ops::solve::path::Path;
@@ -76,11 +75,6 @@ impl RefineShape {
     /// Bytes of the tables of a residual's products, which the context keeps.
     fn residual_tables(&self, ctx: &Context) -> Result<u64> {
         let bits = residual_bits(self.full_bits());
-        // Sums of digits take none, and where they are the fastest at the most bits they are at fewer.
-        let largest = plan(&ctx.with_memory_bytes(None), self.residual_shape(), bits, bits + guard_bits(self.order))?;
-        if ctx.memory_bytes().is_none() && largest.kernel == direct::NAME {
-            return Ok(0);
-        }
         let spec = Bits::scaled(bits, self.order).widened(bits + guard_bits(self.order)).spec(ctx.self_check());
         let bytes = ctx.engine(ctx.kernel(), spec)?.table_bytes();
         // Without a limit those of other products stay too: residuals grow in bits from one to the next.
@@ -88,16 +82,13 @@ impl RefineShape {
         Ok(engines * bytes)
     }
 
-    fn residual_shape(&self) -> BlockShape {
-        BlockShape { rows: self.order, cols: self.columns, contracted: self.order }
-    }
-
     /// Most bytes while a residual is found, those held included, and how many of them the context keeps afterwards.
     fn residual_step(&self, ctx: &Context) -> Result<(u64, u64)> {
         let RefineShape { order, columns, .. } = *self;
         let holding = ctx.holding(self.held_bytes()).holding(scaled_bytes(order, columns));
         let product = |ctx: &Context, bits: u32| {
-            let planned = plan(ctx, self.residual_shape(), bits, bits + guard_bits(order));
+            let shape = BlockShape { rows: order, cols: columns, contracted: order };
+            let planned = plan(ctx, shape, bits, bits + guard_bits(order));
             planned.map(|plan| (ctx.memory().total(plan.planned_bytes), plan.bytes.windows()))
         };
         let first = product(&holding, residual_bits(self.full_bits()));

@@ -27,7 +27,7 @@ use sums::Pair;
 pub const ENTRIES: usize = BLOCK;
 
 /// Largest number of digits: longer integers are multiplied faster by others.
-const MOST_DIGITS: usize = 63;
+const MOST_DIGITS: usize = 48;
 
 const DIGIT_BITS: usize = 52;
 const MASK: i64 = (1 << DIGIT_BITS) - 1;

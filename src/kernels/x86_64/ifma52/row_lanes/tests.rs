@@ -55,7 +55,7 @@ fn sums_equal_the_big_integers() {
         return println!("skipped: no IFMA");
     }
     let mut rng = random(28);
-    for bits in [2u32, 50, 51, 102, 154, 258, 262, 263, 310, 362, 366, 467, 520, 640, 775, 1040, 2060, 2494, 3274] {
+    for bits in [2u32, 50, 51, 102, 154, 258, 262, 263, 310, 362, 366, 467, 520, 640, 775, 1040, 2060, 2494] {
         let lanes = RowLanes::new(bits).unwrap();
         let most = row_lane_terms(lanes.digits());
         // Several parts of a column are as good at one length for each number of groups.
