@@ -115,7 +115,10 @@ pub(crate) fn plan(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     if !size.is_empty() {
         bytes.lists = (size.operand_columns() * size_of::<i64>()) as u64;
         let [fast, narrow] = Layout::choices(size, &request.bits);
-        let is_fast = narrow.bytes() >= fast.bytes() || ctx.admit(bytes.total() + fast.bytes()).is_ok();
+        // What is kept lies beside the next step of a call, which was planned for products of other lengths: under a
+        // limit that is short the narrow form leaves room for it.
+        let roomy = bytes.total().saturating_add(2 * fast.bytes());
+        let is_fast = narrow.bytes() >= fast.bytes() || ctx.admit(roomy).is_ok();
         bytes.operand_window = if is_fast { fast } else { narrow }.bytes();
     }
     ctx.admit(bytes.total())?;
