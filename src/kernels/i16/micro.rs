@@ -167,10 +167,10 @@ impl Left for PanelStrip<'_> {
         let (rows, each) = (right.len(), L::WIDTH / BLOCK);
         // All of one length, so that no bound is checked in the loop.
         let mut panels = [[&self.pairs[..rows]; 2]; V];
-        for v in 0..V {
-            for half in 0..2 {
+        for (v, halves) in panels.iter_mut().enumerate() {
+            for (half, pairs) in halves.iter_mut().enumerate() {
                 let panel = (v * each + half % each).min(self.panels - 1);
-                panels[v][half] = &self.pairs[panel * self.stride + start..][..rows];
+                *pairs = &self.pairs[panel * self.stride + start..][..rows];
             }
         }
         for row in 0..rows {
@@ -302,9 +302,9 @@ fn fold_all<L: Lanes, const V: usize, const C: usize>(
     primes: &[Prime; COLUMNS],
     first: usize,
 ) -> [[L; V]; C] {
-    for c in 0..C {
-        for v in 0..V {
-            sums[c][v] = fold(sums[c][v], primes[first + c].fold);
+    for (c, sums) in sums.iter_mut().enumerate() {
+        for sum in sums {
+            *sum = fold(*sum, primes[first + c].fold);
         }
     }
     sums
@@ -358,10 +358,10 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
     let out = out.as_chunks_mut::<BLOCK_PAIRS>().0;
     for v in 0..vectors {
         let mut columns = [L::splat(0); COLUMNS / 2];
-        for at in 0..COLUMNS / 2 {
+        for (at, two) in columns.iter_mut().enumerate() {
             let even = L::load(&tile.sums[2 * at][v * L::WIDTH..]);
             let odd = L::load(&tile.sums[2 * at + 1][v * L::WIDTH..]);
-            columns[at] = least([fold(even, prime.lift), fold(odd, prime.lift)], prime);
+            *two = least([fold(even, prime.lift), fold(odd, prime.lift)], prime);
         }
         let values = L::in_blocks(columns);
         for panel in 0..panels {

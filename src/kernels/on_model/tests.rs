@@ -82,7 +82,7 @@ mod on_cpu {
                 fn words(self) -> [u64; 8] {
                     let mut all = [0; 8];
                     // SAFETY: both are as many bytes of any value.
-                    all[..$words].copy_from_slice(&unsafe { std::mem::transmute::<_, [u64; $words]>(self) });
+                    all[..$words].copy_from_slice(&unsafe { std::mem::transmute::<model::$type, [u64; $words]>(self) });
                     all
                 }
                 fn words_of(cpu: cpu::$type) -> [u64; 8] {
