@@ -153,6 +153,9 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             None => degrees.push(word.parse::<usize>()?),
         }
     }
+    if timed.is_some() && (folder.is_some() || threads.is_some()) {
+        return Err("calls=N times one thread and proves nothing: no threads=N, json=FOLDER or certify=FOLDER".into());
+    }
     match (&folder, is_proven) {
         (None, _) if timed.is_some() => {}
         (None, _) => {

@@ -2,7 +2,10 @@
 //!
 //! Knows: slices of limbs. Does not know: signs, matrices, residues. All lengths are checked here.
 
+use crate::math::family::IFMA52_BITS;
 use crate::math::fixed;
+use crate::math::float::LIMB_BITS;
+use crate::plan::BLOCK;
 use gmp_mpfr_sys::gmp::{self, limb_t, size_t};
 
 const _: () = assert!(size_of::<limb_t>() == 8 && gmp::NUMB_BITS == 64, "a GMP limb is a u64");
@@ -303,6 +306,19 @@ pub fn to_magnitude(sum: &mut [u64]) -> bool {
         unsafe { gmp::mpn_neg(target, target, sum.len() as size_t) };
     }
     negative
+}
+
+/// Writes the number in one of eight lanes, of vectors of digits below `2^52`, the lowest first, into all of `out`.
+pub fn from_lane(digits: &[u64], lane: usize, out: &mut [u64]) {
+    out.fill(0);
+    for (at, digits) in digits.chunks_exact(BLOCK).enumerate() {
+        let bit = at as u32 * IFMA52_BITS;
+        let (limb, bit) = ((bit / LIMB_BITS) as usize, bit % LIMB_BITS);
+        out[limb] |= digits[lane] << bit;
+        if bit > LIMB_BITS - IFMA52_BITS {
+            out[limb + 1] |= digits[lane] >> (LIMB_BITS - bit);
+        }
+    }
 }
 
 #[cfg(test)]

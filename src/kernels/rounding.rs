@@ -1,6 +1,7 @@
 //! Rounding of integers to floats, eight entries of a column at a time: side by side where the processor has the vector
 //! instructions for 52-bit integers, else one after the other. Same bits: `math::float::round_integer`.
 
+use crate::kernels::limbs;
 use crate::kernels::tiles::{Eight, EntryForm, TileEngine};
 use crate::math::family::IFMA52_BITS;
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
@@ -78,16 +79,7 @@ impl EntryRounding {
         for ((head, limbs), lane) in heads.iter_mut().zip(limbs.chunks_exact_mut(width)).zip(wanted) {
             match self.form {
                 EntryForm::Limbs(count) => magnitude.copy_from_slice(&eight.magnitudes[lane * count..][..count]),
-                EntryForm::Digits(_) => {
-                    magnitude.fill(0);
-                    for (at, digits) in eight.magnitudes.chunks_exact(BLOCK).enumerate() {
-                        let (limb, bit) = (at * IFMA52_BITS as usize / 64, at as u32 * IFMA52_BITS % LIMB_BITS);
-                        magnitude[limb] |= digits[lane] << bit;
-                        if bit > LIMB_BITS - IFMA52_BITS {
-                            magnitude[limb + 1] |= digits[lane] >> (LIMB_BITS - bit);
-                        }
-                    }
-                }
+                EntryForm::Digits(_) => limbs::from_lane(eight.magnitudes, lane, magnitude),
             }
             let negative = eight.signs >> lane & 1 == 1;
             *head = round_integer(negative, magnitude, eight.exponents[lane], self.precision_bits, limbs).0;

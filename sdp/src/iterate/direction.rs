@@ -4,7 +4,8 @@
 //! called `-Z`: `Z = Y - centre X^-1 + sym(X^-1 (P Y + corrector))`. Then `S dx - B dy = -d - A*(Z)` makes the dual
 //! residual vanish, and `dY = -Z - sym(X^-1 A(dx) Y)`. Where P is small, its product with Y is left out of Z: that
 //! changes the linearised complementarity, below all that counts, and no residual. There the predictor's dX counts in
-//! the corrector as `A(dx)` alone. Where the matrices have few entries together, products with `A(dx)` are sparse.
+//! the corrector by its entries at the positions of the matrices alone, where these are few. Where the matrices have
+//! few entries together, products with `A(dx)` are sparse.
 
 use crate::block::{Block, Summand};
 use crate::calls::{gemm_with, spmm, syr2k_with};

@@ -151,10 +151,7 @@ impl Residuals {
 /// The matrix with the other sign.
 pub fn negated(mut matrix: Matrix) -> Matrix {
     for head in matrix.parts_mut().0 {
-        let own = Head(*head);
-        if !own.is_zero() {
-            *head = Head::new(!own.is_negative(), own.exponent()).0;
-        }
+        *head = Head(*head).negated().0;
     }
     matrix
 }

@@ -30,7 +30,8 @@ const FORMED_BITS: i64 = EIGENVALUE_BITS as i64 + 8;
 /// Bits more where the size of `L^-1` is estimated.
 const ESTIMATE_BITS: i64 = 16;
 
-/// The smallest eigenvalues of `L_X^-1 dX L_X^-T` and of `L_Y^-1 dY L_Y^-T`, from below.
+/// The smallest eigenvalues of `L_X^-1 dX L_X^-T` and of `L_Y^-1 dY L_Y^-T`, from below but for what the residual of X
+/// adds where it is left out of dX: at most `2^-24`.
 pub struct Eigenvalues {
     /// Of the primal side.
     pub primal: Float,

@@ -98,7 +98,7 @@ impl TilePlan {
     /// Those of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
         let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, large } = size;
-        let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
+        let threads = workers(ctx, columns);
         // Whatever is to spare memory keeps to the context's kernel.
         let large = large.filter(|_| memory.limit_bytes().is_none());
         let (engine, kernel) = match large.and_then(|large| large_solve_kernel(ctx, order, large)) {
@@ -306,8 +306,12 @@ pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
 /// The kernel of the first tries of a large call where it is not the context's.
 fn large_solve_kernel(ctx: &Context, order: usize, large: LargeSolve) -> Option<&'static dyn PlaneKernel> {
     let LargeSolve { columns, fixed_bits } = large;
-    let threads = ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1);
-    solve_kernel(ctx, order, (columns, columns / threads), fixed_bits)
+    solve_kernel(ctx, order, (columns, columns / workers(ctx, columns)), fixed_bits)
+}
+
+/// Workers of a try on so many right sides.
+fn workers(ctx: &Context, columns: usize) -> usize {
+    ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1)
 }
 
 #[cfg(test)]

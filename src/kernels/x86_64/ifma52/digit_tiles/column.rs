@@ -3,6 +3,7 @@
 use super::super::factor::divide::{self, Pivot, digit_of, divide};
 use super::super::factor::weights::{First, LaneWeights, Live};
 use super::{DigitTiles, Digits, sums};
+use crate::kernels::limbs;
 use crate::math::pivot::round_quotient;
 use crate::plan::BLOCK;
 use rug::Integer;
@@ -169,12 +170,6 @@ unsafe fn integer(digits: *const u64, lane: usize, count: usize) -> Integer {
 /// # Safety
 /// There are as many vectors.
 unsafe fn write_limbs(digits: *const u64, lane: usize, count: usize, limbs: &mut [u64]) {
-    limbs.fill(0);
-    for at in 0..count {
-        // SAFETY: one of the digits.
-        let digit = unsafe { *digits.add(at * BLOCK + lane) };
-        let (limb, bit) = (52 * at / 64, 52 * at % 64);
-        limbs[limb] |= digit << bit;
-        limbs[limb + 1] |= digit >> 1 >> (63 - bit);
-    }
+    // SAFETY: the caller's promise.
+    limbs::from_lane(unsafe { std::slice::from_raw_parts(digits, count * BLOCK) }, lane, limbs);
 }

@@ -15,6 +15,7 @@ mod sums;
 use super::digit_tiles::{Digits, magnitudes};
 use super::digits::{Cutter, GROUP_DIGITS, ROWS, padded};
 use crate::kernels::PanelSource;
+use crate::kernels::limbs;
 use crate::kernels::x86_64::cpu;
 use crate::math::float::limbs_for;
 use crate::matrix::MatrixView;
@@ -179,14 +180,7 @@ impl RowLanes {
 
     /// The magnitude of one lane into all of `out`, which has [`RowLanes::limbs`].
     pub fn magnitude(&self, lane: usize, scratch: &[u64], out: &mut [u64]) {
-        out.fill(0);
-        for (at, digits) in scratch[..self.sum_words()].chunks_exact(BLOCK).enumerate() {
-            let (limb, bit) = (DIGIT_BITS * at / 64, DIGIT_BITS * at % 64);
-            out[limb] |= digits[lane] << bit;
-            if bit > 64 - DIGIT_BITS {
-                out[limb + 1] |= digits[lane] >> (64 - bit);
-            }
-        }
+        limbs::from_lane(&scratch[..self.sum_words()], lane, out);
     }
 }
 
