@@ -19,9 +19,9 @@ help:
 	@echo "make audit              licences, sources and advisories of the dependencies (fetches cargo-deny where it is missing)"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
-	@echo "make bench              the table of docs/BENCHMARKS.md, beside the baselines (needs OpenBLAS, builds FLINT)"
+	@echo "make bench              the tables of docs/BENCHMARKS.md, beside the baselines, also with AVX2 alone (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
-	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode"
+	@echo "make soak               all tests with EFFORT=$(EFFORT) times the seeds and cases, in release mode, also as on lesser processors"
 	@echo "make simulate           the tables of docs/SIMULATION.md: 1,200 and 4,080 processes (an hour)"
 	@echo "make simulate-large     the same for the largest problems (many hours, 20 GB)"
 	@echo "make header             the header of the C library anew, from its sources"
@@ -59,7 +59,9 @@ nvrtc:
 bench:
 	$(CARGO) build --release --features blas,flint
 	.ci/bench-table $(SUNZI)
+	SUNZI_CPU=avx2 .ci/bench-table $(SUNZI)
 	$(CARGO) run --release --features blas,flint --example bench_plot -- target/bench docs/benchmarks.svg
+	$(CARGO) run --release --features blas,flint --example bench_plot -- target/bench/avx2 docs/benchmarks-avx2.svg
 
 fuzz:
 	@command -v cargo-fuzz > /dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 1; }
@@ -68,8 +70,14 @@ fuzz:
 		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
 
+# All tests in Rust, ranks under mpirun included; those of the library also as lesser processors run them.
+SOAKED = --workspace --exclude sunzi-python --features "$(FEATURES)"
+
 soak:
-	SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release
+	unset OPENBLAS_CORETYPE; SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release $(SOAKED)
+	unset OPENBLAS_CORETYPE; set -e; for cpu in avx512 avx2 portable; do \
+		SUNZI_CPU=$$cpu SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release $(SOAKED) --lib --test suite; \
+	done
 	$(CARGO) run --release -- simulate soak --seeds $$((1000 * $(EFFORT)))
 
 # One line of a table: problem, processes, deliveries, ways to end.

@@ -63,7 +63,7 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
     let typed = format!("{:?}", arguments.get(1..));
     let arguments = args::parse(arguments);
     if arguments.as_ref().is_ok_and(|arguments| matches!(arguments.command, Command::Bench(_))) {
-        machine::restart_with_strong_blas(print_note); // before MPI, which survives no restart
+        machine::restart_with_right_blas(print_note); // before MPI, which survives no restart
     }
     let ranks = match Ranks::find() {
         Ok(ranks) => ranks,

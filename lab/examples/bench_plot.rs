@@ -1,15 +1,17 @@
 //! Draws the reports of `make bench` as one picture: how many times faster than each baseline, row by row.
 //!
 //! `cargo run --release --example bench_plot -- target/bench docs/benchmarks.svg`. Reads every `syrk-*-1.json` there
-//! (one thread) that has baselines; a bar is the ratio of medians, on a logarithmic scale.
+//! (one thread) that has baselines; a bar is the ratio of medians, on a logarithmic scale. The caption names the CPU, and
+//! what of it `SUNZI_CPU` left.
 
 use plotters::prelude::*;
 use serde_json::Value;
 use std::error::Error;
 
-/// One report: its label and the ratio over each baseline.
+/// One report: its label, the processor, and the ratio over each baseline.
 struct Row {
     label: String,
+    processor: String,
     ratios: Vec<(String, f64)>,
 }
 
@@ -54,11 +56,21 @@ fn read(folder: &str) -> Result<Vec<Row>, Box<dyn Error>> {
         let ratios = ratios.collect::<Vec<_>>();
         let label = format!("{} x {}, {} bits", report["rows"], report["cols"], report["precision_bits"]);
         if !ratios.is_empty() {
-            rows.push((report["seconds"]["median"].as_f64().unwrap_or(0.0), Row { label, ratios }));
+            let processor = processor(&report["machine"]);
+            rows.push((report["seconds"]["median"].as_f64().unwrap_or(0.0), Row { label, processor, ratios }));
         }
     }
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// The processor of a report, and what of it was used.
+fn processor(machine: &Value) -> String {
+    let name = machine["cpu"].as_str().unwrap_or("unknown CPU");
+    match machine["shown"].as_str() {
+        None | Some("native") => name.to_string(),
+        Some(level) => format!("{name}, SUNZI_CPU={level}"),
+    }
 }
 
 fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
@@ -77,7 +89,10 @@ fn draw(rows: &[Row], output: &str) -> Result<(), Box<dyn Error>> {
     }
     let mut chart = ChartBuilder::on(&root)
         .margin(10)
-        .caption("SYRK, one thread: times faster than each baseline", ("sans-serif", 18))
+        .caption(
+            format!("SYRK, one thread: times faster than each baseline ({})", rows[0].processor),
+            ("sans-serif", 16),
+        )
         .x_label_area_size(36)
         .y_label_area_size(170)
         .build_cartesian_2d((left..largest * 1.6).log_scale(), (rows.len() as f64 + 1.2)..0.0)?;

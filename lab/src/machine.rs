@@ -1,15 +1,9 @@
 //! What the machine is: CPU, processors, memory, the libraries linked.
 
-use crate::baselines::openblas_core;
+use crate::baselines::openblas::{self, CORE_VARIABLE};
 use serde::Serialize;
 use sunzi::advanced::math::processor::{Level, level};
 use sunzi::advanced::store::available_bytes;
-
-/// Environment variable that overrides OpenBLAS's own choice of kernels, read before `main`.
-pub const OPENBLAS_CORE_VARIABLE: &str = "OPENBLAS_CORETYPE";
-
-/// Core types of OpenBLAS that use AVX-512; all others waste a CPU that has it.
-const AVX512_CORES: [&str; 4] = ["skylakex", "cooperlake", "sapphirerapids", "zen5"];
 
 /// The machine as seen by this process.
 #[derive(Clone, Serialize)]
@@ -22,6 +16,8 @@ pub struct Machine {
     pub processors: usize,
     /// Those of the CPU's abilities that kernels ask for and `SUNZI_CPU` does not hide.
     pub features: Vec<&'static str>,
+    /// What `SUNZI_CPU` shows of the CPU; `native` where it hides nothing.
+    pub shown: &'static str,
     /// Memory that can be taken now.
     pub available_bytes: Option<u64>,
     /// Version of GMP.
@@ -40,65 +36,39 @@ impl Machine {
             architecture: std::env::consts::ARCH,
             processors: std::thread::available_parallelism().map_or(1, |count| count.get()),
             features: features(),
+            shown: level().name(),
             available_bytes: available_bytes(),
             gmp: gmp_version(),
             mpfr: mpfr_version(),
-            openblas_core: openblas_core(),
+            openblas_core: openblas::core(),
         }
     }
-
-    /// A remark where OpenBLAS runs below the CPU's abilities.
-    pub fn openblas_remark(&self) -> Option<String> {
-        let core = self.openblas_core.as_deref()?;
-        (self.features.contains(&"avx512f") && is_weak_core(core))
-            .then(|| format!("{core} does not use this CPU's AVX-512; set {OPENBLAS_CORE_VARIABLE}=SKYLAKEX"))
-    }
 }
 
-/// Whether a core type of OpenBLAS leaves AVX-512 unused.
-pub fn is_weak_core(core: &str) -> bool {
-    !AVX512_CORES.contains(&core.to_ascii_lowercase().as_str())
-}
-
-/// Whether the CPU has the AVX-512 foundation.
-pub fn has_avx512() -> bool {
-    features().contains(&"avx512f")
-}
-
-/// Starts the program anew where OpenBLAS runs below this CPU's abilities: without `OPENBLAS_CORETYPE` where that is
-/// set, else (an OpenBLAS too old to know the CPU) with `SKYLAKEX` in it. Where `SUNZI_CPU` hides AVX-512, with
-/// `HASWELL`, so that a baseline has no more than the library.
+/// Starts the program anew where OpenBLAS runs kernels for a lesser processor than this one, or for a greater one than
+/// `SUNZI_CPU` shows: without `OPENBLAS_CORETYPE` where that is set to something else than what is right, then with it.
 ///
-/// OpenBLAS reads the variable when it is loaded, so nothing less helps. Where it cannot be helped `note` says why;
-/// else nothing is said, as the benchmark names the kernels that run. Comes back where there is nothing to do, or
-/// nothing left to try.
-pub fn restart_with_strong_blas(note: impl Fn(&str)) {
-    let Some(core) = openblas_core() else { return };
-    let value = match std::env::var(OPENBLAS_CORE_VARIABLE) {
-        // A measurement of what a lesser CPU would get.
-        Ok(value) if level() < Level::Avx512 && !is_weak_core(&core) && is_weak_core(&value) => {
-            note(&format!("OpenBLAS runs its {core} kernels in spite of {value}"));
-            return;
-        }
-        _ if level() < Level::Avx512 && !is_weak_core(&core) => Some("HASWELL"),
-        _ if !has_avx512() || !is_weak_core(&core) => return,
-        Ok(value) if !is_weak_core(&value) => {
-            note(&format!("OpenBLAS runs its {core} kernels, which waste AVX-512, in spite of {value}"));
-            return;
+/// OpenBLAS reads the variable when it is loaded, so nothing less helps. `note` is told where it cannot be helped; else
+/// nothing is said, as the benchmark names the kernels that run.
+pub fn restart_with_right_blas(note: impl Fn(&str)) {
+    let Some(misfit) = openblas::misfit() else { return };
+    let value = match std::env::var(CORE_VARIABLE) {
+        Ok(value) if value == misfit.core => {
+            return note(&format!("{} in spite of {CORE_VARIABLE}={value}", misfit.what));
         }
         Ok(_) => None,
-        Err(_) => Some("SKYLAKEX"),
+        Err(_) => Some(misfit.core),
     };
     #[cfg(unix)]
     if let Ok(program) = std::env::current_exe() {
         let mut again = std::process::Command::new(program);
         again.args(std::env::args_os().skip(1));
         match value {
-            Some(value) => again.env(OPENBLAS_CORE_VARIABLE, value),
-            None => again.env_remove(OPENBLAS_CORE_VARIABLE),
+            Some(value) => again.env(CORE_VARIABLE, value),
+            None => again.env_remove(CORE_VARIABLE),
         };
         let error = std::os::unix::process::CommandExt::exec(&mut again);
-        note(&format!("could not start again: {error}; OpenBLAS stays slow"));
+        note(&format!("could not start again: {error}"));
     }
 }
 
@@ -137,25 +107,4 @@ fn gmp_version() -> String {
 fn mpfr_version() -> String {
     use gmp_mpfr_sys::mpfr::{VERSION_MAJOR, VERSION_MINOR, VERSION_PATCHLEVEL};
     format!("{VERSION_MAJOR}.{VERSION_MINOR}.{VERSION_PATCHLEVEL}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cores_without_avx512_are_weak() {
-        assert!(["Haswell", "Zen", "SandyBridge", "Prescott"].into_iter().all(is_weak_core));
-        assert!(!["SkylakeX", "Cooperlake", "SAPPHIRERAPIDS"].into_iter().any(is_weak_core));
-    }
-
-    #[test]
-    fn the_remark_needs_both() {
-        let mut machine = Machine::look();
-        machine.features = vec!["avx512f"];
-        machine.openblas_core = Some("Haswell".into());
-        assert!(machine.openblas_remark().is_some_and(|text| text.contains("OPENBLAS_CORETYPE")));
-        machine.features.clear();
-        assert!(machine.openblas_remark().is_none());
-    }
 }

@@ -11,6 +11,7 @@
 
 pub(crate) mod area;
 pub mod blas;
+mod costs;
 pub mod device;
 pub mod digit_lanes;
 pub mod digit_sums;
@@ -21,7 +22,7 @@ pub mod f64;
 mod fenced;
 pub mod form;
 pub mod i16;
-mod i8;
+pub mod i8;
 pub mod integer_tiles;
 pub mod limbs;
 pub mod max_plus;
@@ -41,6 +42,8 @@ mod test_integers;
 pub mod tiles;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
+
+pub use costs::{ConversionCosts, FactorCosts};
 
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_modulus_bits;
@@ -365,36 +368,6 @@ impl<'a> BlockResidues<'a> {
     }
 }
 
-/// The time that conversions of a kernel take beyond those of the preferred one, over the time that it saves in each
-/// multiplication of residues. That grows with the precision, as conversions of operands do.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ConversionCosts {
-    /// For each entry of an operand.
-    pub operands: f64,
-    /// For each entry of the result.
-    pub results: f64,
-    /// For each entry of the result and each bit of the precision: a part of their time grows with its square.
-    pub result_bits: f64,
-}
-
-/// The rows from which a factor or a solve is faster on another kernel than the preferred one: what is finished takes
-/// longer there for each entry and grows with the square of the precision, products take less time and grow with the
-/// precision.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FactorCosts {
-    /// Rows at the least precision.
-    pub rows: f64,
-    /// More rows for each working bit.
-    pub row_bits: f64,
-}
-
-impl FactorCosts {
-    /// The fewest rows.
-    pub fn least_rows(&self, working_bits: u32) -> usize {
-        (self.rows + self.row_bits * f64::from(working_bits)).ceil() as usize
-    }
-}
-
 /// Sixty-four signed integers of equal width: entry `(r, c)` of a block has number `8 c + r`.
 pub struct IntegerBlock {
     /// Limbs of each magnitude.
@@ -451,10 +424,10 @@ pub fn preferred() -> &'static dyn PlaneKernel {
     asks.or_else(|| kernels().next()).expect("the reference kernel needs nothing")
 }
 
-/// The kernel that large products run on, where that is another one than [`preferred`], and what its conversions take.
-pub fn preferred_for_large_products() -> Option<(&'static dyn PlaneKernel, ConversionCosts)> {
-    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
-    kernels.find_map(|kernel| Some((kernel, kernel.large_products()?)))
+/// The kernels that large products run on in place of [`preferred`] where they gain most, and what they take and save.
+pub fn for_large_products() -> impl Iterator<Item = (&'static dyn PlaneKernel, ConversionCosts)> {
+    let kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.filter_map(|kernel| Some((kernel, kernel.large_products()?)))
 }
 
 /// The kernel that large factorisations run on, where that is another one than [`preferred`], and what its tiles take.

@@ -3,10 +3,12 @@
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::advanced::device::Description;
-use sunzi::advanced::kernels;
 use sunzi::advanced::kernels::device::DeviceFamily;
+use sunzi::advanced::kernels::{self, PlaneKernel};
+use sunzi::advanced::math::bound::cholesky_working_bits;
 use sunzi::advanced::math::processor::{Level, VARIABLE, check as check_processor, level};
 use sunzi::{Result, cuda_devices};
+use sunzi_lab::baselines::openblas;
 use sunzi_lab::engine::largest_precision_bits;
 use sunzi_lab::machine::Machine;
 use sunzi_lab::session::Session as _;
@@ -14,6 +16,36 @@ use sunzi_lab::units::format_bytes;
 
 /// Trials of some milliseconds of which the best is a kernel's rate.
 const RATE_TRIALS: usize = 2;
+
+/// Bits of the sizes that are named.
+const TOLD_BITS: u32 = 1024;
+
+/// From how many rows of square matrices on a kernel gains over the preferred one, at 1024 bits: `--kernel auto` takes
+/// the one that gains most where there is neither a limit nor a device.
+#[derive(Serialize)]
+struct LeastRows {
+    products: Option<usize>,
+    factors: Option<usize>,
+    solves: Option<usize>,
+}
+
+impl LeastRows {
+    fn of(kernel: &dyn PlaneKernel) -> LeastRows {
+        let working_bits = cholesky_working_bits(TOLD_BITS);
+        LeastRows {
+            products: kernel.large_products().map(|costs| costs.least_rows(TOLD_BITS)),
+            factors: kernel.large_factors().map(|costs| costs.least_rows(working_bits)),
+            solves: kernel.large_solves().map(|costs| costs.least_rows(working_bits)),
+        }
+    }
+
+    fn words(&self) -> String {
+        let named = [("products", self.products), ("factors", self.factors), ("solves", self.solves)];
+        let told = named.into_iter().filter_map(|(name, rows)| Some(format!("{name} from {} rows", rows?)));
+        let told = told.collect::<Vec<_>>().join(", ");
+        if told.is_empty() { told } else { format!(", gains in {told} on (at {TOLD_BITS} bits)") }
+    }
+}
 
 /// One kernel of the table.
 #[derive(Serialize)]
@@ -27,8 +59,8 @@ struct KernelInfo {
     instructions: Option<&'static str>,
     /// Whether `--kernel auto` takes it.
     preferred: bool,
-    /// Whether `--kernel auto` takes it for large products, and the preferred one for the rest.
-    preferred_for_large_products: bool,
+    /// What it is faster for where it is not the preferred one.
+    gains_from_rows: Option<LeastRows>,
     /// Multiply-adds in one plane that a thread's instructions could do in a second, where that is measured.
     multiply_adds_per_second: Option<f64>,
     largest_precision_bits: Option<u32>,
@@ -73,7 +105,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
             family: Some(kernel.family()),
             instructions: kernel.instructions(),
             preferred: name == kernels::preferred().name(),
-            preferred_for_large_products: kernel.large_products().is_some(),
+            gains_from_rows: Some(LeastRows::of(kernel)),
             multiply_adds_per_second: kernel.issue_rate(RATE_TRIALS),
             largest_precision_bits: Some(largest_precision_bits(kernel.maximum_modulus_bits())),
         },
@@ -84,7 +116,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
             family: None,
             instructions: None,
             preferred: false,
-            preferred_for_large_products: false,
+            gains_from_rows: None,
             multiply_adds_per_second: None,
             largest_precision_bits: None,
         },
@@ -107,8 +139,8 @@ fn describe(info: &Info) -> String {
         format!("gmp, mpfr  {}, {}", machine.gmp, machine.mpfr),
         format!("openblas   {}", machine.openblas_core.as_deref().unwrap_or("not linked")),
     ];
-    if let Some(remark) = machine.openblas_remark() {
-        lines.push(format!("           {remark}"));
+    if let Some(misfit) = openblas::misfit() {
+        lines.push(format!("           {}; set {}={}", misfit.what, openblas::CORE_VARIABLE, misfit.core));
     }
     lines.push("kernels, the preferred first:".into());
     for kernel in &info.kernels {
@@ -118,7 +150,7 @@ fn describe(info: &Info) -> String {
                 let rate = kernel
                     .multiply_adds_per_second
                     .map(|rate| format!(", {:.1} G multiply-adds a second in one plane", rate / 1e9));
-                let purpose = if kernel.preferred_for_large_products { ", for large products" } else { "" };
+                let purpose = kernel.gains_from_rows.as_ref().map(LeastRows::words).unwrap_or_default();
                 format!("family {family}{instructions}, up to {bits} bits{}{purpose}", rate.unwrap_or_default())
             }
             (_, _, reason) => format!("not available: {}", reason.unwrap_or("unknown")),

@@ -25,7 +25,7 @@ fn check(sandbox: &Sandbox, line: &str) {
 
 #[test]
 fn every_command_keeps_its_memory_limit() {
-    let sizes = [(240, 200, 160, 500), (500, 400, 400, 1024), (900, 600, 40, 300)];
+    let sizes = [(300, 136, 90, 500), (500, 400, 400, 1024), (900, 600, 40, 300)];
     for (rows, order, sides, bits) in sizes.into_iter().take(if thorough() { 3 } else { 1 }) {
         let sandbox = Sandbox::new();
         sandbox.run(&format!("gen random --rows {rows} --cols {order} --precision {bits} --seed 1 -o P.bin"));

@@ -39,14 +39,27 @@ fn hidden_instructions_change_the_kernels_and_no_bit() {
     sandbox.run("gen random --rows 60 --cols 40 --precision 300 --seed 5 -o P.mtx");
     sandbox.run("syrk P.mtx -o Q.mtx --precision 300");
     sandbox.run("cholesky Q.mtx -o L.mtx --precision 300");
+    sandbox.run("gen random --rows 40 --cols 7 --precision 300 --seed 6 -o B.mtx");
+    let lines = [
+        ("syrk P.mtx", "Q.mtx"),
+        ("syrk P.mtx --accuracy entrywise", "E.mtx"),
+        ("gemm P.mtx P.mtx --transpose-a", "C.mtx"),
+        ("cholesky Q.mtx", "L.mtx"),
+        ("trsm L.mtx B.mtx", "T.mtx"),
+        ("solve Q.mtx B.mtx", "X.mtx"),
+        ("inverse Q.mtx", "I.mtx"),
+    ];
+    for (line, file) in lines {
+        sandbox.run(&format!("{line} -o {file} -p 300"));
+    }
     let run = |level: &str, line: &str| {
         let program = env!("CARGO_BIN_EXE_sunzi");
         let words = line.split_whitespace();
         Command::new(program).args(words).current_dir(sandbox.path("")).env("SUNZI_CPU", level).output().unwrap()
     };
     for level in ["portable", "avx2", "avx512", "vnni", "native", ""] {
-        for (line, file) in [("syrk P.mtx -o R.mtx -p 300", "Q.mtx"), ("cholesky Q.mtx -o R.mtx -p 300", "L.mtx")] {
-            let output = run(level, &format!("--quiet {line}"));
+        for (line, file) in lines {
+            let output = run(level, &format!("--quiet {line} -o R.mtx -p 300"));
             assert!(output.status.success(), "{level}: {line}: {output:?}");
             assert!(sandbox.bytes("R.mtx") == sandbox.bytes(file), "{level}: {line}");
         }

@@ -11,7 +11,7 @@ use rug::Float;
 use rug::float::Special;
 
 use super::sys::{self, arb_mat_struct, arb_struct};
-use super::{Baseline, Operation, Problem, flint_version, process_settings, set_openblas_threads};
+use super::{Baseline, Operation, Problem, flint_version, openblas, process_settings};
 
 /// The baseline `flint` for operations with a triangular factor.
 pub(super) struct FactorFlint {
@@ -87,7 +87,7 @@ impl Baseline for FactorFlint {
         let threads = c_int::try_from(self.threads).unwrap_or(c_int::MAX);
         // SAFETY: no FLINT function that uses threads is running, as the guard is held.
         unsafe { sys::flint_set_num_threads(threads) };
-        set_openblas_threads(self.threads);
+        openblas::set_threads(self.threads);
         let (result, left, right) = (&raw mut self.result.0, &raw const self.left.0, &raw const self.right.0);
         // SAFETY: the three matrices are distinct and initialised, and by the check of the problem they have the
         // shapes that the functions want: square on the left, those of the solution on the right.

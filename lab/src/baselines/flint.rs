@@ -13,7 +13,7 @@ use rug::Float;
 use super::native::{Arf, Fmpz};
 use super::problem::entry_index;
 use super::sys::{self, fmpz, fmpz_mat_struct};
-use super::{Baseline, Operation, Problem, Workers, flint_version, process_settings, set_openblas_threads};
+use super::{Baseline, Operation, Problem, Workers, flint_version, openblas, process_settings};
 
 /// The baseline `flint`.
 pub(super) struct Flint {
@@ -104,7 +104,7 @@ impl Baseline for Flint {
         let threads = c_int::try_from(self.threads).unwrap_or(c_int::MAX);
         // SAFETY: no FLINT function that uses threads is running, as the guard is held.
         unsafe { sys::flint_set_num_threads(threads) };
-        set_openblas_threads(self.threads);
+        openblas::set_threads(self.threads);
 
         let bits = i64::from(self.precision_bits);
         self.left.scale(&self.workers, self.rows, bits);
@@ -139,7 +139,7 @@ fn flint_has_blas() -> bool {
 /// The BLAS behind FLINT, as far as it is known.
 fn blas_version() -> String {
     #[cfg(any(feature = "blas", flint_blas))]
-    return super::openblas_version();
+    return openblas::version();
     #[cfg(not(any(feature = "blas", flint_blas)))]
     "unknown BLAS".to_owned()
 }

@@ -26,6 +26,7 @@ mod mpfr;
 mod native;
 #[cfg(feature = "flint")]
 mod nfloat;
+pub mod openblas;
 mod problem;
 #[cfg(feature = "scalapack")]
 pub mod scalapack;
@@ -38,7 +39,7 @@ mod tests;
 
 pub use problem::{Operation, Problem};
 
-#[cfg(any(feature = "blas", feature = "flint"))]
+#[cfg(feature = "flint")]
 use std::ffi::CStr;
 
 use rayon::prelude::*;
@@ -102,6 +103,19 @@ pub fn admit(name: &str, operation: Operation, precision_bits: u32) -> Result<()
     }
 }
 
+/// Refuses a baseline that no measurement should name: as [`admit`], or where OpenBLAS, which it calls, uses
+/// what `SUNZI_CPU` hides.
+///
+/// # Errors
+/// One line for the user.
+pub fn check_for_timing(name: &str, operation: Operation, precision_bits: u32) -> Result<(), String> {
+    admit(name, operation, precision_bits)?;
+    if name == "sdpb" || cfg!(flint_blas) && ["flint", "nfloat"].contains(&name) {
+        openblas::check_core()?;
+    }
+    Ok(())
+}
+
 /// Prepares the baseline of that name for a problem; the native copy of the input is made here.
 ///
 /// # Errors
@@ -125,75 +139,11 @@ pub fn by_name(name: &str, problem: Problem) -> Result<Box<dyn Baseline>, String
     }
 }
 
-/// The kernel set that OpenBLAS picked, such as `SkylakeX`; `None` where OpenBLAS is not linked.
-///
-/// The choice is made when the library is loaded, before `main`, and the variable
-/// `OPENBLAS_CORETYPE` overrides it; see [`better_openblas_core`].
-pub fn openblas_core() -> Option<String> {
-    #[cfg(any(feature = "blas", flint_blas))]
-    {
-        // SAFETY: the function takes nothing and returns a static string that ends in a zero.
-        let name = unsafe { CStr::from_ptr(sys::openblas_get_corename()) };
-        Some(name.to_string_lossy().into_owned())
-    }
-    #[cfg(not(any(feature = "blas", flint_blas)))]
-    None
-}
-
-/// The value of `OPENBLAS_CORETYPE` with which this process should be started anew, because the
-/// kernel set in use wastes what the CPU can do; `None` where there is nothing to gain.
-///
-/// Two causes are known: the environment names a lesser CPU, or OpenBLAS is older than the CPU
-/// and falls back to a set without AVX (0.3.21 takes `Prescott` on an Emerald Rapids, which
-/// costs a factor of five).
-pub fn better_openblas_core() -> Option<&'static str> {
-    let core = openblas_core()?.to_ascii_uppercase();
-    #[cfg(target_arch = "x86_64")]
-    {
-        let wide = ["SKYLAKEX", "COOPERLAKE", "SAPPHIRERAPIDS"].contains(&core.as_str());
-        let avx2 = ["HASWELL", "ZEN", "EXCAVATOR"].contains(&core.as_str());
-        let avx512 = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
-        if avx512 && !wide {
-            return Some("SKYLAKEX");
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && !wide && !avx2 {
-            return Some("HASWELL");
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = core;
-    None
-}
-
-/// Name, version and kernel set of the OpenBLAS linked, such as `OpenBLAS 0.3.21 SkylakeX`.
-#[cfg(all(feature = "flint", any(feature = "blas", flint_blas)))]
-fn openblas_version() -> String {
-    // SAFETY: the function takes nothing and returns a static string that ends in a zero.
-    let config = unsafe { CStr::from_ptr(sys::openblas_get_config()) }.to_string_lossy();
-    let version: Vec<&str> = config.split_whitespace().take(2).collect();
-    format!("{} {}", version.join(" "), openblas_core().unwrap_or_default())
-}
-
 /// The version of the FLINT linked, such as `3.6.0`.
 #[cfg(feature = "flint")]
 fn flint_version() -> String {
     // SAFETY: `flint_version` is a constant string that ends in a zero.
     unsafe { CStr::from_ptr(&raw const sys::flint_version) }.to_string_lossy().into_owned()
-}
-
-/// Limits each OpenBLAS call to so many threads; does nothing where OpenBLAS is not linked.
-#[cfg(feature = "flint")]
-fn set_openblas_threads(threads: usize) {
-    #[cfg(any(feature = "blas", flint_blas))]
-    // SAFETY: the function takes any positive number, and `process_settings` keeps other calls away.
-    unsafe {
-        sys::openblas_set_num_threads(i32::try_from(threads).unwrap_or(i32::MAX))
-    }
-    #[cfg(not(any(feature = "blas", flint_blas)))]
-    let _ = threads;
 }
 
 /// Holds off other runs that would change the thread counts of FLINT or OpenBLAS.

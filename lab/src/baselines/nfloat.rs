@@ -17,7 +17,7 @@ use rug::float::Special;
 
 use super::native::Arf;
 use super::sys::{self, gr_ctx_struct, gr_mat_struct};
-use super::{Baseline, Problem, flint_version, process_settings, set_openblas_threads};
+use super::{Baseline, Problem, flint_version, openblas, process_settings};
 
 /// Bits of a limb, of which every precision is a multiple.
 const LIMB_BITS: u32 = 64;
@@ -83,7 +83,7 @@ impl Baseline for Nfloat {
         let threads = c_int::try_from(self.threads).unwrap_or(c_int::MAX);
         // SAFETY: no FLINT function that uses threads is running, as the guard is held.
         unsafe { sys::flint_set_num_threads(threads) };
-        set_openblas_threads(self.threads);
+        openblas::set_threads(self.threads);
         let mut rank = 0;
         let permutation = self.permutation.as_mut_ptr();
         let (factors, context) = (&raw mut self.factors.raw, &raw mut self.factors.context);

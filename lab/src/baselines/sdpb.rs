@@ -158,7 +158,7 @@ impl Baseline for Sdpb {
     }
 
     fn form(&self) -> String {
-        let (blas, primes, threads) = (super::openblas_version(), self.comb.prime_count(), self.threads);
+        let (blas, primes, threads) = (super::openblas::version(), self.comb.prime_count(), self.threads);
         format!(
             "{blas}, 1 BLAS thread per worker; FLINT {} comb, {primes} primes; {threads} thread(s)",
             super::flint_version()
@@ -167,7 +167,7 @@ impl Baseline for Sdpb {
 
     fn run(&mut self) {
         let _guard = process_settings();
-        super::set_openblas_threads(1);
+        super::openblas::set_threads(1);
         self.phases.clear();
         self.time("normalise", Self::normalise);
         self.time("residues", Self::fill_residues);

@@ -239,7 +239,7 @@ pub fn run(session: &mut dyn Session, config: &BenchBatch) -> Result<()> {
     let wants_calls = config.baselines.iter().any(|name| name == CALLS);
     let others = config.baselines.iter().filter(|name| *name != CALLS).collect::<Vec<_>>();
     for name in &others {
-        baselines::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
+        baselines::check_for_timing(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
     }
     session.hide_progress();
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };

@@ -11,6 +11,7 @@ use sunzi::advanced::kernels;
 use sunzi::advanced::math::bound::{
     cholesky_modulus_bits, cholesky_working_bits, ifma52_prime_count, modulus_bits, working_bits,
 };
+use sunzi::advanced::math::family_i8::{i8_modulus_count, i8_planes};
 use sunzi::advanced::math::family_i16::i16_prime_count;
 use sunzi::advanced::store::room_for_threads;
 
@@ -28,9 +29,10 @@ struct Family {
 
 /// Those whose issue rate is measured. Doubles are left out: a multiplication of 16-bit pairs does more on every CPU
 /// that multiplies doubles in vectors.
-const FAMILIES: [Family; 2] = [
+const FAMILIES: [Family; 3] = [
     Family { kernel: "ifma52", digit_bits: 52, planes: ifma52_prime_count },
     Family { kernel: "i16", digit_bits: 13, planes: i16_prime_count },
+    Family { kernel: "i8", digit_bits: 8, planes: |modulus_bits| i8_planes(0..i8_modulus_count(modulus_bits)).len() },
 ];
 
 /// Multiply-adds of residues a second of all threads used, for each of the families; 0 where the CPU lacks it.
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     /// 8 G instructions a second that multiply 52-bit integers, two for each product of eight.
-    const RATES: [IssueRates; 1] = [IssueRates([32.0e9, 0.0])];
+    const RATES: [IssueRates; 1] = [IssueRates([32.0e9, 0.0, 0.0])];
 
     impl Limit {
         fn seconds(&self) -> f64 {
@@ -172,15 +174,19 @@ mod tests {
     fn the_limit_is_that_of_the_fastest_family() {
         let limit = Limit { operation: Operation::Syrk, rows: 4000, cols: 1000, precision_bits: 1024 };
         let least = |rates: &[IssueRates]| limit.least(rates, 1.0e10).map(|least| (least.kernel, least.seconds));
-        // 40 planes of 52 bits, or 161 of 13.
+        // 40 planes of 52 bits, 161 of 13, or 422 of bytes.
         let products = 4000.0 * 500_500.0;
-        assert_eq!(least(&[IssueRates([14.0e9, 0.0])]), Some(("ifma52", products * 40.0 / 14.0e9)));
-        assert_eq!(least(&[IssueRates([14.0e9, 112.0e9])]), Some(("i16", products * 161.0 / 112.0e9)));
-        assert_eq!(least(&[IssueRates([32.0e9, 112.0e9])]).unwrap().0, "ifma52");
+        assert_eq!(least(&[IssueRates([14.0e9, 0.0, 0.0])]), Some(("ifma52", products * 40.0 / 14.0e9)));
+        assert_eq!(least(&[IssueRates([14.0e9, 112.0e9, 0.0])]), Some(("i16", products * 161.0 / 112.0e9)));
+        assert_eq!(least(&[IssueRates([32.0e9, 112.0e9, 150.0e9])]).unwrap().0, "ifma52");
         assert_eq!(
-            least(&[IssueRates([0.0, 1.0e9]), IssueRates([0.0, 3.0e9]), IssueRates([0.0, 2.0e9])]).unwrap().1,
+            least(&[IssueRates([0.0, 1.0e9, 0.0]), IssueRates([0.0, 3.0e9, 0.0]), IssueRates([0.0, 2.0e9, 0.0])])
+                .unwrap()
+                .1,
             products * 161.0 / 2.0e9
         );
+        let tiles = IssueRates([29.0e9, 238.0e9, 3.3e12]);
+        assert_eq!(least(&[tiles]), Some(("i8", products * 422.0 / 3.3e12)));
         assert!(least(&[]).is_none());
     }
 }

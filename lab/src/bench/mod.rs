@@ -89,7 +89,7 @@ pub fn run(session: &mut dyn Session, config: &Bench) -> Result<()> {
         return Err(Error::InvalidArgument(format!("{option} needs several ranks: start them with mpirun")));
     }
     for name in &config.baselines {
-        baselines::admit(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
+        baselines::check_for_timing(name, config.operation, config.precision_bits).map_err(Error::InvalidArgument)?;
     }
     session.hide_progress();
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };

@@ -2,7 +2,7 @@
 
 use super::spread::Spread;
 use super::task::{Cut, Phases};
-use crate::baselines::openblas_core;
+use crate::baselines::openblas;
 use crate::machine::Machine;
 use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
@@ -91,7 +91,7 @@ pub fn table(report: &BenchReport) -> String {
     lines.extend(report.devices.iter().map(device));
     lines.extend(report.tiles.iter().map(tiles));
     lines.push(limit(report));
-    if let Some(core) = openblas_core() {
+    if let Some(core) = openblas::core() {
         lines.push(format!("openblas   {core} kernels"));
     }
     let planned = report.planned_bytes.map_or(String::new(), |bytes| format!("planned {}, ", format_bytes(bytes)));

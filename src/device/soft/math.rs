@@ -4,6 +4,8 @@ use super::threads::apart;
 use crate::device::dgemm::function;
 use crate::device::{Element, Gemm, Operand, Trsm};
 use crate::math::processor::dgemm_crate_runs;
+#[cfg(target_arch = "x86_64")]
+use crate::math::processor::processor_has;
 use rayon::ThreadPool;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -89,14 +91,35 @@ fn multiply_by_loops(gemm: &Gemm, index: usize, sum: impl Fn(usize, usize) -> f6
 }
 
 fn multiply_i8(gemm: &Gemm, index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if processor_has!(Avx2: "avx2") {
+        // SAFETY: the processor has AVX2.
+        return unsafe { multiply_i8_avx2(gemm, index) };
+    }
+    multiply_i8_by_loops(gemm, index);
+}
+
+/// The same loops, compiled for vectors that are twice as wide and extend bytes in one instruction.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn multiply_i8_avx2(gemm: &Gemm, index: usize) {
+    multiply_i8_by_loops(gemm, index);
+}
+
+#[inline(always)]
+fn multiply_i8_by_loops(gemm: &Gemm, index: usize) {
     let Gemm { m, n, k, a, b, c, .. } = gemm;
     let (a_words, b_words) = (&elements::<i8>(a)[index * a.stride..], &elements::<i8>(b)[index * b.stride..]);
+    assert!(*k < 1 << 17, "sums of {k} products of bytes may not fit 32 bits");
     let out = aligned::<i32>(c);
     for col in 0..*n {
         let right = &b_words[col * b.ld..][..*k];
         for row in 0..*m {
             let left = &a_words[row * a.ld..][..*k];
-            let sum = left.iter().zip(right).map(|(&x, &y)| i32::from(i16::from(x) * i16::from(y))).sum::<i32>();
+            let mut sum = 0i32;
+            for (&x, &y) in left.iter().zip(right) {
+                sum = sum.wrapping_add(i32::from(x) * i32::from(y));
+            }
             // SAFETY: `Gemm::check` found that C lies in its region, and nothing else is borrowed from it.
             unsafe {
                 let entry = out.add(index * c.stride + col * c.ld + row);

@@ -7,6 +7,8 @@
 //! The task's code must reach the operations through `#[inline(always)]` functions and plain loops, never through
 //! closures: only then is it compiled with the instructions of its instance.
 #[cfg(target_arch = "x86_64")]
+use crate::kernels::x86_64::rate;
+#[cfg(target_arch = "x86_64")]
 use crate::math::processor::processor_has;
 
 /// Rows that [`Lanes::interleave`] takes at a time.
@@ -149,13 +151,13 @@ impl Isa {
             Level::Portable => None,
             // SAFETY: only `available` makes this level, after the CPU reported AVX2.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => Some(16.0 * unsafe { rate::avx2(trials) }),
+            Level::Avx2 => Some(16.0 * unsafe { rate::pairs_avx2(trials) }),
             // SAFETY: only `available` makes this level, after the CPU reported AVX-512 F and BW.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => Some(32.0 * unsafe { rate::avx512(trials) }),
+            Level::Avx512 => Some(32.0 * unsafe { rate::pairs_avx512(trials) }),
             // SAFETY: only `available` makes this level, after the CPU reported AVX-512 F and VNNI.
             #[cfg(target_arch = "x86_64")]
-            Level::Vnni => Some(32.0 * unsafe { rate::vnni(trials) }),
+            Level::Vnni => Some(32.0 * unsafe { rate::pairs_vnni(trials) }),
         }
     }
 
@@ -315,8 +317,6 @@ impl Lanes for Plain {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod rate;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

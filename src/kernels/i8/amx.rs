@@ -5,11 +5,12 @@
 //! CPUs without them.
 
 use super::tiles::{Columns, Extent, Rows, SIDE, STEP_GROUPS, Sums, Task, Unit};
-use super::vectors::{Vector, x86::Avx512};
+use super::vectors::{Plain, Vector, x86::Avx512};
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, CpuidResult};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 /// What LDTILECFG reads: the palette, and for each of eight tiles the bytes of a row and the number of rows.
 #[repr(C, align(64))]
@@ -93,6 +94,66 @@ fn ask_system() -> bool {
 pub unsafe fn run<T: Task>(task: T) {
     // SAFETY: the caller's promise.
     unsafe { run_configured::<Avx512, T>(task) }
+}
+
+/// Products of bytes that the unit adds to sums in a second, from registers alone; the best of `trials` runs of some
+/// milliseconds.
+///
+/// # Safety
+/// [`is_granted`].
+pub unsafe fn issue_rate(trials: usize) -> f64 {
+    const TURNS: u32 = 100_000;
+    let mut best = 0.0f64;
+    for _ in 0..trials.max(1) {
+        let start = Instant::now();
+        // SAFETY: the caller's promise; no vectors are used.
+        unsafe { run_configured::<Plain, _>(Chains::new(TURNS)) };
+        best = best.max(f64::from(TURNS) * PRODUCTS_OF_TURN / start.elapsed().as_secs_f64());
+    }
+    best
+}
+
+/// Four products of tiles, of 16 x 16 sums of 64 terms.
+const PRODUCTS_OF_TURN: f64 = (4 * 16 * 16 * 64) as f64;
+
+/// Four sums in tile registers that products are added to in turn, so that none waits for its own.
+pub(super) struct Chains {
+    /// How often, at least once.
+    turns: u32,
+}
+
+impl Chains {
+    /// So many turns, at least one.
+    ///
+    /// # Safety
+    /// Nothing but [`run_configured`] runs it.
+    pub unsafe fn new(turns: u32) -> Chains {
+        assert!(turns > 0);
+        Chains { turns }
+    }
+}
+
+impl Task for Chains {
+    #[inline(always)]
+    fn run<U: Unit>(self) {
+        // SAFETY: whoever made the task promised that only `run_configured` runs it, so the instructions exist, and all tiles, which are 0 at first,
+        // have 16 rows of 64 bytes. No memory is touched; the tile registers are named as changed.
+        unsafe {
+            asm!(
+                "2:",
+                "tdpbsud tmm0, tmm4, tmm6",
+                "tdpbsud tmm1, tmm4, tmm7",
+                "tdpbsud tmm2, tmm5, tmm6",
+                "tdpbsud tmm3, tmm5, tmm7",
+                "dec {turns:e}",
+                "jnz 2b",
+                turns = inout(reg) self.turns => _,
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nomem, nostack),
+            );
+        }
+    }
 }
 
 /// Runs a task with the tiles of this thread configured, and releases them.

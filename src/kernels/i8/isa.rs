@@ -13,6 +13,8 @@ use super::lanes::x86;
 use super::lanes::{ByLanes, Plain};
 use super::tiles::Task;
 #[cfg(target_arch = "x86_64")]
+use crate::kernels::x86_64::rate;
+#[cfg(target_arch = "x86_64")]
 use crate::math::processor::{self, level, processor_has};
 
 /// A unit that this CPU has been seen to have.
@@ -94,6 +96,29 @@ impl Isa {
             Level::Emulated => "emulated",
             #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
             Level::Trapped => "trapped",
+        }
+    }
+
+    /// Whether it multiplies tiles in registers of their own.
+    pub fn has_tile_registers(self) -> bool {
+        self.name() == "amx"
+    }
+
+    /// Products of bytes that the calling thread can add to sums in a second, nothing else in the way; the best of
+    /// `trials` runs of some milliseconds. `None` where several instructions make one product, and for plain Rust.
+    pub fn issue_rate(self, trials: usize) -> Option<f64> {
+        let _ = trials;
+        match self.0 {
+            // SAFETY: only `available` makes this level, after the CPU reported AVX2 and AVX-VNNI.
+            #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => Some(32.0 * unsafe { rate::bytes_avx_vnni(trials) }),
+            // SAFETY: only `available` makes this level, after the CPU reported AVX-512 F and VNNI.
+            #[cfg(target_arch = "x86_64")]
+            Level::Vnni => Some(64.0 * unsafe { rate::bytes_vnni(trials) }),
+            // SAFETY: only `available` makes this level, after the system granted the tile registers.
+            #[cfg(target_arch = "x86_64")]
+            Level::Amx => Some(unsafe { amx::issue_rate(trials) }),
+            _ => None,
         }
     }
 

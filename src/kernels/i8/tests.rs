@@ -432,3 +432,23 @@ fn the_kernel_states_its_limits() {
     assert_eq!(small.moduli().len(), kernel.plane_count(&SMALL));
     assert!(small.table_bytes() > 0 && small.panel_words(0) == 0);
 }
+
+#[test]
+fn rates_are_those_of_single_instructions() {
+    for isa in Isa::available() {
+        let is_single = ["amx", "vnni8", "avx-vnni"].contains(&isa.name());
+        assert_eq!(isa.issue_rate(1).map(|rate| rate > 0.0), is_single.then_some(true), "{}", isa.name());
+    }
+}
+
+/// The loop that measures the tile registers, on instructions that are emulated.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+#[test]
+fn chains_are_of_four_sums_in_turn() {
+    if !amx::is_granted() {
+        emulation::trap::products();
+        // SAFETY: `trap` runs it with the tiles configured.
+        emulation::trap::run(unsafe { amx::Chains::new(3) });
+        assert_eq!(emulation::trap::products(), [0, 1, 2, 3].repeat(3));
+    }
+}

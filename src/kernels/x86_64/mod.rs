@@ -1,7 +1,7 @@
 //! Kernels for x86-64 processors.
 //!
-//! Kernels ask `cpu` for what they need; `rate` measures the limit of `ifma52`.
+//! Kernels ask `cpu` for what they need; `rate` measures what instructions of vectors can do.
 
 pub mod cpu;
 pub mod ifma52;
-mod rate;
+pub(crate) mod rate;

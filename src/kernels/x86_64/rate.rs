@@ -1,35 +1,97 @@
-//! The machine's limit: how many IFMA instructions a core issues a second when nothing else is in the way.
+//! The machine's limits: how many multiplications, each added to a sum, a core does a second when nothing else is in
+//! the way.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::time::Instant;
 
-/// `vpmadd52luq` instructions a second on the calling thread, from 24 independent chains in registers.
-///
-/// The best of `trials` runs of about 5 ms each.
-#[target_feature(enable = "avx512f,avx512ifma")]
-pub fn instruction_rate(trials: usize) -> f64 {
-    const TURNS: u32 = 1_000_000;
-    let factor = _mm512_set_epi64(0x9e37_79b9, 0x1ce4_e5b9, 0x1331_11eb, 0x5851_f42d, 5, 0x369d_ea0f, 77, 0x27bb_2ee6);
-    let mut best = 0.0f64;
-    for _ in 0..trials.max(1) {
-        let mut sums = [factor; 24];
-        let start = Instant::now();
-        for _ in 0..TURNS {
-            for sum in &mut sums {
-                // SAFETY: one register instruction without memory or flags; the CPU has AVX-512 IFMA.
-                unsafe {
-                    asm!("vpmadd52luq {0}, {1}, {1}", inout(zmm_reg) *sum, in(zmm_reg) factor,
-                        options(pure, nomem, nostack, preserves_flags));
+/// Turns of a run: a few milliseconds.
+const TURNS: u32 = 400_000;
+
+/// Runs one loop over independent sums in registers and gives the sums that it added to a second, best of `trials`.
+macro_rules! rate {
+    ($name:ident, $features:literal, $register:ty, $class:ident, $sums:literal, $start:expr, [$($line:literal),+]) => {
+        /// Sums of vectors that are added to a second on the calling thread.
+        #[target_feature(enable = $features)]
+        pub fn $name(trials: usize) -> f64 {
+            let factor: $register = $start;
+            let mut best = 0.0f64;
+            for _ in 0..trials.max(1) {
+                let mut sums = [factor; $sums];
+                let start = Instant::now();
+                for _ in 0..TURNS {
+                    for sum in &mut sums {
+                        // SAFETY: register instructions without memory or flags, of the features that the function is
+                        // compiled with.
+                        unsafe {
+                            asm!($($line),+, sum = inout($class) *sum, a = in($class) factor, t = out($class) _,
+                                options(pure, nomem, nostack, preserves_flags));
+                        }
+                    }
                 }
+                let seconds = start.elapsed().as_secs_f64();
+                std::hint::black_box(sums);
+                best = best.max(f64::from(TURNS) * f64::from($sums) / seconds);
             }
+            best
         }
-        let total = sums.into_iter().fold(factor, |a, b| _mm512_add_epi64(a, b));
-        std::hint::black_box(_mm512_reduce_add_epi64(total));
-        best = best.max(f64::from(TURNS) * 24.0 / start.elapsed().as_secs_f64());
-    }
-    best
+    };
 }
+
+rate!(
+    pairs_avx2,
+    "avx2",
+    __m256i,
+    ymm_reg,
+    12,
+    _mm256_set1_epi32(0x0003_0005),
+    ["vpmaddwd {t}, {a}, {a}", "vpaddd {sum}, {sum}, {t}"]
+);
+rate!(
+    pairs_avx512,
+    "avx512f,avx512bw",
+    __m512i,
+    zmm_reg,
+    24,
+    _mm512_set1_epi32(0x0003_0005),
+    ["vpmaddwd {t}, {a}, {a}", "vpaddd {sum}, {sum}, {t}"]
+);
+rate!(
+    pairs_vnni,
+    "avx512f,avx512vnni",
+    __m512i,
+    zmm_reg,
+    24,
+    _mm512_set1_epi32(0x0003_0005),
+    ["vpdpwssd {sum}, {a}, {a}", "/* {t} */"]
+);
+rate!(
+    bytes_avx_vnni,
+    "avx2,avxvnni",
+    __m256i,
+    ymm_reg,
+    12,
+    _mm256_set1_epi32(0x0302_0105),
+    ["{{vex}} vpdpbusd {sum}, {a}, {a}", "/* {t} */"]
+);
+rate!(
+    bytes_vnni,
+    "avx512f,avx512vnni",
+    __m512i,
+    zmm_reg,
+    24,
+    _mm512_set1_epi32(0x0302_0105),
+    ["vpdpbusd {sum}, {a}, {a}", "/* {t} */"]
+);
+rate!(
+    ifma52,
+    "avx512f,avx512ifma",
+    __m512i,
+    zmm_reg,
+    24,
+    _mm512_set1_epi64(0x9e37_79b9),
+    ["vpmadd52luq {sum}, {a}, {a}", "/* {t} */"]
+);
 
 /// Whether a core issues one `vpmadd52luq` on 512 bits a cycle and not two: by the time of one chain of them, each of
 /// which waits for the one before, over that of many chains at once.
@@ -46,7 +108,7 @@ pub fn issues_one() -> bool {
         let mut sums = [factor; CHAINS];
         let start = Instant::now();
         for _ in 0..TURNS {
-            // SAFETY: as in `instruction_rate`.
+            // SAFETY: a register instruction without memory or flags, of the features of the function.
             unsafe {
                 asm!("vpmadd52luq {0}, {1}, {1}", inout(zmm_reg) sums[0], in(zmm_reg) factor,
                     options(pure, nomem, nostack, preserves_flags));
@@ -55,7 +117,7 @@ pub fn issues_one() -> bool {
         let middle = Instant::now();
         for _ in 0..TURNS / 4 {
             for sum in &mut sums {
-                // SAFETY: as in `instruction_rate`.
+                // SAFETY: a register instruction without memory or flags, of the features of the function.
                 unsafe {
                     asm!("vpmadd52luq {0}, {1}, {1}", inout(zmm_reg) *sum, in(zmm_reg) factor,
                         options(pure, nomem, nostack, preserves_flags));

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::math::family::{F64_CHUNK_ROWS, f64_maximum_modulus_bits, ifma52_maximum_modulus_bits};
+use rug::Integer;
 
 #[test]
 fn small_values_are_exact() {
@@ -249,10 +250,67 @@ fn sums_of_eight_lanes_fit_with_what_they_begin_with() {
 }
 
 #[test]
+fn columns_of_a_sum_leave_out_less_than_its_rounding_can_show() {
+    for (bits, terms) in (2..4000usize).flat_map(|bits| [1usize, 7, (1 << 20) - 1].map(|terms| (bits, terms))) {
+        let columns = sum_columns(bits as u32, terms);
+        let two = |exponent: usize| Integer::from(1) << exponent as u32;
+        // `n (C + 2) 2^(-52 C) <= 2^(-b - 6)`; the counts of bits that stand for the logarithms are one too high at most.
+        let left_out = |columns: usize| two(bits + 6) * terms * (columns + 2);
+        assert!(left_out(columns) <= two(52 * columns), "{bits} bits, {terms} terms");
+        assert!(left_out(columns + 1) * 4 > two(52 * (columns - 1)), "{bits} bits, {terms} terms: one column too many");
+    }
+}
+
+#[test]
+fn eight_lanes_know_their_reciprocals_roots_and_quotients() {
+    for bits in 2..4000 {
+        // `v^2 <= 2^(2 - 2 P)` is at most `2^-(B + 36)`.
+        let known = |root_bits: u32| 2 * root_bits >= bits + 38;
+        assert!(known(lane_root_bits(bits)) && !known(lane_root_bits(bits) - 1), "{bits} bits");
+    }
+    // Of quotients: the relative error of reciprocals, their floor, columns of the product that are not formed, and what
+    // the sum lacks; of roots: their own error and what the sum lacks. In units of `2^-50`.
+    let unit = |exponent: u32| 1u64 << (50 - exponent);
+    let quotients = |error_bits: u32| unit(35) + unit(36) + unit(45) + unit(error_bits + 1) < unit(error_bits);
+    let roots = |error_bits: u32| unit(34) + unit(error_bits + 1) < unit(error_bits);
+    assert!(quotients(LANE_ERROR_BITS) && roots(LANE_ERROR_BITS) && !roots(LANE_ERROR_BITS + 1));
+}
+
+#[test]
+fn sums_of_eight_lanes_are_known_as_far_as_they_are_looked_at() {
+    for (bits, precision) in [(64u32, 30u32), (300, 256), (812, 768), (1070, 1024), (130, 128)] {
+        for (digits, terms) in [(2usize, 1usize), (6, 20), (17, 31), (22, 100)] {
+            let last = 2 * digits;
+            let (column, known) = lane_sum_column((bits, precision), digits, terms, last);
+            // The lowest bit that is looked at of a sum of `2 B - 24` bits: 40 below the first one cut.
+            let lowest = i64::from(2 * bits - 24) - i64::from(precision) - 1 - i64::from(LANE_CHECK_BITS);
+            // `(2 d k + 1) 2^(52 c)` is less than one unit of the first bit that is known.
+            let unit = |column: usize| Integer::from(2 * digits * terms + 1) << (52 * column as u32);
+            let fits = |column: usize| unit(column) <= Integer::from(1) << lowest.max(0) as u32;
+            if column == 0 {
+                assert_eq!(known, i64::MIN);
+                assert!(lowest < 52 || !fits(1), "{bits} bits, {digits} digits, {terms} terms");
+                continue;
+            }
+            assert!(
+                known <= lowest && unit(column) <= Integer::from(1) << known as u32,
+                "{bits} bits, {digits} digits"
+            );
+            assert!(column == last || !fits(column + 1), "{bits} bits, {digits} digits, {terms} terms");
+            assert_eq!(lane_sum_column((bits, precision), digits, terms, column - 1).0, column - 1);
+        }
+    }
+}
+
+#[test]
 fn sums_of_sixteen_bits_fit_and_one_pair_more_does_not() {
+    // Balanced digits of 13 bits are at most 2^12 in magnitude, and the lowest takes one more.
+    assert_eq!(I16_LARGEST_DIGIT, (1 << 12) + 1);
     // The least of all: every residue at its largest, and a power that folds worst.
     assert_eq!(i16_sum_pairs(4095, 4095, 4095), 60);
-    for (left, right, fold) in [(4095u32, 4095u32, 4095u32), (4095, 4095, 8), (2047, 2047, 2047), (4097, 4095, 2000)] {
+    for (left, right, fold) in
+        [(4095u32, 4095u32, 4095u32), (4095, 4095, 8), (2047, 2047, 2047), (I16_LARGEST_DIGIT, 4095, 2000)]
+    {
         let pairs = i16_sum_pairs(left, right, fold) as u64;
         let largest = |pairs: u64| 2 * pairs * u64::from(left * right) + ((u64::from(fold) + 1) << 15) + (1 << 15);
         assert!(largest(pairs) < 1 << 31 && largest(pairs + 1) >= 1 << 31, "{left}, {right}, {fold}");

@@ -15,31 +15,35 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
         return kernel;
     }
     let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
-    kernels::preferred_for_large_products()
-        .filter(|(_, costs)| gains(costs, size, bits.result))
-        .map(|(other, _)| other)
-        .filter(|other| modulus_bits <= other.maximum_modulus_bits())
-        .unwrap_or(kernel)
+    kernels::for_large_products()
+        .filter(|(other, _)| modulus_bits <= other.maximum_modulus_bits())
+        .map(|(other, costs)| (other, gain(&costs, size, bits.result)))
+        .filter(|&(_, gain)| gain > 0.0)
+        .max_by(|(_, one), (_, other)| one.total_cmp(other))
+        .map_or(kernel, |(other, _)| other)
 }
 
 /// What [`choose_kernel`] knows of the machine, in words: contexts with the same kernel that agree in it choose alike.
 pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
-    let other = kernels::preferred_for_large_products().filter(|_| ctx.forced_kernel().is_none());
-    format!("{:?}", other.map(|(other, costs)| (other.name(), costs)))
+    let others = kernels::for_large_products().filter(|_| ctx.forced_kernel().is_none());
+    format!("{:?}", others.map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>())
 }
 
-/// Whether multiplications in faster planes save more time than conversions with such costs take.
-fn gains(costs: &ConversionCosts, size: &ProductSize, precision_bits: u32) -> bool {
+/// The time that faster planes save beyond what their conversions take.
+fn gain(costs: &ConversionCosts, size: &ProductSize, precision_bits: u32) -> f64 {
     let multiplications = size.contracted as f64 * size.entries();
-    let converted = size.contracted as f64 * size.operand_columns() as f64;
-    let each_result = costs.results + costs.result_bits * f64::from(precision_bits);
-    multiplications > costs.operands * converted + each_result * size.entries()
+    costs.gain(multiplications, size.contracted as f64 * size.operand_columns() as f64, size.entries(), precision_bits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::i8::ON_TILE_REGISTERS;
     use crate::kernels::i16::{ONE_A_CYCLE, TWO_A_CYCLE};
+
+    fn gains(costs: &ConversionCosts, size: &ProductSize, precision_bits: u32) -> bool {
+        gain(costs, size, precision_bits) > 0.0
+    }
 
     fn size(contracted: usize, rows: usize, cols: usize, triangle: bool) -> ProductSize {
         ProductSize { contracted, rows, cols, triangle }
@@ -91,7 +95,8 @@ mod tests {
             (4000, 1000, 256, true),
             (5000, 500, 512, true),
         ];
-        for (costs, measured) in [(ONE_A_CYCLE, &one[..]), (TWO_A_CYCLE, &two)] {
+        let bytes = [(2000, 2000, 768, true), (4000, 1000, 1024, true), (5000, 500, 512, true), (400, 200, 768, false)];
+        for (costs, measured) in [(ONE_A_CYCLE, &one[..]), (TWO_A_CYCLE, &two), (ON_TILE_REGISTERS, &bytes)] {
             for &(contracted, cols, precision_bits, faster) in measured {
                 let size = size(contracted, cols, cols, true);
                 assert_eq!(
@@ -99,6 +104,10 @@ mod tests {
                     faster,
                     "{contracted} x {cols}, {precision_bits} bits"
                 );
+            }
+            for (bits, less) in [(64, 0), (64, 1), (1024, 0), (1024, 1)] {
+                let rows = costs.least_rows(bits) - less;
+                assert_eq!(gains(&costs, &size(rows, rows, rows, true), bits), less == 0, "{rows} rows, {bits} bits");
             }
             assert!(!gains(&costs, &size(0, 400, 400, false), 64));
             assert!(!gains(&costs, &size(1 << 40, 0, 0, true), 64));
@@ -111,7 +120,8 @@ mod tests {
         let large = size(4000, 1000, 1000, true);
         let name = |ctx: &Context, bits| choose_kernel(ctx, &large, &bits).name();
         assert_eq!(name(&forced, Bits::scaled(1024, 4000)), "f64");
-        let other = kernels::preferred_for_large_products().map(|(other, _)| other.name());
+        let most = kernels::for_large_products().max_by(|(_, one), (_, other)| one.saved.total_cmp(&other.saved));
+        let other = most.map(|(other, _)| other.name());
         assert_eq!(name(&free, Bits::scaled(1024, 4000)), other.unwrap_or(free.kernel().name()));
         assert_eq!(name(&free, Bits::scaled(1024, 4000).widened(6000)), free.kernel().name());
     }

@@ -12,6 +12,8 @@ use std::sync::Once;
 
 thread_local! {
     static MACHINE: RefCell<Machine> = const { RefCell::new(Machine::new()) };
+    /// Destinations of the products so far.
+    static PRODUCTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs a task on the unit `amx`, whose instructions are emulated.
@@ -30,6 +32,11 @@ pub fn run(task: impl Task) {
     // SAFETY: every instruction of AMX that this CPU refuses is emulated.
     unsafe { amx::run_configured::<Plain, _>(task) };
     MACHINE.with_borrow(|machine| assert!(machine.shapes.is_none(), "the tiles were not released"));
+}
+
+/// The tile registers to which products were added on this thread, in order, since this was last asked.
+pub fn products() -> Vec<usize> {
+    PRODUCTS.take()
 }
 
 /// The signal of a refused instruction.
@@ -122,6 +129,7 @@ fn emulate(code: &[u8; 10], registers: &Registers) -> Option<usize> {
         }
         // TDPBSUD and TDPBSSD.
         (0x5e, 2 | 3, true) => {
+            PRODUCTS.with_borrow_mut(|products| products.push(reg));
             machine.multiply([reg, rm, register], prefix == 3);
             Some(5)
         }
