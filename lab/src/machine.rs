@@ -2,6 +2,7 @@
 
 use crate::baselines::openblas_core;
 use serde::Serialize;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use sunzi::advanced::math::processor::{Level, level};
 use sunzi::advanced::store::available_bytes;
 
@@ -65,6 +66,14 @@ pub fn has_avx512() -> bool {
     features().contains(&"avx512f")
 }
 
+/// Whether `SUNZI_CPU` leaves no AVX-512.
+fn hides_avx512() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return level() < Level::Avx512;
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// Starts the program anew where OpenBLAS runs below this CPU's abilities: without `OPENBLAS_CORETYPE` where that is
 /// set, else (an OpenBLAS too old to know the CPU) with `SKYLAKEX` in it. Where `SUNZI_CPU` hides AVX-512, with
 /// `HASWELL`, so that a baseline has no more than the library.
@@ -76,11 +85,11 @@ pub fn restart_with_strong_blas(note: impl Fn(&str)) {
     let Some(core) = openblas_core() else { return };
     let value = match std::env::var(OPENBLAS_CORE_VARIABLE) {
         // A measurement of what a lesser CPU would get.
-        Ok(value) if level() < Level::Avx512 && !is_weak_core(&core) && is_weak_core(&value) => {
+        Ok(value) if hides_avx512() && !is_weak_core(&core) && is_weak_core(&value) => {
             note(&format!("OpenBLAS runs its {core} kernels in spite of {value}"));
             return;
         }
-        _ if level() < Level::Avx512 && !is_weak_core(&core) => Some("HASWELL"),
+        _ if hides_avx512() && !is_weak_core(&core) => Some("HASWELL"),
         _ if !has_avx512() || !is_weak_core(&core) => return,
         Ok(value) if !is_weak_core(&value) => {
             note(&format!("OpenBLAS runs its {core} kernels, which waste AVX-512, in spite of {value}"));
@@ -118,7 +127,16 @@ fn features() -> Vec<&'static str> {
     all.into_iter().filter(|(least, _, has)| *has && level() >= *least).map(|(_, name, _)| name).collect()
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn features() -> Vec<&'static str> {
+    let all = [
+        (Level::Neon, "neon", std::arch::is_aarch64_feature_detected!("neon")),
+        (Level::Native, "i8mm", std::arch::is_aarch64_feature_detected!("i8mm")),
+    ];
+    all.into_iter().filter(|(least, _, has)| *has && level() >= *least).map(|(_, name, _)| name).collect()
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn features() -> Vec<&'static str> {
     Vec::new()
 }

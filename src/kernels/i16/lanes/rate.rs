@@ -1,7 +1,10 @@
 //! The machine's limit: how many multiplications of pairs, each added to a sum, a core does a second when nothing else
 //! is in the way.
 
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64::*;
 use std::arch::asm;
+#[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 use std::time::Instant;
 
@@ -38,6 +41,7 @@ macro_rules! rate {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 rate!(
     avx2,
     "avx2",
@@ -47,6 +51,7 @@ rate!(
     _mm256_set1_epi32(0x0003_0005),
     ["vpmaddwd {t}, {a}, {a}", "vpaddd {sum}, {sum}, {t}"]
 );
+#[cfg(target_arch = "x86_64")]
 rate!(
     avx512,
     "avx512f,avx512bw",
@@ -56,6 +61,7 @@ rate!(
     _mm512_set1_epi32(0x0003_0005),
     ["vpmaddwd {t}, {a}, {a}", "vpaddd {sum}, {sum}, {t}"]
 );
+#[cfg(target_arch = "x86_64")]
 rate!(
     vnni,
     "avx512f,avx512vnni",
@@ -64,4 +70,14 @@ rate!(
     24,
     _mm512_set1_epi32(0x0003_0005),
     ["vpdpwssd {sum}, {a}, {a}", "/* {t} */"]
+);
+#[cfg(target_arch = "aarch64")]
+rate!(
+    neon,
+    "neon",
+    int32x4_t,
+    vreg,
+    16,
+    vdupq_n_s32(0x0003_0005),
+    ["smlal {sum:v}.4s, {a:v}.4h, {a:v}.4h", "/* {t} */"]
 );
