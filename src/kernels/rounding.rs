@@ -5,6 +5,7 @@ use crate::kernels::limbs;
 use crate::kernels::tiles::{Eight, EntryForm, TileEngine};
 use crate::math::family::IFMA52_BITS;
 use crate::math::float::{LIMB_BITS, limbs_for, round_integer};
+#[cfg(target_arch = "x86_64")]
 use crate::plan::BLOCK;
 use std::ops::Range;
 

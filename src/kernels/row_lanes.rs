@@ -8,6 +8,7 @@ pub use crate::kernels::x86_64::ifma52::row_lanes::{Columns, ENTRIES, RowLanes};
 pub use absent::{Columns, ENTRIES, RowLanes};
 
 #[cfg(not(target_arch = "x86_64"))]
+#[expect(missing_docs, reason = "that of the module for x86-64")]
 mod absent {
     use crate::matrix::MatrixView;
 

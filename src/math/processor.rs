@@ -1,7 +1,8 @@
 //! What the processor has, and what of it is used.
 //!
-//! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable`, `avx2`, `avx512`, `vnni`
-//! or `native`. Results have the same bits; it serves to test and to measure what other processors get.
+//! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable` and `native` everywhere,
+//! `avx2`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves to test and to
+//! measure what other processors get.
 
 use crate::error::{Error, Result};
 use std::sync::LazyLock;
@@ -15,32 +16,54 @@ pub enum Level {
     /// What the compiler takes for granted.
     Portable,
     /// AVX2 with FMA and BMI2.
+    #[cfg(target_arch = "x86_64")]
     Avx2,
     /// AVX-512 F, BW, DQ, VL and CD.
+    #[cfg(target_arch = "x86_64")]
     Avx512,
     /// With VNNI.
+    #[cfg(target_arch = "x86_64")]
     Vnni,
+    /// NEON, and no extension of it.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// All that the processor has.
     Native,
 }
 
 impl Level {
-    /// All of them, the smallest first.
-    pub const ALL: [Level; 5] = [Level::Portable, Level::Avx2, Level::Avx512, Level::Vnni, Level::Native];
+    /// Those of this architecture, the smallest first.
+    pub const ALL: &[Level] = &[
+        Level::Portable,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512,
+        #[cfg(target_arch = "x86_64")]
+        Level::Vnni,
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon,
+        Level::Native,
+    ];
 
     /// Its name in the environment.
     pub fn name(self) -> &'static str {
         match self {
             Level::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
             Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
             Level::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
             Level::Vnni => "vnni",
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => "neon",
             Level::Native => "native",
         }
     }
 
     fn by_name(name: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.name() == name)
+        Level::ALL.iter().copied().find(|level| level.name() == name)
     }
 }
 
@@ -61,8 +84,10 @@ pub fn level() -> Level {
 /// [`Error::InvalidArgument`] with the names.
 pub fn check() -> Result<()> {
     let Err(name) = &*ASKED else { return Ok(()) };
-    let known = Level::ALL.map(Level::name).join(", ");
-    Err(Error::InvalidArgument(format!("{VARIABLE}={name}: no such set of instructions; known are {known}")))
+    let known = Level::ALL.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
+    let architecture = std::env::consts::ARCH;
+    let text = format!("{VARIABLE}={name}: no such set of instructions on {architecture}; known are {known}");
+    Err(Error::InvalidArgument(text))
 }
 
 /// Whether `level` may be used and the processor has each of the features.
@@ -74,7 +99,16 @@ macro_rules! processor_has {
     };
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Whether `level` may be used and the processor has each of the features.
+#[cfg(target_arch = "aarch64")]
+macro_rules! processor_has {
+    ($level:ident: $($feature:tt),+) => {
+        $crate::math::processor::level() >= $crate::math::processor::Level::$level
+            && $(std::arch::is_aarch64_feature_detected!($feature))&&+
+    };
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) use processor_has;
 
 /// Whether the crate `gemm` has code for this processor: it goes by one extension of several that it then relies on,
@@ -91,9 +125,10 @@ pub fn dgemm_crate_runs() -> bool {
     *RUNS
 }
 
+/// Whether the crate `gemm`, which has code of its own for this architecture, may use it.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn dgemm_crate_runs() -> bool {
-    true
+    level() > Level::Portable
 }
 
 #[cfg(test)]
@@ -102,7 +137,7 @@ mod tests {
 
     #[test]
     fn levels_have_names_and_an_order() {
-        for level in Level::ALL {
+        for &level in Level::ALL {
             assert_eq!(Level::by_name(level.name()), Some(level));
         }
         assert!(Level::ALL.is_sorted() && Level::by_name("sse9").is_none());

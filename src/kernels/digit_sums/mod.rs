@@ -31,6 +31,7 @@ const CHUNK: usize = 64;
 
 /// Eights of digits that a vector kernel has at a time: with fewer than 128 pairs for a column in each lane, the sum
 /// of eight lanes of 64 bits does not overflow.
+#[cfg(target_arch = "x86_64")]
 const ROOM: usize = 127;
 
 const MASK: u64 = (1 << DIGIT_BITS) - 1;
@@ -105,15 +106,26 @@ impl DigitVector {
 
     /// Sets neighbouring numbers from index `first` on.
     pub fn set_all(&mut self, first: usize, numbers: &Significands<'_>) {
-        let mut next = 0;
-        #[cfg(target_arch = "x86_64")]
-        if has_digit_sums() && first.is_multiple_of(8) {
-            next = numbers.count / 8 * 8;
-            let eights = &mut self.digits[first / 8 * self.columns..][..next / 8 * self.columns];
-            // SAFETY: the features that the function wants are there.
-            unsafe { ifma::cut_all(numbers, self.columns, eights) };
-        }
+        let next = self.set_eights(first, numbers);
         (next..numbers.count).for_each(|k| self.set(first + k, numbers.get(k)));
+    }
+
+    /// Sets whole eights in vectors, where the processor has them, and says how many numbers these are.
+    #[cfg(target_arch = "x86_64")]
+    fn set_eights(&mut self, first: usize, numbers: &Significands<'_>) -> usize {
+        if !has_digit_sums() || !first.is_multiple_of(8) {
+            return 0;
+        }
+        let count = numbers.count / 8 * 8;
+        let eights = &mut self.digits[first / 8 * self.columns..][..count / 8 * self.columns];
+        // SAFETY: the features that the function wants are there.
+        unsafe { ifma::cut_all(numbers, self.columns, eights) };
+        count
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn set_eights(&mut self, _first: usize, _numbers: &Significands<'_>) -> usize {
+        0
     }
 
     /// Columns in which digits meet.

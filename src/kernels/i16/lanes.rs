@@ -1,15 +1,17 @@
 //! 32-bit integers side by side, each also a pair of 16-bit integers, and which instructions compute with them:
-//! AVX-512 with VNNI, AVX-512, AVX2, or plain Rust.
+//! AVX-512 with VNNI, AVX-512, AVX2, NEON, or plain Rust.
 //!
 //! An algorithm is a [`Task`], written once over [`Lanes`]; [`Isa::run`] compiles it once per instruction set and calls
 //! the instance that the holder of the `Isa` has proven the CPU to have. Does not know: what is computed.
 //!
 //! The task's code must reach the operations through `#[inline(always)]` functions and plain loops, never through
 //! closures: only then is it compiled with the instructions of its instance.
-#[cfg(target_arch = "x86_64")]
-use crate::kernels::x86_64::rate;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::kernels::rate;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::math::processor::processor_has;
+
+use plain::Plain;
 
 /// Rows that [`Lanes::interleave`] takes at a time.
 pub const INTERLEAVED: usize = 4;
@@ -30,6 +32,23 @@ pub trait Lanes: Copy {
     fn widen(from: &[i16]) -> Self;
     /// `self + a_0 b_0 + a_1 b_1` for the halves of `a` and `b`, modulo `2^32`.
     fn multiply_add(self, a: Self, b: Self) -> Self;
+    /// `sums`, and the products of the lanes with pair number `first + c` of `factors` in column `c`: four columns, or
+    /// eight. Pair after pair, where the instruction set has no better way.
+    #[inline(always)]
+    fn add_products<const V: usize, const C: usize>(
+        mut sums: [[Self; V]; C],
+        lanes: [Self; V],
+        factors: &[i32; 8],
+        first: usize,
+    ) -> [[Self; V]; C] {
+        for c in 0..C {
+            let factor = Self::splat(factors[first + c]);
+            for v in 0..V {
+                sums[c][v] = sums[c][v].multiply_add(lanes[v], factor);
+            }
+        }
+        sums
+    }
     /// `self` and `other`, bit by bit unequal.
     fn xor(self, other: Self) -> Self;
     /// Lower halves of `self` below those of `high`.
@@ -53,7 +72,7 @@ pub trait Lanes: Copy {
     fn fence() {}
     /// Of each half the product with that of `other`, modulo `2^16`.
     fn multiply_halves(self, other: Self) -> Self;
-    /// Of each half the product with that of `other` over `2^15`, to nearest, ties up.
+    /// Of each half the product with that of `other` over `2^15`, to nearest, ties up; `-2^15` has no such square.
     fn multiply_halves_high(self, other: Self) -> Self;
     /// Of each half the product with that of `other`, over `2^16` and rounded down.
     fn multiply_halves_top(self, other: Self) -> Self;
@@ -98,6 +117,11 @@ enum Level {
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Vnni,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    /// Plain Rust in the shapes of AVX-512: the joined panels and the tile that only its registers have room for.
+    #[cfg(test)]
+    Wide,
 }
 
 impl Isa {
@@ -115,9 +139,17 @@ impl Isa {
                 Some(Level::Portable),
             ]
         };
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        let levels = [processor_has!(Neon: "neon").then_some(Level::Neon), Some(Level::Portable)];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         let levels = [Some(Level::Portable)];
         levels.into_iter().flatten().map(Isa)
+    }
+
+    /// Every instruction set of this CPU, then the one that only tests have.
+    #[cfg(test)]
+    pub fn all() -> impl Iterator<Item = Isa> {
+        Isa::available().chain([Isa(Level::Wide)])
     }
 
     /// The best instruction set of this CPU.
@@ -140,6 +172,10 @@ impl Isa {
             Level::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
             Level::Vnni => "vnni",
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => "neon",
+            #[cfg(test)]
+            Level::Wide => "wide",
         }
     }
 
@@ -149,6 +185,8 @@ impl Isa {
         let _ = trials;
         match self.0 {
             Level::Portable => None,
+            #[cfg(test)]
+            Level::Wide => None,
             // SAFETY: only `available` makes this level, after the CPU reported AVX2.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => Some(16.0 * unsafe { rate::pairs_avx2(trials) }),
@@ -158,13 +196,18 @@ impl Isa {
             // SAFETY: only `available` makes this level, after the CPU reported AVX-512 F and VNNI.
             #[cfg(target_arch = "x86_64")]
             Level::Vnni => Some(32.0 * unsafe { rate::pairs_vnni(trials) }),
+            // SAFETY: only `available` makes this level, after the CPU reported NEON.
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => Some(4.0 * unsafe { rate::pairs_neon(trials) }),
         }
     }
 
     /// Runs `task` on this instruction set.
     pub fn run(self, task: impl Task) {
         match self.0 {
-            Level::Portable => task.run::<Plain, 1, 4>(),
+            Level::Portable => task.run::<Plain<8>, 1, 4>(),
+            #[cfg(test)]
+            Level::Wide => task.run::<Plain<16>, 3, 8>(),
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx2` needs.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { x86::run_avx2(task) },
@@ -174,149 +217,16 @@ impl Isa {
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_vnni` needs.
             #[cfg(target_arch = "x86_64")]
             Level::Vnni => unsafe { x86::run_vnni(task) },
+            // SAFETY: only `available` makes this level, after the CPU reported NEON.
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => unsafe { neon::run(task) },
         }
     }
 }
 
-/// Eight integers in plain Rust.
-#[derive(Clone, Copy)]
-struct Plain([i32; 8]);
-
-impl Plain {
-    #[inline(always)]
-    fn zip(self, other: Self, op: impl Fn(i32, i32) -> i32) -> Self {
-        Plain(std::array::from_fn(|lane| op(self.0[lane], other.0[lane])))
-    }
-
-    #[inline(always)]
-    fn zip_halves(self, other: Self, op: impl Fn(i32, i32) -> i32) -> Self {
-        self.zip(other, |a, b| {
-            let (low, high) = (op(low(a), low(b)), op(high(a), high(b)));
-            (low & 0xffff) | high << 16
-        })
-    }
-}
-
-#[inline(always)]
-fn low(pair: i32) -> i32 {
-    i32::from(pair as i16)
-}
-
-#[inline(always)]
-fn high(pair: i32) -> i32 {
-    pair >> 16
-}
-
-impl Lanes for Plain {
-    const WIDTH: usize = 8;
-
-    #[inline(always)]
-    fn splat(x: i32) -> Self {
-        Plain([x; 8])
-    }
-
-    #[inline(always)]
-    fn load(from: &[i32]) -> Self {
-        Plain(*from.first_chunk().expect("eight integers"))
-    }
-
-    #[inline(always)]
-    fn join(low: &[i32; 8], _high: &[i32; 8]) -> Self {
-        Plain(*low)
-    }
-
-    #[inline(always)]
-    fn store(self, to: &mut [i32]) {
-        to[..8].copy_from_slice(&self.0);
-    }
-
-    #[inline(always)]
-    fn widen(from: &[i16]) -> Self {
-        let from: &[i16; 8] = from.first_chunk().expect("eight integers");
-        Plain(from.map(i32::from))
-    }
-
-    #[inline(always)]
-    fn multiply_add(self, a: Self, b: Self) -> Self {
-        let products = a.zip(b, |a, b| (low(a) * low(b)).wrapping_add(high(a) * high(b)));
-        self.zip(products, i32::wrapping_add)
-    }
-
-    #[inline(always)]
-    fn xor(self, other: Self) -> Self {
-        self.zip(other, |a, b| a ^ b)
-    }
-
-    #[inline(always)]
-    fn pair(self, high: Self) -> Self {
-        self.zip(high, |low, high| (low & 0xffff) | high << 16)
-    }
-
-    #[inline(always)]
-    fn low_halves(self, other: Self) -> Self {
-        Plain(std::array::from_fn(|lane| {
-            let of = |at: usize| if at < 8 { self.0[at] } else { other.0[at - 8] };
-            (of(2 * lane) & 0xffff) | of(2 * lane + 1) << 16
-        }))
-    }
-
-    #[inline(always)]
-    fn high_halves(self, other: Self) -> Self {
-        Plain(self.0.map(high)).low_halves(Plain(other.0.map(high)))
-    }
-
-    #[inline(always)]
-    fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
-        columns
-    }
-
-    #[inline(always)]
-    fn store_halves(self, to: &mut [i16]) {
-        for (pair, to) in self.0.into_iter().zip(to.as_chunks_mut::<2>().0) {
-            *to = [low(pair) as i16, high(pair) as i16];
-        }
-    }
-
-    #[inline(always)]
-    fn multiply_halves(self, other: Self) -> Self {
-        self.zip_halves(other, |a, b| a * b)
-    }
-
-    #[inline(always)]
-    fn multiply_halves_high(self, other: Self) -> Self {
-        self.zip_halves(other, |a, b| (a * b + (1 << 14)) >> 15)
-    }
-
-    #[inline(always)]
-    fn multiply_halves_top(self, other: Self) -> Self {
-        self.zip_halves(other, |a, b| (a * b) >> 16)
-    }
-
-    #[inline(always)]
-    fn add_halves(self, other: Self) -> Self {
-        self.zip_halves(other, |a, b| a + b)
-    }
-
-    #[inline(always)]
-    fn sub_halves(self, other: Self) -> Self {
-        self.zip_halves(other, |a, b| a - b)
-    }
-
-    #[inline(always)]
-    fn min_halves(self, other: Self) -> Self {
-        self.zip_halves(other, |a, b| i32::from((a as u16).min(b as u16)))
-    }
-
-    #[inline(always)]
-    fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
-        for (rows, to) in from.chunks_exact(16).zip(to) {
-            for column in 0..8 {
-                to[column] = (i32::from(rows[column]) & 0xffff) | i32::from(rows[8 + column]) << 16;
-            }
-        }
-    }
-}
-
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod plain;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

@@ -149,7 +149,7 @@ impl Left for Strip<'_> {
             for v in 0..V {
                 lanes[v] = L::load(&words[v * L::WIDTH..]);
             }
-            sums = add_products(sums, lanes, factors, first);
+            sums = L::add_products(sums, lanes, factors, first);
         }
         sums
     }
@@ -178,27 +178,10 @@ impl Left for PanelStrip<'_> {
             for v in 0..V {
                 lanes[v] = L::join(&panels[v][0][row], &panels[v][1][row]);
             }
-            sums = add_products(sums, lanes, &right[row], first);
+            sums = L::add_products(sums, lanes, &right[row], first);
         }
         sums
     }
-}
-
-/// `sums` and the products of `lanes` with `C` factors.
-#[inline(always)]
-fn add_products<L: Lanes, const V: usize, const C: usize>(
-    mut sums: [[L; V]; C],
-    lanes: [L; V],
-    factors: &[i32; COLUMNS],
-    first: usize,
-) -> [[L; V]; C] {
-    for c in 0..C {
-        let factor = L::splat(factors[first + c]);
-        for v in 0..V {
-            sums[c][v] = sums[c][v].multiply_add(lanes[v], factor);
-        }
-    }
-    sums
 }
 
 /// What a tile multiplies: one stretch of rows of pairs after the other.

@@ -24,14 +24,16 @@ mod panels_tests;
 mod tests;
 
 use crate::error::{Error, Result};
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::DIGIT_COLUMNS;
 use crate::kernels::area::{Area, Target};
 use crate::kernels::form::Form;
 use crate::kernels::rows::{gathered_scratch_words, multiply_gathered};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, DIGIT_COLUMNS, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, NextRows,
-    PanelRows, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
+    BlockResidues, ConversionCosts, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, NextRows, PanelRows,
+    PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -177,6 +179,7 @@ impl Conversion {
         if let Some(composites) = Composites::new(moduli, operand_bits, form) {
             return Conversion::Composites(composites);
         }
+        let _ = form;
         Conversion::Digits(OperandTables::new(moduli, operand_bits))
     }
 

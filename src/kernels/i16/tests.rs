@@ -1,4 +1,4 @@
-//! The engine against plain big-integer arithmetic, on every instruction set of this CPU.
+//! The engine against plain big-integer arithmetic, on every instruction set of this CPU and in the shapes of AVX-512.
 
 use super::operand::MOST_DEPTH;
 use super::*;
@@ -26,7 +26,7 @@ fn engines_of(spec: EngineSpec, form: Form) -> impl Iterator<Item = (Isa, I16Eng
     let tables = Tables::new(&spec);
     let conversion = Conversion::new(&tables.moduli, spec.operand_bits, form);
     let chosen = I16Engine { form, conversion, recovery: Recovery::new(&tables), tables, isa: Isa::detect() };
-    Isa::available().map(by_digits).chain([(Isa::detect(), chosen)])
+    Isa::all().map(by_digits).chain([(Isa::detect(), chosen)])
 }
 
 pub(super) fn halves(words: &[u64]) -> &[i16] {

@@ -1,4 +1,4 @@
-//! Which units this CPU has: AMX, AVX-512 with VNNI, AVX-VNNI, AVX2, or plain Rust.
+//! Which units this CPU has: AMX, AVX-512 with VNNI, AVX-VNNI, AVX2, I8MM of AArch64, or plain Rust.
 //!
 //! An algorithm is a [`Task`], written once over [`Unit`](super::tiles::Unit); [`Isa::run`] compiles it once per unit
 //! and calls the instance that the holder of the `Isa` has proven the CPU to have.
@@ -8,12 +8,16 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::amx;
+#[cfg(target_arch = "aarch64")]
+use super::lanes::neon;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::x86;
 use super::lanes::{ByLanes, Plain};
 use super::tiles::Task;
 #[cfg(target_arch = "x86_64")]
-use crate::kernels::x86_64::rate;
+use crate::kernels::rate;
+#[cfg(target_arch = "aarch64")]
+use crate::math::processor::processor_has;
 #[cfg(target_arch = "x86_64")]
 use crate::math::processor::{self, level, processor_has};
 
@@ -32,6 +36,8 @@ enum Level {
     Vnni,
     #[cfg(target_arch = "x86_64")]
     Amx,
+    #[cfg(target_arch = "aarch64")]
+    I8mm,
     /// The tile registers emulated.
     #[cfg(test)]
     Emulated,
@@ -57,7 +63,9 @@ impl Isa {
                 Some(Level::Portable),
             ]
         };
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(target_arch = "aarch64")]
+        let levels = [processor_has!(Native: "neon", "i8mm").then_some(Level::I8mm), Some(Level::Portable)];
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
         let levels = [Some(Level::Portable)];
         levels.into_iter().flatten().map(Isa)
     }
@@ -92,6 +100,8 @@ impl Isa {
             Level::Vnni => "vnni8",
             #[cfg(target_arch = "x86_64")]
             Level::Amx => "amx",
+            #[cfg(target_arch = "aarch64")]
+            Level::I8mm => "i8mm",
             #[cfg(test)]
             Level::Emulated => "emulated",
             #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]
@@ -139,6 +149,9 @@ impl Isa {
             // system granted the tile registers.
             #[cfg(target_arch = "x86_64")]
             Level::Amx => unsafe { amx::run(task) },
+            // SAFETY: only `available` makes this level, after the CPU reported every feature `run` needs.
+            #[cfg(target_arch = "aarch64")]
+            Level::I8mm => unsafe { neon::run(task) },
             #[cfg(test)]
             Level::Emulated => task.run::<super::emulation::Emulated>(),
             #[cfg(all(test, target_arch = "x86_64", target_os = "linux"))]

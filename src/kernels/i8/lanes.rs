@@ -1,6 +1,7 @@
 //! 32-bit sums side by side, to which products of four bytes are added, and the unit that they make.
 //!
-//! The register tile is written once over [`Lanes`]: AVX-512 with VNNI, AVX-VNNI, AVX2, or plain Rust.
+//! The register tile is written once over [`Lanes`]: AVX-512 with VNNI, AVX-VNNI, AVX2,
+//! I8MM of AArch64, or plain Rust.
 
 use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Unit};
 use super::vectors::{self, Vector};
@@ -116,6 +117,8 @@ impl Lanes for Plain {
     }
 }
 
+#[cfg(target_arch = "aarch64")]
+pub mod neon;
 #[cfg(target_arch = "x86_64")]
 pub mod x86;
 

@@ -41,5 +41,5 @@ pub fn issues_one_ifma() -> bool {
 pub fn ifma_rate(trials: usize) -> Option<f64> {
     has_ifma52().ok()?;
     // SAFETY: the instructions are there.
-    Some(unsafe { rate::ifma52(trials) })
+    Some(unsafe { crate::kernels::rate::ifma52(trials) })
 }

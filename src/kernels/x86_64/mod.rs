@@ -1,7 +1,7 @@
 //! Kernels for x86-64 processors.
 //!
-//! Kernels ask `cpu` for what they need; `rate` measures what instructions of vectors can do.
+//! Kernels ask `cpu` for what they need; `rate` measures how many instructions a core issues a cycle.
 
 pub mod cpu;
 pub mod ifma52;
-pub(crate) mod rate;
+mod rate;

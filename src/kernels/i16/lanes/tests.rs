@@ -1,6 +1,7 @@
 //! Every instruction set against plain Rust.
 
 use super::*;
+use std::array::from_fn;
 
 fn pair(low: i16, high: i16) -> i32 {
     (i32::from(low) & 0xffff) | i32::from(high) << 16
@@ -45,8 +46,48 @@ impl Task for Operations<'_> {
         let (mut first, mut second) = ([0; 8], [0; 8]);
         L::interleave(halves.first_chunk().unwrap(), [&mut first, &mut second]);
         results[9].extend(first.into_iter().chain(second));
+        results.push(blocks::<L>(self.a).to_vec());
+        results.push(sums::<L, C>(self.a, self.b));
+        let rows: &[i16; 64] = &from_fn(|at| 3 * at as i16 - 77);
+        results.push(L::transpose(rows).map(i32::from).to_vec());
         *self.out = results.concat();
     }
+}
+
+/// Residues of 8 columns of 8 rows in each panel of a vector, which name their places, as blocks: two columns at a
+/// time, in the instruction set's order.
+#[inline(always)]
+fn blocks<L: Lanes>(offsets: &[i32; 16]) -> [i32; 32] {
+    let mut columns = [L::splat(0); 4];
+    for (at, two) in columns.iter_mut().enumerate() {
+        let column = |column: i32| from_fn::<i32, 16, _>(|lane| 8 * column + lane as i32 % 8 + offsets[lane / 8]);
+        let (even, odd) = (column(2 * at as i32), column(2 * at as i32 + 1));
+        *two = L::load(&even).low_halves(L::load(&odd));
+    }
+    let mut out = [0; 64];
+    for (at, block) in L::in_blocks(columns).into_iter().enumerate() {
+        block.store(&mut out[at * L::WIDTH..]);
+    }
+    *out.first_chunk().expect("the block of the first panel")
+}
+
+/// The products of 8 lanes of pairs with a row of factors, added to what depends on lane and column.
+#[inline(always)]
+fn sums<L: Lanes, const C: usize>(a: &[i32; 16], b: &[i32; 16]) -> Vec<i32> {
+    let factors: &[i32; 8] = b.first_chunk().expect("eight pairs");
+    let mut out = Vec::new();
+    for first in (0..8).step_by(C) {
+        let mut before = [[L::load(a); 1]; C];
+        for (c, sums) in before.iter_mut().enumerate() {
+            sums[0] = sums[0].xor(L::splat((first + c) as i32));
+        }
+        for sums in L::add_products(before, [L::load(a)], factors, first) {
+            let mut lanes = [0; 16];
+            sums[0].store(&mut lanes);
+            out.extend_from_slice(&lanes[..8]);
+        }
+    }
+    out
 }
 
 #[test]
@@ -54,13 +95,16 @@ fn every_instruction_set_computes_the_same() {
     let names: Vec<&str> = Isa::available().map(Isa::name).collect();
     assert!(names.ends_with(&["portable"]));
     // A half of -2^15 squared has no half of its own.
-    let a: [i32; 16] = std::array::from_fn(|lane| ((lane as i64 - 8) * 123_456_789 % 30_000_001) as i32);
-    let b: [i32; 16] = std::array::from_fn(|lane| (lane as i32).wrapping_mul(987_654_321) ^ 0x5a5a);
+    let a: [i32; 16] = from_fn(|lane| ((lane as i64 - 8) * 123_456_789 % 30_000_001) as i32);
+    let b: [i32; 16] = from_fn(|lane| (lane as i32).wrapping_mul(987_654_321) ^ 0x5a5a);
     let mut want = Vec::new();
     Isa(Level::Portable).run(Operations { a: &a, b: &b, out: &mut want });
-    assert_eq!((&want[160..176], &want[176..]), (&a[..], &b[..]), "the halves of both vectors");
-    assert_eq!(want.len(), 192);
-    for isa in Isa::available() {
+    assert_eq!((&want[160..176], &want[176..192]), (&a[..], &b[..]), "the halves of both vectors");
+    assert_eq!(want.len(), 192 + 32 + 64 + 64);
+    let halves: &[i16] = bytemuck::cast_slice(&want[192..224]);
+    assert_eq!(halves, from_fn::<i16, 64, _>(|at| (at as i16).wrapping_add(a[0] as i16)), "a block, column by column");
+    assert_eq!((want[288 + 1], want[288 + 8]), (3 * 8 - 77, 3 - 77), "rows become columns");
+    for isa in Isa::all() {
         let mut got = Vec::new();
         isa.run(Operations { a: &a, b: &b, out: &mut got });
         assert_eq!(got, want, "{isa:?}");
@@ -68,7 +112,7 @@ fn every_instruction_set_computes_the_same() {
     // By hand: 3 + 2 * 5 + (-1) * 7, and halves of 8 rows.
     let [one, other] = [(-1 << 16) | 2, (7 << 16) | 5];
     let mut lanes = [0; 8];
-    Plain::splat(3).multiply_add(Plain::splat(one), Plain::splat(other)).store(&mut lanes);
+    Plain::<8>::splat(3).multiply_add(Plain::splat(one), Plain::splat(other)).store(&mut lanes);
     assert_eq!(lanes, [6; 8]);
 }
 
@@ -93,8 +137,8 @@ impl Task for Streams<'_> {
 
 #[test]
 fn streamed_halves_are_those_that_were_given() {
-    let from: [i16; 64] = std::array::from_fn(|at| 7 * at as i16 - 99);
-    for isa in Isa::available() {
+    let from: [i16; 64] = from_fn(|at| 7 * at as i16 - 99);
+    for isa in Isa::all() {
         let mut to = Aligned([[1000; 64]; 2]);
         isa.run(Streams { from: &from, to: &mut to.0 });
         let copied = to.0[0].iter().take_while(|&&half| half != 1000).count();

@@ -11,6 +11,7 @@ fn words<V: Vector>(vector: V) -> [u32; WORDS] {
 }
 
 /// What every operation makes of the same operands.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn results<V: Vector>(operands: &[[u32; WORDS]; WORDS], limbs: &[u64], firsts: &[i64]) -> Vec<[u32; WORDS]> {
     let mut vectors = [V::splat(0); WORDS];
