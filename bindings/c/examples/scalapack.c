@@ -184,40 +184,68 @@ static void products(grid one, grid other, int kind, mpfr_t *a, mpfr_t *b, mpfr_
     free_array(q, order * order), free_array(product, N * M);
 }
 
-// Products of mpf_t, the bits of which are those of mpf_t in one process.
-static void products_of_mpf(grid one, grid other, int kind, mpfr_t *a, mpfr_t *c, mpfr_t *scalars) {
+// The numbers of a whole matrix of mpf_t, row-major, with all their limbs; frees it.
+static mpfr_t *wide(part p) {
+    mpfr_t *to = new_array(p.rows * p.cols, 2 * BITS);
+    for (int i = 0; i < p.rows; i++) {
+        for (int j = 0; j < p.cols; j++) mpfr_set_f(to[i * p.cols + j], p.floats[i + j * p.desc[8]], MPFR_RNDN);
+    }
+    drop(p);
+    return to;
+}
+
+// Compares a part of mpf_t with what one process has, as it was outside of the lower triangle (with uplo 'L', 0 for all)
+// and of the part; frees both.
+static void check_floats(const char *what, part p, mpfr_t *want, int uplo) {
+    int row, col;
+    mpfr_t is;
+    mpfr_init2(is, 2 * BITS);
+    for (int j = 0; j < p.local_cols; j++) {
+        for (int i = 0; i < p.local_rows; i++) {
+            int at = i + j * p.desc[8], counts = within(&p, i, j, &row, &col) && (uplo != 'L' || row >= col);
+            mpfr_set_f(is, p.floats[at], MPFR_RNDN);
+            if (mpfr_equal_p(is, counts ? want[row * p.cols + col] : p.entries[at])) continue;
+            fprintf(stderr, "%s of mpf_t: rank %d of %d, local entry %d, %d\n", what, rank, size, i, j);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    }
+    mpfr_clear(is);
+    free_array(want, p.rows * p.cols);
+    drop(p);
+}
+
+// All five routines on mpf_t, the bits of which are those of mpf_t in one process. A is N x K, Q definite, B N x M.
+static void with_mpf(grid one, grid other, int kind, mpfr_t *a, mpfr_t *q, mpfr_t *b, mpfr_t *scalars) {
     grid alone = {MARK, 1, 1, SUNZI_ROW_MAJOR};
     mpf_t numbers[2];
     for (int i = 0; i < 2; i++) mpf_init2(numbers[i], BITS), mpfr_get_f(numbers[i], scalars[i], MPFR_RNDN);
     // Every rank computes all of it by itself, from arrays that are whole.
     int own = rank;
     rank = 0;
-    mpfr_t *square = new_array(N * N, BITS);
-    for (int i = 0; i < N * N; i++) mpfr_set(square[i], c[i % (N * M)], MPFR_RNDN);
-    part wa = deal(alone, 0, N, K, a, 1), wq = deal(alone, 0, N, N, square, 1);
-    ZERO(sunzi_rsyrk_mpf(ctx, "L", "N", N, K, numbers, wa.floats, wa.desc[8], numbers + 1, wq.floats, wq.desc[8]));
-    mpfr_t *wide = new_array(N * N, 2 * BITS);
-    for (int i = 0; i < N; i++) {
-        for (int j = 0; j < N; j++) mpfr_set_f(wide[i * N + j], wq.floats[i + j * wq.desc[8]], MPFR_RNDN);
-    }
-    drop(wa), drop(wq);
+    part wa = deal(alone, 0, N, K, a, 1), wc = deal(alone, 0, N, N, q, 1), wq = deal(alone, 0, N, N, q, 1);
+    part wb = deal(alone, 0, N, M, b, 1), wx = deal(alone, 0, N, M, b, 1), wt = deal(alone, 0, N, M, b, 1);
+    ZERO(sunzi_rsyrk_mpf(ctx, "L", "N", N, K, numbers, wa.floats, wa.desc[8], numbers + 1, wc.floats, wc.desc[8]));
+    ZERO(sunzi_rgemm_mpf(ctx, "N", "N", N, M, N, numbers, wq.floats, wq.desc[8], wx.floats, wx.desc[8], numbers + 1,
+                         wb.floats, wb.desc[8]));
+    ZERO(sunzi_rpotrf_mpf(ctx, "L", N, wq.floats, wq.desc[8]));
+    ZERO(sunzi_rpotrs_mpf(ctx, "L", N, M, wq.floats, wq.desc[8], wx.floats, wx.desc[8]));
+    ZERO(sunzi_rtrsm_mpf(ctx, "L", "L", "T", "N", N, M, numbers, wq.floats, wq.desc[8], wt.floats, wt.desc[8]));
+    drop(wa);
+    mpfr_t *square = wide(wc), *product = wide(wb), *factor = wide(wq), *solution = wide(wx), *unknowns = wide(wt);
     rank = own;
-    part pa = deal(one, kind, N, K, a, 1), pq = deal(other, kind, N, N, square, 1);
-    ZERO(psunzi_rsyrk_mpf(ctx, "L", "N", N, K, numbers, AT(pa), numbers + 1, AT(pq)));
-    int row, col;
-    for (int j = 0; j < pq.local_cols; j++) {
-        for (int i = 0; i < pq.local_rows; i++) {
-            mpfr_srcptr was = pq.entries[i + j * pq.desc[8]];
-            mpfr_t is;
-            mpfr_init2(is, 2 * BITS);
-            mpfr_set_f(is, pq.floats[i + j * pq.desc[8]], MPFR_RNDN);
-            int lower = within(&pq, i, j, &row, &col) && row >= col;
-            EXPECT(mpfr_equal_p(is, lower ? wide[row * N + col] : was));
-            mpfr_clear(is);
-        }
-    }
-    drop(pa), drop(pq);
-    free_array(square, N * N), free_array(wide, N * N);
+    part pa = deal(one, kind, N, K, a, 1), pc = deal(other, kind, N, N, q, 1), pq = deal(one, kind, N, N, q, 1);
+    part pb = deal(one, (kind + 1) % 3, N, M, b, 1), px = deal(other, kind, N, M, b, 1), pt = deal(one, kind, N, M, b, 1);
+    ZERO(psunzi_rsyrk_mpf(ctx, "L", "N", N, K, numbers, AT(pa), numbers + 1, AT(pc)));
+    ZERO(psunzi_rgemm_mpf(ctx, "N", "N", N, M, N, numbers, AT(pq), AT(px), numbers + 1, AT(pb)));
+    ZERO(psunzi_rpotrf_mpf(ctx, "L", N, AT(pq)));
+    ZERO(psunzi_rpotrs_mpf(ctx, "L", N, M, AT(pq), AT(px)));
+    ZERO(psunzi_rtrsm_mpf(ctx, "L", "L", "T", "N", N, M, numbers, AT(pq), AT(pt)));
+    check_floats("syrk", pc, square, 'L');
+    check_floats("gemm", pb, product, 0);
+    check_floats("potrf", pq, factor, 'L');
+    check_floats("potrs", px, solution, 0);
+    check_floats("trsm", pt, unknowns, 0);
+    drop(pa);
     for (int i = 0; i < 2; i++) mpf_clear(numbers[i]);
 }
 
@@ -365,7 +393,7 @@ int main(int argc, char **argv) {
         for (int other = 0; other < 2; other++) {
             for (int kind = 0; kind < 3; kind++) {
                 products(grids[one], grids[other], kind, a, b, c, scalars);
-                products_of_mpf(grids[one], grids[other], kind, a, c, scalars);
+                with_mpf(grids[one], grids[other], kind, a, q, b, scalars);
                 factors(grids[one], grids[other], kind, q, b, scalars);
             }
         }

@@ -182,7 +182,8 @@ typedef struct sunzi_options {
     // Worker threads; 0 takes all processors that the process may use.
     int64_t threads;
     // Bytes that a call may take, results and copies of operands included and the caller's arrays excluded; 0 sets no
-    // limit.
+    // limit. A call over ranks: all ranks of a node together, the least of what they say; kept factors and messages,
+    // of 1 to 8 MiB on a rank, are excluded too.
     uint64_t memory_bytes;
     // Name of the kernel; null takes the fastest.
     const char *kernel;
@@ -197,6 +198,12 @@ typedef struct sunzi_options {
     // What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
     // the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
     int accuracy;
+    // Devices that products and factorisations run on, by names with commas between them: `cuda` for all GPUs,
+    // `cuda:0`, `soft` or `soft:BYTES` for plain memory behind the same code, `host` for the CPU as one more; null
+    // for none. Over ranks either all have some or none. The bits are those without.
+    const char *devices;
+    // Most bytes to use of each device, that all ranks share which name it; 0 for all it has.
+    uint64_t device_memory_bytes;
 } sunzi_options;
 
 // What the last call on a context took; see `sunzi_last_report`.
@@ -969,7 +976,7 @@ int64_t sunzi_rsyr2k_mpf(const struct sunzi_context *ctx,
                          int64_t ldc);
 
 // The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
-// Null pointers are passed over.
+// Null pointers are passed over. Not collective.
 enum sunzi_status sunzi_mpi_size(const struct sunzi_context *ctx, int64_t *rank, int64_t *size);
 
 // `sunzi_cholesky` on a matrix over the ranks of the context's communicator, in place. Collective: all ranks call it,
@@ -1109,7 +1116,10 @@ struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
 //
 // C is n x n, A is k x n with `SUNZI_TRANS`, else n x k, each in a distribution of its own. Scalars, accuracy and bits
 // as in `sunzi_syrk` in one process, for any distribution and number of ranks; p is the largest precision over all
-// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's; so does what
+// differs between ranks, as `SUNZI_INVALID_ARGUMENT` with the argument and its values: choices, scalars by value, the
+// numbers of descriptions, the accuracy of contexts. Precisions, formats and layouts of entries may differ.
+//
 // Memory of a rank beside the arrays: of A a copy of its part where that is no array of limbs, and where rows of A^T,
 // or of A with `SUNZI_TRANS`, are not whole and about evenly on the ranks an even share of them; its tiles of C, its
 // part of C where that is no array of limbs; messages of about 8 MiB, and what the plan of the product says.

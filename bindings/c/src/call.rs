@@ -24,6 +24,10 @@ pub struct Call<'a> {
     report: Cell<sunzi_report>,
     /// Bytes of the memory limit that copies of operands take.
     held_bytes: Cell<u64>,
+    /// Bytes of it that other ranks of the node hold, which share the limit.
+    beside_bytes: Cell<u64>,
+    /// Whether any of the ranks that make the call has a memory limit.
+    limited: Cell<bool>,
     accuracy: Accuracy,
 }
 
@@ -44,6 +48,14 @@ impl Input<'_> {
             Input::InPlace(view) => *view,
         }
     }
+
+    /// Bytes of the copy.
+    pub fn copied_bytes(&self) -> u64 {
+        match self {
+            Input::Copied(matrix, _) => matrix.bytes(),
+            Input::InPlace(_) => 0,
+        }
+    }
 }
 
 /// Runs `work` as one call on `ctx`, whatever happens in it. `accuracy` is what it promises of entries where the
@@ -61,7 +73,8 @@ pub unsafe fn run(
     let outcome = catch(|| {
         let accuracy = owner.accuracy().unwrap_or(accuracy);
         let (report, held_bytes) = (Cell::default(), Cell::default());
-        let call = Call { owner, ctx: owner.made()?, report, held_bytes, accuracy };
+        let (beside_bytes, limited) = (Cell::default(), Cell::default());
+        let call = Call { owner, ctx: owner.made()?, report, held_bytes, beside_bytes, limited, accuracy };
         let (start, before) = (Instant::now(), allocated_bytes());
         reset_peak_bytes();
         work(&call)?;
@@ -104,8 +117,43 @@ impl<'a> Call<'a> {
     pub fn context(&self) -> Cow<'a, Context> {
         match self.ctx.memory_bytes() {
             None => Cow::Borrowed(self.ctx),
-            Some(limit) => Cow::Owned(self.ctx.with_memory_bytes(Some(limit.saturating_sub(self.held_bytes.get())))),
+            Some(limit) => Cow::Owned(self.ctx.with_memory_bytes(Some(limit.saturating_sub(self.counted_bytes())))),
         }
+    }
+
+    /// Bytes that count as held: this rank's, and those of the node's other ranks.
+    fn counted_bytes(&self) -> u64 {
+        self.held_bytes.get().saturating_add(self.beside_bytes.get())
+    }
+
+    /// Bytes of the memory limit that this rank holds.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes.get()
+    }
+
+    /// Notes what the other ranks of the node hold.
+    pub fn note_beside(&self, bytes: u64) {
+        self.beside_bytes.set(bytes);
+    }
+
+    /// Notes whether any of the ranks that make the call has a memory limit.
+    pub fn note_limited(&self, limited: bool) {
+        self.limited.set(limited);
+    }
+
+    /// Whether any of the ranks that make the call has a memory limit; the same on all of them.
+    pub fn is_limited(&self) -> bool {
+        self.limited.get()
+    }
+
+    /// Whether the context has devices.
+    pub fn has_devices(&self) -> bool {
+        !self.ctx.devices().is_empty()
+    }
+
+    /// The memory limit of this rank's context.
+    pub fn limit_bytes(&self) -> Option<u64> {
+        self.ctx.memory_bytes()
     }
 
     /// The context whose ranks and answers these are.
@@ -157,7 +205,7 @@ impl<'a> Call<'a> {
     /// A result of the library on the reduced limit, its limits in terms of the whole one.
     pub fn done<T>(&self, result: sunzi::Result<T>) -> Outcome<T> {
         result.map_err(|error| {
-            let held = self.held_bytes.get();
+            let held = self.counted_bytes();
             Failure::from(match error {
                 Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
                     limit_bytes: self.ctx.memory_bytes().unwrap_or(u64::MAX),
@@ -176,7 +224,7 @@ impl<'a> Call<'a> {
         self.owner.take_matrix(rows, cols, precision_bits)
     }
 
-    /// A matrix of arbitrary contents for what comes from other ranks, beside the memory limit.
+    /// A matrix of arbitrary contents for what comes from other ranks; its bytes are held already.
     pub fn space(&self, (rows, cols): (usize, usize), precision_bits: u32) -> Outcome<Matrix> {
         self.note(|report| report.copied_bytes += Matrix::bytes_for(rows, cols, precision_bits));
         self.owner.take_matrix(rows, cols, precision_bits)
@@ -203,9 +251,14 @@ impl<'a> Call<'a> {
     /// Takes so many bytes of the memory limit.
     pub fn hold_bytes(&self, bytes: u64) -> Outcome<()> {
         let held = self.held_bytes.get().saturating_add(bytes);
-        self.ctx.admit(held)?;
+        self.ctx.admit(held.saturating_add(self.beside_bytes.get()))?;
         self.held_bytes.set(held);
         Ok(())
+    }
+
+    /// Gives so many bytes of the memory limit back.
+    pub fn release_bytes(&self, bytes: u64) {
+        self.held_bytes.set(self.held_bytes.get().saturating_sub(bytes));
     }
 
     /// Keeps the memory of a copy for the next call.

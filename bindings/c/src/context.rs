@@ -3,12 +3,14 @@
 //! There is no state outside of contexts. A context may be used by several threads at the same time: calls overlap as
 //! those on a `sunzi::Context` do, each thread reads its own last error.
 
+use crate::array::invalid;
 use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_ENTRYWISE, SUNZI_NORM, sunzi_options, sunzi_report, sunzi_status};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sunzi::advanced::device::{Device, DeviceName};
 use sunzi::distributed::{GridOrder, RankGrid, Team};
 use sunzi::{Accuracy, Context, Matrix, Progress};
 
@@ -24,6 +26,8 @@ pub struct sunzi_context {
     team: Mutex<Option<Team>>,
     /// The grids of ranks that numbers in descriptors of ScaLAPACK stand for.
     grids: Mutex<HashMap<c_int, (RankGrid, GridOrder)>>,
+    /// Factors over ranks that it has made.
+    factors: AtomicU64,
 }
 
 /// What options make.
@@ -65,6 +69,7 @@ impl sunzi_context {
             report: Mutex::default(),
             team: Mutex::default(),
             grids: Mutex::default(),
+            factors: AtomicU64::default(),
         }
     }
 
@@ -94,6 +99,11 @@ impl sunzi_context {
     /// Says which grid a number in a descriptor stands for.
     pub fn set_grid(&self, number: c_int, grid: (RankGrid, GridOrder)) {
         lock(&self.grids).insert(number, grid);
+    }
+
+    /// A number for a factor over ranks.
+    pub fn next_factor(&self) -> u64 {
+        self.factors.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them.
@@ -239,8 +249,28 @@ pub unsafe fn make(options: *const sunzi_options) -> Outcome<Made> {
             unsafe { progress(user.pointer(), phase.as_ptr(), done, total) == 0 }
         });
     }
+    if !options.devices.is_null() {
+        // SAFETY: ends with a zero by contract.
+        let names = unsafe { CStr::from_ptr(options.devices) }.to_string_lossy();
+        let threads = usize::try_from(options.threads).ok().filter(|&count| count > 0);
+        builder = builder.devices(devices_of(&names, threads)?);
+    }
+    if options.device_memory_bytes > 0 {
+        builder = builder.device_memory_bytes(options.device_memory_bytes);
+    }
     let ctx = builder.build().map_err(|error| Failure::about("options", error))?;
     Ok(Made { ctx, accuracy })
+}
+
+/// The devices of these names, with commas between them; the CPU as a device takes `threads`.
+fn devices_of(names: &str, threads: Option<usize>) -> Outcome<Vec<Arc<dyn Device>>> {
+    let bytes = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}', which is no number of bytes"));
+    let read = |name: &str| {
+        let refused = |why| invalid("options", format!("device '{name}' is {why}"));
+        DeviceName::parse(name.trim(), bytes).map_err(refused)
+    };
+    let found = names.split(',').map(read).collect::<Outcome<Vec<_>>>()?;
+    DeviceName::open(&found, threads).map_err(|error| Failure::about("options", error))
 }
 
 fn accuracy_of(choice: i32) -> Outcome<Option<Accuracy>> {

@@ -167,7 +167,8 @@ pub struct sunzi_options {
     /// Worker threads; 0 takes all processors that the process may use.
     pub threads: i64,
     /// Bytes that a call may take, results and copies of operands included and the caller's arrays excluded; 0 sets no
-    /// limit.
+    /// limit. A call over ranks: all ranks of a node together, the least of what they say; kept factors and messages,
+    /// of 1 to 8 MiB on a rank, are excluded too.
     pub memory_bytes: u64,
     /// Name of the kernel; null takes the fastest.
     pub kernel: *const c_char,
@@ -182,6 +183,12 @@ pub struct sunzi_options {
     /// What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
     /// the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
     pub accuracy: c_int,
+    /// Devices that products and factorisations run on, by names with commas between them: `cuda` for all GPUs,
+    /// `cuda:0`, `soft` or `soft:BYTES` for plain memory behind the same code, `host` for the CPU as one more; null
+    /// for none. Over ranks either all have some or none. The bits are those without.
+    pub devices: *const c_char,
+    /// Most bytes to use of each device, that all ranks share which name it; 0 for all it has.
+    pub device_memory_bytes: u64,
 }
 
 /// What the last call on a context took; see `sunzi_last_report`.

@@ -112,11 +112,11 @@ impl Ranks {
         handle: i32,
         threads: i64,
         memory: u64,
-        kernel: Option<String>,
+        names: (Option<String>, Option<String>),
         checks: (bool, bool),
     ) -> PyResult<Ranks> {
-        let (entrywise, freivalds) = checks;
-        let options = RankOptions { threads, memory_bytes: memory, kernel, entrywise, freivalds };
+        let ((kernel, devices), (entrywise, freivalds)) = (names, checks);
+        let options = RankOptions { threads, memory_bytes: memory, kernel, devices, entrywise, freivalds };
         let made = py.detach(|| ranks::Ranks::new(handle, &options));
         made.map(|made| Ranks(RwLock::new(Some(made)))).map_err(|failed| exception(py, &failed))
     }

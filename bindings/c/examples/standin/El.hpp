@@ -1,5 +1,5 @@
 // A stand-in for Elemental: as much of its public interface as sunzi/elemental.hpp uses, with the names and meanings of
-// include/El/core/DistMatrix/Abstract.hpp, include/El/core/Grid.hpp and include/El/core/imports/mpfr.hpp of
+// include/El/core/DistMatrix/Abstract.hpp, Grid.hpp, Matrix.hpp and imports/mpfr.hpp, all in include/El/core, of
 // github.com/elemental/Elemental (BSD 2-Clause). Written anew; matrices only lie there, nothing is computed.
 #ifndef STANDIN_EL_HPP
 #define STANDIN_EL_HPP
@@ -39,6 +39,32 @@ class BigFloat {
     mpfr_t float_;
     size_t limbs_;
 };
+
+// A matrix of one rank, its own or a view of a part of another.
+template <class T> class Matrix {
+  public:
+    Matrix(Int height, Int width)
+        : height_(height), width_(width), ldim_(height + 1), own_(static_cast<size_t>(ldim_) * (width + 1)),
+          first_(own_.data()) {}
+    Matrix(Int height, Int width, T *first, Int ldim) : height_(height), width_(width), ldim_(ldim), first_(first) {}
+    Matrix(const Matrix &) = delete;
+    Matrix(Matrix &&) = default; // the entries of a vector stay where they are
+    Int Height() const { return height_; }
+    Int Width() const { return width_; }
+    Int LDim() const { return ldim_; }
+    T *Buffer() { return first_; }
+    const T *LockedBuffer() const { return first_; }
+    T &operator()(Int i, Int j) { return first_[i + static_cast<size_t>(j) * ldim_]; }
+
+  private:
+    Int height_, width_, ldim_;
+    std::vector<T> own_;
+    T *first_;
+};
+
+template <class T> Matrix<T> View(Matrix<T> &of, Int i, Int j, Int height, Int width) {
+    return Matrix<T>(height, width, of.Buffer() + i + static_cast<size_t>(j) * of.LDim(), of.LDim());
+}
 
 class Grid {
   public:

@@ -151,6 +151,22 @@ template <class T> class Scalar {
     sunzi_matrix matrix_;
 };
 
+// A matrix of this rank alone for one call.
+template <class T> class Local {
+  public:
+    template <class M>
+    explicit Local(const M &a)
+        : numbers_(a.LockedBuffer(), a.Height(), a.Width(), a.LDim() > 0 ? a.LDim() : 1), matrix_(numbers_.matrix()) {}
+    const sunzi_matrix *get() const { return &matrix_; }
+    // Its rows as this rank's share of the rows of a matrix over all ranks.
+    sunzi_dist_matrix rows(const Context &ctx) const { return sunzi_dist_rows(matrix_, ctx.size()); }
+    template <class M> void store(M &a) const { numbers_.store(a.Buffer()); }
+
+  private:
+    Numbers<T> numbers_;
+    sunzi_matrix matrix_;
+};
+
 template <class U> int32_t uplo_of(U uplo) { return uplo == SUNZI_EL::LOWER ? SUNZI_LOWER : SUNZI_UPPER; }
 template <class O> int32_t trans_of(O orientation) {
     return orientation == SUNZI_EL::NORMAL ? SUNZI_NO_TRANS : SUNZI_TRANS;
@@ -247,6 +263,66 @@ template <class T> class Factor {
     const Context *ctx_;
     sunzi_mpi_factor *factor_;
 };
+
+// Calls on matrices of one rank, El::Matrix, which other ranks take no part in; and products over matrices that the
+// ranks have by rows, as many each as its El::Matrix, none too, which all ranks call.
+namespace local {
+
+// The Cholesky factor in one triangle of A.
+template <class T, class U, class M> void Cholesky(const Context &ctx, U uplo, M &A) {
+    detail::Local<T> matrix(A);
+    ctx.check(sunzi_cholesky(ctx.get(), detail::uplo_of(uplo), matrix.get()));
+    matrix.store(A);
+}
+
+// B := alpha op(A)^-1 B, or alpha B op(A)^-1, for a triangular A.
+template <class T, class S, class U, class O, class D, class MA, class MB>
+void Trsm(const Context &ctx, S side, U uplo, O orientation, D diag, const T &alpha, const MA &A, MB &B) {
+    detail::Scalar<T> a(alpha);
+    detail::Local<T> triangle(A), right(B);
+    ctx.check(sunzi_trsm(ctx.get(), side == SUNZI_EL::LEFT ? SUNZI_LEFT : SUNZI_RIGHT, detail::uplo_of(uplo),
+                         detail::trans_of(orientation), diag == SUNZI_EL::UNIT ? SUNZI_UNIT : SUNZI_NON_UNIT, a.get(),
+                         triangle.get(), right.get()));
+    right.store(B);
+}
+
+// C := alpha op(A) op(B) + beta C.
+template <class T, class O, class MA, class MB, class MC>
+void Gemm(const Context &ctx, O orientA, O orientB, const T &alpha, const MA &A, const MB &B, const T &beta, MC &C) {
+    detail::Scalar<T> a(alpha), b(beta);
+    detail::Local<T> left(A), right(B), result(C);
+    ctx.check(sunzi_gemm(ctx.get(), detail::trans_of(orientA), detail::trans_of(orientB), a.get(), left.get(),
+                         right.get(), b.get(), result.get()));
+    result.store(C);
+}
+
+} // namespace local
+
+namespace rows {
+
+// C := alpha A^T A + beta C, one triangle of a distributed C: the sum over the ranks of what their rows give.
+template <class T, class U, class MA, class MC>
+void Syrk(const Context &ctx, U uplo, const T &alpha, const MA &A, const T &beta, MC &C) {
+    detail::Scalar<T> a(alpha), b(beta);
+    detail::Local<T> own(A);
+    detail::Operand<T> result(ctx, C);
+    sunzi_dist_matrix rows = own.rows(ctx);
+    ctx.check(sunzi_mpi_syrk(ctx.get(), detail::uplo_of(uplo), SUNZI_TRANS, a.get(), &rows, b.get(), result.get()));
+    result.store(C);
+}
+
+// C := alpha A^T B + beta C for a distributed C; every rank has as many rows of A as of B.
+template <class T, class MA, class MB, class MC>
+void Gemm(const Context &ctx, const T &alpha, const MA &A, const MB &B, const T &beta, MC &C) {
+    detail::Scalar<T> a(alpha), b(beta);
+    detail::Local<T> left(A), right(B);
+    detail::Operand<T> result(ctx, C);
+    sunzi_dist_matrix of_a = left.rows(ctx), of_b = right.rows(ctx);
+    ctx.check(sunzi_mpi_gemm(ctx.get(), SUNZI_TRANS, SUNZI_NO_TRANS, a.get(), &of_a, &of_b, b.get(), result.get()));
+    result.store(C);
+}
+
+} // namespace rows
 
 } // namespace elemental
 } // namespace sunzi

@@ -18,6 +18,8 @@ pub extern "C" fn sunzi_options_default() -> sunzi_options {
         progress: None,
         user: std::ptr::null_mut(),
         accuracy: 0,
+        devices: std::ptr::null(),
+        device_memory_bytes: 0,
     }
 }
 

@@ -5,7 +5,7 @@
 The blocks of a semidefinite program are dealt out to the ranks. Each rank factors its Schur complements,
 `S_j = L_j L_jᵀ`, and solves `V_j = L_j⁻¹ B_j`, in one process. The sum `Q = Σ V_jᵀ V_j` over all blocks of all ranks
 is one SYRK, its result distributed entry by entry; its Cholesky factor stays with the library, for the solves of the
-step.
+step. In the end every rank computes all of it alone, and compares: the bits are the same.
 """
 
 import random
@@ -28,14 +28,23 @@ def block(number: int) -> tuple[sunzi.Matrix, sunzi.Matrix]:
     return p.T @ p, b
 
 
+def solved(numbers: range) -> list[sunzi.Matrix]:
+    """`V_j = L_j⁻¹ B_j` of some blocks."""
+    return [sunzi.trsm(sunzi.cholesky(s, precision=BITS), b, precision=BITS) for s, b in map(block, numbers)]
+
+
+def same(what: str, got: DistMatrix, whole: sunzi.Matrix, rank: int) -> None:
+    """The part of this rank has the numbers of one process."""
+    here, there = got.distribution.indices(rank)
+    values, local = whole.to_list(), got.local.to_list()
+    assert local == [[values[i][j] for j in there] for i in here], f"{what} on rank {rank}"
+
+
 def main() -> None:
     comm = MPI.COMM_WORLD
     with Ranks(comm, threads=1) as ranks:
         own = range(ranks.rank, BLOCKS, ranks.size)
-        solved = []
-        for s, b in map(block, own):
-            solved.append(sunzi.trsm(sunzi.cholesky(s, precision=BITS), b, precision=BITS))
-        v = sunzi.vstack(solved) if solved else None
+        v = sunzi.vstack(solved(own)) if own else None
 
         # V by rows as the blocks lie, Q entry by entry over a grid as Elemental has it.
         counts = comm.allgather(ORDER * len(own))
@@ -57,6 +66,15 @@ def main() -> None:
         largest = comm.allreduce(largest, MPI.MAX)
         log_det = factor.log_det()
         assert largest < 2.0 ** (40 - BITS), largest
+
+        # All of it in one process, whose rows of V stand in another order.
+        whole = sunzi.syrk(sunzi.vstack(solved(range(BLOCKS))), precision=BITS)
+        alone = sunzi.Cholesky(whole)
+        all_b = [[Fraction(1 + (i * j) % 7, 3) for j in range(5)] for i in range(N)]
+        same("Q", q, whole, ranks.rank)
+        same("the factor", factor.lower(spread), sunzi.cholesky(whole, precision=BITS), ranks.rank)
+        same("the solution", x, alone.solve(sunzi.Matrix(all_b, precision=BITS)), ranks.rank)
+        assert log_det == alone.log_det()
         if ranks.rank == 0:
             print(f"{ranks.size} ranks: log det Q = {float(log_det):.15f}, residual {largest:.1e}")
 

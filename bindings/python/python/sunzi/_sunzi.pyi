@@ -277,7 +277,12 @@ class RankFactor:
 @final
 class Ranks:
     def __new__(
-        cls, handle: int, threads: int, memory: int, kernel: str | None, checks: tuple[bool, bool]
+        cls,
+        handle: int,
+        threads: int,
+        memory: int,
+        names: tuple[str | None, str | None],
+        checks: tuple[bool, bool],
     ) -> Ranks: ...
     def close(self) -> None: ...
     def syrk(

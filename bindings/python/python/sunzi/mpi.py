@@ -5,15 +5,17 @@ who has which rows and columns: whole rows in blocks, ScaLAPACK's blocks over a 
 and results are in distributions of their own; nothing is gathered, and the bits are those of one process, for any
 distribution and number of ranks.
 
-Every function here is collective: all ranks call it, with the same choices. An argument that is refused on one rank
-raises on all of them. MPI stays the caller's: mpi4py initialises and finalises it. Needs a package that was built with
-the feature `mpi`; `Ranks` says so where it was not.
+Every function here is collective: all ranks call it, with the same choices, scalars and precision. An argument that is
+refused on one rank, or that differs between ranks, raises on all of them, with its name and values. MPI stays the
+caller's: mpi4py initialises and finalises it. Needs a package that was built with the feature `mpi`; `Ranks` says so
+where it was not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Literal
 
 from sunzi import _sunzi
@@ -23,6 +25,7 @@ __all__ = ["Cholesky", "DistMatrix", "Distribution", "Ranks", "elemental", "rows
 
 _ORDER = {"row": 101, "column": 102}
 _OP = {False: 111, True: 112}
+_CONTRACTED = {False: 112, True: 111}
 _UPLO = {"upper": 121, "lower": 122, "both": 123}
 _DIAG = {False: 131, True: 132}
 _SIDE = {"left": 141, "right": 142}
@@ -30,7 +33,12 @@ _ALONG = {"none": 0, "grid_row": 1, "grid_col": 2, "column_major": 3, "row_major
 _ELEMENTAL = {"STAR": "none", "MC": "grid_row", "MR": "grid_col", "VC": "column_major", "VR": "row_major"}
 
 
+_SAME_TYPE = {kind.__name__: kind for kind in (TypeError, ValueError, OverflowError, MemoryError)}
+
+
 def _word(name: str, value: Any, words: dict[Any, Any]) -> Any:
+    if True in words:
+        return words[bool(value)]
     if value not in words:
         raise ValueError(f"{name} is {value!r}: use one of {', '.join(map(str, words))}")
     return words[value]
@@ -59,7 +67,15 @@ class Distribution:
 
     def _numbers(self) -> tuple[int, ...]:
         along = tuple(_word("along", along, _ALONG) for along in self.along)
-        return (*self.shape, *self.grid, _word("order", self.order, _ORDER), *along, *self.block, *self.first)
+        given = (*self.shape, *self.grid, _word("order", self.order, _ORDER), *along, *self.block, *self.first)
+        numbers = tuple(map(index, given))
+        if len(numbers) != 11 or not all(-(2**63) <= number < 2**63 for number in numbers):
+            raise ValueError(f"a distribution of eleven numbers, and not of {numbers}")
+        return numbers
+
+    def _facts(self) -> tuple[Any, ...]:
+        """What must be the same on all ranks."""
+        return (*self._numbers(), None if self.counts is None else tuple(map(index, self.counts)))
 
     def _number(self, rank: int, along: str) -> tuple[int, int]:
         """The number of a rank in the grid along a direction, and how many there are."""
@@ -166,7 +182,9 @@ class Ranks:
     """The ranks of a communicator, for the verbs below.
 
     comm: an intracommunicator of mpi4py; it is duplicated. threads: worker threads of this rank. memory: limit in
-    bytes, shared by the ranks of a node. kernel: a name of `sunzi.kernels()`. accuracy: `entrywise` or `norm`, as for
+    bytes for what a call takes beside the `sunzi.Matrix` of each operand and result, on all ranks of a node together;
+    kept factors and messages (1 to 8 MiB on a rank) are beside it too. kernel: a name of `sunzi.kernels()`. device: a
+    name or names as for `sunzi.Context`; either all ranks have some or none. accuracy: `entrywise` or `norm`, as for
     the functions of `sunzi`. freivalds: a random vector checks each product.
 
     Collective, like `close`, which a `with` statement calls; an object that nobody closed keeps its communicator.
@@ -179,18 +197,41 @@ class Ranks:
         threads: int = 1,
         memory: int | None = None,
         kernel: str | None = None,
+        device: str | Sequence[str] | None = None,
         accuracy: Literal["entrywise", "norm"] = "entrywise",
         freivalds: bool = False,
     ) -> None:
-        checks = (_word("accuracy", accuracy, {"entrywise": True, "norm": False}), freivalds)
-        self._ranks = _sunzi.Ranks(comm.py2f(), threads, memory or 0, kernel, checks)
-        self._comm = comm
+        self._comm = comm.Dup()
+        self._open = True
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
+
+        def look() -> tuple[dict[str, Any], tuple[Any, ...]]:
+            checks = (_word("accuracy", accuracy, {"entrywise": True, "norm": False}), bool(freivalds))
+            limits = (index(threads), 0 if memory is None else index(memory))
+            for name, number, bits in (("threads", limits[0], 63), ("memory", limits[1], 64)):
+                if not 0 <= number < 2**bits:
+                    raise ValueError(f"{name} is {number}")
+            devices = [device] if device is None or isinstance(device, str) else list(device)
+            for name in (kernel, *devices):
+                if name is not None and (not isinstance(name, str) or "\0" in name or name == ""):
+                    raise ValueError(f"{name!r} is no name of a kernel or a device")
+            joined = None if devices in ([None], []) else ",".join(map(str, devices))
+            facts = {"accuracy": accuracy, "freivalds": checks[1], "the use of devices": joined is not None}
+            return facts, (*limits, (kernel, joined), checks)
+
+        try:
+            self._ranks = _sunzi.Ranks(self._comm.py2f(), *self._compared(look)[self.rank])
+        except Exception:
+            self._comm.Free()
+            raise
 
     def close(self) -> None:
         """Ends the use of the communicator."""
         self._ranks.close()
+        if self._open:
+            self._open = False
+            self._comm.Free()
 
     def __enter__(self) -> Ranks:
         return self
@@ -215,10 +256,9 @@ class Ranks:
         With `uplo` that triangle alone is computed, and read of `c`; the other one is that of `c`, or 0.
         Accuracy, precision and cost as `sunzi.syrk`, the cost shared by the ranks.
         """
-        ready = self._ready({"p": p}, (c, to), (alpha, beta), precision)
-        op = _OP[not transpose]
-        found = self._ranks.syrk((_word("uplo", uplo, _UPLO), op), ready.of["p"], ready.into, *ready.scalars)
-        return DistMatrix(found, ready.to)
+        choices = {"uplo": (uplo, _UPLO), "transpose": (transpose, _CONTRACTED)}
+        ready = self._ready("syrk", choices, {"p": p}, (c, to), (alpha, beta), precision)
+        return DistMatrix(self._ranks.syrk(ready.choices, ready.of["p"], ready.into, *ready.scalars), ready.to)
 
     def gemm(
         self,
@@ -234,11 +274,10 @@ class Ranks:
         precision: int | None = None,
     ) -> DistMatrix:
         """`alpha op(A) op(B) + beta C`, distributed as `to` says, or as `c` is; see `sunzi.gemm`."""
-        ready = self._ready({"a": a, "b": b}, (c, to), (alpha, beta), precision)
-        ops = (_OP[transpose_a], _OP[transpose_b])
-        return DistMatrix(
-            self._ranks.gemm(ops, (ready.of["a"], ready.of["b"]), ready.into, *ready.scalars), ready.to
-        )
+        choices = {"transpose_a": (transpose_a, _OP), "transpose_b": (transpose_b, _OP)}
+        ready = self._ready("gemm", choices, {"a": a, "b": b}, (c, to), (alpha, beta), precision)
+        operands = (ready.of["a"], ready.of["b"])
+        return DistMatrix(self._ranks.gemm(ready.choices, operands, ready.into, *ready.scalars), ready.to)
 
     def trsm(
         self,
@@ -253,9 +292,10 @@ class Ranks:
         precision: int | None = None,
     ) -> DistMatrix:
         """The solution `X` of `op(T) X = alpha B`, or of `X op(T) = alpha B`, distributed as `b`; see `sunzi.trsm`."""
-        ready = self._ready({"t": t}, (b, None), (alpha, None), precision)
-        kind = (_word("side", side, _SIDE), _word("uplo", uplo, _UPLO), _OP[transpose], _DIAG[unit])
-        return DistMatrix(self._ranks.trsm(kind, ready.of["t"], ready.into, ready.scalars[0]), ready.to)
+        kinds = {"lower": _UPLO["lower"], "upper": _UPLO["upper"]}
+        choices = {"side": (side, _SIDE), "uplo": (uplo, kinds), "transpose": (transpose, _OP), "unit": (unit, _DIAG)}
+        ready = self._ready("trsm", choices, {"t": t}, (b, None), (alpha, None), precision)
+        return DistMatrix(self._ranks.trsm(ready.choices, ready.of["t"], ready.into, ready.scalars[0]), ready.to)
 
     def solve(
         self,
@@ -266,78 +306,120 @@ class Ranks:
         precision: int | None = None,
     ) -> DistMatrix:
         """The solution `X` of `A X = B` for a symmetric positive definite `A`, distributed as `b`; see `sunzi.solve`."""
-        ready = self._ready({"a": a}, (b, None), (None, None), precision)
-        return DistMatrix(self._ranks.solve(_word("uplo", uplo, _UPLO), ready.of["a"], ready.into), ready.to)
+        ready = self._ready("solve", {"uplo": (uplo, _UPLO)}, {"a": a}, (b, None), (None, None), precision)
+        return DistMatrix(self._ranks.solve(ready.choices[0], ready.of["a"], ready.into), ready.to)
 
     def cholesky(
         self, a: DistMatrix, *, uplo: Literal["both", "lower", "upper"] = "both", precision: int | None = None
     ) -> Cholesky:
         """The Cholesky factor of `a`, kept in tiles over the ranks for solves and its determinant."""
-        ready = self._ready({"a": a}, (None, None), (None, None), precision)
-        factor = self._ranks.factor(_word("uplo", uplo, _UPLO), ready.precision, ready.of["a"])
-        return Cholesky(self, factor)
+        ready = self._ready("cholesky", {"uplo": (uplo, _UPLO)}, {"a": a}, (None, None), (None, None), precision)
+        return Cholesky(self, self._ranks.factor(ready.choices[0], ready.precision, ready.of["a"]))
 
     def _agreed(self, make: Callable[[], Any]) -> list[Any]:
-        """What `make` gives on every rank; what it raises on one raises on all."""
+        """What `make` gives on every rank; what it raises on one raises on all, as the same kind of error."""
+        if not self._open:
+            raise ValueError("the ranks were closed")
         error: Exception | None = None
         made: Any = None
         try:
             made = make()
-        except (TypeError, ValueError, MemoryError, OverflowError) as raised:
+        except Exception as raised:  # whatever it is, the other ranks wait
             error = raised
-        said = self._comm.allgather((made, None if error is None else str(error)))
+        said = self._comm.allgather((made, None if error is None else (type(error).__name__, str(error))))
         if error is not None:
             raise error
-        for rank, (_, message) in enumerate(said):
-            if message is not None:
-                raise ValueError(f"rank {rank}: {message}")
+        for rank, (_, raised_there) in enumerate(said):
+            if raised_there is not None:
+                raise _SAME_TYPE.get(raised_there[0], ValueError)(f"rank {rank}: {raised_there[1]}")
         return [value for value, _ in said]
+
+    def _compared(self, make: Callable[[], tuple[dict[str, Any], Any]]) -> list[Any]:
+        """The same for what gives facts, which must be the same on all ranks, and something more, which is returned."""
+        said = self._agreed(make)
+        first = said[0][0]
+        for rank, (facts, _) in enumerate(said):
+            for name, value in first.items():
+                if name not in facts or facts[name] != value:
+                    values = f"it is {value} on rank 0 and {facts.get(name)} on rank {rank}"
+                    raise ValueError(f"{name} differs between ranks: {values}")
+        return [more for _, more in said]
 
     def _ready(
         self,
+        call: str,
+        choices: dict[str, tuple[Any, dict[Any, int]]],
         operands: dict[str, DistMatrix],
         into: tuple[DistMatrix | None, Distribution | None],
         scalars: tuple[Any, Any],
         precision: int | None,
+        default: int | None = None,
     ) -> _Ready:
-        """Operands as matrices of one precision on all ranks, and the precision of the result."""
-        held, to = into
-        target = to if held is None else held.distribution
-        locals_: dict[str, Matrix] = {}
+        """Operands as matrices of one precision on all ranks, and the precision of the result.
 
-        def look() -> tuple[dict[str, int], int | None, Any]:
+        Everything that can be wrong on one rank alone is looked at in here, so that the others hear of it.
+        """
+        held, to = into
+        locals_: dict[str, Matrix] = {}
+        numbers: dict[str, tuple[int, ...]] = {}
+        chosen: list[int] = []
+        bits_asked: list[int | None] = []
+
+        def look() -> tuple[dict[str, Any], dict[str, int]]:
+            chosen.extend(_word(name, value, words) for name, (value, words) in choices.items())
+            asked = default if precision is None else index(precision)
+            if asked is not None and asked < 2:
+                raise ValueError(f"precision is {asked}: at least 2 bits")
+            bits_asked.append(asked)
+            given = operands if held is None else {**operands, "into": held}
+            for name, operand in given.items():
+                shown = "c or b" if name == "into" else name
+                if not isinstance(operand, DistMatrix) or not isinstance(operand.distribution, Distribution):
+                    raise TypeError(f"{shown} is a {type(operand).__name__}: it must be a DistMatrix")
+            if to is not None and not isinstance(to, Distribution):
+                raise TypeError(f"to is a {type(to).__name__}: it must be a Distribution")
             if held is not None and to is not None and to != held.distribution:
                 raise ValueError("to differs from the distribution of c")
             if held is None and scalars[1] is not None:
                 raise ValueError("beta is given without c")
             if held is None and to is None and operands.keys() != {"a"}:
                 raise ValueError("to or c must say how the result is distributed")
-            given = operands if held is None else {**operands, "into": held}
             for name, operand in given.items():
-                locals_[name] = self._local(name, operand, precision)
-            return {name: local.precision for name, local in locals_.items()}, precision, target
+                numbers[name] = operand.distribution._numbers()
+                locals_[name] = self._local(name, operand, asked)
+            if to is not None:
+                numbers["to"] = to._numbers()
+                to.local_shape(self.rank)
+            target = to if held is None else held.distribution
+            facts: dict[str, Any] = {"the call": call}
+            for name, (value, words) in choices.items():
+                facts[name] = bool(value) if True in words else str(value)
+            facts |= {"precision": asked, "the use of c or b": held is not None}
+            facts |= {"the use of alpha": scalars[0] is not None, "the use of beta": scalars[1] is not None}
+            facts["the distribution of the result"] = None if target is None else target._facts()
+            return facts, {name: local.precision for name, local in locals_.items()}
 
-        said = self._agreed(look)
-        if any((asked, to) != said[0][1:] for _, asked, to in said):
-            raise ValueError("precision or the distribution of the result differs from rank to rank")
-        bits = {name: max(found[name] for found, _, _ in said) for name in locals_}
-        result_bits = precision or max([2, *bits.values()])
+        said = self._compared(look)
+        target = to if held is None else held.distribution
+        bits = {name: max(found[name] for found in said) for name in locals_}
+        result_bits = bits_asked[0] or max([2, *bits.values()])
         of: dict[str, Any] = {}
         wide: list[Matrix] = []
 
         def take() -> list[Matrix | None]:
             for name, local in locals_.items():
                 if name != "into":
-                    of[name] = (Matrix(local, precision=bits[name]), operands[name].distribution._numbers())
+                    of[name] = (Matrix(local, precision=bits[name]), numbers[name])
             if held is not None:
                 wide.append(self._own(held.local, locals_["into"], result_bits))
             elif target is not None:
                 wide.append(Matrix.zeros(*target.local_shape(self.rank), precision=result_bits))
             return [None if one is None else Matrix([[one]], precision=result_bits) for one in scalars]
 
-        ready = self._agreed(take)[self.rank]
-        into_target = None if target is None else (wide[0], target._numbers())
-        return _Ready(of, into_target, ready, result_bits, target)
+        ready: list[Matrix | None] = []
+        self._agreed(lambda: ready.extend(take()))
+        into_target = None if target is None else (wide[0], numbers["to" if held is None else "into"])
+        return _Ready(tuple(chosen), of, into_target, ready, result_bits, target)
 
     @staticmethod
     def _own(given: Any, local: Matrix, precision: int) -> Matrix:
@@ -360,6 +442,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class _Ready:
+    choices: Any
     of: dict[str, Any]
     into: Any
     scalars: Any
@@ -386,20 +469,27 @@ class Cholesky:
 
     def solve(self, b: DistMatrix, *, precision: int | None = None) -> DistMatrix:
         """The solution of `A X = B`, distributed as `b`, at the factor's precision where none is named."""
-        ready = self._ranks._ready({}, (b, None), (None, None), precision or self.precision)
+        ready = self._ranks._ready("Cholesky.solve", {}, {}, (b, None), (None, None), precision, self.precision)
         return DistMatrix(self._ranks._ranks.factor_solve(self._factor, ready.into), ready.to)
 
     def inverse(self, to: Distribution, *, precision: int | None = None) -> DistMatrix:
         """The inverse of `A`, distributed as `to` says: each column is the solution for one of the identity."""
-        ready = self._ranks._ready({}, (None, to), (None, None), precision or self.precision)
+        ready = self._ranks._ready("Cholesky.inverse", {}, {}, (None, to), (None, None), precision, self.precision)
         return DistMatrix(self._ranks._ranks.inverse(self._factor, ready.into), ready.to)
 
     def log_det(self, *, precision: int | None = None) -> Any:
         """The logarithm of the determinant of `A`, as one number, the same on all ranks."""
-        like = Matrix.zeros(1, 1, precision=precision or self.precision)
-        return self._ranks._ranks.log_det(self._factor, like)[0, 0]
+        like: list[Matrix] = []
+
+        def look() -> tuple[dict[str, Any], None]:
+            bits = self.precision if precision is None else index(precision)
+            like.append(Matrix.zeros(1, 1, precision=bits))
+            return {"the call": "Cholesky.log_det", "precision": bits}, None
+
+        self._ranks._compared(look)
+        return self._ranks._ranks.log_det(self._factor, like[0])[0, 0]
 
     def lower(self, to: Distribution) -> DistMatrix:
         """The factor itself, a lower triangle with zeros above it."""
-        ready = self._ranks._ready({}, (None, to), (None, None), self.precision)
+        ready = self._ranks._ready("Cholesky.lower", {}, {}, (None, to), (None, None), None, self.precision)
         return DistMatrix(self._ranks._ranks.lower(self._factor, ready.into), to)

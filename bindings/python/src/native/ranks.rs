@@ -107,6 +107,7 @@ impl Ranks {
     /// What the library refuses; MPI must be initialised.
     pub fn new(handle: i32, options: &RankOptions) -> Result<Ranks, Failed> {
         let kernel = options.kernel.as_ref().and_then(|name| CString::new(name.as_str()).ok());
+        let devices = options.devices.as_ref().and_then(|names| CString::new(names.as_str()).ok());
         let chosen = sunzi_options {
             threads: options.threads,
             memory_bytes: options.memory_bytes,
@@ -116,6 +117,8 @@ impl Ranks {
             progress: None,
             user: std::ptr::null_mut(),
             accuracy: if options.entrywise { SUNZI_ENTRYWISE } else { SUNZI_NORM },
+            devices: devices.as_ref().map_or(null(), |names| names.as_ptr()),
+            device_memory_bytes: 0,
         };
         let mut ctx = std::ptr::null_mut();
         // SAFETY: a handle of mpi4py's; the options and their text live until the call ends.

@@ -50,6 +50,8 @@ pub struct RankOptions {
     /// 0 sets no limit.
     pub memory_bytes: u64,
     pub kernel: Option<String>,
+    /// Names with commas between them.
+    pub devices: Option<String>,
     pub entrywise: bool,
     pub freivalds: bool,
 }

@@ -7,6 +7,7 @@ import random
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from mpi4py import MPI
 
@@ -62,14 +63,15 @@ def same(got: DistMatrix, want: sunzi.Matrix, what: str) -> None:
             assert local[at][to] == values[i][j], f"{what}: entry ({i}, {j}) on rank {RANK} of {SIZE}"
 
 
-def refused(error: type[Exception], work: Callable[[], object]) -> None:
-    """The call raises on every rank, and the ranks go on."""
-    raised = False
+def refused(error: type[Exception], work: Callable[[], object], *said: str) -> None:
+    """The call raises on every rank, all of them with what is said, and the ranks go on."""
+    message = None
     try:
         work()
-    except (error, ValueError):
-        raised = True
-    assert COMM.allgather(raised) == [True] * SIZE
+    except (error, ValueError) as raised:
+        message = str(raised)
+    messages = COMM.allgather(message)
+    assert all(one is not None and all(word in one for word in said) for one in messages), (said, messages)
 
 
 K, N, M = 61, 23, 6
@@ -140,11 +142,72 @@ def bad_input(ranks: Ranks) -> int:
     return 9 + 2 * (SIZE > 1)
 
 
+def one_alone(ranks: Ranks) -> int:
+    """What one rank alone gets wrong, or has otherwise than the others: an error of all, and no rank waits."""
+    last = RANK == SIZE - 1
+    p, to = part(P, distributions(K, N)[0]), distributions(N, N)[4]
+    gram, b = part(GRAM, distributions(N, N)[2]), part(B, distributions(N, M)[0])
+    t = part(FACTOR, distributions(N, N)[2])
+    kept = ranks.cholesky(gram)
+    odd = lambda wrong, right: wrong if last else right
+    text: Any = "middle"
+    matrix: Any = P
+    numbers: Any = (5.5, N)
+    refused(ValueError, lambda: ranks.syrk(p, to, uplo=odd(text, "lower")), "uplo is 'middle'")
+    refused(ValueError, lambda: ranks.trsm(t, b, side=odd(text, "left")), "side is 'middle'")
+    refused(ValueError, lambda: ranks.trsm(t, b, uplo=odd("both", "lower")), "uplo is 'both'")
+    refused(ValueError, lambda: ranks.solve(gram, b, uplo=odd(text, "lower")), "uplo is 'middle'")
+    refused(ValueError, lambda: ranks.cholesky(gram, uplo=odd(text, "lower")), "uplo is 'middle'")
+    refused(TypeError, lambda: ranks.syrk(odd(matrix, p), to), "p is a Matrix")
+    refused(TypeError, lambda: ranks.trsm(t, odd(matrix, b)), "it must be a DistMatrix")
+    refused(TypeError, lambda: ranks.syrk(p, odd(text, to)), "it must be a Distribution")
+    refused(TypeError, lambda: kept.inverse(odd(None, to)), "to")
+    refused(TypeError, lambda: kept.solve(b, precision=odd(text, None)), "'str'")
+    refused(TypeError, lambda: kept.log_det(precision=odd(text, None)), "'str'")
+    refused(ValueError, lambda: kept.log_det(precision=odd(1, None)), "1")
+    wrong = Distribution((N, N), (0, SIZE), "row", ("grid_row", "none"), (1, 1), (0, 0))
+    refused(ValueError, lambda: ranks.syrk(p, odd(wrong, to)))
+    refused(TypeError, lambda: ranks.syrk(odd(DistMatrix(P, rows(numbers, N)), p), to))
+    refused(TypeError, lambda: ranks.syrk(p, to, alpha=odd(object(), 2)))
+    refused(ValueError, lambda: Ranks(COMM, accuracy=odd(text, "norm")), "accuracy is 'middle'")
+    refused(ValueError, lambda: Ranks(COMM, memory=odd(-1, None)), "memory is -1")
+    refused(TypeError, lambda: Ranks(COMM, threads=odd(text, 1)), "'str'")
+    count = 18
+    if SIZE > 1:
+        between = "differs between ranks"
+        refused(ValueError, lambda: ranks.syrk(p, to, uplo=odd("upper", "lower")), "uplo", between, "upper", "lower")
+        refused(ValueError, lambda: ranks.syrk(p, to, transpose=last), "transpose", between, "True", "False")
+        refused(ValueError, lambda: ranks.syrk(p, to, alpha=odd(0, 2)), "alpha", between, "2")
+        refused(ValueError, lambda: ranks.syrk(p, to, alpha=odd(None, 2)), "alpha", between)
+        refused(ValueError, lambda: ranks.syrk(p, alpha=3, beta=odd(0, 2), c=gram), "beta", between, "2")
+        refused(ValueError, lambda: ranks.gemm(p, p, to, transpose_a=not last), "transpose_a", between)
+        refused(ValueError, lambda: ranks.trsm(t, b, side=odd("right", "left")), "side", between, "right", "left")
+        refused(ValueError, lambda: ranks.trsm(t, b, unit=last), "unit", between)
+        refused(ValueError, lambda: ranks.trsm(t, b, alpha=odd(0, 2)), "alpha", between)
+        refused(ValueError, lambda: ranks.syrk(p, to, precision=odd(300, 200)), "precision", between, "300", "200")
+        refused(ValueError, lambda: kept.solve(b) if last else kept.inverse(to), "the call", between)
+        refused(ValueError, lambda: kept.log_det(precision=odd(90, 80)), "precision", between, "90", "80")
+        refused(ValueError, lambda: Ranks(COMM, accuracy=odd("norm", "entrywise")), "accuracy", between)
+        other = ranks.cholesky(gram)
+        refused(ValueError, lambda: odd(other, kept).solve(b), "factor", between)
+        count += 14
+    # Operands of other precisions on one rank: the largest counts.
+    fine = sunzi.Matrix(P, precision=BITS + 80)
+    got = ranks.syrk(part(odd(fine, P), distributions(K, N)[0]), to)
+    same(got, sunzi.syrk(fine), "syrk with precisions of two kinds")
+    same(kept.solve(b), sunzi.Cholesky(GRAM).solve(B), "solve after what was refused")
+    return count + 2
+
+
 def main() -> None:
     with Ranks(COMM, threads=1) as ranks:
         assert (ranks.rank, ranks.size) == (RANK, SIZE)
-        count = products(ranks) + factors(ranks) + bad_input(ranks)
+        count = products(ranks) + factors(ranks) + bad_input(ranks) + one_alone(ranks)
     refused(ValueError, lambda: ranks.syrk(part(P, distributions(K, N)[0]), distributions(N, N)[0]))
+    with Ranks(COMM, threads=1, device=["soft", "host"]) as ranks:
+        places = distributions(K, N)
+        same(ranks.syrk(part(P, places[4]), distributions(N, N)[2]), GRAM, "syrk on devices")
+    refused(RuntimeError, lambda: Ranks(COMM, device="moon" if RANK == SIZE - 1 else "soft"), "moon")
     half = COMM.Split(RANK % 2)
     with Ranks(half, threads=1, accuracy="norm", memory=1 << 30) as ranks:
         own = half.Get_size()
@@ -154,7 +217,7 @@ def main() -> None:
         assert got.local.to_list() == sunzi.syrk(P, accuracy="norm").to_list(), "a part of the communicator"
     half.Free()
     if RANK == 0:
-        print(f"{count + 2} checks on {SIZE} ranks")
+        print(f"{count + 4} checks on {SIZE} ranks")
 
 
 if __name__ == "__main__":

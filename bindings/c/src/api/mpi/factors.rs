@@ -1,10 +1,11 @@
 //! Cholesky factors, triangular solves and solves over ranks.
 
 use super::matrix::{DistOperand, triangle};
+use super::opening::Routine;
 use super::{Ranks, collective, together};
 use crate::api::cholesky::log_det_number;
 use crate::api::triangular::Triangle as Sides;
-use crate::api::{diag_of, op_of, scalar, side_of, symmetric_of, uplo_of};
+use crate::api::{diag_of, op_of, side_of, uplo_of};
 use crate::array::{Operand, Part, Triangle};
 use crate::call::Call;
 use crate::context::sunzi_context;
@@ -35,12 +36,12 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let uplo = together(ranks.world, symmetric_of(uplo))?;
-            let a = DistOperand::new(&ranks, "a", a)?;
-            cholesky_over(call, team, uplo, a)
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_cholesky", arguments: &["uplo", "a"] },
+            |open| Ok((open.symmetric(uplo)?, open.matrix("a", a)?)),
+            |call, team, ((uplo, a), parts)| cholesky_over(call, team, uplo, a.place(&parts)?),
+        )
     }
 }
 
@@ -57,7 +58,7 @@ pub(super) unsafe fn cholesky_over(
     let ranks = Ranks::new(call, team);
     // SAFETY: by contract, for all below.
     unsafe {
-        let bits = a.result_bits(&ranks, uplo.map(triangle))?;
+        let bits = a.result_place(&ranks, uplo.map(triangle))?;
         let factor = factor(call, team, (uplo, &a), bits)?;
         let a = if uplo == Some(Uplo::Upper) { a.transposed() } else { a };
         a.give(&ranks, uplo.map(|_| Triangle::Lower), &factor)
@@ -85,15 +86,20 @@ pub unsafe extern "C" fn sunzi_mpi_trsm(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let said = side_of(side).and_then(|side| {
-                Ok((side, uplo_of(uplo)?, op_of("trans", trans)?, diag_of(diag)?, scalar(call, "alpha", alpha)?))
-            });
-            let (side, uplo, op, diag, alpha) = together(ranks.world, said)?;
-            let (t, b) = (DistOperand::new(&ranks, "t", t)?, DistOperand::new(&ranks, "b", b)?);
-            trsm_over(call, team, (Sides { side, uplo, op, diag }, alpha.as_ref()), (t, b))
-        })
+        let arguments = &["side", "uplo", "trans", "diag", "alpha", "t", "b"];
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_trsm", arguments },
+            |open| {
+                let (side, uplo) = (open.choice("side", side_of(side))?, open.choice("uplo", uplo_of(uplo))?);
+                let (op, diag) = (open.choice("trans", op_of("trans", trans))?, open.choice("diag", diag_of(diag))?);
+                let alpha = open.scalar("alpha", alpha)?;
+                Ok((Sides { side, uplo, op, diag }, alpha, open.matrix("t", t)?, open.matrix("b", b)?))
+            },
+            |call, team, ((sides, alpha, t, b), parts)| {
+                trsm_over(call, team, (sides, alpha.as_ref()), (t.place(&parts)?, b.place(&parts)?))
+            },
+        )
     }
 }
 
@@ -116,7 +122,7 @@ pub(super) unsafe fn trsm_over(
     b.check_shape(t.order()?, b.shape().1)?;
     // SAFETY: by contract, for all below.
     unsafe {
-        let bits = b.result_bits(&ranks, None)?;
+        let bits = b.result_place(&ranks, None)?;
         if alpha.is_some_and(Float::is_zero) {
             // As in the BLAS, neither the triangle nor the right sides are looked at.
             let (rows, cols) = (b.local.rows(), b.local.cols());
@@ -127,7 +133,7 @@ pub(super) unsafe fn trsm_over(
         let factor = t.take(&ranks, Some(part), tiles(&ranks, t.shape()))?;
         let op = if transposed { Op::Transpose } else { Op::NoTranspose };
         let options = TrsmOptions::new().op(op).diag(diag).accuracy(call.accuracy()).alpha(alpha);
-        b.solve(&ranks, |right| trsm_local(&call.context(), team, &factor, right, bits, &options))
+        b.solve(&ranks, |ctx, right| trsm_local(ctx, team, &factor, right, bits, &options))
     }
 }
 
@@ -145,15 +151,18 @@ pub unsafe extern "C" fn sunzi_mpi_solve(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let uplo = together(ranks.world, symmetric_of(uplo))?;
-            let (a, b) = (DistOperand::new(&ranks, "a", a)?, DistOperand::new(&ranks, "b", b)?);
-            b.check_shape(a.order()?, b.shape().1)?;
-            let bits = b.result_bits(&ranks, None)?;
-            let factor = factor(call, team, (uplo, &a), bits)?;
-            solve_factored(call, team, &factor, (&b, bits))
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_solve", arguments: &["uplo", "a", "b"] },
+            |open| Ok((open.symmetric(uplo)?, open.matrix("a", a)?, open.matrix("b", b)?)),
+            |call, team, ((uplo, a, b), parts)| {
+                let (a, b) = (a.place(&parts)?, b.place(&parts)?);
+                b.check_shape(a.order()?, b.shape().1)?;
+                let bits = b.result_place(&Ranks::new(call, team), None)?;
+                let factor = factor(call, team, (uplo, &a), bits)?;
+                solve_factored(call, team, &factor, (&b, bits))
+            },
+        )
     }
 }
 
@@ -173,15 +182,18 @@ pub unsafe extern "C" fn sunzi_mpi_inverse(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let uplo = together(ranks.world, symmetric_of(uplo))?;
-            let (a, x) = (DistOperand::new(&ranks, "a", a)?, DistOperand::new(&ranks, "x", x)?);
-            x.check_shape(a.order()?, a.order()?)?;
-            let bits = x.result_bits(&ranks, None)?;
-            let factor = factor(call, team, (uplo, &a), bits)?;
-            inverse_of(call, team, &factor, (&x, bits))
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_inverse", arguments: &["uplo", "a", "x"] },
+            |open| Ok((open.symmetric(uplo)?, open.matrix("a", a)?, open.matrix("x", x)?)),
+            |call, team, ((uplo, a, x), parts)| {
+                let (a, x) = (a.place(&parts)?, x.place(&parts)?);
+                x.check_shape(a.order()?, a.order()?)?;
+                let bits = x.result_place(&Ranks::new(call, team), None)?;
+                let factor = factor(call, team, (uplo, &a), bits)?;
+                inverse_of(call, team, &factor, (&x, bits))
+            },
+        )
     }
 }
 
@@ -195,9 +207,10 @@ pub(super) unsafe fn inverse_of(
     factor: &DistMatrix,
     (x, bits): (&DistOperand, u32),
 ) -> Outcome<()> {
-    let found = call.done(inverse_local(&call.context(), team, factor, bits, call.accuracy()))?;
+    let ranks = Ranks::new(call, team);
+    let found = call.done(inverse_local(&*ranks.context()?, team, factor, bits, call.accuracy()))?;
     // SAFETY: by contract.
-    unsafe { x.give_solution(&Ranks::new(call, team), found) }
+    unsafe { x.give_solution(&ranks, found) }
 }
 
 /// `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
@@ -214,12 +227,17 @@ pub unsafe extern "C" fn sunzi_mpi_cholesky_solve(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let uplo = together(ranks.world, uplo_of(uplo))?;
-            let (l, b) = (DistOperand::new(&ranks, "factor", factor)?, DistOperand::new(&ranks, "b", b)?);
-            cholesky_solve_over(call, team, (uplo, &l), &b)
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_cholesky_solve", arguments: &["uplo", "factor", "b"] },
+            |open| {
+                let uplo = open.choice("uplo", uplo_of(uplo))?;
+                Ok((uplo, open.matrix("factor", factor)?, open.matrix("b", b)?))
+            },
+            |call, team, ((uplo, l, b), parts)| {
+                cholesky_solve_over(call, team, (uplo, &l.place(&parts)?), &b.place(&parts)?)
+            },
+        )
     }
 }
 
@@ -237,7 +255,7 @@ pub(super) unsafe fn cholesky_solve_over(
     b.check_shape(l.order()?, b.shape().1)?;
     // SAFETY: by contract, for all below.
     unsafe {
-        let bits = b.result_bits(&ranks, None)?;
+        let bits = b.result_place(&ranks, None)?;
         let factor = take_factor(&ranks, uplo, l)?;
         solve_factored(call, team, &factor, (b, bits))
     }
@@ -257,15 +275,20 @@ pub unsafe extern "C" fn sunzi_mpi_log_det(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let said = uplo_of(uplo).and_then(|uplo| Ok((uplo, Target::new(call, result)?)));
-            let (uplo, target) = together(ranks.world, said)?;
-            let l = DistOperand::new(&ranks, "factor", factor)?;
-            l.order()?;
-            let factor = take_factor(&ranks, uplo, &l)?;
-            log_det_over(call, team, &factor, target)
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_log_det", arguments: &["uplo", "factor", "result"] },
+            |open| {
+                let uplo = open.choice("uplo", uplo_of(uplo))?;
+                Ok((uplo, open.matrix("factor", factor)?, Target::new(open.call, result)?))
+            },
+            |call, team, ((uplo, l, target), parts)| {
+                let l = l.place(&parts)?;
+                l.order()?;
+                let factor = take_factor(&Ranks::new(call, team), uplo, &l)?;
+                log_det_over(call, team, &factor, target)
+            },
+        )
     }
 }
 
@@ -325,7 +348,7 @@ pub(super) unsafe fn factor(
 ) -> Outcome<DistMatrix> {
     let (order, ranks) = (a.order()?, Ranks::new(call, team));
     let options = DistCholeskyOptions::new().accuracy(call.accuracy());
-    let map = call.done(cholesky_tiles(&call.context(), team, order, bits, &options))?;
+    let map = call.done(cholesky_tiles(&*ranks.context()?, team, order, bits, &options))?;
     let options = options.tile_rows(map.tile_size).grid(map.grid);
     // SAFETY: by contract, for all below.
     let taken = unsafe {
@@ -335,7 +358,9 @@ pub(super) unsafe fn factor(
             None => a.take(&ranks, None, TileMap { triangle: None, ..map })?,
         }
     };
-    let done = call.done(cholesky_with(&call.context(), team, &taken, bits, &options))?;
+    let done = call.done(cholesky_with(&*ranks.context()?, team, &taken, bits, &options))?;
+    call.release_bytes(taken.bytes());
+    ranks.hold(done.factor.bytes())?;
     call.note_plan(done.report.planned_bytes);
     call.note_accuracy(done.report.accuracy, done.report.range_bits);
     call.note(|report| report.precision_bits = bits.into());
@@ -365,5 +390,5 @@ pub(super) unsafe fn solve_factored(
 ) -> Outcome<()> {
     let ranks = Ranks::new(call, team);
     // SAFETY: by contract, for all below.
-    unsafe { b.solve(&ranks, |right| solve_local(&call.context(), team, factor, right, bits, call.accuracy())) }
+    unsafe { b.solve(&ranks, |ctx, right| solve_local(ctx, team, factor, right, bits, call.accuracy())) }
 }

@@ -1,9 +1,10 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
 use super::factors::{Target, factor, inverse_of, log_det_over, solve_factored};
-use super::matrix::{DistOperand, triangle};
-use super::{Ranks, check_same, collective, together};
-use crate::api::{symmetric_of, uplo_of};
+use super::matrix::triangle;
+use super::opening::{Opening, Routine};
+use super::{Ranks, collective};
+use crate::api::uplo_of;
 use crate::array::Triangle;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
@@ -15,6 +16,8 @@ use sunzi::distributed::DistMatrix;
 /// by `sunzi_mpi_factor_free`. It may be used with any context on the same ranks in the same order.
 pub struct sunzi_mpi_factor {
     tiles: DistMatrix,
+    /// How many its context had made before: ranks make them together, so that it is the same on all.
+    number: u64,
 }
 
 /// `sunzi_factor_new` on a matrix over the ranks of the context's communicator: A stays as it is, and the factor stays
@@ -41,18 +44,27 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
     }
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let said = if factor.is_null() { Err(Failure::null("factor")) } else { Ok(()) };
-            let said = said.and_then(|()| Ok((symmetric_of(uplo)?, asked_bits(precision_bits)?)));
-            let (uplo, asked) = together(ranks.world, said)?;
-            check_same(ranks.world, "precision_bits", &asked)?;
-            let a = DistOperand::new(&ranks, "a", a)?;
-            let bits = if asked == 0 { a.result_bits(&ranks, uplo.map(triangle))? } else { asked };
-            let tiles = self::factor(call, team, (uplo, &a), bits)?;
-            factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles })));
-            Ok(())
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_factor_new", arguments: &["uplo", "precision_bits", "a", "factor"] },
+            |open| {
+                let uplo = open.symmetric(uplo)?;
+                let asked = open.choice("precision_bits", asked_bits(precision_bits))?;
+                let a = open.matrix("a", a)?;
+                if factor.is_null() { Err(Failure::null("factor")) } else { Ok((uplo, asked, a)) }
+            },
+            |call, team, ((uplo, asked, a), parts)| {
+                let a = a.place(&parts)?;
+                let bits = match asked {
+                    0 => a.result_bits(&Ranks::new(call, team), uplo.map(triangle))?,
+                    asked => asked,
+                };
+                let tiles = self::factor(call, team, (uplo, &a), bits)?;
+                let number = call.owner().next_factor();
+                factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, number })));
+                Ok(())
+            },
+        )
     }
 }
 
@@ -106,14 +118,17 @@ pub unsafe extern "C" fn sunzi_mpi_factor_solve(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let tiles = kept(&ranks, factor)?;
-            let b = DistOperand::new(&ranks, "b", b)?;
-            b.check_shape(tiles.map().rows, b.shape().1)?;
-            let bits = b.result_bits(&ranks, None)?;
-            solve_factored(call, team, tiles, (&b, bits))
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_factor_solve", arguments: &["factor", "b"] },
+            |open| Ok((kept(open, factor)?, open.matrix("b", b)?)),
+            |call, team, ((tiles, b), parts)| {
+                let b = b.place(&parts)?;
+                b.check_shape(tiles.map().rows, b.shape().1)?;
+                let bits = b.result_place(&Ranks::new(call, team), None)?;
+                solve_factored(call, team, tiles, (&b, bits))
+            },
+        )
     }
 }
 
@@ -129,14 +144,17 @@ pub unsafe extern "C" fn sunzi_mpi_factor_inverse(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let tiles = kept(&ranks, factor)?;
-            let x = DistOperand::new(&ranks, "x", x)?;
-            x.check_shape(tiles.map().rows, tiles.map().rows)?;
-            let bits = x.result_bits(&ranks, None)?;
-            inverse_of(call, team, tiles, (&x, bits))
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_factor_inverse", arguments: &["factor", "x"] },
+            |open| Ok((kept(open, factor)?, open.matrix("x", x)?)),
+            |call, team, ((tiles, x), parts)| {
+                let x = x.place(&parts)?;
+                x.check_shape(tiles.map().rows, tiles.map().rows)?;
+                let bits = x.result_place(&Ranks::new(call, team), None)?;
+                inverse_of(call, team, tiles, (&x, bits))
+            },
+        )
     }
 }
 
@@ -152,12 +170,12 @@ pub unsafe extern "C" fn sunzi_mpi_factor_log_det(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let tiles = kept(&ranks, factor)?;
-            let target = together(ranks.world, Target::new(call, result))?;
-            log_det_over(call, team, tiles, target)
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_factor_log_det", arguments: &["factor", "result"] },
+            |open| Ok((kept(open, factor)?, Target::new(open.call, result)?)),
+            |call, team, ((tiles, target), _)| log_det_over(call, team, tiles, target),
+        )
     }
 }
 
@@ -175,25 +193,37 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let uplo = together(ranks.world, uplo_of(uplo))?;
-            let tiles = kept(&ranks, factor)?;
-            let a = DistOperand::new(&ranks, "a", a)?;
-            a.check_shape(tiles.map().rows, tiles.map().rows)?;
-            a.result_bits(&ranks, Some(triangle(uplo)))?; // all of them are initialised
-            let a = if uplo == Uplo::Upper { a.transposed() } else { a };
-            a.give(&ranks, Some(Triangle::Lower), tiles)
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_factor_get", arguments: &["factor", "uplo", "a"] },
+            |open| {
+                let tiles = kept(open, factor)?;
+                Ok((tiles, open.choice("uplo", uplo_of(uplo))?, open.matrix("a", a)?))
+            },
+            |call, team, ((tiles, uplo, a), parts)| {
+                let (ranks, a) = (Ranks::new(call, team), a.place(&parts)?);
+                a.check_shape(tiles.map().rows, tiles.map().rows)?;
+                a.result_place(&ranks, Some(triangle(uplo)))?; // all of them are initialised
+                let a = if uplo == Uplo::Upper { a.transposed() } else { a };
+                a.give(&ranks, Some(Triangle::Lower), tiles)
+            },
+        )
     }
 }
 
-/// The factor, where every rank has one. Collective.
+/// The factor, which must be the same one on all ranks.
 ///
 /// # Safety
 /// `factor` is null or live, for as long as the answer is used.
-unsafe fn kept<'f>(ranks: &Ranks<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f DistMatrix> {
+unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f DistMatrix> {
     // SAFETY: null or live by contract.
-    let factor = unsafe { factor.as_ref() }.ok_or_else(|| Failure::null("factor"));
-    Ok(&together(ranks.world, factor)?.tiles)
+    let factor = unsafe { factor.as_ref() }.ok_or_else(|| Failure::null("factor"))?;
+    let (map, bits) = (factor.tiles.map(), factor.tiles.precision_bits());
+    let (rows, grid) = (map.rows, map.grid);
+    open.say(("factor", None), "its matrix has", format!("{rows} rows"));
+    open.say(("factor", None), "it has", format!("{bits} bits"));
+    let tiles = format!("tiles of {} on {} x {} ranks", map.tile_size, grid.rows, grid.cols);
+    open.say(("factor", None), "it lies in", tiles);
+    open.say(("factor", None), "it is the context's factor number", factor.number);
+    Ok(&factor.tiles)
 }

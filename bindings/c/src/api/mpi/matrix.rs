@@ -1,6 +1,7 @@
 //! Matrices over ranks: their descriptions, and how they get into the library's tiles and back.
 
-use super::{Ranks, check_same, together};
+use super::opening::Parts;
+use super::{Ranks, together};
 use crate::array::{Operand, Part, Triangle, invalid};
 use crate::call::{Call, Input};
 use crate::failure::{Failure, Outcome};
@@ -10,7 +11,7 @@ use sunzi::comm::Reduction;
 use sunzi::distributed::{
     Along, Axis, DistMatrix, Distribution, GridOrder, LocalPart, LocalSolution, RankGrid, TileMap,
 };
-use sunzi::{Matrix, MatrixView, MatrixViewMut, Uplo};
+use sunzi::{Context, Matrix, MatrixView, MatrixViewMut, Uplo};
 
 /// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
 /// which the others have no rows. `size` is the number of ranks.
@@ -103,8 +104,12 @@ pub(crate) struct DistOperand {
 }
 
 /// The numbers of a description, before the ranks have told each other of their parts.
-struct Told {
-    local: Operand,
+pub(crate) struct Told {
+    pub local: Operand,
+    /// Those that must be the same on all ranks, and how a sentence about each begins.
+    pub numbers: [(&'static str, i64); 11],
+    /// Which of the call's matrices it is.
+    at: usize,
     grid: RankGrid,
     order: GridOrder,
     axes: [(i64, Option<Along>, usize, usize); 2],
@@ -113,7 +118,7 @@ struct Told {
 impl Told {
     /// # Safety
     /// The header's rules.
-    unsafe fn new(name: &'static str, matrix: *const sunzi_dist_matrix) -> Outcome<Told> {
+    pub unsafe fn new(name: &'static str, matrix: *const sunzi_dist_matrix, at: usize) -> Outcome<Told> {
         // SAFETY: null or live by contract.
         let Some(matrix) = (unsafe { matrix.as_ref() }) else { return Err(Failure::null(name)) };
         // SAFETY: by contract.
@@ -151,83 +156,83 @@ impl Told {
             count(matrix.col_block, "col_block")?,
             count(matrix.col_first, "col_first")?,
         );
-        Ok(Told { local, grid, order, axes: [rows, cols] })
+        let numbers = [
+            ("rows is", matrix.rows),
+            ("cols is", matrix.cols),
+            ("grid_rows is", matrix.grid_rows),
+            ("grid_cols is", matrix.grid_cols),
+            ("grid_order is", matrix.grid_order.into()),
+            ("row_along is", matrix.row_along.into()),
+            ("col_along is", matrix.col_along.into()),
+            ("row_block is", matrix.row_block),
+            ("col_block is", matrix.col_block),
+            ("row_first is", matrix.row_first),
+            ("col_first is", matrix.col_first),
+        ];
+        Ok(Told { local, numbers, at, grid, order, axes: [rows, cols] })
+    }
+
+    /// The matrix, whose numbers are the same on all ranks, with its distribution and the parts of all ranks checked:
+    /// every rank comes to the same end.
+    pub fn place(self, parts: &Parts) -> Outcome<DistOperand> {
+        let ((rows, row_axis), (cols, col_axis)) = (self.axis(0, parts)?, self.axis(1, parts)?);
+        let Told { local, at, grid, order, .. } = self;
+        let distribution = Distribution { rows, cols, grid, order, row_axis, col_axis };
+        distribution.check(parts.ranks()).map_err(|error| Failure::about(local.name, error))?;
+        for rank in 0..parts.ranks() {
+            let ([has_rows, has_cols], (rows, cols)) = (parts.of(rank, at), distribution.local_shape(rank));
+            if (has_rows, has_cols) != (rows, cols) {
+                let message =
+                    format!("rank {rank} has {has_rows} x {has_cols} entries where {rows} x {cols} are its own");
+                return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, local.name, message));
+            }
+        }
+        Ok(DistOperand { local, distribution })
+    }
+
+    /// The length of the matrix along its rows (0) or columns (1), and who has what of it.
+    fn axis(&self, which: usize, parts: &Parts) -> Outcome<(usize, Axis)> {
+        let (length, along, block, first) = self.axes[which];
+        let refuse = |message| Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.local.name, message));
+        let what = ["rows", "columns"][which];
+        let of = |rank: usize| parts.of(rank, self.at)[which];
+        let known = usize::try_from(length).ok();
+        match (along, known) {
+            (None, known) => Ok((known.unwrap_or_else(|| of(0)), Axis::Whole)),
+            (Some(along), _) if block == 0 && self.grid.size() <= parts.ranks() => {
+                // What a matrix of one row says of the numbers of the ranks.
+                let deal = Distribution::entry_cyclic((1, 1), (self.grid, self.order), (Some(along), None), (0, 0));
+                let most = (0..self.grid.size()).filter_map(|rank| deal.numbers(rank)).map(|(at, _)| at + 1).max();
+                let mut counts = vec![None; most.unwrap_or(0)];
+                for rank in 0..self.grid.size() {
+                    let Some((at, _)) = deal.numbers(rank) else { continue };
+                    match counts[at] {
+                        Some(count) if count != of(rank) => {
+                            return refuse(format!("ranks of one number have {count} and {} {what}", of(rank)));
+                        }
+                        _ => counts[at] = Some(of(rank)),
+                    }
+                }
+                let (mut starts, mut sum) = (vec![0], 0_usize);
+                for count in counts {
+                    let Some(next) = sum.checked_add(count.unwrap_or(0)) else {
+                        return refuse(format!("more {what} than can be counted"));
+                    };
+                    sum = next;
+                    starts.push(sum);
+                }
+                match known {
+                    Some(known) if known != sum => refuse(format!("the ranks have {sum} of {known} {what}")),
+                    _ => Ok((sum, Axis::Consecutive { starts, along })),
+                }
+            }
+            (Some(along), Some(known)) => Ok((known, Axis::Cyclic { block, first, offset: 0, along })),
+            (Some(_), None) => refuse(format!("{length} {what}")),
+        }
     }
 }
 
 impl DistOperand {
-    /// Checks what all ranks say of a matrix. Collective.
-    ///
-    /// # Safety
-    /// The header's rules.
-    pub unsafe fn new(ranks: &Ranks<'_>, name: &'static str, matrix: *const sunzi_dist_matrix) -> Outcome<DistOperand> {
-        let world = ranks.world;
-        // SAFETY: by contract.
-        let told = together(world, unsafe { Told::new(name, matrix) })?;
-        let (local, size) = (told.local, world.size());
-        let mut counts = vec![0; 2 * size];
-        world.all_gather(&[local.rows() as u64, local.cols() as u64], &mut counts)?;
-        let numbers = |along: Along| {
-            // What a matrix of one row says of the numbers of the ranks.
-            let pair = (Some(along), None);
-            Distribution::entry_cyclic((1, 1), (told.grid, told.order), pair, (0, 0))
-        };
-        let axis = |which: usize| -> Outcome<(usize, Axis)> {
-            let (length, along, block, first) = told.axes[which];
-            let what = ["rows", "columns"][which];
-            let of = |rank: usize| counts[2 * rank + which] as usize;
-            let known = usize::try_from(length).ok();
-            match along {
-                None => Ok((known.unwrap_or_else(|| of(world.rank())), Axis::Whole)),
-                Some(along) if block == 0 && told.grid.size() <= size => {
-                    let deal = numbers(along);
-                    let most = (0..told.grid.size()).filter_map(|rank| deal.numbers(rank)).map(|(at, _)| at + 1).max();
-                    let mut parts = vec![None; most.unwrap_or(0)];
-                    for rank in 0..told.grid.size() {
-                        let Some((at, _)) = deal.numbers(rank) else { continue };
-                        if parts[at].is_some_and(|part| part != of(rank)) {
-                            let message = format!("ranks of one number have {:?} and {} {what}", parts[at], of(rank));
-                            return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message));
-                        }
-                        parts[at] = Some(of(rank));
-                    }
-                    let mut starts = vec![0];
-                    for part in parts {
-                        starts.push(starts[starts.len() - 1] + part.unwrap_or(0));
-                    }
-                    let sum = starts[starts.len() - 1];
-                    match known {
-                        Some(known) if known != sum => {
-                            let message = format!("the ranks have {sum} of {known} {what}");
-                            Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, message))
-                        }
-                        _ => Ok((sum, Axis::Consecutive { starts, along })),
-                    }
-                }
-                Some(along) => match known {
-                    Some(known) => Ok((known, Axis::Cyclic { block, first, offset: 0, along })),
-                    None => Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, name, format!("{length} {what}"))),
-                },
-            }
-        };
-        let (rows, cols) = together(world, axis(0).and_then(|rows| Ok((rows, axis(1)?))))?;
-        let distribution = Distribution {
-            rows: rows.0,
-            cols: cols.0,
-            grid: told.grid,
-            order: told.order,
-            row_axis: rows.1,
-            col_axis: cols.1,
-        };
-        let fits = distribution.check(size).map_err(|error| Failure::about(name, error)).and_then(|()| {
-            let (rows, cols) = distribution.local_shape(world.rank());
-            local.check_shape(rows, cols)
-        });
-        together(world, fits)?;
-        check_same(world, name, &distribution)?;
-        Ok(DistOperand { local, distribution })
-    }
-
     /// Rows and columns of the whole matrix.
     pub fn shape(&self) -> (usize, usize) {
         (self.distribution.rows, self.distribution.cols)
@@ -260,12 +265,30 @@ impl DistOperand {
         triangle.map_or(Part::All, |triangle| Part::Dealt(self.distribution.local_diagonal(rank), triangle))
     }
 
-    /// The precision of a result that goes here: the largest over all ranks. Collective.
+    /// The precision of a result that goes here, the largest over all ranks, and what the memory limit has to spare
+    /// for it where it is not made in its place. Collective.
+    ///
+    /// # Safety
+    /// The header's rules.
+    pub unsafe fn result_place(&self, ranks: &Ranks<'_>, triangle: Option<Triangle>) -> Outcome<u32> {
+        // SAFETY: by contract, for all below.
+        unsafe {
+            let bits = self.result_bits(ranks, triangle)?;
+            let bytes = match self.local.place_for(bits) {
+                Some(_) => 0,
+                None => Matrix::bytes_for(self.local.rows(), self.local.cols(), bits),
+            };
+            ranks.hold(bytes)?;
+            Ok(bits)
+        }
+    }
+
+    /// The largest precision of the entries, over all ranks. Collective.
     ///
     /// # Safety
     /// The header's rules.
     pub unsafe fn result_bits(&self, ranks: &Ranks<'_>, triangle: Option<Triangle>) -> Outcome<u32> {
-        let Ranks { call, world } = *ranks;
+        let Ranks { call, world, .. } = *ranks;
         // SAFETY: by contract.
         let own = unsafe { call.result_bits(&self.local, self.part(world.rank(), triangle)) };
         let mut bits = [u64::from(together(world, own)?)];
@@ -283,8 +306,10 @@ impl DistOperand {
         let read = unsafe { ranks.call.read(&self.local, self.part(world.rank(), triangle)) };
         let input = together(world, read)?;
         let tiles = DistMatrix::from_local(world, &self.distribution, input.view(), map);
-        ranks.call.keep_input(input);
-        Ok(tiles?)
+        let tiles = tiles?;
+        ranks.hold(tiles.bytes())?;
+        ranks.drop_input(input);
+        Ok(tiles)
     }
 
     /// This rank's rows as `to` deals them out, where they lie if that is how. Collective.
@@ -292,7 +317,7 @@ impl DistOperand {
     /// # Safety
     /// The header's rules; nobody writes to the entries while the rows are in use.
     pub unsafe fn take_rows<'b>(&self, ranks: &Ranks<'_>, to: &Distribution) -> Outcome<Rows<'b>> {
-        let Ranks { call, world } = *ranks;
+        let Ranks { call, world, .. } = *ranks;
         // SAFETY: by contract.
         let input = together(world, unsafe { call.read(&self.local, Part::All) })?;
         let (placed, wanted) = (self.distribution.with_whole_rows(0), to.with_whole_rows(0));
@@ -301,27 +326,31 @@ impl DistOperand {
         }
         let to = Distribution { cols: self.distribution.cols, ..to.clone() };
         let (rows, cols) = to.local_shape(world.rank());
-        let mut share = together(world, call.space((rows, cols), input.view().precision_bits()))?;
+        let bits = input.view().precision_bits();
+        ranks.hold(Matrix::bytes_for(rows, cols, bits))?;
+        let mut share = together(world, call.space((rows, cols), bits))?;
         let part = LocalPart { distribution: &self.distribution, local: input.view() };
         part.redistribute_into(world, &to, &mut share)?;
-        call.keep_input(input);
+        ranks.drop_input(input);
         Ok(Rows::Moved(share))
     }
 
-    /// The right sides of a solve, and what `work` finds for them. Collective.
+    /// The right sides of a solve, and what `work` finds for them in the context that it is given. Collective.
     ///
     /// # Safety
     /// The header's rules.
     pub unsafe fn solve(
         &self,
         ranks: &Ranks<'_>,
-        work: impl FnOnce(LocalPart<'_>) -> sunzi::Result<LocalSolution>,
+        work: impl FnOnce(&Context, LocalPart<'_>) -> sunzi::Result<LocalSolution>,
     ) -> Outcome<()> {
-        let Ranks { call, world } = *ranks;
+        let Ranks { call, world, .. } = *ranks;
         // SAFETY: by contract, for all below.
         unsafe {
             let input = together(world, call.read(&self.local, Part::All))?;
-            let found = work(LocalPart { distribution: &self.distribution, local: input.view() });
+            // The copy makes room for the result.
+            call.release_bytes(input.copied_bytes());
+            let found = work(&*ranks.context()?, LocalPart { distribution: &self.distribution, local: input.view() });
             call.keep_input(input);
             self.give_solution(ranks, call.done(found)?)
         }
@@ -366,7 +395,7 @@ impl DistOperand {
         precision_bits: u32,
         fill: impl FnOnce(MatrixViewMut<'_>) -> sunzi::Result<()>,
     ) -> Outcome<()> {
-        let Ranks { call, world } = *ranks;
+        let Ranks { call, world, .. } = *ranks;
         let shape = (self.local.rows(), self.local.cols());
         // SAFETY: by contract nobody else uses the entries, and views of operands are gone.
         let placed = unsafe { self.local.place_for(precision_bits) };

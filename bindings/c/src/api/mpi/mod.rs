@@ -6,6 +6,7 @@
 mod factors;
 mod kept;
 mod matrix;
+mod opening;
 mod products;
 mod twins;
 
@@ -15,18 +16,18 @@ pub use matrix::{sunzi_dist_elemental, sunzi_dist_rows, sunzi_dist_scalapack};
 pub use products::*;
 pub use twins::*;
 
-use crate::array::invalid;
-use crate::call::{Call, enter};
+use crate::call::{Call, Input, catch, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::sunzi_status;
-use std::fmt::Debug;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use opening::{Opening, Parts, Routine};
+use std::borrow::Cow;
+use sunzi::Context;
 use sunzi::comm::{Reduction, Transport};
 use sunzi::distributed::Team;
 
 /// The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
-/// Null pointers are passed over.
+/// Null pointers are passed over. Not collective.
 ///
 /// # Safety
 /// The header's rules.
@@ -34,27 +35,53 @@ use sunzi::distributed::Team;
 pub unsafe extern "C" fn sunzi_mpi_size(ctx: *const sunzi_context, rank: *mut i64, size: *mut i64) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |_, team| {
-            for (target, number) in [(rank, team.rank()), (size, team.size())] {
-                if !target.is_null() {
-                    target.write(number as i64);
+        enter(ctx, |call| {
+            with_team(call, |team| {
+                for (target, number) in [(rank, team.rank()), (size, team.size())] {
+                    if !target.is_null() {
+                        target.write(number as i64);
+                    }
                 }
-            }
-            Ok(())
+                Ok(())
+            })
         })
     }
 }
 
-/// One call of all ranks.
+/// One call of all ranks: `check` looks at the arguments on this rank alone, and `work` goes on where they are right
+/// and the same on all ranks. Collective.
 ///
 /// # Safety
 /// As [`enter`].
-unsafe fn collective(
+unsafe fn collective<T>(
     ctx: *const sunzi_context,
-    work: impl FnOnce(&Call<'_>, &mut Team) -> Outcome<()>,
+    routine: Routine<'_>,
+    check: impl FnOnce(&mut Opening<'_>) -> Outcome<T>,
+    work: impl FnOnce(&Call<'_>, &mut Team, (T, Parts)) -> Outcome<()>,
 ) -> sunzi_status {
+    let whole = |call: &Call<'_>| {
+        with_team(call, |team| {
+            let agreed = opened(call, team, routine, check)?;
+            work(call, team, agreed)
+        })
+    };
     // SAFETY: by contract.
-    unsafe { enter(ctx, |call| with_team(call, |team| work(call, team))) }
+    unsafe { enter(ctx, whole) }
+}
+
+/// What `check` has found, where it is right and the same on all ranks. Collective.
+fn opened<T>(
+    call: &Call<'_>,
+    team: &Team,
+    routine: Routine<'_>,
+    check: impl FnOnce(&mut Opening<'_>) -> Outcome<T>,
+) -> Outcome<(T, Parts)> {
+    let mut opening = Opening::new(call, team.world());
+    // A defect that shows on one rank must not leave the others waiting.
+    let own = catch(|| check(&mut opening));
+    let (found, parts) = opening.agreed(routine, own)?;
+    call.note_limited(parts.limited());
+    Ok((found, parts))
 }
 
 /// What `work` gives with the ranks of a call's context.
@@ -69,11 +96,50 @@ fn with_team<T>(call: &Call<'_>, work: impl FnOnce(&mut Team) -> Outcome<T>) -> 
 struct Ranks<'a> {
     call: &'a Call<'a>,
     world: &'a dyn Transport,
+    node: &'a dyn Transport,
 }
 
 impl<'a> Ranks<'a> {
     fn new(call: &'a Call<'a>, team: &'a Team) -> Ranks<'a> {
-        Ranks { call, world: team.world() }
+        Ranks { call, world: team.world(), node: team.node() }
+    }
+
+    /// The context, with what the memory limit leaves beside what all ranks of the node hold. Collective.
+    fn context(&self) -> Outcome<Cow<'a, Context>> {
+        self.settle()?;
+        Ok(self.call.context())
+    }
+
+    /// Counts what the node's ranks hold, where any rank has a limit. Collective.
+    fn settle(&self) -> Outcome<()> {
+        if self.call.is_limited() { self.count_node(0) } else { Ok(()) }
+    }
+
+    /// Takes so many bytes of the memory limit, on each rank its own; refused on all ranks where a node has not as
+    /// many. Collective.
+    fn hold(&self, bytes: u64) -> Outcome<()> {
+        if !self.call.is_limited() {
+            return self.call.hold_bytes(bytes);
+        }
+        self.count_node(bytes)?;
+        let fits = self.call.hold_bytes(bytes);
+        // What the others take now has been counted already.
+        together(self.world, fits)
+    }
+
+    /// Notes what the node's other ranks hold, with `bytes` more on each rank. Collective over the node.
+    fn count_node(&self, bytes: u64) -> Outcome<()> {
+        let own = self.call.held_bytes().saturating_add(bytes);
+        let mut sum = [own];
+        self.node.all_reduce(Reduction::Sum, &mut sum)?;
+        self.call.note_beside(sum[0].saturating_sub(own));
+        Ok(())
+    }
+
+    /// Gives back what a copy of an operand has taken.
+    fn drop_input(&self, input: Input<'_>) {
+        self.call.release_bytes(input.copied_bytes());
+        self.call.keep_input(input);
     }
 }
 
@@ -85,13 +151,4 @@ pub(crate) fn together<T>(world: &dyn Transport, own: Outcome<T>) -> Outcome<T> 
     let own = own?;
     agreed?;
     Ok(own)
-}
-
-/// Refuses an argument that ranks do not agree on: later checks are made by each rank alone. Collective.
-fn check_same(world: &dyn Transport, name: &'static str, said: &impl Debug) -> Outcome<()> {
-    let mut hasher = DefaultHasher::new();
-    format!("{said:?}").hash(&mut hasher);
-    let mut words = [hasher.finish(), !hasher.finish()];
-    world.all_reduce(Reduction::Max, &mut words)?;
-    if words[0] == !words[1] { Ok(()) } else { Err(invalid(name, "it differs from rank to rank")) }
 }

@@ -1,9 +1,10 @@
 //! SYRK and GEMM over ranks.
 
 use super::matrix::{DistOperand, Rows, triangle};
-use super::{Ranks, collective, together};
-use crate::api::products::{Terms, terms_of};
-use crate::api::{op_of, symmetric_of};
+use super::opening::Routine;
+use super::{Ranks, collective};
+use crate::api::op_of;
+use crate::api::products::Terms;
 use crate::array::Triangle;
 use crate::call::Call;
 use crate::context::sunzi_context;
@@ -17,7 +18,10 @@ use sunzi::{Matrix, MatrixView, Op, Uplo};
 ///
 /// C is n x n, A is k x n with `SUNZI_TRANS`, else n x k, each in a distribution of its own. Scalars, accuracy and bits
 /// as in `sunzi_syrk` in one process, for any distribution and number of ranks; p is the largest precision over all
-/// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's.
+/// ranks. What fails on one rank fails on all, as `SUNZI_COMMUNICATION` where the cause is another rank's; so does what
+/// differs between ranks, as `SUNZI_INVALID_ARGUMENT` with the argument and its values: choices, scalars by value, the
+/// numbers of descriptions, the accuracy of contexts. Precisions, formats and layouts of entries may differ.
+///
 /// Memory of a rank beside the arrays: of A a copy of its part where that is no array of limbs, and where rows of A^T,
 /// or of A with `SUNZI_TRANS`, are not whole and about evenly on the ranks an even share of them; its tiles of C, its
 /// part of C where that is no array of limbs; messages of about 8 MiB, and what the plan of the product says.
@@ -36,14 +40,18 @@ pub unsafe extern "C" fn sunzi_mpi_syrk(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let said =
-                symmetric_of(uplo).and_then(|uplo| Ok((uplo, op_of("trans", trans)?, terms_of(call, alpha, beta)?)));
-            let (uplo, op, terms) = together(ranks.world, said)?;
-            let (a, c) = (DistOperand::new(&ranks, "a", a)?, DistOperand::new(&ranks, "c", c)?);
-            syrk_over(call, team, (uplo, op), &terms, (a, &c))
-        })
+        let arguments = &["uplo", "trans", "alpha", "a", "beta", "c"];
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_syrk", arguments },
+            |open| {
+                let kind = (open.symmetric(uplo)?, open.choice("trans", op_of("trans", trans))?);
+                Ok((kind, open.terms(alpha, beta)?, open.matrix("a", a)?, open.matrix("c", c)?))
+            },
+            |call, team, ((kind, terms, a, c), parts)| {
+                syrk_over(call, team, kind, &terms, (a.place(&parts)?, &c.place(&parts)?))
+            },
+        )
     }
 }
 
@@ -69,6 +77,7 @@ pub(super) unsafe fn syrk_over(
         let prepared = product.prepare(&Ranks::new(call, team), &[&a], c)?;
         let options = prepared.options(call, terms).uplo(uplo.unwrap_or_default());
         let rows = prepared.rows(0);
+        Ranks::new(call, team).settle()?;
         let done = call.done(syrk(&call.context(), team, &[rows], prepared.bits, &options));
         prepared.give_back(call);
         let done = done?;
@@ -94,16 +103,22 @@ pub unsafe extern "C" fn sunzi_mpi_gemm(
 ) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
-        collective(ctx, |call, team| {
-            let ranks = Ranks::new(call, team);
-            let said = op_of("trans_a", trans_a);
-            let said = said.and_then(|a| Ok((a, op_of("trans_b", trans_b)?, terms_of(call, alpha, beta)?)));
-            let (op_a, op_b, terms) = together(ranks.world, said)?;
-            let a = DistOperand::new(&ranks, "a", a)?;
-            let b = DistOperand::new(&ranks, "b", b)?;
-            let c = DistOperand::new(&ranks, "c", c)?;
-            gemm_over(call, team, ((a, op_a), (b, op_b)), &terms, &c)
-        })
+        let arguments = &["trans_a", "trans_b", "alpha", "a", "b", "beta", "c"];
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_gemm", arguments },
+            |open| {
+                let ops = ["trans_a", "trans_b"].into_iter().zip([trans_a, trans_b]);
+                let ops =
+                    ops.map(|(name, trans)| open.choice(name, op_of(name, trans))).collect::<Outcome<Vec<_>>>()?;
+                let terms = open.terms(alpha, beta)?;
+                Ok((ops, terms, open.matrix("a", a)?, open.matrix("b", b)?, open.matrix("c", c)?))
+            },
+            |call, team, ((ops, terms, a, b, c), parts)| {
+                let operands = ((a.place(&parts)?, ops[0]), (b.place(&parts)?, ops[1]));
+                gemm_over(call, team, operands, &terms, &c.place(&parts)?)
+            },
+        )
     }
 }
 
@@ -129,6 +144,7 @@ pub(super) unsafe fn gemm_over(
         let prepared = product.prepare(&Ranks::new(call, team), &[&a, &b], c)?;
         let options = prepared.options(call, terms);
         let blocks = (&[prepared.rows(0)][..], &[prepared.rows(1)][..]);
+        Ranks::new(call, team).settle()?;
         let done = call.done(gemm_rows(&call.context(), team, blocks, prepared.bits, &options));
         prepared.give_back(call);
         let done = done?;
@@ -165,7 +181,7 @@ impl Product<'_> {
     ) -> Outcome<Prepared<'a>> {
         // SAFETY: by contract, for all below.
         unsafe {
-            let bits = c.result_bits(ranks, self.part)?;
+            let bits = c.result_place(ranks, self.part)?;
             let placed = operands.iter().map(|operand| &operand.distribution).collect::<Vec<_>>();
             let to = contracted_rows(&placed, ranks.world.size());
             let take = |operand: &&DistOperand| match self.terms.without_product() {

@@ -1,15 +1,13 @@
-//! Checks of the arguments of ScaLAPACK's twins: first on each rank alone, then that all ranks pass the same.
+//! Checks of the arguments of ScaLAPACK's twins on each rank alone, and what of them must be the same on all.
 
-use crate::api::lapack::{Entries, position_of};
+use crate::api::lapack::Entries;
 use crate::api::mpi::matrix::DistOperand;
+use crate::api::mpi::opening::Opening;
 use crate::array::{Operand, invalid};
-use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::types::sunzi_status;
 use std::ffi::{c_int, c_void};
 use std::fmt::Debug;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use sunzi::comm::{Reduction, Transport};
 use sunzi::distributed::Distribution;
 
 /// An array, where in the matrix of its descriptor an operand begins, and how much of it counts.
@@ -24,32 +22,16 @@ pub struct SubMatrix {
     pub shape: [(&'static str, i64); 2],
 }
 
-/// What one rank has found out about its arguments.
-pub struct Checks<'a> {
-    pub call: &'a Call<'a>,
+/// The opening of a routine's call, with what the entries of its arrays are.
+pub struct Checks<'o, 'a> {
+    pub open: &'o mut Opening<'a>,
     pub entries: Entries,
-    world: &'a dyn Transport,
-    /// What must be the same on all ranks: an argument, its entry, a hash of its value.
-    said: Vec<(&'static str, Option<usize>, u64)>,
 }
 
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
-impl<'a> Checks<'a> {
-    pub fn new(call: &'a Call<'a>, entries: Entries, world: &'a dyn Transport) -> Checks<'a> {
-        Checks { call, entries, world, said: Vec::new() }
-    }
-
+impl Checks<'_, '_> {
     /// An argument that must be the same on all ranks.
     pub fn global<T: Debug>(&mut self, name: &'static str, value: Outcome<T>) -> Outcome<T> {
-        if let Ok(value) = &value {
-            self.said.push((name, None, hash(&format!("{value:?}"))));
-        }
-        value
+        self.open.choice(name, value)
     }
 
     /// A size, not negative and the same on all ranks.
@@ -62,10 +44,10 @@ impl<'a> Checks<'a> {
     ///
     /// # Safety
     /// The header's rules.
-    pub unsafe fn scalar(&mut self, name: &'static str, number: *const c_void) -> Outcome<rug::Float> {
+    pub unsafe fn scalar(&mut self, name: &'static str, number: *const c_void) -> Outcome<Option<rug::Float>> {
         // SAFETY: by contract.
-        let value = unsafe { self.entries.scalar(self.call, name, number) };
-        self.global(name, value)
+        let value = unsafe { self.entries.scalar(self.open.call, name, number) }?;
+        Ok(self.open.number(name, Some(value)))
     }
 
     /// An operand with its descriptor.
@@ -88,7 +70,7 @@ impl<'a> Checks<'a> {
         let numbers: [c_int; 9] = std::array::from_fn(|at| unsafe { sub.desc.add(at).read() });
         let whole = self.described(desc, numbers)?;
         let (rows, cols) = self.within(sub, (whole.rows, whole.cols))?;
-        let rank = self.world.rank();
+        let rank = self.open.rank();
         let (before_rows, before_cols) = whole.local_before(rank, rows.start, cols.start);
         let distribution = whole.part(rows, cols);
         let (local_rows, local_cols) = distribution.local_shape(rank);
@@ -116,7 +98,7 @@ impl<'a> Checks<'a> {
             return Err(wrong(1, "1 stands for a block-cyclic matrix".into()));
         }
         let unknown = || wrong(2, "sunzi_mpi_grid has not been told of this context".into());
-        let (grid, order) = self.call.owner().grid(context).ok_or_else(unknown)?;
+        let (grid, order) = self.open.call.owner().grid(context).ok_or_else(unknown)?;
         for (entry, number, least) in [(3, rows, 0), (4, cols, 0), (5, row_block, 1), (6, col_block, 1)] {
             if number < least {
                 return Err(wrong(entry, format!("it must be at least {least}")));
@@ -127,14 +109,16 @@ impl<'a> Checks<'a> {
                 return Err(wrong(entry, format!("it must be from 0 to {} in this grid", ranks - 1)));
             }
         }
-        self.said.push((desc, Some(2), hash(&format!("{grid:?} {order:?}"))));
-        let same = numbers.iter().enumerate().filter(|(at, _)| (2..8).contains(at));
-        self.said.extend(same.map(|(at, number)| (desc, Some(at + 1), hash(number))));
+        let shape = format!("{} x {} ranks, {order:?}", grid.rows, grid.cols);
+        self.open.say((desc, Some(2)), "entry 2 stands for", shape);
+        for (at, number) in numbers.iter().enumerate().filter(|(at, _)| (2..8).contains(at)) {
+            self.open.say((desc, Some(at + 1)), &format!("entry {} is", at + 1), number);
+        }
         let size = |number: c_int| number as usize;
         let blocks = (size(row_block), size(col_block));
         let first = (size(row_first), size(col_first));
         let whole = Distribution::block_cyclic((size(rows), size(cols)), (grid, order), blocks, first);
-        let (local_rows, local_cols) = whole.local_shape(self.world.rank());
+        let (local_rows, local_cols) = whole.local_shape(self.open.rank());
         let least = if local_cols > 0 { local_rows.max(1) } else { 1 };
         if usize::try_from(ld).map_or(true, |ld| ld < least) {
             return Err(wrong(9, format!("it must be at least {least} on this rank")));
@@ -169,51 +153,5 @@ impl<'a> Checks<'a> {
             }
         }
         Ok((row..row + height as usize, col..col + width as usize))
-    }
-
-    /// The checked arguments, where those of all ranks are right and the same; else, on every rank, the first argument
-    /// that is wrong on any. Collective.
-    pub fn agreed<T>(self, names: &[&'static str], own: Outcome<T>) -> Outcome<T> {
-        let rank = self.world.rank() as u64;
-        let number = |failure: &Failure| {
-            position_of(names, failure)
-                .map_or(u64::from(u16::MAX), |(at, entry)| (at * 100 + entry.unwrap_or(0)) as u64)
-        };
-        let wrong = own.as_ref().err().map(number);
-        let routine = hash(&(names, self.entries.format));
-        let mut words = [wrong.map_or(u64::MAX, |wrong| wrong << 32 | rank), routine, !routine];
-        self.world.all_reduce(Reduction::Min, &mut words)?;
-        if words[1] != !words[2] {
-            return Err(Failure::new(sunzi_status::SUNZI_INVALID_ARGUMENT, "the ranks call different routines"));
-        }
-        if words[0] != u64::MAX {
-            let (least, first) = ((words[0] >> 32) as usize, words[0] as u32);
-            return match own {
-                Err(failure) if wrong == Some(least as u64) => Err(failure),
-                _ => Err(of_rank(names, least, first)),
-            };
-        }
-        let mut values = self.said.iter().flat_map(|(_, _, value)| [*value, !*value]).collect::<Vec<_>>();
-        self.world.all_reduce(Reduction::Max, &mut values)?;
-        match values.chunks_exact(2).position(|pair| pair[0] != !pair[1]) {
-            None => own,
-            Some(at) => {
-                let (name, entry, _) = self.said[at];
-                let which = entry.map_or(String::new(), |entry| format!("entry {entry} "));
-                Err(Failure { entry, ..invalid(name, format!("{which}differs from rank to rank")) })
-            }
-        }
-    }
-}
-
-/// What is wrong on another rank, by the number of the argument.
-fn of_rank(names: &[&'static str], number: usize, rank: u32) -> Failure {
-    let status = sunzi_status::SUNZI_COMMUNICATION;
-    match names.get((number / 100).wrapping_sub(1)) {
-        Some(name) => {
-            let entry = Some(number % 100).filter(|&entry| entry > 0);
-            Failure { entry, ..Failure::of(status, name, format!("it is wrong on rank {rank}")) }
-        }
-        None => Failure::new(status, format!("rank {rank} could not check its arguments")),
     }
 }

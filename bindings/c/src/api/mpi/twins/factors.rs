@@ -28,7 +28,7 @@ impl Arguments for Potrf {
 
     type Checked = (Uplo, DistOperand);
 
-    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<(Uplo, DistOperand)> {
+    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<(Uplo, DistOperand)> {
         // SAFETY: by contract, for all below.
         unsafe {
             let uplo = checks.global("uplo", uplo_of(self.uplo))?;
@@ -104,7 +104,7 @@ impl Arguments for Potrs {
 
     type Checked = CheckedPotrs;
 
-    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedPotrs> {
+    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<CheckedPotrs> {
         // SAFETY: by contract, for all below.
         unsafe {
             let uplo = checks.global("uplo", uplo_of(self.uplo))?;

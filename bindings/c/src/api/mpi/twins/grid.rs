@@ -1,12 +1,12 @@
 //! The grids that the contexts in ScaLAPACK's descriptors stand for.
 
-use crate::api::mpi::{collective, together};
+use crate::api::mpi::collective;
+use crate::api::mpi::opening::Routine;
 use crate::array::invalid;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_COL_MAJOR, SUNZI_ROW_MAJOR, sunzi_status};
 use std::ffi::c_int;
-use sunzi::comm::{Reduction, Transport};
 use sunzi::distributed::{GridOrder, RankGrid};
 
 /// Says which grid a context of the BLACS stands for in calls on `ctx`: descriptors name it by `blacs_context`, their
@@ -28,13 +28,23 @@ pub unsafe extern "C" fn sunzi_mpi_grid(
 ) -> sunzi_status {
     // SAFETY: by contract.
     unsafe {
-        collective(ctx, |call, team| {
-            let said = grid_of(team.size(), (grid_rows, grid_cols), grid_order);
-            let (grid, order) = together(team.world(), said)?;
-            check_same(team.world(), grid, order)?;
-            call.owner().set_grid(blacs_context, (grid, order));
-            Ok(())
-        })
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_grid", arguments: &["blacs_context", "grid_rows", "grid_cols", "grid_order"] },
+            |open| {
+                let grid = grid_of(open.ranks(), (grid_rows, grid_cols), grid_order)?;
+                for (name, number) in
+                    [("grid_rows", grid_rows), ("grid_cols", grid_cols), ("grid_order", grid_order.into())]
+                {
+                    open.choice(name, Ok(number))?;
+                }
+                Ok(grid)
+            },
+            |call, _, (grid, _)| {
+                call.owner().set_grid(blacs_context, grid);
+                Ok(())
+            },
+        )
     }
 }
 
@@ -53,12 +63,4 @@ fn grid_of(ranks: usize, (rows, cols): (i64, i64), order: i32) -> Outcome<(RankG
         return Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, "grid_rows", message));
     }
     Ok((RankGrid { rows: rows as usize, cols: cols as usize }, order))
-}
-
-fn check_same(world: &dyn Transport, grid: RankGrid, order: GridOrder) -> Outcome<()> {
-    let own = [grid.rows as u64, grid.cols as u64, u64::from(order == GridOrder::ColumnMajor)];
-    let (mut most, mut least) = (own, own);
-    world.all_reduce(Reduction::Max, &mut most)?;
-    world.all_reduce(Reduction::Min, &mut least)?;
-    if most == least { Ok(()) } else { Err(invalid("grid_rows", "the grid differs from rank to rank")) }
 }

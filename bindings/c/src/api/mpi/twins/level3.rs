@@ -41,18 +41,18 @@ impl Arguments for Syrk {
 
     type Checked = CheckedSyrk;
 
-    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedSyrk> {
+    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<CheckedSyrk> {
         // SAFETY: by contract, for all below.
         unsafe {
             let uplo = checks.global("uplo", uplo_of(self.uplo))?;
             let op = checks.global("trans", op_of("trans", self.trans))?;
             let (n, k) = (("n", checks.size("n", self.n)?), ("k", checks.size("k", self.k)?));
-            let alpha = Some(checks.scalar("alpha", self.alpha)?);
+            let alpha = checks.scalar("alpha", self.alpha)?;
             let shape = if op == Op::NoTranspose { [n, k] } else { [k, n] };
             let names = ["a", "ia", "ja", "desca"];
             let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
             let a = checks.matrix(&a)?;
-            let beta = Some(checks.scalar("beta", self.beta)?);
+            let beta = checks.scalar("beta", self.beta)?;
             let names = ["c", "ic", "jc", "descc"];
             let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [n, n] };
             let c = checks.matrix(&c)?;
@@ -169,14 +169,14 @@ impl Arguments for Gemm {
 
     type Checked = CheckedGemm;
 
-    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedGemm> {
+    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<CheckedGemm> {
         // SAFETY: by contract, for all below.
         unsafe {
             let op_a = checks.global("transa", op_of("transa", self.transa))?;
             let op_b = checks.global("transb", op_of("transb", self.transb))?;
             let m = ("m", checks.size("m", self.m)?);
             let (n, k) = (("n", checks.size("n", self.n)?), ("k", checks.size("k", self.k)?));
-            let alpha = Some(checks.scalar("alpha", self.alpha)?);
+            let alpha = checks.scalar("alpha", self.alpha)?;
             let shape = if op_a == Op::NoTranspose { [m, k] } else { [k, m] };
             let names = ["a", "ia", "ja", "desca"];
             let a = SubMatrix { names, entries: self.a, first: (self.ia, self.ja), desc: self.desca, shape };
@@ -185,7 +185,7 @@ impl Arguments for Gemm {
             let names = ["b", "ib", "jb", "descb"];
             let b = SubMatrix { names, entries: self.b, first: (self.ib, self.jb), desc: self.descb, shape };
             let b = (checks.matrix(&b)?, op_b);
-            let beta = Some(checks.scalar("beta", self.beta)?);
+            let beta = checks.scalar("beta", self.beta)?;
             let names = ["c", "ic", "jc", "descc"];
             let c = SubMatrix { names, entries: self.c, first: (self.ic, self.jc), desc: self.descc, shape: [m, n] };
             let c = checks.matrix(&c)?;
@@ -308,7 +308,7 @@ impl Arguments for Trsm {
 
     type Checked = CheckedTrsm;
 
-    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<CheckedTrsm> {
+    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<CheckedTrsm> {
         // SAFETY: by contract, for all below.
         unsafe {
             let kind = sides_of(self.side, self.uplo, self.transa, self.diag)?;
@@ -333,7 +333,7 @@ impl Arguments for Trsm {
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedTrsm) -> Outcome<()> {
         let CheckedTrsm { kind, alpha, a, b } = checked;
         // SAFETY: by contract.
-        unsafe { trsm_over(call, team, (kind, Some(&alpha)), (a, b)) }
+        unsafe { trsm_over(call, team, (kind, alpha.as_ref()), (a, b)) }
     }
 }
 
@@ -398,7 +398,7 @@ pub unsafe extern "C" fn psunzi_rtrsm_mpf(
 /// What [`Trsm`] asks for.
 struct CheckedTrsm {
     kind: Triangle,
-    alpha: Float,
+    alpha: Option<Float>,
     a: DistOperand,
     b: DistOperand,
 }

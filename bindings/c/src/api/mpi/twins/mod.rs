@@ -12,11 +12,13 @@ pub use factors::*;
 pub use grid::sunzi_mpi_grid;
 pub use level3::*;
 
-use super::with_team;
+use super::opening::{Opening, Routine};
+use super::{opened, with_team};
 use crate::api::lapack::{Entries, info_of};
 use crate::call::{Call, run};
 use crate::context::sunzi_context;
 use crate::failure::Outcome;
+use crate::types::SUNZI_MPF;
 use checks::Checks;
 use sunzi::Accuracy;
 use sunzi::distributed::Team;
@@ -36,7 +38,7 @@ trait Arguments {
     ///
     /// # Safety
     /// The header's rules.
-    unsafe fn check(&self, checks: &mut Checks<'_>) -> Outcome<Self::Checked>;
+    unsafe fn check(&self, checks: &mut Checks<'_, '_>) -> Outcome<Self::Checked>;
 
     /// Does what the routine does. Collective.
     ///
@@ -53,10 +55,12 @@ trait Arguments {
 unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: &A) -> i64 {
     let work = |call: &Call<'_>| {
         with_team(call, |team| {
-            let mut checks = Checks::new(call, Entries { format }, team.world());
+            let entries = Entries { format };
+            let name = if format == SUNZI_MPF { "psunzi, mpf_t" } else { "psunzi, mpfr_t" };
+            let routine = Routine { name, arguments: A::NAMES };
             // SAFETY: by contract.
-            let own = unsafe { arguments.check(&mut checks) };
-            let checked = checks.agreed(A::NAMES, own)?;
+            let check = |open: &mut Opening<'_>| unsafe { arguments.check(&mut Checks { open, entries }) };
+            let (checked, _) = opened(call, team, routine, check)?;
             // SAFETY: by contract.
             unsafe { A::run(call, team, checked) }
         })
