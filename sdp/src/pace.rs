@@ -14,6 +14,9 @@ const RECENT: usize = 3;
 /// Bits by which a number must fall in an iteration for its end to be in sight.
 const LEAST_RATE: f64 = 1.0 / 64.0;
 
+/// The gap of objectives that agree about their size.
+const AGREED: f64 = 0.5;
+
 /// What is left of a run, about.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Left {
@@ -36,12 +39,12 @@ pub struct Pace {
     seen: VecDeque<Seen>,
 }
 
-/// Bits by which complementarity, primal and dual error stand above what is asked for.
-type Heights = [f64; 3];
-
 struct Seen {
     seconds: f64,
-    heights: Heights,
+    /// Bits by which `X . Y`, primal and dual error stand above their thresholds.
+    heights: [f64; 3],
+    /// Bits of the objectives, beside which the gap counts.
+    size: f64,
 }
 
 /// Bits of `value` above `limit`; far below for 0.
@@ -59,15 +62,16 @@ impl Pace {
     /// Takes the next iteration in; what is left behind it, where that can be told.
     pub fn see(&mut self, iteration: &Iteration) -> Option<Left> {
         let Iteration { quality, mu, seconds: (total, own), .. } = iteration;
+        // At feasible points X . Y is the difference of the objectives; what they come to shows as soon as they agree.
+        let difference = Float::with_val(64, mu * self.rows as u64);
         let size = Float::with_val(64, quality.primal_objective.abs_ref()) + &*quality.dual_objective.as_abs();
-        // At feasible points Tr(X Y) is the difference of the objectives.
-        let gap = Float::with_val(64, mu * self.rows as u64) / size.max(&Float::with_val(64, 1));
+        let size = if quality.gap < AGREED { size.log2().to_f64().max(0.0) } else { 0.0 };
         let heights = [
-            height(&gap, &self.options.duality_gap_threshold),
+            height(&difference, &self.options.duality_gap_threshold),
             height(quality.primal_error(), &self.options.primal_error_threshold),
             height(&quality.dual_error, &self.options.dual_error_threshold),
         ];
-        self.seen.push_back(Seen { seconds: *own, heights });
+        self.seen.push_back(Seen { seconds: *own, heights, size });
         if self.seen.len() > WINDOW.0 {
             self.seen.pop_front();
         }
@@ -87,8 +91,8 @@ impl Pace {
         }
         let steps = (self.seen.len() - 1) as f64;
         let [gap, primal, dual] = std::array::from_fn(|at| {
-            let (before, now) = (first.heights[at], last.heights[at]);
-            let rate = (before - now) / steps;
+            let rate = (first.heights[at] - last.heights[at]) / steps;
+            let now = last.heights[at] - if at == 0 { last.size } else { 0.0 };
             match now <= 0.0 {
                 true => Some(0.0),
                 false => (rate >= LEAST_RATE && rate.is_finite()).then(|| now / rate),
@@ -142,7 +146,7 @@ mod tests {
         let told = |options: &SolverOptions, count: u64| {
             let mut pace = Pace::new(options, 4);
             let one = |at: u64| (2f64.powi(18 - 4 * at as i32), 2f64.powi(-2 * at as i32));
-            (0..count).map(|at| pace.see(&iteration(at + 1, one(at).0, one(at).1))).next_back().unwrap()
+            (0..count).fold(None, |_, at| pace.see(&iteration(at + 1, one(at).0, one(at).1)))
         };
         assert_eq!(told(&options, 3), None);
         // After the tenth the error stands at 2^-18: 21 iterations of 2 bits, of which that one is the first.

@@ -74,7 +74,7 @@ fn of_sdpb(lines: &[(usize, &str)], parser: &Command) -> std::result::Result<Vec
 
 /// The number at the beginning of a line, behind which SDPA reads nothing.
 fn number(text: &str) -> Option<&str> {
-    let word = text.split_whitespace().next()?.trim_end_matches([';', ',']);
+    let word = text.split(|letter: char| letter.is_whitespace() || [';', ','].contains(&letter)).next()?;
     let begins = word.trim_start_matches(['+', '-', '.']).starts_with(|letter: char| letter.is_ascii_digit());
     (begins && !word.contains('=')).then_some(word)
 }

@@ -57,20 +57,30 @@ fn complementarity(solution: &Solution) -> (usize, Float) {
     (rows, sum)
 }
 
+/// A number with so many digits, as C's `%e` writes it.
+fn scientific(value: &Float, digits: usize) -> String {
+    let text = format!("{value:.digits$e}");
+    match text.split_once('e').map(|(digits, exponent)| (digits, exponent.parse::<i64>())) {
+        Some((digits, Ok(exponent))) => format!("{digits}e{exponent:+03}"),
+        _ if value.is_zero() => format!("{:.*}e+00", digits - 1, 0.0),
+        _ => text,
+    }
+}
+
 /// The choices of the run under SDPA's names, where it has them.
 fn parameters(options: &SolverOptions, bits: u32) -> String {
     let mut text = String::from("Parameters are\n** Parameters **\n");
     let _ = writeln!(text, "maxIteration =    {}", options.max_iterations);
-    let bound = |value: &Option<Float>| value.as_ref().map_or("none".into(), |value| format!("{value:.3e}"));
+    let bound = |value: &Option<Float>| value.as_ref().map_or("none".into(), |value| scientific(value, 4));
     let lines = [
-        ("epsilonStar", format!("{:.3e}", options.duality_gap_threshold)),
-        ("lambdaStar", format!("{:.3e}", options.initial_matrix_scale_primal)),
+        ("epsilonStar", scientific(&options.duality_gap_threshold, 4)),
+        ("lambdaStar", scientific(&options.initial_matrix_scale_primal, 4)),
         ("lowerBound", bound(&options.lower_bound)),
         ("upperBound", bound(&options.upper_bound)),
-        ("betaStar", format!("{:.3e}", options.feasible_centering_parameter)),
-        ("betaBar", format!("{:.3e}", options.infeasible_centering_parameter)),
-        ("gammaStar", format!("{:.3e}", options.step_length_reduction)),
-        ("epsilonDash", format!("{:.3e}", options.primal_error_threshold)),
+        ("betaStar", scientific(&options.feasible_centering_parameter, 4)),
+        ("betaBar", scientific(&options.infeasible_centering_parameter, 4)),
+        ("gammaStar", scientific(&options.step_length_reduction, 4)),
+        ("epsilonDash", scientific(&options.primal_error_threshold, 4)),
     ];
     for (name, value) in lines {
         let _ = writeln!(text, "{name:<12} = {value}");
@@ -95,7 +105,7 @@ pub fn sdpa_result(solution: &Solution, options: &SolverOptions) -> String {
     };
     let (rows, gap) = complementarity(solution);
     let mu = Float::with_val(bits, &gap / rows.max(1) as u64);
-    let short = |value: &Float| format!("{value:.16e}");
+    let short = |value: &Float| scientific(value, 17);
     let mut text = String::new();
     let _ = writeln!(text, "phase.value = {:<10}", phase(solution, options));
     let _ = writeln!(text, "   Iteration = {}", solution.iterations);
