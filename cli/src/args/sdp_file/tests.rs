@@ -1,3 +1,5 @@
+//! Files of parameters: those that SDPA and SDPA-GMP ship, lines as SDPB takes them, and what is refused.
+
 use super::*;
 use crate::args::sdp::{Choices, Places};
 use std::path::PathBuf;
