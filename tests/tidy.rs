@@ -57,13 +57,13 @@ const FRONT_END: Layers = &[
 
 /// The layers of the solver, which knows the library.
 const SOLVER: Layers = &[
-    &["calls"],
+    &["balance", "calls"],
     &["numbers", "proof", "ranks", "workers"],
     &["block"],
     &["problem"],
     &["options", "polynomial"],
     &["read", "iterate"],
-    &["certify", "checkpoint", "output"],
+    &["certify", "checkpoint", "output", "pace"],
 ];
 
 /// The layers of the program, which knows both.

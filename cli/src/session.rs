@@ -41,6 +41,12 @@ impl Session {
         Ok(Session { quiet, report, bar: Bar::new(global.progress, quiet) })
     }
 
+    /// From now on nothing is printed but errors, as where the session is quiet.
+    pub fn silence(&mut self) {
+        self.quiet = true;
+        self.bar = Bar::hidden();
+    }
+
     /// Names the stages of the whole command: its `inputs` of `bits` bits, what `work` says of their headers, and the
     /// output. Without a header for each input nothing is known, and each call shows its own progress.
     pub fn expect<'a>(&self, inputs: &[&Path], bits: u32, work: impl FnOnce(&[FileInfo]) -> Work<'a>) {

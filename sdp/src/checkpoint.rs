@@ -90,6 +90,12 @@ pub fn load_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>
     }
 }
 
+/// Whether SDPB's binary checkpoint lies in `folder`, which is not read: it has the layout of SDPB's processes, and no
+/// word of its precision.
+pub fn has_foreign_checkpoint(folder: &Path) -> bool {
+    ["checkpoint.json", "checkpoint.0"].iter().any(|name| folder.join(name).is_file())
+}
+
 fn load_binary(path: &Path, problem: &Problem) -> Result<State> {
     let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
     let column = io::read(path, &ReadOptions::new(None))?.matrix;

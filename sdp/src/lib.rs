@@ -35,6 +35,7 @@
 //! Knows: the public API of the library. Does not know: the command line.
 #![forbid(unsafe_code)]
 
+mod balance;
 pub mod block;
 mod calls;
 mod certify;
@@ -43,6 +44,7 @@ mod iterate;
 mod numbers;
 mod options;
 pub mod output;
+mod pace;
 mod polynomial;
 mod problem;
 pub mod proof;
@@ -52,12 +54,13 @@ mod workers;
 
 pub use calls::{Call, CallTime, CallTimes, time_calls};
 pub use certify::{Certificate, certificate_bytes, certify};
-pub use checkpoint::{CHECKPOINT_FILE, load_checkpoint, save_checkpoint};
+pub use checkpoint::{CHECKPOINT_FILE, has_foreign_checkpoint, load_checkpoint, save_checkpoint};
 pub use iterate::{
-    Cone, Control, Iteration, MemoryPlan, PhaseSeconds, Point, PrecisionPlan, Quality, Solution, Solver, State,
-    Termination, cones,
+    Conditions, Cone, Control, Iteration, MemoryPlan, PhaseSeconds, Point, PrecisionPlan, Quality, Solution, Solver,
+    State, Termination, cones,
 };
 pub use options::SolverOptions;
+pub use pace::{Left, Pace};
 pub use polynomial::{DampedRational, Polynomial, PolynomialMatrix, PolynomialProgram, Sampling};
 pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
 pub use read::read_problem;

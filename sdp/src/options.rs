@@ -47,6 +47,10 @@ pub struct SolverOptions {
     pub max_complementarity: Float,
     /// Ends where a ray proves to this error that there is no feasible point: 0 never does.
     pub infeasibility_threshold: Float,
+    /// Ends where a point that is only primal feasible has an objective that is not above it: SDPA's lowerBound.
+    pub lower_bound: Option<Float>,
+    /// Ends where a point that is only dual feasible has an objective that is not below it: SDPA's upperBound.
+    pub upper_bound: Option<Float>,
     /// Whether the first iterations have as few bits as they need.
     pub ramp: bool,
 }
@@ -79,6 +83,8 @@ impl SolverOptions {
             min_dual_step: Float::new(BITS),
             max_complementarity: decimal("1e100"),
             infeasibility_threshold: if sdpa { decimal("1e-20") } else { Float::new(BITS) },
+            lower_bound: None,
+            upper_bound: None,
             ramp: true,
         }
     }

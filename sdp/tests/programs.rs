@@ -3,6 +3,9 @@
 //! Generated programs always run. Those of SDPLIB and of SDPB's own tests run where `../shared/data` stands beside the
 //! repository; the larger ones where `SUNZI_TEST_EFFORT` is above 1.
 
+#[path = "programs/ends.rs"]
+mod ends;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use sunzi::rug::{Float, float::Constant};
@@ -269,6 +272,7 @@ fn programs_of_sdplib_have_their_optima() -> Result<()> {
         ("theta2", "32.879169015772581"),
         ("gpp100", "-44.943550775891146"),
         ("qap6", "-381.43840217367920"),
+        ("control4", "19.794230376537536457"),
     ];
     let long = long.iter().filter(|_| is_long());
     for (name, optimum) in short.iter().chain(long) {
@@ -283,6 +287,14 @@ fn programs_of_sdplib_have_their_optima() -> Result<()> {
         let problem = read_problem(&data.join(format!("sdplib/{name}.dat-s")), 256)?;
         assert_eq!(solve(&problem, 2, |_| ())?.termination, termination, "{name}");
     }
+    // Its least value is not attained: points near it grow without end, and more bits come nearer.
+    let hinf1 = |bits: u32| read_problem(&data.join("sdplib/hinf1.dat-s"), bits);
+    let ended = solve(&hinf1(200)?, 2, |_| ())?;
+    assert_eq!(ended.termination, Termination::PrecisionTooLow);
+    assert!(ended.quality.primal_objective > 0 && ended.quality.primal_objective < 1e-10);
+    let again = solve(&hinf1(ended.advised_bits.unwrap())?, 2, |_| ())?;
+    assert_eq!(again.termination, Termination::PrimalDualOptimal);
+    assert!(again.quality.primal_objective < 1e-28);
     Ok(())
 }
 

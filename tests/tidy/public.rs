@@ -356,6 +356,29 @@ fn the_version_tells_what_public_items_went_away() {
     assert!(gone.is_empty() || is_new_series(&tag[1..], version), "{version} lacks items of {tag}:\n{gone}");
 }
 
+/// Lines that name `sunzi::advanced`, in whatever way.
+fn advanced_lines(file: &File) -> Vec<String> {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let names = |line: &str| line.split(|letter| !is_letter(letter)).any(|word| word == "advanced");
+    let lines = file.code.lines().enumerate().filter(|(_, line)| names(line));
+    lines.map(|(at, line)| format!("{}:{}: {}", file.path, at + 1, line.trim())).collect()
+}
+
+/// The solver stands on what the library promises. Its tests may count what is allocated.
+#[test]
+fn the_solver_uses_the_public_interface_alone() {
+    let files = rust_files();
+    let solver = files.iter().filter(|file| file.path.starts_with("sdp/") && !file.path.starts_with("sdp/tests/"));
+    assert!(solver.clone().count() > 50);
+    let found = solver.flat_map(advanced_lines).collect::<Vec<_>>();
+    assert!(found.is_empty(), "the solver uses what promises nothing:\n{}", found.join("\n"));
+    for planted in ["use sunzi::advanced::plan::assign;\n", "use sunzi::{\n    Matrix, advanced,\n};\n"] {
+        assert_eq!(advanced_lines(&File::new("sdp/src/a.rs", planted)).len(), 1, "{planted}");
+    }
+    let innocent = "// sunzi::advanced is not used\nfn f() { more_advanced() }\n";
+    assert!(advanced_lines(&File::new("sdp/src/a.rs", innocent)).is_empty());
+}
+
 #[test]
 fn items_are_found_through_re_exports() {
     let file = |path: &str, text: &str| File::new(path, text);

@@ -1,9 +1,10 @@
 //! Options of `sdp`: SDPB's names, as a command line of SDPB has them, and those of the engine.
 
 use super::EngineArgs;
+use super::sdp_file::read_parameters;
 use super::values::precision;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, Command, FromArgMatches, ValueHint};
+use clap::{Args, ValueHint};
 use rug::Float;
 use std::path::{Path, PathBuf};
 use sunzi::io::parse_number;
@@ -19,6 +20,34 @@ const OPTION_BITS: u32 = 256;
 /// Bits of all numbers where nothing says how many: SDPB's default.
 const DEFAULT_BITS: u32 = 400;
 
+/// Where files lie.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Places {
+    /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program as pmp2sdp takes it (.json, .m,
+    /// .nsv), or a file of SDPA's sparse format (.dat-s). Needed here or in --paramFile.
+    #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
+    pub input: Option<PathBuf>,
+    /// Directory of the results [default: the input's name with `_out` behind it].
+    #[arg(long = "outDir", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub out_dir: Option<PathBuf>,
+    /// Directory of checkpoints, '' for none [default: the input's name with `.ck` behind it].
+    #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    pub checkpoint_dir: Option<PathBuf>,
+    /// Directory of the checkpoint to begin with, ours or SDPB's text files [default: that of checkpoints].
+    #[arg(long = "initialCheckpointDir", short = 'i', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub initial_checkpoint_dir: Option<PathBuf>,
+}
+
+/// What a file of parameters may say.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Given {
+    #[command(flatten)]
+    pub places: Places,
+    #[command(flatten)]
+    pub choices: Choices,
+}
+
 /// `sunzi sdp`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi sdp -s theta1.dat-s -o out --precision 256\n  \
@@ -28,20 +57,8 @@ const DEFAULT_BITS: u32 = 400;
                         The options have SDPB's names and meanings. How a run ended is in out.txt; the exit code is 0 \
                         for every end but an error or a stop, and 5 where --certify finds no certificate.")]
 pub struct Sdp {
-    /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program as pmp2sdp takes it (.json, .m,
-    /// .nsv), or a file of SDPA's sparse format (.dat-s).
-    #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
-    pub input: PathBuf,
-    /// Directory of the results [default: the input's name with `_out` behind it].
-    #[arg(long = "outDir", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub out_dir: Option<PathBuf>,
-    /// Directory of checkpoints, '' for none [default: `checkpoint` in that of the results].
-    #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
-    pub checkpoint_dir: Option<PathBuf>,
-    /// Directory of the checkpoint to begin with, ours or SDPB's text files [default: that of checkpoints].
-    #[arg(long = "initialCheckpointDir", short = 'i', value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub initial_checkpoint_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub places: Places,
     /// File with lines `option=value`, or SDPA's param.sdpa; the command line counts first.
     #[arg(long = "paramFile", short = 'p', value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub param: Option<PathBuf>,
@@ -126,6 +143,12 @@ pub struct Choices {
     /// End where a ray shows to this error that nothing is feasible [default: 1e-20 for SDPA's files, else never].
     #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = number)]
     infeasibility_threshold: Option<Float>,
+    /// End where a point that is only primal feasible has an objective below it [default: none].
+    #[arg(long = "lowerBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
+    lower_bound: Option<Float>,
+    /// End where a point that is only dual feasible has an objective above it [default: none].
+    #[arg(long = "upperBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
+    upper_bound: Option<Float>,
     /// Make all iterations at the full precision, not the first ones at fewer bits.
     #[arg(long = "no-ramp")]
     no_ramp: bool,
@@ -138,7 +161,7 @@ pub struct Choices {
     /// What of the solution is written: a list of x, y, z, X, Y [default: x,y].
     #[arg(long = "writeSolution", value_name = "LIST")]
     write_solution: Option<String>,
-    /// 0 prints nothing, 1 the table of iterations [default: 1]; more prints no more.
+    /// 0 prints nothing but errors, 1 the table of iterations and how the run ended [default: 1]; more prints no more.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub verbosity: Option<u64>,
     /// Taken for the sake of SDPB's command lines, and ignored: threads share one memory here.
@@ -159,85 +182,60 @@ impl Sdp {
     /// [`Error::Precision`], [`Error::InvalidArgument`].
     pub fn check(&self) -> Result<()> {
         self.engine.refuse_devices("sdp")?;
+        if self.param.is_none() {
+            self.places.input()?;
+        }
         self.choices.parts()?;
+        self.check_precision()
+    }
+
+    fn check_precision(&self) -> Result<()> {
         self.choices.precision.map_or(Ok(()), |bits| check_reach(bits, self.engine.kernel))
     }
 
-    /// The choices of the command line, and behind them those of the file of parameters.
+    /// What the command line says, and behind it the file of parameters; also what there is to say of that.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] with what the parser refuses.
-    pub fn merged(&self) -> Result<Choices> {
-        match &self.param {
-            None => Ok(self.choices.clone()),
-            Some(path) => Ok(self.choices.clone().or(read_parameters(path)?)),
+    /// [`Error::Io`]; [`Error::Format`] with what the parser refuses; [`Error::InvalidArgument`] where none of them
+    /// names a program.
+    pub fn merged(&self) -> Result<(Sdp, Option<String>)> {
+        let mut merged = self.clone();
+        let mut remark = None;
+        if let Some(path) = &self.param {
+            let (file, said) = read_parameters(path)?;
+            (merged.places, merged.choices) = (merged.places.or(file.places), merged.choices.or(file.choices));
+            remark = said;
+        }
+        merged.places.input()?;
+        merged.check_precision()?;
+        Ok((merged, remark))
+    }
+}
+
+impl Places {
+    /// These, and what they leave open from `file`.
+    pub fn or(self, file: Places) -> Places {
+        Places {
+            input: self.input.or(file.input),
+            out_dir: self.out_dir.or(file.out_dir),
+            checkpoint_dir: self.checkpoint_dir.or(file.checkpoint_dir),
+            initial_checkpoint_dir: self.initial_checkpoint_dir.or(file.initial_checkpoint_dir),
         }
     }
-}
 
-/// Reads a file of parameters.
-fn read_parameters(path: &Path) -> Result<Choices> {
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
-    let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
-    let mut words = vec!["sunzi sdp".to_string()];
-    for (line, text) in text.lines().enumerate() {
-        let text = text.split('#').next().unwrap_or("").trim();
-        if text.is_empty() {
-            continue;
-        }
-        let word = match text.split_once('=') {
-            Some((key, value)) => setting(key.trim(), value.trim()),
-            None => of_sdpa(text),
-        };
-        words.extend(word.ok_or_else(|| refused(format!("line {}: '{text}' is not option=value", line + 1)))?);
+    /// The program.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where none is named.
+    pub fn input(&self) -> Result<&Path> {
+        let missing = || Error::InvalidArgument("no program is named: give --sdpDir, or set it in --paramFile".into());
+        self.input.as_deref().ok_or_else(missing)
     }
-    let parser = Choices::augment_args(Command::new("sunzi sdp"));
-    let matches = parser.try_get_matches_from(words).map_err(|error| {
-        let text = error.to_string();
-        refused(text.lines().next().unwrap_or("a bad option").trim_start_matches("error: ").to_string())
-    })?;
-    Choices::from_arg_matches(&matches).map_err(|error| refused(error.to_string()))
-}
-
-/// An option with its value; of a switch `true` or `false`.
-fn setting(key: &str, value: &str) -> Option<Option<String>> {
-    if key.is_empty() || key.contains(char::is_whitespace) {
-        return None;
-    }
-    Some(match value {
-        "true" => Some(format!("--{key}")),
-        "false" => None,
-        _ => Some(format!("--{key}={value}")),
-    })
-}
-
-/// A line of `param.sdpa`: a number, its type, a name. What is not used here is passed over.
-fn of_sdpa(text: &str) -> Option<Option<String>> {
-    let mut words = text.split_whitespace();
-    let value = words.next()?;
-    let name = words
-        .map(|word| word.trim_end_matches([';', ',']))
-        .find(|word| !matches!(*word, "double" | "unsigned" | "int" | "char*" | ""))?;
-    let known = match name {
-        "maxIteration" => "maxIterations",
-        "epsilonStar" => "dualityGapThreshold",
-        "epsilonDash" => "primalErrorThreshold",
-        "lambdaStar" => "initialMatrixScalePrimal",
-        "betaStar" => "feasibleCenteringParameter",
-        "betaBar" => "infeasibleCenteringParameter",
-        "gammaStar" => "stepLengthReduction",
-        "precision" => "precision",
-        "omegaStar" | "lowerBound" | "upperBound" => return Some(None),
-        _ if name.ends_with("print") || name.ends_with("Print") => return Some(None),
-        _ => return None,
-    };
-    Some(Some(format!("--{known}={value}")))
 }
 
 impl Choices {
     /// These, and what they leave open from `file`.
-    fn or(self, file: Choices) -> Choices {
+    pub fn or(self, file: Choices) -> Choices {
         Choices {
             precision: self.precision.or(file.precision),
             find_primal_feasible: self.find_primal_feasible || file.find_primal_feasible,
@@ -265,6 +263,8 @@ impl Choices {
             min_dual_step: self.min_dual_step.or(file.min_dual_step),
             max_complementarity: self.max_complementarity.or(file.max_complementarity),
             infeasibility_threshold: self.infeasibility_threshold.or(file.infeasibility_threshold),
+            lower_bound: self.lower_bound.or(file.lower_bound),
+            upper_bound: self.upper_bound.or(file.upper_bound),
             no_ramp: self.no_ramp || file.no_ramp,
             checkpoint_interval: self.checkpoint_interval.or(file.checkpoint_interval),
             no_final_checkpoint: self.no_final_checkpoint || file.no_final_checkpoint,
@@ -297,6 +297,8 @@ impl Choices {
         options.detect_primal_feasible_jump = self.detect_primal_feasible_jump;
         options.detect_dual_feasible_jump = self.detect_dual_feasible_jump;
         options.ramp = !self.no_ramp;
+        options.lower_bound = self.lower_bound.clone();
+        options.upper_bound = self.upper_bound.clone();
         options.max_iterations = self.max_iterations.unwrap_or(options.max_iterations);
         options.max_runtime = self.max_runtime.unwrap_or(options.max_runtime);
         let numbers = [
@@ -319,46 +321,5 @@ impl Choices {
             }
         }
         options
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> Result<Choices> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("param");
-        std::fs::write(&path, text).unwrap();
-        read_parameters(&path)
-    }
-
-    #[test]
-    fn files_of_parameters_are_read_and_the_command_line_counts_first() {
-        let file = read(
-            "# a comment\nprecision = 512\nmaxIterations=7\ndetectDualFeasibleJump=true\nfindDualFeasible=false\n",
-        );
-        let file = file.unwrap();
-        assert_eq!((file.precision, file.max_iterations, file.detect_dual_feasible_jump), (Some(512), Some(7), true));
-        assert!(!file.find_dual_feasible);
-        let line = Choices { precision: Some(300), ..Choices::default() };
-        let merged = line.or(file);
-        assert_eq!((merged.precision, merged.max_iterations), (Some(300), Some(7)));
-        let sdpa = "200 unsigned int maxIteration;\n1.0E-40 double epsilonStar;\n1.0E3 double lambdaStar;\n\
-                    2.0 double omegaStar;\n1.0E-41 double epsilonDash;\n256 precision\n%+8.3e char* xPrint\n";
-        let sdpa = read(sdpa).unwrap();
-        let options = Choices::default().or(sdpa).options(Form::Sdpa);
-        assert_eq!(options.max_iterations, 200);
-        assert_eq!(options.initial_matrix_scale_dual, 1000);
-        assert_eq!(options.dual_error_threshold, options.primal_error_threshold);
-        assert!(options.duality_gap_threshold < 1.1e-40 && options.dual_error_threshold < 1.1e-41);
-    }
-
-    #[test]
-    fn bad_parameters_are_named() {
-        let refused = |text: &str| read(text).map(drop).unwrap_err().to_string();
-        assert!(refused("precison=512\n").contains("--precison"));
-        assert!(refused("precision\n").contains("line 1"));
-        assert!(refused("maxIterations=many\n").contains("many"));
     }
 }

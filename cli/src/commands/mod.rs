@@ -16,6 +16,7 @@ mod plan;
 mod product;
 mod sdp;
 mod sdp_certificate;
+mod sdp_folders;
 mod sdp_plot;
 mod solve_above_disk;
 mod trsm;

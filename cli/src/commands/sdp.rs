@@ -1,77 +1,37 @@
 //! `sunzi sdp`: a semidefinite program in, its solution out.
 
-use crate::args::{Sdp, SdpChoices};
+use crate::args::Sdp;
 use crate::commands::sdp_certificate::{Certification, Certified};
+use crate::commands::sdp_folders::Folders;
 use crate::commands::sdp_plot;
-use crate::session::Session;
+use crate::progress::Stage;
+use crate::session::{Session, Work};
 use crate::signals::{Mode, complete, even_after_a_signal, in_mode, while_computing};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 use sunzi::advanced::store::keep_freed_memory;
 use sunzi::comm::{Transport, agreed, local};
 use sunzi::distributed::{Team, TeamOptions};
-use sunzi::{Context, Error, Result};
+use sunzi::{Context, Error, Progress, Result};
 use sunzi_lab::engine::{larger_refusal, limited};
 use sunzi_lab::memory::peak_resident_bytes;
-use sunzi_lab::report::check_writable;
 use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
-use sunzi_sdp::output::{TABLE_HEADER, decimal, iterations_json, phase, sdpa_result, table_row};
+use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text};
 use sunzi_sdp::{
-    Control, Form, Iteration, MemoryPlan, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State, Termination,
+    Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
+    Termination,
 };
-use sunzi_sdp::{load_checkpoint, read_problem, save_checkpoint};
+use sunzi_sdp::{has_foreign_checkpoint, load_checkpoint, read_problem, save_checkpoint};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
 
-/// Where the files of a run lie.
-struct Folders {
-    results: PathBuf,
-    /// Where checkpoints are written; nowhere where the name is empty.
-    checkpoints: Option<PathBuf>,
-    /// Where a checkpoint is looked for, and whether one must be there.
-    first: Option<(PathBuf, bool)>,
-}
-
-impl Folders {
-    fn new(config: &Sdp) -> Folders {
-        let results = match &config.out_dir {
-            Some(folder) => folder.clone(),
-            None => {
-                let mut name = config.input.components().as_path().as_os_str().to_os_string();
-                name.push("_out");
-                PathBuf::from(name)
-            }
-        };
-        let checkpoints = config.checkpoint_dir.clone().unwrap_or_else(|| results.join("checkpoint"));
-        let checkpoints = Some(checkpoints).filter(|folder| !folder.as_os_str().is_empty());
-        let first = match &config.initial_checkpoint_dir {
-            Some(folder) => Some((folder.clone(), true)),
-            None => checkpoints.clone().map(|folder| (folder, false)),
-        };
-        Folders { results, checkpoints, first }
-    }
-
-    /// Makes the folder of the results: what could not be written at the end is said before any work.
-    fn make(&self, plot: Option<&Path>) -> Result<()> {
-        plot.map_or(Ok(()), check_writable)?;
-        let results = &self.results;
-        std::fs::create_dir_all(results).map_err(|source| Error::Io {
-            path: results.clone(),
-            action: "create",
-            source,
-        })?;
-        check_writable(&results.join("out.txt"))
-    }
-}
-
 /// What a run needs beside its program.
-struct Run<'a> {
-    config: &'a Sdp,
-    choices: SdpChoices,
+struct Run {
+    config: Sdp,
     options: SolverOptions,
     folders: Folders,
     /// On the root, where a proof is asked for.
@@ -82,6 +42,14 @@ struct Run<'a> {
 /// Runs in this process, or on the ranks that work `together`, of which each reads the program and keeps its part.
 pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>) -> Result<()> {
     let world = together.unwrap_or(local::alone());
+    let (config, remark) = agreed(world, config.merged())?;
+    let config = &config;
+    if config.choices.verbosity == Some(0) {
+        session.silence();
+    }
+    if let Some(remark) = remark {
+        session.note(&remark);
+    }
     if config.engine.memory_bytes.is_none() {
         // Matrices of the same sizes come and go in each iteration. Under a limit what is freed goes back at once.
         keep_freed_memory();
@@ -127,13 +95,13 @@ fn with_room<T>(made: Result<T>, later: Result<()>) -> Result<T> {
     }
 }
 
-impl<'a> Run<'a> {
+impl Run {
     /// Reads the program, and looks whether all that is asked for can be done.
-    fn prepare(config: &'a Sdp, world: &dyn Transport) -> Result<(Problem, Run<'a>)> {
-        let choices = config.merged()?;
-        let folders = Folders::new(config);
+    fn prepare(config: &Sdp, world: &dyn Transport) -> Result<(Problem, Run)> {
+        let choices = &config.choices;
+        let folders = Folders::new(&config.places)?;
         let start = Instant::now();
-        let problem = read_problem(&config.input, choices.bits())?;
+        let problem = read_problem(config.places.input()?, choices.bits())?;
         let input_seconds = start.elapsed().as_secs_f64();
         let options = choices.options(problem.form);
         if choices.parts()?.z && problem.normalization.is_none() {
@@ -141,7 +109,7 @@ impl<'a> Run<'a> {
         }
         let root = world.rank() == ROOT;
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
-        Ok((problem, Run { config, choices, options, folders, certification, input_seconds }))
+        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds }))
     }
 
     /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.
@@ -181,7 +149,7 @@ impl<'a> Run<'a> {
         }
         session.finish_report(&json!({
             "operation": "plan sdp",
-            "input": self.config.input,
+            "input": self.config.places.input,
             "precision_bits": problem.precision_bits,
             "problem_bytes": problem.bytes(),
             "memory": plan,
@@ -196,10 +164,20 @@ impl<'a> Run<'a> {
         let state = load_checkpoint(folder, problem)?;
         match &state {
             Some(_) => session.say(&format!("goes on from the checkpoint in {}", folder.display()))?,
-            None if *required => {
-                return Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())));
+            None => {
+                let foreign = "a binary checkpoint of SDPB lies there, which is not read: its text files are, which \
+                               SDPB writes with --writeSolution=x,y,X,Y";
+                match (has_foreign_checkpoint(folder), *required) {
+                    (true, true) => {
+                        return Err(Error::InvalidArgument(format!("{}: {foreign}", folder.display())));
+                    }
+                    (false, true) => {
+                        return Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())));
+                    }
+                    (true, false) => session.note(&format!("{}: {foreign}", folder.display())),
+                    (false, false) => {}
+                }
             }
-            None => {}
         }
         Ok(state)
     }
@@ -212,19 +190,20 @@ impl<'a> Run<'a> {
         state: State,
         plan: Option<MemoryPlan>,
     ) -> Result<()> {
-        solver.agreed(whole.map_or(Ok(()), |problem| self.announce(session, problem)))?;
-        let mut iterations = Vec::new();
+        let begun = whole.map(|problem| self.announce(session, problem)).transpose();
+        let mut log = Log { file: solver.agreed(begun)?, iterations: Vec::new() };
         // Until all is written a signal ends no more than the iteration: what was found is kept.
         let (own, gathered, mut stopped) = even_after_a_signal(Mode::Writing, || {
-            let own = self.iterate(session, (&solver, whole), state, &mut iterations)?;
+            let own = self.iterate(session, (&solver, whole), state, &mut log)?;
             // A signal behind the last iteration, which has seen nothing of it, counts as well.
             let stopped = solver.any_says(session.stop_requested() || own.termination == Termination::Stopped)?;
             // In one process what is at hand is all of it.
             let gathered = if solver.rank().1 > 1 { solver.gathered_solution(&own)? } else { None };
             let written = whole.map_or(Ok(()), |problem| {
                 let solution = gathered.as_ref().unwrap_or(&own);
-                self.write(&Found { problem, solution, iterations: &iterations, stopped })
+                self.write(&Found { problem, solution, iterations: &log.iterations, stopped })
             });
+            let written = written.and(log.file.take().map_or(Ok(()), IterationsFile::finish));
             solver.agreed(written)?;
             Ok::<_, Error>((own, gathered, stopped))
         })?;
@@ -254,21 +233,18 @@ impl<'a> Run<'a> {
     /// Writes all but a proof; that of a run before goes.
     fn write(&self, found: &Found<'_>) -> Result<()> {
         self.certification.iter().try_for_each(Certification::clear)?;
-        found.write(self.config, &self.folders, (&self.choices, &self.options))
+        found.write(&self.config, &self.folders, &self.options)
     }
 
-    /// Looks whether results can be written, and says what is to be solved.
-    fn announce(&self, session: &Session, problem: &Problem) -> Result<()> {
+    /// Looks whether results can be written, says what is to be solved, and begins the list of iterations.
+    fn announce(&self, session: &Session, problem: &Problem) -> Result<IterationsFile> {
         self.folders.make(self.config.plot.as_deref())?;
-        if self.speaks() {
-            session.say(&describe(problem))?;
-            session.say(TABLE_HEADER)?;
-        }
-        Ok(())
-    }
-
-    fn speaks(&self) -> bool {
-        self.choices.verbosity != Some(0)
+        let file = IterationsFile::begin(&self.folders.results)?;
+        session.say(&describe(problem))?;
+        session.say(TABLE_HEADER)?;
+        session.expect(&[], problem.precision_bits, |_| Work { stages: vec![Stage::call(STAGE, 1.0)], output: None });
+        session.stage(STAGE);
+        Ok(file)
     }
 
     fn iterate(
@@ -276,14 +252,20 @@ impl<'a> Run<'a> {
         session: &Session,
         (solver, whole): (&Solver<'_>, Option<&Problem>),
         state: State,
-        iterations: &mut Vec<Iteration>,
+        log: &mut Log,
     ) -> Result<Solution> {
-        let interval = Duration::from_secs(self.choices.checkpoint_interval.unwrap_or(CHECKPOINT_SECONDS));
+        let interval = Duration::from_secs(self.config.choices.checkpoint_interval.unwrap_or(CHECKPOINT_SECONDS));
         let mut saved = Instant::now();
+        let mut pace = Pace::new(&self.options, whole.map_or(1, Problem::total_rows));
+        let progress = session.progress();
         let watch = |iteration: &Iteration, state: &State| {
-            iterations.push(iteration.clone());
-            let said = if self.speaks() { session.say(&table_row(iteration)) } else { Ok(()) };
-            solver.agreed(said)?;
+            let left = pace.see(iteration);
+            log.add(iteration);
+            let words = left.map(|left| format_seconds(left.seconds));
+            solver.agreed(session.say(&table_row(iteration, words.as_deref())))?;
+            if let Some(done) = left.and_then(|left| done(iteration, left)) {
+                progress(done);
+            }
             if let Some(folder) = &self.folders.checkpoints
                 && solver.root_says(saved.elapsed() >= interval)?
             {
@@ -297,6 +279,29 @@ impl<'a> Run<'a> {
             Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })
         };
         in_mode_of_ranks(solver, || solver.run(state, watch))
+    }
+}
+
+/// What the run calls its iterations where it says how far it is.
+const STAGE: &str = "iterations";
+
+/// How far a run is, by its time.
+fn done(iteration: &Iteration, left: Left) -> Option<Progress> {
+    let milliseconds = |seconds: f64| (1e3 * seconds) as u64;
+    let (done, all) = (milliseconds(iteration.seconds.0), milliseconds(iteration.seconds.0 + left.seconds));
+    (all > 0).then(|| Progress::new(STAGE, done.min(all), all))
+}
+
+/// The iterations of a run: for the picture, and in the file that the root writes.
+struct Log {
+    file: Option<IterationsFile>,
+    iterations: Vec<Iteration>,
+}
+
+impl Log {
+    fn add(&mut self, iteration: &Iteration) {
+        self.file.iter_mut().for_each(|file| file.push(iteration));
+        self.iterations.push(iteration.clone());
     }
 }
 
@@ -327,13 +332,13 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn write(&self, config: &Sdp, folders: &Folders, (choices, options): (&SdpChoices, &SolverOptions)) -> Result<()> {
+    fn write(&self, config: &Sdp, folders: &Folders, options: &SolverOptions) -> Result<()> {
         let Found { problem, solution, iterations, stopped } = *self;
+        let choices = &config.choices;
         if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
             save_checkpoint(folder, problem, &solution.state())?;
         }
         write_solution(&folders.results, problem, solution, choices.parts()?)?;
-        write_text(&folders.results.join("iterations.json"), &iterations_json(iterations))?;
         config.plot.iter().try_for_each(|path| sdp_plot::draw(iterations, path))?;
         if problem.form == Form::Sdpa {
             write_text(&folders.results.join("result.txt"), &sdpa_result(solution, options))?;
@@ -344,7 +349,7 @@ impl Found<'_> {
 
 /// What is said and reported at the end.
 struct Summary<'a> {
-    run: &'a Run<'a>,
+    run: &'a Run,
     problem: &'a Problem,
     solution: &'a Solution,
     phase: &'static str,
@@ -359,7 +364,7 @@ impl Summary<'_> {
         let quality = &solution.quality;
         json!({
             "operation": "sdp",
-            "input": run.config.input,
+            "input": run.config.places.input,
             "form": match problem.form { Form::Sdpb => "sdpb", Form::Sdpa => "sdpa" },
             "variables": problem.variables(),
             "free_variables": problem.free_variables(),
@@ -368,6 +373,7 @@ impl Summary<'_> {
             "termination": solution.termination.to_string(),
             "phase": phase,
             "remark": solution.remark,
+            "advised_precision_bits": solution.advised_bits,
             "iterations": solution.iterations,
             "primal_objective": decimal(&quality.primal_objective),
             "dual_objective": decimal(&quality.dual_objective),

@@ -38,7 +38,7 @@ impl Certification {
         if !config.certify {
             return Ok(None);
         }
-        let program = read_exact(&config.input)?;
+        let program = read_exact(config.places.input()?)?;
         Ok(Some(Certification { program, path: results.join(FILE) }))
     }
 

@@ -5,12 +5,13 @@ mod blocks;
 
 use super::sandbox::Sandbox;
 use blocks::{Layout, block};
+use std::path::Path;
 use sunzi::Matrix;
 
 /// The largest eigenvalue of `[[0, 1], [1, 0]]`, 1, in a file with a comment.
 const PROGRAM: &str = "\"test 7\n1 = m\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
 
-const RUN: &str = "sdp -s a.dat-s -o out --precision 160 --threads 1 --verbosity 0 --noFinalCheckpoint --certify";
+const RUN: &str = "sdp -s a.dat-s -o out --precision 160 --threads 1 --noFinalCheckpoint --certify";
 
 /// A whole number below `end`, another one for each `step`.
 fn random(step: usize, end: usize) -> usize {
@@ -97,6 +98,23 @@ fn what_cannot_be_proven_or_checked_is_refused() {
     assert!(sandbox.fail("verify sdp a.dat-s a.dat-s", 3).contains("damaged"));
     sandbox.write("a.dat-s", PROGRAM.replace("1 1 1 1 1\n", "1 1 1 1 1e30000\n"));
     assert!(sandbox.fail("verify sdp a.dat-s out/certificate", 3).contains("exponent 30000"));
+}
+
+/// A program of SDPLIB, where `../shared/data` stands beside the repository.
+#[test]
+fn a_stored_program_is_proven_as_it_is() {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/sdplib/truss1.dat-s");
+    if !stored.exists() {
+        println!("skipped: a program of SDPLIB: there is no ../shared/data");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    std::fs::copy(stored, sandbox.path("a.dat-s")).unwrap();
+    let text = sandbox.run(RUN);
+    assert!(text.contains("out/certificate: proven: -8.99999631528689"), "{text}");
+    let said = sandbox.run("verify sdp a.dat-s out/certificate");
+    assert!(said.contains("proven for a.dat-s: -8.99999631528689"), "{said}");
+    assert!(said.contains(" <= optimum <= -8.99999631528689"), "{said}");
 }
 
 /// `x^2 - 4 x + 7 - y >= 0` for all `x >= 0`: y is at most 3.

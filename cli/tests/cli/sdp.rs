@@ -16,7 +16,7 @@ fn a_program_is_solved_and_its_files_are_there() {
     assert!(text.contains("P-obj") && text.contains("found primal-dual optimal solution"), "{text}");
     let out = sandbox.text("out/out.txt");
     assert!(out.contains("terminateReason = \"found primal-dual optimal solution\";"), "{out}");
-    assert!(sandbox.text("out/result.txt").starts_with("phase.value  = pdOPT\n"));
+    assert!(sandbox.text("out/result.txt").starts_with("phase.value = pdOPT     \n"));
     assert!(
         sandbox.text("out/x_0.txt").starts_with("1 1\n1.00000")
             || sandbox.text("out/x_0.txt").starts_with("1 1\n0.99999")
@@ -32,20 +32,29 @@ fn a_program_is_solved_and_its_files_are_there() {
     assert!(errors[5].as_f64().unwrap() > 0.0, "{errors:?}");
     let iterations = sandbox.json("out/iterations.json");
     assert_eq!(iterations.as_array().map(Vec::len), report["iterations"].as_u64().map(|count| count as usize));
-    // The final checkpoint leaves nothing to do; without it, on other threads, the files are the same.
-    let again = sandbox.run("sdp -s a.dat-s -o out --precision 200 --verbosity 0");
-    assert!(again.contains("goes on from the checkpoint"), "{again}");
+    let keys = ["mu", "P-obj", "D-obj", "gap", "P-err", "p-err", "D-err", "P-step", "D-step", "beta", "Q_cond_number"];
+    for key in keys.iter().chain(&["max_block_cond_number"]) {
+        let number = iterations[3][key].as_str().and_then(|text| text.parse::<f64>().ok());
+        assert!(number.is_some_and(f64::is_finite), "{key}: {:?}", iterations[3]);
+    }
+    assert!(iterations[3]["block_name"].as_str().unwrap().contains("_cholesky.block_0"), "{:?}", iterations[3]);
+    // The final checkpoint, beside the input, leaves nothing to do, and what an earlier run wrote is kept.
+    let again = sandbox.run("sdp -s a.dat-s -o out --precision 200");
+    assert!(again.contains("goes on from the checkpoint in a.dat-s.ck"), "{again}");
     assert_eq!(sandbox.json("out/iterations.json").as_array().map(Vec::len), Some(0));
-    sandbox.run(
-        "sdp -s a.dat-s -o two --precision 200 --verbosity 0 --threads 2 --noFinalCheckpoint --writeSolution x,X,Y",
-    );
+    assert_eq!(sandbox.json("out/iterations.0.json"), iterations);
+    // Without it, on other threads, the files are the same; and with nothing to say the program says nothing.
+    let line = "sdp -s a.dat-s -o two -c two/ck --precision 200 --verbosity 0 --threads 2 --noFinalCheckpoint";
+    let silent = sandbox.output(&format!("{line} --writeSolution x,X,Y"));
+    assert_eq!((silent.code, silent.stdout.as_str(), silent.stderr.as_str()), (0, "", ""));
     for name in ["x_0.txt", "X_matrix_0.txt", "Y_matrix_0.txt"] {
         assert_eq!(sandbox.bytes(&format!("two/{name}")), sandbox.bytes(&format!("out/{name}")), "{name}");
     }
-    assert!(!sandbox.path("two/checkpoint").exists());
+    assert!(!sandbox.path("two/ck").exists());
     // An empty name keeps none either.
-    let text = sandbox.run("sdp -s a.dat-s -o three --precision 200 --verbosity 0 --checkpointDir=");
-    assert!(text.contains("found primal-dual optimal solution") && !sandbox.path("three/checkpoint").exists());
+    std::fs::remove_dir_all(sandbox.path("a.dat-s.ck")).unwrap();
+    let text = sandbox.run("sdp -s a.dat-s -o three --precision 200 --checkpointDir=");
+    assert!(text.contains("found primal-dual optimal solution") && !sandbox.path("a.dat-s.ck").exists());
 }
 
 #[test]
@@ -77,7 +86,7 @@ fn a_run_is_drawn() {
     // A run with nothing left to do has a picture too, of no iterations.
     sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --plot none.svg");
     assert!(sandbox.text("none.svg").len() < picture.len());
-    refused(&sandbox, "sdp -s a.dat-s -o two --precision 200 --plot missing/run.svg", 3, "missing/run.svg");
+    refused(&sandbox, "sdp -s a.dat-s -o two -c none --precision 200 --plot missing/run.svg", 3, "missing/run.svg");
     assert!(!sandbox.path("two/out.txt").exists());
 }
 
@@ -88,7 +97,7 @@ fn a_plan_says_what_a_run_takes() {
     let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --plan --report p.json");
     assert!(text.contains("Schur complement") && text.contains("together"), "{text}");
     assert!(!sandbox.path("out").exists());
-    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --report r.json");
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --threads 1 --verbosity 0 --noFinalCheckpoint --report r.json");
     let (plan, report) = (sandbox.json("p.json"), sandbox.json("r.json"));
     assert!(plan["planned_bytes"].as_u64().unwrap() > 50_000);
     assert_eq!(plan["memory"]["precisions"].as_array().unwrap().len(), 2);
@@ -107,12 +116,37 @@ fn options_come_from_files_and_from_the_line() {
     sandbox.write("a.dat-s", PROGRAM);
     sandbox.write("p", "precision=150\nmaxIterations=3\n");
     let text = sandbox.run("sdp -s a.dat-s -o out -p p --noFinalCheckpoint --report r.json");
+    assert!(!sandbox.path("a.dat-s.ck").exists());
     assert!(text.contains("maxIterations exceeded after 3 iterations"), "{text}");
     assert_eq!(sandbox.json("r.json")["precision_bits"], 150);
     let text = sandbox.run("sdp -s a.dat-s -o out -p p --maxIterations 4 --noFinalCheckpoint");
     assert!(text.contains("exceeded after 4 iterations"), "{text}");
     sandbox.write("p", "precision=150\nmaxIteration=3\n");
     refused(&sandbox, "sdp -s a.dat-s -o out -p p", 3, "--maxIteration");
+    // Paths from a file as SDPB takes it; and SDPA's own file, of which it is said what is not used.
+    let file = "sdpDir=a.dat-s\noutDir=named\ncheckpointDir=kept\nprecision=150\nnoFinalCheckpoint=0\n\
+                detectDualFeasibleJump=no\n";
+    sandbox.write("p", file);
+    let text = sandbox.run("sdp -p p --maxIterations 5");
+    assert!(text.contains("after 5 iterations") && text.ends_with("named\n"), "{text}");
+    assert!(sandbox.path("kept/checkpoint.bin").exists() && sandbox.path("named/out.txt").exists());
+    sandbox.write("again", "initialCheckpointDir=kept\nverbosity=1\n");
+    let text = sandbox.run("sdp -s a.dat-s -p again -o more -c none --maxIterations 6 --precision 150");
+    assert!(text.contains("checkpoint in kept") && text.contains("after 6 iterations"), "{text}");
+    let sdpa = "6\tunsigned int maxIteration;\n1.0E-30\tdouble 0.0 < epsilonStar;\n1.0E4   double 0.0 < lambdaStar;\n\
+                2.0   \tdouble 1.0 < omegaStar;\n-1.0E5  double lowerBound;\n1.0E5   double upperBound;\n\
+                0.1     double 0.0 <= betaStar <  1.0;\n0.3     double 0.0 <= betaBar  <  1.0, betaStar <= betaBar;\n\
+                0.9     double 0.0 < gammaStar  <  1.0;\n1.0E-30\tdouble 0.0 < epsilonDash;\n200     precision\n";
+    sandbox.write("param.sdpa", sdpa);
+    let said = sandbox.output("sdp -s a.dat-s -o sdpa -p param.sdpa --noFinalCheckpoint");
+    assert!(
+        said.code == 0 && said.stdout.contains("200 bits") && said.stdout.contains("after 6 iterations"),
+        "{said:?}"
+    );
+    assert!(said.stderr.contains("param.sdpa: omegaStar has no meaning here"), "{said:?}");
+    refused(&sandbox, "sdp -o out", 2, "--sdpDir");
+    sandbox.write("p", "precision=150\n");
+    refused(&sandbox, "sdp -o out -p p", 2, "--sdpDir");
 }
 
 #[test]
@@ -127,6 +161,15 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution z", 2, "normalization");
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 1", 2, "1 bits");
     refused(&sandbox, "sdp -s a.dat-s -o out -i nowhere", 2, "no checkpoint");
+    // SDPB's binary checkpoint is named, and what is in its place is not passed over.
+    std::fs::create_dir(sandbox.path("ck")).unwrap();
+    sandbox.write("ck/checkpoint.json", "{\"current\": 1}");
+    refused(&sandbox, "sdp -s a.dat-s -o out -i ck", 2, "a binary checkpoint of SDPB lies there, which is not read");
+    let said = sandbox.output("sdp -s a.dat-s -o out -c ck --maxIterations 1 --noFinalCheckpoint");
+    assert!(said.code == 0 && said.stderr.contains("ck: a binary checkpoint of SDPB"), "{said:?}");
+    sandbox.write("file", "");
+    refused(&sandbox, "sdp -s a.dat-s -o out -c file", 3, "file");
+    refused(&sandbox, "sdp -s a.dat-s -o out -c file/deep/er", 3, "file");
     refused(&sandbox, "sdp -s a.dat-s -o out --device soft", 2, "CPU only");
     refused(&sandbox, "sdp -s a.dat-s -o a.dat-s", 3, "a.dat-s");
     sandbox.write("b.dat-s", PROGRAM.replace("1 1 2 2 1", "1 1 2 3 1"));
@@ -135,7 +178,7 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s b.csv -o out", 2, "SDPA's sparse format");
     sandbox.run("sdp -s a.dat-s -o out --precision 200 --quiet");
     sandbox.write("c.dat-s", "1\n1\n3\n1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n0 1 1 2 1\n");
-    refused(&sandbox, "sdp -s c.dat-s -o out --precision 200", 3, "another program");
+    refused(&sandbox, "sdp -s c.dat-s -o out -c a.dat-s.ck --precision 200", 3, "another program");
 }
 
 /// The least trace of a diagonal matrix that is above one with numbers beside its diagonal.
@@ -158,10 +201,16 @@ fn a_killed_run_goes_on() {
     let order = 30;
     sandbox.write("a.dat-s", path_program(order));
     let line = "sdp -s a.dat-s --precision 600 --checkpointInterval 0 --threads 1 --writeSolution x,X,Y --verbosity 0";
-    sandbox.run(&format!("{line} -o whole"));
+    sandbox.run(&format!("{line} -o whole -c whole/ck"));
     let mut kills = 0;
-    for pause in [150, 250, 350] {
+    for (round, pause) in [50, 150, 250].into_iter().enumerate() {
         let mut child = sandbox.start(&format!("{line} -o parts"));
+        // A list of iterations has begun, and that of the run before is aside.
+        let last =
+            round.checked_sub(1).map_or("parts/iterations.json".into(), |at| format!("parts/iterations.{at}.json"));
+        while !sandbox.path(&last).exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         std::thread::sleep(Duration::from_millis(pause));
         kills += u32::from(child.try_wait().unwrap().is_none());
         let _ = child.kill();
@@ -172,6 +221,19 @@ fn a_killed_run_goes_on() {
     for name in ["x_0.txt", "X_matrix_0.txt", "Y_matrix_0.txt"] {
         assert_eq!(sandbox.bytes(&format!("parts/{name}")), sandbox.bytes(&format!("whole/{name}")), "{name}");
     }
+    // Every iteration is in one of the lists, which are whole, in order, and have the numbers of one run.
+    let list = |name: &str| sandbox.json(name).as_array().cloned().unwrap();
+    let begun = (0..5).map(|at| format!("parts/iterations.{at}.json")).filter(|name| sandbox.path(name).exists());
+    let parts = begun.chain(["parts/iterations.json".into()]).map(|name| list(&name)).collect::<Vec<_>>();
+    assert!(parts.len() > 1 && parts[..parts.len() - 1].iter().any(|part| !part.is_empty()));
+    for (at, iteration) in list("whole/iterations.json").iter().enumerate() {
+        let number = at as u64 + 1;
+        let found = parts.iter().flatten().filter(|other| other["iteration"] == number).collect::<Vec<_>>();
+        assert!(!found.is_empty(), "iteration {number} is in no list");
+        for key in ["gap", "mu", "P-step", "max_block_cond_number", "block_name"] {
+            assert!(found.iter().all(|other| other[key] == iteration[key]), "{key} of iteration {number}");
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -179,14 +241,14 @@ fn a_killed_run_goes_on() {
 fn a_run_that_is_asked_to_stop_leaves_its_state_and_results() {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat-s", path_program(30));
-    let line = "sdp -s a.dat-s -o out --precision 2000 --no-ramp --threads 1 --checkpointInterval 0 --verbosity 0";
+    let line = "sdp -s a.dat-s -o out --precision 2000 --no-ramp --threads 1 --checkpointInterval 0";
     let child = sandbox.start(line);
     let start = Instant::now();
-    while !sandbox.path("out/checkpoint/checkpoint.bin").exists() {
+    while !sandbox.path("a.dat-s.ck/checkpoint.bin").exists() {
         assert!(start.elapsed() < Duration::from_secs(60));
         std::thread::sleep(Duration::from_millis(5));
     }
-    std::fs::remove_file(sandbox.path("out/checkpoint/checkpoint.bin")).unwrap();
+    std::fs::remove_file(sandbox.path("a.dat-s.ck/checkpoint.bin")).unwrap();
     sandbox.signal(&child, "INT");
     let output = sandbox.finish(child);
     assert_eq!(output.code, 130, "{}", output.stderr);
@@ -210,6 +272,6 @@ fn a_signal_behind_the_last_iteration_loses_only_the_proof() {
     assert_eq!(output.code, 130, "{}", output.stderr);
     let text = sandbox.text("out/out.txt");
     assert!(text.contains("maxIterations exceeded") || text.contains("SIGTERM signal received"), "{text}");
-    assert!(sandbox.path("out/checkpoint/checkpoint.bin").exists() && sandbox.path("out/iterations.json").exists());
+    assert!(sandbox.path("a.dat-s.ck/checkpoint.bin").exists() && sandbox.path("out/iterations.json").exists());
     assert!(!sandbox.path("out/certificate").exists());
 }

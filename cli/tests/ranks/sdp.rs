@@ -39,7 +39,7 @@ pub fn paths(folder: &Path, order: usize) {
 /// The files of a run without times.
 fn check(at: &Path, expected: &str, found: &str, blocks: &[usize]) {
     let of_blocks = blocks.iter().flat_map(|block| [format!("X_matrix_{block}.txt"), format!("Y_matrix_{block}.txt")]);
-    for name in of_blocks.chain(["x_0.txt".into(), "y.txt".into(), "checkpoint/checkpoint.bin".into()]) {
+    for name in of_blocks.chain(["x_0.txt".into(), "y.txt".into(), "ck/checkpoint.bin".into()]) {
         same(at, &format!("{expected}/{name}"), &format!("{found}/{name}"));
     }
 }
@@ -51,9 +51,11 @@ fn files(launcher: &Launcher, ranks: usize) {
     paths(at, 6);
     let parts = "--writeSolution x,y,X,Y --threads 1";
     // With gaps of 1e-30 the Schur complement of the first polynomial has a pivot of 2^-200 beside its diagonal.
-    alone(at, &format!("sdp -s pmp.json -o p1 --precision 224 --verbosity 0 {parts} --report r1.json"));
-    alone(at, &format!("sdp -s paths.dat-s -o s1 --precision 200 --verbosity 0 {parts}"));
-    let line = format!("sdp -s @/pmp.json -o @/p --precision 224 {parts} --report @/r.json --certify --plot @/run.svg");
+    alone(at, &format!("sdp -s pmp.json -o p1 -c p1/ck --precision 224 --verbosity 0 {parts} --report r1.json"));
+    alone(at, &format!("sdp -s paths.dat-s -o s1 -c s1/ck --precision 200 --verbosity 0 {parts}"));
+    let line = format!(
+        "sdp -s @/pmp.json -o @/p -c @/p/ck --precision 224 {parts} --report @/r.json --certify --plot @/run.svg"
+    );
     let ended = on_ranks(launcher, ranks, 2, at, &line);
     ended.expect_success();
     let lines = |text: &str| ended.output.lines().filter(|line| line.contains(text)).count();
@@ -65,7 +67,7 @@ fn files(launcher: &Launcher, ranks: usize) {
     for key in ["iterations", "primal_objective", "dual_objective", "dimacs_errors", "phase"] {
         assert!(!one[key].is_null() && one[key] == many[key], "{key}: {} and {}", one[key], many[key]);
     }
-    on_ranks(launcher, ranks, ranks, at, &format!("sdp -s @/paths.dat-s -o @/s --precision 200 {parts}"))
+    on_ranks(launcher, ranks, ranks, at, &format!("sdp -s @/paths.dat-s -o @/s -c @/s/ck --precision 200 {parts}"))
         .expect_success();
     check(at, "s1", "s", &[0, 1]);
 }
@@ -76,12 +78,12 @@ fn checkpoints(launcher: &Launcher, ranks: usize) {
     let at = folder.path();
     polynomials(at);
     let line = "--precision 200 --threads 1 --writeSolution x,y,X,Y";
-    let first = format!("-s @/pmp.json -o @/first --maxIterations 12 {line}");
+    let first = format!("-s @/pmp.json -o @/first -c @/first/ck --maxIterations 12 {line}");
     on_ranks(launcher, ranks, 2, at, &format!("sdp {first}")).expect_success();
-    alone(at, &format!("sdp -s pmp.json -o first1 --maxIterations 12 {line}"));
+    alone(at, &format!("sdp -s pmp.json -o first1 -c first1/ck --maxIterations 12 {line}"));
     check(at, "first1", "first", &[0, 2, 4]);
-    alone(at, &format!("sdp -s pmp.json -o end1 -i first/checkpoint {line}"));
-    let ended = on_ranks(launcher, 2, 1, at, &format!("sdp -s @/pmp.json -o @/end -i @/first1/checkpoint {line}"));
+    alone(at, &format!("sdp -s pmp.json -o end1 -c end1/ck -i first/ck {line}"));
+    let ended = on_ranks(launcher, 2, 1, at, &format!("sdp -s @/pmp.json -o @/end -c @/end/ck -i @/first1/ck {line}"));
     ended.expect_success();
     assert!(ended.output.contains("goes on from the checkpoint"), "{}", ended.report());
     check(at, "end1", "end", &[0, 2, 4]);

@@ -8,7 +8,9 @@
 //! Each rank works on its part (`share`, `site`); where parts meet, numbers are put together in the program's order.
 //! Promise: the bits of every number depend on the program, the options and the precision, not on threads or ranks.
 
+mod advice;
 mod best;
+mod condition;
 mod definite;
 mod dimacs;
 mod direction;
@@ -25,6 +27,7 @@ mod stage;
 mod step;
 mod system;
 
+pub use condition::Conditions;
 pub(crate) use memory::of_iteration;
 pub use memory::{MemoryPlan, PrecisionPlan};
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};

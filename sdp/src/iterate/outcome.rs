@@ -1,5 +1,6 @@
 //! What an iteration and a run come to.
 
+use crate::iterate::condition::Conditions;
 use crate::iterate::point::Point;
 use rug::Float;
 use serde::Serialize;
@@ -34,6 +35,10 @@ pub enum Termination {
     PrimalInfeasible,
     /// A primal ray shows that no dual point is feasible.
     DualInfeasible,
+    /// The primal objective of a primal feasible point is not above its lower bound.
+    PrimalUnbounded,
+    /// The dual objective of a dual feasible point is not below its upper bound.
+    DualUnbounded,
     /// The equation for the direction is singular at this precision.
     PrecisionTooLow,
     /// Somebody asked to stop.
@@ -55,6 +60,8 @@ impl fmt::Display for Termination {
             Termination::DualStepTooSmall => "dual step too small",
             Termination::PrimalInfeasible => "primal infeasible",
             Termination::DualInfeasible => "dual infeasible",
+            Termination::PrimalUnbounded => "primal objective below lowerBound",
+            Termination::DualUnbounded => "dual objective above upperBound",
             Termination::PrecisionTooLow => "precision too low",
             Termination::Stopped => "SIGTERM signal received",
         })
@@ -108,6 +115,8 @@ pub struct Iteration {
     pub dual_step: Float,
     /// The centring parameter of the corrector.
     pub beta: Float,
+    /// How near its matrices were to singular ones.
+    pub conditions: Conditions,
 }
 
 /// Where a run stands between two iterations.
@@ -157,6 +166,8 @@ pub struct Solution {
     pub phases: PhaseSeconds,
     /// Bits of the last iteration.
     pub precision_bits: u32,
+    /// Bits that would have been enough where precision ended the run, as far as gap and errors tell.
+    pub advised_bits: Option<u32>,
     /// What there is to say about the end, where there is more than its name.
     pub remark: Option<String>,
 }

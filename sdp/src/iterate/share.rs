@@ -4,12 +4,12 @@
 //! meet all of its blocks, and its blocks lie on one each. The dearest parts are given away first, each to the rank
 //! with the least so far. One process has all of them.
 
+use crate::balance::assign;
 use crate::block::Block;
 use crate::iterate::point::{Cone, Point, cones};
 use crate::problem::{Constraints, Group, Problem};
 use crate::ranks::{Piece, Ranks};
 use rug::Float;
-use sunzi::advanced::plan::assign;
 use sunzi::{Matrix, Result};
 
 /// Work on a block beside the cube of its order: factors, inverses, directions, eigenvalues.
@@ -59,7 +59,7 @@ impl Share {
         let single = (0..all.len()).filter(|&at| is_shared(all[at].group)).collect::<Vec<_>>();
         let costs = sampled.iter().map(|&group| cost(&problem.groups[group]));
         let costs = costs.chain(single.iter().map(|&at| BLOCK_WORK * all[at].shape.cost())).collect::<Vec<_>>();
-        let given = assign(&costs, ranks.size()).worker;
+        let given = assign(&costs, ranks.size());
         let mut group_owners = vec![crate::ranks::ROOT; problem.groups.len()];
         sampled.iter().zip(&given).for_each(|(&group, &rank)| group_owners[group] = rank);
         let mut cone_owners = all.iter().map(|cone| group_owners[cone.group]).collect::<Vec<_>>();

@@ -1,7 +1,9 @@
 //! The iterations at one precision.
 
 use crate::block::Block;
+use crate::iterate::advice::Advice;
 use crate::iterate::best::Best;
+use crate::iterate::condition::{Conditions, conditions};
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
 use crate::iterate::memory::Step as Moment;
@@ -76,17 +78,17 @@ impl Stage<'_> {
                 Best::offer(&mut best, &state.point, &quality, state.iterations);
             }
             if let Some(termination) = self.termination(&state, &quality, &residuals, is_late)? {
-                return Ok(self.end(run, state, quality, (termination, None)));
+                return Ok(self.finished(best, self.end(run, state, quality, (termination, None))));
             }
             if best.as_ref().is_some_and(|best| best.is_past(state.iterations)) {
                 let why = (Termination::PrecisionTooLow, None);
-                return Ok(with_best(best, self.end(run, state, quality, why)));
+                return Ok(self.finished(best, self.end(run, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
             let stepped = self.step(&at, &mut run.phases)?;
-            let Step { point, next_factors, mu, steps, beta } = match stepped {
+            let Step { point, next_factors, mu, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
-                Err(why) => return Ok(with_best(best, self.end(run, state, quality, why))),
+                Err(why) => return Ok(self.finished(best, self.end(run, state, quality, why))),
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
             let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
@@ -101,6 +103,7 @@ impl Stage<'_> {
                 primal_step: steps.0.clone(),
                 dual_step: steps.1.clone(),
                 beta,
+                conditions,
             };
             state = State { point, iterations: state.iterations + 1, steps, precision_bits };
             factors = next_factors;
@@ -127,6 +130,7 @@ impl Stage<'_> {
             iterations: state.iterations,
             seconds: run.start.elapsed().as_secs_f64(),
             phases: run.phases,
+            advised_bits: None,
             remark,
             precision_bits: state.precision_bits,
         }))
@@ -182,6 +186,14 @@ impl Stage<'_> {
             (is_late, Termination::MaxRuntimeExceeded),
             (begun && state.steps.0 < options.min_primal_step, Termination::PrimalStepTooSmall),
             (begun && state.steps.1 < options.min_dual_step, Termination::DualStepTooSmall),
+            (
+                primal && !dual && options.lower_bound.as_ref().is_some_and(|least| quality.primal_objective <= *least),
+                Termination::PrimalUnbounded,
+            ),
+            (
+                dual && !primal && options.upper_bound.as_ref().is_some_and(|most| quality.dual_objective >= *most),
+                Termination::DualUnbounded,
+            ),
         ];
         if let Some((_, termination)) = tests.into_iter().find(|(holds, _)| *holds) {
             return Ok(Some(termination));
@@ -237,6 +249,7 @@ struct Step {
     mu: Float,
     steps: (Float, Float),
     beta: Float,
+    conditions: Conditions,
 }
 
 /// A point at which an iteration begins, and what is known of it.
@@ -254,18 +267,6 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
     let result = work();
     *seconds += start.elapsed().as_secs_f64();
     result
-}
-
-/// The solution, or the best point of the run where precision has ended it.
-fn with_best(best: Option<Best>, end: StageEnd) -> StageEnd {
-    let StageEnd::Solution(mut solution) = end else { return end };
-    if let Some(best) = best.filter(|_| solution.termination == Termination::PrecisionTooLow) {
-        let (point, quality, remark) = best.take(solution.iterations);
-        let reasons = [solution.remark.take(), remark].into_iter().flatten().collect::<Vec<_>>();
-        let remark = (!reasons.is_empty()).then(|| reasons.join("; "));
-        *solution = Solution { point, quality, remark, ..*solution };
-    }
-    StageEnd::Solution(solution)
 }
 
 /// Why a step could not be taken.
@@ -286,6 +287,7 @@ impl Stage<'_> {
             Ok(system) => system,
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
         };
+        let conditions = timed(&mut phases.schur, || conditions(&place, &system))?;
         let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
         let (primal, dual) = self.is_feasible(quality);
         let feasible = primal && dual;
@@ -316,14 +318,45 @@ impl Stage<'_> {
             match factored {
                 Ok(next_factors) => {
                     let steps = (primal_step, dual_step);
-                    return Ok(Ok(Step { point: next, next_factors, mu, steps, beta }));
+                    return Ok(Ok(Step { point: next, next_factors, mu, steps, beta, conditions }));
                 }
                 Err((_, Side::Primal)) => primal_step >>= 1u32,
                 Err((_, Side::Dual)) => dual_step >>= 1u32,
             }
         }
-        let remark = "no step stays inside at this precision: try a higher one";
-        Ok(Err((Termination::PrecisionTooLow, Some(remark.into()))))
+        let remark = format!("no step stays inside at {} bits", site.bits);
+        Ok(Err((Termination::PrecisionTooLow, Some(remark))))
+    }
+
+    /// The solution; where precision has ended the run the best point of it, and what precision would do.
+    fn finished(&self, best: Option<Best>, end: StageEnd) -> StageEnd {
+        let StageEnd::Solution(mut solution) = end else { return end };
+        let is_over = solution.termination == Termination::PrecisionTooLow;
+        if !is_over && !self.is_stuck(&solution) {
+            return StageEnd::Solution(solution);
+        }
+        let last = solution.quality.clone();
+        let mut reasons = Vec::from_iter(solution.remark.take());
+        if let Some(best) = best.filter(|_| is_over) {
+            let (point, quality, remark) = best.take(solution.iterations);
+            reasons.extend(remark);
+            *solution = Solution { point, quality, remark: None, ..*solution };
+        }
+        let advice = Advice::new(self.options, self.site.bits, &solution.quality, &last);
+        reasons.push(advice.sentence);
+        (solution.advised_bits, solution.remark) = (advice.bits, Some(reasons.join("; ")));
+        StageEnd::Solution(solution)
+    }
+
+    /// Whether a run came to a limit because its gap is below the last bits of the objectives, where it stays.
+    fn is_stuck(&self, solution: &Solution) -> bool {
+        let quality = &solution.quality;
+        let is_limit = [Termination::MaxIterationsExceeded, Termination::MaxRuntimeExceeded];
+        self.next_bits.is_none()
+            && is_limit.contains(&solution.termination)
+            && self.is_feasible(quality) == (true, true)
+            && quality.gap >= self.options.duality_gap_threshold
+            && !ramp::shows(self.site.bits, &quality.gap)
     }
 
     fn too_low(&self, singular: Singular) -> String {
@@ -335,7 +368,7 @@ impl Stage<'_> {
             Singular::Free => "the matrix Q".into(),
         };
         let bits = self.site.bits;
-        format!("{name} is not positive definite at {bits} bits: try a higher precision, or larger thresholds")
+        format!("{name} is not positive definite at {bits} bits")
     }
 
     /// The centring parameter of the corrector, from what the predictor would leave of the complementarity.

@@ -100,6 +100,11 @@ impl System {
         Ok(free.map(|free| System { groups, free: Some(free) }).ok_or(Singular::Free))
     }
 
+    /// The factors of the groups at hand, and that of Q.
+    pub fn factors(&self) -> (impl Iterator<Item = &Factor>, Option<&Factor>) {
+        (self.groups.iter().map(|group| &group.factor), self.free.as_ref())
+    }
+
     /// `dx` and `dy` for the right sides `r` and `p`. Collective.
     ///
     /// # Errors

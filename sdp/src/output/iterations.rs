@@ -1,30 +1,115 @@
-//! SDPB's `iterations.json`.
+//! SDPB's `iterations.json`, line by line as a run goes on.
 
 use super::decimal;
 use crate::iterate::Iteration;
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use sunzi::{Error, Result};
 
-/// The list of all iterations, with SDPB's keys.
-pub fn iterations_json(iterations: &[Iteration]) -> String {
-    let line = |iteration: &Iteration| {
-        let Iteration { number, seconds, mu, quality, primal_step, dual_step, beta, precision_bits } = iteration;
-        let numbers = [
-            ("mu", mu),
-            ("P-obj", &quality.primal_objective),
-            ("D-obj", &quality.dual_objective),
-            ("gap", &quality.gap),
-            ("P-err", &quality.primal_matrix_error),
-            ("p-err", &quality.primal_free_error),
-            ("D-err", &quality.dual_error),
-            ("P-step", primal_step),
-            ("D-step", dual_step),
-            ("beta", beta),
-        ];
-        let numbers = numbers.map(|(key, value)| format!("\"{key}\": \"{}\"", decimal(value))).join(", ");
-        let (total, own) = seconds;
-        format!(
-            "{{ \"iteration\": {number}, \"total_time\": {total:.3}, \"iter_time\": {own:.3}, \"precision\": \
-             {precision_bits}, {numbers} }}"
-        )
-    };
-    format!("[\n{}\n]\n", iterations.iter().map(line).collect::<Vec<_>>().join(",\n"))
+/// The name of the file in its folder.
+const FILE: &str = "iterations.json";
+
+/// What closes the list, and is written over by the next line.
+const END: &str = "\n]\n";
+
+/// The list of all iterations with SDPB's keys, and `precision`; without `R-err`, for which SDPB multiplies X and Y.
+///
+/// The file is a whole list after every iteration, in one write over the end of the one before: a process that is
+/// killed loses nothing. A run that begins puts that of an earlier one aside, as SDPB does.
+pub struct IterationsFile {
+    path: PathBuf,
+    file: File,
+    /// Bytes of the list without its end.
+    length: u64,
+    /// What could not be written yet.
+    waiting: String,
+    count: u64,
+}
+
+impl IterationsFile {
+    /// Begins the list in `folder`. A file that is there becomes `iterations.0.json`, or the next number that is free,
+    /// and `c_minus_By` becomes `c_minus_By.0`, beside it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn begin(folder: &Path) -> Result<IterationsFile> {
+        let path = folder.join(FILE);
+        let fail = |path: &Path, action| {
+            let path = path.to_path_buf();
+            move |source| Error::Io { path, action, source }
+        };
+        if path.exists() {
+            let is_free = |number: &u64| {
+                let names = [format!("iterations.{number}.json"), format!("c_minus_By.{number}")];
+                names.iter().all(|name| std::fs::symlink_metadata(folder.join(name)).is_err())
+            };
+            let number = (0..u64::MAX).find(is_free).unwrap_or(u64::MAX);
+            let moved = folder.join(format!("iterations.{number}.json"));
+            std::fs::rename(&path, moved).map_err(fail(&path, "rename"))?;
+            let inner = folder.join("c_minus_By");
+            if inner.exists() {
+                let moved = folder.join(format!("c_minus_By.{number}"));
+                std::fs::rename(&inner, moved).map_err(fail(&inner, "rename"))?;
+            }
+        }
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
+        let mut file = file.map_err(fail(&path, "create"))?;
+        file.write_all(format!("[{END}").as_bytes()).map_err(fail(&path, "write"))?;
+        Ok(IterationsFile { path, file, length: 1, waiting: String::new(), count: 0 })
+    }
+
+    /// Adds an iteration. What a full disk does not take now is tried again with the next one.
+    pub fn push(&mut self, iteration: &Iteration) {
+        let comma = if self.count == 0 { "" } else { "," };
+        self.waiting.push_str(&format!("{comma}\n{}", line(iteration)));
+        self.count += 1;
+        let _ = self.write();
+    }
+
+    fn write(&mut self) -> std::io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        self.file.seek(SeekFrom::Start(self.length))?;
+        self.file.write_all(format!("{}{END}", self.waiting).as_bytes())?;
+        self.length += self.waiting.len() as u64;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// Ends the list.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where something could not be written.
+    pub fn finish(mut self) -> Result<()> {
+        let written = self.write().and_then(|()| self.file.sync_all());
+        written.map_err(|source| Error::Io { path: self.path, action: "write", source })
+    }
+}
+
+fn line(iteration: &Iteration) -> String {
+    let Iteration { number, seconds, mu, quality, primal_step, dual_step, beta, precision_bits, conditions } =
+        iteration;
+    let numbers = [
+        ("mu", mu),
+        ("P-obj", &quality.primal_objective),
+        ("D-obj", &quality.dual_objective),
+        ("gap", &quality.gap),
+        ("P-err", &quality.primal_matrix_error),
+        ("p-err", &quality.primal_free_error),
+        ("D-err", &quality.dual_error),
+        ("P-step", primal_step),
+        ("D-step", dual_step),
+        ("beta", beta),
+        ("Q_cond_number", &conditions.free),
+        ("max_block_cond_number", &conditions.block),
+    ];
+    let numbers = numbers.map(|(key, value)| format!("\"{key}\": \"{}\"", decimal(value))).join(", ");
+    let (total, own) = seconds;
+    format!(
+        "{{ \"iteration\": {number}, \"total_time\": {total:.3}, \"iter_time\": {own:.3}, \"precision\": \
+         {precision_bits}, {numbers}, \"block_name\": \"{}\" }}",
+        conditions.name
+    )
 }

@@ -1,6 +1,7 @@
 //! What a run leaves behind: SDPB's files, SDPA's result file, the table of iterations.
 //!
-//! Every file is complete or absent. Does not know: how anything was computed.
+//! Every file is complete or absent; the list of iterations is complete after each of them. Does not know: how
+//! anything was computed.
 
 mod iterations;
 mod sdpa;
@@ -8,7 +9,7 @@ mod sdpb;
 mod table;
 mod text;
 
-pub use iterations::iterations_json;
+pub use iterations::IterationsFile;
 pub use sdpa::{phase, sdpa_result};
 pub use sdpb::{WriteSolution, write_solution};
 pub use table::{TABLE_HEADER, table_row};

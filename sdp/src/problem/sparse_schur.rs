@@ -10,6 +10,7 @@
 use super::SchurOperand;
 use super::sparse::SparseCone;
 use super::sparse_tables::{ConeTables, Part, Tables};
+use crate::balance::assign;
 use crate::block::{Block, Shape};
 use crate::calls::{axpy, call, gemm_with, spmm};
 use crate::numbers::{Arithmetic, column, entrywise};
@@ -17,7 +18,6 @@ use crate::ranks::{Piece, Ranks};
 use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use std::ops::Range;
-use sunzi::advanced::plan::assign;
 use sunzi::{Matrix, MatrixView, Result, sddmm_into};
 
 /// Columns of a product of whole matrices, about.
@@ -152,7 +152,7 @@ pub fn schur(
     operands: &[SchurOperand<'_>],
 ) -> Result<Option<Matrix>> {
     let tasks = tasks(tables, k.bits);
-    let given = assign(&tasks.iter().map(|task| task.cost).collect::<Vec<_>>(), ranks.size()).worker;
+    let given = assign(&tasks.iter().map(|task| task.cost).collect::<Vec<_>>(), ranks.size());
     let own = tasks.iter().zip(&given).filter(|(_, rank)| **rank == ranks.rank()).map(|(task, _)| task);
     let columns = columns(workers, k, tables, (operands, &own.collect::<Vec<_>>()));
     let count = tables.order.len();

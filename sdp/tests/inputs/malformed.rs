@@ -322,6 +322,7 @@ fn both_readers_take_and_refuse_the_same_blocks() {
         ("objectives.json", r#"{"constant": "1", "b": ["1", "2"]}"#, false),
         ("block_info_0.json", r#"{"dim": 1, "num_points": 3}"#, false),
         ("block_info_0.json", r#"{"dim": 0, "num_points": 2}"#, false),
+        ("block_info_0.json", r#"{"dim": 1, "num_points": 0}"#, false),
         ("block_info_0.json", r#"{"dim": 2, "num_points": 2}"#, false),
         ("block_data_0.json", r#"{"c": ["1", "2"]}"#, false),
         (
@@ -347,4 +348,10 @@ fn both_readers_take_and_refuse_the_same_blocks() {
         let found = answers(folder.path());
         assert!(found.iter().all(|answer| answer.is_ok() == wanted), "{name}: {text}\n{found:?}");
     }
+    // No points at all, and no numbers.
+    let folder = folder("block_info_0.json", r#"{"dim": 1, "num_points": 0}"#);
+    let data = r#"{"bilinear_bases_even": [], "bilinear_bases_odd": [], "c": [], "B": []}"#;
+    std::fs::write(folder.path().join("block_data_0.json"), data).unwrap();
+    let found = answers(folder.path());
+    assert!(found.iter().all(Result::is_err), "{found:?}");
 }

@@ -83,6 +83,10 @@ class Options(TypedDict, total=False):
     """End where Tr(X Y) over the number of rows exceeds it; 1e100."""
     infeasibilityThreshold: Any
     """End where a ray shows to this error that nothing is feasible; 1e-20, of polynomials and SDPB's files never."""
+    lowerBound: Any
+    """End where a point that is only primal feasible has an objective below it; none."""
+    upperBound: Any
+    """End where a point that is only dual feasible has an objective above it; none."""
 
 
 class Iteration(Numbers):

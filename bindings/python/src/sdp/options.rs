@@ -45,6 +45,8 @@ const FIELDS: &[(&str, Field)] = &[
     ("minDualStep", Field::Number(|options, value| options.min_dual_step = value)),
     ("maxComplementarity", Field::Number(|options, value| options.max_complementarity = value)),
     ("infeasibilityThreshold", Field::Number(|options, value| options.infeasibility_threshold = value)),
+    ("lowerBound", Field::Number(|options, value| options.lower_bound = Some(value))),
+    ("upperBound", Field::Number(|options, value| options.upper_bound = Some(value))),
 ];
 
 impl Choices {

@@ -1,0 +1,114 @@
+//! Files of parameters of `sdp`: SDPB's lines `option=value`, and SDPA's `param.sdpa`.
+
+use super::sdp::Given;
+use clap::{ArgAction, Args, Command, FromArgMatches};
+use std::path::Path;
+use sunzi::{Error, Result};
+
+/// The parameters of SDPA in the order of its files, and what they are called here; what has no name is not used.
+const SDPA: [(&str, Option<&str>); 10] = [
+    ("maxIteration", Some("maxIterations")),
+    ("epsilonStar", Some("dualityGapThreshold")),
+    ("lambdaStar", Some("initialMatrixScalePrimal")),
+    ("omegaStar", None),
+    ("lowerBound", Some("lowerBound")),
+    ("upperBound", Some("upperBound")),
+    ("betaStar", Some("feasibleCenteringParameter")),
+    ("betaBar", Some("infeasibleCenteringParameter")),
+    ("gammaStar", Some("stepLengthReduction")),
+    ("epsilonDash", Some("primalErrorThreshold")),
+];
+
+/// What SDPA-GMP has behind them.
+const PRECISION: (&str, Option<&str>) = ("precision", Some("precision"));
+
+/// Reads a file of parameters; also what there is to say of it.
+///
+/// # Errors
+/// [`Error::Io`]; [`Error::Format`] with the line or the option that is refused.
+pub fn read_parameters(path: &Path) -> Result<(Given, Option<String>)> {
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+    let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
+    let lines = text.lines().enumerate().map(|(at, text)| (at + 1, text.split('#').next().unwrap_or("").trim()));
+    let lines = lines.filter(|(_, text)| !text.is_empty()).collect::<Vec<_>>();
+    let parser = Given::augment_args(Command::new("sunzi sdp"));
+    let is_sdpa = lines.first().is_some_and(|(_, text)| number(text).is_some());
+    let (options, remark) = match is_sdpa {
+        true => of_sdpa(&lines).map_err(refused)?,
+        false => (of_sdpb(&lines, &parser).map_err(refused)?, None),
+    };
+    let words = std::iter::once("sunzi sdp".to_string()).chain(options);
+    let matches = parser.try_get_matches_from(words).map_err(|error| {
+        let text = error.to_string();
+        refused(text.lines().next().unwrap_or("a bad option").trim_start_matches("error: ").to_string())
+    })?;
+    let given = Given::from_arg_matches(&matches).map_err(|error| refused(error.to_string()))?;
+    Ok((given, remark.map(|remark| format!("{}: {remark}", path.display()))))
+}
+
+/// Lines `option=value`.
+fn of_sdpb(lines: &[(usize, &str)], parser: &Command) -> std::result::Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    for (line, text) in lines {
+        let (key, value) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).unwrap_or_default();
+        if key.is_empty() || key.contains(char::is_whitespace) {
+            return Err(format!("line {line}: '{text}' is not option=value"));
+        }
+        let known = parser.get_arguments().find(|known| known.get_long() == Some(key));
+        if known.is_none_or(|known| !matches!(known.get_action(), ArgAction::SetTrue)) {
+            words.push(format!("--{key}={value}"));
+            continue;
+        }
+        // As SDPB's parser reads switches.
+        match value.to_ascii_lowercase().as_str() {
+            "" | "true" | "1" | "yes" | "on" => words.push(format!("--{key}")),
+            "false" | "0" | "no" | "off" => {}
+            _ => {
+                return Err(format!("line {line}: '{value}' is neither true nor false, as 1/0, yes/no and on/off are"));
+            }
+        }
+    }
+    Ok(words)
+}
+
+/// The number at the beginning of a line, behind which SDPA reads nothing.
+fn number(text: &str) -> Option<&str> {
+    let word = text.split(|letter: char| letter.is_whitespace() || [';', ','].contains(&letter)).next()?;
+    let begins = word.trim_start_matches(['+', '-', '.']).starts_with(|letter: char| letter.is_ascii_digit());
+    (begins && !word.contains('=')).then_some(word)
+}
+
+/// SDPA's file: ten numbers in its order, each with anything behind it, then the bits, in SDPA-GMP's files, and formats
+/// of printing. With fewer numbers each line has to name its parameter.
+fn of_sdpa(lines: &[(usize, &str)]) -> std::result::Result<(Vec<String>, Option<String>), String> {
+    let is_print = |text: &str| text.starts_with('%') || text.starts_with("NOPRINT");
+    let values = lines.iter().take_while(|(_, text)| number(text).is_some()).count();
+    let mut words = Vec::new();
+    let mut unused = Vec::new();
+    for (at, (line, text)) in lines.iter().enumerate() {
+        let wrong = || format!("line {line}: '{text}' is no line of SDPA's files of parameters");
+        let value = match number(text) {
+            Some(value) => value,
+            None if is_print(text) => continue,
+            None => return Err(wrong()),
+        };
+        let position = if values >= SDPA.len() { SDPA.iter().chain([&PRECISION]).nth(at) } else { labelled(text) };
+        match position.ok_or_else(wrong)? {
+            (_, Some(known)) => words.push(format!("--{known}={value}")),
+            (name, None) => unused.push(format!("{name} has no meaning here, and is not used")),
+        }
+    }
+    Ok((words, unused.into_iter().next()))
+}
+
+/// The first parameter that a line names behind its number.
+fn labelled(text: &str) -> Option<&'static (&'static str, Option<&'static str>)> {
+    let words = text.split_whitespace().skip(1).map(|word| word.trim_matches([';', ',']));
+    let known = |word: &str| SDPA.iter().chain([&PRECISION]).find(|(name, _)| *name == word);
+    words.filter_map(known).next()
+}
+
+#[cfg(test)]
+#[path = "sdp_file/tests.rs"]
+mod tests;

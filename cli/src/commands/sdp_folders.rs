@@ -1,0 +1,75 @@
+//! Where the files of `sunzi sdp` lie.
+
+use crate::args::SdpPlaces;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use sunzi::{Error, Result};
+use sunzi_lab::report::check_writable;
+use sunzi_sdp::CHECKPOINT_FILE;
+
+/// Where the files of a run lie.
+pub struct Folders {
+    /// The results.
+    pub results: PathBuf,
+    /// Where checkpoints are written; nowhere where the name is empty.
+    pub checkpoints: Option<PathBuf>,
+    /// Where a checkpoint is looked for, and whether one must be there.
+    pub first: Option<(PathBuf, bool)>,
+}
+
+impl Folders {
+    /// Those that were named, and SDPB's for the others: the input's name with `_out` and with `.ck` behind it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where no program is named.
+    pub fn new(places: &SdpPlaces) -> Result<Folders> {
+        let beside = |end: &str| {
+            let input = places.input()?.components().as_path();
+            let mut name = OsString::from(input);
+            name.push(end);
+            Ok::<_, Error>(PathBuf::from(name))
+        };
+        let results = places.out_dir.clone().map_or_else(|| beside("_out"), Ok)?;
+        let checkpoints = places.checkpoint_dir.clone().map_or_else(|| beside(".ck"), Ok)?;
+        let checkpoints = Some(checkpoints).filter(|folder| !folder.as_os_str().is_empty());
+        let first = match &places.initial_checkpoint_dir {
+            Some(folder) => Some((folder.clone(), true)),
+            None => checkpoints.clone().map(|folder| (folder, false)),
+        };
+        Ok(Folders { results, checkpoints, first })
+    }
+
+    /// Makes the folder of the results: what could not be written later is said before any work.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn make(&self, plot: Option<&Path>) -> Result<()> {
+        plot.map_or(Ok(()), check_writable)?;
+        let results = &self.results;
+        std::fs::create_dir_all(results).map_err(|source| Error::Io {
+            path: results.clone(),
+            action: "create",
+            source,
+        })?;
+        check_writable(&results.join("out.txt"))?;
+        self.checkpoints.as_deref().map_or(Ok(()), check_folder)
+    }
+}
+
+/// Looks whether a file can be written in a folder, which need not be there yet.
+fn check_folder(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return check_writable(&folder.join(CHECKPOINT_FILE));
+    }
+    if folder.symlink_metadata().is_ok() {
+        let source = std::io::Error::from(std::io::ErrorKind::NotADirectory);
+        return Err(Error::Io { path: folder.to_path_buf(), action: "create", source });
+    }
+    // The first of its parents that is there has to take it; one without a name is the current one.
+    let is_there = |path: &Path| path.symlink_metadata().is_ok() || path.as_os_str().is_empty();
+    match folder.parent() {
+        Some(parent) if is_there(parent) => check_writable(folder),
+        Some(parent) => check_folder(parent),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,88 @@
+//! How many bits a run should have had that ended because it had too few.
+//!
+//! The equation for the direction has eigenvalues from the complementarity to its inverse, so its condition grows by
+//! the square of what the gap shrinks by: where a gap was reached at some precision, one that is `2^-k` of it takes
+//! `2 k` bits more. Errors of the equations are those of solves, in proportion to `2^-bits`: one that is `2^k` above
+//! its threshold takes `k` bits more. Where a side has no interior the condition grows faster than that, and no number
+//! of bits is enough: what is found here is no promise.
+
+use crate::iterate::outcome::Quality;
+use crate::options::SolverOptions;
+use rug::Float;
+
+/// Bits beside what gap and errors ask for.
+const SPARE_BITS: f64 = 32.0;
+
+/// What an advised precision is a multiple of.
+const STEP: u32 = 32;
+
+/// Powers of two by which a value stands above its threshold; none where no value is below it.
+fn excess(value: &Float, threshold: &Float) -> Option<f64> {
+    match (*threshold > 0, value.is_zero()) {
+        (false, _) => None,
+        (true, true) => Some(0.0),
+        (true, false) => Some(Float::with_val(64, value / threshold).log2().to_f64().max(0.0)),
+    }
+}
+
+/// See the module.
+pub struct Advice {
+    /// The precision that would do; none where a threshold of 0 asks for what no precision gives.
+    pub bits: Option<u32>,
+    /// What to say of it.
+    pub sentence: String,
+}
+
+impl Advice {
+    /// Where `bits` were not enough: from the gap that was reached, at the best or at the last point, and the errors of
+    /// the last one, where rounding ended the run.
+    pub fn new(options: &SolverOptions, bits: u32, best: &Quality, last: &Quality) -> Advice {
+        let gap = best.gap.clone().min(&last.gap);
+        let (primal, dual) = (last.primal_error(), &last.dual_error);
+        let found = advised_bits(options, bits, &gap, [primal, dual]);
+        let sentence = match found {
+            Some(found) => format!(
+                "{found} bits should do where both sides have an interior: {bits} bits came to a gap of {gap:.2e} and \
+                 errors of {primal:.2e} and {dual:.2e}"
+            ),
+            None => "no number of bits reaches these thresholds".into(),
+        };
+        Advice { bits: found, sentence }
+    }
+}
+
+fn advised_bits(options: &SolverOptions, bits: u32, gap: &Float, errors: [&Float; 2]) -> Option<u32> {
+    let gap = excess(gap, &options.duality_gap_threshold)?;
+    let primal = excess(errors[0], &options.primal_error_threshold)?;
+    let dual = excess(errors[1], &options.dual_error_threshold)?;
+    let more = 2.0 * gap + primal.max(dual) + SPARE_BITS;
+    let steps = (f64::from(bits) + more) / f64::from(STEP);
+    (steps < f64::from(u32::MAX / STEP)).then(|| steps.ceil() as u32 * STEP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Form;
+
+    #[test]
+    fn bits_follow_from_gap_and_errors() {
+        let mut options = SolverOptions::new(Form::Sdpa);
+        let power = |exponent: i32| Float::with_val(64, 1) << exponent;
+        options.duality_gap_threshold = power(-100);
+        options.primal_error_threshold = power(-90);
+        let (none, some) = (Float::new(64), power(-50));
+        let advised = |options: &SolverOptions, bits: u32, gap: &Float, primal: &Float| {
+            advised_bits(options, bits, gap, [primal, &none])
+        };
+        assert_eq!(advised(&options, 112, &power(-60), &none), Some(224));
+        assert_eq!(advised(&options, 144, &power(-60), &none), Some(256));
+        assert_eq!(advised(&options, 145, &power(-60), &none), Some(288));
+        assert_eq!(advised(&options, 144, &power(-60), &some), Some(256 + 64));
+        // A gap that is below its threshold asks for nothing.
+        assert_eq!(advised(&options, 96, &power(-120), &none), Some(128));
+        assert_eq!(advised(&options, 96, &none, &none), Some(128));
+        options.duality_gap_threshold = Float::new(64);
+        assert_eq!(advised(&options, 128, &power(-60), &none), None);
+    }
+}

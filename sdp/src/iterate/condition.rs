@@ -1,0 +1,140 @@
+//! Condition numbers, as far as the diagonals of Cholesky factors show them: the square of the largest entry over the
+//! least, a lower bound of the condition beside the spectral norm. SDPB's measure, with its names of blocks.
+
+use crate::block::Block;
+use crate::iterate::definite::Factor;
+use crate::iterate::factors::ConeFactors;
+use crate::iterate::point::{Cone, Point};
+use crate::iterate::site::Site;
+use crate::iterate::system::{Place, System};
+use crate::problem::{Constraints, Form};
+use rug::Float;
+use sunzi::{Matrix, Result};
+
+/// Bits of a condition number.
+const BITS: u32 = 64;
+
+/// How near matrices of an iteration were to singular ones.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Conditions {
+    /// Of Q; 1 where there are no free variables.
+    pub free: Float,
+    /// The largest of the Schur complement of a group, a block of X and a block of Y.
+    pub block: Float,
+    /// Which of them that is, as SDPB calls it: `schur_complement_cholesky.block_3`, `X_cholesky.block_3_0`,
+    /// `Y_cholesky.block_3_1`, with the parity behind the number; in SDPA's programs the number of a block alone.
+    pub name: String,
+}
+
+/// The largest of some positive numbers, and the largest inverse; 0 where there are none.
+type Extremes = [Float; 2];
+
+fn extremes(numbers: impl Iterator<Item = Float>) -> Extremes {
+    let none = [Float::new(BITS), Float::new(BITS)];
+    numbers.fold(none, |[most, inverse], number| {
+        let number = Float::with_val(BITS, number);
+        [most.max(&number), inverse.max(&number.recip())]
+    })
+}
+
+fn diagonal(matrix: &Matrix) -> impl Iterator<Item = Float> {
+    (0..matrix.rows()).map(|at| matrix.float(at, at))
+}
+
+/// The condition that a factor with these extremes shows.
+fn of_factor([most, inverse]: &Extremes) -> Float {
+    let ratio = Float::with_val(BITS, most * inverse);
+    ratio.square().max(&Float::with_val(BITS, 1))
+}
+
+/// The condition of a block of which this is the diagonal of the factor, or of its inverse; of a diagonal block its
+/// own entries are the squares of these.
+fn of_block(lower: Option<&Matrix>, block: &Block) -> Float {
+    match (lower, block) {
+        (Some(lower), _) => of_factor(&extremes(diagonal(lower))),
+        (None, Block::Dense(matrix)) => of_factor(&extremes(diagonal(matrix))),
+        (None, Block::Diagonal(column)) => {
+            let [most, inverse] = extremes((0..column.rows()).map(|row| column.float(row, 0)));
+            Float::with_val(BITS, most * inverse).max(&Float::with_val(BITS, 1))
+        }
+    }
+}
+
+/// Of a factor that this rank has, or of which it has tiles. Collective in the latter case.
+fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
+    let found = match factor {
+        Factor::Own(factor) => extremes(diagonal(factor.factor())),
+        Factor::Tiles(tiles, _) => {
+            let on_diagonal = tiles.tiles().iter().filter(|(id, _)| id.row == id.col);
+            let own = extremes(on_diagonal.flat_map(|(_, tile)| diagonal(tile)));
+            site.share.ranks.largest(BITS, Ok(own))?
+        }
+    };
+    Ok(of_factor(&found))
+}
+
+/// How near the matrices of an iteration are to singular ones. Collective.
+///
+/// # Errors
+/// Those that ranks met.
+pub fn conditions(place: &Place<'_>, system: &System) -> Result<Conditions> {
+    let Place { site, point, factors } = *place;
+    let (groups, free) = system.factors();
+    let groups = groups.map(|factor| of_system(&site, factor)).collect::<Result<Vec<_>>>()?;
+    let free = free.map_or_else(|| Ok(Float::with_val(BITS, 1)), |factor| of_system(&site, factor))?;
+    let own = site.share.spoken_for().map(|at| [groups[at].clone()]).collect();
+    let groups = site.share.of_groups(BITS, Ok(own))?;
+    let cones = site.share.of_cones(BITS, Ok(of_blocks(point, factors)))?;
+    let mut found = Conditions { free, block: Float::new(BITS), name: String::new() };
+    let mut offer = |value: &Float, name: &dyn Fn() -> String| {
+        if *value > found.block {
+            (found.block, found.name) = (value.clone(), name());
+        }
+    };
+    for (group, [schur]) in groups.iter().enumerate() {
+        offer(schur, &|| format!("schur_complement_cholesky.block_{group}"));
+        let of_group = site.share.all.iter().zip(&cones).filter(|(cone, _)| cone.group == group);
+        for (cone, [x, y]) in of_group {
+            offer(x, &|| format!("X_cholesky.block_{}", label(&site, cone)));
+            offer(y, &|| format!("Y_cholesky.block_{}", label(&site, cone)));
+        }
+    }
+    Ok(found)
+}
+
+/// Of the blocks at hand.
+fn of_blocks(point: &Point, factors: &[ConeFactors]) -> Vec<[Float; 2]> {
+    let blocks = point.primal.iter().zip(&point.dual).zip(factors);
+    let pair = |((x, y), factors): ((&Block, &Block), &ConeFactors)| {
+        [of_block(factors.x_lower_inverse.as_ref(), x), of_block(factors.y_lower.as_ref(), y)]
+    };
+    blocks.map(pair).collect()
+}
+
+/// What SDPB calls a block: its group and parity, of which this rank knows the former's blocks where it has them.
+fn label(site: &Site<'_>, cone: &Cone) -> String {
+    if site.problem.form == Form::Sdpa {
+        return cone.number.to_string();
+    }
+    let local = site.share.groups.iter().position(|&group| group == cone.group);
+    let parity = match local.map(|at| &site.problem.groups[at].constraints) {
+        Some(Constraints::Sampled(sampled)) => sampled.parities()[cone.number],
+        _ => cone.number,
+    };
+    format!("{}_{parity}", cone.group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_those_of_diagonals() {
+        let matrix = Matrix::from_f64s(2, 2, 64, &[8.0, 0.0, 3.0, 0.5]).unwrap();
+        assert_eq!(of_block(Some(&matrix), &Block::Dense(matrix.clone())), 256);
+        let column = Matrix::from_f64s(3, 1, 64, &[8.0, 2.0, 0.5]).unwrap();
+        assert_eq!(of_block(None, &Block::Diagonal(column)), 16);
+        let empty = Matrix::zeros(0, 1, 64).unwrap();
+        assert_eq!(of_block(None, &Block::Diagonal(empty)), 1);
+    }
+}

@@ -1,0 +1,169 @@
+//! How long a run still takes, from the rate at which it nears its end. Does not know: clocks, terminals.
+
+use crate::iterate::Iteration;
+use crate::options::SolverOptions;
+use rug::Float;
+use std::collections::VecDeque;
+
+/// Iterations from which a rate is taken, at most and at least.
+const WINDOW: (usize, usize) = (10, 4);
+
+/// Iterations whose time counts for those to come: they have the same precision, or one near it.
+const RECENT: usize = 3;
+
+/// Bits by which a number must fall in an iteration for its end to be in sight.
+const LEAST_RATE: f64 = 1.0 / 64.0;
+
+/// The gap of objectives that agree about their size.
+const AGREED: f64 = 0.5;
+
+/// What is left of a run, about.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Left {
+    /// Iterations.
+    pub iterations: f64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// The last iterations of a run, and what they say of its end.
+///
+/// Complementarity and errors fall by a factor in each iteration, which changes slowly. Those of the last ten are
+/// carried on to the thresholds; the slowest of what has to be reached counts, and limits of iterations and time where
+/// they come first. Accuracy: a guess, good where steps are long, and none (`None`) where something has come to a
+/// halt. An end by a jump, a ray or too low a precision is not foreseen, and neither are iterations that are dearer
+/// because they have more bits.
+pub struct Pace {
+    options: SolverOptions,
+    rows: usize,
+    seen: VecDeque<Seen>,
+}
+
+struct Seen {
+    seconds: f64,
+    /// Bits by which `X . Y`, primal and dual error stand above their thresholds.
+    heights: [f64; 3],
+    /// Bits of the objectives, beside which the gap counts.
+    size: f64,
+}
+
+/// Bits of `value` above `limit`; far below for 0.
+fn height(value: &Float, limit: &Float) -> f64 {
+    let bits = |value: &Float| Float::with_val(64, value).log2().to_f64();
+    if value.is_zero() { f64::NEG_INFINITY } else { bits(value) - bits(limit) }
+}
+
+impl Pace {
+    /// Of a run with these options, of a program with so many rows of X.
+    pub fn new(options: &SolverOptions, rows: usize) -> Pace {
+        Pace { options: options.clone(), rows, seen: VecDeque::new() }
+    }
+
+    /// Takes the next iteration in; what is left behind it, where that can be told.
+    pub fn see(&mut self, iteration: &Iteration) -> Option<Left> {
+        let Iteration { quality, mu, seconds: (total, own), .. } = iteration;
+        // At feasible points X . Y is the difference of the objectives; what they come to shows as soon as they agree.
+        let difference = Float::with_val(64, mu * self.rows as u64);
+        let size = Float::with_val(64, quality.primal_objective.abs_ref()) + &*quality.dual_objective.as_abs();
+        let size = if quality.gap < AGREED { size.log2().to_f64().max(0.0) } else { 0.0 };
+        let heights = [
+            height(&difference, &self.options.duality_gap_threshold),
+            height(quality.primal_error(), &self.options.primal_error_threshold),
+            height(&quality.dual_error, &self.options.dual_error_threshold),
+        ];
+        self.seen.push_back(Seen { seconds: *own, heights, size });
+        if self.seen.len() > WINDOW.0 {
+            self.seen.pop_front();
+        }
+        let most = self.options.max_iterations.saturating_sub(iteration.number) as f64;
+        let iterations = (self.iterations()? - 1.0).clamp(0.0, most);
+        let recent = self.seen.iter().rev().take(RECENT).map(|seen| seen.seconds);
+        let seconds = iterations * recent.clone().sum::<f64>() / recent.count() as f64;
+        let rest = (self.options.max_runtime as f64 - total).max(0.0);
+        Some(Left { iterations, seconds: seconds.min(rest) })
+    }
+
+    /// Iterations from the point that was seen last.
+    fn iterations(&self) -> Option<f64> {
+        let (first, last) = (self.seen.front()?, self.seen.back()?);
+        if self.seen.len() < WINDOW.1 {
+            return None;
+        }
+        let steps = (self.seen.len() - 1) as f64;
+        let [gap, primal, dual] = std::array::from_fn(|at| {
+            let rate = (first.heights[at] - last.heights[at]) / steps;
+            let now = last.heights[at] - if at == 0 { last.size } else { 0.0 };
+            match now <= 0.0 {
+                true => Some(0.0),
+                false => (rate >= LEAST_RATE && rate.is_finite()).then(|| now / rate),
+            }
+        });
+        let both = gap.zip(primal).zip(dual).map(|((gap, primal), dual): ((f64, f64), f64)| gap.max(primal).max(dual));
+        let ends = [
+            both,
+            primal.filter(|_| self.options.find_primal_feasible),
+            dual.filter(|_| self.options.find_dual_feasible),
+        ];
+        ends.into_iter().flatten().min_by(f64::total_cmp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iterate::{Conditions, Quality};
+    use crate::problem::Form;
+
+    fn iteration(number: u64, mu: f64, error: f64) -> Iteration {
+        let float = |value: f64| Float::with_val(64, value);
+        let quality = Quality {
+            primal_objective: float(0.5),
+            dual_objective: float(0.25),
+            gap: float(1.0),
+            primal_matrix_error: float(0.0),
+            primal_free_error: float(error),
+            dual_error: float(0.0),
+        };
+        Iteration {
+            number,
+            seconds: (2.0 * number as f64, 2.0),
+            precision_bits: 64,
+            mu: float(mu),
+            quality,
+            primal_step: float(1.0),
+            dual_step: float(1.0),
+            beta: float(0.1),
+            conditions: Conditions { free: float(1.0), block: float(1.0), name: String::new() },
+        }
+    }
+
+    #[test]
+    fn rates_are_carried_on_to_the_thresholds() {
+        let mut options = SolverOptions::new(Form::Sdpa);
+        let power = |exponent: i32| Float::with_val(64, 1) << exponent;
+        (options.duality_gap_threshold, options.primal_error_threshold) = (power(-60), power(-60));
+        // Complementarity times four rows falls by 4 bits an iteration from 2^20, and the error by 2 from 1.
+        let told = |options: &SolverOptions, count: u64| {
+            let mut pace = Pace::new(options, 4);
+            let one = |at: u64| (2f64.powi(18 - 4 * at as i32), 2f64.powi(-2 * at as i32));
+            (0..count).fold(None, |_, at| pace.see(&iteration(at + 1, one(at).0, one(at).1)))
+        };
+        assert_eq!(told(&options, 3), None);
+        // After the tenth the error stands at 2^-18: 21 iterations of 2 bits, of which that one is the first.
+        assert_eq!(told(&options, 10), Some(Left { iterations: 20.0, seconds: 40.0 }));
+        options.primal_error_threshold = power(-20);
+        assert_eq!(told(&options, 10), Some(Left { iterations: 10.0, seconds: 20.0 }));
+        (options.max_iterations, options.max_runtime) = (16, u64::MAX);
+        assert_eq!(told(&options, 10), Some(Left { iterations: 6.0, seconds: 12.0 }));
+        options.max_runtime = 25;
+        assert_eq!(told(&options, 10), Some(Left { iterations: 6.0, seconds: 5.0 }));
+        (options.find_primal_feasible, options.max_iterations) = (true, 500);
+        assert_eq!(told(&options, 10), Some(Left { iterations: 0.0, seconds: 0.0 }));
+        // What does not fall has no end, and neither has what is asked to be 0.
+        let mut pace = Pace::new(&SolverOptions::new(Form::Sdpa), 4);
+        assert!((1..20).all(|number| pace.see(&iteration(number, 1.0, 0.0)).is_none()));
+        options.find_primal_feasible = false;
+        options.duality_gap_threshold = Float::new(64);
+        assert_eq!(told(&options, 10), None);
+    }
+}
