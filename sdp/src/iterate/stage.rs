@@ -1,7 +1,7 @@
 //! The iterations at one precision.
 
 use crate::block::Block;
-use crate::iterate::best::Best;
+use crate::iterate::best::{Course, Past};
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
 use crate::iterate::memory::Step as Moment;
@@ -61,7 +61,7 @@ impl Stage<'_> {
     /// # Errors
     /// Those of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
-        let mut best = None;
+        let mut course = Course::default();
         let mut factors = match factor(&self.site, &state.point)? {
             Ok(factors) => factors,
             Err((at, side)) => return Err(self.not_inside(at, side)),
@@ -72,21 +72,20 @@ impl Stage<'_> {
             let Evaluation { residuals, quality } = evaluation;
             let seconds = run.start.elapsed().as_secs_f64();
             let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
-            if self.is_feasible(&quality) == (true, true) {
-                Best::offer(&mut best, &state.point, &quality, state.iterations);
-            }
+            let is_feasible = self.is_feasible(&quality) == (true, true);
+            course.see(&quality, is_feasible, state.iterations);
             if let Some(termination) = self.termination(&state, &quality, &residuals, is_late)? {
                 return Ok(self.end(run, state, quality, (termination, None)));
             }
-            if best.as_ref().is_some_and(|best| best.is_past(state.iterations)) {
-                let why = (Termination::PrecisionTooLow, None);
-                return Ok(with_best(best, self.end(run, state, quality, why)));
+            if let Some(past) = course.past(state.iterations) {
+                let why = (Termination::PrecisionTooLow, self.outweighed(past));
+                return Ok(self.with_best(course, self.end(run, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
             let stepped = self.step(&at, &mut run.phases)?;
             let Step { point, next_factors, mu, steps, beta } = match stepped {
                 Ok(step) => step,
-                Err(why) => return Ok(with_best(best, self.end(run, state, quality, why))),
+                Err(why) => return Ok(self.with_best(course, self.end(run, state, quality, why))),
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
             let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
@@ -102,7 +101,9 @@ impl Stage<'_> {
                 dual_step: steps.1.clone(),
                 beta,
             };
-            state = State { point, iterations: state.iterations + 1, steps, precision_bits };
+            let next = State { point, iterations: state.iterations + 1, steps, precision_bits };
+            let State { point, iterations, .. } = std::mem::replace(&mut state, next);
+            course.leave(point, &iteration.quality, is_feasible, iterations);
             factors = next_factors;
             let control = self.site.agreed((run.watch)(&iteration, &state))?;
             if self.site.share.ranks.any(control == Control::Stop)? {
@@ -130,6 +131,18 @@ impl Stage<'_> {
             remark,
             precision_bits: state.precision_bits,
         }))
+    }
+
+    /// The solution, or the best point of the stage where precision has ended it.
+    fn with_best(&self, course: Course, end: StageEnd) -> StageEnd {
+        let StageEnd::Solution(mut solution) = end else { return end };
+        let is_feasible = self.is_feasible(&solution.quality) == (true, true);
+        let is_ended = solution.termination == Termination::PrecisionTooLow;
+        if let Some((point, quality, better)) = course.better(&solution.quality, is_feasible).filter(|_| is_ended) {
+            let remark = Some(solution.remark.take().map_or(better.clone(), |why| format!("{why}; {better}")));
+            *solution = Solution { point, quality, remark, ..*solution };
+        }
+        StageEnd::Solution(solution)
     }
 
     fn not_inside(&self, at: usize, side: Side) -> Error {
@@ -256,18 +269,6 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
     result
 }
 
-/// The solution, or the best point of the run where precision has ended it.
-fn with_best(best: Option<Best>, end: StageEnd) -> StageEnd {
-    let StageEnd::Solution(mut solution) = end else { return end };
-    if let Some(best) = best.filter(|_| solution.termination == Termination::PrecisionTooLow) {
-        let (point, quality, remark) = best.take(solution.iterations);
-        let reasons = [solution.remark.take(), remark].into_iter().flatten().collect::<Vec<_>>();
-        let remark = (!reasons.is_empty()).then(|| reasons.join("; "));
-        *solution = Solution { point, quality, remark, ..*solution };
-    }
-    StageEnd::Solution(solution)
-}
-
 /// Why a step could not be taken.
 type NoStep = (Termination, Option<String>);
 
@@ -336,6 +337,13 @@ impl Stage<'_> {
         };
         let bits = self.site.bits;
         format!("{name} is not positive definite at {bits} bits: try a higher precision, or larger thresholds")
+    }
+
+    /// What there is to say where points have become worse.
+    fn outweighed(&self, past: Past) -> Option<String> {
+        let bits = self.site.bits;
+        let text = "try a higher precision, or larger thresholds";
+        (past == Past::Rounding).then(|| format!("errors of rounding at {bits} bits outweigh the gap: {text}"))
     }
 
     /// The centring parameter of the corrector, from what the predictor would leave of the complementarity.
