@@ -240,4 +240,43 @@ mod tests {
         one(64).unwrap();
         assert_eq!(made, 1 + 3 * (1 + TIMES) + 1 + 1);
     }
+
+    fn counts(times: &CallTimes) -> Vec<(u32, u64)> {
+        times.iter().map(|(call, time)| (call.bits, time.count)).collect()
+    }
+
+    #[test]
+    fn an_inner_record_counts_in_the_outer_one() {
+        let one = |bits| call("dot", (1, 1, 7), bits, || Ok(())).unwrap();
+        let (inner, outer) = time_calls(|| {
+            one(64);
+            let ((), inner) = time_calls(|| [64, 128].into_iter().for_each(one));
+            one(256);
+            inner
+        });
+        assert_eq!(counts(&inner), [(64, 1), (128, 1)]);
+        assert_eq!(counts(&outer), [(64, 2), (128, 1), (256, 1)]);
+        assert!(RECORD.with_borrow(Option::is_none));
+    }
+
+    #[test]
+    fn an_outer_record_goes_on_after_a_panic() {
+        let one = |bits| call("dot", (1, 1, 7), bits, || Ok(())).unwrap();
+        let (failed, outer) = time_calls(|| {
+            one(64);
+            let failed = std::panic::catch_unwind(|| {
+                time_calls(|| {
+                    one(128);
+                    std::panic::resume_unwind(Box::new("ended"));
+                })
+            });
+            one(256);
+            failed
+        });
+        assert!(failed.is_err());
+        // What the inner record had is lost with it.
+        assert_eq!(counts(&outer), [(64, 1), (256, 1)]);
+        let failed = std::panic::catch_unwind(|| time_calls(|| std::panic::resume_unwind(Box::new("ended"))));
+        assert!(failed.is_err() && RECORD.with_borrow(Option::is_none));
+    }
 }

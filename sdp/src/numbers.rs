@@ -4,6 +4,7 @@
 
 use crate::calls::{call, dot};
 use rug::Float;
+use std::borrow::Cow;
 use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, MatrixViewMut, Result, axpy_into};
 
 /// A context, and the bits to which all is rounded.
@@ -62,10 +63,12 @@ pub fn column(rows: usize, bits: u32, mut entry: impl FnMut(usize) -> Float) -> 
     Matrix::from_fn(rows, 1, bits, |row, _| entry(row))
 }
 
-impl Arithmetic<'_> {
-    /// The context for a call beside so many bytes that this task holds: a limit is for both.
-    pub fn beside(&self, bytes: u64) -> Context {
-        self.ctx.with_memory_bytes(self.ctx.memory_bytes().map(|limit| limit.saturating_sub(bytes)))
+impl<'c> Arithmetic<'c> {
+    /// The context for a call beside so many bytes that this task holds: a limit is for both. A context without one
+    /// needs no copy, which would take as long as a short sum.
+    pub fn beside(&self, bytes: u64) -> Cow<'c, Context> {
+        let Some(limit) = self.ctx.memory_bytes() else { return Cow::Borrowed(self.ctx) };
+        Cow::Owned(self.ctx.with_memory_bytes(Some(limit.saturating_sub(bytes))))
     }
 
     /// `alpha x + y`, rounded once.

@@ -5,6 +5,7 @@
 //! one that wants more is done again when it is alone. Does not know: what the tasks are.
 
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,17 +34,17 @@ impl TaskBytes {
     }
 }
 
+/// Gives the memory back that a context keeps between its calls.
+fn release(ctx: &Context) {
+    *ctx.workspace() = Default::default();
+}
+
 /// A context for all threads, and one for each.
 pub struct Workers {
     /// Under the limit, where there is one: what is left beside what stays.
     all: Context,
     single: Arc<Mutex<Vec<Context>>>,
     count: usize,
-}
-
-/// Gives the memory back that a context keeps between its calls.
-fn release(ctx: &Context) {
-    *ctx.workspace() = Default::default();
 }
 
 impl Workers {
@@ -82,9 +83,10 @@ impl Workers {
         if threads == 1 || tasks < 2 { (tasks.min(1), false) } else { (tasks.min(threads), true) }
     }
 
-    /// Gives back what earlier calls have left where it is more than the limit has room for.
+    /// Gives back what earlier calls have left, under a limit: a call that needs less would have its results beside all
+    /// of it.
     pub fn make_room(&self) {
-        if self.all.memory_bytes().is_some_and(|limit| self.all.workspace().bytes() > limit) {
+        if self.all.memory_bytes().is_some() {
             release(&self.all);
         }
     }
@@ -101,12 +103,10 @@ impl Workers {
         work: impl Fn(&Context, &T) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let limits = Limits::new(self.all.memory_bytes(), tasks.iter().map(bytes), self.count);
+        self.make_room();
         if !Workers::at_work(self.count, tasks.len()).1 {
             let each = tasks.iter().enumerate();
             return each.map(|(at, task)| work(&limits.alone(&self.all, at), task)).collect();
-        }
-        if limits.are_there() {
-            release(&self.all);
         }
         let mut order = (0..tasks.len()).collect::<Vec<_>>();
         order.sort_by_key(|&at| (Reverse(cost(&tasks[at])), at));
@@ -162,15 +162,18 @@ impl Limits {
     }
 
     /// The context of a task while others are at work.
-    fn beside_others(&self, ctx: &Context, at: usize) -> Context {
-        let limit = self.tasks.as_ref().map(|tasks| tasks[at].work + self.share);
-        ctx.with_memory_bytes(limit)
+    fn beside_others<'c>(&self, ctx: &'c Context, at: usize) -> Cow<'c, Context> {
+        self.under(ctx, |tasks| tasks[at].work + self.share)
     }
 
     /// The context of a task while none is.
-    fn alone(&self, ctx: &Context, at: usize) -> Context {
-        let limit = self.tasks.as_ref().map(|tasks| tasks[at].result + self.left);
-        ctx.with_memory_bytes(limit)
+    fn alone<'c>(&self, ctx: &'c Context, at: usize) -> Cow<'c, Context> {
+        self.under(ctx, |tasks| tasks[at].result + self.left)
+    }
+
+    /// `ctx` under a limit, or itself where there is none, as it has none then.
+    fn under<'c>(&self, ctx: &'c Context, limit: impl Fn(&[TaskBytes]) -> u64) -> Cow<'c, Context> {
+        self.tasks.as_ref().map_or(Cow::Borrowed(ctx), |tasks| Cow::Owned(ctx.with_memory_bytes(Some(limit(tasks)))))
     }
 }
 

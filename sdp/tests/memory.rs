@@ -251,3 +251,34 @@ fn certificates_keep_their_plan() -> Result<()> {
         Ok(())
     })
 }
+
+/// Programs of SDPLIB and of SDPB, where `../shared/data` stands beside the repository: a best point is there from the
+/// second iteration on.
+#[test]
+fn plans_of_known_programs_meet_the_peak() -> Result<()> {
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    if !data.exists() {
+        println!("skipped: there is no ../shared/data");
+        return Ok(());
+    }
+    let files =
+        [("sdplib/arch0.dat-s", 256), ("sdplib/gpp100.dat-s", 256), ("sdpb/SingletScalar_cT_test_nmax6/sdp", 768)];
+    alone(|| {
+        for (file, bits) in files {
+            let problem = read_problem(&data.join(file), bits)?;
+            let options = SolverOptions { ramp: false, max_iterations: 3, ..SolverOptions::new(problem.form) };
+            for threads in [1, 2] {
+                let ctx = Context::builder().threads(threads).build()?;
+                let planned = Solver::new(ctx, &problem, options.clone())?.plan()?.planned_bytes;
+                let problem = problem.rounded(problem.precision_bits)?;
+                let before = allocated_bytes();
+                reset_peak_bytes();
+                run_with(&problem, threads, Some(planned), &options)?;
+                let peak = peak_bytes() - before;
+                assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
+                assert!(100 * planned <= 115 * peak, "{file} on {threads}: {peak} bytes, {planned} planned");
+            }
+        }
+        Ok(())
+    })
+}

@@ -98,6 +98,47 @@ fn the_largest_eigenvalue_of_a_path_is_found_on_any_number_of_threads() -> Resul
     Ok(())
 }
 
+/// Ones on the diagonal, and all entries together 0: there is no positive definite Y. Rounding ends the run, and its
+/// solution is the best point of it.
+#[test]
+fn without_an_interior_the_best_point_is_the_solution() -> Result<()> {
+    let order = 8;
+    let mut text = format!("{}\n1\n{order}\n{}0\n", order + 1, "1 ".repeat(order));
+    for at in 1..=order {
+        writeln!(text, "{at} 1 {at} {at} 1").unwrap();
+        for col in 1..=at {
+            writeln!(text, "0 1 {at} {col} {}", (at * at + 3 * col) % 5).unwrap();
+            writeln!(text, "{} 1 {at} {col} 1", order + 1).unwrap();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.dat-s");
+    std::fs::write(&path, text).unwrap();
+    let strict = |options: &mut SolverOptions| {
+        let thresholds = [&mut options.primal_error_threshold, &mut options.dual_error_threshold];
+        thresholds.into_iter().chain([&mut options.duality_gap_threshold]).for_each(|one| *one = decimal("1e-40"));
+    };
+    for ramp in [true, false] {
+        let one = solve(&read_problem(&path, 192)?, 1, |options| {
+            strict(options);
+            options.ramp = ramp;
+        })?;
+        assert_eq!(one.termination, Termination::PrecisionTooLow);
+        let quality = &one.quality;
+        let worst = quality.gap.clone().max(quality.primal_error()).max(&quality.dual_error);
+        assert!(worst < 1e-10, "{worst:e} after {} iterations", one.iterations);
+        assert!(
+            one.remark.as_ref().is_some_and(|remark| remark.contains("later points are worse")),
+            "{:?}",
+            one.remark
+        );
+    }
+    // With more bits it goes further.
+    let far = solve(&read_problem(&path, 400)?, 1, strict)?;
+    assert!(far.quality.gap < 1e-25, "{}", far.quality.gap);
+    Ok(())
+}
+
 #[test]
 fn polynomials_have_their_minima_and_files_are_written() -> Result<()> {
     for (dim, optimum) in [(1, 3), (2, 2)] {

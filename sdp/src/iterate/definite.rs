@@ -5,7 +5,7 @@ use crate::iterate::site::Site;
 use crate::numbers::Arithmetic;
 use crate::ranks::{ROOT, Ranks};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, DistOptions, Distribution, TileMap};
-use sunzi::{Accuracy, Cholesky, CholeskyOptions, Error, Matrix, MatrixView, Op, Result, Symmetric};
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, MatrixView, Op, Result, Symmetric};
 use sunzi::{SyrkOptions, TrsmOptions};
 
 /// A factor `L`.
@@ -14,6 +14,11 @@ pub enum Factor {
     Own(Cholesky),
     /// In tiles over all ranks, for solves with this accuracy.
     Tiles(DistMatrix, Accuracy),
+}
+
+/// The context of calls of all ranks together: their limit would be that of the node, and the plan has counted them.
+fn of_all_ranks(k: Arithmetic<'_>) -> Context {
+    k.ctx.with_memory_bytes(None)
 }
 
 /// What a factorisation gives, where the matrix is positive definite.
@@ -58,8 +63,7 @@ impl Factor {
         let options = DistCholeskyOptions::default().accuracy(Accuracy::Entrywise);
         let local = ranks.agreed(whole.map_or_else(|| Matrix::zeros(0, order, k.bits), Ok))?;
         let made = ranks.together(|team| {
-            // Their limit would be that of the node; the plan has counted them.
-            let ctx = &k.ctx.with_memory_bytes(None);
+            let ctx = &of_all_ranks(k);
             let map = distributed::cholesky_tiles(ctx, team, order, k.bits, &options)?;
             let place = Distribution::on_root(order, order, team.size(), ROOT);
             let tiles = DistMatrix::from_local(team.world(), &place, &local, map)?;
@@ -86,7 +90,7 @@ impl Factor {
             return Factor::own(k, gram.as_matrix(), Accuracy::Norm);
         }
         let made = ranks.together(|team| {
-            let ctx = &k.ctx.with_memory_bytes(None);
+            let ctx = &of_all_ranks(k);
             let gram = distributed::syrk(ctx, team, rows, k.bits, &DistOptions::new())?.result;
             distributed::cholesky(ctx, team, &gram, k.bits)
         });
@@ -103,7 +107,7 @@ impl Factor {
         match self {
             Factor::Own(factor) => Ok(trsm_with(k.ctx, factor.factor(), b, k.bits, &options)?.result),
             Factor::Tiles(factor, _) => in_tiles(ranks, factor, b, |team, b| {
-                Ok(distributed::trsm_with(&k.ctx.with_memory_bytes(None), team, factor, b, k.bits, &options)?.solution)
+                Ok(distributed::trsm_with(&of_all_ranks(k), team, factor, b, k.bits, &options)?.solution)
             }),
         }
     }
@@ -118,8 +122,7 @@ impl Factor {
                 call("solve", (b.rows(), b.cols(), b.rows()), k.bits, || factor.solve(k.ctx, b, k.bits))
             }
             Factor::Tiles(factor, accuracy) => in_tiles(ranks, factor, b, |team, b| {
-                Ok(distributed::solve_with(&k.ctx.with_memory_bytes(None), team, factor, b, k.bits, *accuracy)?
-                    .solution)
+                Ok(distributed::solve_with(&of_all_ranks(k), team, factor, b, k.bits, *accuracy)?.solution)
             }),
         }
     }

@@ -63,14 +63,20 @@ fn total(ledger: &Ledger, step: Step) -> u64 {
     BASE_BYTES + ledger.total(step)
 }
 
-/// Contexts without a limit, of all threads and of one, that plan as `ctx` does.
+/// Contexts without a limit, of all threads and of one, that plan as `ctx` does. Tables that plans make are theirs, and
+/// go with them: those of other precisions would lie beside the run.
 fn planners(ctx: &Context) -> Result<(Context, Context)> {
-    let single = Context::builder().threads(1);
-    let single = match ctx.forced_kernel() {
-        Some(kernel) => single.kernel(kernel.name()).build()?,
-        None => single.build()?,
+    let apart = |threads: usize| {
+        let builder = Context::builder().threads(threads);
+        match ctx.forced_kernel() {
+            Some(kernel) => builder.kernel(kernel.name()).build(),
+            None => builder.build(),
+        }
     };
-    Ok((ctx.with_memory_bytes(None), single))
+    let all = apart(ctx.threads())?;
+    // A context that had a limit spares memory.
+    let spares = ctx.memory_bytes().map(|limit| all.with_memory_bytes(Some(limit)).with_memory_bytes(None));
+    Ok((spares.unwrap_or(all), apart(1)?))
 }
 
 /// Bytes that an iteration on a whole program takes at so many bits, whatever the limit of `ctx`.

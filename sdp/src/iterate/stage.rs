@@ -2,7 +2,7 @@
 
 use crate::block::Block;
 use crate::iterate::advice::Advice;
-use crate::iterate::best::Best;
+use crate::iterate::best::{Course, Past};
 use crate::iterate::condition::{Conditions, conditions};
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
@@ -63,7 +63,7 @@ impl Stage<'_> {
     /// # Errors
     /// Those of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
-        let mut best = None;
+        let mut course = Course::default();
         let mut factors = match factor(&self.site, &state.point)? {
             Ok(factors) => factors,
             Err((at, side)) => return Err(self.not_inside(at, side)),
@@ -74,21 +74,20 @@ impl Stage<'_> {
             let Evaluation { residuals, quality } = evaluation;
             let seconds = run.start.elapsed().as_secs_f64();
             let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
-            if self.is_feasible(&quality) == (true, true) {
-                Best::offer(&mut best, &state.point, &quality, state.iterations);
-            }
+            let is_feasible = self.is_feasible(&quality) == (true, true);
+            course.see(&quality, is_feasible, state.iterations);
             if let Some(termination) = self.termination(&state, &quality, &residuals, is_late)? {
-                return Ok(self.finished(best, self.end(run, state, quality, (termination, None))));
+                return Ok(self.finished(course, self.end(run, state, quality, (termination, None))));
             }
-            if best.as_ref().is_some_and(|best| best.is_past(state.iterations)) {
-                let why = (Termination::PrecisionTooLow, None);
-                return Ok(self.finished(best, self.end(run, state, quality, why)));
+            if let Some(past) = course.past(state.iterations) {
+                let why = (Termination::PrecisionTooLow, self.outweighed(past));
+                return Ok(self.finished(course, self.end(run, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
             let stepped = self.step(&at, &mut run.phases)?;
             let Step { point, next_factors, mu, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
-                Err(why) => return Ok(self.finished(best, self.end(run, state, quality, why))),
+                Err(why) => return Ok(self.finished(course, self.end(run, state, quality, why))),
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
             let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
@@ -105,7 +104,9 @@ impl Stage<'_> {
                 beta,
                 conditions,
             };
-            state = State { point, iterations: state.iterations + 1, steps, precision_bits };
+            let next = State { point, iterations: state.iterations + 1, steps, precision_bits };
+            let State { point, iterations, .. } = std::mem::replace(&mut state, next);
+            course.leave(point, &iteration.quality, is_feasible, iterations);
             factors = next_factors;
             let control = self.site.agreed((run.watch)(&iteration, &state))?;
             if self.site.share.ranks.any(control == Control::Stop)? {
@@ -329,17 +330,17 @@ impl Stage<'_> {
     }
 
     /// The solution; where precision has ended the run the best point of it, and what precision would do.
-    fn finished(&self, best: Option<Best>, end: StageEnd) -> StageEnd {
+    fn finished(&self, course: Course, end: StageEnd) -> StageEnd {
         let StageEnd::Solution(mut solution) = end else { return end };
         let is_over = solution.termination == Termination::PrecisionTooLow;
         if !is_over && !self.is_stuck(&solution) {
             return StageEnd::Solution(solution);
         }
         let last = solution.quality.clone();
+        let is_feasible = self.is_feasible(&last) == (true, true);
         let mut reasons = Vec::from_iter(solution.remark.take());
-        if let Some(best) = best.filter(|_| is_over) {
-            let (point, quality, remark) = best.take(solution.iterations);
-            reasons.extend(remark);
+        if let Some((point, quality, better)) = course.better(&last, is_feasible).filter(|_| is_over) {
+            reasons.push(better);
             *solution = Solution { point, quality, remark: None, ..*solution };
         }
         let advice = Advice::new(self.options, self.site.bits, &solution.quality, &last);
@@ -369,6 +370,12 @@ impl Stage<'_> {
         };
         let bits = self.site.bits;
         format!("{name} is not positive definite at {bits} bits")
+    }
+
+    /// What there is to say where points have become worse.
+    fn outweighed(&self, past: Past) -> Option<String> {
+        let bits = self.site.bits;
+        (past == Past::Rounding).then(|| format!("errors of rounding at {bits} bits outweigh the gap"))
     }
 
     /// The centring parameter of the corrector, from what the predictor would leave of the complementarity.

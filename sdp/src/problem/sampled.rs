@@ -9,6 +9,7 @@ use crate::block::{Block, Shape};
 use crate::calls::{call, dot, gemm_with, spmm, syrk_with};
 use crate::numbers::{Arithmetic, entrywise, rounded};
 use rug::Float;
+use std::ops::Range;
 use std::sync::Arc;
 use sunzi::{Accuracy, Error, HadamardOptions, Matrix, MatrixView, Result, SparseMatrix, SymmetricMatrix};
 use sunzi::{SyrkOptions, Uplo, gemm_into, hadamard_into};
@@ -36,6 +37,9 @@ pub struct Origin {
     /// What the matrix is multiplied by at each.
     pub scalings: Vec<Float>,
 }
+
+/// Columns of a part of S on the diagonal that are formed at a time, from the row of the first on.
+const STRIP_COLUMNS: usize = 8;
 
 /// Where the variables of `(r, s)` begin, divided by the number of points, for `r <= s`.
 fn pair_index(r: usize, s: usize) -> usize {
@@ -230,7 +234,7 @@ impl Sampled {
 
     /// The same from `G^T X^-1 G` and `G^T Y G` of each block: a quarter of four sums of products, entry by entry, of
     /// their parts.
-    fn schur_of(&self, k: Arithmetic<'_>, grams: &[[SymmetricMatrix; 2]]) -> Result<Matrix> {
+    fn schur_of<'a>(&self, k: Arithmetic<'_>, grams: &'a [[SymmetricMatrix; 2]]) -> Result<Matrix> {
         let (variables, points) = (self.variables(), self.points);
         let quarter = Float::with_val(2, 0.25);
         let mut schur = Matrix::zeros(variables, variables, k.bits)?;
@@ -249,11 +253,17 @@ impl Sampled {
                 {
                     pairs.push((part(of_x, of_first, points)?, part(of_y, of_second, points)?));
                 }
-                let place = |at: usize| at * points..(at + 1) * points;
-                call("hadamard", (points, points, pairs.len()), k.bits, || {
-                    let place = schur.view_mut().block(place(left), place(right))?;
-                    hadamard_into(k.ctx, &pairs, k.bits, &options, place)
-                })?;
+                let width = if left == right { STRIP_COLUMNS } else { points };
+                for first in (0..points).step_by(width) {
+                    let (rows, cols) = (first..points, first..(first + width).min(points));
+                    let strip = |part: MatrixView<'a>| part.block(rows.clone(), cols.clone());
+                    let pairs = pairs.iter().map(|&(x, y)| Ok((strip(x)?, strip(y)?))).collect::<Result<Vec<_>>>()?;
+                    call("hadamard", (rows.len(), cols.len(), pairs.len()), k.bits, || {
+                        let place = |at: usize, own: &Range<usize>| at * points + own.start..at * points + own.end;
+                        let place = schur.view_mut().block(place(left, &rows), place(right, &cols))?;
+                        hadamard_into(k.ctx, &pairs, k.bits, &options, place)
+                    })?;
+                }
             }
         }
         Ok(schur)
@@ -285,7 +295,7 @@ mod tests {
         let (bits, tolerance) = (192, 1e-50);
         let ctx = Context::builder().threads(1).build()?;
         let k = Arithmetic { ctx: &ctx, bits };
-        for (dim, points) in [(1, 1), (1, 4), (2, 3), (3, 2)] {
+        for (dim, points) in [(1, 1), (1, 4), (2, 3), (3, 2), (1, 19), (2, 9)] {
             let basis = |rows: usize, shift: f64| {
                 Matrix::from_fn(rows, points, bits, |row, col| {
                     let (row, col) = (row as f64, col as f64);

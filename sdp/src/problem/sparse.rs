@@ -75,7 +75,7 @@ impl Sparse {
     ///
     /// # Errors
     /// Those of [`Tables::new`] and of `gemm`.
-    pub(crate) fn schur_tasks<G: Fn(usize, usize) -> Result<u64>>(
+    pub(crate) fn schur_tasks<G: Fn(usize, usize, usize) -> Result<u64>>(
         &self,
         bits: u32,
         gemm: impl FnOnce(usize) -> G,

@@ -18,7 +18,7 @@ use crate::ranks::{Piece, Ranks};
 use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use std::ops::Range;
-use sunzi::{Matrix, MatrixView, Result, sddmm_into};
+use sunzi::{FloatRef, Matrix, MatrixView, Result, SparseView, sddmm_into};
 
 /// Columns of a product of whole matrices, about.
 const PRODUCT_COLUMNS: usize = 4096;
@@ -99,12 +99,12 @@ fn tasks(tables: &Tables, bits: u32) -> Vec<Task> {
     found
 }
 
-/// What the tasks of [`schur`] take at so many bits. `gemm` gives the plan of a product, by the rows of the left factor
-/// and the columns of the right one, where there are so many tasks.
+/// What the tasks of [`schur`] take at so many bits. `gemm` gives the plan of a product, by the rows of the left
+/// factor, the columns of the right one and the terms of its sums, where there are so many tasks.
 ///
 /// # Errors
 /// Those of `gemm`.
-pub fn task_bytes<G: Fn(usize, usize) -> Result<u64>>(
+pub fn task_bytes<G: Fn(usize, usize, usize) -> Result<u64>>(
     tables: &Tables,
     bits: u32,
     gemm: impl FnOnce(usize) -> G,
@@ -126,12 +126,16 @@ pub fn task_bytes<G: Fn(usize, usize) -> Result<u64>>(
                 continue;
             }
             let images = bytes(rows, order);
+            let own = cone.rows_of(parts)?;
+            if cone.is_full(own, bits) {
+                most = most.max(Matrix::bytes_for(rows, order, entry_bits(own)) + gemm(rows, order, order)?);
+            }
             let buffer = narrow.iter().map(|part| bytes(3 * part.rows.len(), order)).max().unwrap_or(0);
             most = most.max(images + buffer);
             if !wide.is_empty() {
                 let width = order * wide.len();
                 let sums = 3 * bytes(cone.positions.len(), 1);
-                let product = gemm(order, width)?.max(bytes(order, width) + sums);
+                let product = gemm(order, width, order)?.max(bytes(order, width) + sums);
                 most = most.max(images + bytes(order, width) + product);
             }
         }
@@ -208,6 +212,29 @@ fn columns(
     Ok(columns.into_iter().flatten().collect())
 }
 
+/// The bits of the longest entry, in whole limbs.
+fn entry_bits(rows: SparseView<'_>) -> u32 {
+    let limbs = (0..rows.rows()).flat_map(|row| rows.row(row)).map(|(_, value)| value.limbs.len());
+    64 * limbs.max().unwrap_or(1) as u32
+}
+
+/// Rows with all their entries, exactly.
+fn whole(rows: SparseView<'_>) -> Result<Matrix> {
+    let bits = entry_bits(rows);
+    let mut whole = Matrix::zeros(rows.rows(), rows.cols(), bits)?;
+    let mut limbs = vec![0; (bits / 64) as usize];
+    for row in 0..rows.rows() {
+        for (col, value) in rows.row(row) {
+            // The leading limbs of a number are the last ones.
+            let (low, high) = limbs.split_at_mut((bits / 64) as usize - value.limbs.len());
+            low.fill(0);
+            high.copy_from_slice(value.limbs);
+            whole.set(row, col, FloatRef { limbs: &limbs, ..value });
+        }
+    }
+    Ok(whole)
+}
+
 /// The constraints of a task in one block.
 struct InBlock<'a> {
     k: Arithmetic<'a>,
@@ -224,8 +251,8 @@ impl InBlock<'_> {
         let (k, cone) = (self.k, self.cone);
         let at = |place: usize| cone.parts.partition_point(|part| part.place < place);
         let parts = &cone.parts[at(self.places.start)..at(self.places.end)];
-        let (Some(front), Some(back)) = (parts.first(), parts.last()) else { return Ok(()) };
-        let rows = cone.rows.view().row_range(front.first_row..back.first_row + back.rows.len())?;
+        let Some(front) = parts.first() else { return Ok(()) };
+        let rows = cone.rows_of(parts)?;
         let (x_inverse, y) = match factors {
             Factors::Dense(x_inverse, y) => (x_inverse, y),
             Factors::Diagonal(weights) => {
@@ -233,7 +260,7 @@ impl InBlock<'_> {
                 return self.fill_diagonal(parts, &images, numbers);
             }
         };
-        let images = spmm(k.ctx, rows, *y, k.bits)?;
+        let images = self.images(rows, y, numbers)?;
         let image = |part: &Part| {
             let first = part.first_row - front.first_row;
             images.view().block(first..first + part.rows.len(), 0..images.cols())
@@ -246,6 +273,16 @@ impl InBlock<'_> {
             }
         }
         self.fill_products(&wide, x_inverse, numbers)
+    }
+
+    /// The rows of `A_q` that are not 0, times Y: as a product of whole matrices where these have many entries.
+    fn images(&self, rows: SparseView<'_>, y: &Matrix, numbers: &Matrix) -> Result<Matrix> {
+        let k = self.k;
+        if !self.cone.is_full(rows, k.bits) {
+            return spmm(k.ctx, rows, y, k.bits);
+        }
+        let whole = whole(rows)?;
+        Ok(gemm_with(&k.beside(numbers.bytes() + whole.bytes()), &whole, y, k.bits, &entrywise())?.result)
     }
 
     /// `a_ii y_i / x_i`.
@@ -328,165 +365,4 @@ impl InBlock<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::block::Summand;
-    use crate::problem::{Entry, Sparse, SparseCone};
-    use sunzi::Context;
-
-    /// A cone of constraints with many, some and single entries, without every third variable.
-    fn cone(order: usize, counts: &[usize], shape: Shape) -> SparseCone {
-        let bits = 53;
-        let mut state = 7u64;
-        let mut next = |below: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as usize % below
-        };
-        let entries = counts.iter().map(|&count| {
-            let mut list = Vec::<Entry>::new();
-            for _ in 0..count {
-                let (a, b) = (next(order), next(order));
-                let (row, col) = if matches!(shape, Shape::Diagonal(_)) { (a, a) } else { (a.max(b), a.min(b)) };
-                if !list.iter().any(|entry| (entry.row, entry.col) == (row, col)) {
-                    let value = if count == 1 { 1.0 } else { next(9) as f64 - 3.5 };
-                    list.push(Entry { row, col, value: Float::with_val(bits, value) });
-                }
-            }
-            list
-        });
-        let active = (0..counts.len()).map(|at| at + at / 2).collect();
-        SparseCone { shape, active, entries: entries.collect(), constant: Vec::new() }
-    }
-
-    /// The matrix of a variable in a block, all of it.
-    fn dense(cone: &SparseCone, variable: usize, bits: u32) -> Matrix {
-        let order = cone.shape.order();
-        let mut matrix = Matrix::zeros(order, order, bits).unwrap();
-        let at = cone.active.iter().position(|&active| active == variable);
-        for entry in at.map_or(&[][..], |at| &cone.entries[at]) {
-            matrix.set_float(entry.row, entry.col, &entry.value).unwrap();
-            matrix.set_float(entry.col, entry.row, &entry.value).unwrap();
-        }
-        matrix
-    }
-
-    fn whole(block: &Block) -> Matrix {
-        let matrix = block.stored();
-        let (order, bits) = (matrix.rows(), matrix.precision_bits());
-        let diagonal = |row, col| if row == col { matrix.float(row, 0) } else { Float::new(bits) };
-        match block {
-            Block::Dense(matrix) => matrix.clone(),
-            Block::Diagonal(_) => Matrix::from_fn(order, order, bits, diagonal).unwrap(),
-        }
-    }
-
-    /// Some positive definite block.
-    fn definite(ctx: &Context, shape: Shape, seed: f64, bits: u32) -> Result<Block> {
-        let order = shape.order();
-        let half = Matrix::from_fn(order, order, bits, |row, col| {
-            Float::with_val(bits, seed + (row * 2 + col * 7) as f64).cos()
-        })?;
-        let matrix = sunzi::syrk(ctx, &half, bits)?.into_matrix();
-        Ok(match shape {
-            Shape::Dense(_) => Block::Dense(matrix),
-            Shape::Diagonal(_) => Block::Diagonal(column(order, bits, |row| matrix.float(row, row))?),
-        })
-    }
-
-    fn summands(blocks: &[Block]) -> Vec<Summand<'_>> {
-        blocks.iter().map(|block| Summand { block, product: None }).collect()
-    }
-
-    fn pairings(k: Arithmetic<'_>, sparse: &Sparse, summands: &[Summand<'_>]) -> Result<Matrix> {
-        let numbers = summands.iter().enumerate().map(|(cone, summand)| sparse.numbers(k, cone, summand));
-        sparse.paired(k, &numbers.collect::<Result<Vec<_>>>()?)
-    }
-
-    #[test]
-    fn schur_complements_sums_and_pairings_are_those_of_whole_matrices() -> Result<()> {
-        let (bits, order) = (160, 20);
-        let cases: [&[usize]; 5] = [&[], &[1], &[300, 1, 1, 1, 1, 5], &[300, 200, 300, 9, 9, 400], &[1; 20]];
-        for counts in cases {
-            let shapes = [Shape::Dense(order), Shape::Diagonal(order), Shape::Dense(3)];
-            let sparse = Sparse::new(35, shapes.map(|shape| cone(shape.order(), counts, shape)).into());
-            assert_eq!(sparse.is_sparse(0, bits)?, counts.len() != 6, "the test reaches both ways");
-            let mut found = Vec::new();
-            for threads in [1, 2, 3] {
-                let workers = Workers::new(Context::builder().threads(threads).build()?)?;
-                let k = Arithmetic { ctx: workers.all(), bits };
-                let blocks = |seed| shapes.iter().map(move |shape| definite(k.ctx, *shape, seed, bits));
-                let x = blocks(0.3).collect::<Result<Vec<_>>>()?;
-                let y = blocks(1.1).collect::<Result<Vec<_>>>()?;
-                let operands = x.iter().zip(&y);
-                let operands = operands
-                    .map(|(x, y)| SchurOperand { x_inverse: x, x_lower_inverse: None, y, y_lower: None })
-                    .collect::<Vec<_>>();
-                let s = sparse.schur((&workers, &Ranks::alone()), k, &operands)?.unwrap();
-                if threads == 1 {
-                    check(k, &sparse, (&x, &y), &s)?;
-                }
-                let pairings = pairings(k, &sparse, &summands(&y))?;
-                found.push((Matrix::from_fn(35, 35, bits, |row, col| s.float(row.max(col), row.min(col)))?, pairings));
-            }
-            assert!(found[0] == found[1] && found[1] == found[2], "{counts:?}");
-        }
-        let tables = Tables::new(4, &[cone(order, &[400, 300, 1], Shape::Dense(order))])?;
-        let cone = &tables.cones[0];
-        let ways = cone.parts.iter().map(|part| cone.is_product(part, bits)).collect::<Vec<_>>();
-        assert_eq!(ways, [true, true, false], "the test reaches both ways");
-        Ok(())
-    }
-
-    /// Sums, pairings and the lower triangle of S beside products with whole matrices.
-    fn check(k: Arithmetic<'_>, sparse: &Sparse, (x, y): (&[Block], &[Block]), s: &Matrix) -> Result<()> {
-        let small = |value: Float, what: &str| assert!(value.clone().abs() < 1e-38, "{what} is off by {value}");
-        let weights = column(sparse.variables, k.bits, |row| Float::with_val(k.bits, row as f64 * 0.37).sin())?;
-        let wide = |row: usize, col: usize| Float::with_val(k.bits, 3.0 + (row * 5 + col * 3) as f64).sin();
-        let products = sparse.cones.iter().map(|cone| {
-            let order = cone.shape.order();
-            Matrix::from_fn(order, order, k.bits, wide)
-        });
-        let products = products.collect::<Result<Vec<_>>>()?;
-        let with = x.iter().zip(y).zip(&products).map(|((x, block), product)| {
-            let product = matches!(block, Block::Dense(_)).then_some((x, product));
-            Summand { block, product }
-        });
-        let pairings = [pairings(k, sparse, &summands(y))?, pairings(k, sparse, &with.collect::<Vec<_>>())?];
-        let variables = sparse.variables;
-        let mut wanted = vec![Float::new(k.bits); variables * variables];
-        let mut paired = [vec![Float::new(k.bits); variables], vec![Float::new(k.bits); variables]];
-        for (number, cone) in sparse.cones.iter().enumerate() {
-            let (x, y, order) = (whole(&x[number]), whole(&y[number]), cone.shape.order());
-            let image = sunzi::gemm(k.ctx, &x, &products[number], k.bits)?;
-            let image =
-                if matches!(cone.shape, Shape::Dense(_)) { image } else { Matrix::zeros(order, order, k.bits)? };
-            let sum = whole(&sparse.weighted_sum(k, number, &weights)?);
-            let mut sum_wanted = Matrix::zeros(order, order, k.bits)?;
-            for &right in &cone.active {
-                let a = dense(cone, right, k.bits);
-                sum_wanted = k.sum(&weights.float(right, 0), &a, &sum_wanted)?;
-                paired[0][right] += k.inner(&a, &y)?;
-                paired[1][right] += k.inner(&a, &y)? + k.inner(&a, &image)?;
-                let product = sunzi::gemm(k.ctx, &sunzi::gemm(k.ctx, &x, &a, k.bits)?, &y, k.bits)?;
-                let product = product.transposed().to_matrix()?;
-                for &left in &cone.active {
-                    wanted[left * variables + right] += k.inner(&dense(cone, left, k.bits), &product)?;
-                }
-            }
-            small(k.difference(&sum, &sum_wanted)?.max_norm(), "the sum");
-            if sparse.is_sparse(number, k.bits)? {
-                let few = sparse.entries_of(number, &sum, k.bits)?;
-                let product = sunzi::spmm(k.ctx, &few, &products[number], k.bits)?;
-                let wanted = sunzi::gemm(k.ctx, &sum_wanted, &products[number], k.bits)?;
-                small(k.difference(&product, &wanted)?.max_norm(), "a product with few entries");
-            }
-        }
-        for (found, want) in pairings.iter().zip(&paired) {
-            (0..variables).for_each(|row| small(found.float(row, 0) - &want[row], "a pairing"));
-        }
-        for (col, row) in (0..variables).flat_map(|col| (col..variables).map(move |row| (col, row))) {
-            small(s.float(row, col) - &wanted[row * variables + col], "S");
-        }
-        Ok(())
-    }
-}
+mod tests;

@@ -12,7 +12,7 @@ use crate::block::Shape;
 use rug::Float;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use sunzi::{Result, SparseMatrix};
+use sunzi::{Result, SparseMatrix, SparseView};
 
 /// Nanoseconds of a term of a sum of the library's sparse verbs, about. The choices that hang on these estimates show
 /// in the last bits, so they are the same everywhere.
@@ -28,6 +28,12 @@ fn product_term_ns(bits: u32) -> f64 {
 
 /// Taking an entry into and out of such a product.
 const EXCHANGE_NS: f64 = 150.0;
+
+/// The product of so many rows with a block of so many, about.
+fn whole_ns(rows: usize, order: usize, bits: u32) -> f64 {
+    let (rows, order) = (rows as f64, order as f64);
+    rows * order * (order * product_term_ns(bits) + EXCHANGE_NS)
+}
 
 /// A term with two long factors beside one with an entry of a constraint.
 const LONG_TERM: f64 = 1.7;
@@ -92,6 +98,11 @@ fn rows_of(entries: &[Entry]) -> Vec<usize> {
     rows
 }
 
+/// The matrix in as much memory as it counts: its lists have grown, and those of a copy have not.
+fn fitted(matrix: SparseMatrix) -> SparseMatrix {
+    matrix.clone()
+}
+
 impl Tables {
     /// The tables of a group of so many variables.
     ///
@@ -125,8 +136,8 @@ impl Tables {
         let by_place = entries.iter().map(|(variable, at, value)| ((places[*variable], *at), value));
         let by_position = entries.iter().map(|(variable, at, value)| ((*at, *variable), value));
         Ok(Tables {
-            matrices: SparseMatrix::from_entries(variables, first, by_place)?,
-            transposed: SparseMatrix::from_entries(first, variables, by_position)?,
+            matrices: fitted(SparseMatrix::from_entries(variables, first, by_place)?),
+            transposed: fitted(SparseMatrix::from_entries(first, variables, by_position)?),
             order,
             cones: tables,
         })
@@ -182,26 +193,43 @@ impl ConeTables {
             height += rows.len();
             found.push(Part { place, first_row: height - rows.len(), rows });
         }
-        let rows = SparseMatrix::from_entries(height, cone.shape.order(), entries)?;
+        let rows = fitted(SparseMatrix::from_entries(height, cone.shape.order(), entries)?);
         Ok(ConeTables { shape: cone.shape, first, positions, met, parts: found, rows })
     }
 
     /// Nanoseconds that a constraint takes in this block, about.
     pub fn cost(&self, part: &Part, bits: u32) -> f64 {
-        let positions = (part.rows.len() * self.met[part.place]) as f64 * 2.0 * term_ns(bits);
-        let order = self.shape.order() as f64;
+        let order = self.shape.order();
         match self.is_product(part, bits) {
-            true => order * order * (order * product_term_ns(bits) + EXCHANGE_NS),
-            false => positions,
+            true => whole_ns(order, order, bits),
+            false => self.positions_ns(part, bits),
         }
+    }
+
+    /// The same by sums for its positions.
+    fn positions_ns(&self, part: &Part, bits: u32) -> f64 {
+        (2 * part.rows.len() * self.met[part.place]) as f64 * term_ns(bits)
     }
 
     /// Whether for a constraint a product of whole matrices takes less time than sums for the positions alone.
     pub fn is_product(&self, part: &Part, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };
-        let by_positions = (2 * part.rows.len() * self.met[part.place]) as f64 * term_ns(bits);
-        let order = order as f64;
-        by_positions > order * order * (order * product_term_ns(bits) + EXCHANGE_NS)
+        self.positions_ns(part, bits) > whole_ns(order, order, bits)
+    }
+
+    /// Whether some rows of the matrices have so many entries that their product with a block is one of whole matrices.
+    pub fn is_full(&self, rows: SparseView<'_>, bits: u32) -> bool {
+        let Shape::Dense(order) = self.shape else { return false };
+        (rows.entries() * order) as f64 * term_ns(bits) > whole_ns(rows.rows(), order, bits)
+    }
+
+    /// The rows of the matrices of neighbouring constraints.
+    ///
+    /// # Errors
+    /// Those of [`SparseView::row_range`].
+    pub fn rows_of(&self, parts: &[Part]) -> Result<SparseView<'_>> {
+        let first = parts.first().map_or(0, |part| part.first_row);
+        self.rows.view().row_range(first..parts.last().map_or(0, |part| part.first_row + part.rows.len()))
     }
 
     /// Entries of a sum of the matrices, both triangles of it.
@@ -213,17 +241,15 @@ impl ConeTables {
     /// for 100 rows and 256 bits on Zen 4 where they are up to one in twenty.
     pub fn is_sparse(&self, bits: u32) -> bool {
         let (Shape::Dense(order), entries) = (self.shape, self.entries()) else { return false };
-        let (order, terms) = (order as f64, entries as f64);
-        let by_entries = order * (terms * LONG_TERM * term_ns(bits) + order * ENTRY_NS);
-        let whole = order * order * (order * product_term_ns(bits) + EXCHANGE_NS);
-        by_entries < ALONE * whole
+        let (rows, terms) = (order as f64, entries as f64);
+        let by_entries = rows * (terms * LONG_TERM * term_ns(bits) + rows * ENTRY_NS);
+        by_entries < ALONE * whole_ns(order, order, bits)
     }
 
     /// Whether sums for all positions take less time than a product of whole matrices and its mirror image.
     pub fn meets_few(&self, bits: u32) -> bool {
         let Shape::Dense(order) = self.shape else { return false };
-        let order = order as f64;
-        let by_positions = 2.0 * order * self.positions.len() as f64 * term_ns(bits);
-        by_positions < order * order * (order * product_term_ns(bits) + EXCHANGE_NS)
+        let by_positions = (2 * order * self.positions.len()) as f64 * term_ns(bits);
+        by_positions < whole_ns(order, order, bits)
     }
 }

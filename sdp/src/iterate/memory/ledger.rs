@@ -24,6 +24,9 @@ const STEP_BITS: u32 = 128;
 /// Bytes of what a sum or a product with a vector works with, beside its result.
 const PLAIN_BYTES: u64 = 4 << 10;
 
+/// Bytes of what belongs to a block and is no matrix: lists, and single numbers.
+const BLOCK_BYTES: u64 = 4 << 10;
+
 /// Least bytes for a solve with one right side, and for a sum of products with a vector: where numbers spread, those of
 /// small orders take more than the plans of even numbers say.
 const SOLVE_BYTES: u64 = 64 << 10;
@@ -120,7 +123,7 @@ impl Ledger {
         let system = sizes.system()?;
         let mut ledger = Ledger {
             bits,
-            program: sizes.program()?,
+            program: sizes.program()? + BLOCK_BYTES * cones.len() as u64,
             held: [Held::default(); 6],
             work: [0; 6],
             cones: list,
@@ -452,7 +455,7 @@ impl<'a> Sizes<'a> {
         let square = self.matrix(variables, variables);
         let tasks = sparse.schur_tasks(self.bits(), |count| {
             let calls = self.calls(count);
-            move |order, width| calls.gemm(order, width, order)
+            move |rows, cols, terms| calls.gemm(rows, cols, terms)
         })?;
         let columns = tasks.iter().map(|task| task.result).sum::<u64>();
         let most = tasks.iter().map(|task| task.beside_result()).max().unwrap_or(0);
