@@ -3,7 +3,7 @@
 use super::blocks::pieces;
 use super::columns::{Goal, letters_bytes, panel_share};
 use super::sums::SumSizes;
-use super::{is_small, of_node, ranks_together, vectors_bytes};
+use super::{first_kernel, is_small, of_node, ranks_together, vectors_bytes};
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::matrix::Matrix;
 use crate::ops::distributed::Team;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
@@ -39,20 +39,35 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    let together = ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?;
-    agreed(team.world(), own_bytes(ctx, (team, together), (order, columns), (right_bits, precision_bits), accuracy))
+    let (world, together): (&dyn Transport, _) =
+        (team.world(), ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?);
+    let needs = own_needs(ctx, (team, together), (order, columns), (right_bits, precision_bits), accuracy);
+    let (mut memory, own) = match agreed(world, needs)? {
+        Needs::Bytes(bytes) => return Ok(bytes),
+        Needs::Columns(memory, own) => (memory, own),
+    };
+    memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
+    agreed(world, memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, team.ranks_here(), error)))
 }
 
-fn own_bytes(
+/// What this rank's part of a solve takes.
+enum Needs {
+    /// So many bytes.
+    Bytes(u64),
+    /// What this memory says for so many right sides.
+    Columns(SolveMemory, usize),
+}
+
+fn own_needs(
     ctx: &Context,
     (team, together): (&Team, Option<Together>),
     (order, columns): (usize, usize),
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
-) -> Result<u64> {
+) -> Result<Needs> {
     check_sizes(order, columns, precision_bits)?;
     if order == 0 || columns == 0 {
-        return Ok(0);
+        return Ok(Needs::Bytes(0));
     }
     let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
     let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
@@ -60,14 +75,14 @@ fn own_bytes(
     if method.path == Path::Dots {
         let bytes = vectors_bytes(ctx, (order, columns), (right_bits, precision_bits));
         ctx.admit(bytes.saturating_mul(ranks_here))?;
-        return Ok(bytes);
+        return Ok(Needs::Bytes(bytes));
     }
     let ranks = world.size();
     if method.path == Path::Sums {
         let bits = SumBits { working: working_bits, precision: precision_bits };
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: precision_bits, ranks };
         ctx.admit(sizes.bytes().saturating_mul(ranks_here))?;
-        return Ok(sizes.bytes());
+        return Ok(Needs::Bytes(sizes.bytes()));
     }
     let own = panel_share(columns, ranks, world.rank()).len();
     let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
@@ -95,7 +110,7 @@ fn own_bytes(
         message_bytes,
         left,
         together,
-        chooses_kernel: false,
+        first_tries: FirstKernel::Own,
     };
-    memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error))
+    Ok(Needs::Columns(memory, own))
 }
