@@ -114,3 +114,58 @@ fn own_needs(
     };
     Ok(Needs::Columns(memory, own))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local;
+    use crate::kernels;
+    use crate::ops::distribution::team::TeamOptions;
+
+    /// The names of the kernels that ranks with these contexts take for a solve, so many of them a node; "" is that of
+    /// the context.
+    fn kernels_of(contexts: &[Context], ranks_per_node: usize, shape: (usize, usize)) -> Vec<&'static str> {
+        local::run(contexts.len(), |rank| {
+            let options = TeamOptions::new().ranks_per_node(ranks_per_node);
+            let (ctx, team) = (&contexts[rank.rank()], Team::new(rank.split(0).unwrap(), options).unwrap());
+            let together = ranks_together(ctx, &team, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
+            let needs = own_needs(ctx, (&team, together), shape, (60, 60), Accuracy::Norm);
+            let Ok(Needs::Columns(mut memory, own)) = needs else { panic!("solved in bands") };
+            let columns = Bands::widest(own).columns;
+            memory.first_tries = first_kernel(&team, &memory, columns).unwrap();
+            memory.first_kernel(columns).map_or("", |kernel| kernel.name())
+        })
+    }
+
+    #[test]
+    fn the_ranks_of_a_node_take_one_kernel() {
+        let builder = || Context::builder().threads(1);
+        let free = || builder().build().unwrap();
+        let other = kernels::preferred_for_large_solves().map_or("", |(kernel, _)| kernel.name());
+        let forced = || builder().kernel(free().kernel().name()).build().unwrap();
+        let limited = || builder().memory_bytes(1 << 40).build().unwrap();
+        // As many right sides for each node as one process has.
+        for (ranks, ranks_per_node, columns, want) in [
+            (2, 2, 400, other),
+            (2, 2, 384, ""),
+            (4, 4, 400, other),
+            (4, 4, 352, ""),
+            (4, 2, 800, other),
+            (2, 1, 400, ""),
+        ] {
+            let contexts = (0..ranks).map(|_| free()).collect::<Vec<_>>();
+            let found = kernels_of(&contexts, ranks_per_node, (700, columns));
+            assert_eq!(found, vec![want; ranks], "{ranks} ranks, {ranks_per_node} a node, {columns} right sides");
+        }
+        assert_eq!(kernels_of(&[free(), free()], 2, (600, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[free(), forced()], 2, (700, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[limited(), free()], 2, (700, 400)), ["", ""]);
+        // Ranks that share no window choose each for itself, and so do nodes.
+        assert_eq!(kernels_of(&[free(), forced()], 1, (700, 800)), [other, ""]);
+        assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, (700, 800)), [other, other, "", ""]);
+        // Too few right sides for each worker.
+        let threads = || Context::builder().threads(4).build().unwrap();
+        assert_eq!(kernels_of(&[threads(), threads()], 2, (700, 752)), ["", ""]);
+        assert_eq!(kernels_of(&[threads(), threads()], 2, (700, 768)), [other, other]);
+    }
+}
