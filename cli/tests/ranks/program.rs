@@ -18,7 +18,11 @@ pub const CASES: &[Case] = &[
     Case { name: "program::other_commands_run_once", ranks: &[2], run: Run::Launcher(others) },
     Case { name: "program::doubles_run_on_devices", ranks: &[2], run: Run::Launcher(doubles_on_devices) },
     Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
-    Case { name: "program::bench_times_factors_solves_and_a_step", ranks: &[1, 2, 3, 4], run: Run::Launcher(bench_solves) },
+    Case {
+        name: "program::bench_times_factors_solves_and_a_step",
+        ranks: &[1, 2, 3, 4],
+        run: Run::Launcher(bench_solves),
+    },
 ];
 
 /// The program.

@@ -2,7 +2,8 @@
 //! threads.
 //!
 //! In each round one process on the root, while the others wait, then all ranks, whose matrices lie in tiles: those to
-//! factor in the ones that the factorisation works in. Every result of the ranks is compared with that of the one process, bit by bit.
+//! factor in the ones that the factorisation works in. Every result of the ranks is compared with that of the one
+//! process, bit by bit.
 
 use super::operands::Operands;
 use super::ranks::{header, row, total_threads};

@@ -96,7 +96,7 @@ fn other_engine(
 }
 
 /// The kernel of a solve with a triangle of `order` rows that is at hand, and so many bits after the point, where it is
-/// not the context's: `columns` right sides share what is converted of the triangle, of which `each` worker has so many.
+/// not the context's: `columns` right sides share what is converted of the triangle, `each` worker has so many of them.
 /// Under a limit there is no such choice, which the caller knows better than the context.
 pub(crate) fn solve_kernel(
     ctx: &Context,
