@@ -16,7 +16,7 @@ use crate::ops::solve::SolvePlan;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
-use crate::ops::solve::memory::{Bands, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, ScaledRows};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -263,7 +263,7 @@ impl StripPlan {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
-            chooses_kernel: false,
+            first_tries: FirstKernel::Own,
         };
         let bands = Bands::widest(columns);
         // Without a limit the windows of the strips are kept beside those of the products where they are larger.

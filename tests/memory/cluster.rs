@@ -8,8 +8,8 @@ use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{
-    ClusterShape, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, plan_solve, plan_syrk_cluster,
-    solve_into, solve_with, syrk,
+    ClusterShape, DistCholeskyOptions, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, cholesky_with, even_share,
+    plan_cholesky, plan_solve, plan_syrk_cluster, solve_into, solve_with, syrk,
 };
 use sunzi::{Accuracy, Context, Matrix, Uplo};
 
@@ -158,11 +158,53 @@ fn solves_together_keep_their_plan() {
                     solve_with(&ctx, &team, l, b, bits, Accuracy::Norm).unwrap().solution
                 })
             });
-            println!("{ranks} ranks, {ranks_per_node} a node: peak {peak}, planned {planned}");
-            let what = format!("{ranks} ranks, {ranks_per_node} a node: peak {peak}, planned {planned}");
+            let what = format!("{columns} columns, {ranks} ranks, {ranks_per_node} a node: {peak} of {planned}");
+            println!("{what}");
             assert!(peak <= planned, "{what}");
             assert!(peak * 100 >= planned * least_percent(ranks), "{what}");
         }
+    }
+}
+
+/// Factors over ranks, on the kernel that suits them.
+#[test]
+fn factors_over_ranks_keep_their_plan() {
+    let _alone = alone();
+    let (order, bits) = (480, 128);
+    let mut a = Matrix::zeros(order, order, bits).unwrap();
+    (0..order).for_each(|i| (0..=i).for_each(|j| a.set_f64(i, j, 0.5f64.powi((i - j) as i32)).unwrap()));
+    let options = DistCholeskyOptions::new().tile_rows(96);
+    for ranks in [2, 3] {
+        let map = TileMap {
+            rows: order,
+            cols: order,
+            tile_size: 96,
+            grid: RankGrid::for_ranks(ranks),
+            triangle: Some(Uplo::Lower),
+        };
+        let held = local::run(ranks, |rank| {
+            DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(&a), map, bits).unwrap()
+        });
+        let team = |rank: &local::LocalRank| Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+        let plans = local::run(ranks, |rank| {
+            let ctx = Context::builder().threads(1).build().unwrap();
+            plan_cholesky(&ctx, &team(rank), (&map, bits), bits, &options).unwrap()
+        });
+        let (peak, made) = rise(|| {
+            local::run(ranks, |rank| {
+                let ctx = Context::builder().threads(1).build().unwrap();
+                cholesky_with(&ctx, &team(rank), &held[rank.rank()], bits, &options).unwrap()
+            })
+        });
+        let planned = plans.iter().sum::<u64>();
+        assert_eq!(made[0].report.planned_bytes, *plans.iter().max().unwrap());
+        let what = format!("{} on {ranks} ranks: {peak} of {planned}", made[0].report.kernel);
+        println!("{what}");
+        // Between threads a piece of a message is copied once more on its way.
+        let mail = if ranks > 1 { ranks as u64 * PIECE_BYTES } else { 0 };
+        assert!(peak <= planned + mail, "{what}");
+        // The plan has room for all finished tiles on their way.
+        assert!(peak * 100 >= planned * 75, "{what}");
     }
 }
 

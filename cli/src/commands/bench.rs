@@ -16,8 +16,11 @@ use sunzi_lab::engine::Engine;
 /// Whether ranks work on it together.
 pub fn is_shared(args: &Bench) -> bool {
     match &args.operation {
-        BenchOperation::Syrk(_) | BenchOperation::Trsm(_) | BenchOperation::Solve(_) | BenchOperation::Step(_) => true,
-        BenchOperation::Cholesky(args) => args.element_type == ElementType::Double,
+        BenchOperation::Syrk(_)
+        | BenchOperation::Cholesky(_)
+        | BenchOperation::Trsm(_)
+        | BenchOperation::Solve(_)
+        | BenchOperation::Step(_) => true,
         _ => false,
     }
 }

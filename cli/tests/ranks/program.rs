@@ -18,7 +18,11 @@ pub const CASES: &[Case] = &[
     Case { name: "program::other_commands_run_once", ranks: &[2], run: Run::Launcher(others) },
     Case { name: "program::doubles_run_on_devices", ranks: &[2], run: Run::Launcher(doubles_on_devices) },
     Case { name: "program::bench_compares_with_one_process", ranks: &[2], run: Run::Launcher(bench) },
-    Case { name: "program::bench_times_solves_and_a_step", ranks: &[1, 2, 3, 4], run: Run::Launcher(bench_solves) },
+    Case {
+        name: "program::bench_times_factors_solves_and_a_step",
+        ranks: &[1, 2, 3, 4],
+        run: Run::Launcher(bench_solves),
+    },
 ];
 
 /// The program.
@@ -180,6 +184,7 @@ fn errors(launcher: &Launcher, ranks: usize) {
         ("syrk @/P.bin -o @/Q.mtx --exact-integers", 3, "is not an integer"),
         ("syrk @/P.bin -o @/Q.mtx --window heap", 2, "heap"),
         ("bench syrk --rows 9 --cols 9 --device soft", 2, "--device: a product on several ranks"),
+        ("bench cholesky --rows 9 --device soft", 2, "--device: a factorisation on several ranks"),
         ("bench cholesky --element-type double --rows 9 --eviction fifo", 2, "--eviction: doubles on several ranks"),
         ("bench cholesky --element-type double --rows 300 --tile 25 --device soft:1K", 4, "at least"),
         ("bench cholesky --element-type double --rows 2000 --memory 40M", 4, "this operation needs at least"),
@@ -280,7 +285,7 @@ fn bench(launcher: &Launcher, ranks: usize) {
 fn bench_solves(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    for operation in ["trsm --rows 150 --cols 20", "solve --rows 40 --cols 1"] {
+    for operation in ["cholesky --rows 100", "trsm --rows 150 --cols 20", "solve --rows 40 --cols 1"] {
         let line = format!("bench {operation} --precision 128 --runs 1 --threads 1 --report @/r.json");
         on_ranks(launcher, ranks, 2, at, &line).expect_success();
         let report = json(&at.join("r.json"));

@@ -1,7 +1,9 @@
-//! `sunzi bench trsm` and `bench solve` on several ranks: the ranks beside one process with as many threads.
+//! `sunzi bench cholesky`, `bench trsm` and `bench solve` on several ranks: the ranks beside one process with as many
+//! threads.
 //!
-//! In each round one process on the root, while the others wait, then all ranks, whose factor and right sides lie in
-//! tiles. Every result of the ranks is compared with that of the one process, bit by bit.
+//! In each round one process on the root, while the others wait, then all ranks, whose matrices lie in tiles: those to
+//! factor in the ones that the factorisation works in. Every result of the ranks is compared with that of the one
+//! process, bit by bit.
 
 use super::operands::Operands;
 use super::ranks::{header, row, total_threads};
@@ -15,7 +17,9 @@ use serde::Serialize;
 use std::time::Instant;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, solve_into, trsm_into};
+use sunzi::distributed::{
+    DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_tiles, cholesky_with, solve_into, trsm_into,
+};
 use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
 
@@ -42,15 +46,16 @@ struct RankSolvesBench {
     machine: Machine,
 }
 
-/// Factor and right sides over the ranks, and the seconds of each run.
+/// The matrices over the ranks, and the seconds of each run.
 struct OnRanks<'a> {
     config: &'a Bench,
     ctx: Context,
     team: Team,
-    factor: DistMatrix,
-    right: DistMatrix,
-    /// As one process has it, kept from run to run.
-    solution: DistMatrix,
+    options: DistCholeskyOptions,
+    /// The matrix to factor, or a factor.
+    a: DistMatrix,
+    /// Right sides, and as one process has it a solution, kept from run to run.
+    sides: Option<[DistMatrix; 2]>,
     seconds: Vec<f64>,
 }
 
@@ -60,47 +65,64 @@ impl<'a> OnRanks<'a> {
         let options = agreed(world, TeamOptions::from_environment())?;
         let team = Team::new(world.split(0)?, options)?;
         let ctx = agreed(world, session.context(&config.engine)?.build())?;
-        let grid = RankGrid::for_ranks(world.size());
-        let place = |matrix: &Matrix, triangle| {
-            let (rows, cols) = (matrix.rows(), matrix.cols());
-            let map = TileMap { rows, cols, tile_size: TILE_ROWS, grid, triangle };
+        let options = DistCholeskyOptions::new().tile_rows(config.tile_rows).accuracy(config.accuracy);
+        let place = |matrix: &Matrix, map| {
             let whole = (world.rank() == ROOT).then_some(matrix);
             DistMatrix::scatter(world, ROOT, whole, map, config.precision_bits)
         };
-        let factor = place(&operands.a, Some(Uplo::Lower))?;
-        let right = place(operands.second(), None)?;
-        let solution = right.clone();
-        Ok(OnRanks { config, ctx, team, factor, right, solution, seconds: Vec::new() })
+        let (rows, cols, grid) = (config.rows, config.cols, RankGrid::for_ranks(world.size()));
+        let map = |cols, triangle| TileMap { rows, cols, tile_size: TILE_ROWS, grid, triangle };
+        let (map_of_a, sides) = match config.operation {
+            Operation::Cholesky => (cholesky_tiles(&ctx, &team, rows, config.precision_bits, &options)?, None),
+            _ => {
+                let right = place(operands.second(), map(cols, None))?;
+                (map(rows, Some(Uplo::Lower)), Some([right.clone(), right]))
+            }
+        };
+        let a = place(&operands.a, map_of_a)?;
+        Ok(OnRanks { config, ctx, team, options, a, sides, seconds: Vec::new() })
     }
 
     /// One run, whose time counts where it is `timed`; the result on the root. Collective.
     fn run(&mut self, timed: bool) -> Result<Option<Matrix>> {
-        let OnRanks { config, ctx, team, factor, right, solution, seconds } = self;
+        let OnRanks { config, ctx, team, options, a, sides, seconds } = self;
         let Bench { operation, precision_bits, accuracy, .. } = **config;
         barrier(team.world())?;
         let start = Instant::now();
-        match operation {
-            Operation::Trsm => {
-                let options = TrsmOptions::new().accuracy(accuracy);
-                trsm_into(ctx, team, factor, right, precision_bits, &options, solution)
+        let made;
+        let result = match sides {
+            None => {
+                made = cholesky_with(ctx, team, a, precision_bits, options)?.factor;
+                &made
             }
-            _ => solve_into(ctx, team, factor, right, precision_bits, accuracy, solution),
-        }?;
+            Some([right, solution]) if operation == Operation::Trsm => {
+                let options = TrsmOptions::new().accuracy(accuracy);
+                trsm_into(ctx, team, a, right, precision_bits, &options, solution)?;
+                &*solution
+            }
+            Some([right, solution]) => {
+                solve_into(ctx, team, a, right, precision_bits, accuracy, solution)?;
+                &*solution
+            }
+        };
         barrier(team.world())?;
         if timed {
             seconds.push(start.elapsed().as_secs_f64());
         }
-        solution.gather(team.world(), ROOT)
+        result.gather(team.world(), ROOT)
     }
 }
 
-/// Times solves on all ranks and says what was found. Collective.
+/// Times factorisations or solves on all ranks and says what was found. Collective.
 ///
 /// # Errors
 /// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the
 /// operation.
 pub(super) fn run(session: &mut dyn Session, config: &Bench, world: &dyn Transport) -> Result<()> {
-    config.engine.refuse_devices("a solve on several ranks")?;
+    config.engine.refuse_devices(match config.operation {
+        Operation::Cholesky => "a factorisation on several ranks",
+        _ => "a solve on several ranks",
+    })?;
     session.hide_progress();
     let size = Size { rows: config.rows, cols: config.cols, precision_bits: config.precision_bits };
     let operands = agreed(world, Operands::new(config.operation, size))?;
@@ -151,11 +173,12 @@ fn say(session: &mut dyn Session, ranks: &OnRanks<'_>, one_process: &[f64], thre
         machine: Machine::look(),
     };
     session.finish_report(&report)?;
-    let RankSolvesBench { operation, ranks, nodes, ratio, ratio_of_least, .. } = &report;
+    let RankSolvesBench { operation, ranks: count, nodes, ratio, ratio_of_least, .. } = &report;
+    let sides = if ranks.sides.is_some() { format!(", {cols} right sides") } else { String::new() };
     let lines = [
         format!(
-            "{operation} {rows} rows, {cols} right sides, {precision_bits} bits, {ranks} ranks on {nodes} nodes, \
-             {threads} threads, {runs} runs"
+            "{operation} {rows} rows{sides}, {precision_bits} bits, {count} ranks on {nodes} nodes, {threads} threads, \
+             {runs} runs"
         ),
         format!("{}  over one process", header()),
         row("one process", &one_process, ""),

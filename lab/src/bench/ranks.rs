@@ -69,7 +69,7 @@ struct Comparison {
     same_bits: bool,
 }
 
-/// Times a product or a solve on all ranks and says what was found. Collective.
+/// Times a product, a factorisation or a solve on all ranks and says what was found. Collective.
 ///
 /// # Errors
 /// [`Error::Verification`] for other bits than those of one process, [`Error::InvalidArgument`], and those of the

@@ -1,4 +1,4 @@
-//! Which kernel a factorisation or a triangular solve in tiles runs on, in one process.
+//! Which kernel a factorisation or a triangular solve in tiles runs on, in one process and over ranks.
 
 use crate::context::Context;
 use crate::error::Result;
@@ -42,8 +42,11 @@ fn choose_kernel(
         .map_or(kernel, |(other, _)| other)
 }
 
-/// The tile kernels of such a factor, and the kernel that they are of. Where a caller asks for smaller tiles, or many
-/// threads do, it is the context's.
+/// Tile kernels, and the kernel that they are of.
+pub(crate) type KernelOfTiles = (Arc<dyn TileEngine>, &'static dyn PlaneKernel);
+
+/// The tile kernels of a factor of `order` rows in one process. Where a caller asks for smaller tiles, or many threads
+/// do, they are those of the context's kernel.
 ///
 /// # Errors
 /// Those of [`Context::tile_engine`].
@@ -51,20 +54,50 @@ pub(crate) fn engine_for(
     ctx: &Context,
     (order, tile_rows): (usize, Option<usize>),
     working_bits: u32,
-) -> Result<(Arc<dyn TileEngine>, &'static dyn PlaneKernel)> {
-    let kernel = choose_kernel(ctx, kernels::preferred_for_large_factors, order, working_bits);
-    if kernel.name() != ctx.kernel().name() {
-        let engine = ctx.tile_engine(kernel, working_bits)?;
-        if tiles_for(order, tile_rows, &*engine, ctx.threads()).tile_size >= LEAST_TILE_ROWS {
-            return Ok((engine, kernel));
-        }
+) -> Result<KernelOfTiles> {
+    let rows = |preferred_rows| tiles_for(order, tile_rows, preferred_rows, ctx.threads()).tile_size;
+    match other_engine(ctx, order, working_bits, rows)? {
+        Some(other) => Ok(other),
+        None => Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel())),
     }
-    Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel()))
+}
+
+/// The same for this rank's tiles of a factor over ranks; `tile_rows` says how high they are for a kernel that prefers
+/// so many rows. Finished tiles travel as integers, so that each rank chooses for itself.
+///
+/// # Errors
+/// Those of [`Context::tile_engine`].
+pub(crate) fn engine_on_rank(
+    ctx: &Context,
+    order: usize,
+    working_bits: u32,
+    tile_rows: impl Fn(usize) -> usize,
+) -> Result<KernelOfTiles> {
+    match other_engine(ctx, order, working_bits, tile_rows)? {
+        Some(other) => Ok(other),
+        None => Ok((ctx.tile_engine(ctx.kernel(), working_bits)?, ctx.kernel())),
+    }
+}
+
+/// The tile kernels of a factor where another kernel than the context's is faster, in tiles as high as it takes.
+fn other_engine(
+    ctx: &Context,
+    order: usize,
+    working_bits: u32,
+    tile_rows: impl Fn(usize) -> usize,
+) -> Result<Option<KernelOfTiles>> {
+    let kernel = choose_kernel(ctx, kernels::preferred_for_large_factors, order, working_bits);
+    // Tables are not made in vain, since they would stay.
+    if kernel.name() == ctx.kernel().name() || tile_rows(usize::MAX) < LEAST_TILE_ROWS {
+        return Ok(None);
+    }
+    let engine = ctx.tile_engine(kernel, working_bits)?;
+    Ok((tile_rows(engine.preferred_rows()) >= LEAST_TILE_ROWS).then_some((engine, kernel)))
 }
 
 /// The kernel of a solve with a triangle of `order` rows that is at hand, and so many bits after the point, where it is
-/// not the context's; `each` of the workers has so many of the right sides. Under a limit there is no such choice,
-/// which the caller knows better than the context.
+/// not the context's: `columns` right sides share what is converted of the triangle, `each` worker has so many of them.
+/// Under a limit there is no such choice, which the caller knows better than the context.
 pub(crate) fn solve_kernel(
     ctx: &Context,
     order: usize,

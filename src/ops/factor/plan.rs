@@ -104,7 +104,7 @@ impl Plan {
         if Matrix::bytes_for(order, order, precision_bits) > MAXIMUM_BYTES {
             return Err(overflow);
         }
-        let tiling = tiles_for(order, tile_rows, engine, ctx.threads());
+        let tiling = tiles_for(order, tile_rows, engine.preferred_rows(), ctx.threads());
         let words = |(tile, count)| engine.tile_words(shape_of(&tiling, tile)) as u128 * count as u128;
         let tile_words = usize::try_from(kinds(&tiling).map(words).sum::<u128>());
         let tile_words = tile_words.ok().filter(|&words| words as u64 <= MAXIMUM_BYTES / 8).ok_or(overflow)?;

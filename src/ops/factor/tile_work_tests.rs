@@ -175,7 +175,7 @@ fn agree_with(ctx: &Context, a: &Matrix, precision_bits: u32, what: &str) -> Opt
     };
     let want = rows.to_matrix(&problem).unwrap();
     for (engine, tile_rows) in engines.iter().flatten().flat_map(|engine| [8, 16, 40].map(|rows| (engine, rows))) {
-        let tiling = tiles_for(problem.order, Some(tile_rows), &**engine, 1);
+        let tiling = tiles_for(problem.order, Some(tile_rows), engine.preferred_rows(), 1);
         let mut travels = Travels::new(a, &problem, &tiling, &**engine);
         let got = CholeskyGraph::of(&tiling).tasks().try_for_each(|task| travels.run(task));
         assert_eq!(got, ending, "{what}, tiles of {tile_rows}");
@@ -287,7 +287,7 @@ fn payloads_are_near_the_bits_of_their_entries() {
     for bits in [53u32, 64, 254, 768, 1000] {
         let working_bits = cholesky_working_bits(bits);
         let engine = kernel.tile_engine(working_bits).unwrap();
-        let tiling = tiles_for(72, Some(32), &*engine, 1);
+        let tiling = tiles_for(72, Some(32), engine.preferred_rows(), 1);
         let work = TileWork::new(&*engine, &tiling, working_bits, &[0; 72]);
         let bytes = (working_bits as usize + 2).div_ceil(8); // of an entry
         let square = TileId { row: 1, col: 0 };

@@ -1,6 +1,6 @@
 //! The tiles that a factorisation in one process is cut into.
 
-use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
+use crate::kernels::tiles::PANEL_ROWS;
 use crate::math::bound::IFMA52_CHUNK_ROWS;
 use crate::tile::TileMap;
 
@@ -10,12 +10,12 @@ const LEAST_SIZED_ROWS: usize = 64;
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
 
-/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes what
-/// the kernel prefers, or less where that leaves threads without work.
-pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, engine: &dyn TileEngine, threads: usize) -> TileMap {
+/// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes the
+/// `preferred_rows` of the kernel, or less where that leaves threads without work.
+pub(crate) fn tiles_for(order: usize, tile_rows: Option<usize>, preferred_rows: usize, threads: usize) -> TileMap {
     let by_threads = if threads > 1 { (order / (4 * threads)).max(LEAST_SHARED_ROWS) } else { order };
     let by_size = (order / 5).max(LEAST_SIZED_ROWS);
-    let wanted = tile_rows.unwrap_or_else(|| engine.preferred_rows().min(by_threads).min(by_size));
+    let wanted = tile_rows.unwrap_or_else(|| preferred_rows.min(by_threads).min(by_size));
     let largest = IFMA52_CHUNK_ROWS / PANEL_ROWS * PANEL_ROWS;
     TileMap::symmetric(order, wanted.clamp(1, largest).next_multiple_of(PANEL_ROWS))
 }

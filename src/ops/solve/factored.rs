@@ -6,7 +6,7 @@ use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::dots;
-use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LDLT, ScaledRows, half_exponents, reciprocals, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -91,7 +91,7 @@ impl Factored<'_> {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
-            chooses_kernel: true,
+            first_tries: FirstKernel::Suited,
         };
         let mut steps = vec![Step::Triangle(lower)];
         steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));

@@ -6,9 +6,11 @@
 
 use crate::context::{Context, MemoryBudget, WorkspaceNeeds};
 use crate::error::{Error, Result};
+use crate::kernels::PlaneKernel;
 use crate::matrix::Matrix;
+use crate::ops::factor::kernel::solve_kernel;
 use crate::ops::solve::cut::{ALL_LEVELS, TriangleCut, larger, least_limit};
-use crate::ops::solve::tiles::{LargeSolve, TilePlan, Together, TrySize, most_fixed_bits};
+use crate::ops::solve::tiles::{TilePlan, Together, TrySize, most_fixed_bits, workers};
 use std::ops::Range;
 
 /// Most right sides in a band: the conversions of the triangle then cost some hundredths of the products, and more
@@ -36,8 +38,19 @@ pub(crate) struct SolveMemory {
     pub left: LeftColumns,
     /// Ranks of this node, where these make the tiles of a triangle together in the first try.
     pub together: Option<Together>,
-    /// Whether first tries may run on another kernel than the context's, which the call then reports.
-    pub chooses_kernel: bool,
+    /// The kernel of first tries.
+    pub first_tries: FirstKernel,
+}
+
+/// Which kernel the first tries of a call run on.
+#[derive(Clone, Copy)]
+pub(crate) enum FirstKernel {
+    /// The context's.
+    Own,
+    /// The one that suits the call.
+    Suited,
+    /// Another one than the context's, on which ranks have agreed.
+    Agreed(&'static dyn PlaneKernel),
 }
 
 /// What becomes of columns that no try holds.
@@ -262,7 +275,7 @@ impl SolveMemory {
 
     /// Bytes of a first try on all columns of a band.
     fn first_try_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, size: (usize, u32)) -> Result<u64> {
-        memory.admit(self.try_plan(memory, cut, size, (self.together, self.large(size.0)))?.bytes())
+        memory.admit(self.try_plan(memory, cut, size, (self.together, self.first_kernel(size.0)))?.bytes())
     }
 
     /// Bytes of a later try, for which each rank makes the tiles of the triangle by itself.
@@ -275,7 +288,7 @@ impl SolveMemory {
         memory: MemoryBudget,
         cut: &TriangleCut,
         (columns, fixed_bits): (usize, u32),
-        (together, large): (Option<Together>, Option<LargeSolve>),
+        (together, kernel): (Option<Together>, Option<&'static dyn PlaneKernel>),
     ) -> Result<TilePlan> {
         let size = TrySize {
             order: cut.order,
@@ -285,16 +298,28 @@ impl SolveMemory {
             message_bytes: self.message_bytes,
             accuracy: cut.accuracy,
             together,
-            large,
+            kernel,
         };
         TilePlan::new(&self.ctx, memory, size)
     }
 
-    /// What the kernel of all first tries is chosen by, in bands of at most so many columns: of the call, so that its
-    /// bands and its triangles have one kernel. Ranks and files keep to the context's.
-    pub fn large(&self, columns: usize) -> Option<LargeSolve> {
+    /// The kernel of all first tries where it is not the context's, in bands of at most so many columns: one for the
+    /// call, so for its bands and its triangles.
+    pub fn first_kernel(&self, columns: usize) -> Option<&'static dyn PlaneKernel> {
+        match self.first_tries {
+            FirstKernel::Own => None,
+            FirstKernel::Suited => self.suited_kernel(columns, 1),
+            FirstKernel::Agreed(kernel) => Some(kernel),
+        }
+    }
+
+    /// The kernel that suits first tries in bands of at most so many columns, where it is not the context's; so many
+    /// ranks with as many columns each make the tiles of a triangle together.
+    pub fn suited_kernel(&self, columns: usize, ranks: usize) -> Option<&'static dyn PlaneKernel> {
         let bits = self.cuts.iter().map(|cut| cut.first_try_bits).collect::<Option<Vec<_>>>()?;
-        self.chooses_kernel.then_some(LargeSolve { columns, fixed_bits: bits.into_iter().max()? })
+        let order = self.cuts.iter().map(|cut| cut.order).max()?;
+        let each = columns / workers(&self.ctx, columns);
+        solve_kernel(&self.ctx, order, (columns.saturating_mul(ranks), each), bits.into_iter().max()?)
     }
 
     /// Name of the kernel of the first try on bands, or of the products of a solve by parts.
@@ -305,7 +330,7 @@ impl SolveMemory {
         let first = self.cuts.first().and_then(|cut| Some((cut, cut.first_try_bits?)));
         let Some((cut, bits)) = first else { return Ok(self.ctx.kernel().name()) };
         let memory = self.ctx.memory().within(bands.limit_bytes);
-        Ok(self.try_plan(memory, cut, (bands.columns, bits), (self.together, self.large(bands.columns)))?.kernel)
+        Ok(self.try_plan(memory, cut, (bands.columns, bits), (self.together, self.first_kernel(bands.columns)))?.kernel)
     }
 
     /// What the first try of a solve with one triangle takes of kept memory, without a limit; nothing where it is
@@ -316,7 +341,9 @@ impl SolveMemory {
     pub fn first_needs(&self, columns: usize) -> Result<WorkspaceNeeds> {
         let [cut] = &self.cuts[..] else { return Ok(WorkspaceNeeds::default()) };
         let Some(bits) = cut.first_try_bits else { return Ok(WorkspaceNeeds::default()) };
-        Ok(self.try_plan(self.ctx.memory().within(None), cut, (columns, bits), (None, self.large(columns)))?.needs())
+        Ok(self
+            .try_plan(self.ctx.memory().within(None), cut, (columns, bits), (None, self.first_kernel(columns)))?
+            .needs())
     }
 
     fn parts_bytes(&self, memory: MemoryBudget, cut: &TriangleCut, columns: usize) -> Result<u64> {
@@ -413,7 +440,7 @@ mod tests {
                     message_bytes: 0,
                     left: LeftColumns::Parts,
                     together: None,
-                    chooses_kernel: false,
+                    first_tries: FirstKernel::Own,
                 }
                 .plan(total)
             };

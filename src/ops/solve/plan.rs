@@ -9,7 +9,7 @@ use crate::ops::cholesky::{CholeskyOptions, plan_cholesky};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::dots;
-use crate::ops::solve::memory::{Bands, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, triangle_working_bits, working_bits};
 use crate::ops::solve::sums::{self, SumBits};
@@ -128,7 +128,7 @@ impl SolveShape {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
-            chooses_kernel: true,
+            first_tries: FirstKernel::Suited,
         };
         // Column by column there are no bands.
         let bits = SumBits { working: working_bits, precision: precision_bits };

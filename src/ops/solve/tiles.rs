@@ -7,7 +7,6 @@ use crate::kernels::PlaneKernel;
 use crate::kernels::max_plus::{PANEL, Row};
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine, TileShape};
 use crate::math::bound::{COMMON_WORKING_BITS, TRSM_FIXED_BITS};
-use crate::ops::factor::kernel::solve_kernel;
 use crate::ops::product::problem::Accuracy;
 use crate::store::Buffer;
 use std::ops::Range;
@@ -31,7 +30,7 @@ pub(crate) struct Together {
 }
 
 /// What a try is asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct TrySize {
     /// Rows of the triangle.
     pub order: usize,
@@ -47,17 +46,8 @@ pub(crate) struct TrySize {
     pub accuracy: Accuracy,
     /// Ranks of this node, where these make the tiles of the triangle together.
     pub together: Option<Together>,
-    /// The call, where its first tries may run on another kernel than the context's.
-    pub large: Option<LargeSolve>,
-}
-
-/// What the kernel of a call's first tries is chosen by.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LargeSolve {
-    /// Right sides of the widest band.
-    pub columns: usize,
-    /// Bits after the point, the most of all triangles.
-    pub fixed_bits: u32,
+    /// Another kernel than the context's, for first tries without a limit.
+    pub kernel: Option<&'static dyn PlaneKernel>,
 }
 
 /// Tiles of one solve. Those of the solution are transposed: their rows are right sides.
@@ -97,11 +87,10 @@ impl TilePlan {
     /// # Errors
     /// Those of [`Context::tile_engine`].
     pub fn new(ctx: &Context, memory: MemoryBudget, size: TrySize) -> Result<TilePlan> {
-        let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, large } = size;
+        let TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel } = size;
         let threads = workers(ctx, columns);
         // Whatever is to spare memory keeps to the context's kernel.
-        let large = large.filter(|_| memory.limit_bytes().is_none());
-        let (engine, kernel) = match large.and_then(|large| large_solve_kernel(ctx, order, large)) {
+        let (engine, kernel) = match kernel.filter(|_| memory.limit_bytes().is_none()) {
             Some(kernel) => (ctx.tile_engine(kernel, fixed_bits)?, kernel.name()),
             None => (ctx.tile_engine_for(fixed_bits, order)?, ctx.kernel().name()),
         };
@@ -303,14 +292,8 @@ pub(crate) fn most_fixed_bits(working_bits: u32) -> Option<u32> {
     all.last().map(|bits| working_bits + bits)
 }
 
-/// The kernel of the first tries of a large call where it is not the context's.
-fn large_solve_kernel(ctx: &Context, order: usize, large: LargeSolve) -> Option<&'static dyn PlaneKernel> {
-    let LargeSolve { columns, fixed_bits } = large;
-    solve_kernel(ctx, order, (columns, columns / workers(ctx, columns)), fixed_bits)
-}
-
 /// Workers of a try on so many right sides.
-fn workers(ctx: &Context, columns: usize) -> usize {
+pub(crate) fn workers(ctx: &Context, columns: usize) -> usize {
     ctx.threads().min(columns.div_ceil(PANEL_ROWS)).max(1)
 }
 

@@ -6,7 +6,7 @@ use crate::matrix::{Destination, Diag, Matrix, MatrixView, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
-use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::Method;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -60,7 +60,7 @@ impl TriangularSystem<'_> {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
-            chooses_kernel: true,
+            first_tries: FirstKernel::Suited,
         };
         let steps = vec![Step::Triangle(solver)];
         let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };

@@ -1,7 +1,7 @@
 //! The memory that a factorisation over ranks takes, before there is a matrix.
 
 use super::plan::PlanInput;
-use super::{entrywise, tiles_for};
+use super::{engine_in_tiles, entrywise, tiles_for};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
@@ -33,8 +33,7 @@ pub fn plan_cholesky(
 ) -> Result<u64> {
     let (world, order): (&dyn Transport, _) = (team.world(), map.rows);
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
-    let kernel = ctx.kernel();
-    let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()))?;
     let (range_bits, check_bytes) = match options.accuracy {
         Accuracy::Norm => (0, 0),
         Accuracy::Entrywise => {
@@ -42,9 +41,8 @@ pub fn plan_cholesky(
             (range.bits, entrywise::check_bytes(order, world.size()))
         }
     };
-    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;
-    let tiles = tiles_for(world, map, &*engine, options)?;
-    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits + range_bits))?;
+    let tiles = tiles_for((ctx, world), map, norm_bits, options)?;
+    let (engine, _) = engine_in_tiles((ctx, world), &tiles, norm_bits + range_bits)?;
     let problem = agreed(world, Problem::unscaled((map.rows, map.cols), precision_bits, norm_bits + range_bits))?;
     let moved_bytes = if tiles == *map { 0 } else { DistMatrix::bytes_for(&tiles, team.rank(), input_bits) };
     let input = PlanInput { problem: &problem, map: tiles, moved_bytes };

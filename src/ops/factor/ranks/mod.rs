@@ -16,12 +16,12 @@ use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
 use crate::drive;
 use crate::error::Result;
-use crate::kernels::tiles::TileEngine;
 use crate::matrix::Uplo;
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::entrywise::RangeBits;
+use crate::ops::factor::kernel::{KernelOfTiles, engine_on_rank};
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::{Problem, working_bits};
@@ -84,10 +84,8 @@ pub fn cholesky_with(
     let (clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
     let ctx = &with_shared_devices(ctx, world)?;
-    let kernel = ctx.kernel();
-    let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
-    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;
-    let map = tiles_for(world, a.map(), &*engine, options)?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()))?;
+    let map = tiles_for((ctx, world), a.map(), norm_bits, options)?;
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
         agree(world, ctx.admit(bytes * team.ranks_here()))?;
@@ -155,8 +153,8 @@ impl Factoring<'_> {
     /// One factorisation. Collective.
     fn run(&mut self, ctx: &Context, problem: &Problem) -> Result<DistCholesky> {
         let Factoring { team, a, moved_bytes, options, ref mut clock, .. } = *self;
-        let (world, kernel): (&dyn Transport, _) = (team.world(), ctx.kernel());
-        let engine = agreed(world, ctx.tile_engine(kernel, problem.working_bits))?;
+        let world: &dyn Transport = team.world();
+        let (engine, kernel) = engine_in_tiles((ctx, world), a.map(), problem.working_bits)?;
         let input = PlanInput { problem, map: *a.map(), moved_bytes };
         let plan = Plan::over_ranks(ctx, team, &input, options, &*engine)?;
         let before = engine.traffic();
@@ -186,28 +184,38 @@ pub fn cholesky_tiles(
     precision_bits: u32,
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
-    let (world, kernel): (&dyn Transport, _) = (team.world(), ctx.kernel());
+    let world: &dyn Transport = team.world();
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
-    let norm_bits = agreed(world, working_bits(precision_bits, kernel.maximum_modulus_bits()))?;
-    let engine = agreed(world, ctx.tile_engine(kernel, norm_bits))?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()))?;
     let grid = RankGrid::for_ranks(team.size());
     let map = TileMap { rows: order, cols: order, tile_size: 8, grid, triangle: Some(Uplo::Lower) };
-    tiles_for(world, &map, &*engine, options)
+    tiles_for((ctx, world), &map, norm_bits, options)
 }
 
-/// The tiles to work in for a matrix in the tiles `map`. Collective.
+/// The tiles to work in for a matrix in the tiles `map`, with so many working bits. Collective.
 fn tiles_for(
-    world: &dyn Transport,
+    (ctx, world): (&Context, &dyn Transport),
     map: &TileMap,
-    engine: &dyn TileEngine,
+    working_bits: u32,
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(map.grid);
+    let rows = |preferred| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred));
+    let (engine, _) = agreed(world, engine_on_rank(ctx, map.rows, working_bits, rows))?;
     // Ranks may have different kernels, which prefer different tiles: the smallest is right for all.
-    let mut wanted = [plan::tile_rows(map.rows, grid, engine) as u64];
+    let mut wanted = [rows(engine.preferred_rows()) as u64];
     world.all_reduce(Reduction::Min, &mut wanted)?;
-    let tile_size = options.tile_rows.unwrap_or(wanted[0] as usize);
+    let tile_size = wanted[0] as usize;
     Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*map })
+}
+
+/// The tile kernels of this rank for a factorisation in the tiles `map`, and the kernel that they are of. Collective.
+fn engine_in_tiles(
+    (ctx, world): (&Context, &dyn Transport),
+    map: &TileMap,
+    working_bits: u32,
+) -> Result<KernelOfTiles> {
+    agreed(world, engine_on_rank(ctx, map.rows, working_bits, |_| map.tile_size))
 }
 
 /// The factor in the tiles of `a`, and what this rank did. Collective.

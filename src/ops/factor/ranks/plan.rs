@@ -30,10 +30,10 @@ const LEAST_ROWS: usize = 48;
 /// Tile columns that a rank has room for where memory is plenty: readers ask ahead for that many.
 const COLUMNS_AHEAD: usize = 4;
 
-/// Rows of a tile for a matrix of `order` rows on `grid`.
-pub(super) fn tile_rows(order: usize, grid: RankGrid, engine: &dyn TileEngine) -> usize {
+/// Rows of a tile for a matrix of `order` rows on `grid`, where the kernel prefers so many.
+pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize) -> usize {
     let by_ranks = (order / (TILES_EACH * grid.rows.max(grid.cols)).max(1)).max(LEAST_ROWS);
-    engine.preferred_rows().min(by_ranks).next_multiple_of(PANEL_ROWS)
+    preferred_rows.min(by_ranks).next_multiple_of(PANEL_ROWS)
 }
 
 /// What a plan is made from.

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::vector_bytes;
-use crate::ops::solve::memory::{Bands, LEAST_COLUMNS, LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstKernel, LEAST_COLUMNS, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::storage::{StorageContents, StorageOptions, padded_bytes};
 use crate::store::IoBuffer;
@@ -84,7 +84,7 @@ impl BandNeeds<'_> {
             message_bytes: 0,
             left: LeftColumns::by_parts(self.method.by_parts_of_files()),
             together: None,
-            chooses_kernel: false,
+            first_tries: FirstKernel::Own,
         }
     }
 

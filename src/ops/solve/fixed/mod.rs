@@ -12,6 +12,7 @@ mod together;
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::PlaneKernel;
 use crate::math::pivot::round_shift;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
@@ -19,7 +20,7 @@ use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{LargeSolve, TilePlan, Together, TrySize, first_bits, tries};
+use crate::ops::solve::tiles::{TilePlan, Together, TrySize, first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{RankOfNode, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use rug::Integer;
@@ -132,7 +133,8 @@ impl FixedPoint {
                 Some(ranks) if agreement.smallest(u64::from(retry.is_none()))? == 1 => Some(ranks),
                 _ => None,
             };
-            let large = band.memory.large(band.columns).filter(|_| index == 0 && retry.is_none());
+            let is_first = index == 0 && retry.is_none();
+            let kernel = if is_first { band.memory.first_kernel(band.columns) } else { None };
             let mut rest = Vec::new();
             for round in 0..rounds as usize {
                 let end = left.len().min((round + 1) * most);
@@ -140,7 +142,7 @@ impl FixedPoint {
                 rest.extend(self.attempt(
                     band,
                     (cut, rows),
-                    Try { fixed_bits, first, retry, some, together, large },
+                    Try { fixed_bits, first, retry, some, together, kernel },
                     spaces,
                 )?);
             }
@@ -160,11 +162,11 @@ impl FixedPoint {
         attempt: Try<'_>,
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        let Try { fixed_bits, first, retry, some, together, large } = attempt;
+        let Try { fixed_bits, first, retry, some, together, kernel } = attempt;
         let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
         let (piece_row_bytes, message_bytes) = (memory.piece_row_bytes, memory.message_bytes);
         let (order, columns, accuracy) = (self.order(), some.len(), self.accuracy);
-        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, large };
+        let size = TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel };
         let copied = if retry.is_some() { some.len() } else { 0 };
         let limit_bytes = retry.map_or(band.limit_bytes, |retry| Some(retry.limit_bytes));
         if retry.is_some() {
@@ -222,8 +224,8 @@ struct Try<'a> {
     some: &'a [usize],
     /// Ranks of this node, where they make the tiles of the triangle together.
     together: Option<Together>,
-    /// The call, in its first try.
-    large: Option<LargeSolve>,
+    /// Another kernel than the context's, in a first try.
+    kernel: Option<&'static dyn PlaneKernel>,
 }
 
 #[cfg(test)]
@@ -234,7 +236,7 @@ mod tests {
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
     use crate::ops::solve::agreement::Agreement;
     use crate::ops::solve::cut::Pieces;
-    use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+    use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
 
     const ORDER: usize = 80;
 
@@ -263,7 +265,7 @@ mod tests {
             message_bytes: 0,
             left: LeftColumns::Stay,
             together: None,
-            chooses_kernel: false,
+            first_tries: FirstKernel::Own,
         };
         let band = Band {
             memory: &memory,

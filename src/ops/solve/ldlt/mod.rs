@@ -17,7 +17,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
-use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::problem::{LOWER, half_exponent, working_bits};
 use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
@@ -116,7 +116,7 @@ impl Halves {
             message_bytes: 0,
             left: LeftColumns::Parts,
             together: None,
-            chooses_kernel: false,
+            first_tries: FirstKernel::Own,
         }
     }
 

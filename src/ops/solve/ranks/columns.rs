@@ -10,15 +10,15 @@ use crate::ops::distribution::travel;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
-use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::ranks::blocks::{self, RankBlocks};
 use crate::ops::solve::ranks::factor::FactorTiles;
-use crate::ops::solve::ranks::ranks_together;
 use crate::ops::solve::ranks::source::{Letters, StreamSource, message_bytes};
 use crate::ops::solve::ranks::stream::Stream;
+use crate::ops::solve::ranks::{first_kernel, ranks_together};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
@@ -135,15 +135,16 @@ pub(super) fn solve_columns(
         _ => 0,
     };
     let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());
-    let memory = SolveMemory {
+    let mut memory = SolveMemory {
         ctx: ctx.holding(right_bytes + x.bytes() + result),
         cuts,
         piece_row_bytes,
         message_bytes,
         left: LeftColumns::shared(total),
         together: ranks_together(ctx, source.team, (order, source.factor.map().tile_size), accuracy)?,
-        chooses_kernel: false,
+        first_tries: FirstKernel::Own,
     };
+    memory.first_tries = first_kernel(source.team, &memory, Bands::widest(right.b.cols()).columns)?;
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
     let (bands, _) = agreed(world, solve.bands(right.b.cols()))?;

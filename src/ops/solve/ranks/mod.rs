@@ -33,6 +33,7 @@ use crate::ops::solve::band::with_column;
 use crate::ops::solve::dots::unknowns::{Scaling, Sweep};
 use crate::ops::solve::dots::{bytes, store_columns};
 use crate::ops::solve::factored::Factored;
+use crate::ops::solve::memory::{FirstKernel, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
 use crate::ops::solve::run::{Right, make_room};
@@ -384,6 +385,19 @@ fn ranks_together(
         factor_tile,
         one_node: team.layout().nodes.len() == 1,
     }))
+}
+
+/// The kernel of first tries of this rank in bands of at most so many columns. Tiles of a triangle that the ranks of a
+/// node make together lie in one window, in the form of one kernel: the one that suits each of these ranks, where that
+/// is the same, else the context's. Collective.
+///
+/// # Errors
+/// [`Error::Transport`].
+fn first_kernel(team: &Team, memory: &SolveMemory, columns: usize) -> Result<FirstKernel> {
+    let Some(Together { ranks, .. }) = memory.together else { return Ok(FirstKernel::Suited) };
+    let suited = memory.suited_kernel(columns, ranks);
+    let alike = alike(team.node(), suited.map_or("", |kernel| kernel.name()))?;
+    Ok(suited.filter(|_| alike).map_or(FirstKernel::Own, FirstKernel::Agreed))
 }
 
 /// Whether every rank takes the whole factor: it is one block that is solved scalar by scalar.

@@ -3,7 +3,7 @@
 use super::blocks::pieces;
 use super::columns::{Goal, letters_bytes, panel_share};
 use super::sums::SumSizes;
-use super::{is_small, of_node, ranks_together, vectors_bytes};
+use super::{first_kernel, is_small, of_node, ranks_together, vectors_bytes};
 use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::matrix::Matrix;
 use crate::ops::distributed::Team;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
-use crate::ops::solve::memory::{LeftColumns, SolveMemory};
+use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
@@ -39,20 +39,35 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    let together = ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?;
-    agreed(team.world(), own_bytes(ctx, (team, together), (order, columns), (right_bits, precision_bits), accuracy))
+    let (world, together): (&dyn Transport, _) =
+        (team.world(), ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?);
+    let needs = own_needs(ctx, (team, together), (order, columns), (right_bits, precision_bits), accuracy);
+    let (mut memory, own) = match agreed(world, needs)? {
+        Needs::Bytes(bytes) => return Ok(bytes),
+        Needs::Columns(memory, own) => (memory, own),
+    };
+    memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
+    agreed(world, memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, team.ranks_here(), error)))
 }
 
-fn own_bytes(
+/// What this rank's part of a solve takes.
+enum Needs {
+    /// So many bytes.
+    Bytes(u64),
+    /// What this memory says for so many right sides.
+    Columns(SolveMemory, usize),
+}
+
+fn own_needs(
     ctx: &Context,
     (team, together): (&Team, Option<Together>),
     (order, columns): (usize, usize),
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
-) -> Result<u64> {
+) -> Result<Needs> {
     check_sizes(order, columns, precision_bits)?;
     if order == 0 || columns == 0 {
-        return Ok(0);
+        return Ok(Needs::Bytes(0));
     }
     let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
     let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
@@ -60,14 +75,14 @@ fn own_bytes(
     if method.path == Path::Dots {
         let bytes = vectors_bytes(ctx, (order, columns), (right_bits, precision_bits));
         ctx.admit(bytes.saturating_mul(ranks_here))?;
-        return Ok(bytes);
+        return Ok(Needs::Bytes(bytes));
     }
     let ranks = world.size();
     if method.path == Path::Sums {
         let bits = SumBits { working: working_bits, precision: precision_bits };
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: precision_bits, ranks };
         ctx.admit(sizes.bytes().saturating_mul(ranks_here))?;
-        return Ok(sizes.bytes());
+        return Ok(Needs::Bytes(sizes.bytes()));
     }
     let own = panel_share(columns, ranks, world.rank()).len();
     let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
@@ -95,7 +110,62 @@ fn own_bytes(
         message_bytes,
         left,
         together,
-        chooses_kernel: false,
+        first_tries: FirstKernel::Own,
     };
-    memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error))
+    Ok(Needs::Columns(memory, own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local;
+    use crate::kernels;
+    use crate::ops::distribution::team::TeamOptions;
+
+    /// The names of the kernels that ranks with these contexts take for a solve, so many of them a node; "" is that of
+    /// the context.
+    fn kernels_of(contexts: &[Context], ranks_per_node: usize, shape: (usize, usize)) -> Vec<&'static str> {
+        local::run(contexts.len(), |rank| {
+            let options = TeamOptions::new().ranks_per_node(ranks_per_node);
+            let (ctx, team) = (&contexts[rank.rank()], Team::new(rank.split(0).unwrap(), options).unwrap());
+            let together = ranks_together(ctx, &team, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
+            let needs = own_needs(ctx, (&team, together), shape, (60, 60), Accuracy::Norm);
+            let Ok(Needs::Columns(mut memory, own)) = needs else { panic!("solved in bands") };
+            let columns = Bands::widest(own).columns;
+            memory.first_tries = first_kernel(&team, &memory, columns).unwrap();
+            memory.first_kernel(columns).map_or("", |kernel| kernel.name())
+        })
+    }
+
+    #[test]
+    fn the_ranks_of_a_node_take_one_kernel() {
+        let builder = || Context::builder().threads(1);
+        let free = || builder().build().unwrap();
+        let other = kernels::preferred_for_large_solves().map_or("", |(kernel, _)| kernel.name());
+        let forced = || builder().kernel(free().kernel().name()).build().unwrap();
+        let limited = || builder().memory_bytes(1 << 40).build().unwrap();
+        // As many right sides for each node as one process has.
+        for (ranks, ranks_per_node, columns, want) in [
+            (2, 2, 400, other),
+            (2, 2, 384, ""),
+            (4, 4, 400, other),
+            (4, 4, 352, ""),
+            (4, 2, 800, other),
+            (2, 1, 400, ""),
+        ] {
+            let contexts = (0..ranks).map(|_| free()).collect::<Vec<_>>();
+            let found = kernels_of(&contexts, ranks_per_node, (700, columns));
+            assert_eq!(found, vec![want; ranks], "{ranks} ranks, {ranks_per_node} a node, {columns} right sides");
+        }
+        assert_eq!(kernels_of(&[free(), free()], 2, (600, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[free(), forced()], 2, (700, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[limited(), free()], 2, (700, 400)), ["", ""]);
+        // Ranks that share no window choose each for itself, and so do nodes.
+        assert_eq!(kernels_of(&[free(), forced()], 1, (700, 800)), [other, ""]);
+        assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, (700, 800)), [other, other, "", ""]);
+        // Too few right sides for each worker.
+        let threads = || Context::builder().threads(4).build().unwrap();
+        assert_eq!(kernels_of(&[threads(), threads()], 2, (700, 752)), ["", ""]);
+        assert_eq!(kernels_of(&[threads(), threads()], 2, (700, 768)), [other, other]);
+    }
 }
