@@ -1,8 +1,8 @@
 //! Draws the reports of `make bench` as one picture: how many times faster than each baseline, row by row.
 //!
 //! `cargo run --release --example bench_plot -- target/bench docs/benchmarks.svg`. Reads every `syrk-*-1.json` there
-//! (one thread) that has baselines; a bar is the ratio of medians, on a logarithmic scale. The caption names the CPU, and
-//! what of it `SUNZI_CPU` left.
+//! (one thread) that has baselines; a bar is the ratio of medians, on a logarithmic scale. The caption names the CPU,
+//! and what of it `SUNZI_CPU` left.
 
 use plotters::prelude::*;
 use serde_json::Value;

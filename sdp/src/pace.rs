@@ -37,6 +37,8 @@ pub struct Pace {
     options: SolverOptions,
     rows: usize,
     seen: VecDeque<Seen>,
+    /// The number of the first iteration that was seen.
+    first: Option<u64>,
 }
 
 struct Seen {
@@ -56,7 +58,7 @@ fn height(value: &Float, limit: &Float) -> f64 {
 impl Pace {
     /// Of a run with these options, of a program with so many rows of X.
     pub fn new(options: &SolverOptions, rows: usize) -> Pace {
-        Pace { options: options.clone(), rows, seen: VecDeque::new() }
+        Pace { options: options.clone(), rows, seen: VecDeque::new(), first: None }
     }
 
     /// Takes the next iteration in; what is left behind it, where that can be told.
@@ -75,7 +77,8 @@ impl Pace {
         if self.seen.len() > WINDOW.0 {
             self.seen.pop_front();
         }
-        let most = self.options.max_iterations.saturating_sub(iteration.number) as f64;
+        let first = *self.first.get_or_insert(iteration.number);
+        let most = self.options.max_iterations.saturating_sub(iteration.number + 1 - first) as f64;
         let iterations = (self.iterations()? - 1.0).clamp(0.0, most);
         let recent = self.seen.iter().rev().take(RECENT).map(|seen| seen.seconds);
         let seconds = iterations * recent.clone().sum::<f64>() / recent.count() as f64;

@@ -1,5 +1,5 @@
-//! The limits of this processor: how many multiplications, each added to a sum, a core does a second when nothing else is
-//! in the way.
+//! The limits of this processor: how many multiplications, each added to a sum, a core does a second when nothing else
+//! is in the way.
 
 #[cfg(target_arch = "aarch64")]
 use std::arch::aarch64::*;

@@ -26,8 +26,6 @@ pub struct sunzi_context {
     team: Mutex<Option<Team>>,
     /// The grids of ranks that numbers in descriptors of ScaLAPACK stand for.
     grids: Mutex<HashMap<c_int, (RankGrid, GridOrder)>>,
-    /// Factors over ranks that it has made.
-    factors: AtomicU64,
 }
 
 /// What options make.
@@ -69,7 +67,6 @@ impl sunzi_context {
             report: Mutex::default(),
             team: Mutex::default(),
             grids: Mutex::default(),
-            factors: AtomicU64::default(),
         }
     }
 
@@ -99,11 +96,6 @@ impl sunzi_context {
     /// Says which grid a number in a descriptor stands for.
     pub fn set_grid(&self, number: c_int, grid: (RankGrid, GridOrder)) {
         lock(&self.grids).insert(number, grid);
-    }
-
-    /// A number for a factor over ranks.
-    pub fn next_factor(&self) -> u64 {
-        self.factors.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them.

@@ -167,7 +167,7 @@ pub struct sunzi_options {
     /// Worker threads; 0 takes all processors that the process may use.
     pub threads: i64,
     /// Bytes that a call may take, results and copies of operands included and the caller's arrays excluded; 0 sets no
-    /// limit. A call over ranks: all ranks of a node together, the least of what they say; kept factors and messages,
+    /// limit. A call over ranks: all ranks of a node together, which should say the same; kept factors and messages,
     /// of 1 to 8 MiB on a rank, are excluded too.
     pub memory_bytes: u64,
     /// Name of the kernel; null takes the fastest.

@@ -27,8 +27,11 @@ const PRECISION: (&str, Option<&str>) = ("precision", Some("precision"));
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the line or the option that is refused.
 pub fn read_parameters(path: &Path) -> Result<(Given, Option<String>)> {
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+    // Remarks may be in any encoding.
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim_start_matches('\u{feff}');
     let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
     let lines = text.lines().enumerate().map(|(at, text)| (at + 1, text.split('#').next().unwrap_or("").trim()));
     let lines = lines.filter(|(_, text)| !text.is_empty()).collect::<Vec<_>>();

@@ -15,14 +15,14 @@ use sunzi_lab::engine::Engine;
 
 /// Whether ranks work on it together.
 pub fn is_shared(args: &Bench) -> bool {
-    match &args.operation {
+    matches!(
+        args.operation,
         BenchOperation::Syrk(_)
-        | BenchOperation::Cholesky(_)
-        | BenchOperation::Trsm(_)
-        | BenchOperation::Solve(_)
-        | BenchOperation::Step(_) => true,
-        _ => false,
-    }
+            | BenchOperation::Cholesky(_)
+            | BenchOperation::Trsm(_)
+            | BenchOperation::Solve(_)
+            | BenchOperation::Step(_)
+    )
 }
 
 /// Runs a benchmark, `together` with other ranks or alone.

@@ -52,7 +52,13 @@ impl Folders {
             source,
         })?;
         check_writable(&results.join("out.txt"))?;
-        self.checkpoints.as_deref().map_or(Ok(()), check_folder)
+        self.checkpoints.as_deref().map_or(Ok(()), check_folder).map_err(|error| match error {
+            Error::Io { path, action, source } => {
+                let why = format!("{source} (checkpoints go there; -c names another directory, -c '' none)");
+                Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
+            }
+            other => other,
+        })
     }
 }
 

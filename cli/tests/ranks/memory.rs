@@ -22,9 +22,9 @@ pub fn named(errors: &str) -> Option<u64> {
 fn least_limit(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    alone(at, "gen random --rows 300 --cols 260 --precision 500 -o P.bin");
-    alone(at, "gen random --rows 260 --cols 90 --precision 500 --seed 4 -o B.bin");
-    alone(at, "gen random --rows 260 --cols 2 --precision 500 --seed 5 -o c.bin");
+    alone(at, "gen random --rows 300 --cols 104 --precision 500 -o P.bin");
+    alone(at, "gen random --rows 104 --cols 90 --precision 500 --seed 4 -o B.bin");
+    alone(at, "gen random --rows 104 --cols 2 --precision 500 --seed 5 -o c.bin");
     alone(at, "syrk P.bin -o Q.bin");
     let lines = [
         "syrk P.bin --accuracy entrywise",

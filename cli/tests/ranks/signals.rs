@@ -102,7 +102,7 @@ fn solver(launcher: &Launcher, ranks: usize) {
     crate::sdp::paths(at, 24);
     let line = "sdp -s @/paths.dat-s -o @/stopped-solver --precision 2000 --no-ramp --threads 1 --checkpointInterval 0";
     let ended = with(launcher, ranks, at, line, || {
-        wait_until(|| at.join("stopped-solver/checkpoint/checkpoint.bin").exists());
+        wait_until(|| at.join("paths.dat-s.ck/checkpoint.bin").exists());
         interrupt("stopped-solver");
     });
     refused(&ended, 130, "cancelled");

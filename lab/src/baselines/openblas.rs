@@ -121,8 +121,8 @@ pub fn misfit() -> Option<Misfit> {
     Misfit::of(&core()?, Reach::visible())
 }
 
-/// Refuses a comparison with kernels that use what `SUNZI_CPU` hides from everything else. Kernels for a lesser processor
-/// are a matter for a remark: reports name them.
+/// Refuses a comparison with kernels that use what `SUNZI_CPU` hides from everything else. Kernels for a lesser
+/// processor are a matter for a remark: reports name them.
 ///
 /// # Errors
 /// A line with the kernels and with the variable to set.

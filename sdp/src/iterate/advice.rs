@@ -34,12 +34,10 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Where `bits` were not enough: from the gap that was reached, at the best or at the last point, and the errors of
-    /// the last one, where rounding ended the run.
-    pub fn new(options: &SolverOptions, bits: u32, best: &Quality, last: &Quality) -> Advice {
-        let gap = best.gap.clone().min(&last.gap);
-        let (primal, dual) = (last.primal_error(), &last.dual_error);
-        let found = advised_bits(options, bits, &gap, [primal, dual]);
+    /// Where `bits` were not enough: from the gap and the errors of the solution.
+    pub fn new(options: &SolverOptions, bits: u32, reached: &Quality) -> Advice {
+        let (gap, primal, dual) = (&reached.gap, reached.primal_error(), &reached.dual_error);
+        let found = advised_bits(options, bits, gap, [primal, dual]);
         let sentence = match found {
             Some(found) => format!(
                 "{found} bits should do where both sides have an interior: {bits} bits came to a gap of {gap:.2e} and \

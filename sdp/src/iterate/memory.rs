@@ -67,7 +67,7 @@ fn total(ledger: &Ledger, step: Step) -> u64 {
 /// go with them: those of other precisions would lie beside the run.
 fn planners(ctx: &Context) -> Result<(Context, Context)> {
     let apart = |threads: usize| {
-        let builder = Context::builder().threads(threads);
+        let builder = Context::builder().threads(threads).self_check(ctx.self_check()).freivalds(ctx.freivalds());
         match ctx.forced_kernel() {
             Some(kernel) => builder.kernel(kernel.name()).build(),
             None => builder.build(),

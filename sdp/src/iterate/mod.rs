@@ -280,7 +280,8 @@ impl<'p> Solver<'p> {
         let mut outline = Outline::new("run");
         outline.shared(&state);
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
-        let mut run = Run { start: Instant::now(), phases: PhaseSeconds::default(), watch: &mut watch };
+        let (start, earlier) = (Instant::now(), state.iterations);
+        let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
         if !self.options.ramp {
             state.precision_bits = full;
         }

@@ -45,6 +45,8 @@ pub enum StageEnd {
 pub struct Run<'w> {
     /// When it began.
     pub start: Instant,
+    /// Iterations that earlier runs had made: limits are those of each run, as in SDPB.
+    pub earlier: u64,
     /// What its time was spent on.
     pub phases: PhaseSeconds,
     /// Who sees iterations.
@@ -76,7 +78,8 @@ impl Stage<'_> {
             let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
             let is_feasible = self.is_feasible(&quality) == (true, true);
             course.see(&quality, is_feasible, state.iterations);
-            if let Some(termination) = self.termination(&state, &quality, &residuals, is_late)? {
+            let made = state.iterations - run.earlier;
+            if let Some(termination) = self.termination(&state, &quality, &residuals, (made, is_late))? {
                 return Ok(self.finished(course, self.end(run, state, quality, (termination, None))));
             }
             if let Some(past) = course.past(state.iterations) {
@@ -172,7 +175,7 @@ impl Stage<'_> {
         state: &State,
         quality: &Quality,
         residuals: &Residuals,
-        is_late: bool,
+        (made, is_late): (u64, bool),
     ) -> Result<Option<Termination>> {
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
@@ -183,7 +186,7 @@ impl Stage<'_> {
             (primal && options.find_primal_feasible, Termination::PrimalFeasible),
             (state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
             (state.steps.0 == 1 && options.detect_primal_feasible_jump, Termination::PrimalFeasibleJumpDetected),
-            (state.iterations >= options.max_iterations, Termination::MaxIterationsExceeded),
+            (made >= options.max_iterations, Termination::MaxIterationsExceeded),
             (is_late, Termination::MaxRuntimeExceeded),
             (begun && state.steps.0 < options.min_primal_step, Termination::PrimalStepTooSmall),
             (begun && state.steps.1 < options.min_dual_step, Termination::DualStepTooSmall),
@@ -343,7 +346,7 @@ impl Stage<'_> {
             reasons.push(better);
             *solution = Solution { point, quality, remark: None, ..*solution };
         }
-        let advice = Advice::new(self.options, self.site.bits, &solution.quality, &last);
+        let advice = Advice::new(self.options, self.site.bits, &solution.quality);
         reasons.push(advice.sentence);
         (solution.advised_bits, solution.remark) = (advice.bits, Some(reasons.join("; ")));
         StageEnd::Solution(solution)

@@ -39,18 +39,16 @@ impl IterationsFile {
             let path = path.to_path_buf();
             move |source| Error::Io { path, action, source }
         };
-        if path.exists() {
+        let inner = folder.join("c_minus_By");
+        if path.exists() || inner.exists() {
             let is_free = |number: &u64| {
                 let names = [format!("iterations.{number}.json"), format!("c_minus_By.{number}")];
                 names.iter().all(|name| std::fs::symlink_metadata(folder.join(name)).is_err())
             };
             let number = (0..u64::MAX).find(is_free).unwrap_or(u64::MAX);
-            let moved = folder.join(format!("iterations.{number}.json"));
-            std::fs::rename(&path, moved).map_err(fail(&path, "rename"))?;
-            let inner = folder.join("c_minus_By");
-            if inner.exists() {
-                let moved = folder.join(format!("c_minus_By.{number}"));
-                std::fs::rename(&inner, moved).map_err(fail(&inner, "rename"))?;
+            let pairs = [(&inner, format!("c_minus_By.{number}")), (&path, format!("iterations.{number}.json"))];
+            for (from, name) in pairs.into_iter().filter(|(from, _)| from.exists()) {
+                std::fs::rename(from, folder.join(name)).map_err(fail(from, "rename"))?;
             }
         }
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
@@ -72,7 +70,14 @@ impl IterationsFile {
             return Ok(());
         }
         self.file.seek(SeekFrom::Start(self.length))?;
-        self.file.write_all(format!("{}{END}", self.waiting).as_bytes())?;
+        let written = self.file.write_all(format!("{}{END}", self.waiting).as_bytes());
+        if written.is_err() {
+            // The list of before, whole again, where its end still finds room: it takes what was there.
+            self.file.set_len(self.length)?;
+            self.file.seek(SeekFrom::Start(self.length))?;
+            self.file.write_all(END.as_bytes())?;
+        }
+        written?;
         self.length += self.waiting.len() as u64;
         self.waiting.clear();
         Ok(())

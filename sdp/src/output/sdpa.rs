@@ -100,7 +100,8 @@ pub fn sdpa_result(solution: &Solution, options: &SolverOptions) -> String {
     let mean = Float::with_val(bits, mean >> 1u32);
     let relative = Float::with_val(bits, &off / mean.clone().max(&Float::with_val(bits, 1)));
     let digits = match off.is_zero() || mean.is_zero() {
-        true => Float::new(64),
+        // As many as there are.
+        true => Float::with_val(64, bits) * Float::with_val(64, 2).log10(),
         false => -Float::with_val(64, off / mean).log10(),
     };
     let (rows, gap) = complementarity(solution);

@@ -136,8 +136,9 @@ impl Chains {
 impl Task for Chains {
     #[inline(always)]
     fn run<U: Unit>(self) {
-        // SAFETY: whoever made the task promised that only `run_configured` runs it, so the instructions exist, and all tiles, which are 0 at first,
-        // have 16 rows of 64 bytes. No memory is touched; the tile registers are named as changed.
+        // SAFETY: whoever made the task promised that only `run_configured` runs it, so the instructions exist, and all
+        // tiles, which are 0 at first, have 16 rows of 64 bytes. No memory is touched; the tile registers are named as
+        // changed.
         unsafe {
             asm!(
                 "2:",

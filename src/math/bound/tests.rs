@@ -254,7 +254,7 @@ fn columns_of_a_sum_leave_out_less_than_its_rounding_can_show() {
     for (bits, terms) in (2..4000usize).flat_map(|bits| [1usize, 7, (1 << 20) - 1].map(|terms| (bits, terms))) {
         let columns = sum_columns(bits as u32, terms);
         let two = |exponent: usize| Integer::from(1) << exponent as u32;
-        // `n (C + 2) 2^(-52 C) <= 2^(-b - 6)`; the counts of bits that stand for the logarithms are one too high at most.
+        // `n (C + 2) 2^(-52 C) <= 2^(-b - 6)`. The counts of bits for logarithms are at most one too high.
         let left_out = |columns: usize| two(bits + 6) * terms * (columns + 2);
         assert!(left_out(columns) <= two(52 * columns), "{bits} bits, {terms} terms");
         assert!(left_out(columns + 1) * 4 > two(52 * (columns - 1)), "{bits} bits, {terms} terms: one column too many");
@@ -268,7 +268,7 @@ fn eight_lanes_know_their_reciprocals_roots_and_quotients() {
         let known = |root_bits: u32| 2 * root_bits >= bits + 38;
         assert!(known(lane_root_bits(bits)) && !known(lane_root_bits(bits) - 1), "{bits} bits");
     }
-    // Of quotients: the relative error of reciprocals, their floor, columns of the product that are not formed, and what
+    // Of quotients: the relative error of reciprocals, their floor, columns of the product that are left out, and what
     // the sum lacks; of roots: their own error and what the sum lacks. In units of `2^-50`.
     let unit = |exponent: u32| 1u64 << (50 - exponent);
     let quotients = |error_bits: u32| unit(35) + unit(36) + unit(45) + unit(error_bits + 1) < unit(error_bits);

@@ -216,6 +216,8 @@ class Ranks:
             for name in (kernel, *devices):
                 if name is not None and (not isinstance(name, str) or "\0" in name or name == ""):
                     raise ValueError(f"{name!r} is no name of a kernel or a device")
+                if name is not None:
+                    name.encode()  # what cannot be handed on is refused on all ranks
             joined = None if devices in ([None], []) else ",".join(map(str, devices))
             facts = {"accuracy": accuracy, "freivalds": checks[1], "the use of devices": joined is not None}
             return facts, (*limits, (kernel, joined), checks)

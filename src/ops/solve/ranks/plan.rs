@@ -148,8 +148,9 @@ mod tests {
         for (ranks, ranks_per_node, columns, want) in [
             (2, 2, 400, other),
             (2, 2, 384, ""),
-            (4, 4, 400, other),
-            (4, 4, 352, ""),
+            (4, 4, 512, other),
+            // One of the four has fewer than 96.
+            (4, 4, 400, ""),
             (4, 2, 800, other),
             (2, 1, 400, ""),
         ] {

@@ -9,15 +9,26 @@ use crate::array::Triangle;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
+use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::Uplo;
-use sunzi::distributed::DistMatrix;
+use sunzi::comm::Reduction;
+use sunzi::distributed::{DistMatrix, Team};
 
 /// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, freed
 /// by `sunzi_mpi_factor_free`. It may be used with any context on the same ranks in the same order.
 pub struct sunzi_mpi_factor {
     tiles: DistMatrix,
-    /// How many its context had made before: ranks make them together, so that it is the same on all.
+    /// What no other factor of these ranks is called.
     number: u64,
+}
+
+/// A number for a factor, the same on all ranks and larger than any that one of them has given before. Collective.
+fn next_number(team: &Team) -> Outcome<u64> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut number = [NEXT.load(Ordering::Relaxed)];
+    team.world().all_reduce(Reduction::Max, &mut number)?;
+    NEXT.fetch_max(number[0] + 1, Ordering::Relaxed);
+    Ok(number[0])
 }
 
 /// `sunzi_factor_new` on a matrix over the ranks of the context's communicator: A stays as it is, and the factor stays
@@ -60,7 +71,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
                     asked => asked,
                 };
                 let tiles = self::factor(call, team, (uplo, &a), bits)?;
-                let number = call.owner().next_factor();
+                let number = next_number(team)?;
                 factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, number })));
                 Ok(())
             },
@@ -224,6 +235,6 @@ unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> O
     open.say(("factor", None), "it has", format!("{bits} bits"));
     let tiles = format!("tiles of {} on {} x {} ranks", map.tile_size, grid.rows, grid.cols);
     open.say(("factor", None), "it lies in", tiles);
-    open.say(("factor", None), "it is the context's factor number", factor.number);
+    open.say(("factor", None), "it is the factor number", factor.number);
     Ok(&factor.tiles)
 }
