@@ -276,7 +276,9 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
                 run_with(&problem, threads, Some(planned), &options)?;
                 let peak = peak_bytes() - before;
                 assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
-                assert!(100 * planned <= 115 * peak, "{file} on {threads}: {peak} bytes, {planned} planned");
+                // Whether two tasks take their most at once is a matter of time.
+                let most = if threads == 1 { 115 } else { 130 };
+                assert!(100 * planned <= most * peak, "{file} on {threads}: {peak} bytes, {planned} planned");
             }
         }
         Ok(())

@@ -131,7 +131,7 @@ fn options_come_from_files_and_from_the_line() {
     assert!(text.contains("after 5 iterations") && text.ends_with("named\n"), "{text}");
     assert!(sandbox.path("kept/checkpoint.bin").exists() && sandbox.path("named/out.txt").exists());
     sandbox.write("again", "initialCheckpointDir=kept\nverbosity=1\n");
-    let text = sandbox.run("sdp -s a.dat-s -p again -o more -c none --maxIterations 6 --precision 150");
+    let text = sandbox.run("sdp -s a.dat-s -p again -o more -c none --maxIterations 1 --precision 150");
     assert!(text.contains("checkpoint in kept") && text.contains("after 6 iterations"), "{text}");
     let sdpa = "6\tunsigned int maxIteration;\n1.0E-30\tdouble 0.0 < epsilonStar;\n1.0E4   double 0.0 < lambdaStar;\n\
                 2.0   \tdouble 1.0 < omegaStar;\n-1.0E5  double lowerBound;\n1.0E5   double upperBound;\n\
