@@ -29,6 +29,9 @@ _CONTRACTED = {False: 112, True: 111}
 _UPLO = {"upper": 121, "lower": 122, "both": 123}
 _DIAG = {False: 131, True: 132}
 _SIDE = {"left": 141, "right": 142}
+
+# By the name of an argument, what was given and the numbers of what may be given.
+_Choices = dict[str, tuple[Any, dict[Any, int]]]
 _ALONG = {"none": 0, "grid_row": 1, "grid_col": 2, "column_major": 3, "row_major": 4}
 _ELEMENTAL = {"STAR": "none", "MC": "grid_row", "MR": "grid_col", "VC": "column_major", "VR": "row_major"}
 
@@ -258,7 +261,7 @@ class Ranks:
         With `uplo` that triangle alone is computed, and read of `c`; the other one is that of `c`, or 0.
         Accuracy, precision and cost as `sunzi.syrk`, the cost shared by the ranks.
         """
-        choices = {"uplo": (uplo, _UPLO), "transpose": (transpose, _CONTRACTED)}
+        choices: _Choices = {"uplo": (uplo, _UPLO), "transpose": (transpose, _CONTRACTED)}
         ready = self._ready("syrk", choices, {"p": p}, (c, to), (alpha, beta), precision)
         return DistMatrix(self._ranks.syrk(ready.choices, ready.of["p"], ready.into, *ready.scalars), ready.to)
 
@@ -295,7 +298,12 @@ class Ranks:
     ) -> DistMatrix:
         """The solution `X` of `op(T) X = alpha B`, or of `X op(T) = alpha B`, distributed as `b`; see `sunzi.trsm`."""
         kinds = {"lower": _UPLO["lower"], "upper": _UPLO["upper"]}
-        choices = {"side": (side, _SIDE), "uplo": (uplo, kinds), "transpose": (transpose, _OP), "unit": (unit, _DIAG)}
+        choices: _Choices = {
+            "side": (side, _SIDE),
+            "uplo": (uplo, kinds),
+            "transpose": (transpose, _OP),
+            "unit": (unit, _DIAG),
+        }
         ready = self._ready("trsm", choices, {"t": t}, (b, None), (alpha, None), precision)
         return DistMatrix(self._ranks.trsm(ready.choices, ready.of["t"], ready.into, ready.scalars[0]), ready.to)
 
@@ -350,7 +358,7 @@ class Ranks:
     def _ready(
         self,
         call: str,
-        choices: dict[str, tuple[Any, dict[Any, int]]],
+        choices: _Choices,
         operands: dict[str, DistMatrix],
         into: tuple[DistMatrix | None, Distribution | None],
         scalars: tuple[Any, Any],
