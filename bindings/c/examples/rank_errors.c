@@ -191,18 +191,23 @@ static void alignments(mpfr_t *q) {
     }
 }
 
+// This process as a rank of `comm`, with a context over it.
+static void begin_on(MPI_Comm comm) {
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    last = size > 1 && rank == size - 1;
+    sunzi_options options = sunzi_options_default();
+    options.threads = 1;
+    CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(comm), &options, &ctx));
+}
+
 // Half of the ranks, in another order: a context of their own beside that of all.
 static void halves(mpfr_t *q, mpfr_t *l) {
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
     int of_all[2] = {rank, size};
     sunzi_context *all = ctx;
-    MPI_Comm_rank(half, &rank);
-    MPI_Comm_size(half, &size);
-    last = size > 1 && rank == size - 1;
-    sunzi_options options = sunzi_options_default();
-    options.threads = 1;
-    CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(half), &options, &ctx));
+    begin_on(half);
     int64_t own_rank, own_size;
     CALL(ctx, sunzi_mpi_size(ctx, &own_rank, &own_size));
     EXPECT(own_rank == rank && own_size == size);
@@ -316,12 +321,7 @@ static void limits(void) {
 
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    last = size > 1 && rank == size - 1;
-    sunzi_options options = sunzi_options_default();
-    options.threads = 1;
-    CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &ctx));
+    begin_on(MPI_COMM_WORLD);
     mpfr_t *a = new_array(N * N, BITS), *q = new_array(N * N, BITS), *b = new_array(N * M, BITS);
     fill_array(a, N * N, 1);
     fill_array(b, N * M, 2);

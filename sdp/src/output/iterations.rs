@@ -118,3 +118,25 @@ fn line(iteration: &Iteration) -> String {
         conditions.name
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_run_left_moves_to_the_next_free_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let text = |name: &str| std::fs::read_to_string(at(name)).unwrap();
+        // A run that was killed between the two moves has left one of them.
+        std::fs::create_dir(at("c_minus_By")).unwrap();
+        IterationsFile::begin(folder.path()).unwrap().finish().unwrap();
+        assert!(at("c_minus_By.0").is_dir() && !at("c_minus_By").exists() && !at("iterations.0.json").exists());
+        assert_eq!(text("iterations.json"), "[\n]\n");
+        std::fs::create_dir(at("c_minus_By")).unwrap();
+        std::fs::write(at("iterations.json"), "earlier").unwrap();
+        IterationsFile::begin(folder.path()).unwrap();
+        assert!(at("c_minus_By.1").is_dir() && !at("c_minus_By").exists());
+        assert_eq!((text("iterations.1.json"), text("iterations.json")), ("earlier".into(), "[\n]\n".into()));
+    }
+}
