@@ -50,6 +50,7 @@ fn json(program: &Exact) -> String {
 }
 
 fn write(folder: &Path, degree: usize) -> std::io::Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
     let path = folder.join(format!("cohn_elkies_{degree}.json"));
     std::fs::write(&path, json(&cohn_elkies::exact(degree)))?;
     Ok(path)

@@ -87,7 +87,10 @@ fn open(rank: MpiRank) {
 
 fn aborted(launcher: &Launcher, ranks: usize) {
     let ended = launcher.run(&Job::of_case(ABORTED, ranks));
-    assert!(ended.status.is_some_and(|status| status.code() == Some(42)) && ended.took < SOON, "{}", ended.report());
+    // MPICH's launcher may end with the status of a rank that it killed; then it names the code.
+    let named = ended.errors.contains("Abort(42)") && ended.status.is_some_and(|status| !status.success());
+    let code = ended.status.and_then(|status| status.code());
+    assert!((code == Some(42) || named) && ended.took < SOON, "{}", ended.report());
 }
 
 fn abort(rank: MpiRank) {
