@@ -17,7 +17,7 @@ use sunzi::rug::{Float, Integer, Rational, ops::Pow};
 use sunzi::{Context, Result};
 use sunzi_sdp::output::write_text;
 use sunzi_sdp::proof::{read_exact, verify};
-use sunzi_sdp::{Control, Solution, Solver, SolverOptions, certify, read_problem, time_calls};
+use sunzi_sdp::{Control, Problem, Solution, Solver, SolverOptions, certify, read_problem, time_calls};
 
 /// Bits that the degree wants: the polynomials are far smaller than their terms.
 fn bits_for(degree: usize) -> u32 {
@@ -56,12 +56,18 @@ fn write(folder: &Path, degree: usize) -> std::io::Result<PathBuf> {
     Ok(path)
 }
 
+/// Options of a run to the end: at degrees near 200 the complementarity passes 1e100 on its way.
+fn patient(problem: &Problem) -> SolverOptions {
+    let mut options = SolverOptions::new(problem.form);
+    options.max_iterations = 2000;
+    options.max_complementarity = Float::with_val(64, 1e300);
+    options
+}
+
 /// Solves the program of a file, proves its bounds, checks them, and keeps the proof beside the file.
 fn prove(path: &Path, degree: usize, bits: u32, ctx: &Context) -> Result<()> {
     let problem = read_problem(path, bits)?;
-    let mut options = SolverOptions::new(problem.form);
-    options.max_iterations = 2000;
-    let solver = Solver::new(ctx.clone(), &problem, options)?;
+    let solver = Solver::new(ctx.clone(), &problem, patient(&problem))?;
     let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
     let start = Instant::now();
     let program = read_exact(path)?;
@@ -87,9 +93,7 @@ fn solve(degree: usize, bits: u32, threads: Option<usize>) -> Result<()> {
     let start = Instant::now();
     let problem = cohn_elkies::program(degree, 2 * bits).problem(bits)?;
     let sampling = start.elapsed().as_secs_f64();
-    let mut options = SolverOptions::new(problem.form);
-    options.max_iterations = 2000;
-    let solver = Solver::new(context(threads)?, &problem, options)?;
+    let solver = Solver::new(context(threads)?, &problem, patient(&problem))?;
     let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
     let value = Float::with_val(bits, -&solution.quality.dual_objective);
     println!(
