@@ -54,7 +54,7 @@ use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 pub use rows::{DIGIT_COLUMNS, DigitConversions, NextRows, PanelRows, RowsProduct};
 use rug::Integer;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tiles::TileEngine;
 
 /// What an engine must be able to hold.
@@ -126,7 +126,7 @@ pub trait PlaneKernel: Send + Sync {
     }
     /// Exact sums of products with one vector; see [`dots::by_limbs`].
     fn dots(&self, sources: &[dots::DotSource<'_>], vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
-        dots::by_limbs(sources, vector, sums);
+        dots::in_vectors(sources, vector, sums);
     }
     /// Tile kernels for factorisations of `working_bits`: general ones over the plane kernel, unless it has its own.
     ///
@@ -424,6 +424,26 @@ pub fn preferred() -> &'static dyn PlaneKernel {
     let kernels = || TABLE.iter().filter_map(|(_, probe)| probe().ok());
     let asks = kernels().find(|kernel| kernel.is_preferred());
     asks.or_else(|| kernels().next()).expect("the reference kernel needs nothing")
+}
+
+/// The largest modulus of all kernels that can run here, in bits.
+pub fn largest_modulus_bits() -> u32 {
+    static BITS: OnceLock<u32> = OnceLock::new();
+    *BITS.get_or_init(|| available().iter().map(|kernel| kernel.maximum_modulus_bits()).max().unwrap_or(0))
+}
+
+/// The kernels that moduli beyond those of [`preferred`] fall to, in the order in which they are asked.
+pub fn beyond_preferred() -> impl Iterator<Item = &'static dyn PlaneKernel> {
+    let reach = preferred().maximum_modulus_bits();
+    TABLE.iter().filter_map(|(_, probe)| probe().ok()).filter(move |kernel| kernel.maximum_modulus_bits() > reach)
+}
+
+/// The preferred kernel of those that can run here and whose moduli exceed `2^modulus_bits`: [`preferred`], unless its
+/// primes end before that. Where no kernel has so many it is [`preferred`], which then refuses.
+pub fn preferred_for(modulus_bits: u32) -> &'static dyn PlaneKernel {
+    let reaches = |kernel: &dyn PlaneKernel| modulus_bits <= kernel.maximum_modulus_bits();
+    let own = preferred();
+    if reaches(own) { own } else { beyond_preferred().find(|&kernel| reaches(kernel)).unwrap_or(own) }
 }
 
 /// The kernels that large products run on in place of [`preferred`] where they gain most, and what they take and save.

@@ -87,7 +87,7 @@ pub(crate) fn moved(error: Error, rows: usize, cols: usize) -> Error {
     }
 }
 
-/// Largest number of bits that scaled integers can have on the context's kernel.
+/// Largest number of bits that scaled integers can have on the kernels that the context may choose.
 pub(crate) fn maximum_working_bits(ctx: &Context) -> u32 {
-    (ctx.kernel().maximum_modulus_bits() - bound::modulus_bits(0, 0)) / 2
+    (ctx.maximum_modulus_bits() - bound::modulus_bits(0, 0)) / 2
 }

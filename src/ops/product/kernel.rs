@@ -5,16 +5,17 @@ use crate::kernels::{self, ConversionCosts, PlaneKernel};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
 
-/// The kernel of a product on planes: the context's, or another one that is faster for this size and precision.
+/// The kernel of a product on planes: the context's for so large moduli, or another one that is faster for this size and
+/// precision.
 ///
 /// The choice depends on the precision of the result and not on the bits that the operands turn out to need, so that
 /// plan and call make the same one.
 pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &'static dyn PlaneKernel {
-    let kernel = ctx.kernel();
+    let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
+    let kernel = ctx.kernel_for(modulus_bits);
     if ctx.forced_kernel().is_some() {
         return kernel;
     }
-    let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
     kernels::for_large_products()
         .filter(|(other, _)| modulus_bits <= other.maximum_modulus_bits())
         .map(|(other, costs)| (other, gain(&costs, size, bits.result)))
@@ -25,8 +26,11 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
 
 /// What [`choose_kernel`] knows of the machine, in words: contexts with the same kernel that agree in it choose alike.
 pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
-    let others = kernels::for_large_products().filter(|_| ctx.forced_kernel().is_none());
-    format!("{:?}", others.map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>())
+    if ctx.forced_kernel().is_some() {
+        return String::new();
+    }
+    let large = kernels::for_large_products().map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>();
+    format!("{large:?} {:?}", kernels::beyond_preferred().map(PlaneKernel::name).collect::<Vec<_>>())
 }
 
 /// The time that faster planes save beyond what their conversions take.

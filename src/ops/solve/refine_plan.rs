@@ -76,7 +76,7 @@ impl RefineShape {
     fn residual_tables(&self, ctx: &Context) -> Result<u64> {
         let bits = residual_bits(self.full_bits());
         let spec = Bits::scaled(bits, self.order).widened(bits + guard_bits(self.order)).spec(ctx.self_check());
-        let bytes = ctx.engine(ctx.kernel(), spec)?.table_bytes();
+        let bytes = ctx.engine(ctx.kernel_for(spec.modulus_bits), spec)?.table_bytes();
         // Without a limit those of other products stay too: residuals grow in bits from one to the next.
         let engines = if ctx.memory_bytes().is_some() { 1 } else { KEPT_ENGINES as u64 };
         Ok(engines * bytes)

@@ -419,7 +419,9 @@ impl RankProblem<'_> {
         combination: &Combination<'_>,
     ) -> Result<Bits> {
         let size = self.size(shared);
-        check_precision(ctx.kernel(), self.precision_bits, size.contracted)?;
+        // Ranks that would choose different kernels stay on the one that they agree in.
+        let most = if shared.alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() };
+        check_precision(most, self.precision_bits, size.contracted)?;
         size.check(self.precision_bits)?;
         if !self.options.exact_integers {
             return Ok(Bits::scaled(self.precision_bits, size.contracted));
@@ -430,7 +432,7 @@ impl RankProblem<'_> {
         let mut addend = [combination.addend_bits()];
         world.all_reduce(Reduction::Max, &mut addend)?;
         let bits = IntegerBits { left, right, addend: addend[0] };
-        Bits::integers(ctx.kernel(), bits, combination, self.precision_bits)
+        Bits::integers(most, bits, combination, self.precision_bits)
     }
 
     /// The terms of all entries, as far as they are here.
