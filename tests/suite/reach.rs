@@ -11,9 +11,9 @@ use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{self, DistMatrix, DistOptions, RankGrid, Team, TeamOptions};
 use sunzi::{
-    Accuracy, CholeskyOptions, Context, Error, GemmOptions, Matrix, RefineOptions, SyrkOptions, Uplo,
-    cholesky_batch, cholesky_with, gemm_with, inverse, plan_cholesky, plan_syrk, solve_refined_with, syr2k, syrk_batch,
-    syrk_with, trmm, trsm,
+    Accuracy, CholeskyOptions, Context, Error, GemmOptions, Matrix, RefineOptions, SyrkOptions, Uplo, cholesky_batch,
+    cholesky_with, gemm_with, inverse, plan_cholesky, plan_syrk, solve_refined_with, syr2k, syrk_batch, syrk_with,
+    trmm, trsm,
 };
 
 /// Contracted rows and columns of products, and rows of factors: none goes past planes.
@@ -145,9 +145,9 @@ fn exact_products_go_on_with_the_next_kernel() {
 
 /// All verbs in one process, by name.
 fn verbs(ctx: &Context, bits: u32) -> Vec<(&'static str, Matrix)> {
-    let (a, b) = (matrix(Kind::Unit, 40, ROWS, bits, 1), matrix(Kind::Unit, ROWS, 30, bits, 2));
-    let graded = matrix(Kind::Graded, ROWS, 9, bits, 3);
-    let (definite, right) = (Known::Kms.matrix(ORDER, bits), matrix(Kind::Unit, ORDER, 20, bits, 4));
+    let (a, b) = (matrix(Kind::Unit, 24, 60, bits, 1), matrix(Kind::Unit, 60, 16, bits, 2));
+    let graded = matrix(Kind::Graded, 60, 9, bits, 3);
+    let (definite, right) = (Known::Kms.matrix(ORDER, bits), matrix(Kind::Unit, ORDER, 4, bits, 4));
     let factor = sunzi::cholesky(ctx, &definite, bits).unwrap();
     let entrywise = CholeskyOptions::new().accuracy(Accuracy::Entrywise).tile_rows(40);
     let refined = solve_refined_with(ctx, &definite, &right, bits, &RefineOptions::default()).unwrap().result;
@@ -163,7 +163,7 @@ fn verbs(ctx: &Context, bits: u32) -> Vec<(&'static str, Matrix)> {
         ("solve, one right side", factor.solve(ctx, right.view().block(0..ORDER, 0..1).unwrap(), bits).unwrap()),
         ("cholesky, entry by entry", cholesky_with(ctx, &definite, bits, &entrywise).unwrap().result.into_factor()),
         ("solve, refined", refined),
-        ("inverse", inverse(ctx, &definite, bits).unwrap().into_matrix()),
+        ("inverse", inverse(ctx, &Known::Kms.matrix(16, bits), bits).unwrap().into_matrix()),
     ];
     all.extend(syrk_batch(ctx, [&a, &b, &graded], bits).unwrap().into_iter().map(|q| ("syrk_batch", q.into_matrix())));
     let factors = cholesky_batch(ctx, [&definite, &Known::Minij.matrix(20, bits)], bits).unwrap();
@@ -174,10 +174,11 @@ fn verbs(ctx: &Context, bits: u32) -> Vec<(&'static str, Matrix)> {
 #[test]
 fn every_verb_goes_on_with_the_next_kernel() {
     let reaches = reaches();
-    // Solves and inverses take a few dozens of bits more than products.
-    let edges = reaches.windows(2).flat_map(|two| [last_of_product(two[0].1) - 40, last_of_factor(two[0].1) + 1]);
-    for bits in edges.take(3) {
-        let (free, want) = (verbs(&context(), bits), verbs(&reference(), bits));
+    if reaches.len() > 1 {
+        let bits = last_of_factor(reaches[0].1) + 1;
+        // Of other moduli than the kernel that takes over, and faster than the reference.
+        let bytes = Context::builder().threads(1).kernel("i8").build().unwrap();
+        let (free, want) = (verbs(&context(), bits), verbs(&bytes, bits));
         for ((name, found), (_, want)) in free.into_iter().zip(want) {
             assert!(found == want, "{name} at {bits} bits");
         }
@@ -237,5 +238,5 @@ fn so_it_is_on_a_processor_with_avx2() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);
-    assert!(child.status.success() && said.contains("7 passed"), "{said}");
+    assert!(child.status.success() && said.contains("6 passed"), "{said}");
 }

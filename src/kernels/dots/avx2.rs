@@ -149,7 +149,6 @@ impl Sums {
     }
 
     /// The first column, of which pairs of even halves alone count.
-    #[target_feature(enable = "avx2")]
     fn add_first(&mut self, rows: &Rows) {
         let (halves, column) = (self.halves, self.first);
         let stride = halves + 2 * ZEROS;
@@ -172,18 +171,17 @@ impl Sums {
         let stride = halves + 2 * ZEROS;
         let (least, end) = ((column + 1).saturating_sub(halves), halves.min(column + GROUP));
         let out = &mut self.columns[at..at + GROUP];
+        // Plain loops: iterators over pairs would not be compiled with the instructions of this function.
         let mut sums = [[_mm256_setzero_si256(); 2]; GROUP];
-        for (sums, out) in sums.iter_mut().zip(&*out) {
-            // SAFETY: a column has two vectors.
-            *sums = unsafe { [0, 4].map(|lane| _mm256_loadu_si256(out.as_ptr().add(lane).cast())) };
+        for c in 0..GROUP {
+            sums[c] = load(&out[c]);
         }
         for row in 0..rows.count {
-            let (left, right) = (&rows.left[row * halves..][..halves], &rows.right[row * stride..][..stride]);
-            for (i, lanes) in (least..end).zip(&left[least..end]) {
-                // SAFETY: eight lanes are two vectors.
-                let lanes = unsafe { [0, 4].map(|lane| _mm256_loadu_si256(lanes.as_ptr().add(lane).cast())) };
-                // Half `column + c - i` of the vector, which lies behind so many zeros.
-                let factors = &right[column + ZEROS - i..][..GROUP];
+            let (left, right) = (&rows.left[row * halves..][least..end], &rows.right[row * stride..][..stride]);
+            // Half `column + c - i` of the vector, which lies behind so many zeros.
+            let last = column + ZEROS - least;
+            for i in 0..left.len() {
+                let (lanes, factors) = (load(&left[i]), &right[last - i..][..GROUP]);
                 for c in 0..GROUP {
                     let factor = _mm256_set1_epi64x(factors[c]);
                     for v in 0..2 {
@@ -192,12 +190,8 @@ impl Sums {
                 }
             }
         }
-        for (sums, out) in sums.iter().zip(out) {
-            // SAFETY: a column has two vectors.
-            unsafe {
-                _mm256_storeu_si256(out.as_mut_ptr().cast(), sums[0]);
-                _mm256_storeu_si256(out.as_mut_ptr().add(4).cast(), sums[1]);
-            }
+        for c in 0..GROUP {
+            store(&sums[c], &mut out[c]);
         }
     }
 
@@ -233,6 +227,23 @@ impl Sums {
         limbs.push(held as u64);
         let above = Integer::from(last[lane]) << (HALF_BITS * halves.len() as u32);
         (Integer::from_digits(&limbs, Order::Lsf) + above) << (HALF_BITS * self.first as u32)
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(lanes: &[i64; BLOCK]) -> [__m256i; 2] {
+    // SAFETY: eight lanes are two vectors.
+    unsafe { [_mm256_loadu_si256(lanes.as_ptr().cast()), _mm256_loadu_si256(lanes.as_ptr().add(4).cast())] }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store(vectors: &[__m256i; 2], lanes: &mut [i64; BLOCK]) {
+    // SAFETY: eight lanes are two vectors.
+    unsafe {
+        _mm256_storeu_si256(lanes.as_mut_ptr().cast(), vectors[0]);
+        _mm256_storeu_si256(lanes.as_mut_ptr().add(4).cast(), vectors[1]);
     }
 }
 
