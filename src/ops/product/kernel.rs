@@ -5,8 +5,8 @@ use crate::kernels::{self, ConversionCosts, PlaneKernel};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
 
-/// The kernel of a product on planes: the context's for so large moduli, or another one that is faster for this size and
-/// precision.
+/// The kernel of a product on planes: the context's for so large moduli, or another one that is faster for this size
+/// and precision.
 ///
 /// The choice depends on the precision of the result and not on the bits that the operands turn out to need, so that
 /// plan and call make the same one.
@@ -31,6 +31,12 @@ pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
     }
     let large = kernels::for_large_products().map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>();
     format!("{large:?} {:?}", kernels::beyond_preferred().map(PlaneKernel::name).collect::<Vec<_>>())
+}
+
+/// The longest moduli of a product over ranks: where these would choose different kernels, they stay on the one that
+/// they agree in.
+pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
+    if alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() }
 }
 
 /// The time that faster planes save beyond what their conversions take.

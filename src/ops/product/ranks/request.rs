@@ -11,7 +11,7 @@ use crate::ops::distribution::team::{NodeLayout, Team, Windows};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
-use crate::ops::product::kernel::choice_of_kernels;
+use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::devices::RankProduct;
@@ -418,9 +418,7 @@ impl RankProblem<'_> {
         exponents: &[Vec<i64>; 2],
         combination: &Combination<'_>,
     ) -> Result<Bits> {
-        let size = self.size(shared);
-        // Ranks that would choose different kernels stay on the one that they agree in.
-        let most = if shared.alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() };
+        let (size, most) = (self.size(shared), most_modulus_bits(ctx, shared.alike));
         check_precision(most, self.precision_bits, size.contracted)?;
         size.check(self.precision_bits)?;
         if !self.options.exact_integers {
