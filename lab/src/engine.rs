@@ -111,7 +111,7 @@ pub fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuild
     })
 }
 
-/// Refuses a precision that the kernel (any one where none is chosen) could not serve even for a single row,
+/// Refuses a precision that the kernel (any one that may be chosen where none is named) could not serve even for a single row,
 /// before any file is read at that precision.
 ///
 /// # Errors

@@ -110,6 +110,21 @@ pub fn in_vectors(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [I
     by_limbs(sources, vector, sums);
 }
 
+/// Most bytes that [`in_vectors`] allocates for itself, for a vector of so many digits.
+pub fn vector_bytes(digits: usize) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if avx2::can_sum(digits) {
+        return avx2::bytes(digits);
+    }
+    limb_bytes(digits)
+}
+
+/// The same of [`by_limbs`]: an entry as limbs and as digits, a product as limbs and as an integer, before and after
+/// its shift.
+pub fn limb_bytes(digits: usize) -> u64 {
+    8 * (10 * digits + 2 * PADDING + 8) as u64
+}
+
 /// `sums[j] := sum over the rows k of all panels of entry (k, j) times vector entry first_entry + k`, digit by digit.
 ///
 /// The panels of one call have their columns in common; what a sum costs by itself is then paid once.

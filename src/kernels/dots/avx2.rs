@@ -33,6 +33,21 @@ pub fn can_sum(digits: usize) -> bool {
     half_digit_sum_terms(2 * digits) >= ROWS && processor_has!(Avx2: "avx2")
 }
 
+/// Bytes that [`sums`] allocates for a vector of so many digits: columns, rows of both factors, and a sum as limbs and
+/// as an integer, before and after its shift.
+pub fn bytes(digits: usize) -> u64 {
+    let halves = 2 * digits;
+    let lanes = columns(halves) + ROWS * halves;
+    let words = ROWS * (halves + 2 * ZEROS) + limbs_for(halves as u32 * HALF_BITS) + 1;
+    8 * (BLOCK * lanes + words + 4 * (halves + GROUP)) as u64
+}
+
+/// Columns of the products of so many halves from the first one that counts on, in whole groups. The last one is
+/// `2 halves - 2`; carries need two more.
+fn columns(halves: usize) -> usize {
+    (2 * halves + 1 - 2 * first_column(halves / 2)).next_multiple_of(GROUP) + GROUP
+}
+
 /// See `kernels::dots::by_limbs`.
 ///
 /// # Safety
@@ -41,9 +56,7 @@ pub fn can_sum(digits: usize) -> bool {
 pub unsafe fn sums(sources: &[DotSource<'_>], vector: &FixedVector, results: &mut [Integer; BLOCK]) {
     let halves = 2 * vector.digits_per_entry();
     let first = 2 * first_column(vector.digits_per_entry());
-    // The last column of products is `2 halves - 2`; carries need two more.
-    let columns = (2 * halves + 1 - first).next_multiple_of(GROUP);
-    let mut sums = Sums { halves, first, columns: vec![[0; BLOCK]; columns + GROUP], rows: 0 };
+    let mut sums = Sums { halves, first, columns: vec![[0; BLOCK]; columns(halves)], rows: 0 };
     let mut rows = Rows::new(halves);
     for source in sources {
         let mut next = source.panel.rows.clone();
@@ -263,7 +276,7 @@ mod tests {
         rng.seed(&Integer::from(3));
         for bits in [1u32, 20, 26, 27, 52, 53, 104, 157, 300, 1042, 5600, 6700] {
             for (rows, cols, is_full) in
-                [(0usize, 3usize, false), (1, 8, true), (9, 8, false), (5, 1, false), (90, 3, true)]
+                [(0usize, 3usize, false), (1, 8, true), (9, 8, false), (5, 1, false), (90, 3, true), (94, 2, false)]
             {
                 let mut random = || {
                     let value = Float::with_val(bits.max(2), Float::random_bits(&mut rng)) - 0.5f64;

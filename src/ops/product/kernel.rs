@@ -4,9 +4,10 @@ use crate::context::Context;
 use crate::kernels::{self, ConversionCosts, PlaneKernel};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
+use std::collections::BTreeSet;
 
-/// The kernel of a product on planes: the context's for so large moduli, or another one that is faster for this size
-/// and precision.
+/// The kernel of a product on planes: the context's for so large moduli ([`Context::kernel_for`]), or another one that
+/// reaches as far and is faster for this size and precision.
 ///
 /// The choice depends on the precision of the result and not on the bits that the operands turn out to need, so that
 /// plan and call make the same one.
@@ -37,6 +38,18 @@ pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
 /// they agree in.
 pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
     if alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() }
+}
+
+/// Where products of fewer bits than `modulus_bits` may change kernels: the largest moduli of those that end before, the
+/// shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of fewer
+/// bits may take more bytes.
+pub(crate) fn shorter_ends(ctx: &Context, modulus_bits: u32) -> BTreeSet<u32> {
+    if ctx.forced_kernel().is_some() {
+        return BTreeSet::new();
+    }
+    let chosen = kernels::for_large_products().map(|(kernel, _)| kernel);
+    let all = std::iter::once(ctx.kernel()).chain(kernels::beyond_preferred()).chain(chosen);
+    all.map(PlaneKernel::maximum_modulus_bits).filter(|&end| end < modulus_bits).collect()
 }
 
 /// The time that faster planes save beyond what their conversions take.

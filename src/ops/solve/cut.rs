@@ -195,6 +195,12 @@ impl TriangleCut {
         self.widened_table_bytes(ctx, self.most_range_bits())
     }
 
+    /// The kernel of a solve by bands, where no other one suits its first try: of the tiles, or of the products of a
+    /// solve by parts.
+    pub fn kernel(&self, ctx: &Context) -> &'static dyn PlaneKernel {
+        self.first_try_bits.map_or_else(|| self.product_kernel(ctx), |bits| ctx.tile_kernel(bits))
+    }
+
     /// The kernel of these products.
     pub fn product_kernel(&self, ctx: &Context) -> &'static dyn PlaneKernel {
         ctx.kernel_for(self.product_spec(ctx, 0).modulus_bits)
