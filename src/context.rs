@@ -23,6 +23,7 @@ use crate::device::MemoryShare;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::TileEngine;
 use crate::kernels::{self, EngineSpec, PlaneEngine, PlaneKernel};
+use crate::math::bound::cholesky_modulus_bits;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -246,9 +247,22 @@ impl Context {
         self.kernel
     }
 
-    /// The kernel that products run on: the forced one, else the fastest available.
+    /// The kernel that calls run on: the forced one, else the fastest available. Where nothing is forced, large calls may
+    /// run on another one that is faster for them, and those of more bits than its moduli reach on one that has more;
+    /// reports name it.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(kernels::preferred)
+    }
+
+    /// The kernel for moduli of so many bits: the forced one, else [`Context::kernel`] or, where its primes end before
+    /// that, another one whose primes do not.
+    pub(crate) fn kernel_for(&self, modulus_bits: u32) -> &'static dyn PlaneKernel {
+        self.kernel.unwrap_or_else(|| kernels::preferred_for(modulus_bits))
+    }
+
+    /// Bits up to which [`Context::kernel_for`] finds one.
+    pub(crate) fn maximum_modulus_bits(&self) -> u32 {
+        self.kernel.map_or_else(kernels::largest_modulus_bits, |kernel| kernel.maximum_modulus_bits())
     }
 
     /// The devices that products run on.
@@ -344,8 +358,13 @@ impl Context {
         let is_small = order <= self.kernel().most_rows_in_small_tiles(working_bits);
         match is_small && self.devices.is_empty() {
             true => self.small_tile_engine(working_bits),
-            false => self.tile_engine(self.kernel(), working_bits),
+            false => self.tile_engine(self.tile_kernel(working_bits), working_bits),
         }
+    }
+
+    /// The kernel of tiles of so many working bits.
+    pub(crate) fn tile_kernel(&self, working_bits: u32) -> &'static dyn PlaneKernel {
+        self.kernel_for(cholesky_modulus_bits(working_bits))
     }
 
     /// The tile kernels for few rows, made at the first call and kept.

@@ -111,7 +111,7 @@ pub fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuild
     })
 }
 
-/// Refuses a precision that the kernel (the fastest one where none is chosen) could not serve even for a single row,
+/// Refuses a precision that the kernel (any one that may be chosen where none is named) could not serve even for a single row,
 /// before any file is read at that precision.
 ///
 /// # Errors
@@ -123,7 +123,7 @@ pub fn check_reach(precision_bits: u32, kernel: Option<&'static str>) -> Result<
             Some(family) => largest_precision_bits(family.maximum_modulus_bits()),
             None => reach(kernels::by_name(name)?),
         },
-        None => reach(kernels::preferred()),
+        None => largest_precision_bits(kernels::largest_modulus_bits()),
     };
     let precision_bits = u64::from(precision_bits);
     let maximum_bits = u64::from(maximum_bits);

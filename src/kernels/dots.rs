@@ -5,6 +5,9 @@
 //! Nothing else is cut, so every kernel gives the same integers.
 //! Knows: limbs, views. Does not know: triangles, error bounds.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
 use crate::kernels::PanelSource;
 use crate::math::float::{limbs_for, shift_down};
 use crate::plan::BLOCK;
@@ -95,6 +98,31 @@ pub struct DotSource<'a> {
     pub row_shifts: &'a [i64],
     /// Row `k` of the view meets entry `first_entry + k` of the vector.
     pub first_entry: usize,
+}
+
+/// As [`by_limbs`], in vectors where the processor has AVX2.
+pub fn in_vectors(sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
+    #[cfg(target_arch = "x86_64")]
+    if avx2::can_sum(vector.digits_per_entry()) {
+        // SAFETY: it has been asked for.
+        return unsafe { avx2::sums(sources, vector, sums) };
+    }
+    by_limbs(sources, vector, sums);
+}
+
+/// Most bytes that [`in_vectors`] allocates for itself, for a vector of so many digits.
+pub fn vector_bytes(digits: usize) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if avx2::can_sum(digits) {
+        return avx2::bytes(digits);
+    }
+    limb_bytes(digits)
+}
+
+/// The same of [`by_limbs`]: an entry as limbs and as digits, a product as limbs and as an integer, before and after
+/// its shift.
+pub fn limb_bytes(digits: usize) -> u64 {
+    8 * (10 * digits + 2 * PADDING + 8) as u64
 }
 
 /// `sums[j] := sum over the rows k of all panels of entry (k, j) times vector entry first_entry + k`, digit by digit.

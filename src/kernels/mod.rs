@@ -54,7 +54,7 @@ use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 pub use rows::{DIGIT_COLUMNS, DigitConversions, NextRows, PanelRows, RowsProduct};
 use rug::Integer;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tiles::TileEngine;
 
 /// What an engine must be able to hold.
@@ -126,7 +126,11 @@ pub trait PlaneKernel: Send + Sync {
     }
     /// Exact sums of products with one vector; see [`dots::by_limbs`].
     fn dots(&self, sources: &[dots::DotSource<'_>], vector: &dots::FixedVector, sums: &mut [Integer; BLOCK]) {
-        dots::by_limbs(sources, vector, sums);
+        dots::in_vectors(sources, vector, sums);
+    }
+    /// Most bytes that [`PlaneKernel::dots`] allocates for itself, for a vector of so many digits.
+    fn dots_bytes(&self, digits: usize) -> u64 {
+        dots::vector_bytes(digits)
     }
     /// Tile kernels for factorisations of `working_bits`: general ones over the plane kernel, unless it has its own.
     ///
@@ -404,7 +408,7 @@ pub const TABLE: &[(&str, Probe)] = &[
     ("f64", f64::probe),
     ("i16", i16::probe),
     ("i8", i8::probe),
-    ("reference", reference::probe),
+    (reference::NAME, reference::probe),
 ];
 
 /// The kernel called `name`.
@@ -424,6 +428,31 @@ pub fn preferred() -> &'static dyn PlaneKernel {
     let kernels = || TABLE.iter().filter_map(|(_, probe)| probe().ok());
     let asks = kernels().find(|kernel| kernel.is_preferred());
     asks.or_else(|| kernels().next()).expect("the reference kernel needs nothing")
+}
+
+/// The largest modulus of [`preferred`] and the kernels that it falls back to, in bits.
+pub fn largest_modulus_bits() -> u32 {
+    static BITS: OnceLock<u32> = OnceLock::new();
+    *BITS.get_or_init(|| {
+        let kernels = std::iter::once(preferred()).chain(beyond_preferred());
+        kernels.map(|kernel| kernel.maximum_modulus_bits()).max().unwrap_or(0)
+    })
+}
+
+/// The kernels that moduli beyond those of [`preferred`] fall to, in the order in which they are asked. `reference` is
+/// none of them: nobody would wait for it who has not asked for it.
+pub fn beyond_preferred() -> impl Iterator<Item = &'static dyn PlaneKernel> {
+    let reach = preferred().maximum_modulus_bits();
+    let kernels = TABLE.iter().filter(|(name, _)| *name != reference::NAME).filter_map(|(_, probe)| probe().ok());
+    kernels.filter(move |kernel| kernel.maximum_modulus_bits() > reach)
+}
+
+/// The preferred kernel of those that can run here and whose moduli exceed `2^modulus_bits`: [`preferred`], unless its
+/// primes end before that. Where no kernel has so many it is [`preferred`], which then refuses.
+pub fn preferred_for(modulus_bits: u32) -> &'static dyn PlaneKernel {
+    let reaches = |kernel: &dyn PlaneKernel| modulus_bits <= kernel.maximum_modulus_bits();
+    let own = preferred();
+    if reaches(own) { own } else { beyond_preferred().find(|&kernel| reaches(kernel)).unwrap_or(own) }
 }
 
 /// The kernels that large products run on in place of [`preferred`] where they gain most, and what they take and save.

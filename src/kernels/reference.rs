@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{Error, Result};
+use crate::kernels::dots::{DotSource, FixedVector, by_limbs, limb_bytes};
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct};
 use crate::math::bound::ifma52_prime_count;
 use crate::math::family::{ifma52_maximum_modulus_bits, ifma52_primes};
@@ -16,6 +17,9 @@ use rug::integer::Order;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Its name in the table.
+pub const NAME: &str = "reference";
+
 /// The reference kernel; it needs nothing of the CPU.
 pub struct Reference;
 
@@ -26,7 +30,7 @@ pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
 
 impl PlaneKernel for Reference {
     fn name(&self) -> &'static str {
-        "reference"
+        NAME
     }
 
     fn family(&self) -> &'static str {
@@ -41,6 +45,14 @@ impl PlaneKernel for Reference {
         let count = ifma52_prime_count(spec.modulus_bits) + usize::from(spec.redundant);
         assert!(count <= ifma52_primes().len());
         count
+    }
+
+    fn dots(&self, sources: &[DotSource<'_>], vector: &FixedVector, sums: &mut [Integer; BLOCK]) {
+        by_limbs(sources, vector, sums);
+    }
+
+    fn dots_bytes(&self, digits: usize) -> u64 {
+        limb_bytes(digits)
     }
 
     fn prepare(&self, spec: &EngineSpec) -> Result<Arc<dyn PlaneEngine>> {

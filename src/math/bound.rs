@@ -111,6 +111,12 @@ pub fn digit_sum_terms(digits: usize) -> usize {
     ((1 << 11) - 1) / (2 * digits)
 }
 
+/// Most products of two signed numbers of so many halves of 26 bits whose sums fit the signed 64-bit accumulators of
+/// their halves: each adds at most `halves (2^26 - 1)^2` to one, and what was carried into it is below `2^38 + 2^26`.
+pub fn half_digit_sum_terms(halves: usize) -> usize {
+    ((1 << 11) - 1) / halves
+}
+
 /// Most products of two positive numbers of `digits` digits of 52 bits, in eight lanes together, whose sums fit signed
 /// 64-bit accumulators beside two digits in each lane.
 pub fn row_lane_terms(digits: usize) -> usize {

@@ -160,7 +160,7 @@ impl Factoring<'_> {
     }
 
     fn working_bits(&self, range_bits: u32) -> Result<u32> {
-        Ok(working_bits(self.precision_bits, self.ctx.kernel().maximum_modulus_bits())? + range_bits)
+        Ok(working_bits(self.precision_bits, self.ctx.maximum_modulus_bits())? + range_bits)
     }
 
     fn problem(&self, range_bits: u32) -> Result<Problem> {

@@ -105,7 +105,9 @@ const EXPECTED_NORM_EXPONENT: i64 = 25;
 /// The plan of [`inverse_with`] for a matrix of `order` rows: the factorisation, then the inverse beside the factor.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The pivots are taken to lie within
-/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes as much more.
+/// `2^-21` of the norms of their rows: with smaller ones a call works with more bits, and takes as much more. Where
+/// one kernel ends within some tens of bits of the precision, other pivots may move a call to another one than planned,
+/// which takes more or fewer bytes for each entry.
 ///
 /// # Errors
 /// [`Error::Precision`]; [`Error::DimensionOverflow`]; [`Error::MemoryLimit`] names the least limit that would do.
@@ -135,7 +137,7 @@ pub fn plan_inverse(ctx: &Context, order: usize, precision_bits: u32, options: &
         working_bits,
         path: method.path,
         accuracy: Accuracy::Norm,
-        kernel: ctx.kernel().name(),
+        kernel: cut.kernel(ctx).name(),
         threads: ctx.threads(),
         bands: bands.count() * self::strips(order).count(),
         band_columns: bands.columns,
@@ -211,6 +213,7 @@ impl Cholesky {
                 work.multiply(&inverse, &scaled.exponents, &mut matrix)?;
                 *result = SymmetricMatrix::trusted(matrix);
                 (report.working_bits, report.planned_bytes) = (working_bits, work.strips.planned_bytes);
+                report.kernel = work.solver.cut().kernel(ctx).name();
                 report.bands = work.strips.bands.count() * strips(order).count();
                 report.seconds = start.elapsed().as_secs_f64();
                 return Ok(report);

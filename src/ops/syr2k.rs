@@ -139,7 +139,7 @@ impl<'a> Update<'a> {
         let other = if op == Op::Transpose { Op::NoTranspose } else { Op::Transpose };
         let product = Problem::gemm((a, other), (b, op), precision_bits.saturating_add(PRODUCT_BITS));
         let problem = Problem { operation: "syr2k", accuracy, ..product };
-        check_precision(ctx.kernel(), precision_bits, problem.contracted())?;
+        check_precision(ctx.maximum_modulus_bits(), precision_bits, problem.contracted())?;
         let view = accumulate.map(|matrix| matrix.triangle_view(uplo, "accumulate")).transpose()?;
         let addend = view.map(|view| Addend::Triangle(view, uplo));
         let combination = Combination::new(alpha, beta, addend);

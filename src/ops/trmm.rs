@@ -110,7 +110,7 @@ pub fn trmm_into<'a, 'b, 'r>(
     let (start, b) = (Instant::now(), b.into());
     let bands = Bands::new(t.into(), options);
     bands.check_shapes(&b)?;
-    check_precision(ctx.kernel(), precision_bits, bands.order())?;
+    check_precision(ctx.maximum_modulus_bits(), precision_bits, bands.order())?;
     Combination::new(options.alpha, None, None).check_scalars(false)?;
     let result_bytes = Matrix::bytes_for(b.rows(), b.cols(), precision_bits);
     let held_bytes = result_bytes.saturating_add(bands.copy_bytes());

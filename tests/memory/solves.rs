@@ -204,3 +204,44 @@ fn factors_and_inverses_keep_the_memory_limit() {
     let a = indefinite(200, 150);
     check("ldlt", &|ctx| Ok(ldlt(ctx, Symmetric::lower(&a), 150)?.lower().clone()));
 }
+
+/// The digits of some rows and the sums of a block take more than the numbers of a few unknowns.
+#[test]
+fn dot_products_of_many_bits_keep_their_plan() {
+    let _alone = alone();
+    for (order, columns, bits) in [(24, 1, 5000), (24, 3, 5000), (60, 2, 2000)] {
+        let (factor, b) = (Cholesky::from_factor(lower(order, bits)).unwrap(), matrix(order, columns, bits, 5));
+        for threads in [1, 2] {
+            let ctx = Context::builder().threads(threads).build().unwrap();
+            let mut x = Matrix::empty();
+            factor.solve_into(&ctx, &b, bits, &mut x).unwrap(); // norms of rows are kept
+            x = Matrix::empty();
+            let before = allocated_bytes();
+            reset_peak_bytes();
+            let planned = factor.solve_into(&ctx, &b, bits, &mut x).unwrap().planned_bytes;
+            let rise = peak_bytes() - before;
+            assert!(rise <= planned, "{order} x {columns}, {bits} bits, {threads} threads: {planned}, taken {rise}");
+        }
+    }
+}
+
+/// Residuals pass through the bits of several kernels: at the least limit each finds room.
+#[test]
+fn residuals_of_growing_bits_keep_their_plan() {
+    let _alone = alone();
+    for (order, columns, bits) in [(40, 4, 5400), (120, 1, 5400)] {
+        let (a, b) = (definite(order, bits), matrix(order, columns, bits, 5));
+        let options = RefineOptions::new().factor_bits(1300);
+        let plan = |ctx: &Context| plan_solve_refined(ctx, (order, columns), bits, &options).unwrap();
+        let least = plan(&Context::builder().threads(1).build().unwrap()).least_bytes;
+        for limit in [None, Some(least)] {
+            let ctx = Context::builder().threads(1).build().unwrap().with_memory_bytes(limit);
+            let before = allocated_bytes();
+            reset_peak_bytes();
+            let planned = plan(&ctx).planned_bytes;
+            drop(solve_refined_with(&ctx, Symmetric::lower(&a), &b, bits, &options).unwrap());
+            let rise = peak_bytes() - before;
+            assert!(rise <= planned + SLACK_BYTES, "{order} x {columns}, {limit:?}: planned {planned}, taken {rise}");
+        }
+    }
+}

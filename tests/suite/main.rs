@@ -11,5 +11,6 @@ mod files;
 mod out_of_core;
 mod products;
 mod ranks;
+mod reach;
 mod storage;
 mod vectors;

@@ -240,6 +240,16 @@ fn sums_of_digits_fit_their_accumulators() {
 }
 
 #[test]
+fn sums_of_halves_of_digits_fit_their_accumulators() {
+    let size =
+        |halves: usize, terms: usize| (halves * terms) as u128 * ((1u128 << 26) - 1).pow(2) + (1 << 38) + (1 << 26);
+    for halves in (2..=230).step_by(2).chain([2047]) {
+        let terms = half_digit_sum_terms(halves);
+        assert!(terms > 0 && size(halves, terms) < 1 << 63 && size(halves, terms + 1) >= 1 << 63, "{halves} halves");
+    }
+}
+
+#[test]
 fn sums_of_eight_lanes_fit_with_what_they_begin_with() {
     // Two digits in each lane, and what a digit carries to the next one.
     let size = |digits: usize, terms: usize| (2 * digits * terms + 16) as u128 * ((1 << 52) - 1) + (1 << 11) - 1;

@@ -12,7 +12,7 @@ use crate::math::bound::{ceil_log2, guard_bits};
 use crate::math::pivot::diagonal_exponent;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, log_det_of};
-use crate::ops::product::block::maximum_working_bits;
+use crate::ops::product::block::preferred_working_bits;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::shift::shifted_lower;
 use crate::ops::symm::{SymmOptions, symm_with};
@@ -31,6 +31,9 @@ const LEAST_PROOF_BITS: i64 = 32;
 
 /// Bits that residuals are known to beyond those that the condition and the scaling take.
 const SPARE_BITS: u32 = 24;
+
+/// Bits that a condition and a scaling may take and still be a reason for a kernel that reaches further.
+const EXPECTED_LOST_BITS: u32 = 256;
 
 /// Bits of the second factorisation of a logarithm, beyond those that make its bound as small as what it is to tell.
 const LOG_DET_BITS: i64 = 8;
@@ -226,8 +229,11 @@ impl Certificate<'_> {
             return Ok(Vec::new());
         }
         let factor_bits = self.factor.factor().precision_bits();
-        let reach = maximum_working_bits(ctx).saturating_sub(guard_bits(order) + 1);
+        let guard = guard_bits(order) + 1;
         let lost_bits = self.condition_bits.saturating_add(self.spread_bits(x)).saturating_add(SPARE_BITS);
+        // A condition that takes more than a kernel has leaves fewer digits proven, whichever kernel it is.
+        let least_bits = x.precision_bits().saturating_add(lost_bits.min(EXPECTED_LOST_BITS));
+        let reach = preferred_working_bits(ctx, least_bits.saturating_add(guard)).saturating_sub(guard);
         let bits = x.precision_bits().saturating_add(lost_bits).min(reach);
         let rest_bits = lost_bits.max(64).min(reach);
         let residual = self.residual(ctx, (b, x), bits)?;

@@ -28,7 +28,7 @@ fn choose_kernel(
     order: usize,
     working_bits: u32,
 ) -> &'static dyn PlaneKernel {
-    let kernel = ctx.kernel();
+    let kernel = ctx.tile_kernel(working_bits);
     // The rate of the core is only asked for where it may matter.
     let is_small = order < LEAST_ROWS;
     if is_small || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() || ctx.spares_memory() {
@@ -58,7 +58,7 @@ pub(crate) fn engine_for(
     let rows = |preferred_rows| tiles_for(order, tile_rows, preferred_rows, ctx.threads()).tile_size;
     match other_engine(ctx, order, working_bits, rows)? {
         Some(other) => Ok(other),
-        None => Ok((ctx.tile_engine_for(working_bits, order)?, ctx.kernel())),
+        None => Ok((ctx.tile_engine_for(working_bits, order)?, ctx.tile_kernel(working_bits))),
     }
 }
 
@@ -75,7 +75,10 @@ pub(crate) fn engine_on_rank(
 ) -> Result<KernelOfTiles> {
     match other_engine(ctx, order, working_bits, tile_rows)? {
         Some(other) => Ok(other),
-        None => Ok((ctx.tile_engine(ctx.kernel(), working_bits)?, ctx.kernel())),
+        None => {
+            let kernel = ctx.tile_kernel(working_bits);
+            Ok((ctx.tile_engine(kernel, working_bits)?, kernel))
+        }
     }
 }
 
@@ -88,7 +91,7 @@ fn other_engine(
 ) -> Result<Option<KernelOfTiles>> {
     let kernel = choose_kernel(ctx, kernels::preferred_for_large_factors, order, working_bits);
     // Tables are not made in vain, since they would stay.
-    if kernel.name() == ctx.kernel().name() || tile_rows(usize::MAX) < LEAST_TILE_ROWS {
+    if kernel.name() == ctx.tile_kernel(working_bits).name() || tile_rows(usize::MAX) < LEAST_TILE_ROWS {
         return Ok(None);
     }
     let engine = ctx.tile_engine(kernel, working_bits)?;
@@ -108,7 +111,7 @@ pub(crate) fn solve_kernel(
         return None;
     }
     let kernel = choose_kernel(ctx, kernels::preferred_for_large_solves, order, working_bits);
-    (kernel.name() != ctx.kernel().name()).then_some(kernel)
+    (kernel.name() != ctx.tile_kernel(working_bits).name()).then_some(kernel)
 }
 
 #[cfg(test)]

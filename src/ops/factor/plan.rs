@@ -248,14 +248,13 @@ pub fn plan_cholesky(
     precision_bits: u32,
     options: &CholeskyOptions,
 ) -> Result<CholeskyPlan> {
-    let kernel = ctx.kernel();
     let (range_bits, check_bytes) = match options.accuracy {
         Accuracy::Norm => (0, 0),
         Accuracy::Entrywise => {
             (RangeBits::even(order, precision_bits).at_least(options.range_bits).bits, entrywise::check_bytes(order))
         }
     };
-    let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())? + range_bits;
+    let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())? + range_bits;
     let planned = CholeskyPlan {
         operation: "cholesky",
         order,

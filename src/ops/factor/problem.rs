@@ -122,10 +122,10 @@ pub(crate) fn check_square(rows: usize, cols: usize) -> Result<()> {
     Err(Error::NotSquare { operation: SQUARE, rows, cols })
 }
 
-/// Fixed-point bits of a factor of `precision_bits`.
+/// Fixed-point bits of a factor of `precision_bits`, with moduli up to `2^maximum_modulus_bits`.
 ///
 /// # Errors
-/// [`Error::Precision`] where the kernel has not enough primes.
+/// [`Error::Precision`] where no such moduli are enough.
 pub(crate) fn working_bits(precision_bits: u32, maximum_modulus_bits: u32) -> Result<u32> {
     let fits = |bits: u32| cholesky_modulus_bits(cholesky_working_bits(bits)) <= maximum_modulus_bits;
     if precision_bits < 2 || precision_bits > maximum_modulus_bits / 2 || !fits(precision_bits) {

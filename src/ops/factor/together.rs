@@ -32,7 +32,7 @@ impl Together {
         if !is_plain || order == 0 || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
             return None;
         }
-        let working_bits = working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()).ok()?;
+        let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits()).ok()?;
         let lanes = ProblemLanes::new(working_bits)?;
         let together = Together { lanes, order, precision_bits, working_bits };
         (order <= together.lanes.most_terms() && together.bytes() <= MOST_BYTES).then_some(together)

@@ -87,7 +87,36 @@ pub(crate) fn moved(error: Error, rows: usize, cols: usize) -> Error {
     }
 }
 
-/// Largest number of bits that scaled integers can have on the context's kernel.
+/// Largest number of bits that scaled integers can have on the kernels that the context may choose.
 pub(crate) fn maximum_working_bits(ctx: &Context) -> u32 {
-    (ctx.kernel().maximum_modulus_bits() - bound::modulus_bits(0, 0)) / 2
+    working_bits_below(ctx.maximum_modulus_bits())
+}
+
+/// The same where more bits are better, but no reason for another kernel than the context's: as many as that one has,
+/// unless it has not the `least_bits`.
+pub(crate) fn preferred_working_bits(ctx: &Context, least_bits: u32) -> u32 {
+    let own = working_bits_below(ctx.kernel().maximum_modulus_bits());
+    if least_bits <= own { own } else { maximum_working_bits(ctx) }
+}
+
+/// Largest number of bits that scaled integers can have with moduli of so many.
+pub(crate) fn working_bits_below(modulus_bits: u32) -> u32 {
+    (modulus_bits - bound::modulus_bits(0, 0)) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_bits_as_there_are_are_those_of_the_context_s_kernel() {
+        for kernel in [None, Some("i16"), Some("i8")] {
+            let builder = Context::builder();
+            let ctx = kernel.into_iter().fold(builder, |builder, name| builder.kernel(name)).build().unwrap();
+            let own = working_bits_below(ctx.kernel().maximum_modulus_bits());
+            for (least, most) in [(0, own), (own, own), (own + 1, maximum_working_bits(&ctx))] {
+                assert_eq!(preferred_working_bits(&ctx, least), most, "{kernel:?}, {least} bits");
+            }
+        }
+    }
 }

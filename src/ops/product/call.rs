@@ -28,7 +28,7 @@ use std::time::Instant;
 /// Those of [`crate::syrk_with`].
 pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>) -> Result<Report> {
     let start = Instant::now();
-    problem.check(ctx.kernel())?;
+    problem.check(ctx.maximum_modulus_bits())?;
     let mut workspace = ctx.workspace();
     let path = choose_path(ctx, &problem.size(), problem.expected_operand_bits());
     let mut report = match path_within_limit(ctx, path, problem, &mut workspace)? {
@@ -373,7 +373,7 @@ pub(super) fn scale_operands(
 
 fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> Result<Bits> {
     let bits = IntegerBits { left, right, addend: problem.combination.addend_bits() };
-    Bits::integers(ctx.kernel(), bits, &problem.combination, problem.precision_bits)
+    Bits::integers(ctx.maximum_modulus_bits(), bits, &problem.combination, problem.precision_bits)
 }
 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.

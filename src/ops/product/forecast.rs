@@ -83,7 +83,7 @@ pub fn plan_gemm_with(
 pub(crate) fn plan_integers(ctx: &Context, size: ProductSize, bits: i64) -> Result<Plan> {
     let combination = Combination::new(None, None, None);
     let bits = IntegerBits { left: bits, right: bits, addend: 0 };
-    let bits = Bits::integers(ctx.kernel(), bits, &combination, 2)?;
+    let bits = Bits::integers(ctx.maximum_modulus_bits(), bits, &combination, 2)?;
     let result_bytes = Matrix::bytes_for(size.rows, size.cols, bits.result);
     let operation = if size.triangle { "syrk" } else { "gemm" };
     plan_request(ctx, &PlanRequest { operation, size, bits, result_bytes, cut: None, on_cpu: false, is_part: false })
@@ -95,7 +95,7 @@ fn plan_size(
     precision_bits: u32,
     options: &ProductPlanOptions,
 ) -> Result<Plan> {
-    check_precision(ctx.kernel(), precision_bits, size.contracted)?;
+    check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted)?;
     size.check(precision_bits)?;
     let request = PlanRequest {
         operation,

@@ -4,17 +4,19 @@ use crate::context::Context;
 use crate::kernels::{self, ConversionCosts, PlaneKernel};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::size::ProductSize;
+use std::collections::BTreeSet;
 
-/// The kernel of a product on planes: the context's, or another one that is faster for this size and precision.
+/// The kernel of a product on planes: the context's for so large moduli ([`Context::kernel_for`]), or another one that
+/// reaches as far and is faster for this size and precision.
 ///
 /// The choice depends on the precision of the result and not on the bits that the operands turn out to need, so that
 /// plan and call make the same one.
 pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &'static dyn PlaneKernel {
-    let kernel = ctx.kernel();
+    let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
+    let kernel = ctx.kernel_for(modulus_bits);
     if ctx.forced_kernel().is_some() {
         return kernel;
     }
-    let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
     kernels::for_large_products()
         .filter(|(other, _)| modulus_bits <= other.maximum_modulus_bits())
         .map(|(other, costs)| (other, gain(&costs, size, bits.result)))
@@ -25,8 +27,29 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
 
 /// What [`choose_kernel`] knows of the machine, in words: contexts with the same kernel that agree in it choose alike.
 pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
-    let others = kernels::for_large_products().filter(|_| ctx.forced_kernel().is_none());
-    format!("{:?}", others.map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>())
+    if ctx.forced_kernel().is_some() {
+        return String::new();
+    }
+    let large = kernels::for_large_products().map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>();
+    format!("{large:?} {:?}", kernels::beyond_preferred().map(PlaneKernel::name).collect::<Vec<_>>())
+}
+
+/// The longest moduli of a product over ranks: where these would choose different kernels, they stay on the one that
+/// they agree in.
+pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
+    if alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() }
+}
+
+/// Where products of fewer bits than `modulus_bits` may change kernels: the largest moduli of those that end before, the
+/// shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of fewer
+/// bits may take more bytes.
+pub(crate) fn shorter_ends(ctx: &Context, modulus_bits: u32) -> BTreeSet<u32> {
+    if ctx.forced_kernel().is_some() {
+        return BTreeSet::new();
+    }
+    let chosen = kernels::for_large_products().map(|(kernel, _)| kernel);
+    let all = std::iter::once(ctx.kernel()).chain(kernels::beyond_preferred()).chain(chosen);
+    all.map(PlaneKernel::maximum_modulus_bits).filter(|&end| end < modulus_bits).collect()
 }
 
 /// The time that faster planes save beyond what their conversions take.

@@ -17,7 +17,7 @@ mod exchange;
 pub(crate) mod forecast;
 mod inner_check;
 mod integers;
-mod kernel;
+pub(crate) mod kernel;
 mod multiply;
 mod packing;
 pub(crate) mod path;

@@ -169,7 +169,7 @@ pub(crate) fn other_path(path: Path, ctx: &Context, request: &PlanRequest) -> Op
     match path {
         Path::Direct => {
             let modulus_bits = bits.spec(ctx.self_check()).modulus_bits;
-            let has_planes = !size.is_empty() && modulus_bits <= ctx.kernel().maximum_modulus_bits();
+            let has_planes = !size.is_empty() && modulus_bits <= ctx.maximum_modulus_bits();
             has_planes.then_some(Path::Planes(1))
         }
         Path::Planes(_) => {

@@ -180,8 +180,12 @@ fn plan_with(
     (workers, held_bytes): (usize, u64),
     disk: Option<DiskInput<'_>>,
 ) -> Result<PlannedRun> {
-    let kernel = if request.is_part { ctx.kernel() } else { choose_kernel(ctx, &request.size, &request.bits) };
-    let engine = ctx.engine(kernel, request.bits.spec(ctx.self_check()))?;
+    let spec = request.bits.spec(ctx.self_check());
+    let kernel = match request.is_part {
+        true => ctx.kernel_for(spec.modulus_bits),
+        false => choose_kernel(ctx, &request.size, &request.bits),
+    };
+    let engine = ctx.engine(kernel, spec)?;
     let size = &request.size;
     let check_bytes =
         if ctx.freivalds() { InnerCheck::bytes(size.rows, size.cols, size.contracted, workers) } else { 0 };

@@ -5,7 +5,6 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernels::PlaneKernel;
 use crate::math::bound;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::matrix::{MatrixView, MatrixViewMut, Op, Uplo};
@@ -245,7 +244,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Refuses shapes, precisions and factors that cannot work.
-    pub fn check(&self, kernel: &dyn PlaneKernel) -> Result<()> {
+    pub fn check(&self, maximum_modulus_bits: u32) -> Result<()> {
         let right = self.right_operand();
         if self.contracted() != right.view.rows() {
             return Err(Error::shape_mismatch(
@@ -254,25 +253,25 @@ impl<'a> Problem<'a> {
                 (right.view.rows(), right.view.cols()),
             ));
         }
-        check_precision(kernel, self.precision_bits, self.contracted())?;
+        check_precision(maximum_modulus_bits, self.precision_bits, self.contracted())?;
         self.size().check(self.precision_bits)?;
         self.combination.check(self.result_shape(), self.exact_integers)
     }
 }
 
 impl Bits {
-    /// Bit counts of an exact product of integers of so many bits.
+    /// Bit counts of an exact product of integers of so many bits, with moduli up to `2^maximum_modulus_bits`.
     ///
     /// # Errors
-    /// [`Error::Precision`] where the kernel has not enough primes or the result cannot be stored.
+    /// [`Error::Precision`] where no such modulus is large enough or the result cannot be stored.
     pub fn integers(
-        kernel: &dyn PlaneKernel,
+        maximum_modulus_bits: u32,
         IntegerBits { left: left_bits, right: right_bits, addend }: IntegerBits,
         combination: &Combination<'_>,
         precision_bits: u32,
     ) -> Result<Bits> {
         let needed = left_bits + right_bits + 2;
-        let maximum_bits = u64::from(kernel.maximum_modulus_bits());
+        let maximum_bits = u64::from(maximum_modulus_bits);
         let (Ok(left), Ok(right)) = (u32::try_from(left_bits), u32::try_from(right_bits)) else {
             return Err(Error::Precision { precision_bits: needed.unsigned_abs(), maximum_bits });
         };
@@ -287,9 +286,9 @@ impl Bits {
     }
 }
 
-/// Refuses a precision below 2 bits or above what the kernel's primes reach for so many contracted rows.
-pub(crate) fn check_precision(kernel: &dyn PlaneKernel, precision_bits: u32, contracted: usize) -> Result<()> {
-    let working = (kernel.maximum_modulus_bits() - bound::modulus_bits(0, 0)) / 2;
+/// Refuses a precision below 2 bits or above what moduli of so many bits reach for so many contracted rows.
+pub(crate) fn check_precision(maximum_modulus_bits: u32, precision_bits: u32, contracted: usize) -> Result<()> {
+    let working = (maximum_modulus_bits - bound::modulus_bits(0, 0)) / 2;
     let maximum_bits = working.saturating_sub(bound::guard_bits(contracted));
     if !(2..=maximum_bits).contains(&precision_bits) {
         return Err(Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() });

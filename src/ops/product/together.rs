@@ -30,7 +30,7 @@ pub(crate) struct Together {
 impl Together {
     /// The path where this processor has it, and single calls of that size take longer.
     pub fn choose(ctx: &Context, size: ProductSize, precision_bits: u32) -> Option<Together> {
-        check_precision(ctx.kernel(), precision_bits, size.contracted).ok()?;
+        check_precision(ctx.maximum_modulus_bits(), precision_bits, size.contracted).ok()?;
         size.check(precision_bits).ok()?;
         let bits = Bits::scaled(precision_bits, size.contracted);
         if !goes_side_by_side(ctx, &size, bits.working) {
@@ -79,7 +79,8 @@ impl Together {
         let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
         for (lane, (problem, destination)) in problems.iter().zip(destinations).enumerate() {
             let (Some(problem), Some(destination)) = (problem, destination) else { continue };
-            let ready = problem.check(ctx.kernel()).and_then(|()| scale_operands(ctx, 1, problem, workspace));
+            let ready =
+                problem.check(ctx.maximum_modulus_bits()).and_then(|()| scale_operands(ctx, 1, problem, workspace));
             match ready.and_then(|_| destination.prepare(problem.result_shape(), self.bits.result)) {
                 Err(error @ (Error::Cancelled | Error::OutOfMemory { .. })) => return Err(error),
                 Err(_) => continue,

@@ -4,6 +4,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::kernels::{EngineSpec, PlaneKernel};
 use crate::math::bound::{RANGE_STEP_BITS, guard_bits};
 use crate::math::float::limbs_for;
 use crate::matrix::Matrix;
@@ -194,10 +195,26 @@ impl TriangleCut {
         self.widened_table_bytes(ctx, self.most_range_bits())
     }
 
+    /// The kernel of a solve by bands, where no other one suits its first try: of the tiles, or of the products of a
+    /// solve by parts.
+    pub fn kernel(&self, ctx: &Context) -> &'static dyn PlaneKernel {
+        self.first_try_bits.map_or_else(|| self.product_kernel(ctx), |bits| ctx.tile_kernel(bits))
+    }
+
+    /// The kernel of these products.
+    pub fn product_kernel(&self, ctx: &Context) -> &'static dyn PlaneKernel {
+        ctx.kernel_for(self.product_spec(ctx, 0).modulus_bits)
+    }
+
+    /// What the engine of products that take `more` bits must hold.
+    fn product_spec(&self, ctx: &Context, more: u32) -> EngineSpec {
+        Bits::scaled(self.working_bits, 0).widened(self.product_bits() + more).spec(ctx.self_check())
+    }
+
     /// Bytes of the tables of products that take `more` bits.
     fn widened_table_bytes(&self, ctx: &Context, more: u32) -> Result<u64> {
-        let bits = Bits::scaled(self.working_bits, 0).widened(self.product_bits() + more);
-        Ok(ctx.engine(ctx.kernel(), bits.spec(ctx.self_check()))?.table_bytes())
+        let spec = self.product_spec(ctx, more);
+        Ok(ctx.engine(ctx.kernel_for(spec.modulus_bits), spec)?.table_bytes())
     }
 
     /// Bytes of the tables that a context without a limit keeps for narrower products than the widest, entry by entry.

@@ -327,8 +327,8 @@ impl SolveMemory {
     /// # Errors
     /// Those of planning.
     pub fn kernel(&self, bands: Bands) -> Result<&'static str> {
-        let first = self.cuts.first().and_then(|cut| Some((cut, cut.first_try_bits?)));
-        let Some((cut, bits)) = first else { return Ok(self.ctx.kernel().name()) };
+        let Some(cut) = self.cuts.first() else { return Ok(self.ctx.kernel().name()) };
+        let Some(bits) = cut.first_try_bits else { return Ok(cut.product_kernel(&self.ctx).name()) };
         let memory = self.ctx.memory().within(bands.limit_bytes);
         Ok(self.try_plan(memory, cut, (bands.columns, bits), (self.together, self.first_kernel(bands.columns)))?.kernel)
     }

@@ -41,7 +41,7 @@ pub(crate) const UPPER: &[Substitution] = &[Substitution::Upper];
 /// The working precision of a solve for results of `precision_bits`, with so many guard bits.
 ///
 /// # Errors
-/// [`Error::Precision`] where the kernel has not enough primes.
+/// [`Error::Precision`] where no kernel that the context may choose has enough primes.
 pub(crate) fn working_bits(ctx: &Context, precision_bits: u32, guard: u32, order: usize) -> Result<u32> {
     let maximum_bits = maximum_working_bits(ctx).saturating_sub(guard + guard_bits(order));
     if !(2..=maximum_bits).contains(&precision_bits) {

@@ -29,6 +29,8 @@ pub struct RefineReport {
     pub seconds: f64,
     /// Most bytes of the call, the result included, as [`crate::plan_solve_refined`] has them.
     pub planned_bytes: u64,
+    /// Name of the kernel of the residuals, the widest of which is the last.
+    pub kernel: &'static str,
     /// The factorisation that the call began with.
     pub factorisation: CholeskyReport,
 }
@@ -76,9 +78,9 @@ pub(super) fn refine(
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), options.factor_bits, &choices)?;
     Destination::Matrix(solution).prepare((order, b.cols()), precision_bits)?;
     let planned_bytes = plan.map_or(report.planned_bytes, |plan| plan.planned_bytes);
-    let (iterations, backward_error_log2) = (0, i64::MIN);
+    let (iterations, backward_error_log2, kernel) = (0, i64::MIN, shape.kernel(ctx));
     let mut report =
-        RefineReport { iterations, backward_error_log2, seconds: 0.0, planned_bytes, factorisation: report };
+        RefineReport { iterations, backward_error_log2, seconds: 0.0, planned_bytes, kernel, factorisation: report };
     if order == 0 || b.cols() == 0 {
         return Ok(report);
     }

@@ -2,10 +2,12 @@
 
 use crate::context::{Context, KEPT_ENGINES};
 use crate::error::Result;
+use crate::kernels::EngineSpec;
 use crate::math::bound::{REFINE_GUARD_BITS, RESIDUAL_SIZE_BITS, cholesky_solve_guard_bits, guard_bits, residual_bits};
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
-use crate::ops::product::block::{BlockShape, plan};
+use crate::ops::product::block::{BlockShape, plan, working_bits_below};
+use crate::ops::product::kernel::shorter_ends;
 use crate::ops::product::problem::{Accuracy, Bits};
 use crate::ops::solve::cut::{larger, least_limit};
 use crate::ops::solve::path::Path;
@@ -72,14 +74,35 @@ impl RefineShape {
         Matrix::bytes_for(self.order, self.columns, residual_bits(self.full_bits()))
     }
 
+    /// Bits of residuals that are planned for: those of the last one, after the widest on each kernel that is passed
+    /// through before it.
+    fn widths(&self, ctx: &Context) -> impl Iterator<Item = u32> + use<> {
+        let (widest, guard) = (residual_bits(self.full_bits()), guard_bits(self.order));
+        let ends = shorter_ends(ctx, self.residual_spec(ctx, widest).modulus_bits);
+        let ends = ends.into_iter().filter_map(move |end| working_bits_below(end).checked_sub(guard));
+        ends.filter(|&bits| bits >= 2).chain([widest])
+    }
+
+    /// What the product of a residual of so many bits asks of an engine.
+    fn residual_spec(&self, ctx: &Context, bits: u32) -> EngineSpec {
+        Bits::scaled(bits, self.order).widened(bits + guard_bits(self.order)).spec(ctx.self_check())
+    }
+
+    /// The kernel of the product of the last residual.
+    pub fn kernel(&self, ctx: &Context) -> &'static str {
+        ctx.kernel_for(self.residual_spec(ctx, residual_bits(self.full_bits())).modulus_bits).name()
+    }
+
     /// Bytes of the tables of a residual's products, which the context keeps.
     fn residual_tables(&self, ctx: &Context) -> Result<u64> {
-        let bits = residual_bits(self.full_bits());
-        let spec = Bits::scaled(bits, self.order).widened(bits + guard_bits(self.order)).spec(ctx.self_check());
-        let bytes = ctx.engine(ctx.kernel(), spec)?.table_bytes();
+        let mut most = 0;
+        for bits in self.widths(ctx) {
+            let spec = self.residual_spec(ctx, bits);
+            most = most.max(ctx.engine(ctx.kernel_for(spec.modulus_bits), spec)?.table_bytes());
+        }
         // Without a limit those of other products stay too: residuals grow in bits from one to the next.
         let engines = if ctx.memory_bytes().is_some() { 1 } else { KEPT_ENGINES as u64 };
-        Ok(engines * bytes)
+        Ok(engines * most)
     }
 
     /// Most bytes while a residual is found, those held included, and how many of them the context keeps afterwards.
@@ -91,11 +114,14 @@ impl RefineShape {
             let planned = plan(ctx, shape, bits, bits + guard_bits(order));
             planned.map(|plan| (ctx.memory().total(plan.planned_bytes), plan.bytes.windows()))
         };
-        let first = product(&holding, residual_bits(self.full_bits()));
-        let second = product(&holding.holding(self.residual_bytes()), RESIDUAL_SIZE_BITS);
-        let kept = [&first, &second].into_iter().flatten().map(|(_, kept)| *kept).max().unwrap_or(0);
-        let bytes = |step: Result<(u64, u64)>| step.map(|(bytes, _)| bytes);
-        larger(bytes(first), bytes(second)).map(|bytes| (bytes, kept))
+        let sizes = product(&holding.holding(self.residual_bytes()), RESIDUAL_SIZE_BITS);
+        let residuals = self.widths(ctx).map(|bits| product(&holding, bits));
+        let (mut most, mut kept) = (Ok(0), 0);
+        for step in residuals.chain([sizes]) {
+            kept = kept.max(step.as_ref().map_or(0, |step| step.1));
+            most = larger(most, step.map(|step| step.0));
+        }
+        most.map(|bytes| (bytes, kept))
     }
 }
 
@@ -152,6 +178,7 @@ pub(super) fn plan_refined(ctx: &Context, shape: RefineShape) -> Result<SolvePla
     let later_bytes = correction_bytes.max(residual_bytes);
     Ok(SolvePlan {
         precision_bits: shape.precision_bits,
+        kernel: shape.kernel(ctx),
         factorisation_bytes,
         least_bytes,
         planned_bytes: later_bytes.max(factorisation_bytes),

@@ -67,8 +67,9 @@ impl SolveReport {
         operation: &'static str,
         shape: SystemShape,
         bits: SolveBits,
-        Method { path, accuracy }: Method,
+        method: Method,
     ) -> SolveReport {
+        let Method { path, accuracy } = method;
         SolveReport {
             operation,
             order: shape.order,
@@ -77,7 +78,7 @@ impl SolveReport {
             working_bits: bits.working,
             path,
             accuracy,
-            kernel: ctx.kernel().name(),
+            kernel: method.kernel(ctx, shape.order, bits.working),
             threads: ctx.threads(),
             ..SolveReport::default()
         }

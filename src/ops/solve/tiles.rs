@@ -92,7 +92,7 @@ impl TilePlan {
         // Whatever is to spare memory keeps to the context's kernel.
         let (engine, kernel) = match kernel.filter(|_| memory.limit_bytes().is_none()) {
             Some(kernel) => (ctx.tile_engine(kernel, fixed_bits)?, kernel.name()),
-            None => (ctx.tile_engine_for(fixed_bits, order)?, ctx.kernel().name()),
+            None => (ctx.tile_engine_for(fixed_bits, order)?, ctx.tile_kernel(fixed_bits).name()),
         };
         let largest = whole_panels(engine.preferred_rows().min(order));
         let plan = TilePlan {

@@ -149,7 +149,7 @@ fn refine(
         iterations: refined.report.iterations,
         backward_error_log2: (log2 != i64::MIN).then_some(log2),
     };
-    let (kernel, threads) = (ctx.kernel().name(), ctx.threads());
+    let (kernel, threads) = (refined.report.kernel, ctx.threads());
     let figures = Figures { kernel, threads, refinement: Some(refinement), ..Figures::default() };
     Ok(Computed { result: Some(refined.result), figures, ..Computed::default() })
 }

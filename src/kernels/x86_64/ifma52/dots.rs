@@ -35,15 +35,31 @@ struct Sums {
     rows: usize,
 }
 
+/// Columns of [`Sums`]: of products, negatives and raised ones.
+fn columns(digits: usize) -> [usize; 3] {
+    let counted = 2 * digits + 1 - first_column(digits);
+    [counted.next_multiple_of(GROUP) + GROUP, digits + 1, digits + 2 - first_column(digits)]
+}
+
+/// Words of the digits of [`CHUNK`] rows.
+fn cut_words(digits: usize) -> usize {
+    padded(digits) * CHUNK * BLOCK
+}
+
+/// Bytes that [`dots`] allocates for a vector of so many digits: columns, digits of rows, and three integers of a sum
+/// with what they are made of.
+pub fn bytes(digits: usize) -> u64 {
+    let columns = columns(digits).into_iter().sum::<usize>();
+    8 * (columns * BLOCK + cut_words(digits) + 6 * (2 * digits + GROUP)) as u64
+}
+
 /// See `kernels::dots::by_limbs`.
 #[target_feature(enable = "avx512f,avx512ifma,avx512bw,avx512dq,avx512vbmi")]
 pub fn dots(sources: &[DotSource<'_>], vector: &FixedVector, results: &mut [Integer; BLOCK]) {
     let digits = vector.digits_per_entry();
-    let columns = (2 * digits + 1 - first_column(digits)).next_multiple_of(GROUP) + GROUP;
-    let zeros = |columns: usize| vec![0; columns * BLOCK];
-    let (products, negatives, raised) = (zeros(columns), zeros(digits + 1), zeros(digits + 2 - first_column(digits)));
+    let [products, negatives, raised] = columns(digits).map(|columns| vec![0; columns * BLOCK]);
     let mut sums = Sums { digits, products, negatives, raised, rows: 0 };
-    let mut cut = vec![0u64; padded(digits) * ROWS * BLOCK * (CHUNK / ROWS)];
+    let mut cut = vec![0u64; cut_words(digits)];
     for source in sources {
         sums.add_panel(source, vector, &mut cut);
     }

@@ -87,6 +87,10 @@ impl PlaneKernel for Ifma52 {
         unsafe { dots::dots(sources, vector, sums) }
     }
 
+    fn dots_bytes(&self, digits: usize) -> u64 {
+        dots::bytes(digits)
+    }
+
     fn tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
         let bits = cholesky_modulus_bits(working_bits);
         if bits > self.maximum_modulus_bits() {

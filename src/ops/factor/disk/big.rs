@@ -65,7 +65,12 @@ pub(crate) fn factor_file(
     element.problem = problem;
     let identity = call.identify("cholesky", Some(precision_bits), checksum);
     let made = call.factor(&element, (&plan, &identity), factor, &mut clock)?;
-    call.report(element.figures(ctx.kernel().name()), plan, made, (clock, scan_seconds))
+    call.report(
+        element.figures(ctx.tile_kernel(element.problem.working_bits).name()),
+        plan,
+        made,
+        (clock, scan_seconds),
+    )
 }
 
 /// The plan of a factorisation by ranks. Collective.
@@ -93,9 +98,8 @@ struct BigFloats {
 
 impl BigFloats {
     fn new(ctx: &Context, order: usize, precision_bits: u32) -> Result<BigFloats> {
-        let kernel = ctx.kernel();
-        let working_bits = working_bits(precision_bits, kernel.maximum_modulus_bits())?;
-        let engine = ctx.tile_engine(kernel, working_bits)?;
+        let working_bits = working_bits(precision_bits, ctx.maximum_modulus_bits())?;
+        let engine = ctx.tile_engine(ctx.tile_kernel(working_bits), working_bits)?;
         Ok(BigFloats { engine, problem: Problem::unscaled((order, order), precision_bits, working_bits)? })
     }
 

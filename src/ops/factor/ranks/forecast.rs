@@ -33,7 +33,7 @@ pub fn plan_cholesky(
 ) -> Result<u64> {
     let (world, order): (&dyn Transport, _) = (team.world(), map.rows);
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
-    let norm_bits = agreed(world, working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()))?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     let (range_bits, check_bytes) = match options.accuracy {
         Accuracy::Norm => (0, 0),
         Accuracy::Entrywise => {

@@ -84,7 +84,7 @@ pub fn cholesky_with(
     let (clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
     let ctx = &with_shared_devices(ctx, world)?;
-    let norm_bits = agreed(world, working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()))?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     let map = tiles_for((ctx, world), a.map(), norm_bits, options)?;
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
@@ -186,7 +186,7 @@ pub fn cholesky_tiles(
 ) -> Result<TileMap> {
     let world: &dyn Transport = team.world();
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
-    let norm_bits = agreed(world, working_bits(precision_bits, ctx.kernel().maximum_modulus_bits()))?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     let grid = RankGrid::for_ranks(team.size());
     let map = TileMap { rows: order, cols: order, tile_size: 8, grid, triangle: Some(Uplo::Lower) };
     tiles_for((ctx, world), &map, norm_bits, options)

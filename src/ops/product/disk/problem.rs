@@ -61,7 +61,7 @@ impl FileProduct {
                     .into(),
             ));
         }
-        check_precision(ctx.kernel(), self.precision_bits, left.rows())?;
+        check_precision(ctx.maximum_modulus_bits(), self.precision_bits, left.rows())?;
         self.size().check(self.precision_bits)
     }
 

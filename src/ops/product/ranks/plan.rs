@@ -409,7 +409,7 @@ impl<'a> Cluster<'a> {
         options: &ProductPlanOptions,
     ) -> Result<Plan> {
         let contracted = size.contracted;
-        check_precision(ctx.kernel(), precision_bits, contracted)?;
+        check_precision(ctx.maximum_modulus_bits(), precision_bits, contracted)?;
         size.check(precision_bits)?;
         let ranks = self.nodes.iter().map(Vec::len).sum();
         let shape = |node: &Vec<usize>| NodeShape {

@@ -11,7 +11,7 @@ use crate::ops::distribution::team::{NodeLayout, Team, Windows};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
-use crate::ops::product::kernel::choice_of_kernels;
+use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::devices::RankProduct;
@@ -418,8 +418,8 @@ impl RankProblem<'_> {
         exponents: &[Vec<i64>; 2],
         combination: &Combination<'_>,
     ) -> Result<Bits> {
-        let size = self.size(shared);
-        check_precision(ctx.kernel(), self.precision_bits, size.contracted)?;
+        let (size, most) = (self.size(shared), most_modulus_bits(ctx, shared.alike));
+        check_precision(most, self.precision_bits, size.contracted)?;
         size.check(self.precision_bits)?;
         if !self.options.exact_integers {
             return Ok(Bits::scaled(self.precision_bits, size.contracted));
@@ -430,7 +430,7 @@ impl RankProblem<'_> {
         let mut addend = [combination.addend_bits()];
         world.all_reduce(Reduction::Max, &mut addend)?;
         let bits = IntegerBits { left, right, addend: addend[0] };
-        Bits::integers(ctx.kernel(), bits, combination, self.precision_bits)
+        Bits::integers(most, bits, combination, self.precision_bits)
     }
 
     /// The terms of all entries, as far as they are here.

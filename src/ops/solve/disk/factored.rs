@@ -127,7 +127,7 @@ fn solve_files(
     let working_bits = agreed(world, working_bits(ctx, precision_bits, guard, shape.order))?;
     let method = agreed(world, shape.method("solve", CHOLESKY, Accuracy::Norm))?;
     let bits = SolveBits { precision: precision_bits, working: working_bits };
-    let mut report = OutOfCoreSolveReport::new(ctx, "solve", shape, bits, method.accuracy);
+    let mut report = OutOfCoreSolveReport::new(ctx, "solve", shape, bits, method);
     if shape.is_empty() {
         return shape.write_empty(ctx, world, solution, precision_bits).map(|()| report);
     }

@@ -123,15 +123,15 @@ struct Shape {
 
 impl OutOfCoreSolveReport {
     /// The report of a call about to begin.
-    fn new(ctx: &Context, operation: &'static str, shape: Shape, bits: SolveBits, accuracy: Accuracy) -> Self {
+    fn new(ctx: &Context, operation: &'static str, shape: Shape, bits: SolveBits, method: Method) -> Self {
         OutOfCoreSolveReport {
             operation,
             order: shape.order,
             columns: shape.columns,
             precision_bits: bits.precision,
             working_bits: bits.working,
-            accuracy,
-            kernel: ctx.kernel().name(),
+            accuracy: method.accuracy,
+            kernel: method.kernel(ctx, shape.order, bits.working),
             threads: ctx.threads(),
             ranks: 1,
             ..OutOfCoreSolveReport::default()

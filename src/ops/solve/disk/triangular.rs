@@ -147,7 +147,7 @@ pub(crate) fn solve_triangle(
     let substitutions = if triangle.reversed() { UPPER } else { LOWER };
     let method = agreed(world, shape.method("trsm", substitutions, options.accuracy))?;
     let bits = SolveBits { precision: precision_bits, working: working_bits };
-    let mut report = OutOfCoreSolveReport::new(ctx, "trsm", shape, bits, method.accuracy);
+    let mut report = OutOfCoreSolveReport::new(ctx, "trsm", shape, bits, method);
     if shape.is_empty() {
         return shape.write_empty(ctx, world, solution, precision_bits).map(|()| report);
     }

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::{Error, Result};
 use crate::io::Block;
-use crate::kernels::dots::PADDING;
+use crate::kernels::dots::{DIGIT_BITS, PADDING};
 use crate::math::bound::vector_solve_bits;
 use crate::matrix::{Destination, MAXIMUM_EXPONENT, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::product::scale::{Walkers, norm_exponents};
@@ -89,12 +89,15 @@ pub(crate) fn bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits
 }
 
 /// Most bytes beside the solution: of each column the unknowns as numbers and as digits, and those of the substitution
-/// before as numbers; exponents.
+/// before as numbers; exponents; of each worker the sums of a block, and what they are made of.
 pub(crate) fn vector_bytes(ctx: &Context, (order, cols): (usize, usize), precision_bits: u32) -> u64 {
     let bits = vector_solve_bits(precision_bits, order);
     let number = u64::from(bits.div_ceil(64)) * 8 + 48;
-    let digits = 8 * (u64::from(bits.div_ceil(52)) + 2 * PADDING as u64 + 1);
-    order as u64 * (cols as u64 * (2 * number + digits) + 8 * 6) + workers(ctx, cols) as u64 * (64 << 10)
+    let digits = bits.div_ceil(DIGIT_BITS);
+    let fixed = 8 * (u64::from(digits) + 2 * PADDING as u64 + 1);
+    // Sums as the kernel returns them and as they are kept, both of twice the bits, right sides, and some on the way.
+    let block = ctx.kernel().dots_bytes(digits as usize) + (4 * BLOCK as u64 + BLOCK as u64 + 12) * number;
+    order as u64 * (cols as u64 * (2 * number + fixed) + 8 * 6) + workers(ctx, cols) as u64 * block.max(64 << 10)
 }
 
 /// Each has a column at a time.

@@ -11,8 +11,9 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::ceil_log2;
 use crate::matrix::Matrix;
-use crate::ops::product::forecast::plan_integers;
-use crate::ops::product::plan::Plan;
+use crate::ops::product::block::working_bits_below;
+use crate::ops::product::forecast::{larger_refusal, plan_integers};
+use crate::ops::product::kernel::shorter_ends;
 use crate::ops::product::size::ProductSize;
 
 /// Entries that are summed one by one at a time.
@@ -41,6 +42,27 @@ pub(super) struct Cut {
     pub depth: usize,
 }
 
+/// Bits of products that are planned for.
+struct Width {
+    /// The check's, or one of the same limit with tables of its own.
+    ctx: Context,
+    /// Norms of the rows of a tile are below 2 to this power.
+    norm_bits: i64,
+}
+
+impl Width {
+    /// The longest products of a check of `order` rows, and the shorter ones that other kernels may take: in some tiles
+    /// all rows are shorter.
+    fn of_products(ctx: &Context, order: usize, integer_bits: i64) -> Vec<Width> {
+        // Norms of whole rows, whatever the depth: one set of primes is planned for.
+        let longest = integer_bits + i64::from(ceil_log2(order).div_ceil(2)) + 1;
+        let modulus_bits = u32::try_from(2 * longest + 2).unwrap_or(u32::MAX);
+        let ends = shorter_ends(ctx, modulus_bits).into_iter().map(|end| i64::from(working_bits_below(end)));
+        let shorter = ends.map(|norm_bits| Width { ctx: ctx.forgetful(), norm_bits });
+        std::iter::once(Width { ctx: ctx.clone(), norm_bits: longest }).chain(shorter).collect()
+    }
+}
+
 impl Cut {
     /// The cut of a check whose rows are integers below 2 to `integer_bits`.
     ///
@@ -55,16 +77,16 @@ impl Cut {
         let whole = if is_file && is_free { n.min(DEPTH_WITHOUT_LIMIT) } else { n };
         let depths = || std::iter::once(whole).chain(DEPTHS.into_iter().filter(move |&depth| depth < whole));
         let cuts = || tiles.clone().flat_map(|tile_rows| depths().map(move |depth| Cut { tile_rows, depth }));
+        let widths = Width::of_products(ctx, n, integer_bits);
         let is_swift = |cut: &Cut| {
-            let plan = cut.plan_product(ctx, check, integer_bits);
-            plan.is_ok_and(|plan| cut.depth >= DEEP.min(n) && plan.batches <= 1 && plan.bands <= 1)
+            cut.depth >= DEEP.min(n) && cut.plan_products(&widths, check, integer_bits).is_ok_and(|is_whole| is_whole)
         };
-        let fits = |cut: &Cut| cut.plan_product(ctx, check, integer_bits).is_ok();
+        let fits = |cut: &Cut| cut.plan_products(&widths, check, integer_bits).is_ok();
         if let Some(cut) = cuts().find(is_swift).or_else(|| cuts().find(fits)) {
             return Ok(cut);
         }
         let least = Cut { tile_rows: TILES[TILES.len() - 1].min(n), depth: DEPTHS[DEPTHS.len() - 1].min(n) };
-        least.plan_product(ctx, check, integer_bits).map(|_| least)
+        least.plan_products(&widths, check, integer_bits).map(|_| least)
     }
 
     /// The context for products beside all that the check holds.
@@ -72,13 +94,18 @@ impl Cut {
         ctx.holding(self.held_bytes(check, integer_bits))
     }
 
-    fn plan_product(&self, ctx: &Context, check: &FactorCheck<'_>, integer_bits: i64) -> Result<Plan> {
+    /// Whether the products go in one piece, those of so many bits each.
+    fn plan_products(&self, widths: &[Width], check: &FactorCheck<'_>, integer_bits: i64) -> Result<bool> {
         let Cut { tile_rows, depth } = *self;
         let size =
             ProductSize { contracted: depth, rows: tile_rows, cols: tile_rows, triangle: tile_rows == check.order() };
-        // Norms of whole rows, whatever the depth: one set of primes is planned for.
-        let bits = integer_bits + i64::from(ceil_log2(check.order()).div_ceil(2)) + 1;
-        plan_integers(&self.inner(ctx, check, integer_bits), size, bits)
+        let (mut admitted, mut is_whole) = (Ok(()), true);
+        for Width { ctx, norm_bits } in widths {
+            let plan = plan_integers(&self.inner(ctx, check, integer_bits), size, *norm_bits);
+            is_whole &= plan.as_ref().is_ok_and(|plan| plan.batches <= 1 && plan.bands <= 1);
+            admitted = larger_refusal(admitted, plan.map(|_| ()));
+        }
+        admitted.map(|()| is_whole)
     }
 
     /// Bytes of rows, sums, blocks of both matrices and entries that are summed one by one.

@@ -119,8 +119,12 @@ impl FactorCheck<'_> {
 
     /// Rows of longer integers are summed one by one.
     fn planar_bits(&self, ctx: &Context) -> i64 {
-        let kernel_bits = i64::from(ctx.kernel().maximum_modulus_bits()) / 2 - 4 - i64::from(ceil_log2(self.order()));
-        (3 * i64::from(self.l.precision_bits()) + 256).min(kernel_bits)
+        let reach = |modulus_bits: u32| i64::from(modulus_bits) / 2 - 4 - i64::from(ceil_log2(self.order()));
+        let (bits, own) = (i64::from(self.l.precision_bits()), reach(ctx.kernel().maximum_modulus_bits()));
+        // A few rows of longer integers than the preferred kernel holds are no reason for a slower one for all, but most
+        // rows spread a little.
+        let kernel_bits = if bits + EXPECTED_SPREAD <= own { own } else { reach(ctx.maximum_modulus_bits()) };
+        (3 * bits + 256).min(kernel_bits)
     }
 
     /// Names a place as the caller stored it.

@@ -91,6 +91,20 @@ fn tiles_and_single_sums_agree() {
     }
 }
 
+/// Near the end of the preferred kernel's moduli too, where there is a kernel with more of them.
+#[test]
+fn rows_that_spread_a_little_go_by_residues() {
+    let ctx = context(1);
+    let own = i64::from(ctx.kernel().maximum_modulus_bits() / 2);
+    let furthest = i64::from(ctx.maximum_modulus_bits() / 2);
+    for bits in [own - 300, own - 200, own - 10, own + 1] {
+        let l = Matrix::zeros(3, 3, bits as u32).unwrap();
+        let (a, l) = (Source::Memory(l.view()), Source::Memory(l.view()));
+        let check = FactorCheck { a, l, uplo: Uplo::Lower, precision_bits: 2, compared: None };
+        assert!(check.planar_bits(&ctx) >= (bits + EXPECTED_SPREAD).min(furthest - 10), "{bits} bits");
+    }
+}
+
 #[test]
 fn decisions_are_those_of_fractions() {
     let (mut passed, mut failed) = (0, 0);
