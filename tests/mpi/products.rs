@@ -183,6 +183,8 @@ fn together(rank: MpiRank) {
     let grid = RankGrid::for_ranks(rank.size());
     let map = TileMap { rows: order, cols: order, tile_size: 64, grid, triangle: Some(Uplo::Lower) };
     let factor = DistMatrix::scatter(&rank, 0, is_root.then(|| one.factor()), map, bits).unwrap();
+    let gram = sunzi::syrk(&ctx, &p, bits).unwrap().into_matrix();
+    let gram = DistMatrix::scatter(&rank, 0, is_root.then_some(&gram), map, bits).unwrap();
     for (window, ranks_per_node) in [(WindowKind::Auto, 4), (WindowKind::Posix, 2)] {
         let options = TeamOptions::new().ranks_per_node(ranks_per_node).window(window);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
@@ -192,6 +194,12 @@ fn together(rank: MpiRank) {
             let b = matrix(Kind::Graded, order, cols, bits, 7);
             let right = TileMap { cols, tile_size: 16, triangle: None, ..map };
             let right = DistMatrix::scatter(&rank, 0, is_root.then_some(&b), right, bits).unwrap();
+            let made = cholesky(&ctx, &team, &gram, bits).unwrap();
+            let whole = made.factor.gather(&rank, 0).unwrap();
+            assert!(whole.is_none_or(|whole| whole == *one.factor()), "{window:?}, {ranks_per_node} ranks a node");
+            let sent = made.report.ranks.unwrap().per_rank.iter().map(|rank| rank.sent_bytes).sum::<u64>();
+            let is_apart = ranks_per_node < rank.size() || rank.size() > 1 && memory_bytes.is_some();
+            assert_eq!(sent > 0, is_apart, "{window:?}, {ranks_per_node} ranks a node, limit {memory_bytes:?}");
             let got = solve(&ctx, &team, &factor, &right, bits).unwrap().solution.gather(&rank, 0).unwrap();
             assert!(got.is_none_or(|got| got == one.solve(&ctx, &b, bits).unwrap()), "{cols} columns, {window:?}");
         }

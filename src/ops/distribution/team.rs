@@ -123,8 +123,8 @@ pub struct Team {
     nodes_on_machine: usize,
     window: WindowKind,
     windows: Option<Windows>,
-    /// What solves kept of their windows, between calls without a memory limit.
-    solve_windows: Mutex<Option<[SharedWindow; 2]>>,
+    /// What factors and solves kept of their windows, between calls without a memory limit.
+    tile_windows: Mutex<Option<[SharedWindow; 2]>>,
 }
 
 /// The shared memory of a node.
@@ -162,7 +162,7 @@ impl Team {
             nodes_on_machine,
             window: options.window,
             windows: None,
-            solve_windows: Mutex::default(),
+            tile_windows: Mutex::default(),
         })
     }
 
@@ -197,9 +197,9 @@ impl Team {
     }
 
     /// Bytes that a node may take: the least of the limits of its ranks, else its share of what the machine has free,
-    /// with what the kept windows hold. The same on all ranks of a node. Collective over the node.
+    /// with what the windows of products hold. The same on all ranks of a node. Collective over the node.
     pub(crate) fn node_bytes(&self, limit_bytes: Option<u64>) -> Result<u64> {
-        let held = self.window_bytes();
+        let held = self.product_window_bytes();
         // Windows that are not on the heap live in a file system of their own, which may be smaller.
         let shared = if self.node.size() > 1 && self.window != WindowKind::Heap { shared_memory_bytes() } else { None };
         let available = [available_bytes(), shared].into_iter().flatten().min();
@@ -210,37 +210,61 @@ impl Team {
         Ok(least[0])
     }
 
-    /// The two windows of a solve, of so many words at least: those that are kept, where they do. Collective over the
-    /// node.
-    pub(crate) fn take_solve_windows(&self, words: [usize; 2]) -> Result<[SharedWindow; 2]> {
-        if let Some(kept) = self.kept_windows() {
-            if kept.iter().zip(words).all(|(window, words)| window.len() >= words) {
-                return Ok(kept);
+    /// Two windows of so many words at least: those that are kept, where they do. The first one is for entries, the
+    /// second one for tiles. Collective over the node.
+    pub(crate) fn take_tile_windows(&self, words: [usize; 2]) -> Result<[SharedWindow; 2]> {
+        let [first, second] = self.kept_windows().map_or([None, None], |kept| kept.map(Some));
+        // What is too small goes before anything is opened.
+        let large = |window: Option<SharedWindow>, words: usize| match window {
+            Some(window) if window.len() < words => window.close().map(|()| None),
+            window => Ok(window),
+        };
+        let (first, second) = (large(first, words[0]), large(second, words[1]));
+        let open = |window: Option<SharedWindow>, words: usize| {
+            window.map_or_else(|| SharedWindow::open(&*self.node, self.window, words), Ok)
+        };
+        match (first, second) {
+            (Ok(first), Ok(second)) => {
+                let first = open(first, words[0]);
+                match (first, open(second, words[1])) {
+                    (Ok(first), Ok(second)) => Ok([first, second]),
+                    (Ok(window), Err(error)) | (Err(error), Ok(window)) => window.close().and(Err(error)),
+                    (Err(error), Err(_)) => Err(error),
+                }
             }
-            close_all(kept)?;
-        }
-        let open = |words: usize| SharedWindow::open(&*self.node, self.window, words);
-        let first = open(words[0])?;
-        match open(words[1]) {
-            Ok(second) => Ok([first, second]),
-            Err(error) => first.close().and(Err(error)),
+            (Err(error), _) | (_, Err(error)) => Err(error),
         }
     }
 
-    /// Keeps the windows of a solve for the next one. The same on all ranks of the node.
-    pub(crate) fn keep_solve_windows(&self, windows: [SharedWindow; 2]) {
-        *self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner) = Some(windows);
+    /// Keeps such windows for the next call. The same on all ranks of the node.
+    pub(crate) fn keep_tile_windows(&self, windows: [SharedWindow; 2]) {
+        *self.tile_windows.lock().unwrap_or_else(PoisonError::into_inner) = Some(windows);
+    }
+
+    /// Bytes that a window may have: what there is room for in the file system where windows lie, for this node with
+    /// what it keeps.
+    pub(crate) fn window_room(&self) -> u64 {
+        let shared = if self.node.size() > 1 && self.window != WindowKind::Heap { shared_memory_bytes() } else { None };
+        let share = |bytes: u64| (bytes / self.nodes_on_machine as u64).saturating_add(self.tile_window_bytes());
+        shared.map_or(u64::MAX, share)
     }
 
     fn kept_windows(&self) -> Option<[SharedWindow; 2]> {
-        self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.tile_windows.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Bytes of the windows kept on this node.
     pub fn window_bytes(&self) -> u64 {
-        let kept = self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.as_ref().map_or(0, |kept| kept.iter().map(SharedWindow::bytes).sum());
-        self.windows.as_ref().map_or(kept, |windows| kept + windows.operands.bytes() + windows.products.bytes())
+        self.tile_window_bytes() + self.product_window_bytes()
+    }
+
+    fn product_window_bytes(&self) -> u64 {
+        self.windows.as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())
+    }
+
+    fn tile_window_bytes(&self) -> u64 {
+        let kept = self.tile_windows.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map_or(0, |kept| kept.iter().map(SharedWindow::bytes).sum())
     }
 
     /// Where the windows' memory comes from: `heap`, `mpi`, `posix`, or `none` before the first call.
@@ -257,7 +281,9 @@ impl Team {
     ///
     /// With `exact`, larger ones are given back first.
     pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
-        self.close_solve_windows()?; // no plan of a product counts on it
+        if exact {
+            self.close_tile_windows()?; // no limit counts on what earlier calls have kept
+        }
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
         let kept = self
@@ -293,15 +319,15 @@ impl Team {
     }
 
     fn close_windows(&mut self) -> Result<()> {
-        self.close_solve_windows()?;
+        self.close_tile_windows()?;
         match self.windows.take() {
             Some(Windows { operands, products }) => operands.close().and(products.close()),
             None => Ok(()),
         }
     }
 
-    /// Gives back what a solve has kept. Collective over the node.
-    pub(crate) fn close_solve_windows(&self) -> Result<()> {
+    /// Gives back what a factor or a solve has kept. Collective over the node.
+    pub(crate) fn close_tile_windows(&self) -> Result<()> {
         self.kept_windows().map_or(Ok(()), close_all)
     }
 

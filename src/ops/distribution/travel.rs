@@ -118,20 +118,24 @@ impl Travel<'_> {
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
         outgoing.iter_mut().for_each(Vec::clear);
-        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
+        // Room for exactly what comes: words that are added run by run would get up to twice as much.
         let mut counts = vec![0; size];
+        self.outgoing(rank, cols.clone(), &mut |to, rows, _| counts[to] += rows.len() * (1 + self.width));
+        outgoing.iter_mut().zip(&counts).for_each(|(words, &count)| words.reserve_exact(count));
+        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
+        counts.fill(0);
         self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
-        // What stays does not travel.
-        std::mem::swap(&mut outgoing[rank], &mut incoming[rank]);
-        outgoing[rank].clear();
-        for (_, (words, count)) in incoming.iter_mut().zip(counts).enumerate().filter(|(from, _)| *from != rank) {
+        counts[rank] = 0; // what stays does not travel
+        for (words, &count) in incoming.iter_mut().zip(&counts) {
+            words.reserve_exact(count.saturating_sub(words.len()));
             words.resize(count, 0);
         }
-        let sends = outgoing.iter().enumerate().filter(|(_, words)| !words.is_empty());
+        let sends = outgoing.iter().enumerate().filter(|(to, words)| *to != rank && !words.is_empty());
         let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
-        let receives = incoming.iter_mut().enumerate().filter(|(from, words)| *from != rank && !words.is_empty());
+        let receives = incoming.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
         group.exchange(&sends, &mut receives.map(|(from, words)| Incoming { from, words }).collect::<Vec<_>>())?;
         let mut rest = incoming.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        rest[rank] = &outgoing[rank];
         self.incoming(rank, cols, &mut |from, rows, col| {
             let (words, after) = rest[from].split_at(rows.len() * (1 + self.width));
             rest[from] = after;

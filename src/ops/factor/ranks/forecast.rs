@@ -42,10 +42,10 @@ pub fn plan_cholesky(
         }
     };
     let tiles = tiles_for((ctx, world), map, norm_bits, options)?;
-    let (engine, _) = engine_in_tiles((ctx, world), &tiles, norm_bits + range_bits)?;
+    let (engine, kernel) = engine_in_tiles((ctx, world), &tiles, norm_bits + range_bits)?;
     let problem = agreed(world, Problem::unscaled((map.rows, map.cols), precision_bits, norm_bits + range_bits))?;
     let moved_bytes = if tiles == *map { 0 } else { DistMatrix::bytes_for(&tiles, team.rank(), input_bits) };
-    let input = PlanInput { problem: &problem, map: tiles, moved_bytes };
+    let input = PlanInput { problem: &problem, map: tiles, kernel: kernel.name(), moved_bytes };
     let beside = ctx.holding(check_bytes * team.ranks_here());
     Ok(Plan::over_ranks(&beside, team, &input, options, &*engine)?.bytes + check_bytes)
 }

@@ -19,9 +19,10 @@ use crate::error::Result;
 use crate::matrix::Uplo;
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::distribution::team::Team;
+use crate::ops::distribution::team::{Team, close_all};
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::kernel::{KernelOfTiles, engine_on_rank};
+use crate::ops::factor::node_tiles::{NodePlan, TileWindow};
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::{Problem, working_bits};
@@ -59,12 +60,14 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// factor has the tiles that the factorisation chose, which `factor.map()` tells.
 /// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
 /// tiles, delivery, order of tasks and kernel.
-/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, the
-/// integers of finished ones until their readers have them, its tiles of the factor, and slots for tiles of other
-/// ranks, of which it needs at least those of one tile column
+/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, its
+/// tiles of the factor; where tiles travel also the integers of finished ones until their readers have them, and slots
+/// for tiles of other ranks, of which it needs at least those of one tile column
 /// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
-/// Cost: `n^3 / 6` word products for each prime, over all workers; every finished tile goes once to each rank that
-/// reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
+/// Cost: `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles
+/// where they lie, in a window that the team keeps, unless a rank has a memory limit or devices; else every finished
+/// tile goes once to each rank that reads it, at most one in its row and one in its column of ranks. The calling thread
+/// moves the messages.
 /// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
 /// share of the memory.
 ///
@@ -155,13 +158,27 @@ impl Factoring<'_> {
         let Factoring { team, a, moved_bytes, options, ref mut clock, .. } = *self;
         let world: &dyn Transport = team.world();
         let (engine, kernel) = engine_in_tiles((ctx, world), a.map(), problem.working_bits)?;
-        let input = PlanInput { problem, map: *a.map(), moved_bytes };
+        let input = PlanInput { problem, map: *a.map(), kernel: kernel.name(), moved_bytes };
         let plan = Plan::over_ranks(ctx, team, &input, options, &*engine)?;
         let before = engine.traffic();
         let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
         let factorisation =
             Factorisation { ctx, world, problem, plan: &plan, engine: &*engine, options, entries: &entries };
-        let done = factor(&factorisation, a, clock);
+        let node_words = plan.node.as_ref().map(NodePlan::window_words);
+        let (mut windows, opened) = match node_words.map(|words| team.take_tile_windows([0, words])).transpose() {
+            Ok(windows) => (windows, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        if let Err(error) = agree(world, opened) {
+            windows.map_or(Ok(()), close_all)?;
+            return Err(error);
+        }
+        let window = windows.as_mut().zip(plan.node.as_ref());
+        let window = window.map(|([_, window], plan)| TileWindow { node: team.node(), window, plan });
+        let done = factor(&factorisation, window, a, clock);
+        if let Some(windows) = windows {
+            team.keep_tile_windows(windows);
+        }
         let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
         engine.end_operation();
         let (factor, own) = done?;
@@ -221,11 +238,12 @@ fn engine_in_tiles(
 /// The factor in the tiles of `a`, and what this rank did. Collective.
 fn factor(
     factorisation: &Factorisation<'_>,
+    window: Option<TileWindow<'_>>,
     a: &DistMatrix,
     clock: &mut Clock,
 ) -> Result<(DistMatrix, drive::RankReport)> {
     let Factorisation { ctx, world, problem, plan, .. } = *factorisation;
-    factorisation.run(clock, |Factored { tiles, locals, outcome }| {
+    factorisation.run(window, clock, |Factored { tiles, locals, outcome }| {
         // Rounds the finished own tiles into those of a matrix.
         let mut store = |matrix: &mut DistMatrix| {
             let targets = matrix.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < plan.tiling.tile_rows());
@@ -262,7 +280,7 @@ fn over_ranks(
         ranks: world.size(),
         delivery: options.delivery,
         termination: options.termination,
-        policy: options.policy,
+        policy: plan.policy(options),
         slots: plan.slots,
         per_rank: RankSummary::gather(world, own)?,
     };

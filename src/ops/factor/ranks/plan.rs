@@ -1,5 +1,6 @@
 //! How a rank's part of a factorisation is cut, and the memory it takes.
 
+use crate::comm::window::SharedWindow;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -8,12 +9,15 @@ use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
+use crate::ops::factor::node_tiles::NodePlan;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::{Plan, shape_of};
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::TileWork;
 use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::Memories;
 use crate::tile::{RankGrid, TileId, TileMap};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
 const CALL_BYTES: u64 = 64 << 10;
@@ -22,7 +26,7 @@ const CALL_BYTES: u64 = 64 << 10;
 const TILE_BYTES: u64 = 512;
 
 /// Tiles for each row or column of ranks, so that all of them stay busy.
-const TILES_EACH: usize = 10;
+const TILES_EACH: usize = 8;
 
 /// Smaller tiles are not made to keep ranks busy.
 const LEAST_ROWS: usize = 48;
@@ -42,6 +46,8 @@ pub(super) struct PlanInput<'a> {
     pub problem: &'a Problem,
     /// The tiles to work in.
     pub map: TileMap,
+    /// The kernel of this rank's tiles.
+    pub kernel: &'static str,
     /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
     pub moved_bytes: u64,
 }
@@ -59,13 +65,18 @@ impl Plan {
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
-        let PlanInput { problem, map, moved_bytes } = *input;
+        let PlanInput { problem, map, kernel, moved_bytes } = *input;
         let (world, rank) = (team.world(), team.rank());
         let tiling = TileMap { rows: problem.order, cols: problem.order, ..map };
         let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
-        let (least, wanted) = (grid.least_slots(graph.tiles), options.slots);
         let own = || graph.all_tiles().filter(|&tile| grid.owner(tile) == rank);
         let work = TileWork::new(engine, &tiling, problem.working_bits, &problem.exponents);
+        let memories = memories((ctx, team), &work, kernel)?;
+        let here = &team.layout().nodes[team.layout().node_of[rank]];
+        let node = (here.len() > 1 && memories.share(here[0], here[1])).then(|| NodePlan::new(&work, here, rank));
+        let (least, wanted) = (memories.least_slots(grid, graph.tiles), options.slots);
+        // Where nothing is sent there is no use for slots.
+        let useful = if least == 0 { 0 } else { wanted.unwrap_or(least * COLUMNS_AHEAD) };
         let first = TileId { row: graph.tiles.min(2).saturating_sub(1), col: 0 };
         let (operand_words, payload_words) = match graph.tiles {
             0 => (0, 0),
@@ -76,16 +87,19 @@ impl Plan {
         };
         let mut plan = Plan {
             rank,
-            slots: grid.useful_slots(graph.tiles, wanted.unwrap_or(least * COLUMNS_AHEAD)),
+            slots: grid.useful_slots(graph.tiles, useful),
             tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
             operand_words,
             scratch_words: scratch_words(engine, tiling.tile_size, problem.precision_bits),
             threads: ctx.threads(),
             bytes: 0,
             tiling,
+            memories,
+            node,
         };
+        let is_sent = |tile: &TileId| !plan.memories.clients(grid, graph.tiles, *tile).is_empty();
         let fixed = plan.fixed_bytes(engine)
-            + own().map(|tile| work.payload_words(tile) as u64 * 8).sum::<u64>()
+            + own().filter(is_sent).map(|tile| work.payload_words(tile) as u64 * 8).sum::<u64>()
             + DistMatrix::bytes_for(&map, rank, problem.precision_bits)
             + map.tiles_of(rank).count() as u64 * TILE_BYTES
             + Matrix::bytes_for(tiling.tile_size, tiling.tile_size, problem.precision_bits)
@@ -112,5 +126,35 @@ fn check(plan: &Plan, ranks: usize) -> Result<()> {
     if rows.saturating_mul(cols) > ranks {
         return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
     }
-    grid.check(plan.tiling.tile_rows(), plan.slots)
+    plan.memories.check(grid, plan.tiling.tile_rows(), plan.slots)
+}
+
+/// Which ranks have their tiles in a window of their node: all of one where each has the same kernel and no devices,
+/// and the window has room. Without a memory limit of any rank, as windows would be kept. Collective.
+fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
+    let (world, layout) = (team.world(), team.layout());
+    let limited = ctx.memory_bytes().is_some();
+    let mut any_limit = [u64::from(limited)];
+    world.all_reduce(Reduction::Max, &mut any_limit)?;
+    if any_limit[0] > 0 {
+        agree(world, team.close_tile_windows())?; // no limit counts on what earlier calls have kept
+        return Ok(Memories::apart());
+    }
+    let here = &layout.nodes[layout.node_of[team.rank()]];
+    let window = || NodePlan::new(work, here, team.rank()).window_words();
+    let can = here.len() > 1
+        && (1..=world.size()).contains(&work.tiling.grid.size())
+        && ctx.devices().is_empty()
+        && SharedWindow::bytes_for(window()) <= team.window_room();
+    let said = format!("{kernel} {}", work.engine.tile_words(shape_of(work.tiling, TileId { row: 0, col: 0 })));
+    let own = if can { xxh3_64(said.as_bytes()) | 1 } else { 0 };
+    let mut all = vec![0; world.size()];
+    world.all_gather(&[own], &mut all)?;
+    let share = |ranks: &[usize]| all[ranks[0]] != 0 && ranks.iter().all(|&rank| all[rank] == all[ranks[0]]);
+    // Numbers beyond those of the nodes for ranks that share nothing.
+    let of = |rank: usize| {
+        let node = layout.node_of[rank];
+        if share(&layout.nodes[node]) { node } else { layout.nodes.len() + rank }
+    };
+    Ok(Memories::new((0..world.size()).map(of).collect()))
 }
