@@ -171,7 +171,7 @@ fn solves_together_keep_their_plan() {
 #[test]
 fn factors_over_ranks_keep_their_plan() {
     let _alone = alone();
-    let (order, bits) = (480, 128);
+    let (order, bits) = (720, 128);
     let mut a = Matrix::zeros(order, order, bits).unwrap();
     (0..order).for_each(|i| (0..=i).for_each(|j| a.set_f64(i, j, 0.5f64.powi((i - j) as i32)).unwrap()));
     let options = DistCholeskyOptions::new().tile_rows(96);

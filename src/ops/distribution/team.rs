@@ -279,7 +279,7 @@ impl Team {
 
     /// Windows of so many words, the kept ones where they do. Collective.
     ///
-    /// With `exact`, larger ones are given back first.
+    /// With `exact`, larger ones are given back first, and those of factors and solves.
     pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
         if exact {
             self.close_tile_windows()?; // no limit counts on what earlier calls have kept

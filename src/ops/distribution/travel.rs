@@ -12,12 +12,24 @@ fn strip_words(ranks: usize) -> usize {
     (ranks << 15).clamp(1 << 17, 1 << 20)
 }
 
-/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all, where it gives whole
-/// columns or takes them: a strip may be all its own.
+/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all: a strip may be all its
+/// own, and all of it may go to one rank or come from one.
 pub(crate) fn message_bytes(ranks: usize, (given, taken): (u64, u64)) -> u64 {
-    let strip = strip_words(ranks) as u64 * 8;
+    let strip = strip_words(ranks) as u64 * 8 * ranks as u64;
     let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
-    given.min(strip * ranks as u64) + apart
+    given.min(strip) + apart
+}
+
+/// Room for exactly so many words in each letter. Where together with what letters have had before it were more than
+/// `most`, that goes first: in one strip most words may be for one rank, in the next for another.
+fn make_room(letters: &mut [Vec<u64>], counts: &[usize], most: usize) {
+    let kept = letters.iter().zip(counts).map(|(words, &count)| words.capacity().max(count)).sum::<usize>();
+    match kept > most {
+        true => letters.iter_mut().for_each(|words| *words = Vec::new()),
+        false => letters.iter_mut().for_each(Vec::clear),
+    }
+    // Words that are added run by run would get up to twice as much.
+    letters.iter_mut().zip(counts).for_each(|(words, &count)| words.reserve_exact(count));
 }
 
 /// Where a rank's entries are read. Rows and columns are those of the whole matrix.
@@ -117,19 +129,16 @@ impl Travel<'_> {
         Letters { outgoing, incoming }: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
-        outgoing.iter_mut().for_each(Vec::clear);
-        // Room for exactly what comes: words that are added run by run would get up to twice as much.
+        let most = strip_words(size) * size;
         let mut counts = vec![0; size];
         self.outgoing(rank, cols.clone(), &mut |to, rows, _| counts[to] += rows.len() * (1 + self.width));
-        outgoing.iter_mut().zip(&counts).for_each(|(words, &count)| words.reserve_exact(count));
+        make_room(outgoing, &counts, most);
         self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
         counts.fill(0);
         self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
         counts[rank] = 0; // what stays does not travel
-        for (words, &count) in incoming.iter_mut().zip(&counts) {
-            words.reserve_exact(count.saturating_sub(words.len()));
-            words.resize(count, 0);
-        }
+        make_room(incoming, &counts, most);
+        incoming.iter_mut().zip(&counts).for_each(|(words, &count)| words.resize(count, 0));
         let sends = outgoing.iter().enumerate().filter(|(to, words)| *to != rank && !words.is_empty());
         let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
         let receives = incoming.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());

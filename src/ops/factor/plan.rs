@@ -5,7 +5,7 @@ use crate::device::Description;
 use crate::drive::RankPlan;
 use crate::error::{Error, Result};
 use crate::kernels::rounding::scratch_words;
-use crate::kernels::tiles::{TileEngine, TileShape, TileTraffic};
+use crate::kernels::tiles::{TileEngine, TileTraffic};
 use crate::matrix::Matrix;
 use crate::ops::factor::direct::{self, Direct};
 use crate::ops::factor::entrywise::{self, RangeBits};
@@ -14,7 +14,7 @@ use crate::ops::factor::node_tiles::NodePlan;
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
-use crate::ops::factor::tiling::tiles_for;
+use crate::ops::factor::tiling::{shape_of, tiles_for};
 use crate::ops::product::problem::Accuracy;
 use crate::runtime::protocol::{Memories, ProtocolOptions};
 use crate::runtime::{CholeskyGraph, Policy};
@@ -34,12 +34,6 @@ pub(crate) const STRIP_TILES: usize = 8;
 
 /// Bytes of the locks on one column of operands of a strip.
 const STRIP_BYTES: u64 = 512;
-
-/// What the kernels are told of a tile.
-pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {
-    let (rows, cols) = tiling.shape(tile);
-    TileShape { rows, cols, diagonal: tile.row == tile.col }
-}
 
 /// Units of work of `tasks` tasks on a tile.
 pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {

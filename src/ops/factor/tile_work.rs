@@ -12,7 +12,7 @@ use crate::kernels::tiles::{
 use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
-use crate::ops::factor::plan::shape_of;
+use crate::ops::factor::tiling::shape_of;
 use crate::tile::{OwnTiles, TileId, TileMap};
 use rug::Integer;
 

@@ -11,9 +11,10 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::node_tiles::NodePlan;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::{Plan, shape_of};
+use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::TileWork;
+use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::Memories;
 use crate::tile::{RankGrid, TileId, TileMap};
@@ -26,7 +27,7 @@ const CALL_BYTES: u64 = 64 << 10;
 const TILE_BYTES: u64 = 512;
 
 /// Tiles for each row or column of ranks, so that all of them stay busy.
-const TILES_EACH: usize = 8;
+const TILES_EACH: usize = 9;
 
 /// Smaller tiles are not made to keep ranks busy.
 const LEAST_ROWS: usize = 48;
