@@ -301,6 +301,12 @@ pub trait TileEngine: Send + Sync {
     fn entry_form(&self) -> EntryForm {
         EntryForm::Limbs(self.entry_limbs())
     }
+    /// What says, with the name of the kernel and the words of tiles, how these are laid out: another engine that says
+    /// the same for the same bits reads the tiles of this one.
+    fn layout(&self) -> String {
+        let (kernels, form) = (std::any::type_name::<Self>(), self.entry_form());
+        format!("{kernels} {form:?} {} {}", self.entry_limbs(), self.primes())
+    }
     /// [`TileEngine::entries`] in [`TileEngine::entry_form`].
     fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
         self.entries(shape, words, at, magnitudes)

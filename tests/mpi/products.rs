@@ -1,10 +1,12 @@
 //! Products on ranks that are processes: the bits of one process, on every kind of window.
 
+use crate::job::{Job, Launcher, RANK_FLAG};
 use crate::{Case, Run};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 use sunzi::advanced::Hooks;
+use sunzi::advanced::kernels;
 use sunzi::advanced::plan::Cut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::mpi::MpiRank;
@@ -28,6 +30,12 @@ pub const CASES: &[Case] = &[
         ranks: &[1, 2, 3, 4],
         run: Run::Group(together),
     },
+    Case {
+        name: "products::ranks_with_other_instructions_share_no_tiles",
+        ranks: &[2],
+        run: Run::Launcher(unlike_processors),
+    },
+    Case { name: UNLIKE, ranks: &[], run: Run::Part(unlike) },
     Case { name: "products::an_error_on_one_rank_is_that_of_all", ranks: &[2, 4], run: Run::Group(errors) },
 ];
 
@@ -209,6 +217,46 @@ fn together(rank: MpiRank) {
         assert!(got.is_none_or(|got| got == sunzi::syrk(&ctx, &p, bits).unwrap()));
         team.close().unwrap();
     }
+}
+
+const UNLIKE: &str = "factors on ranks with other instructions";
+
+/// The second rank does not see the instructions with which the first one rounds entries; both have one kernel.
+fn unlike_processors(launcher: &Launcher, ranks: usize) {
+    let hide = "case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in 1) export SUNZI_CPU=vnni;; esac; exec \"$@\"";
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().expect("a path of letters");
+    let arguments = ["-c", hide, "sh", program, RANK_FLAG, UNLIKE, &ranks.to_string()];
+    launcher.run(&Job::of_program("sh", ranks, &arguments)).expect_success();
+}
+
+fn unlike(rank: MpiRank) {
+    let has_kernel = kernels::available().iter().any(|kernel| kernel.name() == "i16");
+    let mut all = vec![0; rank.size()];
+    rank.all_gather(&[u64::from(has_kernel)], &mut all).unwrap();
+    if all.contains(&0) {
+        return;
+    }
+    let (order, grid) = (90, RankGrid::for_ranks(rank.size()));
+    let map = TileMap { rows: order, cols: order, tile_size: 24, grid, triangle: Some(Uplo::Lower) };
+    let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+    for bits in [64, 100, 150, 256, 400] {
+        let p = matrix(Kind::Random, order + 20, order, bits, 4);
+        let gram = sunzi::syrk(&one_thread(), &p, bits).unwrap();
+        let one = sunzi::cholesky(&one_thread(), &gram, bits).unwrap();
+        let gram = gram.into_matrix();
+        let gram = DistMatrix::scatter(&rank, 0, (rank.rank() == 0).then_some(&gram), map, bits).unwrap();
+        let ctx = Context::builder().threads(1).kernel("i16").build().unwrap();
+        let made = cholesky(&ctx, &team, &gram, bits).unwrap();
+        let whole = made.factor.gather(&rank, 0).unwrap();
+        assert!(whole.is_none_or(|whole| whole == *one.factor()), "{bits} bits");
+        let level = std::env::var("SUNZI_CPU").is_ok();
+        let mut levels = vec![0; rank.size()];
+        rank.all_gather(&[u64::from(level)], &mut levels).unwrap();
+        let is_unlike = levels.contains(&0) && levels.contains(&1);
+        assert!(is_unlike && !made.report.ranks.unwrap().shared_tiles, "{bits} bits");
+    }
+    team.close().unwrap();
 }
 
 fn errors(rank: MpiRank) {

@@ -11,11 +11,12 @@ mod node;
 mod partition;
 mod pieces;
 mod posix;
+pub(crate) mod room;
 
 pub use heap::Heap;
 pub use node::NodeWindow;
 pub use partition::{Level, Partition, Run};
-pub use pieces::{Pieces, Shown};
+pub(crate) use pieces::{Pieces, Shown};
 pub use posix::Posix;
 
 use crate::comm::{Fence, Transport};

@@ -16,7 +16,7 @@ const LINE_WORDS: usize = 8;
 
 /// The pieces of a window: the same on all ranks of the node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pieces {
+pub(crate) struct Pieces {
     /// By rank: the number of its first piece among all of them; then how many there are.
     firsts: Vec<usize>,
     /// Words of each.
@@ -27,32 +27,37 @@ pub struct Pieces {
 
 impl Pieces {
     /// Pieces of so many words, by rank.
-    pub fn new<P: IntoIterator<Item = usize>>(by_rank: impl IntoIterator<Item = P>) -> Pieces {
+    ///
+    /// # Panics
+    /// Where they are larger than the address space.
+    pub(crate) fn new<P: IntoIterator<Item = usize>>(by_rank: impl IntoIterator<Item = P>) -> Pieces {
         let (mut firsts, mut words) = (vec![0], Vec::new());
         for pieces in by_rank {
             words.extend(pieces);
             firsts.push(words.len());
         }
+        // Starts that wrapped around would be those of pieces that overlap.
+        let after = |start: usize, words: usize| start.checked_add(words.checked_next_multiple_of(LINE_WORDS)?);
         let mut starts = vec![words.len().next_multiple_of(LINE_WORDS)];
-        for piece in &words {
-            starts.push(starts[starts.len() - 1] + piece.next_multiple_of(LINE_WORDS));
+        for &piece in &words {
+            starts.push(after(starts[starts.len() - 1], piece).expect("pieces within the address space"));
         }
         Pieces { firsts, words, starts }
     }
 
     /// Words of the window.
-    pub fn total_words(&self) -> usize {
+    pub(crate) fn total_words(&self) -> usize {
         self.starts[self.words.len()]
     }
 
     /// Words that the pieces of a rank take with their marks.
-    pub fn words_of(&self, rank: usize) -> usize {
+    pub(crate) fn words_of(&self, rank: usize) -> usize {
         let own = self.of(rank);
         self.starts[own.end] - self.starts[own.start] + own.len()
     }
 
     /// Bytes of these lists.
-    pub fn list_bytes(&self) -> u64 {
+    pub(crate) fn list_bytes(&self) -> u64 {
         8 * (self.firsts.capacity() + self.words.capacity() + self.starts.capacity()) as u64
     }
 
@@ -83,7 +88,7 @@ impl SharedWindow {
     ///
     /// # Errors
     /// As [`Fence::pass`].
-    pub fn pieces<'w>(
+    pub(crate) fn pieces<'w>(
         &'w mut self,
         fence: &Fence<'_>,
         outcome: Result<()>,
@@ -112,7 +117,7 @@ impl SharedWindow {
 }
 
 /// What shows pieces of a window, and finds those that were shown.
-pub struct Shown<'w> {
+pub(crate) struct Shown<'w> {
     start: *mut u64,
     pieces: &'w Pieces,
     rank: usize,
@@ -136,7 +141,7 @@ impl<'w> Shown<'w> {
     ///
     /// # Panics
     /// Where `words` is not that piece.
-    pub fn show(&self, at: usize, words: &'w mut [u64]) -> &'w [u64] {
+    pub(crate) fn show(&self, at: usize, words: &'w mut [u64]) -> &'w [u64] {
         let number = self.pieces.number(self.rank, at);
         let place = self.start.wrapping_add(self.pieces.starts[number]);
         let is_whole = words.as_ptr() == place.cast_const() && words.len() == self.pieces.words[number];
@@ -146,7 +151,7 @@ impl<'w> Shown<'w> {
     }
 
     /// Piece `at` of a rank, where it was shown.
-    pub fn get(&self, rank: usize, at: usize) -> Option<&'w [u64]> {
+    pub(crate) fn get(&self, rank: usize, at: usize) -> Option<&'w [u64]> {
         let number = self.pieces.number(rank, at);
         // SAFETY: inside the window, as in `SharedWindow::pieces`. The mark was cleared before the phase began, and is
         // set by `show` alone, which has taken the only handle that writes; what was written before is visible, as the
@@ -212,5 +217,12 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(|| shown.get(0, 2).is_some())).is_err());
         let large = Pieces::new([vec![1 << 10]]);
         assert!(catch_unwind(AssertUnwindSafe(|| window.pieces(&fence, Ok(()), &large).map(drop))).is_err());
+    }
+
+    #[test]
+    fn pieces_do_not_wrap_around() {
+        for words in [vec![usize::MAX], vec![usize::MAX - 7], vec![8, usize::MAX / 2, usize::MAX / 2]] {
+            assert!(catch_unwind(|| Pieces::new([words.clone()])).is_err(), "{words:?}");
+        }
     }
 }

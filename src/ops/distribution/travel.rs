@@ -12,10 +12,21 @@ fn strip_words(ranks: usize) -> usize {
     (ranks << 15).clamp(1 << 17, 1 << 20)
 }
 
-/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all: a strip may be all its
-/// own, and all of it may go to one rank or come from one.
-pub(crate) fn message_bytes(ranks: usize, (given, taken): (u64, u64)) -> u64 {
-    let strip = strip_words(ranks) as u64 * 8 * ranks as u64;
+/// Words of the longest strip, of columns that have so many words.
+fn most_words(ranks: usize, column_words: usize) -> usize {
+    (strip_words(ranks) * ranks).max(column_words)
+}
+
+/// Columns of a strip, of so many words each: at least one.
+fn strip_columns(ranks: usize, column_words: usize) -> usize {
+    (strip_words(ranks) / column_words.div_ceil(ranks).max(1)).max(1)
+}
+
+/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all of columns that have
+/// `column_words` with the head of each entry: a strip may be all its own, and all of it may go to one rank or come
+/// from one.
+pub(crate) fn message_bytes(ranks: usize, column_words: usize, (given, taken): (u64, u64)) -> u64 {
+    let strip = most_words(ranks, column_words) as u64 * 8;
     let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
     given.min(strip) + apart
 }
@@ -95,8 +106,7 @@ impl Travel<'_> {
     pub fn run(&self, group: &dyn Transport, source: &dyn Source, target: &mut dyn Target) -> Result<()> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
-        let per_column = (rows * (1 + self.width) / group.size()).max(1);
-        let strip = (strip_words(group.size()) / per_column).max(1);
+        let strip = strip_columns(group.size(), rows * (1 + self.width));
         let mut letters =
             Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
         for start in (0..cols).step_by(strip) {
@@ -129,7 +139,7 @@ impl Travel<'_> {
         Letters { outgoing, incoming }: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
-        let most = strip_words(size) * size;
+        let most = most_words(size, self.from.rows * (1 + self.width));
         let mut counts = vec![0; size];
         self.outgoing(rank, cols.clone(), &mut |to, rows, _| counts[to] += rows.len() * (1 + self.width));
         make_room(outgoing, &counts, most);
@@ -252,4 +262,25 @@ pub(crate) fn write_run(matrix: MatrixViewMut<'_>, first: usize, col: usize, wor
     let (heads, limbs) = matrix.into_parts();
     heads[at..at + count].copy_from_slice(&words[..count]);
     limbs[at * width..(at + count) * width].copy_from_slice(&words[count..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_strip_keep_to_what_plans_count() {
+        for ranks in [1, 2, 3, 7, 40, 1000] {
+            // The last ones are those of 100,000 and more rows, of which one column is more than a strip.
+            for column_words in [0, 1, 2, ranks, 2 * ranks - 1, 5000, 300_001, 40_000_000] {
+                let words = (strip_columns(ranks, column_words) * column_words) as u64;
+                let all = (u64::MAX / 4, u64::MAX / 4);
+                let planned = message_bytes(ranks, column_words, all);
+                let ways = if ranks == 1 { 1 } else { 2 };
+                assert!(8 * words * ways <= planned, "{ranks} ranks, columns of {column_words} words");
+                assert!(words as usize <= most_words(ranks, column_words));
+            }
+        }
+        assert_eq!(message_bytes(2, 300_000, (u64::MAX / 4, 8)), 8 * 300_000 + 8);
+    }
 }

@@ -45,7 +45,8 @@ pub struct DistCholeskyOptions {
     /// Which ready tile is worked on next; `None` takes [`Policy::Leftmost`] where all ranks read each other's tiles
     /// where they lie, else [`Policy::CriticalPath`].
     pub policy: Option<Policy>,
-    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit.
+    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit. Where the ranks of one
+    /// node read each other's tiles where they lie, none is received and every number does.
     pub slots: Option<usize>,
     /// Whether to note what each rank did when.
     pub spans: bool,

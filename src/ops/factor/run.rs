@@ -75,10 +75,11 @@ impl Factorisation<'_> {
         let (mut locals, words) = agreed(world, both)?;
         let (own_words, remote) = words.split_at_mut(plan.private_words());
         let work = TileWork::new(engine, &plan.tiling, problem.working_bits, &problem.exponents);
-        let (own, node) = match window {
-            Some(window) => NodeTiles::new(window, &plan.tiling).map(|(own, node)| (own, Some(node)))?,
-            None => (work.cut(plan.rank, own_words), None),
+        let own = match window {
+            Some(window) => NodeTiles::new(window, &plan.tiling).map(|(own, node)| (own, Some(node))),
+            None => Ok((work.cut(plan.rank, own_words), None)),
         };
+        let (own, node) = agreed(world, own)?;
         let memory = TileMemory { own, node, remote, remote_words: plan.operand_words };
         let tiles = TileStore::new(ctx, work, (plan.rank, memory), entries, &problem.weights);
         let outcome = drive::run_tiles(ctx, world, &plan.rank_plan(engine, options), &tiles, &mut locals);

@@ -14,6 +14,7 @@ use sunzi::advanced::math::float::limbs_for;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::tile::TileMap;
+use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_with};
 use sunzi::{Accuracy, CholeskyOptions, CholeskyReport, Context, Device, Error, Matrix, Symmetric, Uplo};
@@ -95,6 +96,53 @@ fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
                 });
             }
         }
+    }
+}
+
+#[test]
+fn ranks_whose_window_cannot_be_opened_send_their_tiles() {
+    let (n, bits) = (60, 128);
+    let a = integer_gram(n + 9, n, 100, 4);
+    let want = want(&a, bits);
+    // Threads of one process have no windows of MPI.
+    for (window, shared_tiles) in [(WindowKind::Mpi, false), (WindowKind::Posix, true)] {
+        local::run(3, |rank| {
+            let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().window(window)).unwrap();
+            let from = map(n, 8, RankGrid::for_ranks(3), Some(Uplo::Lower));
+            for _ in 0..2 {
+                let (got, made) =
+                    factor_on(&team, &context(1), rank, (&a, from), bits, &DistCholeskyOptions::default()).unwrap();
+                assert!(got.is_none_or(|got| got == want), "{window:?}");
+                let said = made.report.ranks.unwrap();
+                let sent = said.per_rank.iter().map(|rank| rank.sent_bytes).sum::<u64>();
+                assert_eq!((said.shared_tiles, sent == 0), (shared_tiles, shared_tiles), "{window:?}");
+            }
+            assert_eq!(team.window_bytes() > 0, shared_tiles);
+            team.release().unwrap();
+            assert_eq!(team.window_bytes(), 0);
+            team.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_window_has_the_tiles_of_any_order() {
+    let bits = 128;
+    // Tiles of 8 rows: none, one, three and again fewer than there are ranks.
+    let all = [0, 1, 20, 9, 0].map(|n| integer_gram(n + 9, n, 100, 4));
+    let wants = all.each_ref().map(|a| want(a, bits));
+    for window in [WindowKind::Heap, WindowKind::Posix] {
+        local::run(8, |rank| {
+            let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().window(window)).unwrap();
+            for (a, want) in all.iter().zip(&wants) {
+                let from = map(a.rows(), 8, RankGrid::for_ranks(8), Some(Uplo::Lower));
+                let options = DistCholeskyOptions::new().tile_rows(8);
+                let (got, made) = factor_on(&team, &context(1), rank, (a, from), bits, &options).unwrap();
+                assert!(got.is_none_or(|got| got == *want), "{} rows", a.rows());
+                assert!(made.report.ranks.unwrap().shared_tiles, "{} rows", a.rows());
+            }
+            team.close().unwrap();
+        });
     }
 }
 

@@ -196,6 +196,7 @@ impl DiskCall<'_> {
             termination: protocol.termination,
             policy: protocol.policy,
             slots: protocol.slots,
+            shared_tiles: false,
             per_rank: RankSummary::gather(world, &made.rank)?,
         };
         Ok(OutOfCoreReport {

@@ -1,6 +1,6 @@
 //! How a rank's part of a factorisation is cut, and the memory it takes.
 
-use crate::comm::window::SharedWindow;
+use super::window::node_plan;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -9,7 +9,6 @@ use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
-use crate::ops::factor::node_tiles::NodePlan;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
@@ -18,7 +17,6 @@ use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::Memories;
 use crate::tile::{RankGrid, TileId, TileMap};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
 const CALL_BYTES: u64 = 64 << 10;
@@ -41,14 +39,19 @@ pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize) -> 
     preferred_rows.min(by_ranks).next_multiple_of(PANEL_ROWS)
 }
 
+/// The tiles of the factor in the tiles `map` of the matrix.
+pub(super) fn tiling(problem: &Problem, map: TileMap) -> TileMap {
+    TileMap { rows: problem.order, cols: problem.order, ..map }
+}
+
 /// What a plan is made from.
 #[derive(Clone, Copy)]
 pub(super) struct PlanInput<'a> {
     pub problem: &'a Problem,
     /// The tiles to work in.
     pub map: TileMap,
-    /// The kernel of this rank's tiles.
-    pub kernel: &'static str,
+    /// Which ranks have their tiles in one window.
+    pub memories: &'a Memories,
     /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
     pub moved_bytes: u64,
 }
@@ -66,15 +69,13 @@ impl Plan {
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
-        let PlanInput { problem, map, kernel, moved_bytes } = *input;
+        let PlanInput { problem, map, memories, moved_bytes } = *input;
         let (world, rank) = (team.world(), team.rank());
-        let tiling = TileMap { rows: problem.order, cols: problem.order, ..map };
+        let tiling = tiling(problem, map);
         let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
         let own = || graph.all_tiles().filter(|&tile| grid.owner(tile) == rank);
         let work = TileWork::new(engine, &tiling, problem.working_bits, &problem.exponents);
-        let memories = memories((ctx, team), &work, kernel)?;
-        let here = &team.layout().nodes[team.layout().node_of[rank]];
-        let node = (here.len() > 1 && memories.share(here[0], here[1])).then(|| NodePlan::new(&work, here, rank));
+        let (memories, node) = (memories.clone(), node_plan(team, &work, memories));
         let (least, wanted) = (memories.least_slots(grid, graph.tiles), options.slots);
         // Where nothing is sent there is no use for slots.
         let useful = if least == 0 { 0 } else { wanted.unwrap_or(least * COLUMNS_AHEAD) };
@@ -128,34 +129,4 @@ fn check(plan: &Plan, ranks: usize) -> Result<()> {
         return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
     }
     plan.memories.check(grid, plan.tiling.tile_rows(), plan.slots)
-}
-
-/// Which ranks have their tiles in a window of their node: all of one where each has the same kernel and no devices,
-/// and the window has room. Without a memory limit of any rank, as windows would be kept. Collective.
-fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
-    let (world, layout) = (team.world(), team.layout());
-    let limited = ctx.memory_bytes().is_some();
-    let mut any_limit = [u64::from(limited)];
-    world.all_reduce(Reduction::Max, &mut any_limit)?;
-    if any_limit[0] > 0 {
-        agree(world, team.close_tile_windows())?; // no limit counts on what earlier calls have kept
-        return Ok(Memories::apart());
-    }
-    let here = &layout.nodes[layout.node_of[team.rank()]];
-    let window = || NodePlan::new(work, here, team.rank()).window_words();
-    let can = here.len() > 1
-        && (1..=world.size()).contains(&work.tiling.grid.size())
-        && ctx.devices().is_empty()
-        && SharedWindow::bytes_for(window()) <= team.window_room();
-    let said = format!("{kernel} {}", work.engine.tile_words(shape_of(work.tiling, TileId { row: 0, col: 0 })));
-    let own = if can { xxh3_64(said.as_bytes()) | 1 } else { 0 };
-    let mut all = vec![0; world.size()];
-    world.all_gather(&[own], &mut all)?;
-    let share = |ranks: &[usize]| all[ranks[0]] != 0 && ranks.iter().all(|&rank| all[rank] == all[ranks[0]]);
-    // Numbers beyond those of the nodes for ranks that share nothing.
-    let of = |rank: usize| {
-        let node = layout.node_of[rank];
-        if share(&layout.nodes[node]) { node } else { layout.nodes.len() + rank }
-    };
-    Ok(Memories::new((0..world.size()).map(of).collect()))
 }

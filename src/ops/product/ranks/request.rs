@@ -168,8 +168,10 @@ fn run_on_cpus(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&planned.plan);
     }
-    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let limited = shared.limited[own_node];
+    let room = team.make_room(planned.plan.planned_bytes.saturating_add(shared.held_bytes), limited);
+    agree(team.world(), team.in_world(room))?;
+    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
@@ -189,6 +191,8 @@ fn run_on_devices(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
     }
+    let room = team.make_room(plan.planned_bytes.saturating_add(shared.held_bytes), shared.limited[node]);
+    agree(world, team.in_world(room))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
     let (sum, devices) = product.compute((ctx, world), plan.planned_bytes, &mut clock)?;
     let finish = || finish_tiles(combination, Some(&sum), &mut result);
