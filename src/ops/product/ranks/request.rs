@@ -134,8 +134,7 @@ fn run_on_nothing(
     let made = DistMatrix::zeros(product.map, team.rank(), product.bits.result);
     let (mut result, report) =
         (agreed(team.world(), made)?, Report { team: Some(TeamReport::default()), ..Report::default() });
-    let finished = combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result));
-    agree(team.world(), finished)?;
+    agree(team.world(), combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result)))?;
     Ok(DistOutcome { result, report, spans: Vec::new() })
 }
 
@@ -169,8 +168,7 @@ fn run_on_cpus(
         tell(&planned.plan);
     }
     let limited = shared.limited[own_node];
-    let room = team.make_room(planned.plan.planned_bytes.saturating_add(shared.held_bytes), limited);
-    agree(team.world(), team.in_world(room))?;
+    agree(team.world(), team.in_world(team.make_room(planned.plan.planned_bytes + shared.held_bytes, limited)))?;
     let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
@@ -191,12 +189,10 @@ fn run_on_devices(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
     }
-    let room = team.make_room(plan.planned_bytes.saturating_add(shared.held_bytes), shared.limited[node]);
-    agree(world, team.in_world(room))?;
+    agree(world, team.in_world(team.make_room(plan.planned_bytes + shared.held_bytes, shared.limited[node])))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
     let (sum, devices) = product.compute((ctx, world), plan.planned_bytes, &mut clock)?;
-    let finish = || finish_tiles(combination, Some(&sum), &mut result);
-    agree(world, clock.time(RankPhase::Reconstruct, finish))?;
+    agree(world, clock.time(RankPhase::Reconstruct, || finish_tiles(combination, Some(&sum), &mut result)))?;
     let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
