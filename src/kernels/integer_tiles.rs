@@ -192,6 +192,10 @@ impl TileEngine for IntegerTiles {
         Box::new(NoData)
     }
 
+    fn factored(&self, _shape: TileShape, _words: &[u64]) -> Box<dyn DiagonalData> {
+        Box::new(NoData)
+    }
+
     fn update(
         &self,
         tiles: &mut [UpdateTile<'_>],

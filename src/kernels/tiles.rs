@@ -9,6 +9,7 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::MatrixView;
 use crate::runtime::CacheCounters;
 use rug::Integer;
+use rug::integer::Order;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -249,6 +250,8 @@ pub trait TileEngine: Send + Sync {
     /// What [`TileEngine::solve`] needs of a loaded operand on the diagonal, whose pivots are given: none is 0, and
     /// none exceeds `2^working_bits`.
     fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData>;
+    /// The same of a tile that [`TileEngine::factor`] has finished, perhaps in another process whose kernels are these.
+    fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData>;
     /// `C := C - sum of X Y^T` for all of `tiles`, which have the same columns: over operands of `depth` columns with
     /// as many rows as C has rows and columns. The lower triangle alone for a diagonal tile (SYRK), else the whole tile
     /// (GEMM).
@@ -298,10 +301,27 @@ pub trait TileEngine: Send + Sync {
     fn entry_form(&self) -> EntryForm {
         EntryForm::Limbs(self.entry_limbs())
     }
+    /// What says, with the name of the kernel and the words of tiles, how these are laid out: another engine that says
+    /// the same for the same bits reads the tiles of this one.
+    fn layout(&self) -> String {
+        let (kernels, form) = (std::any::type_name::<Self>(), self.entry_form());
+        format!("{kernels} {form:?} {} {}", self.entry_limbs(), self.primes())
+    }
     /// [`TileEngine::entries`] in [`TileEngine::entry_form`].
     fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
         self.entries(shape, words, at, magnitudes)
     }
+}
+
+/// The pivots of a factored tile on the diagonal.
+pub(crate) fn pivots_of(engine: &dyn TileEngine, shape: TileShape, words: &[u64]) -> Vec<Integer> {
+    let limbs = engine.entry_limbs();
+    let mut magnitudes = vec![0; PANEL_ROWS * limbs];
+    let pivot = |col: usize| {
+        engine.entries(shape, words, (col / PANEL_ROWS, col), &mut magnitudes);
+        Integer::from_digits(&magnitudes[col % PANEL_ROWS * limbs..][..limbs], Order::Lsf)
+    };
+    (0..shape.cols).map(pivot).collect()
 }
 
 /// Magnitudes of eight entries.

@@ -16,4 +16,4 @@ pub use freed::{keep_freed_memory, return_freed_memory};
 pub use io_buffer::IoBuffer;
 pub use refusal::end_where_refused;
 pub use room::{address_space, filled, reserve, room_for_threads, with_room, zeroed};
-pub use system::{available_bytes, shared_memory_bytes};
+pub use system::available_bytes;

@@ -15,12 +15,6 @@ pub fn available_bytes() -> Option<u64> {
     [machine, container].into_iter().flatten().min()
 }
 
-/// Bytes that are free where shared memory lives, or `None` where the system does not say.
-pub fn shared_memory_bytes() -> Option<u64> {
-    let system = rustix::fs::statvfs("/dev/shm").ok()?;
-    Some(system.f_bavail.saturating_mul(system.f_frsize))
-}
-
 fn parse_meminfo(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)

@@ -1,10 +1,12 @@
 //! Products on ranks that are processes: the bits of one process, on every kind of window.
 
+use crate::job::{Job, Launcher, RANK_FLAG};
 use crate::{Case, Run};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 use sunzi::advanced::Hooks;
+use sunzi::advanced::kernels;
 use sunzi::advanced::plan::Cut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::mpi::MpiRank;
@@ -28,6 +30,12 @@ pub const CASES: &[Case] = &[
         ranks: &[1, 2, 3, 4],
         run: Run::Group(together),
     },
+    Case {
+        name: "products::ranks_with_other_instructions_share_no_tiles",
+        ranks: &[2],
+        run: Run::Launcher(unlike_processors),
+    },
+    Case { name: UNLIKE, ranks: &[], run: Run::Part(unlike) },
     Case { name: "products::an_error_on_one_rank_is_that_of_all", ranks: &[2, 4], run: Run::Group(errors) },
 ];
 
@@ -183,6 +191,8 @@ fn together(rank: MpiRank) {
     let grid = RankGrid::for_ranks(rank.size());
     let map = TileMap { rows: order, cols: order, tile_size: 64, grid, triangle: Some(Uplo::Lower) };
     let factor = DistMatrix::scatter(&rank, 0, is_root.then(|| one.factor()), map, bits).unwrap();
+    let gram = sunzi::syrk(&ctx, &p, bits).unwrap().into_matrix();
+    let gram = DistMatrix::scatter(&rank, 0, is_root.then_some(&gram), map, bits).unwrap();
     for (window, ranks_per_node) in [(WindowKind::Auto, 4), (WindowKind::Posix, 2)] {
         let options = TeamOptions::new().ranks_per_node(ranks_per_node).window(window);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
@@ -192,6 +202,12 @@ fn together(rank: MpiRank) {
             let b = matrix(Kind::Graded, order, cols, bits, 7);
             let right = TileMap { cols, tile_size: 16, triangle: None, ..map };
             let right = DistMatrix::scatter(&rank, 0, is_root.then_some(&b), right, bits).unwrap();
+            let made = cholesky(&ctx, &team, &gram, bits).unwrap();
+            let whole = made.factor.gather(&rank, 0).unwrap();
+            assert!(whole.is_none_or(|whole| whole == *one.factor()), "{window:?}, {ranks_per_node} ranks a node");
+            let sent = made.report.ranks.unwrap().per_rank.iter().map(|rank| rank.sent_bytes).sum::<u64>();
+            let is_apart = ranks_per_node < rank.size() || rank.size() > 1 && memory_bytes.is_some();
+            assert_eq!(sent > 0, is_apart, "{window:?}, {ranks_per_node} ranks a node, limit {memory_bytes:?}");
             let got = solve(&ctx, &team, &factor, &right, bits).unwrap().solution.gather(&rank, 0).unwrap();
             assert!(got.is_none_or(|got| got == one.solve(&ctx, &b, bits).unwrap()), "{cols} columns, {window:?}");
         }
@@ -201,6 +217,46 @@ fn together(rank: MpiRank) {
         assert!(got.is_none_or(|got| got == sunzi::syrk(&ctx, &p, bits).unwrap()));
         team.close().unwrap();
     }
+}
+
+const UNLIKE: &str = "factors on ranks with other instructions";
+
+/// The second rank does not see the instructions with which the first one rounds entries; both have one kernel.
+fn unlike_processors(launcher: &Launcher, ranks: usize) {
+    let hide = "case ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} in 1) export SUNZI_CPU=vnni;; esac; exec \"$@\"";
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().expect("a path of letters");
+    let arguments = ["-c", hide, "sh", program, RANK_FLAG, UNLIKE, &ranks.to_string()];
+    launcher.run(&Job::of_program("sh", ranks, &arguments)).expect_success();
+}
+
+fn unlike(rank: MpiRank) {
+    let has_kernel = kernels::available().iter().any(|kernel| kernel.name() == "i16");
+    let mut all = vec![0; rank.size()];
+    rank.all_gather(&[u64::from(has_kernel)], &mut all).unwrap();
+    if all.contains(&0) {
+        return;
+    }
+    let (order, grid) = (90, RankGrid::for_ranks(rank.size()));
+    let map = TileMap { rows: order, cols: order, tile_size: 24, grid, triangle: Some(Uplo::Lower) };
+    let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+    for bits in [64, 100, 150, 256, 400] {
+        let p = matrix(Kind::Random, order + 20, order, bits, 4);
+        let gram = sunzi::syrk(&one_thread(), &p, bits).unwrap();
+        let one = sunzi::cholesky(&one_thread(), &gram, bits).unwrap();
+        let gram = gram.into_matrix();
+        let gram = DistMatrix::scatter(&rank, 0, (rank.rank() == 0).then_some(&gram), map, bits).unwrap();
+        let ctx = Context::builder().threads(1).kernel("i16").build().unwrap();
+        let made = cholesky(&ctx, &team, &gram, bits).unwrap();
+        let whole = made.factor.gather(&rank, 0).unwrap();
+        assert!(whole.is_none_or(|whole| whole == *one.factor()), "{bits} bits");
+        let level = std::env::var("SUNZI_CPU").is_ok();
+        let mut levels = vec![0; rank.size()];
+        rank.all_gather(&[u64::from(level)], &mut levels).unwrap();
+        let is_unlike = levels.contains(&0) && levels.contains(&1);
+        assert!(is_unlike && !made.report.ranks.unwrap().shared_tiles, "{bits} bits");
+    }
+    team.close().unwrap();
 }
 
 fn errors(rank: MpiRank) {

@@ -146,7 +146,7 @@ pub struct RankChoices {
     #[arg(long, value_name = "WAY", value_parser = broadcast())]
     pub broadcast: Option<DeliveryKind>,
     /// Which tile is worked on next: fifo, lifo, random, random:SEED, by_ij, greedy, critical_path, panels,
-    /// leftmost, blocks, blocks:RxC [default: critical_path].
+    /// leftmost, blocks, blocks:RxC [default: leftmost on one node, else critical_path].
     #[arg(long, value_name = "NAME", value_parser = Policy::by_name)]
     pub policy: Option<Policy>,
     /// How a rank finds out that it will not be asked any more [default: lists].

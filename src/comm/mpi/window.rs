@@ -10,20 +10,17 @@
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::{result, sys};
-use crate::comm::window::{Backing, PAGE_BYTES, page_share};
+use crate::comm::window::{Backing, PAGE_BYTES, WindowKind, page_share, room};
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open, statvfs};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
-
-/// What MPI stores beside the words of a window, at most.
-const OWN_BYTES: u64 = 1 << 20;
 
 /// Memory of an MPI window.
 ///
@@ -54,10 +51,8 @@ impl MpiWindow {
     ) -> Result<MpiWindow> {
         let bytes = words.checked_mul(8).filter(|&bytes| bytes <= isize::MAX as usize - 2 * PAGE_BYTES);
         let bytes = bytes.ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
-        let folder = std::env::var_os("OMPI_MCA_osc_sm_backing_directory").map(PathBuf::from);
-        let folder = folder.as_deref().unwrap_or(Path::new("/dev/shm"));
-        let _claim = (group.rank() == 0).then(|| claim(folder));
-        agree(group, if group.rank() == 0 { look_for_space(folder, bytes as u64) } else { Ok(()) })?;
+        let _claim = (group.rank() == 0).then(|| claim(&room::folder(WindowKind::Mpi)));
+        agree(group, if group.rank() == 0 { room::check(WindowKind::Mpi, bytes as u64) } else { Ok(()) })?;
         let made = allocate(bytes + PAGE_BYTES);
         if made.is_err() && group.size() > 1 && result::library().contains("Open MPI") {
             group.abort(Error::OutOfMemory { bytes: bytes as u64 }.exit_code());
@@ -96,16 +91,6 @@ fn claim(folder: &Path) -> Option<OwnedFd> {
             }
             Err(_) => return None,
         }
-    }
-}
-
-/// Whether `folder`, where MPI makes the files of shared memory, has room for `bytes`.
-fn look_for_space(folder: &Path, bytes: u64) -> Result<()> {
-    match statvfs(folder) {
-        Ok(system) if system.f_bavail.saturating_mul(system.f_frsize) < bytes.saturating_add(OWN_BYTES) => {
-            Err(Error::OutOfMemory { bytes })
-        }
-        _ => Ok(()),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Memory that all ranks of a node address, handed out in phases: either everybody reads, or everybody writes a share
-//! of its own.
+//! of its own, or everybody has pieces that it writes until it shows them to the others (`pieces`).
 //!
 //! Every phase begins with a fence of the node's ranks, at which they also agree on what the phase is. So slices of a
 //! window are as safe as slices of a `Vec`: within a process the borrow checker sees to it, between processes (and
@@ -9,11 +9,14 @@
 mod heap;
 mod node;
 mod partition;
+mod pieces;
 mod posix;
+pub(crate) mod room;
 
 pub use heap::Heap;
 pub use node::NodeWindow;
 pub use partition::{Level, Partition, Run};
+pub(crate) use pieces::{Pieces, Shown};
 pub use posix::Posix;
 
 use crate::comm::{Fence, Transport};

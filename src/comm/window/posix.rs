@@ -5,7 +5,7 @@
 //! are removed by whoever opens a window next. Each rank reserves an equal range of its pages, so that a lack of memory
 //! is an error now, not a signal later, and so that they lie near the rank.
 
-use crate::comm::window::{Backing, page_share};
+use crate::comm::window::{Backing, WindowKind, page_share, room};
 use crate::comm::{Transport, agreed, broadcast_bytes};
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, Mode, fallocate, ftruncate};
@@ -64,6 +64,7 @@ impl Drop for Posix {
 /// A new object of `words` words with its pages reserved.
 fn create(words: usize) -> Result<(String, OwnedFd)> {
     remove_orphans();
+    room::check(WindowKind::Posix, words as u64 * 8)?;
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = format!("/{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let flags = shm::OFlags::CREATE | shm::OFlags::EXCL | shm::OFlags::RDWR;

@@ -22,7 +22,7 @@ use crate::comm::mailbox::{Mailbox, Payload, drain};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{DeviceSites, ProtocolOptions, Sites, TaskMachine, TileRun};
+use crate::runtime::protocol::{DeviceSites, Memories, ProtocolOptions, Sites, TaskMachine, TileRun};
 use crate::runtime::{CholeskyGraph, LevelShape};
 use crate::store::{IoBuffer, room_for_threads};
 use crate::tile::{RankGrid, TileId};
@@ -184,10 +184,12 @@ pub enum DiskEvent {
 }
 
 /// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RankPlan {
     /// Who owns which tile; ranks beyond the grid own nothing.
     pub grid: RankGrid,
+    /// Which ranks read each other's finished tiles where they lie.
+    pub memories: Memories,
     /// The tiles.
     pub graph: CholeskyGraph,
     /// Choices of the protocol. `imports` and the numbers of workers do not count: the driver knows them.
@@ -279,7 +281,7 @@ fn run_ranks<W: RankTiles>(
 fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals: &[W::Local]) -> Result<RankPlan> {
     let RankPlan { grid, graph, protocol, .. } = *plan;
     if grid.size() != 1 {
-        grid.check(graph.tiles, protocol.slots)?;
+        plan.memories.check(grid, graph.tiles, protocol.slots)?;
     }
     if grid.size() > ranks {
         let message = format!("a grid of {} x {} ranks, of which there are {ranks}", grid.rows, grid.cols);
@@ -296,7 +298,7 @@ fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals
     let ahead = if above_disk { protocol.workers } else { 0 };
     let workers = workers(Sites::HOST).max(ahead);
     let protocol = ProtocolOptions { workers, imports: W::UNPACKS || above_disk, devices, ..protocol };
-    Ok(RankPlan { protocol, ..*plan })
+    Ok(RankPlan { protocol, ..plan.clone() })
 }
 
 /// The part of one rank of the grid.
@@ -308,7 +310,7 @@ fn work<W: RankTiles>(
     locals: &mut [W::Local],
 ) -> Result<RankReport> {
     room_for_threads(locals.len() + 1)?;
-    let machine = TaskMachine::new(plan.grid, plan.graph, rank, plan.protocol)?;
+    let machine = TaskMachine::new((plan.grid, &plan.memories), plan.graph, rank, plan.protocol)?;
     let shared = SharedState::new(machine, tiles, plan, locals.len(), Some(mailbox.waker()));
     let moves = std::thread::scope(|scope| {
         let shared = &shared;

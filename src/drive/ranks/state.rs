@@ -5,7 +5,7 @@ use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Action, Event, Message, Sites, TaskMachine, TileRun};
+use crate::runtime::protocol::{Action, Event, Memories, Message, Sites, TaskMachine, TileRun};
 use crate::runtime::{Owner, TileLevel};
 use crate::store::IoBuffer;
 use crate::tile::{RankGrid, TileId};
@@ -78,6 +78,7 @@ pub(super) struct State {
 pub(super) struct SharedState<'a, W> {
     pub tiles: &'a W,
     grid: RankGrid,
+    memories: Memories,
     tile_rows: usize,
     /// Most runs under way on the host.
     most_runs: usize,
@@ -142,6 +143,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         let shared = SharedState {
             tiles,
             grid: plan.grid,
+            memories: plan.memories.clone(),
             tile_rows: plan.graph.tiles,
             most_runs: plan.protocol.workers,
             sites,
@@ -175,9 +177,9 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         SpanLog::new(self.epoch, self.spans)
     }
 
-    /// Whether other ranks read a tile.
-    pub fn is_read_elsewhere(&self, tile: TileId) -> bool {
-        self.grid.size() > 1 && !self.grid.clients(self.tile_rows, tile).is_empty()
+    /// Whether a tile is to be sent to other ranks.
+    pub fn is_sent(&self, tile: TileId) -> bool {
+        self.grid.size() > 1 && !self.memories.clients(self.grid, self.tile_rows, tile).is_empty()
     }
 
     /// Takes in an event, and what the machine wants done then; wakes who is to do it.

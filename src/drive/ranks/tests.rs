@@ -4,7 +4,7 @@ use super::*;
 use crate::comm::local;
 use crate::comm::mailbox::faulty::{Call, Faulty, PLANTED};
 use crate::runtime::Policy;
-use crate::runtime::protocol::{DeliveryKind, Termination};
+use crate::runtime::protocol::{DeliveryKind, Memories, Termination};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,7 +89,7 @@ fn plan(grid: RankGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
         imports: false,
         room_tiles: 8,
     };
-    RankPlan { grid, graph: CholeskyGraph { tiles }, protocol, spans: true }
+    RankPlan { grid, memories: Memories::apart(), graph: CholeskyGraph { tiles }, protocol, spans: true }
 }
 
 fn run(rank: &dyn Transport, plan: &RankPlan, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {

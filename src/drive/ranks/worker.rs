@@ -92,7 +92,7 @@ impl<W: RankTiles> SharedState<'_, W> {
         let mut packed = Vec::new();
         let disk = self.tiles.disk().filter(|_| run.finish);
         // Above a disk tiles are sent from there.
-        for tile in run.tiles().filter(|&tile| run.finish && disk.is_none() && self.is_read_elsewhere(tile)) {
+        for tile in run.tiles().filter(|&tile| run.finish && disk.is_none() && self.is_sent(tile)) {
             let start = log.now();
             packed.push((tile, self.tiles.pack(local, tile)?));
             log.add(SpanKind::Pack, tile, start);

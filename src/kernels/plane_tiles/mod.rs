@@ -17,6 +17,7 @@ mod tests;
 
 use crate::kernels::tiles::{
     DiagonalData, EntrySource, FailedPivot, PANEL_ROWS, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    pivots_of,
 };
 use crate::kernels::{IntegerBlock, NextRows, PanelRows, PlaneEngine, RowsProduct};
 use crate::math::pivot::RowWeight;
@@ -182,6 +183,10 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
 
     fn triangle(&self, _shape: TileShape, _words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
         Box::new(Pivots(pivots.iter().map(|pivot| self.rules.pivot(pivot)).collect()))
+    }
+
+    fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData> {
+        Box::new(Pivots(pivots_of(self, shape, words).iter().map(|pivot| self.rules.pivot(pivot)).collect()))
     }
 
     fn update(

@@ -1,10 +1,10 @@
 //! `Team`: the ranks that compute together, how they lie on nodes, and what they keep between calls.
 
-use crate::comm::window::{SharedWindow, WindowKind};
+use crate::comm::window::{SharedWindow, WindowKind, room};
 use crate::comm::{Reduction, Transport, agree, local};
 use crate::error::{Error, Result};
 use crate::options::setters;
-use crate::store::{available_bytes, shared_memory_bytes};
+use crate::store::available_bytes;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Choices of a [`Team`].
@@ -123,8 +123,10 @@ pub struct Team {
     nodes_on_machine: usize,
     window: WindowKind,
     windows: Option<Windows>,
-    /// What solves kept of their windows, between calls without a memory limit.
-    solve_windows: Mutex<Option<[SharedWindow; 2]>>,
+    /// What factors and solves kept of their windows, between calls without a memory limit.
+    tile_windows: Mutex<Option<[SharedWindow; 2]>>,
+    /// Bytes that the machine has free, where it says so.
+    machine_bytes: fn() -> Option<u64>,
 }
 
 /// The shared memory of a node.
@@ -162,7 +164,8 @@ impl Team {
             nodes_on_machine,
             window: options.window,
             windows: None,
-            solve_windows: Mutex::default(),
+            tile_windows: Mutex::default(),
+            machine_bytes: available_bytes,
         })
     }
 
@@ -197,53 +200,116 @@ impl Team {
     }
 
     /// Bytes that a node may take: the least of the limits of its ranks, else its share of what the machine has free,
-    /// with what the kept windows hold. The same on all ranks of a node. Collective over the node.
+    /// with what all kept windows hold, since a call that has no room beside them gives them back
+    /// ([`Team::make_room`]). The same on all ranks of a node. Collective over the node.
     pub(crate) fn node_bytes(&self, limit_bytes: Option<u64>) -> Result<u64> {
-        let held = self.window_bytes();
-        // Windows that are not on the heap live in a file system of their own, which may be smaller.
-        let shared = if self.node.size() > 1 && self.window != WindowKind::Heap { shared_memory_bytes() } else { None };
-        let available = [available_bytes(), shared].into_iter().flatten().min();
-        let share = || available.map(|bytes| bytes / self.nodes_on_machine as u64 + held);
-        let bytes = limit_bytes.or_else(share).unwrap_or(u64::MAX);
-        let mut least = [bytes];
+        let mut least = [limit_bytes.unwrap_or_else(|| self.free_bytes(self.window_bytes()))];
         self.node.all_reduce(Reduction::Min, &mut least)?;
         Ok(least[0])
     }
 
-    /// The two windows of a solve, of so many words at least: those that are kept, where they do. Collective over the
-    /// node.
-    pub(crate) fn take_solve_windows(&self, words: [usize; 2]) -> Result<[SharedWindow; 2]> {
-        if let Some(kept) = self.kept_windows() {
-            if kept.iter().zip(words).all(|(window, words)| window.len() >= words) {
-                return Ok(kept);
-            }
-            close_all(kept)?;
+    /// This node's share of what the machine has free, and so many bytes that the node holds.
+    fn free_bytes(&self, held_bytes: u64) -> u64 {
+        // Windows that are not on the heap live in a file system of their own, which may be smaller.
+        let is_shared = self.node.size() > 1 && self.window != WindowKind::Heap;
+        let shared = is_shared.then(|| room::free_bytes(self.window)).flatten();
+        let available = [(self.machine_bytes)(), shared].into_iter().flatten().min();
+        available.map_or(u64::MAX, |bytes| (bytes / self.nodes_on_machine as u64).saturating_add(held_bytes))
+    }
+
+    /// Gives back what factors and solves have kept where a call that takes so many bytes of its node has no room
+    /// beside it, and under a limit, which counts on nothing that earlier calls have kept. Collective over the node,
+    /// whose ranks pass the same.
+    pub(crate) fn make_room(&self, planned_bytes: u64, limited: bool) -> Result<()> {
+        if self.tile_window_bytes() == 0 {
+            return Ok(());
         }
-        let open = |words: usize| SharedWindow::open(&*self.node, self.window, words);
-        let first = open(words[0])?;
-        match open(words[1]) {
+        let mut free = [self.free_bytes(self.product_window_bytes())];
+        self.node.all_reduce(Reduction::Min, &mut free)?;
+        if limited || planned_bytes > free[0] { self.close_tile_windows() } else { Ok(()) }
+    }
+
+    /// Whether a rank has a memory limit; then what factors and solves have kept is given back on all of them.
+    /// Collective.
+    pub(crate) fn heed_limits(&self, limit_bytes: Option<u64>) -> Result<bool> {
+        let mut any_limit = [u64::from(limit_bytes.is_some())];
+        self.world.all_reduce(Reduction::Max, &mut any_limit)?;
+        if any_limit[0] > 0 {
+            self.release()?;
+        }
+        Ok(any_limit[0] > 0)
+    }
+
+    /// Two windows of so many words at least: those that are kept, where they do. The first one is for entries, the
+    /// second one for tiles. An error is one on all ranks of the node, and leaves nothing kept. Collective over the
+    /// node.
+    pub(crate) fn take_tile_windows(&self, words: [usize; 2]) -> Result<[SharedWindow; 2]> {
+        let mut kept = self.kept_windows().map_or([None, None], |kept| kept.map(Some));
+        // What is too small goes before anything is opened.
+        let mut closed = Ok(());
+        for (window, words) in kept.iter_mut().zip(words) {
+            let small = window.take_if(|window| window.len() < words);
+            closed = closed.and(small.map_or(Ok(()), SharedWindow::close));
+        }
+        // All ranks open what follows, or none does.
+        if let Err(error) = agree(&*self.node, closed) {
+            return close_some(kept).and(Err(error));
+        }
+        let holds = kept.iter().flatten().any(|window| !window.is_empty());
+        match self.open_tile_windows(words, kept) {
+            // What was kept has been given back, so that there is more room.
+            Err(_) if holds => self.open_tile_windows(words, [None, None]),
+            opened => opened,
+        }
+    }
+
+    /// Opens those that are not there. After an error none is.
+    fn open_tile_windows(&self, words: [usize; 2], kept: [Option<SharedWindow>; 2]) -> Result<[SharedWindow; 2]> {
+        let [first, second] = kept;
+        let open = |window: Option<SharedWindow>, words: usize| {
+            window.map_or_else(|| SharedWindow::open(&*self.node, self.window, words), Ok)
+        };
+        let first = match open(first, words[0]) {
+            Ok(first) => first,
+            Err(error) => return close_some([second, None]).and(Err(error)),
+        };
+        match open(second, words[1]) {
             Ok(second) => Ok([first, second]),
             Err(error) => first.close().and(Err(error)),
         }
     }
 
-    /// Keeps the windows of a solve for the next one. The same on all ranks of the node.
-    pub(crate) fn keep_solve_windows(&self, windows: [SharedWindow; 2]) {
-        *self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner) = Some(windows);
+    /// Keeps such windows for the next call. The same on all ranks of the node.
+    pub(crate) fn keep_tile_windows(&self, windows: [SharedWindow; 2]) {
+        *self.tile_windows.lock().unwrap_or_else(PoisonError::into_inner) = Some(windows);
+    }
+
+    /// Bytes that windows of tiles may have together: [`Team::take_tile_windows`] gives back what is kept where it
+    /// must. Not the same on all ranks.
+    pub(crate) fn tile_window_room(&self) -> u64 {
+        self.free_bytes(self.tile_window_bytes())
     }
 
     fn kept_windows(&self) -> Option<[SharedWindow; 2]> {
-        self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.tile_windows.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Bytes of the windows kept on this node.
     pub fn window_bytes(&self) -> u64 {
-        let kept = self.solve_windows.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.as_ref().map_or(0, |kept| kept.iter().map(SharedWindow::bytes).sum());
-        self.windows.as_ref().map_or(kept, |windows| kept + windows.operands.bytes() + windows.products.bytes())
+        self.tile_window_bytes() + self.product_window_bytes()
     }
 
-    /// Where the windows' memory comes from: `heap`, `mpi`, `posix`, or `none` before the first call.
+    fn product_window_bytes(&self) -> u64 {
+        self.windows.as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())
+    }
+
+    fn tile_window_bytes(&self) -> u64 {
+        let kept = self.tile_windows.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map_or(0, |kept| kept.iter().map(SharedWindow::bytes).sum())
+    }
+
+    /// Where the memory of the windows of products comes from: `heap`, `mpi`, `posix`, or `none` before the first
+    /// product. Factors and solves have theirs from the same place.
     pub fn window_kind(&self) -> &'static str {
         self.windows.as_ref().map_or("none", |windows| windows.products.kind())
     }
@@ -257,7 +323,6 @@ impl Team {
     ///
     /// With `exact`, larger ones are given back first.
     pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
-        self.close_solve_windows()?; // no plan of a product counts on it
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
         let kept = self
@@ -268,17 +333,35 @@ impl Team {
         if kept {
             return Ok(());
         }
-        self.close_windows()?;
-        let operands = SharedWindow::open(&*self.node, self.window, words.0)?;
-        let products = match SharedWindow::open(&*self.node, self.window, words.1) {
-            Ok(products) => products,
-            Err(error) => {
-                operands.close()?;
-                return Err(error);
+        let closed = self.close_product_windows();
+        agree(&*self.node, closed)?;
+        let opened = match self.open_product_windows(words) {
+            Err(_) if self.tile_window_bytes() > 0 => {
+                agree(&*self.node, self.close_tile_windows())?;
+                self.open_product_windows(words)
             }
+            opened => opened,
         };
-        self.windows = Some(Windows { operands, products });
+        self.windows = Some(opened?);
         Ok(())
+    }
+
+    fn open_product_windows(&self, words: (usize, usize)) -> Result<Windows> {
+        let operands = SharedWindow::open(&*self.node, self.window, words.0)?;
+        match SharedWindow::open(&*self.node, self.window, words.1) {
+            Ok(products) => Ok(Windows { operands, products }),
+            Err(error) => operands.close().and(Err(error)),
+        }
+    }
+
+    /// Gives back the windows that factors and solves have kept, as calls under a memory limit do by themselves. Calls
+    /// that know of no team cannot: [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in
+    /// memory. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Transport`].
+    pub fn release(&self) -> Result<()> {
+        agree(&*self.world, self.close_tile_windows())
     }
 
     /// All ranks, those of this node, and the layout.
@@ -292,16 +375,15 @@ impl Team {
         (Ranks { world: &*self.world, node: &*self.node, layout: &self.layout }, windows)
     }
 
-    fn close_windows(&mut self) -> Result<()> {
-        self.close_solve_windows()?;
+    fn close_product_windows(&mut self) -> Result<()> {
         match self.windows.take() {
             Some(Windows { operands, products }) => operands.close().and(products.close()),
             None => Ok(()),
         }
     }
 
-    /// Gives back what a solve has kept. Collective over the node.
-    pub(crate) fn close_solve_windows(&self) -> Result<()> {
+    /// Gives back what a factor or a solve has kept. Collective over the node.
+    pub(crate) fn close_tile_windows(&self) -> Result<()> {
         self.kept_windows().map_or(Ok(()), close_all)
     }
 
@@ -311,9 +393,16 @@ impl Team {
     /// # Errors
     /// [`Error::Transport`].
     pub fn close(mut self) -> Result<()> {
-        let closed = self.close_windows();
+        let (tiles, products) = (self.close_tile_windows(), self.close_product_windows());
+        let closed = tiles.and(products);
         agree(&*self.world, closed)
     }
+}
+
+/// Gives those back that are there. Collective over their node.
+fn close_some(windows: [Option<SharedWindow>; 2]) -> Result<()> {
+    let [first, second] = windows.map(|window| window.map_or(Ok(()), SharedWindow::close));
+    first.and(second)
 }
 
 /// Gives two windows back. Collective over their node.
@@ -333,5 +422,65 @@ mod tests {
         assert_eq!((layout.node_of, layout.local_of), (vec![0, 1, 0, 1, 0], vec![0, 0, 1, 1, 2]));
         let layout = NodeLayout::new(&[5, 9, 5, 9, 5], Some(2));
         assert_eq!(layout.nodes, [vec![0, 2], vec![1, 3], vec![4]]);
+    }
+
+    /// Runs `check` on two ranks of a node, whose team keeps a window of so many words for tiles.
+    fn with_kept(words: usize, check: impl Fn(&mut Team) + Sync) {
+        local::run(2, |rank| {
+            let options = TeamOptions::new().window(WindowKind::Heap);
+            let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+            team.machine_bytes = || Some(1 << 20);
+            let kept = team.take_tile_windows([0, words]).unwrap();
+            team.keep_tile_windows(kept);
+            check(&mut team);
+            team.close().unwrap();
+        });
+    }
+
+    #[test]
+    fn plans_count_what_factors_keep_and_give_it_back_where_they_need_it() {
+        let kept = 8 << 15;
+        with_kept(1 << 15, |team| {
+            assert_eq!((team.window_bytes(), team.node_bytes(None).unwrap()), (kept, (1 << 20) + kept));
+            assert_eq!((team.node_bytes(Some(9)).unwrap(), team.tile_window_room()), (9, (1 << 20) + kept));
+            team.make_room(1 << 20, false).unwrap();
+            team.open_windows((512, 1024), false).unwrap();
+            assert_eq!(team.window_bytes(), kept + 3 * 4096, "nothing needs it");
+            team.make_room((1 << 20) + 3 * 4096 + 1, false).unwrap();
+            assert_eq!(team.window_bytes(), 3 * 4096, "a byte more");
+        });
+        with_kept(1 << 15, |team| {
+            team.make_room(0, true).unwrap();
+            assert_eq!(team.window_bytes(), 0, "a limit");
+        });
+        with_kept(1 << 15, |team| {
+            assert!(!team.heed_limits(None).unwrap() && team.window_bytes() == kept);
+            let limit = (team.rank() == 1).then_some(1 << 30);
+            assert!(team.heed_limits(limit).unwrap() && team.window_bytes() == 0, "the limit of one rank");
+        });
+    }
+
+    #[test]
+    fn a_product_has_the_room_of_an_idle_window() {
+        use crate::ops::distributed::{DistOptions, syrk};
+        with_kept(1 << 22, |team| {
+            team.machine_bytes = || Some(0);
+            let ctx = crate::Context::builder().threads(1).build().unwrap();
+            let block = crate::Matrix::zeros(20, 16, 100).unwrap();
+            syrk(&ctx, team, &[block.view()], 100, &DistOptions::default()).unwrap();
+            assert!(team.tile_window_bytes() == 0 && team.window_bytes() > 0);
+        });
+    }
+
+    #[test]
+    fn kept_windows_are_taken_again_and_small_ones_replaced() {
+        with_kept(1 << 10, |team| {
+            let [entries, tiles] = team.take_tile_windows([512, 1 << 10]).unwrap();
+            assert_eq!((entries.bytes(), tiles.bytes(), team.window_bytes()), (4096, 8 << 10, 0));
+            team.keep_tile_windows([entries, tiles]);
+            let windows = team.take_tile_windows([1, 1 << 11]).unwrap();
+            assert_eq!(windows.each_ref().map(SharedWindow::bytes), [4096, 16 << 10]);
+            close_all(windows).unwrap();
+        });
     }
 }

@@ -12,12 +12,35 @@ fn strip_words(ranks: usize) -> usize {
     (ranks << 15).clamp(1 << 17, 1 << 20)
 }
 
-/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all, where it gives whole
-/// columns or takes them: a strip may be all its own.
-pub(crate) fn message_bytes(ranks: usize, (given, taken): (u64, u64)) -> u64 {
-    let strip = strip_words(ranks) as u64 * 8;
+/// Words of the longest strip, of columns that have so many words.
+fn most_words(ranks: usize, column_words: usize) -> usize {
+    (strip_words(ranks) * ranks).max(column_words)
+}
+
+/// Columns of a strip, of so many words each: at least one.
+fn strip_columns(ranks: usize, column_words: usize) -> usize {
+    (strip_words(ranks) / column_words.div_ceil(ranks).max(1)).max(1)
+}
+
+/// Bytes of the messages of a rank, one of so many, that gives and takes so many bytes in all of columns that have
+/// `column_words` with the head of each entry: a strip may be all its own, and all of it may go to one rank or come
+/// from one.
+pub(crate) fn message_bytes(ranks: usize, column_words: usize, (given, taken): (u64, u64)) -> u64 {
+    let strip = most_words(ranks, column_words) as u64 * 8;
     let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
-    given.min(strip * ranks as u64) + apart
+    given.min(strip) + apart
+}
+
+/// Room for exactly so many words in each letter. Where together with what letters have had before it were more than
+/// `most`, that goes first: in one strip most words may be for one rank, in the next for another.
+fn make_room(letters: &mut [Vec<u64>], counts: &[usize], most: usize) {
+    let kept = letters.iter().zip(counts).map(|(words, &count)| words.capacity().max(count)).sum::<usize>();
+    match kept > most {
+        true => letters.iter_mut().for_each(|words| *words = Vec::new()),
+        false => letters.iter_mut().for_each(Vec::clear),
+    }
+    // Words that are added run by run would get up to twice as much.
+    letters.iter_mut().zip(counts).for_each(|(words, &count)| words.reserve_exact(count));
 }
 
 /// Where a rank's entries are read. Rows and columns are those of the whole matrix.
@@ -83,8 +106,7 @@ impl Travel<'_> {
     pub fn run(&self, group: &dyn Transport, source: &dyn Source, target: &mut dyn Target) -> Result<()> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
-        let per_column = (rows * (1 + self.width) / group.size()).max(1);
-        let strip = (strip_words(group.size()) / per_column).max(1);
+        let strip = strip_columns(group.size(), rows * (1 + self.width));
         let mut letters =
             Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
         for start in (0..cols).step_by(strip) {
@@ -117,21 +139,22 @@ impl Travel<'_> {
         Letters { outgoing, incoming }: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
-        outgoing.iter_mut().for_each(Vec::clear);
-        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
+        let most = most_words(size, self.from.rows * (1 + self.width));
         let mut counts = vec![0; size];
+        self.outgoing(rank, cols.clone(), &mut |to, rows, _| counts[to] += rows.len() * (1 + self.width));
+        make_room(outgoing, &counts, most);
+        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
+        counts.fill(0);
         self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
-        // What stays does not travel.
-        std::mem::swap(&mut outgoing[rank], &mut incoming[rank]);
-        outgoing[rank].clear();
-        for (_, (words, count)) in incoming.iter_mut().zip(counts).enumerate().filter(|(from, _)| *from != rank) {
-            words.resize(count, 0);
-        }
-        let sends = outgoing.iter().enumerate().filter(|(_, words)| !words.is_empty());
+        counts[rank] = 0; // what stays does not travel
+        make_room(incoming, &counts, most);
+        incoming.iter_mut().zip(&counts).for_each(|(words, &count)| words.resize(count, 0));
+        let sends = outgoing.iter().enumerate().filter(|(to, words)| *to != rank && !words.is_empty());
         let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
-        let receives = incoming.iter_mut().enumerate().filter(|(from, words)| *from != rank && !words.is_empty());
+        let receives = incoming.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
         group.exchange(&sends, &mut receives.map(|(from, words)| Incoming { from, words }).collect::<Vec<_>>())?;
         let mut rest = incoming.iter().map(Vec::as_slice).collect::<Vec<_>>();
+        rest[rank] = &outgoing[rank];
         self.incoming(rank, cols, &mut |from, rows, col| {
             let (words, after) = rest[from].split_at(rows.len() * (1 + self.width));
             rest[from] = after;
@@ -239,4 +262,25 @@ pub(crate) fn write_run(matrix: MatrixViewMut<'_>, first: usize, col: usize, wor
     let (heads, limbs) = matrix.into_parts();
     heads[at..at + count].copy_from_slice(&words[..count]);
     limbs[at * width..(at + count) * width].copy_from_slice(&words[count..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_strip_keep_to_what_plans_count() {
+        for ranks in [1, 2, 3, 7, 40, 1000] {
+            // The last ones are those of 100,000 and more rows, of which one column is more than a strip.
+            for column_words in [0, 1, 2, ranks, 2 * ranks - 1, 5000, 300_001, 40_000_000] {
+                let words = (strip_columns(ranks, column_words) * column_words) as u64;
+                let all = (u64::MAX / 4, u64::MAX / 4);
+                let planned = message_bytes(ranks, column_words, all);
+                let ways = if ranks == 1 { 1 } else { 2 };
+                assert!(8 * words * ways <= planned, "{ranks} ranks, columns of {column_words} words");
+                assert!(words as usize <= most_words(ranks, column_words));
+            }
+        }
+        assert_eq!(message_bytes(2, 300_000, (u64::MAX / 4, 8)), 8 * 300_000 + 8);
+    }
 }

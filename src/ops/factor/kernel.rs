@@ -63,7 +63,7 @@ pub(crate) fn engine_for(
 }
 
 /// The same for this rank's tiles of a factor over ranks; `tile_rows` says how high they are for a kernel that prefers
-/// so many rows. Finished tiles travel as integers, so that each rank chooses for itself.
+/// so many rows. Ranks may differ, whose tiles travel as integers then.
 ///
 /// # Errors
 /// Those of [`Context::tile_engine`].

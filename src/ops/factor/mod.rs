@@ -2,7 +2,8 @@
 //!
 //! `problem` scales the matrix, `plan` cuts it into tiles and counts the memory, `run` carries it out in one process
 //! and `ranks` on many, both with the tiles of `tile_store` and the protocol of `runtime`. `tile_work` is the
-//! arithmetic of one tile, `payload` the words in which a finished one travels. `disk` does it for a matrix larger than
+//! arithmetic of one tile, `payload` the words in which a finished one travels, `node_tiles` where it lies for the
+//! ranks of a node. `disk` does it for a matrix larger than
 //! memory, with the tiles' `home` in files. `double` factors tiles of doubles, in memory and in such a home.
 //! Does not know: what is solved with a factor.
 
@@ -15,6 +16,7 @@ mod home;
 mod home_tiles;
 pub(crate) mod kernel;
 mod lanes;
+pub(crate) mod node_tiles;
 pub(crate) mod options;
 mod payload;
 pub(crate) mod plan;

@@ -42,9 +42,11 @@ pub struct DistCholeskyOptions {
     pub delivery: DeliveryKind,
     /// How a rank finds out that it will not be asked any more.
     pub termination: Termination,
-    /// Which ready tile is worked on next.
-    pub policy: Policy,
-    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit.
+    /// Which ready tile is worked on next; `None` takes [`Policy::Leftmost`] where all ranks read each other's tiles
+    /// where they lie, else [`Policy::CriticalPath`].
+    pub policy: Option<Policy>,
+    /// Tiles of other ranks that a rank has room for; `None` chooses within the memory limit. Where the ranks of one
+    /// node read each other's tiles where they lie, none is received and every number does.
     pub slots: Option<usize>,
     /// Whether to note what each rank did when.
     pub spans: bool,
@@ -61,7 +63,7 @@ impl Default for DistCholeskyOptions {
             grid: None,
             delivery: DeliveryKind::default(),
             termination: Termination::default(),
-            policy: Policy::CriticalPath,
+            policy: None,
             slots: None,
             spans: false,
             accuracy: Accuracy::Norm,
@@ -75,7 +77,7 @@ setters! { new DistCholeskyOptions {
     grid: impl Into<Option<RankGrid>>,
     delivery: DeliveryKind,
     termination: Termination,
-    policy: Policy,
+    policy: impl Into<Option<Policy>>,
     slots: impl Into<Option<usize>>,
     spans: bool,
     accuracy: Accuracy,

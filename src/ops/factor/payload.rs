@@ -108,7 +108,8 @@ impl TileWork<'_> {
         self.entry_words(self.shape(tile)) + self.weight_words(tile)
     }
 
-    fn weight_words(&self, tile: TileId) -> usize {
+    /// Words of the weights that the rows of a finished tile have after it.
+    pub fn weight_words(&self, tile: TileId) -> usize {
         let shape = self.shape(tile);
         if shape.diagonal { 0 } else { shape.rows * WEIGHT_WORDS }
     }
@@ -135,15 +136,25 @@ impl TileWork<'_> {
             let signs = self.engine.entries(shape, words, at, magnitudes);
             group.write(signs, magnitudes, out);
         }
-        for (out, weight) in rest[..self.weight_words(tile)].chunks_exact_mut(WEIGHT_WORDS).zip(weights) {
+        self.pack_weights(tile, weights, rest);
+    }
+
+    /// Writes these weights into the first [`TileWork::weight_words`] words.
+    pub fn pack_weights(&self, tile: TileId, weights: &[RowWeight], words: &mut [u64]) {
+        for (out, weight) in words[..self.weight_words(tile)].chunks_exact_mut(WEIGHT_WORDS).zip(weights) {
             out.copy_from_slice(&weight.to_words());
         }
     }
 
     /// The weights that the next tile in the row of `tile` needs; none for a tile on the diagonal.
     pub fn unpack_weights(&self, tile: TileId, payload: &[u64]) -> Vec<RowWeight> {
-        let words = &payload[self.entry_words(self.shape(tile))..][..self.weight_words(tile)];
-        words.chunks_exact(WEIGHT_WORDS).map(|pair| RowWeight::from_words([pair[0], pair[1]])).collect()
+        self.read_weights(tile, &payload[self.entry_words(self.shape(tile))..])
+    }
+
+    /// What [`TileWork::pack_weights`] has written.
+    pub fn read_weights(&self, tile: TileId, words: &[u64]) -> Vec<RowWeight> {
+        let words = words[..self.weight_words(tile)].chunks_exact(WEIGHT_WORDS);
+        words.map(|pair| RowWeight::from_words([pair[0], pair[1]])).collect()
     }
 
     /// Words of an unpacked tile: fewer than those of a tile that is worked on.

@@ -5,18 +5,19 @@ use crate::device::Description;
 use crate::drive::RankPlan;
 use crate::error::{Error, Result};
 use crate::kernels::rounding::scratch_words;
-use crate::kernels::tiles::{TileEngine, TileShape, TileTraffic};
+use crate::kernels::tiles::{TileEngine, TileTraffic};
 use crate::matrix::Matrix;
 use crate::ops::factor::direct::{self, Direct};
 use crate::ops::factor::entrywise::{self, RangeBits};
 use crate::ops::factor::kernel::engine_for;
+use crate::ops::factor::node_tiles::NodePlan;
 use crate::ops::factor::options::{CholeskyOptions, DistCholeskyOptions};
 use crate::ops::factor::problem::working_bits;
 use crate::ops::factor::spans::Span;
-use crate::ops::factor::tiling::tiles_for;
+use crate::ops::factor::tiling::{shape_of, tiles_for};
 use crate::ops::product::problem::Accuracy;
-use crate::runtime::CholeskyGraph;
-use crate::runtime::protocol::ProtocolOptions;
+use crate::runtime::protocol::{Memories, ProtocolOptions};
+use crate::runtime::{CholeskyGraph, Policy};
 use crate::store::Buffer;
 use crate::tile::{TileId, TileMap};
 use serde::Serialize;
@@ -33,12 +34,6 @@ pub(crate) const STRIP_TILES: usize = 8;
 
 /// Bytes of the locks on one column of operands of a strip.
 const STRIP_BYTES: u64 = 512;
-
-/// What the kernels are told of a tile.
-pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {
-    let (rows, cols) = tiling.shape(tile);
-    TileShape { rows, cols, diagonal: tile.row == tile.col }
-}
 
 /// Units of work of `tasks` tasks on a tile.
 pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {
@@ -79,6 +74,10 @@ pub(crate) struct Plan {
     pub slots: usize,
     /// Words of all own tiles.
     pub tile_words: usize,
+    /// Which ranks read each other's finished tiles where they lie.
+    pub memories: Memories,
+    /// The window in which the ranks of this node have their tiles, where they do.
+    pub node: Option<NodePlan>,
     /// Words of the operand in a slot.
     pub operand_words: usize,
     /// Words of scratch of one worker.
@@ -115,6 +114,8 @@ impl Plan {
             rank: 0,
             slots: 0,
             tile_words,
+            memories: Memories::apart(),
+            node: None,
             operand_words: 0,
             scratch_words: scratch_words(engine, tiling.tile_size, precision_bits),
             threads,
@@ -137,7 +138,8 @@ impl Plan {
             0 => 0,
             _ => last as u64 * engine.diagonal_bytes(whole) + engine.diagonal_bytes(self.tiling.row_range(last).len()),
         };
-        Buffer::bytes_for(self.tile_words)
+        Buffer::bytes_for(self.private_words())
+            + self.node.as_ref().map_or(0, NodePlan::bytes)
             + self.threads as u64 * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_size))
             + diagonals
             + engine.table_bytes()
@@ -150,7 +152,7 @@ impl Plan {
         let protocol = ProtocolOptions {
             delivery: options.delivery,
             termination: options.termination,
-            policy: options.policy,
+            policy: self.policy(options),
             slots: self.slots,
             workers: self.threads,
             devices: None,
@@ -160,7 +162,19 @@ impl Plan {
             imports: true,
             room_tiles: graph.tile_count().max(1),
         };
-        RankPlan { grid: self.tiling.grid, graph, protocol, spans: options.spans }
+        RankPlan { grid: self.tiling.grid, memories: self.memories.clone(), graph, protocol, spans: options.spans }
+    }
+
+    /// Which ready tile is worked on next: where no tile travels the leftmost ones, since nobody waits for what is on
+    /// its way, and all updates of a tile come at once.
+    pub fn policy(&self, options: &DistCholeskyOptions) -> Policy {
+        let least = self.memories.least_slots(self.tiling.grid, self.tiling.tile_rows());
+        options.policy.unwrap_or(if least == 0 { Policy::Leftmost } else { Policy::CriticalPath })
+    }
+
+    /// Words of own tiles that lie in memory of this rank alone.
+    pub fn private_words(&self) -> usize {
+        if self.node.is_some() { 0 } else { self.tile_words }
     }
 
     /// Words of all slots.
@@ -171,7 +185,7 @@ impl Plan {
     /// What the call takes of kept memory.
     pub fn needs(&self) -> WorkspaceNeeds {
         WorkspaceNeeds {
-            operand_bytes: Buffer::bytes_for(self.tile_words + self.slot_words()),
+            operand_bytes: Buffer::bytes_for(self.private_words() + self.slot_words()),
             product_bytes: 0,
             workers: self.threads,
             worker_bytes: Buffer::bytes_for(self.scratch_words),

@@ -123,8 +123,11 @@ pub struct RanksReport {
     pub termination: Termination,
     /// Which ready tile came next.
     pub policy: Policy,
-    /// Tiles of other ranks that each had room for.
+    /// Tiles of other ranks that each had room for; 0 where no tile travelled.
     pub slots: usize,
+    /// Whether the ranks of a node had their tiles in one window, where they read each other's; on one node nothing
+    /// was sent then.
+    pub shared_tiles: bool,
     /// What each rank did.
     pub per_rank: Vec<RankSummary>,
 }

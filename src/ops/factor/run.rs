@@ -8,13 +8,13 @@ use crate::error::Result;
 use crate::kernels::tiles::TileEngine;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::home::Encoded;
+use crate::ops::factor::node_tiles::{NodeTiles, TileWindow};
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_store::{Entries, Local, TileMemory, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
-use crate::runtime::Policy;
 use crate::tile::TileId;
 use rug::Integer;
 
@@ -48,11 +48,17 @@ pub(crate) enum Ending {
 }
 
 impl Factorisation<'_> {
-    /// Factors the own tiles and hands them to `finish`; the times of all tasks are added to `clock`. Collective.
+    /// Factors the own tiles, in the window of the node where the plan has one, and hands them to `finish`; the times
+    /// of all tasks are added to `clock`. Collective.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], and those of `finish`.
-    pub fn run<R>(&self, clock: &mut Clock, finish: impl FnOnce(Factored<'_, '_, '_>) -> Result<R>) -> Result<R> {
+    pub fn run<R>(
+        &self,
+        window: Option<TileWindow<'_>>,
+        clock: &mut Clock,
+        finish: impl FnOnce(Factored<'_, '_, '_>) -> Result<R>,
+    ) -> Result<R> {
         let Factorisation { ctx, world, problem, plan, engine, options, entries } = *self;
         let mut workspace = ctx.workspace();
         let workspace = &mut *workspace;
@@ -64,13 +70,17 @@ impl Factorisation<'_> {
             words.map(|scratch| Local { scratch, whole_tile: &mut [], encoded: Encoded::default(), log: log(worker) })
         });
         let locals = locals.collect::<Result<Vec<_>>>();
-        let words = workspace.operands.words(plan.tile_words + plan.slot_words());
+        let words = workspace.operands.words(plan.private_words() + plan.slot_words());
         let both = locals.and_then(|locals| words.map(|words| (locals, words)));
         let (mut locals, words) = agreed(world, both)?;
-        let tiling = &plan.tiling;
-        let (own_words, remote) = words.split_at_mut(plan.tile_words);
-        let memory = TileMemory { own: own_words, remote, remote_words: plan.operand_words };
-        let work = TileWork::new(engine, tiling, problem.working_bits, &problem.exponents);
+        let (own_words, remote) = words.split_at_mut(plan.private_words());
+        let work = TileWork::new(engine, &plan.tiling, problem.working_bits, &problem.exponents);
+        let own = match window {
+            Some(window) => NodeTiles::new(window, &plan.tiling).map(|(own, node)| (own, Some(node))),
+            None => Ok((work.cut(plan.rank, own_words), None)),
+        };
+        let (own, node) = agreed(world, own)?;
+        let memory = TileMemory { own, node, remote, remote_words: plan.operand_words };
         let tiles = TileStore::new(ctx, work, (plan.rank, memory), entries, &problem.weights);
         let outcome = drive::run_tiles(ctx, world, &plan.rank_plan(engine, options), &tiles, &mut locals);
         let finished = finish(Factored { tiles: &tiles, locals: &mut locals, outcome });
@@ -88,12 +98,12 @@ pub(crate) fn run(
     memory: Option<Matrix>,
     clock: &mut Clock,
 ) -> Result<Ending> {
-    let options = DistCholeskyOptions { policy: Policy::Leftmost, ..DistCholeskyOptions::default() };
+    let options = DistCholeskyOptions::default();
     let tiling = &plan.tiling;
     let entries = |tile: TileId| lower.block(tiling.row_range(tile.row), tiling.col_range(tile.col));
     let world = crate::comm::local::alone();
     let factorisation = Factorisation { ctx, world, problem, plan, engine, options: &options, entries: &entries };
-    factorisation.run(clock, |Factored { tiles, locals, outcome }| {
+    factorisation.run(None, clock, |Factored { tiles, locals, outcome }| {
         let order = match (tiles.failed(), outcome) {
             (Some(failed), _) => failed.index,
             (None, outcome) => outcome.map(|_| problem.order)?,

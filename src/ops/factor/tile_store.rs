@@ -13,6 +13,7 @@ use crate::kernels::tiles::{DiagonalData, UpdateTile};
 use crate::math::pivot::RowWeight;
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::home::{Encoded, Home};
+use crate::ops::factor::node_tiles::NodeTiles;
 use crate::ops::factor::plan::units;
 use crate::ops::factor::slots::Slots;
 use crate::ops::factor::spans::{TaskKind, TaskLog};
@@ -20,6 +21,7 @@ use crate::ops::factor::tile_work::{ColumnOfTile, FailedRow, TileWork};
 use crate::runtime::protocol::TileRun;
 use crate::tile::{OwnTiles, RankGrid, TileId};
 use rustc_hash::FxHashMap;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The entries of a tile that is to be factored.
@@ -49,16 +51,47 @@ struct RemoteTiles<'w> {
     free: Mutex<Vec<&'w mut [u64]>>,
 }
 
+/// Words of an own tile.
+enum Words<'w> {
+    Own(&'w mut [u64]),
+    /// The tile is finished, and other ranks read it.
+    Shown(&'w [u64]),
+}
+
+impl Deref for Words<'_> {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Words::Own(words) => words,
+            Words::Shown(words) => words,
+        }
+    }
+}
+
+impl DerefMut for Words<'_> {
+    fn deref_mut(&mut self) -> &mut [u64] {
+        match self {
+            Words::Own(words) => words,
+            Words::Shown(_) => panic!("a tile that others read is written"),
+        }
+    }
+}
+
 /// A finished tile that is read.
 enum Operand<'t, 'w> {
-    Own(RwLockReadGuard<'t, &'w mut [u64]>),
+    Own(RwLockReadGuard<'t, Words<'w>>),
+    /// Of a rank that shares its memory with this one.
+    Near(&'w [u64]),
     Remote(Arc<RemoteTile<'w>>),
 }
 
 /// Memory of the tiles of one rank.
 pub(crate) struct TileMemory<'w> {
-    /// Words of the own tiles, one after the other.
-    pub own: &'w mut [u64],
+    /// Words of the own tiles, in their order.
+    pub own: Vec<&'w mut [u64]>,
+    /// Where these lie in a window of the node.
+    pub node: Option<NodeTiles<'w>>,
     /// Words for tiles of other ranks.
     pub remote: &'w mut [u64],
     /// Words of one of these.
@@ -73,7 +106,9 @@ pub(crate) struct TileStore<'a, 'w> {
     /// The devices of this rank, as a grid over its own tiles.
     devices: RankGrid,
     /// By the numbers of own tiles, or by slots.
-    words: Vec<RwLock<&'w mut [u64]>>,
+    words: Vec<RwLock<Words<'w>>>,
+    /// Where ranks of the node read each other's tiles.
+    node: Option<NodeTiles<'w>>,
     /// Where the memory is above a disk.
     slots: Option<Slots>,
     home: Option<Home>,
@@ -95,6 +130,7 @@ impl Operand<'_, '_> {
     fn words(&self) -> &[u64] {
         match self {
             Operand::Own(words) => words,
+            Operand::Near(words) => words,
             Operand::Remote(tile) => tile.words,
         }
     }
@@ -117,22 +153,19 @@ impl<'a, 'w> TileStore<'a, 'w> {
     ) -> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         let own = OwnTiles::new(tiling.grid, tiles, rank);
-        let (mut rest, mut words, mut total) = (memory.own, Vec::with_capacity(own.count()), 0);
-        for tile in own.in_columns(0..tiles) {
-            let (first, others) = rest.split_at_mut(work.engine.tile_words(work.shape(tile)));
-            words.push(RwLock::new(first));
-            total += units(tiling, tile, tile.col + 1);
-            rest = others;
-        }
+        let total = own.in_columns(0..tiles).map(|tile| units(tiling, tile, tile.col + 1)).sum();
+        let words = memory.own.into_iter().map(|words| RwLock::new(Words::Own(words))).collect::<Vec<_>>();
+        assert!(words.len() == own.count(), "memory for {} of {} tiles", words.len(), own.count());
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
         let remote = RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() };
-        TileStore { entries, remote, ..TileStore::of_words((work, own), words, weights, Meter::new(ctx, total)) }
+        let store = TileStore::of_words((work, own), words, weights, Meter::new(ctx, total));
+        TileStore { entries, remote, node: memory.node, ..store }
     }
 
     /// Own tiles in these words.
     fn of_words(
         (work, own): (TileWork<'a>, OwnTiles),
-        words: Vec<RwLock<&'w mut [u64]>>,
+        words: Vec<RwLock<Words<'w>>>,
         weights: &[RowWeight],
         meter: Meter<'a>,
     ) -> TileStore<'a, 'w> {
@@ -141,6 +174,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
             entries: &|_| unreachable!("no entries were given"),
             devices: RankGrid::for_ranks(work.engine.device_count()),
             words,
+            node: None,
             slots: None,
             home: None,
             diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
@@ -164,7 +198,8 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         let own = OwnTiles::new(tiling.grid, tiles, rank);
         let slot_words = words.len() / home.shape.room_tiles.max(1);
-        let slots = words.chunks_exact_mut(slot_words.max(1)).map(RwLock::new).collect::<Vec<_>>();
+        let slots =
+            words.chunks_exact_mut(slot_words.max(1)).map(|words| RwLock::new(Words::Own(words))).collect::<Vec<_>>();
         let left = own.in_columns(0..tiles).filter(|&tile| !home.was_finished(tile));
         let total = left.map(|tile| units(tiling, tile, tile.col + 1)).sum();
         let places = Slots::new(tiles, slots.len());
@@ -182,7 +217,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         self.failed.get()
     }
 
-    fn own(&self, tile: TileId) -> &RwLock<&'w mut [u64]> {
+    fn own(&self, tile: TileId) -> &RwLock<Words<'w>> {
         &self.words[self.slots.as_ref().map_or_else(|| self.own.index(tile), |slots| slots.of(tile))]
     }
 
@@ -193,13 +228,16 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     fn operand(&self, tile: TileId) -> Operand<'_, 'w> {
-        match self.home.is_some() || self.own.contains(tile) {
-            true => Operand::Own(unpoisoned(self.own(tile).read())),
-            false => Operand::Remote(self.remote.get(tile)),
+        if self.home.is_some() || self.own.contains(tile) {
+            return Operand::Own(unpoisoned(self.own(tile).read()));
+        }
+        match self.node.as_ref().and_then(|node| node.words(tile)) {
+            Some(words) => Operand::Near(words),
+            None => Operand::Remote(self.remote.get(tile)),
         }
     }
 
-    fn load(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
+    fn load(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, Words<'_>>]) -> Result<()> {
         for (tile, words) in run.tiles().zip(own) {
             let words = &mut words[..self.tile_words(tile)];
             self.work.load(tile, (self.entries)(tile)?, words, local.scratch);
@@ -209,7 +247,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
     }
 
     /// SYRK and GEMM.
-    fn update(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, &mut [u64]>]) -> Result<()> {
+    fn update(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, Words<'_>>]) -> Result<()> {
         let of_row = |row: usize| run.updates.clone().map(|col| self.operand(TileId { row, col })).collect::<Vec<_>>();
         let is_right = |row: usize| row == run.tile.col;
         let left = run.tiles().map(|tile| if is_right(tile.row) { Vec::new() } else { of_row(tile.row) });
@@ -236,7 +274,11 @@ impl<'a, 'w> TileStore<'a, 'w> {
                 *unpoisoned(self.weights[tile.row].lock()) = weights;
             }
         } else if !self.own.contains(before) {
-            unpoisoned(self.weights[tile.row].lock()).clone_from(&self.remote.get(before).weights);
+            let mut weights = unpoisoned(self.weights[tile.row].lock());
+            match self.node.as_ref().and_then(|node| node.words(before)) {
+                Some(words) => *weights = self.work.read_weights(before, &words[self.tile_words(before)..]),
+                None => weights.clone_from(&self.remote.get(before).weights),
+            }
         }
     }
 
@@ -261,12 +303,23 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let own = unpoisoned(self.diagonals[tile.col].read()).clone();
         let data = match &above {
             Operand::Own(_) => own.as_deref(),
+            Operand::Near(words) => self.node.as_ref().map(|node| node.diagonal(tile.col, &self.work, words)),
             Operand::Remote(remote) => remote.data.as_deref(),
         };
         let data = data.expect("the diagonal tile is finished");
         self.work.solve(tile, words, &mut weights, (above.words(), data), local.scratch);
         local.log.add(TaskKind::Trsm, tile);
         Ok(())
+    }
+
+    /// Lets the ranks of the node read a finished tile with the weights of its rows after it, in a common window.
+    fn show(&self, tile: TileId, own: &mut Words<'w>) {
+        let Some(node) = &self.node else { return };
+        if let Words::Own(words) = std::mem::replace(own, Words::Shown(&[])) {
+            let weights = unpoisoned(self.weights[tile.row].lock());
+            self.work.pack_weights(tile, &weights, &mut words[self.tile_words(tile)..]);
+            *own = Words::Shown(node.show(self.own.index(tile), words));
+        }
     }
 
     /// Rounds the rows of the factor into `factor`, whose order says how many there are; all tiles are own ones.
@@ -348,11 +401,12 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
             }
             // The guard of a tile on the diagonal ends here: the tiles below read it.
             if run.finish {
-                let words = &mut words[..self.tile_words(tile)];
+                let own = &mut words[..self.tile_words(tile)];
                 match &self.home {
-                    Some(home) => self.finish_above_disk(local, tile, words, home)?,
-                    None => self.finish(local, tile, words)?,
+                    Some(home) => self.finish_above_disk(local, tile, own, home)?,
+                    None => self.finish(local, tile, own)?,
                 }
+                self.show(tile, &mut words);
             }
         }
         self.meter.add("factor", run.tiles().map(|tile| units(self.work.tiling, tile, run.tasks_each())).sum())

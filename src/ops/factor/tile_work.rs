@@ -12,8 +12,8 @@ use crate::kernels::tiles::{
 use crate::math::float::Head;
 use crate::math::pivot::RowWeight;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, MatrixView};
-use crate::ops::factor::plan::shape_of;
-use crate::tile::{TileId, TileMap};
+use crate::ops::factor::tiling::shape_of;
+use crate::tile::{OwnTiles, TileId, TileMap};
 use rug::Integer;
 
 /// Tile kernels with the tiling and the scaling of one factorisation.
@@ -65,6 +65,17 @@ impl<'a> TileWork<'a> {
     /// Shape of a tile.
     pub fn shape(&self, tile: TileId) -> TileShape {
         shape_of(self.tiling, tile)
+    }
+
+    /// The words of the tiles of a rank, in order, from the front of `words`.
+    pub fn cut<'w>(&self, rank: usize, mut words: &'w mut [u64]) -> Vec<&'w mut [u64]> {
+        let tiles = self.tiling.tile_rows();
+        let next = |tile: TileId| {
+            let (own, rest) = std::mem::take(&mut words).split_at_mut(self.engine.tile_words(self.shape(tile)));
+            words = rest;
+            own
+        };
+        OwnTiles::new(self.tiling.grid, tiles, rank).in_columns(0..tiles).map(next).collect()
     }
 
     /// Takes a tile in; `matrix` begins at the first row and column of the tile, and may go beyond it.

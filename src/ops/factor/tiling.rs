@@ -1,14 +1,20 @@
 //! The tiles that a factorisation in one process is cut into.
 
-use crate::kernels::tiles::PANEL_ROWS;
+use crate::kernels::tiles::{PANEL_ROWS, TileShape};
 use crate::math::bound::IFMA52_CHUNK_ROWS;
-use crate::tile::TileMap;
+use crate::tile::{TileId, TileMap};
 
 /// Smaller tiles are not made to have several in a small matrix: they leave more of its work to whole updates.
 const LEAST_SIZED_ROWS: usize = 64;
 
 /// Smaller tiles are not made to keep threads busy.
 const LEAST_SHARED_ROWS: usize = 48;
+
+/// What the kernels are told of a tile.
+pub(crate) fn shape_of(tiling: &TileMap, tile: TileId) -> TileShape {
+    let (rows, cols) = tiling.shape(tile);
+    TileShape { rows, cols, diagonal: tile.row == tile.col }
+}
 
 /// The tiles of a factorisation of `order` rows: `tile_rows` rows each, rounded up to whole panels; `None` takes the
 /// `preferred_rows` of the kernel, or less where that leaves threads without work.

@@ -4,6 +4,7 @@
 //! row. So the tiles of the first column that is not done everywhere always have their slots, which is what the proof
 //! that no rank waits for ever rests on (docs/decisions/017-one-protocol.md).
 
+use super::Memories;
 use super::lists::ClientList;
 use crate::tile::{RankGrid, TileId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,6 +34,7 @@ impl Slot {
 /// The slots of one rank.
 pub(super) struct Admission {
     grid: RankGrid,
+    memories: Memories,
     tiles: usize,
     rank: usize,
     /// The next tile that may be wanted.
@@ -51,9 +53,10 @@ pub(super) struct Admission {
 
 impl Admission {
     /// `slots` free slots.
-    pub fn new(grid: RankGrid, tiles: usize, rank: usize, slots: usize) -> Admission {
+    pub fn new((grid, memories): (RankGrid, &Memories), tiles: usize, rank: usize, slots: usize) -> Admission {
         Admission {
             grid,
+            memories: memories.clone(),
             tiles,
             rank,
             // One rank owns all tiles.
@@ -105,7 +108,7 @@ impl Admission {
     fn peek(&self) -> Option<TileId> {
         let mut from = self.next?;
         loop {
-            match self.grid.next_need(self.tiles, self.rank, from) {
+            match self.memories.next_need(self.grid, self.tiles, self.rank, from) {
                 Some(tile) => return Some(tile),
                 None if from.col + 1 < self.tiles => from = TileId { row: from.col + 1, col: from.col + 1 },
                 None => return None,

@@ -1,7 +1,5 @@
 //! Which ranks of a grid read a tile of the factorisation, and what a rank needs of the others.
 
-use super::progress::MOST_SLOTS;
-use crate::error::{Error, Result};
 use crate::tile::{RankGrid, RankPlace, TileId, count_in, first_from};
 
 impl RankGrid {
@@ -59,48 +57,5 @@ impl RankGrid {
             row = next.min(first_from(row + 1, grid_col, self.cols));
         }
         None
-    }
-
-    /// The fewest slots with which every rank comes to an end: room for all tiles of one column that a rank
-    /// reads and does not own.
-    pub fn least_slots(&self, tiles: usize) -> usize {
-        // What a rank reads of a column depends on whether the column is one of its own, and else shrinks with each.
-        let columns = (0..tiles.min(self.cols + 2)).collect::<Vec<_>>();
-        let count = |rank: usize, col: usize| {
-            let mut next = self.next_need(tiles, rank, TileId { row: col, col });
-            let mut count = 0;
-            while let Some(tile) = next {
-                count += 1;
-                next = self.next_need(tiles, rank, TileId { row: tile.row + 1, ..tile });
-            }
-            count
-        };
-        let of = |rank: usize| columns.iter().map(|&col| count(rank, col)).max().unwrap_or(0);
-        (0..self.size()).map(of).max().unwrap_or(0)
-    }
-
-    /// As many slots as there is any use for, at most `slots`: no more than tiles, and than numbers for them.
-    pub fn useful_slots(&self, tiles: usize, slots: usize) -> usize {
-        slots.min(tiles.saturating_mul(tiles + 1) / 2).min(MOST_SLOTS)
-    }
-
-    /// Refuses a grid of no ranks, or with fewer slots than [`RankGrid::least_slots`].
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] with the numbers.
-    pub fn check(&self, tiles: usize, slots: usize) -> Result<()> {
-        if self.rows == 0 || self.cols == 0 {
-            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks", self.rows, self.cols)));
-        }
-        let least = self.least_slots(tiles);
-        if self.useful_slots(tiles, slots) < least {
-            let (rows, cols) = (self.rows, self.cols);
-            let message = format!(
-                "{slots} slots for tiles of other ranks: {tiles} x {tiles} tiles on a grid of {rows} x {cols} \
-                 need at least {least}"
-            );
-            return Err(Error::InvalidArgument(message));
-        }
-        Ok(())
     }
 }

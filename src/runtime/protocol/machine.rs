@@ -1,5 +1,6 @@
 //! The state machine of one rank.
 
+mod readers;
 mod reads;
 
 use super::admission::Admission;
@@ -7,7 +8,7 @@ use super::counters::Counters;
 use super::lists::{ClientList, Route};
 use super::progress::{MOST_SLOTS, Operand, Progress, RunLimits, UpdateOrder};
 use super::ready::Ready;
-use super::{Action, Client, Delivery, Event, Message, ProtocolOptions, Sites, Termination, TileRun};
+use super::{Action, Client, Delivery, Event, Memories, Message, ProtocolOptions, Sites, Termination, TileRun};
 use crate::error::Result;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::policy::{BlockShape, Priorities};
@@ -36,6 +37,7 @@ pub struct TaskMachine {
     grid: RankGrid,
     graph: CholeskyGraph,
     rank: usize,
+    memories: Memories,
     options: ProtocolOptions,
     delivery: &'static dyn Delivery,
     progress: Progress,
@@ -54,18 +56,32 @@ pub struct TaskMachine {
 }
 
 impl TaskMachine {
-    /// Rank `rank` of `grid`, for `graph.tiles` tile rows.
+    /// Rank `rank` of `grid`, for `graph.tiles` tile rows, where the ranks lie in `memories`.
     ///
     /// # Errors
-    /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`RankGrid::least_slots`].
-    pub fn new(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> Result<TaskMachine> {
-        grid.check(graph.tiles, options.slots)?;
-        Ok(TaskMachine::unchecked(grid, graph, rank, options))
+    /// [`crate::Error::InvalidArgument`] for an empty grid and for fewer slots than [`Memories::least_slots`].
+    pub fn new(
+        (grid, memories): (RankGrid, &Memories),
+        graph: CholeskyGraph,
+        rank: usize,
+        options: ProtocolOptions,
+    ) -> Result<TaskMachine> {
+        memories.check(grid, graph.tiles, options.slots)?;
+        Ok(TaskMachine::in_memories((grid, memories), graph, rank, options))
     }
 
-    /// [`TaskMachine::new`] for a grid and a number of slots that [`RankGrid::check`] has passed: a simulation has
-    /// thousands of ranks.
+    /// [`TaskMachine::new`] for ranks with a memory each, and for a grid and a number of slots that
+    /// [`RankGrid::check`] has passed: a simulation has thousands of ranks.
     pub fn unchecked(grid: RankGrid, graph: CholeskyGraph, rank: usize, options: ProtocolOptions) -> TaskMachine {
+        TaskMachine::in_memories((grid, &Memories::apart()), graph, rank, options)
+    }
+
+    fn in_memories(
+        (grid, memories): (RankGrid, &Memories),
+        graph: CholeskyGraph,
+        rank: usize,
+        options: ProtocolOptions,
+    ) -> TaskMachine {
         assert!(rank < grid.size(), "rank {rank} of {}", grid.size());
         let delivery = options.delivery.rule();
         let order = UpdateOrder {
@@ -88,10 +104,11 @@ impl TaskMachine {
             grid,
             graph,
             rank,
+            memories: memories.clone(),
             options,
             delivery,
             progress,
-            admission: Admission::new(grid, graph.tiles, rank, options.slots.min(MOST_SLOTS)),
+            admission: Admission::new((grid, memories), graph.tiles, rank, options.slots.min(MOST_SLOTS)),
             sites,
             at_sites: (0..sites.count()).map(at_site).collect(),
             outboxes: FxHashMap::default(),
@@ -119,7 +136,7 @@ impl TaskMachine {
                 self.was_done(tile);
                 self.tell_clients(tile);
             }
-            drop(self.progress.arrived(tile, Operand::Own));
+            drop(self.progress.arrived(tile, Operand::InPlace));
         }
         left.into_iter().for_each(|tile| self.offer(tile));
     }
@@ -282,6 +299,7 @@ impl TaskMachine {
                 Some(_) => self.request(tile),
                 None => self.admission.announce(tile),
             },
+            Message::Shown(tile) => self.was_shown(tile),
             Message::Request { tile, client, hops } => self.requested(tile, client, hops),
             Message::Tile { tile, clients, depth } => self.tile_came(tile, clients, depth),
             Message::Finished => self.unheard -= 1,
@@ -329,8 +347,7 @@ impl TaskMachine {
             }
             return self.serve_slot(place);
         }
-        let outbox = TaskMachine::outbox(&mut self.outboxes, self.delivery, (self.grid, self.graph.tiles), tile);
-        match outbox.list.request(client) {
+        match self.outbox(tile).list.request(client) {
             Route::Here => self.counters.hops = self.counters.hops.max(hops),
             Route::Forward(server) => self.forward(tile, client, hops, server),
         }
@@ -344,14 +361,10 @@ impl TaskMachine {
     }
 
     /// What is to be sent of an own tile; made when it is first needed.
-    fn outbox<'a>(
-        outboxes: &'a mut FxHashMap<TileId, Outbox>,
-        delivery: &dyn Delivery,
-        (grid, tiles): (RankGrid, usize),
-        tile: TileId,
-    ) -> &'a mut Outbox {
-        outboxes.entry(tile).or_insert_with(|| {
-            let clients = grid.clients(tiles, tile);
+    fn outbox(&mut self, tile: TileId) -> &mut Outbox {
+        let (memories, grid, tiles, delivery) = (&self.memories, self.grid, self.graph.tiles, self.delivery);
+        self.outboxes.entry(tile).or_insert_with(|| {
+            let clients = memories.clients(grid, tiles, tile);
             let served = delivery.served_by(clients.len() + 1, 0).into_iter();
             let list = ClientList::new(served.map(|number| Client { rank: clients[number - 1], asked: false }));
             Outbox { list, ..Outbox::default() }
@@ -423,23 +436,6 @@ impl TaskMachine {
         }
     }
 
-    /// The readers of a tile, and the number of this rank, which is one of them; the owner has number 0.
-    fn readers(&self, tile: TileId) -> (Vec<u32>, usize) {
-        let clients = self.grid.clients(self.graph.tiles, tile);
-        let place = clients.iter().position(|&client| client as usize == self.rank).expect("a reader");
-        (clients, 1 + place)
-    }
-
-    /// Whom this rank serves by a rule known in advance.
-    fn served_here(&self, tile: TileId) -> Vec<u32> {
-        if self.delivery.sends_notices() || self.delivery.delegated(1) > 0 {
-            return Vec::new(); // the list comes with the tile
-        }
-        let (clients, own) = self.readers(tile);
-        let served = self.delivery.served_by(clients.len() + 1, own);
-        served.into_iter().map(|number| clients[number - 1]).collect()
-    }
-
     /// Lets tasks read a finished tile.
     fn arrive(&mut self, tile: TileId, operand: Operand) {
         self.progress.arrived(tile, operand).for_each(|waiting| self.offer(waiting));
@@ -475,21 +471,6 @@ impl TaskMachine {
         if self.grid.size() > 1 {
             self.tell_clients(tile);
         }
-        self.arrive(tile, Operand::Own);
-    }
-
-    /// Lets the ranks that read a finished tile have it.
-    fn tell_clients(&mut self, tile: TileId) {
-        let clients = self.grid.clients(self.graph.tiles, tile);
-        if !clients.is_empty() {
-            let context = (self.grid, self.graph.tiles);
-            TaskMachine::outbox(&mut self.outboxes, self.delivery, context, tile).finished = true;
-            if self.delivery.sends_notices() {
-                self.counters.notices += clients.len() as u64;
-                let notice = |to: u32| Action::Send { to: to as usize, message: Message::Notice(tile) };
-                self.actions.extend(clients.into_iter().map(notice));
-            }
-            self.serve_own(tile);
-        }
+        self.arrive(tile, Operand::InPlace);
     }
 }

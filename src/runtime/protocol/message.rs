@@ -17,6 +17,8 @@ pub struct Client {
 pub enum Message {
     /// The sender has finished a tile that the receiver reads.
     Notice(TileId),
+    /// The sender has finished a tile, which the receiver reads where it lies.
+    Shown(TileId),
     /// `client` wants a tile; comes from the client, or forwarded from who sent the receiver the tile.
     Request {
         /// The tile.
@@ -46,6 +48,7 @@ const REQUEST: u64 = 1;
 const TILE: u64 = 2;
 const FINISHED: u64 = 3;
 const STOP: u64 = 4;
+const SHOWN: u64 = 5;
 
 /// A flag beside the number of a rank.
 const ASKED: u64 = 1 << 32;
@@ -56,6 +59,7 @@ impl Message {
         let place = |tile: &TileId| [tile.row as u64, tile.col as u64];
         match self {
             Message::Notice(tile) => [&[NOTICE][..], &place(tile)].concat(),
+            Message::Shown(tile) => [&[SHOWN][..], &place(tile)].concat(),
             Message::Request { tile, client, hops } => {
                 [&[REQUEST][..], &place(tile), &[u64::from(*client), u64::from(*hops)]].concat()
             }
@@ -78,6 +82,7 @@ impl Message {
         let tile = |row: u64, col: u64| TileId { row: row as usize, col: col as usize };
         match *words {
             [NOTICE, row, col] => Ok(Message::Notice(tile(row, col))),
+            [SHOWN, row, col] => Ok(Message::Shown(tile(row, col))),
             [REQUEST, row, col, client, hops] => {
                 Ok(Message::Request { tile: tile(row, col), client: client as u32, hops: hops as u32 })
             }
@@ -103,6 +108,7 @@ mod tests {
         let clients = vec![Client { rank: 4079, asked: true }, Client { rank: 0, asked: false }];
         for message in [
             Message::Notice(tile),
+            Message::Shown(tile),
             Message::Request { tile, client: 17, hops: 3 },
             Message::Tile { tile, clients: Vec::new(), depth: 1 },
             Message::Tile { tile, clients, depth: 9 },

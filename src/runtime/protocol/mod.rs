@@ -1,9 +1,10 @@
 //! One rank of a tiled Cholesky factorisation over many ranks, without I/O, threads or clocks.
 //!
-//! The owner of a tile runs its tasks. A finished tile goes to the ranks that read it on request; what a rank holds of
-//! others lies in a fixed number of slots. [`TaskMachine::handle`] takes in what has happened, [`TaskMachine::poll`]
+//! The owner of a tile runs its tasks. Ranks that share its memory read a finished tile where it lies, to all others
+//! it goes on request; what a rank holds of these lies in a fixed number of slots.
+//! [`TaskMachine::handle`] takes in what has happened, [`TaskMachine::poll`]
 //! says what to do next; drivers move messages and compute. Every driver (threads, MPI, simulator) runs this code.
-//! Promise: with at least [`crate::tile::RankGrid::least_slots`] slots, and drivers that deliver every message and run
+//! Promise: with at least [`Memories::least_slots`] slots, and drivers that deliver every message and run
 //! every task, every rank comes to an end, in whatever order messages arrive (docs/decisions/017-one-protocol.md).
 //! Source: Tsujita, Endo, Fujisawa, "The Scalable Petascale Data-Driven Approach for the Cholesky Factorization with
 //! multiple GPUs", ESPM2 2015.
@@ -14,6 +15,7 @@ mod delivery;
 mod grid;
 mod lists;
 mod machine;
+mod memories;
 mod message;
 mod progress;
 mod ready;
@@ -24,6 +26,7 @@ mod tests;
 pub use counters::Counters;
 pub use delivery::{Binomial, CsList, Delivery, DeliveryKind, PointToPoint, Synchronous};
 pub use machine::TaskMachine;
+pub use memories::Memories;
 pub use message::{Client, Message};
 pub use sites::{DeviceSites, Sites};
 

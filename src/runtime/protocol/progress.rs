@@ -6,8 +6,8 @@ use crate::tile::{OwnTiles, RankGrid, RankPlace, TileId, count_in, first_from};
 
 /// An operand that is not there.
 const ABSENT: u16 = 0;
-/// An operand that is an own tile.
-const OWN: u16 = 1;
+/// An operand that lies where it was finished.
+const IN_PLACE: u16 = 1;
 /// Slot 0; the others follow.
 const FIRST_SLOT: u16 = 2;
 
@@ -37,8 +37,8 @@ struct Own {
 /// Where a finished tile lies for the tasks of this rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operand {
-    /// It is an own tile.
-    Own,
+    /// It is an own tile, or one that this rank reads where its owner has it.
+    InPlace,
     /// It came from another rank.
     Slot(usize),
 }
@@ -174,7 +174,7 @@ impl Progress {
         let (RankPlace { row: grid_row, col: grid_col }, TileId { row, col }) = (self.place, tile);
         let (grid, n) = (self.grid, self.graph.tiles);
         let code = match operand {
-            Operand::Own => OWN,
+            Operand::InPlace => IN_PLACE,
             Operand::Slot(slot) => FIRST_SLOT + slot as u16,
         };
         let (mut along, mut below) = (0..0, 0..0);
@@ -195,7 +195,7 @@ impl Progress {
     fn operand(code: u16) -> Option<Operand> {
         match code {
             ABSENT => None,
-            OWN => Some(Operand::Own),
+            IN_PLACE => Some(Operand::InPlace),
             slot => Some(Operand::Slot((slot - FIRST_SLOT) as usize)),
         }
     }

@@ -19,8 +19,11 @@ struct World {
     options: ProtocolOptions,
     machines: Vec<TaskMachine>,
     flights: Vec<Flight>,
+    memories: Memories,
     /// Data that each rank holds.
     data: Vec<HashSet<TileId>>,
+    /// Tiles of others that each rank has heard it may read where they lie.
+    near: Vec<HashSet<TileId>>,
     done: HashSet<Task>,
     finished: usize,
     seed: u64,
@@ -44,12 +47,25 @@ fn options(delivery: DeliveryKind, policy: Policy, slots: usize) -> ProtocolOpti
 
 impl World {
     fn new(grid: RankGrid, tiles: usize, options: ProtocolOptions, seed: u64) -> World {
-        grid.check(tiles, options.slots).unwrap();
+        World::sharing(&Memories::apart(), grid, tiles, options, seed)
+    }
+
+    fn sharing(memories: &Memories, grid: RankGrid, tiles: usize, options: ProtocolOptions, seed: u64) -> World {
         let graph = CholeskyGraph { tiles };
-        let machines = (0..grid.size()).map(|rank| TaskMachine::unchecked(grid, graph, rank, options)).collect();
-        let data = vec![HashSet::new(); grid.size()];
-        let (flights, done) = (Vec::new(), HashSet::new());
-        World { grid, graph, options, machines, flights, data, done, finished: 0, seed }
+        let machine = |rank: usize| TaskMachine::new((grid, memories), graph, rank, options).unwrap();
+        World {
+            grid,
+            graph,
+            options,
+            machines: (0..grid.size()).map(machine).collect(),
+            flights: Vec::new(),
+            memories: memories.clone(),
+            data: vec![HashSet::new(); grid.size()],
+            near: vec![HashSet::new(); grid.size()],
+            done: HashSet::new(),
+            finished: 0,
+            seed,
+        }
     }
 
     fn draw(&mut self, limit: usize) -> usize {
@@ -96,7 +112,7 @@ impl World {
             let updates = run.updates.clone().map(|k| self.graph.update(tile, k));
             for task in updates.chain(run.finish.then(|| self.graph.finish(tile))) {
                 for input in self.graph.inputs(task) {
-                    let is_here = self.data[rank].contains(&input) || own.contains(&input);
+                    let is_here = [&self.data[rank], &self.near[rank], &own].iter().any(|tiles| tiles.contains(&input));
                     assert!(is_here, "{task:?} lacks {input:?}");
                 }
                 assert!(self.graph.predecessors(task).iter().all(|last| self.done.contains(last)), "{task:?}");
@@ -129,6 +145,11 @@ impl World {
                 let tile = if let Message::Tile { tile, .. } = message { Some(tile) } else { None };
                 if let Some(tile) = tile {
                     assert!(self.data[to].insert(tile), "{to} gets {tile:?} twice");
+                    assert!(!self.memories.share(self.grid.owner(tile), to), "{to} gets {tile:?}, which it could read");
+                }
+                if let Message::Shown(tile) = message {
+                    assert!(self.memories.share(from, to) && self.data[from].contains(&tile), "{from} shows {tile:?}");
+                    assert!(self.near[to].insert(tile), "{to} hears of {tile:?} twice");
                 }
                 self.machines[to].handle(Event::Message { from, message });
                 if let Some(tile) = tile.filter(|_| self.options.imports) {
@@ -168,6 +189,12 @@ fn all_grids(most: usize) -> impl Iterator<Item = RankGrid> {
     (1..=most).flat_map(move |rows| (1..=most / rows).map(move |cols| RankGrid { rows, cols }))
 }
 
+/// Ranks apart, all in one memory, in memories of two neighbours, and in two that alternate with one rank by itself.
+fn all_memories(ranks: usize) -> [Memories; 4] {
+    let of = |place: &dyn Fn(usize) -> usize| Memories::new((0..ranks).map(place).collect());
+    [Memories::apart(), of(&|_| 0), of(&|rank| rank / 2), of(&|rank| if rank == 2 { 9 } else { rank % 2 })]
+}
+
 #[test]
 fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
     let others = [Policy::Fifo, Policy::Lifo, Policy::Random(3), Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
@@ -176,7 +203,8 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
         for tiles in [0, 1, 2, 3, 5, 8, 13] {
             for delivery in DeliveryKind::ALL {
                 for (seed, &policy) in policies.iter().enumerate() {
-                    let slots = grid.least_slots(tiles) + seed % 2 * 3;
+                    let memories = &all_memories(grid.size())[(seed + tiles) % 4];
+                    let slots = memories.least_slots(grid, tiles) + seed % 2 * 3;
                     let mut options = options(delivery, policy, slots);
                     options.workers = 1 + seed % 3;
                     options.most_updates = [1, usize::MAX, 3][seed % 3];
@@ -190,8 +218,8 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
                     });
                     options.devices = devices.get((seed + tiles) % 4).copied();
                     options.termination = [Termination::Lists, Termination::AllToAll][seed / 2 % 2];
-                    let world = World::new(grid, tiles, options, seed as u64 + tiles as u64).run();
-                    let place = format!("{grid:?}, {tiles} tiles, {} {policy:?}", delivery.name());
+                    let world = World::sharing(memories, grid, tiles, options, seed as u64 + tiles as u64).run();
+                    let place = format!("{grid:?}, {tiles} tiles, {} {policy:?}, {memories:?}", delivery.name());
                     assert_eq!(world.done.len(), world.graph.tasks().count(), "{place}");
                     assert_eq!(world.finished, grid.size(), "{place}");
                     let foreign =
@@ -212,10 +240,11 @@ fn ranks_that_have_finished_any_of_their_tiles_before_do_the_rest() {
     for grid in all_grids(6) {
         for (tiles, seed) in [1, 2, 5, 9].into_iter().flat_map(|tiles| (0..8).map(move |seed| (tiles, seed))) {
             for delivery in DeliveryKind::ALL.into_iter().filter(|delivery| *delivery != DeliveryKind::Synchronous) {
-                let slots = grid.least_slots(tiles) + seed as usize % 3 * 20;
+                let memories = &all_memories(grid.size())[(seed as usize + tiles) % 4];
+                let slots = memories.least_slots(grid, tiles) + seed as usize % 3 * 20;
                 let mut options = options(delivery, Policy::Blocks { rows: 2, cols: 1 }, slots);
                 (options.imports, options.most_updates, options.strip_tiles) = (seed % 2 == 1, 2, 2);
-                let mut world = World::new(grid, tiles, options, seed);
+                let mut world = World::sharing(memories, grid, tiles, options, seed);
                 let share = [1, 2, 10][seed as usize % 3];
                 let finished = world.graph.all_tiles().filter(|_| world.draw(share) == 0).collect::<HashSet<_>>();
                 for &tile in &finished {
@@ -238,7 +267,7 @@ fn one_worker_takes_strips_of_a_column_at_once() {
     let (grid, graph) = (RankGrid { rows: 1, cols: 1 }, CholeskyGraph { tiles: 10 });
     let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);
     let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, strip_tiles: 8, ..base };
-    let mut machine = TaskMachine::new(grid, graph, 0, options).unwrap();
+    let mut machine = TaskMachine::new((grid, &Memories::apart()), graph, 0, options).unwrap();
     let mut strips = Vec::new();
     while let Some(Action::Run(run)) = machine.poll() {
         assert!(run.is_first() && run.finish && run.updates == (0..run.tile.col));
@@ -269,7 +298,10 @@ fn one_slot_too_few_is_refused_with_the_number() {
     let least = grid.least_slots(9);
     assert!(least > 0);
     let graph = CholeskyGraph { tiles: 9 };
-    let new = |slots| TaskMachine::new(grid, graph, 0, options(DeliveryKind::CsList, Policy::Fifo, slots)).map(|_| ());
+    let new = |slots| {
+        TaskMachine::new((grid, &Memories::apart()), graph, 0, options(DeliveryKind::CsList, Policy::Fifo, slots))
+            .map(|_| ())
+    };
     assert!(new(least).is_ok());
     assert!(new(least - 1).unwrap_err().to_string().contains(&format!("at least {least}")));
     let empty = RankGrid { rows: 0, cols: 3 };
@@ -285,10 +317,14 @@ fn the_fewest_slots_are_those_of_the_worst_column() {
                 let own = |task: &Task| grid.owner(graph.output(*task)) == rank;
                 grid.owner(tile) != rank && graph.successors(graph.finish(tile)).iter().any(own)
             };
-            let count = |rank: usize, col: usize| (col..tiles).filter(|&row| reads(rank, TileId { row, col })).count();
-            let most = (0..grid.size()).flat_map(|rank| (0..tiles).map(move |col| (rank, col)));
-            let most = most.map(|(rank, col)| count(rank, col)).max().unwrap_or(0);
-            assert_eq!(grid.least_slots(tiles), most, "{grid:?} {tiles}");
+            for memories in all_memories(grid.size()) {
+                let is_sent = |rank: usize, tile: TileId| reads(rank, tile) && !memories.share(grid.owner(tile), rank);
+                let count =
+                    |rank: usize, col: usize| (col..tiles).filter(|&row| is_sent(rank, TileId { row, col })).count();
+                let most = (0..grid.size()).flat_map(|rank| (0..tiles).map(move |col| (rank, col)));
+                let most = most.map(|(rank, col)| count(rank, col)).max().unwrap_or(0);
+                assert_eq!(memories.least_slots(grid, tiles), most, "{grid:?} {tiles} {memories:?}");
+            }
             for tile in graph.all_tiles() {
                 let mut clients = grid.clients(tiles, tile);
                 clients.sort_unstable();

@@ -4,13 +4,13 @@ use super::cholesky::{Case, options};
 use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
 use std::fs;
-use sunzi::advanced::tile::RankGrid;
+use sunzi::advanced::tile::{RankGrid, TileId, TileMap};
 use sunzi::comm::Transport;
 use sunzi::comm::local;
-use sunzi::distributed::{Team, TeamOptions};
+use sunzi::distributed::{self, DistMatrix, Team, TeamOptions};
 use sunzi::out_of_core::{self, OutOfCoreOptions, OutOfCoreReport};
 use sunzi::rug::Float;
-use sunzi::{Context, Error, Result};
+use sunzi::{Context, Error, Result, Uplo};
 
 /// The outcomes of all ranks.
 fn run(case: &Case, ranks: usize, ctx: &Context, options: &OutOfCoreOptions) -> Vec<Result<OutOfCoreReport>> {
@@ -58,6 +58,34 @@ fn the_file_is_that_of_memory_for_all_grids_and_limits() {
             assert!(refused.iter().all(Result::is_err), "{refused:?}");
         }
     }
+}
+
+#[test]
+fn a_limit_gives_back_what_factors_in_memory_have_kept() {
+    let case = Case::new(integer_gram(40, 30, 150, 1), 150);
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let limited = ctx.with_memory_bytes(Some(1 << 30));
+    local::run(2, |rank| {
+        let team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
+        let grid = RankGrid::for_ranks(2);
+        let map = TileMap { rows: 30, cols: 30, tile_size: 8, grid, triangle: Some(Uplo::Lower) };
+        let mut a = DistMatrix::zeros(map, rank.rank(), 150).unwrap();
+        let own = |id: TileId| (id.row == id.col).then(|| map.row_range(id.row).len());
+        for (id, tile) in a.tiles_mut() {
+            (0..own(*id).unwrap_or(0)).for_each(|i| tile.set_f64(i, i, 1.0).unwrap());
+        }
+        distributed::cholesky(&ctx, &team, &a, 150).unwrap();
+        assert!(team.window_bytes() > 0);
+        let files = (case.path("a.bin"), case.path("l.bin"));
+        let files = (files.0.as_path(), files.1.as_path());
+        let tiles = case.path("tiles");
+        // The limit of one rank is enough.
+        let ctx = if rank.rank() == 1 { &limited } else { &ctx };
+        out_of_core::cholesky_over_ranks(ctx, &team, files, &tiles, case.precision_bits, &options()).unwrap();
+        assert_eq!(team.window_bytes(), 0);
+        team.close().unwrap();
+    });
+    case.check("in a team with a window");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use sunzi::advanced::math::float::limbs_for;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::tile::TileMap;
+use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_with};
 use sunzi::{Accuracy, CholeskyOptions, CholeskyReport, Context, Device, Error, Matrix, Symmetric, Uplo};
@@ -24,16 +25,28 @@ fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
 }
 
-fn team(rank: &local::LocalRank) -> Team {
-    Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap()
+fn team(rank: &local::LocalRank, ranks_per_node: Option<usize>) -> Team {
+    Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(ranks_per_node)).unwrap()
 }
 
 fn map(n: usize, tile_size: usize, grid: RankGrid, triangle: Option<Uplo>) -> TileMap {
     TileMap { rows: n, cols: n, tile_size, grid, triangle }
 }
 
-/// Runs a factorisation of `a` over `ranks` ranks and gathers the factor.
+/// Runs a factorisation of `a` over ranks of one node, which share a window, and gathers the factor.
 fn factor(
+    ctx: &Context,
+    rank: &local::LocalRank,
+    matrix: (&Matrix, TileMap),
+    bits: u32,
+    options: &DistCholeskyOptions,
+) -> Result<(Option<Matrix>, DistCholesky), Error> {
+    factor_on(&team(rank, None), ctx, rank, matrix, bits, options)
+}
+
+/// The same with as many ranks on each node as the team has.
+fn factor_on(
+    team: &Team,
     ctx: &Context,
     rank: &local::LocalRank,
     (a, map): (&Matrix, TileMap),
@@ -41,7 +54,7 @@ fn factor(
     options: &DistCholeskyOptions,
 ) -> Result<(Option<Matrix>, DistCholesky), Error> {
     let part = DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(a), map, a.precision_bits()).unwrap();
-    let made = cholesky_with(ctx, &team(rank), &part, bits, options)?;
+    let made = cholesky_with(ctx, team, &part, bits, options)?;
     let whole = made.factor.gather(rank, 0).unwrap();
     assert_eq!(whole.is_some(), rank.rank() == 0);
     Ok((whole, made))
@@ -69,7 +82,8 @@ fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
                 local::run(ranks, |rank| {
                     let from = map(n, 16, RankGrid::for_ranks(ranks), [None, Some(Uplo::Lower)][at % 2]);
                     let ctx = context(1 + (at + ranks) % 2);
-                    let (got, made) = factor(&ctx, rank, (&a, from), bits, &options).unwrap();
+                    let team = team(rank, [None, Some(1), Some(2), Some(3)][(at + ranks + n) % 4]);
+                    let (got, made) = factor_on(&team, &ctx, rank, (&a, from), bits, &options).unwrap();
                     assert!(got.is_none_or(|got| got == want), "n {n}, {ranks} ranks, {options:?}");
                     let all = &made.report.ranks.as_ref().unwrap().per_rank;
                     assert_eq!(all.len(), ranks);
@@ -82,6 +96,53 @@ fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
                 });
             }
         }
+    }
+}
+
+#[test]
+fn ranks_whose_window_cannot_be_opened_send_their_tiles() {
+    let (n, bits) = (60, 128);
+    let a = integer_gram(n + 9, n, 100, 4);
+    let want = want(&a, bits);
+    // Threads of one process have no windows of MPI.
+    for (window, shared_tiles) in [(WindowKind::Mpi, false), (WindowKind::Posix, true)] {
+        local::run(3, |rank| {
+            let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().window(window)).unwrap();
+            let from = map(n, 8, RankGrid::for_ranks(3), Some(Uplo::Lower));
+            for _ in 0..2 {
+                let (got, made) =
+                    factor_on(&team, &context(1), rank, (&a, from), bits, &DistCholeskyOptions::default()).unwrap();
+                assert!(got.is_none_or(|got| got == want), "{window:?}");
+                let said = made.report.ranks.unwrap();
+                let sent = said.per_rank.iter().map(|rank| rank.sent_bytes).sum::<u64>();
+                assert_eq!((said.shared_tiles, sent == 0), (shared_tiles, shared_tiles), "{window:?}");
+            }
+            assert_eq!(team.window_bytes() > 0, shared_tiles);
+            team.release().unwrap();
+            assert_eq!(team.window_bytes(), 0);
+            team.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_window_has_the_tiles_of_any_order() {
+    let bits = 128;
+    // Tiles of 8 rows: none, one, three and again fewer than there are ranks.
+    let all = [0, 1, 20, 9, 0].map(|n| integer_gram(n + 9, n, 100, 4));
+    let wants = all.each_ref().map(|a| want(a, bits));
+    for window in [WindowKind::Heap, WindowKind::Posix] {
+        local::run(8, |rank| {
+            let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().window(window)).unwrap();
+            for (a, want) in all.iter().zip(&wants) {
+                let from = map(a.rows(), 8, RankGrid::for_ranks(8), Some(Uplo::Lower));
+                let options = DistCholeskyOptions::new().tile_rows(8);
+                let (got, made) = factor_on(&team, &context(1), rank, (a, from), bits, &options).unwrap();
+                assert!(got.is_none_or(|got| got == *want), "{} rows", a.rows());
+                assert!(made.report.ranks.unwrap().shared_tiles, "{} rows", a.rows());
+            }
+            team.close().unwrap();
+        });
     }
 }
 
@@ -127,8 +188,12 @@ fn fifty_seeds_of_random_choices_give_one_factor() {
             .policy(Policy::Random(seed));
         local::run(ranks, |rank| {
             let from = map(n, 8, RankGrid::for_ranks(ranks), Some(Uplo::Lower));
-            let (got, _) = factor(&context(2), rank, (&a, from), bits, &options).unwrap();
-            assert!(got.is_none_or(|got| got == want), "seed {seed}, {ranks} ranks");
+            // A second factor lies in the window that the first one has left.
+            let team = team(rank, [None, Some(2), Some(1)][seed as usize / 8 % 3]);
+            for _ in 0..2 {
+                let (got, _) = factor_on(&team, &context(2), rank, (&a, from), bits, &options).unwrap();
+                assert!(got.is_none_or(|got| got == want), "seed {seed}, {ranks} ranks");
+            }
         });
     }
 }
@@ -171,14 +236,20 @@ fn an_upper_triangle_and_the_fewest_slots_do() {
         local::run(ranks, |rank| {
             let from = map(n, 16, RankGrid { rows, cols }, Some(Uplo::Upper));
             let options = DistCholeskyOptions::new().tile_rows(8).slots(least);
-            let (got, made) = factor(&context(1), rank, (&upper, from), bits, &options).unwrap();
+            let apart = team(rank, Some(1));
+            let (got, made) = factor_on(&apart, &context(1), rank, (&upper, from), bits, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{rows} x {cols}");
             assert!(
                 made.report.ranks.iter().flat_map(|ranks| &ranks.per_rank).all(|rank| rank.peak_slots <= least as u64)
             );
             let few = options.slots(least - 1);
-            let error = factor(&context(1), rank, (&upper, from), bits, &few).map(drop).unwrap_err();
+            let error = factor_on(&apart, &context(1), rank, (&upper, from), bits, &few).map(drop).unwrap_err();
             assert!(error.to_string().contains(&format!("at least {least}")) && error.exit_code() == 2, "{error}");
+            // Ranks that share a window need none.
+            let (got, made) = factor(&context(1), rank, (&upper, from), bits, &options.slots(0)).unwrap();
+            assert!(got.is_none_or(|got| got == want), "{rows} x {cols} on one node");
+            let said = made.report.ranks.unwrap();
+            assert!(said.slots == 0 && said.per_rank.iter().all(|rank| rank.sent_bytes == 0));
         });
     }
 }
@@ -248,10 +319,12 @@ fn a_memory_limit_takes_slots_away_down_to_the_fewest_and_then_is_named() {
     let from = map(160, 8, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
     let options = DistCholeskyOptions::new().tile_rows(8);
     let limited = |bytes: Option<u64>| {
+        // Without a limit ranks of one node would share their tiles; the limit is one of the node.
+        let nodes = bytes.is_none().then_some(1);
         local::run(4, |rank| {
             let builder = Context::builder().threads(1);
             let builder = if let Some(bytes) = bytes { builder.memory_bytes(bytes) } else { builder };
-            let made = factor(&builder.build().unwrap(), rank, (&a, from), 300, &options);
+            let made = factor_on(&team(rank, nodes), &builder.build().unwrap(), rank, (&a, from), 300, &options);
             made.map(|(got, made)| {
                 assert!(got.is_none_or(|got| got == want));
                 made.report
@@ -275,7 +348,7 @@ fn what_cannot_be_factored_is_refused_on_all_ranks() {
     let error = |shape: TileMap, bits: u32, options: &DistCholeskyOptions| {
         let errors = local::run(3, |rank| {
             let a = DistMatrix::zeros(shape, rank.rank(), 100).unwrap();
-            cholesky_with(&context(1), &team(rank), &a, bits, options).map(drop).unwrap_err()
+            cholesky_with(&context(1), &team(rank, None), &a, bits, options).map(drop).unwrap_err()
         });
         assert!(errors.iter().all(|error| error.to_string() == errors[0].to_string()), "{errors:?}");
         errors.into_iter().next().unwrap()

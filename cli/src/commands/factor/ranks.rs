@@ -9,7 +9,6 @@ use crate::session::Session;
 use crate::signals::while_computing;
 use std::time::Instant;
 use sunzi::advanced::plan::default_tile_size;
-use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::tile::{RankGrid, TileMap};
 use sunzi::comm::{Transport, agree, agreed};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, Team, TeamOptions, cholesky_with};
@@ -181,7 +180,7 @@ fn options(config: &Factoring) -> DistCholeskyOptions {
         .grid(*grid)
         .delivery(broadcast.unwrap_or_default())
         .termination(termination.unwrap_or_default())
-        .policy(policy.unwrap_or(Policy::CriticalPath))
+        .policy(*policy)
         .slots(*remote_tiles)
         .spans(config.factor.trace.is_some() || plot.is_some())
         .accuracy(config.accuracy())

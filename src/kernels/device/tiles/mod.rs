@@ -278,6 +278,10 @@ impl TileEngine for DeviceTiles {
         self.inner.triangle(shape, &mut words[start..], pivots)
     }
 
+    fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData> {
+        self.inner.factored(shape, &words[self.inner_start(shape)..])
+    }
+
     fn update(&self, tiles: &mut [UpdateTile<'_>], y: &[&[u64]], depth: usize, scratch: &mut [u64]) -> Result<()> {
         if y.is_empty() {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::SQUARE;
 use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::spans::Clock;
-use crate::runtime::protocol::ProtocolOptions;
+use crate::runtime::protocol::{Memories, ProtocolOptions};
 use crate::runtime::{CholeskyGraph, LevelShape, level_options};
 use crate::storage::{AnsweredStorage, Identity};
 use crate::tile::{TileId, TileMap};
@@ -163,7 +163,13 @@ impl DiskCall<'_> {
         locals: &mut [W::Local],
     ) -> Result<RankReport> {
         let (graph, grid) = (CholeskyGraph::of(&self.tiling), self.tiling.grid);
-        let plan = RankPlan { grid, graph, protocol: self.protocol(shape), spans: self.options.spans };
+        let plan = RankPlan {
+            grid,
+            memories: Memories::apart(),
+            graph,
+            protocol: self.protocol(shape),
+            spans: self.options.spans,
+        };
         drive::run_tiles(ctx, self.place.here.world, &plan, tiles, locals)
     }
 
@@ -190,6 +196,7 @@ impl DiskCall<'_> {
             termination: protocol.termination,
             policy: protocol.policy,
             slots: protocol.slots,
+            shared_tiles: false,
             per_rank: RankSummary::gather(world, &made.rank)?,
         };
         Ok(OutOfCoreReport {

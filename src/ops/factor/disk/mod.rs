@@ -149,6 +149,7 @@ pub fn cholesky_over_ranks(
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
     let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
+    team.heed_limits(ctx.memory_bytes())?;
     let ctx = &with_shared_devices(ctx, team.world())?;
     factor_file((ctx, place), (matrix, factor), storage, precision_bits, options)
 }
@@ -209,6 +210,7 @@ pub fn double_cholesky_over_ranks(
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
     let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
+    team.heed_limits(ctx.memory_bytes())?;
     factor_doubles((ctx, place), (matrix, factor), storage, options)
 }
 

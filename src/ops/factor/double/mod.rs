@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::options::setters;
-use crate::runtime::protocol::{DeliveryKind, DeviceSites, ProtocolOptions, Termination};
+use crate::runtime::protocol::{DeliveryKind, DeviceSites, Memories, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Eviction, Policy};
 pub use crate::tile::RankGrid;
 use devices::{DeviceChoices, DeviceTiles, UnderWay};
@@ -277,7 +277,7 @@ impl Plan {
             imports: false,
             room_tiles: room_tiles.unwrap_or(self.graph.tile_count()),
         };
-        RankPlan { grid, graph: self.graph, protocol, spans: options.spans }
+        RankPlan { grid, memories: Memories::apart(), graph: self.graph, protocol, spans: options.spans }
     }
 
     /// The workers: one for each thread; or for each device, and one for the host where they wait for their devices.

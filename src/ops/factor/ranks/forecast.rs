@@ -1,7 +1,7 @@
 //! The memory that a factorisation over ranks takes, before there is a matrix.
 
-use super::plan::PlanInput;
-use super::{engine_in_tiles, entrywise, tiles_for};
+use super::plan::{PlanInput, tiling};
+use super::{engine_in_tiles, entrywise, tiles_for, window};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
@@ -11,6 +11,7 @@ use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::{Problem, working_bits};
+use crate::ops::factor::tile_work::TileWork;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::TileMap;
 
@@ -41,11 +42,14 @@ pub fn plan_cholesky(
             (range.bits, entrywise::check_bytes(order, world.size()))
         }
     };
-    let tiles = tiles_for((ctx, world), map, norm_bits, options)?;
-    let (engine, _) = engine_in_tiles((ctx, world), &tiles, norm_bits + range_bits)?;
+    let tiles = tiles_for((ctx, team), map, norm_bits, options)?;
+    let (engine, kernel) = engine_in_tiles((ctx, team), &tiles, norm_bits + range_bits)?;
     let problem = agreed(world, Problem::unscaled((map.rows, map.cols), precision_bits, norm_bits + range_bits))?;
     let moved_bytes = if tiles == *map { 0 } else { DistMatrix::bytes_for(&tiles, team.rank(), input_bits) };
-    let input = PlanInput { problem: &problem, map: tiles, moved_bytes };
     let beside = ctx.holding(check_bytes * team.ranks_here());
+    let tiling = tiling(&problem, tiles);
+    let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
+    let memories = window::memories((&beside, team), &work, kernel.name())?;
+    let input = PlanInput { problem: &problem, map: tiles, memories: &memories, moved_bytes };
     Ok(Plan::over_ranks(&beside, team, &input, options, &*engine)?.bytes + check_bytes)
 }

@@ -1,18 +1,20 @@
 //! Cholesky factorisation of a matrix in tiles over many ranks, driven by data: nothing is gathered.
 //!
-//! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_tiles`); finished tiles
-//! travel as exact integers. Updates are exact and every entry is rounded once, so neither the order of tasks nor who
-//! runs them can show in a bit. Source: docs/ALGORITHM.md, "Cholesky over many ranks".
+//! Each rank runs the tasks of its own tiles as operands come (`runtime::protocol`, `drive::run_tiles`). Finished tiles
+//! lie in a window of the node, where its ranks read them (`window`); to all others they travel as exact integers.
+//! Updates are exact and every entry is rounded once, so neither the order of tasks nor who runs them can show in a bit.
+//! Source: docs/ALGORITHM.md, "Cholesky over many ranks".
 
 mod entrywise;
 mod failure;
 mod forecast;
 mod plan;
 mod problem;
+mod window;
 
 pub use forecast::plan_cholesky;
 
-use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::comm::{Reduction, Transport, agree, agreed, alike};
 use crate::context::Context;
 use crate::drive;
 use crate::error::Result;
@@ -22,6 +24,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::kernel::{KernelOfTiles, engine_on_rank};
+use crate::ops::factor::node_tiles::TileWindow;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::{Problem, working_bits};
@@ -29,10 +32,11 @@ use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Factored, Factorisation};
 use crate::ops::factor::spans::{Clock, TaskTimes};
+use crate::ops::factor::tile_work::TileWork;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::{RankGrid, TileId, TileMap};
 use failure::Failure;
-use plan::PlanInput;
+use plan::{PlanInput, tiling};
 
 /// The factor of a distributed matrix.
 #[derive(Debug)]
@@ -59,12 +63,14 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// factor has the tiles that the factorisation chose, which `factor.map()` tells.
 /// Accuracy and bits: those of [`crate::cholesky_with`] in one process, for any number of ranks and threads, grid,
 /// tiles, delivery, order of tasks and kernel.
-/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, the
-/// integers of finished ones until their readers have them, its tiles of the factor, and slots for tiles of other
-/// ranks, of which it needs at least those of one tile column
+/// Memory of a rank: a copy of its part of the matrix where the tiles or the grid change, its tiles as residues, its
+/// tiles of the factor; where tiles travel also the integers of finished ones until their readers have them, and slots
+/// for tiles of other ranks, of which it needs at least those of one tile column
 /// ([`crate::tile::RankGrid::least_slots`]). A limit is that of each node, its ranks in equal shares.
-/// Cost: `n^3 / 6` word products for each prime, over all workers; every finished tile goes once to each rank that
-/// reads it, at most one in its row and one in its column of ranks. The calling thread moves the messages.
+/// Cost: `n^3 / 6` word products for each prime, over all workers. Ranks of a node read each other's finished tiles
+/// where they lie, in a window that the team keeps, unless a rank has a memory limit or devices; else every finished
+/// tile goes once to each rank that reads it, at most one in its row and one in its column of ranks. The calling thread
+/// moves the messages.
 /// Devices of the context run the updates. Of a device that several ranks of a machine have opened, each takes an equal
 /// share of the memory.
 ///
@@ -85,7 +91,8 @@ pub fn cholesky_with(
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
     let ctx = &with_shared_devices(ctx, world)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
-    let map = tiles_for((ctx, world), a.map(), norm_bits, options)?;
+    team.heed_limits(ctx.memory_bytes())?;
+    let map = tiles_for((ctx, team), a.map(), norm_bits, options)?;
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
         agree(world, ctx.admit(bytes * team.ranks_here()))?;
@@ -154,14 +161,29 @@ impl Factoring<'_> {
     fn run(&mut self, ctx: &Context, problem: &Problem) -> Result<DistCholesky> {
         let Factoring { team, a, moved_bytes, options, ref mut clock, .. } = *self;
         let world: &dyn Transport = team.world();
-        let (engine, kernel) = engine_in_tiles((ctx, world), a.map(), problem.working_bits)?;
-        let input = PlanInput { problem, map: *a.map(), moved_bytes };
-        let plan = Plan::over_ranks(ctx, team, &input, options, &*engine)?;
+        let (engine, kernel) = engine_in_tiles((ctx, team), a.map(), problem.working_bits)?;
+        let tiling = tiling(problem, *a.map());
+        let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
+        let memories = window::memories((ctx, team), &work, kernel.name())?;
+        let (memories, mut windows) = window::open(team, &work, memories)?;
+        let input = PlanInput { problem, map: *a.map(), memories: &memories, moved_bytes };
+        let plan = match Plan::over_ranks(ctx, team, &input, options, &*engine) {
+            Ok(plan) => plan,
+            Err(error) => {
+                windows.into_iter().for_each(|windows| team.keep_tile_windows(windows));
+                return Err(error);
+            }
+        };
         let before = engine.traffic();
         let entries = |tile: TileId| Ok(a.tile(tile).expect("a rank works on its own tiles").view());
         let factorisation =
             Factorisation { ctx, world, problem, plan: &plan, engine: &*engine, options, entries: &entries };
-        let done = factor(&factorisation, a, clock);
+        let window = windows.as_mut().zip(plan.node.as_ref());
+        let window = window.map(|([_, window], plan)| TileWindow { node: team.node(), window, plan });
+        let done = factor(&factorisation, window, a, clock);
+        if let Some(windows) = windows {
+            team.keep_tile_windows(windows);
+        }
         let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
         engine.end_operation();
         let (factor, own) = done?;
@@ -189,43 +211,56 @@ pub fn cholesky_tiles(
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     let grid = RankGrid::for_ranks(team.size());
     let map = TileMap { rows: order, cols: order, tile_size: 8, grid, triangle: Some(Uplo::Lower) };
-    tiles_for((ctx, world), &map, norm_bits, options)
+    tiles_for((ctx, team), &map, norm_bits, options)
 }
 
 /// The tiles to work in for a matrix in the tiles `map`, with so many working bits. Collective.
 fn tiles_for(
-    (ctx, world): (&Context, &dyn Transport),
+    (ctx, team): (&Context, &Team),
     map: &TileMap,
     working_bits: u32,
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(map.grid);
     let rows = |preferred| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred));
-    let (engine, _) = agreed(world, engine_on_rank(ctx, map.rows, working_bits, rows))?;
-    // Ranks may have different kernels, which prefer different tiles: the smallest is right for all.
+    let (engine, _) = engine_of_node((ctx, team), map.rows, working_bits, rows)?;
+    // Nodes may have different kernels, which prefer different tiles: the smallest is right for all.
     let mut wanted = [rows(engine.preferred_rows()) as u64];
-    world.all_reduce(Reduction::Min, &mut wanted)?;
+    team.world().all_reduce(Reduction::Min, &mut wanted)?;
     let tile_size = wanted[0] as usize;
     Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*map })
 }
 
 /// The tile kernels of this rank for a factorisation in the tiles `map`, and the kernel that they are of. Collective.
-fn engine_in_tiles(
-    (ctx, world): (&Context, &dyn Transport),
-    map: &TileMap,
+fn engine_in_tiles((ctx, team): (&Context, &Team), map: &TileMap, working_bits: u32) -> Result<KernelOfTiles> {
+    engine_of_node((ctx, team), map.rows, working_bits, |_| map.tile_size)
+}
+
+/// The tile kernels that suit this rank where they suit all ranks of its node, which can read each other's tiles then,
+/// else those of the context. Ranks choose by themselves, partly by a time that each has measured. Collective.
+fn engine_of_node(
+    (ctx, team): (&Context, &Team),
+    order: usize,
     working_bits: u32,
+    tile_rows: impl Fn(usize) -> usize,
 ) -> Result<KernelOfTiles> {
-    agreed(world, engine_on_rank(ctx, map.rows, working_bits, |_| map.tile_size))
+    let suited = agreed(team.world(), engine_on_rank(ctx, order, working_bits, tile_rows))?;
+    let chosen = match alike(team.node(), suited.1.name())? {
+        true => Ok(suited),
+        false => ctx.tile_engine(ctx.kernel(), working_bits).map(|engine| (engine, ctx.kernel())),
+    };
+    agreed(team.world(), chosen)
 }
 
 /// The factor in the tiles of `a`, and what this rank did. Collective.
 fn factor(
     factorisation: &Factorisation<'_>,
+    window: Option<TileWindow<'_>>,
     a: &DistMatrix,
     clock: &mut Clock,
 ) -> Result<(DistMatrix, drive::RankReport)> {
     let Factorisation { ctx, world, problem, plan, .. } = *factorisation;
-    factorisation.run(clock, |Factored { tiles, locals, outcome }| {
+    factorisation.run(window, clock, |Factored { tiles, locals, outcome }| {
         // Rounds the finished own tiles into those of a matrix.
         let mut store = |matrix: &mut DistMatrix| {
             let targets = matrix.tiles_mut().iter_mut().filter(|(tile, _)| tile.row < plan.tiling.tile_rows());
@@ -257,13 +292,16 @@ fn over_ranks(
     let mut sums = [report.threads as u64, load, update, potrf, trsm, store];
     world.all_reduce(Reduction::Sum, &mut sums)?;
     let [threads, tasks @ ..] = sums;
+    let mut share = [u64::from(plan.node.is_some())];
+    world.all_reduce(Reduction::Max, &mut share)?;
     let ranks = RanksReport {
         grid: plan.tiling.grid,
         ranks: world.size(),
         delivery: options.delivery,
         termination: options.termination,
-        policy: options.policy,
+        policy: plan.policy(options),
         slots: plan.slots,
+        shared_tiles: share[0] > 0,
         per_rank: RankSummary::gather(world, own)?,
     };
     Ok(CholeskyReport {
@@ -274,4 +312,31 @@ fn over_ranks(
         ranks: Some(ranks),
         ..report
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local;
+    use crate::kernels;
+    use crate::ops::distribution::team::TeamOptions;
+
+    /// The kernel that is forced on one rank stands for one that another measured rate would choose.
+    #[test]
+    fn ranks_of_a_node_take_one_kernel_where_they_would_choose_two() {
+        let Some((other, _)) = kernels::preferred_for_large_factors() else { return };
+        let own = kernels::preferred().name();
+        for (ranks_per_node, free) in [(2, own), (1, other.name())] {
+            local::run(2, |rank| {
+                let options = TeamOptions::new().ranks_per_node(ranks_per_node);
+                let team = Team::new(rank.split(0).unwrap(), options).unwrap();
+                let builder = Context::builder().threads(1);
+                let builder = if rank.rank() == 1 { builder.kernel(own) } else { builder };
+                let ctx = builder.build().unwrap();
+                let (_, kernel) = engine_of_node((&ctx, &team), 1 << 20, 770, |preferred| preferred).unwrap();
+                let want = if rank.rank() == 1 { own } else { free };
+                assert_eq!(kernel.name(), want, "rank {}, {ranks_per_node} a node", rank.rank());
+            });
+        }
+    }
 }

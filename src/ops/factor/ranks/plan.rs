@@ -1,5 +1,6 @@
 //! How a rank's part of a factorisation is cut, and the memory it takes.
 
+use super::window::node_plan;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -9,10 +10,12 @@ use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::{Plan, shape_of};
+use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::TileWork;
+use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
+use crate::runtime::protocol::Memories;
 use crate::tile::{RankGrid, TileId, TileMap};
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
@@ -22,7 +25,7 @@ const CALL_BYTES: u64 = 64 << 10;
 const TILE_BYTES: u64 = 512;
 
 /// Tiles for each row or column of ranks, so that all of them stay busy.
-const TILES_EACH: usize = 10;
+const TILES_EACH: usize = 9;
 
 /// Smaller tiles are not made to keep ranks busy.
 const LEAST_ROWS: usize = 48;
@@ -36,12 +39,19 @@ pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize) -> 
     preferred_rows.min(by_ranks).next_multiple_of(PANEL_ROWS)
 }
 
+/// The tiles of the factor in the tiles `map` of the matrix.
+pub(super) fn tiling(problem: &Problem, map: TileMap) -> TileMap {
+    TileMap { rows: problem.order, cols: problem.order, ..map }
+}
+
 /// What a plan is made from.
 #[derive(Clone, Copy)]
 pub(super) struct PlanInput<'a> {
     pub problem: &'a Problem,
     /// The tiles to work in.
     pub map: TileMap,
+    /// Which ranks have their tiles in one window.
+    pub memories: &'a Memories,
     /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
     pub moved_bytes: u64,
 }
@@ -59,13 +69,16 @@ impl Plan {
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
-        let PlanInput { problem, map, moved_bytes } = *input;
+        let PlanInput { problem, map, memories, moved_bytes } = *input;
         let (world, rank) = (team.world(), team.rank());
-        let tiling = TileMap { rows: problem.order, cols: problem.order, ..map };
+        let tiling = tiling(problem, map);
         let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
-        let (least, wanted) = (grid.least_slots(graph.tiles), options.slots);
         let own = || graph.all_tiles().filter(|&tile| grid.owner(tile) == rank);
         let work = TileWork::new(engine, &tiling, problem.working_bits, &problem.exponents);
+        let (memories, node) = (memories.clone(), node_plan(team, &work, memories));
+        let (least, wanted) = (memories.least_slots(grid, graph.tiles), options.slots);
+        // Where nothing is sent there is no use for slots.
+        let useful = if least == 0 { 0 } else { wanted.unwrap_or(least * COLUMNS_AHEAD) };
         let first = TileId { row: graph.tiles.min(2).saturating_sub(1), col: 0 };
         let (operand_words, payload_words) = match graph.tiles {
             0 => (0, 0),
@@ -76,16 +89,19 @@ impl Plan {
         };
         let mut plan = Plan {
             rank,
-            slots: grid.useful_slots(graph.tiles, wanted.unwrap_or(least * COLUMNS_AHEAD)),
+            slots: grid.useful_slots(graph.tiles, useful),
             tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
             operand_words,
             scratch_words: scratch_words(engine, tiling.tile_size, problem.precision_bits),
             threads: ctx.threads(),
             bytes: 0,
             tiling,
+            memories,
+            node,
         };
+        let is_sent = |tile: &TileId| !plan.memories.clients(grid, graph.tiles, *tile).is_empty();
         let fixed = plan.fixed_bytes(engine)
-            + own().map(|tile| work.payload_words(tile) as u64 * 8).sum::<u64>()
+            + own().filter(is_sent).map(|tile| work.payload_words(tile) as u64 * 8).sum::<u64>()
             + DistMatrix::bytes_for(&map, rank, problem.precision_bits)
             + map.tiles_of(rank).count() as u64 * TILE_BYTES
             + Matrix::bytes_for(tiling.tile_size, tiling.tile_size, problem.precision_bits)
@@ -112,5 +128,5 @@ fn check(plan: &Plan, ranks: usize) -> Result<()> {
     if rows.saturating_mul(cols) > ranks {
         return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
     }
-    grid.check(plan.tiling.tile_rows(), plan.slots)
+    plan.memories.check(grid, plan.tiling.tile_rows(), plan.slots)
 }

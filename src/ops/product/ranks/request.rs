@@ -134,8 +134,7 @@ fn run_on_nothing(
     let made = DistMatrix::zeros(product.map, team.rank(), product.bits.result);
     let (mut result, report) =
         (agreed(team.world(), made)?, Report { team: Some(TeamReport::default()), ..Report::default() });
-    let finished = combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result));
-    agree(team.world(), finished)?;
+    agree(team.world(), combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result)))?;
     Ok(DistOutcome { result, report, spans: Vec::new() })
 }
 
@@ -168,8 +167,9 @@ fn run_on_cpus(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&planned.plan);
     }
-    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let limited = shared.limited[own_node];
+    agree(team.world(), team.in_world(team.make_room(planned.plan.planned_bytes + shared.held_bytes, limited)))?;
+    let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
     part.compute(ctx, team, &mut clock, &mut result)?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
@@ -189,10 +189,10 @@ fn run_on_devices(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
     }
+    agree(world, team.in_world(team.make_room(plan.planned_bytes + shared.held_bytes, shared.limited[node])))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
     let (sum, devices) = product.compute((ctx, world), plan.planned_bytes, &mut clock)?;
-    let finish = || finish_tiles(combination, Some(&sum), &mut result);
-    agree(world, clock.time(RankPhase::Reconstruct, finish))?;
+    agree(world, clock.time(RankPhase::Reconstruct, || finish_tiles(combination, Some(&sum), &mut result)))?;
     let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }

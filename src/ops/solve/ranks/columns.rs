@@ -5,6 +5,7 @@ use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
+use crate::math::float::limbs_for;
 use crate::matrix::{Diag, Matrix, Uplo};
 use crate::ops::distribution::travel;
 use crate::ops::solve::agreement::Agreement;
@@ -51,7 +52,8 @@ impl Goal {
     pub fn result_bytes(self, order: usize, (own, total): (usize, usize), precision_bits: u32, ranks: usize) -> u64 {
         let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
         let share = all.div_ceil(ranks as u64);
-        let messages = travel::message_bytes(ranks, (given, share));
+        let column_words = order * (1 + limbs_for(precision_bits));
+        let messages = travel::message_bytes(ranks, column_words, (given, share));
         if self == Goal::Tiles { share + messages } else { messages }
     }
 }

@@ -22,6 +22,7 @@ use crate::comm::{Reduction, Transport, agree, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
+use crate::math::processor;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::cholesky::log_det_of;
 use crate::ops::distributed::{DistMatrix, Team};
@@ -253,7 +254,7 @@ impl Call<'_> {
             )));
         }
         if words[2] > 0 {
-            agree(world, self.team.close_solve_windows())?; // no limit counts on what earlier calls have kept
+            agree(world, self.team.close_tile_windows())?; // no limit counts on what earlier calls have kept
         }
         let (map, right) = (factor.map(), b.shape());
         if map.rows != map.cols || map.rows != right.0 {
@@ -378,8 +379,9 @@ fn ranks_together(
     if most == 1 || accuracy != Accuracy::Norm || order < TOGETHER_ROWS {
         return Ok(None);
     }
-    let (kernel, on_cpu) = (ctx.kernel().name(), ctx.devices().is_empty());
-    let alike = alike(team.world(), &format!("{kernel} {on_cpu}"))?;
+    // A kernel may lay out tiles in another way where some instructions are hidden.
+    let (kernel, on_cpu, level) = (ctx.kernel().name(), ctx.devices().is_empty(), processor::level().name());
+    let alike = alike(team.world(), &format!("{kernel} {on_cpu} {level}"))?;
     Ok((alike && on_cpu).then_some(Together {
         ranks: team.ranks_here() as usize,
         factor_tile,

@@ -150,7 +150,7 @@ impl SharedRows for Stream<'_> {
         let team = self.source.team;
         self.next = self.source.order(); // no rank asks for what is left
         self.take_kept();
-        let opened = team.take_solve_windows([self.source.words_for(piece_entries), tile_words]);
+        let opened = team.take_tile_windows([self.source.words_for(piece_entries), tile_words]);
         if team.layout().nodes.len() > 1 {
             let words = self.source.words_for(piece_entries).min(MESSAGE_WORDS);
             let Letters { incoming, outgoing } = &mut self.letters;
@@ -206,7 +206,7 @@ impl SharedRows for Stream<'_> {
         team.node().all_reduce(Reduction::Max, &mut limited)?;
         let closed = match self.windows.take() {
             Some(windows) if limited[0] == 0 => {
-                team.keep_solve_windows(windows);
+                team.keep_tile_windows(windows);
                 Ok(())
             }
             Some(windows) => close_all(windows),

@@ -48,7 +48,8 @@ impl TaskMachine {
     }
 
     fn was_read(&mut self, tile: TileId) {
-        if self.grid.owner(tile) != self.rank {
+        let owner = self.grid.owner(tile);
+        if owner != self.rank && !self.memories.share(owner, self.rank) {
             self.admission.was_read(tile);
         }
     }

@@ -21,6 +21,7 @@ use super::factor::weights::{First, Lanes, WeightRule};
 use crate::kernels::PanelSource;
 use crate::kernels::tiles::{
     DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    pivots_of,
 };
 use crate::math::bound::cholesky_modulus_bits;
 use crate::math::float::{LIMB_BITS, limbs_for};
@@ -401,6 +402,11 @@ impl TileEngine for DigitTiles {
     }
 
     fn triangle(&self, _shape: TileShape, _words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+        Box::new(Diagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
+    }
+
+    fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData> {
+        let pivots = pivots_of(self, shape, words);
         Box::new(Diagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
     }
 

@@ -15,6 +15,7 @@ pub(super) mod weights;
 use super::tables::Tables;
 use crate::kernels::tiles::{
     DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
+    pivots_of,
 };
 use crate::math::bound::{cholesky_modulus_bits, ifma52_prime_count};
 use crate::math::family::IFMA52_BITS;
@@ -199,6 +200,10 @@ impl TileEngine for Factor {
 
     fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
         Box::new(triangle::given(self, shape, words, pivots))
+    }
+
+    fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData> {
+        Box::new(triangle::given(self, shape, words, &pivots_of(self, shape, words)))
     }
 
     fn update(

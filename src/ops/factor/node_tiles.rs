@@ -1,0 +1,104 @@
+//! The tiles of the ranks of a node in one window: each is written by its owner, and read by all where it lies.
+//!
+//! A piece of the window has the words of a tile and, behind them, the weights that its rows have after it.
+
+use crate::comm::window::{Pieces, SharedWindow, Shown};
+use crate::comm::{Fence, Transport};
+use crate::error::Result;
+use crate::kernels::tiles::DiagonalData;
+use crate::ops::factor::tile_work::TileWork;
+use crate::tile::{OwnTiles, TileId, TileMap};
+use std::sync::OnceLock;
+
+/// Which tiles lie in the window of a node, and how long they are.
+#[derive(Clone, Debug)]
+pub(crate) struct NodePlan {
+    /// The ranks of the node.
+    ranks: Vec<usize>,
+    /// Which of them this one is.
+    local: usize,
+    /// Their tiles, in order.
+    pieces: Pieces,
+}
+
+/// The window of a node for the time of one factorisation.
+pub(crate) struct TileWindow<'a> {
+    /// The ranks of the node.
+    pub node: &'a dyn Transport,
+    pub window: &'a mut SharedWindow,
+    pub plan: &'a NodePlan,
+}
+
+/// The tiles of a node, seen from one of its ranks.
+pub(crate) struct NodeTiles<'w> {
+    shown: Shown<'w>,
+    tiling: TileMap,
+    /// The ranks of the node and their tiles, in the order of their pieces.
+    owners: Vec<(usize, OwnTiles)>,
+    /// What solves need of tiles on the diagonal that other ranks have finished.
+    diagonals: Vec<OnceLock<Box<dyn DiagonalData>>>,
+}
+
+fn tiles_of(tiling: &TileMap, rank: usize) -> OwnTiles {
+    OwnTiles::new(tiling.grid, tiling.tile_rows(), rank)
+}
+
+impl NodePlan {
+    /// For the tiles of `work`, and the ranks of a node of which `rank` is one.
+    pub fn new(work: &TileWork<'_>, ranks: &[usize], rank: usize) -> NodePlan {
+        let tiles = work.tiling.tile_rows();
+        let words = |tile: TileId| work.engine.tile_words(work.shape(tile)) + work.weight_words(tile);
+        let of = |&rank: &usize| tiles_of(work.tiling, rank).in_columns(0..tiles).map(words);
+        let local = ranks.iter().position(|&other| other == rank).expect("a rank of the node");
+        NodePlan { ranks: ranks.to_vec(), local, pieces: Pieces::new(ranks.iter().map(of)) }
+    }
+
+    /// Words of the window.
+    pub fn window_words(&self) -> usize {
+        self.pieces.total_words()
+    }
+
+    /// Bytes that this rank's tiles take in the window, and of what is known about all of them.
+    pub fn bytes(&self) -> u64 {
+        let (own, ends) = (8 * self.pieces.words_of(self.local) as u64, SharedWindow::bytes_for(1));
+        own + ends + self.pieces.list_bytes()
+    }
+}
+
+impl<'w> NodeTiles<'w> {
+    /// This rank's tiles to be written, in order, and those of the node. Collective over the node.
+    ///
+    /// # Errors
+    /// Those of [`SharedWindow::pieces`].
+    pub fn new(
+        TileWindow { node, window, plan }: TileWindow<'w>,
+        tiling: &TileMap,
+    ) -> Result<(Vec<&'w mut [u64]>, NodeTiles<'w>)> {
+        let (own, shown) = window.pieces(&Fence::new(node), Ok(()), &plan.pieces)?;
+        let owners = plan.ranks.iter().map(|&rank| (rank, tiles_of(tiling, rank))).collect();
+        let diagonals = (0..tiling.tile_rows()).map(|_| OnceLock::new()).collect();
+        Ok((own, NodeTiles { shown, tiling: *tiling, owners, diagonals }))
+    }
+
+    /// The words of a finished tile of another rank, where that is one of the node.
+    ///
+    /// # Panics
+    /// Where the tile is not finished.
+    pub fn words(&self, tile: TileId) -> Option<&'w [u64]> {
+        let owner = self.tiling.owner(tile);
+        let place = self.owners.iter().position(|(rank, _)| *rank == owner)?;
+        let words = self.shown.get(place, self.owners[place].1.index(tile));
+        Some(words.expect("a tile is shown before others hear of it"))
+    }
+
+    /// Lets the others read the own tile of that number.
+    pub fn show(&self, index: usize, words: &'w mut [u64]) -> &'w [u64] {
+        self.shown.show(index, words)
+    }
+
+    /// What solves need of the tile on the diagonal in column `col` beside its words, which another rank has finished.
+    pub fn diagonal(&self, col: usize, work: &TileWork<'_>, words: &[u64]) -> &dyn DiagonalData {
+        let shape = work.shape(TileId { row: col, col });
+        &**self.diagonals[col].get_or_init(|| work.engine.factored(shape, words))
+    }
+}

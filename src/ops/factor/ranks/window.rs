@@ -1,0 +1,73 @@
+//! Which ranks have their tiles in one window, and that window.
+
+use crate::comm::window::SharedWindow;
+use crate::comm::{Reduction, agree};
+use crate::context::Context;
+use crate::error::Result;
+use crate::math::processor;
+use crate::ops::distribution::team::{Team, close_all};
+use crate::ops::factor::node_tiles::NodePlan;
+use crate::ops::factor::tile_work::TileWork;
+use crate::ops::factor::tiling::shape_of;
+use crate::runtime::protocol::Memories;
+use crate::tile::TileId;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Which ranks would have their tiles in a window of their node: all of one where tiles are laid out alike and no rank
+/// has devices, and where the window has room. Without a memory limit of any rank, as windows would be kept.
+/// Collective.
+pub(super) fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
+    let (world, layout) = (team.world(), team.layout());
+    if team.heed_limits(ctx.memory_bytes())? {
+        return Ok(Memories::apart());
+    }
+    let here = &layout.nodes[layout.node_of[team.rank()]];
+    let window = || SharedWindow::bytes_for(NodePlan::new(work, here, team.rank()).window_words());
+    let can = here.len() > 1
+        && (1..=world.size()).contains(&work.tiling.grid.size())
+        && ctx.devices().is_empty()
+        && window() <= team.tile_window_room();
+    let own = if can { xxh3_64(layout_of(work, kernel).as_bytes()) | 1 } else { 0 };
+    let mut all = vec![0; world.size()];
+    world.all_gather(&[own], &mut all)?;
+    let share = |ranks: &[usize]| all[ranks[0]] != 0 && ranks.iter().all(|&rank| all[rank] == all[ranks[0]]);
+    // Numbers beyond those of the nodes for ranks that share nothing.
+    let of = |rank: usize| {
+        let node = layout.node_of[rank];
+        if share(&layout.nodes[node]) { node } else { layout.nodes.len() + rank }
+    };
+    Ok(Memories::new((0..world.size()).map(of).collect()))
+}
+
+/// What must be the same for ranks to read each other's tiles. A kernel has one name with other instructions too, and
+/// may then lay out other words.
+fn layout_of(work: &TileWork<'_>, kernel: &str) -> String {
+    let words = work.engine.tile_words(shape_of(work.tiling, TileId { row: 0, col: 0 }));
+    format!("{kernel} {} {} {words}", processor::level().name(), work.engine.layout())
+}
+
+/// The tiles of this node in its window, where it has one.
+pub(super) fn node_plan(team: &Team, work: &TileWork<'_>, memories: &Memories) -> Option<NodePlan> {
+    let here = &team.layout().nodes[team.layout().node_of[team.rank()]];
+    (here.len() > 1 && memories.share(here[0], here[1])).then(|| NodePlan::new(work, here, team.rank()))
+}
+
+/// The windows of the nodes for `memories`, or none and ranks by themselves where one of them cannot be opened: tiles
+/// also travel. Collective.
+pub(super) fn open(
+    team: &Team,
+    work: &TileWork<'_>,
+    memories: Memories,
+) -> Result<(Memories, Option<[SharedWindow; 2]>)> {
+    let words = node_plan(team, work, &memories).as_ref().map(NodePlan::window_words);
+    let opened = words.map(|words| team.take_tile_windows([0, words])).transpose();
+    let mut failed = [u64::from(opened.is_err())];
+    team.world().all_reduce(Reduction::Max, &mut failed)?;
+    match opened {
+        Ok(windows) if failed[0] == 0 => Ok((memories, windows)),
+        opened => {
+            agree(team.world(), opened.ok().flatten().map_or(Ok(()), close_all))?;
+            Ok((Memories::apart(), None))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Which ranks share a memory: those read each other's finished tiles where they lie.
+//!
+//! Such a tile is announced ([`super::Message::Shown`]) and takes no slot. All other readers get it as if its owner and
+//! they were alone: they ask for it, it comes in words, and some pass it on.
+
+use super::progress::MOST_SLOTS;
+use crate::error::{Error, Result};
+use crate::tile::{RankGrid, TileId};
+use std::sync::Arc;
+
+/// The memory that each rank of a grid lies in; the same on all ranks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Memories {
+    /// By rank; without it each has a memory of its own.
+    of: Option<Arc<[usize]>>,
+}
+
+impl Memories {
+    /// Ranks of which each has a memory of its own.
+    pub fn apart() -> Memories {
+        Memories::default()
+    }
+
+    /// Ranks with the same number share a memory; those that have none are by themselves.
+    pub fn new(of: Vec<usize>) -> Memories {
+        Memories { of: Some(of.into()) }
+    }
+
+    /// Whether a rank reads the finished tiles of another one where they lie.
+    pub fn share(&self, rank: usize, other: usize) -> bool {
+        self.of.as_ref().is_some_and(|of| of.get(rank).is_some_and(|memory| of.get(other) == Some(memory)))
+    }
+
+    /// The readers of a tile that it must be sent to, in the order of [`RankGrid::clients`].
+    pub fn clients(&self, grid: RankGrid, tiles: usize, tile: TileId) -> Vec<u32> {
+        let (mut clients, owner) = (grid.clients(tiles, tile), grid.owner(tile));
+        clients.retain(|&client| !self.share(owner, client as usize));
+        clients
+    }
+
+    /// The readers of a tile, other than its owner, that read it where it lies.
+    pub fn neighbours(&self, grid: RankGrid, tiles: usize, tile: TileId) -> Vec<u32> {
+        if self.of.is_none() {
+            return Vec::new();
+        }
+        let (mut clients, owner) = (grid.clients(tiles, tile), grid.owner(tile));
+        clients.retain(|&client| self.share(owner, client as usize));
+        clients
+    }
+
+    /// The first tile in column `from.col`, from row `from.row` on, that `rank` reads and that must be sent to it.
+    pub(super) fn next_need(&self, grid: RankGrid, tiles: usize, rank: usize, from: TileId) -> Option<TileId> {
+        let mut from = from;
+        loop {
+            let tile = grid.next_need(tiles, rank, from)?;
+            if !self.share(grid.owner(tile), rank) {
+                return Some(tile);
+            }
+            from.row = tile.row + 1;
+        }
+    }
+
+    /// The fewest slots with which every rank comes to an end: room for all tiles of one column that must be sent to a
+    /// rank.
+    pub fn least_slots(&self, grid: RankGrid, tiles: usize) -> usize {
+        // What a rank reads of a column depends on the rank column that owns it, and else shrinks with each.
+        let columns = (0..tiles.min(grid.cols + 2)).collect::<Vec<_>>();
+        let count = |rank: usize, col: usize| {
+            let mut next = self.next_need(grid, tiles, rank, TileId { row: col, col });
+            let mut count = 0;
+            while let Some(tile) = next {
+                count += 1;
+                next = self.next_need(grid, tiles, rank, TileId { row: tile.row + 1, ..tile });
+            }
+            count
+        };
+        let of = |rank: usize| columns.iter().map(|&col| count(rank, col)).max().unwrap_or(0);
+        (0..grid.size()).map(of).max().unwrap_or(0)
+    }
+
+    /// Refuses a grid of no ranks, or with fewer slots than [`Memories::least_slots`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the numbers.
+    pub fn check(&self, grid: RankGrid, tiles: usize, slots: usize) -> Result<()> {
+        let RankGrid { rows, cols } = grid;
+        if rows == 0 || cols == 0 {
+            return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks")));
+        }
+        let least = self.least_slots(grid, tiles);
+        if grid.useful_slots(tiles, slots) < least {
+            let message = format!(
+                "{slots} slots for tiles of other ranks: {tiles} x {tiles} tiles on a grid of {rows} x {cols} \
+                 need at least {least}"
+            );
+            return Err(Error::InvalidArgument(message));
+        }
+        Ok(())
+    }
+}
+
+impl RankGrid {
+    /// [`Memories::least_slots`] where each rank has a memory of its own.
+    pub fn least_slots(&self, tiles: usize) -> usize {
+        Memories::apart().least_slots(*self, tiles)
+    }
+
+    /// As many slots as there is any use for, at most `slots`: no more than tiles, and than numbers for them.
+    pub fn useful_slots(&self, tiles: usize, slots: usize) -> usize {
+        slots.min(tiles.saturating_mul(tiles + 1) / 2).min(MOST_SLOTS)
+    }
+
+    /// [`Memories::check`] where each rank has a memory of its own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the numbers.
+    pub fn check(&self, tiles: usize, slots: usize) -> Result<()> {
+        Memories::apart().check(*self, tiles, slots)
+    }
+}
