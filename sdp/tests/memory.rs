@@ -188,6 +188,30 @@ fn plans_meet_the_peak() -> Result<()> {
     })
 }
 
+/// Products that are checked take more, which plans know.
+#[test]
+fn checked_products_keep_the_plan() -> Result<()> {
+    alone(|| {
+        for (name, problem) in [("full matrices", full(8, 14, 192)?), ("polynomials", polynomials(2, 2, 4, 256)?)] {
+            let free = run(&problem, 1, None)?;
+            for (threads, self_check, freivalds) in [(1, true, false), (1, false, true), (2, true, true)] {
+                let builder = Context::builder().threads(threads).self_check(self_check).freivalds(freivalds);
+                let options = SolverOptions::new(problem.form);
+                let planned = Solver::new(builder.clone().build()?, &problem, options.clone())?.plan()?.planned_bytes;
+                let problem = problem.rounded(problem.precision_bits)?;
+                let before = allocated_bytes();
+                reset_peak_bytes();
+                let solver = Solver::new(builder.memory_bytes(planned).build()?, &problem, options)?;
+                let made = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+                let peak = peak_bytes() - before;
+                assert!(made.point == free.point, "{name}");
+                assert!(peak <= planned, "{name} on {threads}, {self_check} {freivalds}: {peak} bytes, {planned}");
+            }
+        }
+        Ok(())
+    })
+}
+
 /// A run goes on from a checkpoint of a precision that it does not have at one that it has a plan for.
 #[test]
 fn other_precisions_keep_the_plan() -> Result<()> {

@@ -2,7 +2,8 @@
 
 use crate::block::Block;
 use crate::iterate::advice::Advice;
-use crate::iterate::best::{Course, Past};
+use crate::iterate::best::{Course, Past, Scales};
+use crate::iterate::centre::off_centre;
 use crate::iterate::condition::{Conditions, conditions};
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
@@ -38,7 +39,7 @@ pub enum StageEnd {
     /// The run ends as well.
     Solution(Box<Solution>),
     /// The precision is not enough: another stage goes on.
-    Raise(State),
+    Raise(Box<State>),
 }
 
 /// What all stages of a run have in common.
@@ -65,7 +66,10 @@ impl Stage<'_> {
     /// # Errors
     /// Those of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
-        let mut course = Course::default();
+        let scales = Scales::new(&self.site)?;
+        // What was feasible under other thresholds says nothing here.
+        let known = state.course.take().filter(|course| course.is_of(self.options));
+        let mut course = known.unwrap_or_else(|| Course::new(self.options));
         let mut factors = match factor(&self.site, &state.point)? {
             Ok(factors) => factors,
             Err((at, side)) => return Err(self.not_inside(at, side)),
@@ -77,20 +81,26 @@ impl Stage<'_> {
             let seconds = run.start.elapsed().as_secs_f64();
             let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
             let is_feasible = self.is_feasible(&quality) == (true, true);
-            course.see(&quality, is_feasible, state.iterations);
+            // A run that goes on from here sees this point again.
+            state.course = Some(course.clone());
+            course.see(&scales, &quality, is_feasible, state.iterations);
             let made = state.iterations - run.earlier;
             if let Some(termination) = self.termination(&state, &quality, &residuals, (made, is_late))? {
-                return Ok(self.finished(course, self.end(run, state, quality, (termination, None))));
+                return Ok(self.finished((course, &scales), self.end(run, state, quality, (termination, None))));
             }
             if let Some(past) = course.past(state.iterations) {
                 let why = (Termination::PrecisionTooLow, self.outweighed(past));
-                return Ok(self.finished(course, self.end(run, state, quality, why)));
+                let why = self.too_low_or_ray(why, &quality, &residuals)?;
+                return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
             let stepped = self.step(&at, &mut run.phases)?;
-            let Step { point, next_factors, mu, steps, beta, conditions } = match stepped {
+            let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
-                Err(why) => return Ok(self.finished(course, self.end(run, state, quality, why))),
+                Err(why) => {
+                    let why = self.too_low_or_ray(why, &quality, &residuals)?;
+                    return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
+                }
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
             let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
@@ -101,22 +111,25 @@ impl Stage<'_> {
                 seconds: (run.start.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64()),
                 precision_bits: self.site.bits,
                 mu,
+                off_centre,
                 quality,
                 primal_step: steps.0.clone(),
                 dual_step: steps.1.clone(),
                 beta,
                 conditions,
             };
-            let next = State { point, iterations: state.iterations + 1, steps, precision_bits };
+            let next = State { point, iterations: state.iterations + 1, steps, precision_bits, course: None };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
-            course.leave(point, &iteration.quality, is_feasible, iterations);
+            course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
+            // At another precision points are compared anew.
+            state.course = (precision_bits == self.site.bits).then(|| course.clone());
             factors = next_factors;
             let control = self.site.agreed((run.watch)(&iteration, &state))?;
             if self.site.share.ranks.any(control == Control::Stop)? {
                 return Ok(self.end(run, state, evaluation.quality, (Termination::Stopped, None)));
             }
             if precision_bits != self.site.bits {
-                return Ok(StageEnd::Raise(state));
+                return Ok(StageEnd::Raise(Box::new(state)));
             }
         }
     }
@@ -125,13 +138,17 @@ impl Stage<'_> {
     fn end(&self, run: &Run<'_>, state: State, quality: Quality, (termination, remark): NoStep) -> StageEnd {
         let is_final = matches!(termination, Termination::Stopped | Termination::MaxRuntimeExceeded);
         if let Some(precision_bits) = self.next_bits.filter(|_| !is_final) {
-            return StageEnd::Raise(State { precision_bits, ..state });
+            return StageEnd::Raise(Box::new(State { precision_bits, course: None, ..state }));
         }
+        // Other ends are ends, and a point that is the best one has no use behind them.
+        let is_limit = is_final || termination == Termination::MaxIterationsExceeded;
         StageEnd::Solution(Box::new(Solution {
             termination,
             point: state.point,
             quality,
             iterations: state.iterations,
+            steps: state.steps,
+            course: state.course.filter(|_| is_limit),
             seconds: run.start.elapsed().as_secs_f64(),
             phases: run.phases,
             advised_bits: None,
@@ -202,13 +219,28 @@ impl Stage<'_> {
         if let Some((_, termination)) = tests.into_iter().find(|(holds, _)| *holds) {
             return Ok(Some(termination));
         }
-        self.ray(quality, residuals)
+        self.ray(quality, residuals, &options.infeasibility_threshold)
+    }
+
+    /// Why precision ends a run, or whether a point has gone so far that no precision would do: where a ray shows to
+    /// half of the bits that one side has no point, that side has none whose size these bits could hold. Collective.
+    fn too_low_or_ray(&self, why: NoStep, quality: &Quality, residuals: &Residuals) -> Result<NoStep> {
+        if why.0 != Termination::PrecisionTooLow || self.next_bits.is_some() {
+            return Ok(why);
+        }
+        let half = Float::with_val(64, 1) >> (self.site.bits / 2);
+        let found = self.ray(quality, residuals, &half.max(&self.options.infeasibility_threshold))?;
+        let (primal, dual) = self.is_feasible(quality);
+        Ok(match found {
+            Some(Termination::PrimalInfeasible) if !primal => (Termination::PrimalInfeasible, why.1),
+            Some(Termination::DualInfeasible) if !dual => (Termination::DualInfeasible, why.1),
+            _ => why,
+        })
     }
 
     /// Whether a point that has moved far shows a ray: `A*(Y) + B y` small beside `C . Y + b^T y > 0`, or
     /// `A(x)` nowhere below 0 by much and `B^T x` small beside `c^T x < 0`.
-    fn ray(&self, quality: &Quality, residuals: &Residuals) -> Result<Option<Termination>> {
-        let threshold = &self.options.infeasibility_threshold;
+    fn ray(&self, quality: &Quality, residuals: &Residuals, threshold: &Float) -> Result<Option<Termination>> {
         if *threshold == 0 {
             return Ok(None);
         }
@@ -251,6 +283,7 @@ struct Step {
     point: Point,
     next_factors: Vec<ConeFactors>,
     mu: Float,
+    off_centre: Float,
     steps: (Float, Float),
     beta: Float,
     conditions: Conditions,
@@ -292,6 +325,7 @@ impl Stage<'_> {
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
         };
         let conditions = timed(&mut phases.schur, || conditions(&place, &system))?;
+        let off_centre = timed(&mut phases.predictor, || off_centre(&place, &mu))?;
         let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
         let (primal, dual) = self.is_feasible(quality);
         let feasible = primal && dual;
@@ -322,7 +356,8 @@ impl Stage<'_> {
             match factored {
                 Ok(next_factors) => {
                     let steps = (primal_step, dual_step);
-                    return Ok(Ok(Step { point: next, next_factors, mu, steps, beta, conditions }));
+                    let point = next;
+                    return Ok(Ok(Step { point, next_factors, mu, off_centre, steps, beta, conditions }));
                 }
                 Err((_, Side::Primal)) => primal_step >>= 1u32,
                 Err((_, Side::Dual)) => dual_step >>= 1u32,
@@ -333,7 +368,7 @@ impl Stage<'_> {
     }
 
     /// The solution; where precision has ended the run the best point of it, and what precision would do.
-    fn finished(&self, course: Course, end: StageEnd) -> StageEnd {
+    fn finished(&self, (course, scales): (Course, &Scales), end: StageEnd) -> StageEnd {
         let StageEnd::Solution(mut solution) = end else { return end };
         let is_over = solution.termination == Termination::PrecisionTooLow;
         if !is_over && !self.is_stuck(&solution) {
@@ -342,9 +377,10 @@ impl Stage<'_> {
         let last = solution.quality.clone();
         let is_feasible = self.is_feasible(&last) == (true, true);
         let mut reasons = Vec::from_iter(solution.remark.take());
-        if let Some((point, quality, better)) = course.better(&last, is_feasible).filter(|_| is_over) {
+        if let Some((point, quality, better)) = course.better(scales, &last, is_feasible).filter(|_| is_over) {
             reasons.push(better);
-            *solution = Solution { point, quality, remark: None, ..*solution };
+            let steps = solution.steps.clone();
+            *solution = Solution { point, quality, remark: None, steps, course: None, ..*solution };
         }
         let advice = Advice::new(self.options, self.site.bits, &solution.quality);
         reasons.push(advice.sentence);

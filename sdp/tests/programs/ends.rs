@@ -7,7 +7,7 @@ use sunzi::Result;
 use sunzi::rug::Float;
 use sunzi_sdp::output::{phase, sdpa_result};
 use sunzi_sdp::{Control, Pace, Problem, Solution, Solver, SolverOptions, Termination};
-use sunzi_sdp::{has_foreign_checkpoint, load_checkpoint, read_problem, save_checkpoint};
+use sunzi_sdp::{has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint, read_problem, save_checkpoint};
 
 fn program(folder: &Path, name: &str, text: &str, bits: u32) -> Result<Problem> {
     let path = folder.join(name);
@@ -57,10 +57,96 @@ fn programs_of_sdpb_without_a_solution_end_as_such() -> Result<()> {
     ] {
         let problem = program(folder.path(), name, &text, 200)?;
         let plain = solve(&problem, 1, |_| ())?;
-        let limits = [Termination::MaxComplementarityExceeded, Termination::PrecisionTooLow];
-        assert!(limits.contains(&plain.termination), "{name}: {}", plain.termination);
+        let ends = [Termination::MaxComplementarityExceeded, ray];
+        assert!(ends.contains(&plain.termination), "{name}: {}", plain.termination);
         let found = solve(&problem, 1, |options| options.infeasibility_threshold = decimal("1e-20"))?;
         assert_eq!(found.termination, ray, "{name}");
+    }
+    Ok(())
+}
+
+/// With few bits as well, where precision ends the run before any limit does.
+#[test]
+fn programs_of_sdpb_without_a_solution_end_as_such_at_few_bits() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let pmp = |list: &str| format!("{{\"objective\": [\"0\", \"1\"], \"PositiveMatrixWithPrefactorArray\": [{list}]}}");
+    let empty = pmp(r#"{"polynomials": [[[["-1"], ["1"]]]]}, {"polynomials": [[[["0"], ["-1"]]]]}"#);
+    let unbounded = pmp(r#"{"polynomials": [[[["1", "0", "1"], ["1"]]]]}"#);
+    for (name, text, ray) in [
+        ("empty.json", empty, Termination::DualInfeasible),
+        ("unbounded.json", unbounded, Termination::PrimalInfeasible),
+    ] {
+        for bits in [64, 80, 100, 128, 160] {
+            let ended = solve(&program(folder.path(), name, &text, bits)?, 1, |_| ())?;
+            let ends = [ray, Termination::MaxComplementarityExceeded];
+            assert!(ends.contains(&ended.termination), "{name} at {bits}: {} {:?}", ended.termination, ended.remark);
+        }
+    }
+    // What is feasible and large is no ray.
+    for bits in [64, 80, 100] {
+        let large = pmp(r#"{"polynomials": [[[["1e9", "0", "1"], ["-1"]]]]}"#);
+        let ended = solve(&program(folder.path(), "large.json", &large, bits)?, 1, |_| ())?;
+        let wrong = [Termination::PrimalInfeasible, Termination::DualInfeasible];
+        assert!(!wrong.contains(&ended.termination), "{bits}: {}", ended.termination);
+    }
+    Ok(())
+}
+
+/// Graph partition, as SDPLIB's gpp100: `X_ii = 1` and a sum of all entries of 0, so that X has no inverse.
+fn partition(order: usize) -> String {
+    let mut text = format!("{}\n1\n{order}\n{} 0\n", order + 1, "1 ".repeat(order));
+    for (row, col) in (1..=order).flat_map(|row| (row..=order).map(move |col| (row, col))) {
+        let weight = if row == col { 0 } else { (row * row * 5 + col * 11 + row * col) % 7 };
+        writeln!(text, "0 1 {row} {col} -{weight}\n{} 1 {row} {col} 1", order + 1).unwrap();
+        if row == col {
+            writeln!(text, "{row} 1 {row} {row} 1").unwrap();
+        }
+    }
+    text
+}
+
+/// A run that is killed after any iteration and goes on from its checkpoint ends as it would have, by rounding.
+#[test]
+fn a_killed_run_ends_by_rounding_as_the_whole_one() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    for bits in [128, 220] {
+        let problem = program(folder.path(), "a.dat-s", &partition(7), bits)?;
+        let options = SolverOptions {
+            duality_gap_threshold: decimal("1e-60"),
+            primal_error_threshold: decimal("1e-60"),
+            dual_error_threshold: decimal("1e-60"),
+            ..SolverOptions::new(problem.form)
+        };
+        let context = || sunzi::Context::builder().threads(1).build();
+        let solver = Solver::new(context()?, &problem, options.clone())?;
+        let at = |number: u64| folder.path().join(format!("ck{bits}.{number}"));
+        let mut precisions = Vec::new();
+        let whole = solver.run(solver.begin()?, |iteration, state| {
+            precisions.push((iteration.number, iteration.precision_bits));
+            save_checkpoint(&at(iteration.number), &problem, state)?;
+            Ok(Control::Continue)
+        })?;
+        let remark = whole.remark.clone().unwrap();
+        assert_eq!(whole.termination, Termination::PrecisionTooLow);
+        assert!(remark.contains("later points are worse"), "{bits}: {remark}");
+        println!("{bits}: {remark}");
+        // Around each change of the precision, and all along the end.
+        let changes =
+            precisions.windows(2).filter(|pair| pair[0].1 != pair[1].1).flat_map(|pair| [pair[0].0, pair[1].0]);
+        let last = whole.iterations;
+        let kills = [1, 20].into_iter().chain(changes).chain((last.saturating_sub(9)..=last).step_by(2));
+        for number in kills.filter(|&number| number < last) {
+            let state = load_checkpoint(&at(number), &problem)?.unwrap();
+            let again = solver.run(state, |_, _| Ok(Control::Continue))?;
+            assert_eq!((again.termination, again.iterations), (whole.termination, whole.iterations), "{number}");
+            assert_eq!((&again.remark, &again.quality), (&whole.remark, &whole.quality), "{number}");
+            assert!(again.point == whole.point, "{number}");
+        }
+        // Under other thresholds other points are feasible, and what is known of them does not count.
+        let state = load_checkpoint(&at(last - 1), &problem)?.unwrap();
+        let other = SolverOptions { primal_error_threshold: decimal("1e-3"), ..options };
+        let ended = Solver::new(context()?, &problem, other)?.run(state, |_, _| Ok(Control::Continue))?;
+        assert!(ended.iterations > last - 1 || ended.remark.is_some());
     }
     Ok(())
 }
@@ -213,6 +299,18 @@ fn damaged_checkpoints_are_refused() -> Result<()> {
         refused(&changed, &format!("another byte {at}"));
     }
     assert!(load_checkpoint(&whole, &problem)?.is_some());
+    // A head of other numbers under a right checksum is refused or taken, and no more.
+    let column = sunzi::io::read(whole.join("checkpoint.bin"), &sunzi::io::ReadOptions::new(None))?.matrix;
+    for (at, value) in (0..27).flat_map(|at| [-1.0, 0.5, 1.0, 2.0, 1e300].map(|value| (at, value))) {
+        let mut other = column.clone();
+        other.set_float(at, 0, &Float::with_val(64, value))?;
+        let (binary, options) = (sunzi::io::FileFormat::Binary, sunzi::io::WriteOptions::new());
+        sunzi::io::write_as(broken.join("checkpoint.bin"), binary, &other, &options)?;
+        for load in [load_checkpoint, load_initial_checkpoint] {
+            let code = load(&broken, &problem).map_or_else(|error| error.exit_code(), |_| 0);
+            assert!([0, 3].contains(&code), "number {at} is {value}: {code}");
+        }
+    }
     // SDPB's own binary files are known by their names, and not read.
     assert!(!has_foreign_checkpoint(&whole));
     std::fs::remove_file(broken.join("checkpoint.bin")).unwrap();
