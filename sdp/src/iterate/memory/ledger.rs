@@ -464,8 +464,7 @@ impl<'a> Sizes<'a> {
             move |rows, cols, terms| calls.gemm(rows, cols, terms)
         })?;
         let columns = tasks.iter().map(|task| task.result).sum::<u64>();
-        let most = tasks.iter().map(|task| task.beside_result()).max().unwrap_or(0);
-        let forming = sparse.schur_beside(self.bits()) + columns + self.at_work(tasks.len()) as u64 * most;
+        let forming = sparse.schur_beside(self.bits()) + self.together(&tasks);
         // Both factors of all blocks, while the second one travels; then what is sent, received and put together.
         let blocks = self.blocks_of_all();
         let is_root = self.share.ranks.rank() == ROOT;
