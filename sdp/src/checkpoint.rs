@@ -1,7 +1,7 @@
 //! States of a run on disk: one binary file of the library with all numbers in a column, complete or absent; and SDPB's
 //! text checkpoints, from which a run can begin.
 //!
-//! The column has a head of [`HEADER`] numbers: a version; the iterations and both steps; by what the program is known
+//! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the program is known
 //! again; what is known of earlier points. Behind it stand the point, and the best point where there is one. Any run of
 //! the same program may go on from it, at another precision and with other threads, ranks and options; at the same
 //! precision and thresholds it goes on with the same bits, and ends as the run would have ended that wrote it.
@@ -23,13 +23,16 @@ pub const CHECKPOINT_FILE: &str = "checkpoint.bin";
 const VERSION: u32 = 2;
 
 /// Numbers in front of the point.
-const HEADER: usize = 27;
+const HEADER: usize = 28;
 
 /// The version without a word of its program and of earlier points, and its numbers in front of the point.
 const OLDER: (u32, usize) = (1, 4);
 
 /// Bits of a column, at least: counts and steps have so many.
 const LEAST_BITS: u32 = 64;
+
+/// Iterations that no run comes to; sums with counts below it stay far from where they would overflow.
+const MOST_ITERATIONS: u64 = 1 << 53;
 
 /// What both writing and reading say of the numbers of a program, in the order of the file.
 fn lengths(problem: &Problem, cones: &[Cone]) -> Vec<usize> {
@@ -57,6 +60,7 @@ fn header(problem: &Problem, state: &State) -> Vec<Float> {
         count(state.iterations),
         state.steps.0.clone(),
         state.steps.1.clone(),
+        count(state.precision_bits.into()),
         count(precision_bits.into()),
         count(digest),
         Float::with_val(LEAST_BITS, sum),
@@ -121,10 +125,12 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
 
 /// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files,
 /// which do not say of which program they are; `None` where neither is there. At the same precision the rest of a run
-/// has the bits that it would have had.
+/// has the bits that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether
+/// the point was rounded.
 ///
 /// Whether the program is the one that the checkpoint was written for is told by a hash of all its numbers, and at
-/// another precision by a weighted sum of them, which sees changes of a number that are 2^-30 of its column or more.
+/// another precision by a weighted sum of them, which sees no change of a number below 2^-30 of its column or below
+/// 2^-95, nearly all above 2^-20, and at places with a weight near 0 only larger ones.
 ///
 /// Cost: a pass over the file, and its numbers twice in memory; two passes over the numbers of the program.
 /// Source: docs/decisions/085-checkpoints-know-their-program.md.
@@ -193,6 +199,24 @@ impl Column<'_> {
         count.map_or_else(|| self.refused(format!("number {} is no count", self.at)), Ok)
     }
 
+    /// The next number, of iterations of which there were at most so many.
+    fn iterations(&mut self, most: u64) -> Result<u64> {
+        let count = self.count()?;
+        if count <= most {
+            return Ok(count);
+        }
+        self.refused(format!("number {} counts {count} iterations, and {most} are the most that there can be", self.at))
+    }
+
+    /// The precision of the state, whose numbers have no more bits than that in this column.
+    fn precision(&mut self) -> Result<u32> {
+        let (count, bits) = (self.count()?, self.numbers.precision_bits());
+        match u32::try_from(count) {
+            Ok(found) if found > 0 && found.max(LEAST_BITS) == bits => Ok(found),
+            _ => self.refused(format!("a state of {count} bits in numbers of {bits}")),
+        }
+    }
+
     /// The next number, which says whether something holds.
     fn flag(&mut self) -> Result<bool> {
         match self.count()? {
@@ -226,12 +250,11 @@ impl Column<'_> {
         Ok(Fingerprint { precision_bits, digest: self.count()?, sum: self.float(LEAST_BITS)?.to_f64() })
     }
 
-    /// What is known of earlier points, but for the best point.
-    fn course(&mut self) -> Result<Option<(Course, Option<Best>)>> {
-        let bits = self.numbers.precision_bits();
+    /// What is known of earlier points of a state of `bits` bits after so many iterations, but for the best point.
+    fn course(&mut self, bits: u32, made: u64) -> Result<Option<(Course, Option<Best>)>> {
         let (has_course, has_feasible) = (self.flag()?, self.flag()?);
-        let feasible = Some(self.count()?).filter(|_| has_feasible);
-        let worse = self.count()?;
+        let feasible = Some(self.iterations(made)?).filter(|_| has_feasible);
+        let worse = self.iterations(made)?;
         let thresholds = [self.float(LEAST_BITS)?, self.float(LEAST_BITS)?];
         let has_seen = self.flag()?;
         let seen = Seen {
@@ -239,7 +262,7 @@ impl Column<'_> {
             least_error: self.float(LEAST_BITS)?,
             error: self.float(LEAST_BITS)?,
         };
-        let (has_best, iterations) = (self.flag()?, self.count()?);
+        let (has_best, iterations) = (self.flag()?, self.iterations(made)?);
         let merit = Merit { is_feasible: self.flag()?, size: self.float(LEAST_BITS)? };
         let quality = Quality {
             primal_objective: self.float(bits)?,
@@ -268,9 +291,11 @@ fn load_binary(path: &Path, problem: &Problem, any: bool) -> Result<State> {
         return column.refused("this is no checkpoint of a semidefinite program");
     }
     column.at = 1;
-    let iterations = column.count()?;
+    let iterations = column.iterations(MOST_ITERATIONS)?;
     let steps = (column.float(LEAST_BITS)?, column.float(LEAST_BITS)?);
-    let known = if is_older { None } else { Some((column.fingerprint()?, column.course()?)) };
+    // What this program's numbers are rounded to may be less.
+    let found = if is_older { column.numbers.precision_bits() } else { column.precision()? };
+    let known = if is_older { None } else { Some((column.fingerprint()?, column.course(found, iterations)?)) };
     let (fingerprint, course) = known.unzip();
     let course = course.flatten();
     let has_best = course.as_ref().is_some_and(|(_, best)| best.is_some());
@@ -290,11 +315,9 @@ fn load_binary(path: &Path, problem: &Problem, any: bool) -> Result<State> {
     }
     column.at = head;
     let point = column.point(problem, bits)?;
-    let found = column.numbers.precision_bits();
-    let precision_bits = found.min(bits);
     if !is_known {
         let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
-        return Ok(State { point, iterations: 0, steps, precision_bits, course: None });
+        return Ok(State { point, iterations: 0, steps, precision_bits: found, course: None });
     }
     // Points that are rounded further are compared anew.
     let course = match course.filter(|_| found <= bits) {
@@ -304,7 +327,7 @@ fn load_binary(path: &Path, problem: &Problem, any: bool) -> Result<State> {
         }
         course => course.map(|(course, _)| course),
     };
-    Ok(State { point, iterations, steps, precision_bits, course })
+    Ok(State { point, iterations, steps, precision_bits: found, course })
 }
 
 /// A matrix under a line with its shape.

@@ -3,6 +3,8 @@
 //! Generated programs always run. Those of SDPLIB and of SDPB's own tests run where `../shared/data` stands beside the
 //! repository; the larger ones where `SUNZI_TEST_EFFORT` is above 1.
 
+#[path = "programs/checkpoints.rs"]
+mod checkpoints;
 #[path = "programs/ends.rs"]
 mod ends;
 
@@ -11,8 +13,8 @@ use std::path::{Path, PathBuf};
 use sunzi::rug::{Float, float::Constant};
 use sunzi::{Context, Result};
 use sunzi_sdp::output::{WriteSolution, write_solution};
-use sunzi_sdp::{CHECKPOINT_FILE, load_checkpoint, load_initial_checkpoint, read_problem, save_checkpoint, time_calls};
 use sunzi_sdp::{CallTimes, Control, Problem, Solution, Solver, SolverOptions, Termination};
+use sunzi_sdp::{load_checkpoint, read_problem, time_calls};
 
 fn solve(problem: &Problem, threads: usize, change: impl FnOnce(&mut SolverOptions)) -> Result<Solution> {
     let mut options = SolverOptions::new(problem.form);
@@ -169,98 +171,6 @@ fn polynomials_have_their_minima_and_files_are_written() -> Result<()> {
         std::fs::write(out.join("y.txt"), "2 1\n1\n1\n").unwrap();
         assert!(load_checkpoint(&out, &problem).unwrap_err().to_string().contains("'1 1' is wanted"));
     }
-    Ok(())
-}
-
-#[test]
-fn a_run_that_was_ended_goes_on_with_the_same_bits() -> Result<()> {
-    let folder = tempfile::tempdir().unwrap();
-    polynomial_program(folder.path(), 2);
-    let problem = read_problem(folder.path(), 320)?;
-    let whole = solve(&problem, 1, |_| ())?;
-    let checkpoints = folder.path().join("ck");
-    assert!(load_checkpoint(&checkpoints, &problem)?.is_none());
-    let solver =
-        |threads| Solver::new(Context::builder().threads(threads).build()?, &problem, SolverOptions::new(problem.form));
-    let first = solver(2)?;
-    let ended = first.run(first.begin()?, |iteration, state| {
-        save_checkpoint(&checkpoints, &problem, state)?;
-        Ok(if iteration.number == 20 { Control::Stop } else { Control::Continue })
-    })?;
-    assert_eq!((ended.termination, ended.iterations), (Termination::Stopped, 20));
-    let second = solver(1)?;
-    let state = load_checkpoint(&checkpoints, &problem)?.unwrap();
-    assert_eq!(state.iterations, 20);
-    let rest = second.run(state, |_, _| Ok(Control::Continue))?;
-    assert_eq!((whole.termination, rest.iterations), (Termination::PrimalDualOptimal, whole.iterations));
-    assert!(rest.point == whole.point);
-    // Another precision goes on from it as well; another program does not.
-    let finer = read_problem(folder.path(), 500)?;
-    let solver = Solver::new(Context::builder().threads(1).build()?, &finer, SolverOptions::new(finer.form))?;
-    let state = load_checkpoint(&checkpoints, &finer)?.unwrap();
-    assert!(digits(&solver.run(state, |_, _| Ok(Control::Continue))?, &Float::with_val(8, 2)) > 29.0);
-    let other = folder.path().join("path.dat-s");
-    std::fs::write(&other, path_program(5)).unwrap();
-    let refused = load_checkpoint(&checkpoints, &read_problem(&other, 320)?);
-    assert!(refused.unwrap_err().to_string().contains("another program"));
-    Ok(())
-}
-
-/// Numbers count, not how they are written; another program is one to begin with where that is asked for.
-#[test]
-fn a_checkpoint_knows_its_program() -> Result<()> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.dat-s");
-    let read = |text: &str, bits: u32| {
-        std::fs::write(&file, text).unwrap();
-        read_problem(&file, bits)
-    };
-    let text = path_program(5);
-    let problem = read(&text, 200)?;
-    let solver = Solver::new(Context::builder().threads(1).build()?, &problem, SolverOptions::new(problem.form))?;
-    let (checkpoints, older) = (folder.path().join("ck"), folder.path().join("older"));
-    solver.run(solver.begin()?, |iteration, state| {
-        save_checkpoint(&checkpoints, &problem, state)?;
-        Ok(if iteration.number == 9 { Control::Stop } else { Control::Continue })
-    })?;
-    // One entry of C is off in its 46th digit, or at another place.
-    let long = format!("1.{:0>46}7", "");
-    let edited = [&*format!("0 1 1 2 {long}\n"), "0 1 1 3 1\n"].map(|line| text.replace("0 1 1 2 1.0e0\n", line));
-    for other in &edited {
-        assert_ne!(*other, text);
-        let other = read(other, 200)?;
-        let refused = load_checkpoint(&checkpoints, &other).unwrap_err().to_string();
-        assert!(refused.contains("another program") && refused.contains("--initialCheckpointDir"), "{refused}");
-        let state = load_initial_checkpoint(&checkpoints, &other)?.unwrap();
-        assert!(state.iterations == 0 && state.course.is_none() && state.steps.0 == 0 && state.steps.1 == 0);
-        let solver = Solver::new(Context::builder().threads(1).build()?, &other, SolverOptions::new(other.form))?;
-        let ended = solver.run(state, |_, _| Ok(Control::Continue))?;
-        assert_eq!(ended.termination, Termination::PrimalDualOptimal);
-    }
-    assert!(load_checkpoint(&checkpoints, &read(&edited[1], 260)?).is_err());
-    let spelled = read(&format!("\"a remark\n{}", text.replace("0 1 1 2 1.0e0\n", "0 1 1 2 +0.100e1\n")), 200)?;
-    assert_eq!(load_checkpoint(&checkpoints, &spelled)?.unwrap().iterations, 9);
-    for (bits, has_course) in [(200, true), (260, true), (100, false)] {
-        let state = load_checkpoint(&checkpoints, &read(&text, bits)?)?.unwrap();
-        assert_eq!((state.iterations, state.course.is_some()), (9, has_course), "{bits}");
-        assert_eq!(load_initial_checkpoint(&checkpoints, &problem)?.unwrap().iterations, 9);
-    }
-    // What earlier versions wrote says of no program to which it belongs.
-    let column = sunzi::io::read(checkpoints.join(CHECKPOINT_FILE), &sunzi::io::ReadOptions::new(None))?.matrix;
-    let (whole, head) = (load_checkpoint(&checkpoints, &problem)?.unwrap(), 27);
-    let numbers = (column.rows() - head) / 2;
-    let old = sunzi::Matrix::from_fn(4 + numbers, 1, 200, |row, _| match row {
-        0 => Float::with_val(200, 1),
-        1..4 => column.float(row, 0),
-        _ => column.float(row - 4 + head, 0),
-    })?;
-    std::fs::create_dir(&older).unwrap();
-    let (binary, options) = (sunzi::io::FileFormat::Binary, sunzi::io::WriteOptions::new());
-    sunzi::io::write_as(older.join(CHECKPOINT_FILE), binary, &old, &options)?;
-    let refused = load_checkpoint(&older, &problem).unwrap_err().to_string();
-    assert!(refused.contains("an earlier version") && refused.contains("--initialCheckpointDir"), "{refused}");
-    let begun = load_initial_checkpoint(&older, &problem)?.unwrap();
-    assert!(begun.point == whole.point && begun.iterations == 0);
     Ok(())
 }
 

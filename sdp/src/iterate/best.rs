@@ -127,6 +127,16 @@ impl Course {
         self.thresholds == Course::new(options).thresholds
     }
 
+    /// The course whose best point is of this quality.
+    pub(crate) fn judged(mut self, scales: &Scales, quality: Quality, is_feasible: bool) -> Course {
+        let merit = Merit::of(scales, &quality, is_feasible);
+        // It is shared where it is what it was taken for.
+        if let Some(best) = self.best.take_if(|best| best.merit != merit || best.quality != quality) {
+            self.best = Some(Arc::new(Best { quality, merit, ..Arc::unwrap_or_clone(best) }));
+        }
+        self
+    }
+
     /// Takes notice of the next point.
     pub(crate) fn see(&mut self, scales: &Scales, quality: &Quality, is_feasible: bool, iterations: u64) {
         if is_feasible {

@@ -4,7 +4,9 @@
 //! elsewhere, and those of sampled polynomials were computed with other errors: there a weighted sum of all numbers
 //! counts, each beside the sum of its column's or its block's, and the logarithms of these, which are the same to
 //! 2^-30. So a number that was edited is seen at the same precision whatever it is, and at another one where the change
-//! is some 2^-30 of the sum of magnitudes that it belongs to. Does not know: files, points.
+//! beside the sum of magnitudes that it belongs to, or beside 2^-65 where that is more, is above 2^-30 when it is
+//! multiplied by both its weights. These are spread from -1 to 1: places where they are nearly 0 hide larger changes.
+//! Does not know: files, points.
 
 use crate::iterate::outline::Outline;
 use crate::problem::{Constraints, Entry, Problem, Sparse};

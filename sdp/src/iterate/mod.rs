@@ -314,13 +314,14 @@ impl<'p> Solver<'p> {
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
         let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
-        // A checkpoint may have been written where the precision was raised, whose points are pushed inside again.
+        // A checkpoint may have been written where the precision was raised, or have more bits than the program: points
+        // of another precision are pushed inside.
         let mut is_raised = state.iterations > 0 && state.course.is_none();
         loop {
             // It may have a precision that this run does not have: it goes on at the next one.
             let bits = if self.options.ramp { ramp::at_least(state.precision_bits, full) } else { full };
-            is_raised |= bits > state.precision_bits;
             if bits != state.precision_bits {
+                is_raised = true;
                 (state.precision_bits, state.course) = (bits, None);
             }
             state.point = ranks.agreed(state.point.rounded(bits))?;

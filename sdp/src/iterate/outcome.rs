@@ -131,7 +131,7 @@ pub struct State {
     pub iterations: u64,
     /// The last primal and dual steps; 0 before the first.
     pub steps: (Float, Float),
-    /// Bits at which the next iteration is made.
+    /// Bits at which the next iteration is made; those of its file where the point was read with fewer.
     pub precision_bits: u32,
     /// What is known of earlier points at this precision; none at the first of them.
     pub course: Option<Course>,

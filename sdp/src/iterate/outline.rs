@@ -91,20 +91,22 @@ impl Outline {
         }
     }
 
-    /// What all ranks have of a state, whichever part of it they have.
+    /// What all ranks have of a state, whichever part of it they have: all but the blocks of its points.
     pub fn shared(&mut self, state: &State) {
         self.text(&format!("{} {}", state.iterations, state.precision_bits));
         self.float(&state.steps.0);
         self.float(&state.steps.1);
         self.matrix(&state.point.y);
+        self.word(u64::from(state.course.is_some()));
+        state.course.iter().for_each(|course| self.course(course));
     }
 
     /// A whole state.
     pub fn state(&mut self, state: &State) {
         self.shared(state);
         self.point(&state.point);
-        self.word(u64::from(state.course.is_some()));
-        state.course.iter().for_each(|course| self.course(course));
+        let best = state.course.as_ref().and_then(|course| course.best.as_deref());
+        best.iter().for_each(|best| self.point(&best.point));
     }
 
     fn course(&mut self, course: &Course) {
@@ -122,7 +124,6 @@ impl Outline {
             .into_iter()
             .for_each(|number| self.float(number));
         self.matrix(&point.y);
-        self.point(point);
     }
 
     fn point(&mut self, point: &Point) {

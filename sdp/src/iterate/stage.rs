@@ -69,10 +69,11 @@ impl Stage<'_> {
         let scales = Scales::new(&self.site)?;
         // What was feasible under other thresholds says nothing here.
         let known = state.course.take().filter(|course| course.is_of(self.options));
+        let known = known.map(|course| self.judged(&scales, course)).transpose()?;
         let mut course = known.unwrap_or_else(|| Course::new(self.options));
         let mut factors = match factor(&self.site, &state.point)? {
             Ok(factors) => factors,
-            Err((at, side)) => return Err(self.not_inside(at, side)),
+            Err((at, side)) => return Err(self.not_inside("first", at, side)),
         };
         let mut evaluation = timed(&mut run.phases.residuals, || self.evaluate(&state.point))?;
         loop {
@@ -90,7 +91,7 @@ impl Stage<'_> {
             }
             if let Some(past) = course.past(state.iterations) {
                 let why = (Termination::PrecisionTooLow, self.outweighed(past));
-                let why = self.too_low_or_ray(why, &quality, &residuals)?;
+                let why = self.with_ray(why, &quality, &residuals)?;
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
@@ -98,7 +99,7 @@ impl Stage<'_> {
             let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
                 Err(why) => {
-                    let why = self.too_low_or_ray(why, &quality, &residuals)?;
+                    let why = self.with_ray(why, &quality, &residuals)?;
                     return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
                 }
             };
@@ -157,11 +158,23 @@ impl Stage<'_> {
         }))
     }
 
-    fn not_inside(&self, at: usize, side: Side) -> Error {
+    /// The course with what its best point comes to: a file may say anything of it. Collective.
+    fn judged(&self, scales: &Scales, course: Course) -> Result<Course> {
+        let Some(best) = &course.best else { return Ok(course) };
+        if let Err((at, side)) = factor(&self.site, &best.point)? {
+            return Err(self.not_inside("best", at, side));
+        }
+        let quality = self.evaluate(&best.point)?.quality;
+        let is_feasible = self.is_feasible(&quality) == (true, true);
+        Ok(course.judged(scales, quality, is_feasible))
+    }
+
+    fn not_inside(&self, name_of_point: &str, at: usize, side: Side) -> Error {
         let Cone { group, number, .. } = self.site.share.all[at];
         let name = if side == Side::Primal { "X" } else { "Y" };
         Error::InvalidArgument(format!(
-            "block {number} of group {group} of {name} is not positive definite at the first point (counted from 0)"
+            "block {number} of group {group} of {name} is not positive definite at the {name_of_point} point (counted from \
+             0)"
         ))
     }
 
@@ -197,12 +210,17 @@ impl Stage<'_> {
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
         let begun = state.iterations > 0;
+        // A run that ended with a step of 1 goes on behind it.
+        let jumps = made > 0;
         let tests = [
             (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
             (dual && options.find_dual_feasible, Termination::DualFeasible),
             (primal && options.find_primal_feasible, Termination::PrimalFeasible),
-            (state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
-            (state.steps.0 == 1 && options.detect_primal_feasible_jump, Termination::PrimalFeasibleJumpDetected),
+            (jumps && state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
+            (
+                jumps && state.steps.0 == 1 && options.detect_primal_feasible_jump,
+                Termination::PrimalFeasibleJumpDetected,
+            ),
             (made >= options.max_iterations, Termination::MaxIterationsExceeded),
             (is_late, Termination::MaxRuntimeExceeded),
             (begun && state.steps.0 < options.min_primal_step, Termination::PrimalStepTooSmall),
@@ -222,20 +240,26 @@ impl Stage<'_> {
         self.ray(quality, residuals, &options.infeasibility_threshold)
     }
 
-    /// Why precision ends a run, or whether a point has gone so far that no precision would do: where a ray shows to
-    /// half of the bits that one side has no point, that side has none whose size these bits could hold. Collective.
-    fn too_low_or_ray(&self, why: NoStep, quality: &Quality, residuals: &Residuals) -> Result<NoStep> {
+    /// Why precision ends a run, and what a ray shows to half of its bits of a side that is not feasible: how large its
+    /// points would have to be. No verdict, as there are programs whose solutions are that large. Collective.
+    fn with_ray(&self, why: NoStep, quality: &Quality, residuals: &Residuals) -> Result<NoStep> {
         if why.0 != Termination::PrecisionTooLow || self.next_bits.is_some() {
             return Ok(why);
         }
-        let half = Float::with_val(64, 1) >> (self.site.bits / 2);
-        let found = self.ray(quality, residuals, &half.max(&self.options.infeasibility_threshold))?;
+        let half = self.site.bits / 2;
+        let found = self.ray(quality, residuals, &(Float::with_val(64, 1) >> half))?;
         let (primal, dual) = self.is_feasible(quality);
-        Ok(match found {
-            Some(Termination::PrimalInfeasible) if !primal => (Termination::PrimalInfeasible, why.1),
-            Some(Termination::DualInfeasible) if !dual => (Termination::DualInfeasible, why.1),
-            _ => why,
-        })
+        let (end, names) = match found {
+            Some(end @ Termination::PrimalInfeasible) if !primal => (end, "x"),
+            Some(end @ Termination::DualInfeasible) if !dual => (end, "Y and y"),
+            _ => return Ok(why),
+        };
+        let sentence = format!(
+            "the program may be {end}: by a ray the magnitudes of a feasible {names} have a sum above 2^{half}, as far \
+             as {} bits tell",
+            self.site.bits
+        );
+        Ok((why.0, Some(Vec::from_iter(why.1.into_iter().chain([sentence])).join("; "))))
     }
 
     /// Whether a point that has moved far shows a ray: `A*(Y) + B y` small beside `C . Y + b^T y > 0`, or
