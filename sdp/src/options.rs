@@ -45,7 +45,8 @@ pub struct SolverOptions {
     pub min_dual_step: Float,
     /// Ends where the complementarity exceeds it.
     pub max_complementarity: Float,
-    /// Ends where a ray proves to this error that there is no feasible point: 0 never does.
+    /// Ends where a ray proves to this error that there is no feasible point, or none whose magnitudes have a sum below
+    /// its inverse: 0 never does. Where precision ends a run, a remark may say that there may be none.
     pub infeasibility_threshold: Float,
     /// Ends where a point that is only primal feasible has an objective that is not above it: SDPA's lowerBound.
     pub lower_bound: Option<Float>,

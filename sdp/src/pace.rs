@@ -33,6 +33,9 @@ pub struct Left {
 /// they come first. Accuracy: a guess, good where steps are long, and none (`None`) where something has come to a
 /// halt. An end by a jump, a ray or too low a precision is not foreseen, and neither are iterations that are dearer
 /// because they have more bits.
+///
+/// Cost: some logarithms of 64 bits for each iteration; the numbers of the last ten are kept.
+/// Source: docs/decisions/079-ends-as-users-know-them.md.
 pub struct Pace {
     options: SolverOptions,
     rows: usize,
@@ -132,6 +135,7 @@ mod tests {
             seconds: (2.0 * number as f64, 2.0),
             precision_bits: 64,
             mu: float(mu),
+            off_centre: float(0.0),
             quality,
             primal_step: float(1.0),
             dual_step: float(1.0),

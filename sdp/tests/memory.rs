@@ -2,6 +2,7 @@
 //!
 //! A program of its own, since the counter sees all threads of the process.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use sunzi::advanced::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::rug::Float;
@@ -188,6 +189,30 @@ fn plans_meet_the_peak() -> Result<()> {
     })
 }
 
+/// Products that are checked take more, which plans know.
+#[test]
+fn checked_products_keep_the_plan() -> Result<()> {
+    alone(|| {
+        for (name, problem) in [("full matrices", full(8, 14, 192)?), ("polynomials", polynomials(2, 2, 4, 256)?)] {
+            let free = run(&problem, 1, None)?;
+            for (threads, self_check, freivalds) in [(1, true, false), (1, false, true), (2, true, true)] {
+                let builder = Context::builder().threads(threads).self_check(self_check).freivalds(freivalds);
+                let options = SolverOptions::new(problem.form);
+                let planned = Solver::new(builder.clone().build()?, &problem, options.clone())?.plan()?.planned_bytes;
+                let problem = problem.rounded(problem.precision_bits)?;
+                let before = allocated_bytes();
+                reset_peak_bytes();
+                let solver = Solver::new(builder.memory_bytes(planned).build()?, &problem, options)?;
+                let made = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+                let peak = peak_bytes() - before;
+                assert!(made.point == free.point, "{name}");
+                assert!(peak <= planned, "{name} on {threads}, {self_check} {freivalds}: {peak} bytes, {planned}");
+            }
+        }
+        Ok(())
+    })
+}
+
 /// A run goes on from a checkpoint of a precision that it does not have at one that it has a plan for.
 #[test]
 fn other_precisions_keep_the_plan() -> Result<()> {
@@ -252,15 +277,46 @@ fn certificates_keep_their_plan() -> Result<()> {
     })
 }
 
+/// The data beside the repository, or a note that there are none.
+fn shared() -> Option<PathBuf> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    if !data.exists() {
+        println!("skipped: there is no ../shared/data");
+    }
+    data.exists().then_some(data)
+}
+
+/// Programs of some KiB, to their ends: what is planned for any program weighs most there.
+#[test]
+fn plans_of_small_programs_meet_the_peak() -> Result<()> {
+    let Some(data) = shared() else { return Ok(()) };
+    alone(|| {
+        for (file, most) in [("truss1", 330), ("control1", 140), ("hinf1", 180)] {
+            let problem = read_problem(&data.join(format!("sdplib/{file}.dat-s")), 256)?;
+            for (threads, ramp) in [(1, false), (2, false), (1, true), (2, true)] {
+                let options = SolverOptions { ramp, ..SolverOptions::new(problem.form) };
+                let ctx = Context::builder().threads(threads).build()?;
+                let planned = Solver::new(ctx, &problem, options.clone())?.plan()?.planned_bytes;
+                let problem = problem.rounded(problem.precision_bits)?;
+                let before = allocated_bytes();
+                reset_peak_bytes();
+                run_with(&problem, threads, Some(planned), &options)?;
+                let peak = peak_bytes() - before;
+                println!("{file} on {threads}, ramp {ramp}: {peak} bytes, {planned} planned");
+                assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
+                let is_near = 100 * planned <= most * peak || ramp || threads > 1;
+                assert!(is_near, "{file} on {threads}: {peak} bytes, {planned} planned");
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Programs of SDPLIB and of SDPB, where `../shared/data` stands beside the repository: a best point is there from the
 /// second iteration on.
 #[test]
 fn plans_of_known_programs_meet_the_peak() -> Result<()> {
-    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
-    if !data.exists() {
-        println!("skipped: there is no ../shared/data");
-        return Ok(());
-    }
+    let Some(data) = shared() else { return Ok(()) };
     let files =
         [("sdplib/arch0.dat-s", 256), ("sdplib/gpp100.dat-s", 256), ("sdpb/SingletScalar_cT_test_nmax6/sdp", 768)];
     alone(|| {

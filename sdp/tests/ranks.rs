@@ -184,10 +184,9 @@ fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
         let save = |solver: &Solver<'_>, name: &str, stop: bool| {
             let solution = solver.run(solver.begin()?, |iteration, state| {
                 if iteration.number == 12 {
-                    let point = solver.gathered(&state.point)?;
-                    let kept = point.map(|point| {
-                        save_checkpoint(&folder.path().join(name), &problem, &State { point, ..state.clone() })
-                    });
+                    assert!(state.course.is_some());
+                    let whole = solver.gathered_state(state)?;
+                    let kept = whole.map(|state| save_checkpoint(&folder.path().join(name), &problem, &state));
                     kept.transpose()?;
                 }
                 // Any rank may ask to stop.

@@ -236,6 +236,10 @@ def test_bad_checkpoints_are_named(tmp_path: Path) -> None:
     sdp.solve(*program, checkpoint=tmp_path, maxIterations=2)
     with pytest.raises(ValueError, match="another program"):
         sdp.solve([1], [([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [numpy.eye(3)])], checkpoint=tmp_path)
+    edited = ([1], [([[0, 2], [2, 0]], [ONE])])
+    with pytest.raises(ValueError, match="initialCheckpointDir"):
+        sdp.solve(*edited, checkpoint=tmp_path)
+    assert sdp.solve(*edited, initial_checkpoint=tmp_path).is_optimal
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -245,17 +245,10 @@ impl Choices {
             max_iterations: self.max_iterations.or(file.max_iterations),
             max_runtime: self.max_runtime.or(file.max_runtime),
             duality_gap_threshold: self.duality_gap_threshold.or(file.duality_gap_threshold),
-            primal_error_threshold: self.primal_error_threshold.or(file.primal_error_threshold.clone()),
-            // SDPA has one threshold, and one scale, for both.
-            dual_error_threshold: self
-                .dual_error_threshold
-                .or(file.dual_error_threshold)
-                .or(file.primal_error_threshold),
-            initial_matrix_scale_primal: self.initial_matrix_scale_primal.or(file.initial_matrix_scale_primal.clone()),
-            initial_matrix_scale_dual: self
-                .initial_matrix_scale_dual
-                .or(file.initial_matrix_scale_dual)
-                .or(file.initial_matrix_scale_primal),
+            primal_error_threshold: self.primal_error_threshold.or(file.primal_error_threshold),
+            dual_error_threshold: self.dual_error_threshold.or(file.dual_error_threshold),
+            initial_matrix_scale_primal: self.initial_matrix_scale_primal.or(file.initial_matrix_scale_primal),
+            initial_matrix_scale_dual: self.initial_matrix_scale_dual.or(file.initial_matrix_scale_dual),
             feasible_centering_parameter: self.feasible_centering_parameter.or(file.feasible_centering_parameter),
             infeasible_centering_parameter: self.infeasible_centering_parameter.or(file.infeasible_centering_parameter),
             step_length_reduction: self.step_length_reduction.or(file.step_length_reduction),

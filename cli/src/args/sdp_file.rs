@@ -5,22 +5,25 @@ use clap::{ArgAction, Args, Command, FromArgMatches};
 use std::path::Path;
 use sunzi::{Error, Result};
 
-/// The parameters of SDPA in the order of its files, and what they are called here; what has no name is not used.
-const SDPA: [(&str, Option<&str>); 10] = [
-    ("maxIteration", Some("maxIterations")),
-    ("epsilonStar", Some("dualityGapThreshold")),
-    ("lambdaStar", Some("initialMatrixScalePrimal")),
-    ("omegaStar", None),
-    ("lowerBound", Some("lowerBound")),
-    ("upperBound", Some("upperBound")),
-    ("betaStar", Some("feasibleCenteringParameter")),
-    ("betaBar", Some("infeasibleCenteringParameter")),
-    ("gammaStar", Some("stepLengthReduction")),
-    ("epsilonDash", Some("primalErrorThreshold")),
+/// A parameter of SDPA, and what it is called here: one of SDPA's may be two of SDPB's; what has no name is not used.
+type Parameter = (&'static str, &'static [&'static str]);
+
+/// The parameters of SDPA in the order of its files.
+const SDPA: [Parameter; 10] = [
+    ("maxIteration", &["maxIterations"]),
+    ("epsilonStar", &["dualityGapThreshold"]),
+    ("lambdaStar", &["initialMatrixScalePrimal", "initialMatrixScaleDual"]),
+    ("omegaStar", &[]),
+    ("lowerBound", &["lowerBound"]),
+    ("upperBound", &["upperBound"]),
+    ("betaStar", &["feasibleCenteringParameter"]),
+    ("betaBar", &["infeasibleCenteringParameter"]),
+    ("gammaStar", &["stepLengthReduction"]),
+    ("epsilonDash", &["primalErrorThreshold", "dualErrorThreshold"]),
 ];
 
 /// What SDPA-GMP has behind them.
-const PRECISION: (&str, Option<&str>) = ("precision", Some("precision"));
+const PRECISION: Parameter = ("precision", &["precision"]);
 
 /// Reads a file of parameters; also what there is to say of it.
 ///
@@ -97,16 +100,17 @@ fn of_sdpa(lines: &[(usize, &str)]) -> std::result::Result<(Vec<String>, Option<
             None => return Err(wrong()),
         };
         let position = if values >= SDPA.len() { SDPA.iter().chain([&PRECISION]).nth(at) } else { labelled(text) };
-        match position.ok_or_else(wrong)? {
-            (_, Some(known)) => words.push(format!("--{known}={value}")),
-            (name, None) => unused.push(format!("{name} has no meaning here, and is not used")),
+        let (name, known) = position.ok_or_else(wrong)?;
+        words.extend(known.iter().map(|known| format!("--{known}={value}")));
+        if known.is_empty() {
+            unused.push(format!("{name} has no meaning here, and is not used"));
         }
     }
     Ok((words, unused.into_iter().next()))
 }
 
 /// The first parameter that a line names behind its number.
-fn labelled(text: &str) -> Option<&'static (&'static str, Option<&'static str>)> {
+fn labelled(text: &str) -> Option<&'static Parameter> {
     let words = text.split_whitespace().skip(1).map(|word| word.trim_matches([';', ',']));
     let known = |word: &str| SDPA.iter().chain([&PRECISION]).find(|(name, _)| *name == word);
     words.filter_map(known).next()

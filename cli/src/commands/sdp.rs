@@ -24,7 +24,7 @@ use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
 };
-use sunzi_sdp::{has_foreign_checkpoint, load_checkpoint, read_problem, save_checkpoint};
+use sunzi_sdp::{has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint, read_problem, save_checkpoint};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
@@ -44,6 +44,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     let world = together.unwrap_or(local::alone());
     let (config, remark) = agreed(world, config.merged())?;
     let config = &config;
+    Folders::compare(&config.places, world)?;
     if config.choices.verbosity == Some(0) {
         session.silence();
     }
@@ -161,8 +162,13 @@ impl Run {
     /// The state of a checkpoint, where there is one.
     fn first_state(&self, session: &Session, problem: &Problem) -> Result<Option<State>> {
         let Some((folder, required)) = &self.folders.first else { return Ok(None) };
-        let state = load_checkpoint(folder, problem)?;
+        // A folder that was named to begin with is meant, whatever the program of its checkpoint.
+        let load = if *required { load_initial_checkpoint } else { load_checkpoint };
+        let state = load(folder, problem)?;
         match &state {
+            Some(state) if state.iterations == 0 => {
+                session.say(&format!("begins with the point of the checkpoint in {}", folder.display()))?;
+            }
             Some(_) => session.say(&format!("goes on from the checkpoint in {}", folder.display()))?,
             None => {
                 let foreign = "a binary checkpoint of SDPB lies there, which is not read: its text files are, which \
@@ -269,11 +275,10 @@ impl Run {
             if let Some(folder) = &self.folders.checkpoints
                 && solver.root_says(saved.elapsed() >= interval)?
             {
-                let point = solver.gathered(&state.point)?;
-                let whole = point.zip(whole).map(|(point, problem)| {
-                    save_checkpoint(folder, problem, &State { point, steps: state.steps.clone(), ..*state })
-                });
-                solver.agreed(whole.unwrap_or(Ok(())))?;
+                // In one process what is at hand is all of it.
+                let gathered = if solver.rank().1 > 1 { solver.gathered_state(state)? } else { None };
+                let write = |problem| save_checkpoint(folder, problem, gathered.as_ref().unwrap_or(state));
+                solver.agreed(whole.map_or(Ok(()), write))?;
                 saved = Instant::now();
             }
             Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })

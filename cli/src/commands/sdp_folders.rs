@@ -2,7 +2,9 @@
 
 use crate::args::SdpPlaces;
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
 use sunzi_lab::report::check_writable;
 use sunzi_sdp::CHECKPOINT_FILE;
@@ -37,6 +39,28 @@ impl Folders {
             None => checkpoints.clone().map(|folder| (folder, false)),
         };
         Ok(Folders { results, checkpoints, first })
+    }
+
+    /// Refuses ranks to which different folders of checkpoints were named, as files of parameters may that each of them
+    /// has: all must know whether checkpoints are written. Whether they go on from the same one is seen by what they
+    /// find there. Collective.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] on all ranks; [`Error::Transport`].
+    pub fn compare(places: &SdpPlaces, world: &dyn Transport) -> Result<()> {
+        let mut hash = DefaultHasher::new();
+        places.checkpoint_dir.hash(&mut hash);
+        let own = hash.finish();
+        let mut words = [own, !own];
+        world.all_reduce(Reduction::Min, &mut words)?;
+        match words[0] == !words[1] {
+            true => Ok(()),
+            false => Err(Error::InvalidArgument(
+                "ranks have different directories of checkpoints: --checkpointDir must be the same for all, on the \
+                 command line and in --paramFile"
+                    .into(),
+            )),
+        }
     }
 
     /// Makes the folder of the results: what could not be written later is said before any work.
@@ -77,5 +101,27 @@ fn check_folder(folder: &Path) -> Result<()> {
         Some(parent) if is_there(parent) => check_writable(folder),
         Some(parent) => check_folder(parent),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sunzi::comm::local;
+
+    #[test]
+    fn ranks_with_other_folders_are_refused_on_all() {
+        let said = |named: fn(usize) -> SdpPlaces| local::run(3, |world| Folders::compare(&named(world.rank()), world));
+        let same = said(|_| SdpPlaces { checkpoint_dir: Some("ck".into()), ..SdpPlaces::default() });
+        assert!(same.iter().all(Result::is_ok));
+        let others: [fn(usize) -> SdpPlaces; 3] = [
+            |rank| SdpPlaces { checkpoint_dir: (rank < 2).then(|| "ck".into()), ..SdpPlaces::default() },
+            |rank| SdpPlaces { checkpoint_dir: (rank == 1).then(PathBuf::new), ..SdpPlaces::default() },
+            |rank| SdpPlaces { checkpoint_dir: Some(format!("ck{}", rank / 2).into()), ..SdpPlaces::default() },
+        ];
+        for other in others {
+            let said = said(other);
+            assert!(said.iter().all(|said| said.as_ref().unwrap_err().to_string().contains("--checkpointDir")));
+        }
     }
 }

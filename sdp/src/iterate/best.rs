@@ -1,8 +1,17 @@
 //! The best point of a run, for programs whose last points are worse: without an interior, or at too low a precision.
 
+use crate::iterate::dimacs::{largest_constant, largest_costs};
 use crate::iterate::outcome::Quality;
 use crate::iterate::point::Point;
+use crate::iterate::site::Site;
+use crate::numbers::largest;
+use crate::options::SolverOptions;
 use rug::Float;
+use std::sync::Arc;
+use sunzi::Result;
+
+/// Bits of what points are compared by.
+const SIZE_BITS: u32 = 64;
 
 /// Iterations for which a run goes on with points that are no longer feasible.
 const PATIENCE: u64 = 15;
@@ -13,17 +22,47 @@ const WORSE: u64 = 5;
 /// Bits by which an error lies above the least one where it counts as grown: without rounding none grows.
 const GROWN_BITS: u32 = 10;
 
+/// The sizes of a program's data, beside which errors count as the gap does beside the objectives.
+///
+/// The gap is relative, and so is what errors come to: multiplying a program by a number changes no comparison. The
+/// thresholds of SDPB's options are for errors as they stand, and have no part in this but to say what is feasible.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scales {
+    /// `1 + max(|C|, |b|)`.
+    primal: Float,
+    /// `1 + max |c|`.
+    dual: Float,
+}
+
+impl Scales {
+    /// Those of a program. Collective.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::Transport`].
+    pub fn new(site: &Site<'_>) -> Result<Scales> {
+        let one = |size: &Float| Float::with_val(SIZE_BITS, size) + 1u32;
+        let primal = largest_constant(site.problem, site.bits).max(&largest(&site.problem.objective));
+        Ok(Scales { primal: one(&primal), dual: one(&largest_costs(site)?) })
+    }
+
+    /// The larger of both errors of a point, each beside its data.
+    fn error(&self, quality: &Quality) -> Float {
+        let primal = Float::with_val(SIZE_BITS, quality.primal_error() / &self.primal);
+        primal.max(&Float::with_val(SIZE_BITS, &quality.dual_error / &self.dual))
+    }
+}
+
 /// How good a point is: feasible ones come first, by their gap, then the others, by the largest of gap and errors.
 #[derive(Clone, PartialEq, Debug)]
-struct Merit {
-    is_feasible: bool,
-    size: Float,
+pub(crate) struct Merit {
+    pub is_feasible: bool,
+    pub size: Float,
 }
 
 impl Merit {
-    fn of(quality: &Quality, is_feasible: bool) -> Merit {
-        let is_of_gap = is_feasible || quality.gap > *error(quality);
-        Merit { is_feasible, size: if is_of_gap { quality.gap.clone() } else { error(quality).clone() } }
+    fn of(scales: &Scales, quality: &Quality, is_feasible: bool) -> Merit {
+        let gap = Float::with_val(SIZE_BITS, &quality.gap);
+        Merit { is_feasible, size: if is_feasible { gap } else { gap.max(&scales.error(quality)) } }
     }
 
     fn is_better(&self, other: &Merit) -> bool {
@@ -31,18 +70,13 @@ impl Merit {
     }
 }
 
-/// The largest error of a point.
-fn error(quality: &Quality) -> &Float {
-    let (primal, dual) = (quality.primal_error(), &quality.dual_error);
-    if primal > dual { primal } else { dual }
-}
-
 /// A point, and when it was reached.
-struct Best {
-    point: Point,
-    quality: Quality,
-    iterations: u64,
-    merit: Merit,
+#[derive(Clone, Debug)]
+pub(crate) struct Best {
+    pub point: Point,
+    pub quality: Quality,
+    pub iterations: u64,
+    pub merit: Merit,
 }
 
 /// Why better points are not to come.
@@ -55,35 +89,63 @@ pub enum Past {
 }
 
 /// What is known of earlier points.
-struct Seen {
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Seen {
     /// The least of the largest of gap and errors.
-    least_size: Float,
-    least_error: Float,
+    pub least_size: Float,
+    pub least_error: Float,
     /// That of the last one.
-    error: Float,
+    pub error: Float,
 }
 
-/// How the points of a stage have become better and worse.
-#[derive(Default)]
+/// How the points of a run at one precision have become better and worse, up to the one before that of its state.
+///
+/// A run that goes on from a state with its course ends as the run would have ended that left it. A copy shares the
+/// best point.
+#[derive(Clone, Debug)]
 pub struct Course {
-    best: Option<Best>,
+    pub(crate) best: Option<Arc<Best>>,
     /// When a point was feasible last.
-    feasible: Option<u64>,
-    seen: Option<Seen>,
+    pub(crate) feasible: Option<u64>,
+    pub(crate) seen: Option<Seen>,
     /// Iterations in a row that have made errors grow above the gap.
-    worse: u64,
+    pub(crate) worse: u64,
+    /// The primal and dual errors from which on points counted as feasible.
+    pub(crate) thresholds: [Float; 2],
 }
 
 impl Course {
+    /// That of a run with these options, which has no points yet.
+    pub(crate) fn new(options: &SolverOptions) -> Course {
+        let thresholds = [&options.primal_error_threshold, &options.dual_error_threshold];
+        let thresholds = thresholds.map(|threshold| Float::with_val(SIZE_BITS, threshold));
+        Course { best: None, feasible: None, seen: None, worse: 0, thresholds }
+    }
+
+    /// Whether what is feasible was the same as with these options.
+    pub(crate) fn is_of(&self, options: &SolverOptions) -> bool {
+        self.thresholds == Course::new(options).thresholds
+    }
+
+    /// The course whose best point is of this quality.
+    pub(crate) fn judged(mut self, scales: &Scales, quality: Quality, is_feasible: bool) -> Course {
+        let merit = Merit::of(scales, &quality, is_feasible);
+        // It is shared where it is what it was taken for.
+        if let Some(best) = self.best.take_if(|best| best.merit != merit || best.quality != quality) {
+            self.best = Some(Arc::new(Best { quality, merit, ..Arc::unwrap_or_clone(best) }));
+        }
+        self
+    }
+
     /// Takes notice of the next point.
-    pub fn see(&mut self, quality: &Quality, is_feasible: bool, iterations: u64) {
+    pub(crate) fn see(&mut self, scales: &Scales, quality: &Quality, is_feasible: bool, iterations: u64) {
         if is_feasible {
             self.feasible = Some(iterations);
         }
-        let (error, size) = (error(quality), Merit::of(quality, false).size);
+        let (error, size) = (scales.error(quality), Merit::of(scales, quality, false).size);
         let is_worse = |seen: &Seen| {
-            let has_grown = *error > Float::with_val(64, &seen.least_error) << GROWN_BITS;
-            has_grown && *error > seen.error && size >= seen.least_size && *error > quality.gap
+            let has_grown = error > Float::with_val(SIZE_BITS, &seen.least_error) << GROWN_BITS;
+            has_grown && error > seen.error && size >= seen.least_size && error > quality.gap
         };
         let is_worse = !is_feasible && self.seen.as_ref().is_some_and(is_worse);
         self.worse = if is_worse { self.worse + 1 } else { 0 };
@@ -93,23 +155,25 @@ impl Course {
         };
         let before = self.seen.take();
         let (least_size, least_error) = before.map(|seen| (seen.least_size, seen.least_error)).unzip();
-        self.seen = Some(Seen {
-            least_size: least(least_size, size),
-            least_error: least(least_error, error.clone()),
-            error: error.clone(),
-        });
+        self.seen =
+            Some(Seen { least_size: least(least_size, size), least_error: least(least_error, error.clone()), error });
     }
 
     /// Keeps a point that was left where it is the best so far.
-    pub fn leave(&mut self, point: Point, quality: &Quality, is_feasible: bool, iterations: u64) {
-        let merit = Merit::of(quality, is_feasible);
+    pub(crate) fn leave(
+        &mut self,
+        scales: &Scales,
+        point: Point,
+        (quality, is_feasible, iterations): (&Quality, bool, u64),
+    ) {
+        let merit = Merit::of(scales, quality, is_feasible);
         if self.best.as_ref().is_none_or(|best| merit.is_better(&best.merit)) {
-            self.best = Some(Best { point, quality: quality.clone(), iterations, merit });
+            self.best = Some(Arc::new(Best { point, quality: quality.clone(), iterations, merit }));
         }
     }
 
     /// Whether better points are not to come after so many iterations.
-    pub fn past(&self, iterations: u64) -> Option<Past> {
+    pub(crate) fn past(&self, iterations: u64) -> Option<Past> {
         if self.worse >= WORSE {
             return Some(Past::Rounding);
         }
@@ -117,8 +181,15 @@ impl Course {
     }
 
     /// The best point that was left, its quality and a sentence, where it is better than one of this quality.
-    pub fn better(self, quality: &Quality, is_feasible: bool) -> Option<(Point, Quality, String)> {
-        let best = self.best.filter(|best| best.merit.is_better(&Merit::of(quality, is_feasible)))?;
+    pub(crate) fn better(
+        self,
+        scales: &Scales,
+        quality: &Quality,
+        is_feasible: bool,
+    ) -> Option<(Point, Quality, String)> {
+        let last = Merit::of(scales, quality, is_feasible);
+        let best = self.best.filter(|best| best.merit.is_better(&last))?;
+        let best = Arc::unwrap_or_clone(best);
         let remark = format!("the solution is that after {} iterations; later points are worse", best.iterations);
         Some((best.point, best.quality, remark))
     }
@@ -141,6 +212,28 @@ mod tests {
         }
     }
 
+    fn scales() -> Scales {
+        Scales { primal: Float::with_val(64, 1), dual: Float::with_val(64, 1) }
+    }
+
+    fn course() -> Course {
+        Course::new(&SolverOptions::new(crate::problem::Form::Sdpa))
+    }
+
+    /// Errors count beside the data, as the gap does beside the objectives.
+    #[test]
+    fn sizes_of_the_data_change_no_comparison() {
+        let merit = |scale: f64, gap: f64, error: f64| {
+            let scales = Scales { primal: Float::with_val(64, scale), dual: Float::with_val(64, scale) };
+            Merit::of(&scales, &quality(gap, 0.0, error * scale), false)
+        };
+        assert_eq!(merit(1024.0, 1e-10, 1e-6), merit(1.0, 1e-10, 1e-6));
+        assert!(merit(1024.0, 1e-3, 1e-6).is_better(&merit(1.0, 2e-3, 1e-6)));
+        let scales = Scales { primal: Float::with_val(64, 4), dual: Float::with_val(64, 2) };
+        assert_eq!(scales.error(&quality(0.0, 4.0, 3.0)), 1.5);
+        assert_eq!(scales.error(&quality(0.0, 8.0, 3.0)), 2.0);
+    }
+
     /// A point that is told by its y.
     fn point(mark: f64) -> Point {
         let y = Matrix::from_f64s(1, 1, 64, &[mark]).unwrap();
@@ -149,9 +242,9 @@ mod tests {
 
     /// What a course says after points of these gaps and dual errors, those of `feasible` being so.
     fn past(points: &[(f64, f64)], feasible: bool) -> Option<Past> {
-        let mut course = Course::default();
+        let mut course = course();
         for (at, &(gap, error)) in (0..).zip(points) {
-            course.see(&quality(gap, 0.0, error), feasible, at);
+            course.see(&scales(), &quality(gap, 0.0, error), feasible, at);
         }
         course.past(points.len() as u64 - 1)
     }
@@ -189,9 +282,9 @@ mod tests {
 
     #[test]
     fn points_that_were_feasible_are_waited_for() {
-        let mut course = Course::default();
-        course.see(&quality(1e-3, 0.0, 0.0), true, 7);
-        course.see(&quality(1e-3, 1.0, 0.0), false, 8);
+        let mut course = course();
+        course.see(&scales(), &quality(1e-3, 0.0, 0.0), true, 7);
+        course.see(&scales(), &quality(1e-3, 1.0, 0.0), false, 8);
         assert_eq!((course.past(7 + PATIENCE - 1), course.past(7 + PATIENCE)), (None, Some(Past::Infeasible)));
     }
 
@@ -199,14 +292,15 @@ mod tests {
     fn the_best_point_is_a_feasible_one_before_all_others() {
         let left = [(1e-5, 1e-3, false), (1e-2, 1e-4, false), (1e-3, 1e-6, false), (1e-3, 1e-2, false)];
         let course = |left: &[(f64, f64, bool)]| {
-            let mut course = Course::default();
+            let mut course = course();
             for (at, &(gap, error, is_feasible)) in (0..).zip(left) {
-                course.leave(point(at as f64), &quality(gap, error / 2.0, error), is_feasible, at);
+                let quality = quality(gap, error / 2.0, error);
+                course.leave(&scales(), point(at as f64), (&quality, is_feasible, at));
             }
             course
         };
         let better = |left: &[(f64, f64, bool)], last: (f64, f64, bool)| {
-            let found = course(left).better(&quality(last.0, 0.0, last.1), last.2);
+            let found = course(left).better(&scales(), &quality(last.0, 0.0, last.1), last.2);
             found.map(|(point, quality, remark)| {
                 assert!(remark.contains(&format!("after {} iterations", point.y.float(0, 0).to_f64())), "{remark}");
                 (point.y.float(0, 0).to_f64(), quality.gap.to_f64())

@@ -13,7 +13,7 @@ use rug::Float;
 use sunzi::{Matrix, Result};
 
 /// The largest magnitude of an entry of C.
-fn largest_constant(problem: &Problem, bits: u32) -> Float {
+pub fn largest_constant(problem: &Problem, bits: u32) -> Float {
     let mut most = Float::new(bits);
     for group in &problem.groups {
         if let Constraints::Sparse(sparse) = &group.constraints {
@@ -22,6 +22,17 @@ fn largest_constant(problem: &Problem, bits: u32) -> Float {
         }
     }
     most
+}
+
+/// The largest magnitude of an entry of c. Collective.
+///
+/// # Errors
+/// [`sunzi::Error::Transport`].
+pub fn largest_costs(site: &Site<'_>) -> Result<Float> {
+    let costs = site.problem.groups.iter().map(|group| largest(&group.costs));
+    let costs = costs.fold(Float::new(site.bits), |most, size| most.max(&size));
+    let [most] = site.share.ranks.largest(site.bits, Ok([costs]))?;
+    Ok(most)
 }
 
 /// The squared lengths of matrices as vectors.
@@ -40,9 +51,7 @@ pub fn errors(site: &Site<'_>, solution: &Solution) -> Result<[f64; 6]> {
     let Objectives { primal, dual } = Objectives::new(site, point)?;
     let (primal, dual) = (primal - &problem.constant, dual - &problem.constant);
     let one = |size: Float| size + 1u32;
-    let costs = problem.groups.iter().map(|group| largest(&group.costs));
-    let costs = costs.fold(Float::new(bits), |most, size| most.max(&size));
-    let [of_costs] = share.ranks.largest(bits, Ok([costs]))?;
+    let of_costs = largest_costs(site)?;
     let of_constant = one(largest_constant(problem, bits).max(&largest(&problem.objective)));
     let size = one(Float::with_val(bits, primal.abs_ref()) + Float::with_val(bits, dual.abs_ref()));
     let own = squares(k, share.spoken_for().map(|at| &residuals.dual[at]));

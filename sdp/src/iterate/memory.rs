@@ -24,9 +24,6 @@ use ledger::Held;
 use serde::Serialize;
 use sunzi::{Context, Error, Result};
 
-/// Bytes of all that is no matrix: lists, tasks, and what each context holds.
-const BASE_BYTES: u64 = 48 << 10;
-
 /// What a run takes; see [`super::Solver::plan`]. The parts are those of the step that takes most.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct MemoryPlan {
@@ -60,7 +57,7 @@ pub struct Memory {
 }
 
 fn total(ledger: &Ledger, step: Step) -> u64 {
-    BASE_BYTES + ledger.total(step)
+    ledger.base + ledger.total(step)
 }
 
 /// Contexts without a limit, of all threads and of one, that plan as `ctx` does. Tables that plans make are theirs, and
@@ -114,7 +111,7 @@ impl Memory {
         let largest = self.ledgers.iter().max_by_key(|ledger| peak(ledger));
         let largest = largest.ok_or_else(|| Error::InvalidArgument("a run without a precision".into()))?;
         let Held { blocks, system } = largest.held(largest.peak());
-        let (program_bytes, planned_bytes) = (BASE_BYTES + largest.program, peak(largest));
+        let (program_bytes, planned_bytes) = (largest.base + largest.program, peak(largest));
         let precisions = self.ledgers.iter();
         let precisions = precisions
             .map(|ledger| PrecisionPlan { precision_bits: ledger.bits, planned_bytes: peak(ledger) })
@@ -140,7 +137,7 @@ impl Ledger {
     /// What a limit leaves for tasks and calls of a step.
     pub fn room(&self, step: Step, limit_bytes: u64) -> u64 {
         let Held { blocks, system } = self.held(step);
-        limit_bytes.saturating_sub(BASE_BYTES + self.program + blocks + system)
+        limit_bytes.saturating_sub(self.base + self.program + blocks + system)
     }
 }
 

@@ -10,11 +10,13 @@
 
 mod advice;
 mod best;
+mod centre;
 mod condition;
 mod definite;
 mod dimacs;
 mod direction;
 mod factors;
+mod fingerprint;
 mod memory;
 mod outcome;
 mod outline;
@@ -27,7 +29,10 @@ mod stage;
 mod step;
 mod system;
 
+pub use best::Course;
+pub(crate) use best::{Best, Merit, Seen};
 pub use condition::Conditions;
+pub(crate) use fingerprint::Fingerprint;
 pub(crate) use memory::of_iteration;
 pub use memory::{MemoryPlan, PrecisionPlan};
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
@@ -44,6 +49,7 @@ use share::Share;
 use site::{Crew, Site};
 use stage::{Run, Stage, StageEnd};
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 use sunzi::distributed::Team;
 use sunzi::{Context, Error, Result};
@@ -182,7 +188,12 @@ impl<'p> Solver<'p> {
     /// The part of this rank of a whole state, such as a checkpoint has. Not collective: [`Solver::first_state`] also
     /// looks whether all ranks have the same.
     pub fn part_of(&self, state: State) -> State {
-        State { point: self.share.part_of(state.point), ..state }
+        let with_part = |course: Course| {
+            let best = course.best.map(Arc::unwrap_or_clone);
+            let best = best.map(|best| Arc::new(Best { point: self.share.part_of(best.point), ..best }));
+            Course { best, ..course }
+        };
+        State { point: self.share.part_of(state.point), course: state.course.map(with_part), ..state }
     }
 
     /// The whole point on rank 0, of the parts of all ranks.
@@ -193,14 +204,35 @@ impl<'p> Solver<'p> {
         self.share.gathered(point)
     }
 
-    /// The solution with the whole point, on rank 0.
+    /// The solution with the whole point, on rank 0; its course as well.
     ///
     /// # Errors
     /// As [`Solver::gathered`].
     pub fn gathered_solution(&self, solution: &Solution) -> Result<Option<Solution>> {
-        let whole = self.gathered(&solution.point)?;
-        let (quality, remark) = (solution.quality.clone(), solution.remark.clone());
-        Ok(whole.map(|point| Solution { point, quality, remark, ..*solution }))
+        let (whole, course) = (self.gathered(&solution.point)?, self.gathered_course(solution.course.as_ref())?);
+        let (quality, remark, steps) = (solution.quality.clone(), solution.remark.clone(), solution.steps.clone());
+        Ok(whole.map(|point| Solution { point, quality, remark, steps, course, ..*solution }))
+    }
+
+    /// The state with the whole points, on rank 0: what [`crate::save_checkpoint`] writes.
+    ///
+    /// # Errors
+    /// As [`Solver::gathered`].
+    pub fn gathered_state(&self, state: &State) -> Result<Option<State>> {
+        let (whole, course) = (self.gathered(&state.point)?, self.gathered_course(state.course.as_ref())?);
+        Ok(whole.map(|point| State { point, steps: state.steps.clone(), course, ..*state }))
+    }
+
+    /// A course with the whole best point, on rank 0.
+    fn gathered_course(&self, course: Option<&Course>) -> Result<Option<Course>> {
+        let Some(course) = course else { return Ok(None) };
+        let Some(best) = course.best.as_ref().filter(|_| self.share.ranks.are_several()) else {
+            return Ok(Some(course.clone()));
+        };
+        let whole = self.gathered(&best.point)?;
+        let (quality, merit) = (best.quality.clone(), best.merit.clone());
+        let best = whole.map(|point| Arc::new(Best { point, quality, merit, ..**best }));
+        Ok(Some(Course { best, ..course.clone() }))
     }
 
     /// Whether any rank says so.
@@ -247,7 +279,7 @@ impl<'p> Solver<'p> {
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
         let point = self.share.ranks.agreed(point)?;
         let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
-        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits })
+        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits, course: None })
     }
 
     /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, such as a
@@ -282,14 +314,16 @@ impl<'p> Solver<'p> {
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
         let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
-        if !self.options.ramp {
-            state.precision_bits = full;
-        }
-        // A checkpoint may have been written at a precision that this run does not have: it goes on at the next one.
-        let mut is_raised = false;
+        // A checkpoint may have been written where the precision was raised, or have more bits than the program: points
+        // of another precision are pushed inside.
+        let mut is_raised = state.iterations > 0 && state.course.is_none();
         loop {
-            let bits = ramp::at_least(state.precision_bits, full);
-            is_raised |= bits > state.precision_bits;
+            // It may have a precision that this run does not have: it goes on at the next one.
+            let bits = if self.options.ramp { ramp::at_least(state.precision_bits, full) } else { full };
+            if bits != state.precision_bits {
+                is_raised = true;
+                (state.precision_bits, state.course) = (bits, None);
+            }
             state.point = ranks.agreed(state.point.rounded(bits))?;
             let rounded = (bits != full).then(|| self.problem.rounded(bits)).transpose();
             let rounded = ranks.agreed(rounded)?;
@@ -301,7 +335,7 @@ impl<'p> Solver<'p> {
             let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
             match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
                 StageEnd::Solution(solution) => return ranks.agreed(solution.rounded(full)),
-                StageEnd::Raise(raised) => state = raised,
+                StageEnd::Raise(raised) => state = *raised,
             }
         }
     }

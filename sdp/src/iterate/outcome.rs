@@ -1,5 +1,6 @@
 //! What an iteration and a run come to.
 
+use crate::iterate::best::Course;
 use crate::iterate::condition::Conditions;
 use crate::iterate::point::Point;
 use rug::Float;
@@ -107,6 +108,8 @@ pub struct Iteration {
     pub precision_bits: u32,
     /// `Tr(X Y)` over the number of rows.
     pub mu: Float,
+    /// The largest magnitude of an entry of `mu I - X Y`, to about `2^-32 mu`.
+    pub off_centre: Float,
     /// The point before the step.
     pub quality: Quality,
     /// The step of x and X.
@@ -128,8 +131,10 @@ pub struct State {
     pub iterations: u64,
     /// The last primal and dual steps; 0 before the first.
     pub steps: (Float, Float),
-    /// Bits at which the next iteration is made.
+    /// Bits at which the next iteration is made; those of its file where the point was read with fewer.
     pub precision_bits: u32,
+    /// What is known of earlier points at this precision; none at the first of them.
+    pub course: Option<Course>,
 }
 
 /// Seconds that the parts of all iterations took together.
@@ -160,6 +165,10 @@ pub struct Solution {
     pub quality: Quality,
     /// Iterations that were made, those before a restart included.
     pub iterations: u64,
+    /// The last primal and dual steps.
+    pub steps: (Float, Float),
+    /// What is known of earlier points, where this is the last one.
+    pub course: Option<Course>,
     /// Seconds of this run.
     pub seconds: f64,
     /// What they were spent on.
@@ -175,8 +184,13 @@ pub struct Solution {
 impl Solution {
     /// The state from which another run can go on.
     pub fn state(&self) -> State {
-        let (point, precision_bits) = (self.point.clone(), self.precision_bits);
-        State { point, iterations: self.iterations, steps: (Float::new(64), Float::new(64)), precision_bits }
+        State {
+            point: self.point.clone(),
+            iterations: self.iterations,
+            steps: self.steps.clone(),
+            precision_bits: self.precision_bits,
+            course: self.course.clone(),
+        }
     }
 
     /// The solution with numbers of `bits` bits.

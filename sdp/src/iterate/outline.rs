@@ -1,6 +1,7 @@
 //! A hash of programs and states with all their numbers, by which ranks find out whether they have the same.
 
-use crate::iterate::outcome::State;
+use crate::iterate::best::{Best, Course, Merit};
+use crate::iterate::outcome::{Quality, State};
 use crate::iterate::point::Point;
 use crate::problem::{Constraints, Entry, Problem, Sparse};
 use rug::Float;
@@ -90,18 +91,43 @@ impl Outline {
         }
     }
 
-    /// What all ranks have of a state, whichever part of it they have.
+    /// What all ranks have of a state, whichever part of it they have: all but the blocks of its points.
     pub fn shared(&mut self, state: &State) {
         self.text(&format!("{} {}", state.iterations, state.precision_bits));
         self.float(&state.steps.0);
         self.float(&state.steps.1);
         self.matrix(&state.point.y);
+        self.word(u64::from(state.course.is_some()));
+        state.course.iter().for_each(|course| self.course(course));
     }
 
     /// A whole state.
     pub fn state(&mut self, state: &State) {
         self.shared(state);
-        let Point { x, primal, dual, y: _ } = &state.point;
+        self.point(&state.point);
+        let best = state.course.as_ref().and_then(|course| course.best.as_deref());
+        best.iter().for_each(|best| self.point(&best.point));
+    }
+
+    fn course(&mut self, course: &Course) {
+        let Course { best, feasible, seen, worse, thresholds } = course;
+        self.text(&format!("{feasible:?} {worse} {} {}", seen.is_some(), best.is_some()));
+        let seen = seen.iter().flat_map(|seen| [&seen.least_size, &seen.least_error, &seen.error]);
+        seen.chain(thresholds).for_each(|number| self.float(number));
+        let Some(best) = best else { return };
+        let Best { point, quality, iterations, merit: Merit { is_feasible, size } } = &**best;
+        self.text(&format!("{iterations} {is_feasible}"));
+        self.float(size);
+        let Quality { primal_objective, dual_objective, gap, primal_matrix_error, primal_free_error, dual_error } =
+            quality;
+        [primal_objective, dual_objective, gap, primal_matrix_error, primal_free_error, dual_error]
+            .into_iter()
+            .for_each(|number| self.float(number));
+        self.matrix(&point.y);
+    }
+
+    fn point(&mut self, point: &Point) {
+        let Point { x, primal, dual, y: _ } = point;
         self.text(&format!("{} {} {}", x.len(), primal.len(), dual.len()));
         x.iter().for_each(|x| self.matrix(x));
         for block in primal.iter().chain(dual) {

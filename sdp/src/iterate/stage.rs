@@ -2,7 +2,8 @@
 
 use crate::block::Block;
 use crate::iterate::advice::Advice;
-use crate::iterate::best::{Course, Past};
+use crate::iterate::best::{Course, Past, Scales};
+use crate::iterate::centre::off_centre;
 use crate::iterate::condition::{Conditions, conditions};
 use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
@@ -38,7 +39,7 @@ pub enum StageEnd {
     /// The run ends as well.
     Solution(Box<Solution>),
     /// The precision is not enough: another stage goes on.
-    Raise(State),
+    Raise(Box<State>),
 }
 
 /// What all stages of a run have in common.
@@ -65,10 +66,14 @@ impl Stage<'_> {
     /// # Errors
     /// Those of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
-        let mut course = Course::default();
+        let scales = Scales::new(&self.site)?;
+        // What was feasible under other thresholds says nothing here.
+        let known = state.course.take().filter(|course| course.is_of(self.options));
+        let known = known.map(|course| self.judged(&scales, course)).transpose()?;
+        let mut course = known.unwrap_or_else(|| Course::new(self.options));
         let mut factors = match factor(&self.site, &state.point)? {
             Ok(factors) => factors,
-            Err((at, side)) => return Err(self.not_inside(at, side)),
+            Err((at, side)) => return Err(self.not_inside("first", at, side)),
         };
         let mut evaluation = timed(&mut run.phases.residuals, || self.evaluate(&state.point))?;
         loop {
@@ -77,20 +82,26 @@ impl Stage<'_> {
             let seconds = run.start.elapsed().as_secs_f64();
             let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
             let is_feasible = self.is_feasible(&quality) == (true, true);
-            course.see(&quality, is_feasible, state.iterations);
+            // A run that goes on from here sees this point again.
+            state.course = Some(course.clone());
+            course.see(&scales, &quality, is_feasible, state.iterations);
             let made = state.iterations - run.earlier;
             if let Some(termination) = self.termination(&state, &quality, &residuals, (made, is_late))? {
-                return Ok(self.finished(course, self.end(run, state, quality, (termination, None))));
+                return Ok(self.finished((course, &scales), self.end(run, state, quality, (termination, None))));
             }
             if let Some(past) = course.past(state.iterations) {
                 let why = (Termination::PrecisionTooLow, self.outweighed(past));
-                return Ok(self.finished(course, self.end(run, state, quality, why)));
+                let why = self.with_ray(why, &quality, &residuals)?;
+                return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
             let stepped = self.step(&at, &mut run.phases)?;
-            let Step { point, next_factors, mu, steps, beta, conditions } = match stepped {
+            let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
-                Err(why) => return Ok(self.finished(course, self.end(run, state, quality, why))),
+                Err(why) => {
+                    let why = self.with_ray(why, &quality, &residuals)?;
+                    return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
+                }
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
             let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
@@ -101,22 +112,25 @@ impl Stage<'_> {
                 seconds: (run.start.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64()),
                 precision_bits: self.site.bits,
                 mu,
+                off_centre,
                 quality,
                 primal_step: steps.0.clone(),
                 dual_step: steps.1.clone(),
                 beta,
                 conditions,
             };
-            let next = State { point, iterations: state.iterations + 1, steps, precision_bits };
+            let next = State { point, iterations: state.iterations + 1, steps, precision_bits, course: None };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
-            course.leave(point, &iteration.quality, is_feasible, iterations);
+            course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
+            // At another precision points are compared anew.
+            state.course = (precision_bits == self.site.bits).then(|| course.clone());
             factors = next_factors;
             let control = self.site.agreed((run.watch)(&iteration, &state))?;
             if self.site.share.ranks.any(control == Control::Stop)? {
                 return Ok(self.end(run, state, evaluation.quality, (Termination::Stopped, None)));
             }
             if precision_bits != self.site.bits {
-                return Ok(StageEnd::Raise(state));
+                return Ok(StageEnd::Raise(Box::new(state)));
             }
         }
     }
@@ -125,13 +139,17 @@ impl Stage<'_> {
     fn end(&self, run: &Run<'_>, state: State, quality: Quality, (termination, remark): NoStep) -> StageEnd {
         let is_final = matches!(termination, Termination::Stopped | Termination::MaxRuntimeExceeded);
         if let Some(precision_bits) = self.next_bits.filter(|_| !is_final) {
-            return StageEnd::Raise(State { precision_bits, ..state });
+            return StageEnd::Raise(Box::new(State { precision_bits, course: None, ..state }));
         }
+        // Other ends are ends, and a point that is the best one has no use behind them.
+        let is_limit = is_final || termination == Termination::MaxIterationsExceeded;
         StageEnd::Solution(Box::new(Solution {
             termination,
             point: state.point,
             quality,
             iterations: state.iterations,
+            steps: state.steps,
+            course: state.course.filter(|_| is_limit),
             seconds: run.start.elapsed().as_secs_f64(),
             phases: run.phases,
             advised_bits: None,
@@ -140,11 +158,23 @@ impl Stage<'_> {
         }))
     }
 
-    fn not_inside(&self, at: usize, side: Side) -> Error {
+    /// The course with what its best point comes to: a file may say anything of it. Collective.
+    fn judged(&self, scales: &Scales, course: Course) -> Result<Course> {
+        let Some(best) = &course.best else { return Ok(course) };
+        if let Err((at, side)) = factor(&self.site, &best.point)? {
+            return Err(self.not_inside("best", at, side));
+        }
+        let quality = self.evaluate(&best.point)?.quality;
+        let is_feasible = self.is_feasible(&quality) == (true, true);
+        Ok(course.judged(scales, quality, is_feasible))
+    }
+
+    fn not_inside(&self, name_of_point: &str, at: usize, side: Side) -> Error {
         let Cone { group, number, .. } = self.site.share.all[at];
         let name = if side == Side::Primal { "X" } else { "Y" };
         Error::InvalidArgument(format!(
-            "block {number} of group {group} of {name} is not positive definite at the first point (counted from 0)"
+            "block {number} of group {group} of {name} is not positive definite at the {name_of_point} point (counted from \
+             0)"
         ))
     }
 
@@ -180,12 +210,17 @@ impl Stage<'_> {
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
         let begun = state.iterations > 0;
+        // A run that ended with a step of 1 goes on behind it.
+        let jumps = made > 0;
         let tests = [
             (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
             (dual && options.find_dual_feasible, Termination::DualFeasible),
             (primal && options.find_primal_feasible, Termination::PrimalFeasible),
-            (state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
-            (state.steps.0 == 1 && options.detect_primal_feasible_jump, Termination::PrimalFeasibleJumpDetected),
+            (jumps && state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
+            (
+                jumps && state.steps.0 == 1 && options.detect_primal_feasible_jump,
+                Termination::PrimalFeasibleJumpDetected,
+            ),
             (made >= options.max_iterations, Termination::MaxIterationsExceeded),
             (is_late, Termination::MaxRuntimeExceeded),
             (begun && state.steps.0 < options.min_primal_step, Termination::PrimalStepTooSmall),
@@ -202,13 +237,34 @@ impl Stage<'_> {
         if let Some((_, termination)) = tests.into_iter().find(|(holds, _)| *holds) {
             return Ok(Some(termination));
         }
-        self.ray(quality, residuals)
+        self.ray(quality, residuals, &options.infeasibility_threshold)
+    }
+
+    /// Why precision ends a run, and what a ray shows to half of its bits of a side that is not feasible: how large its
+    /// points would have to be. No verdict, as there are programs whose solutions are that large. Collective.
+    fn with_ray(&self, why: NoStep, quality: &Quality, residuals: &Residuals) -> Result<NoStep> {
+        if why.0 != Termination::PrecisionTooLow || self.next_bits.is_some() {
+            return Ok(why);
+        }
+        let half = self.site.bits / 2;
+        let found = self.ray(quality, residuals, &(Float::with_val(64, 1) >> half))?;
+        let (primal, dual) = self.is_feasible(quality);
+        let (end, names) = match found {
+            Some(end @ Termination::PrimalInfeasible) if !primal => (end, "x"),
+            Some(end @ Termination::DualInfeasible) if !dual => (end, "Y and y"),
+            _ => return Ok(why),
+        };
+        let sentence = format!(
+            "the program may be {end}: by a ray the magnitudes of a feasible {names} have a sum above 2^{half}, as far \
+             as {} bits tell",
+            self.site.bits
+        );
+        Ok((why.0, Some(Vec::from_iter(why.1.into_iter().chain([sentence])).join("; "))))
     }
 
     /// Whether a point that has moved far shows a ray: `A*(Y) + B y` small beside `C . Y + b^T y > 0`, or
     /// `A(x)` nowhere below 0 by much and `B^T x` small beside `c^T x < 0`.
-    fn ray(&self, quality: &Quality, residuals: &Residuals) -> Result<Option<Termination>> {
-        let threshold = &self.options.infeasibility_threshold;
+    fn ray(&self, quality: &Quality, residuals: &Residuals, threshold: &Float) -> Result<Option<Termination>> {
         if *threshold == 0 {
             return Ok(None);
         }
@@ -251,6 +307,7 @@ struct Step {
     point: Point,
     next_factors: Vec<ConeFactors>,
     mu: Float,
+    off_centre: Float,
     steps: (Float, Float),
     beta: Float,
     conditions: Conditions,
@@ -292,6 +349,7 @@ impl Stage<'_> {
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
         };
         let conditions = timed(&mut phases.schur, || conditions(&place, &system))?;
+        let off_centre = timed(&mut phases.predictor, || off_centre(&place, &mu))?;
         let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
         let (primal, dual) = self.is_feasible(quality);
         let feasible = primal && dual;
@@ -322,7 +380,8 @@ impl Stage<'_> {
             match factored {
                 Ok(next_factors) => {
                     let steps = (primal_step, dual_step);
-                    return Ok(Ok(Step { point: next, next_factors, mu, steps, beta, conditions }));
+                    let point = next;
+                    return Ok(Ok(Step { point, next_factors, mu, off_centre, steps, beta, conditions }));
                 }
                 Err((_, Side::Primal)) => primal_step >>= 1u32,
                 Err((_, Side::Dual)) => dual_step >>= 1u32,
@@ -333,7 +392,7 @@ impl Stage<'_> {
     }
 
     /// The solution; where precision has ended the run the best point of it, and what precision would do.
-    fn finished(&self, course: Course, end: StageEnd) -> StageEnd {
+    fn finished(&self, (course, scales): (Course, &Scales), end: StageEnd) -> StageEnd {
         let StageEnd::Solution(mut solution) = end else { return end };
         let is_over = solution.termination == Termination::PrecisionTooLow;
         if !is_over && !self.is_stuck(&solution) {
@@ -342,9 +401,10 @@ impl Stage<'_> {
         let last = solution.quality.clone();
         let is_feasible = self.is_feasible(&last) == (true, true);
         let mut reasons = Vec::from_iter(solution.remark.take());
-        if let Some((point, quality, better)) = course.better(&last, is_feasible).filter(|_| is_over) {
+        if let Some((point, quality, better)) = course.better(scales, &last, is_feasible).filter(|_| is_over) {
             reasons.push(better);
-            *solution = Solution { point, quality, remark: None, ..*solution };
+            let steps = solution.steps.clone();
+            *solution = Solution { point, quality, remark: None, steps, course: None, ..*solution };
         }
         let advice = Advice::new(self.options, self.site.bits, &solution.quality);
         reasons.push(advice.sentence);

@@ -13,10 +13,14 @@ const FILE: &str = "iterations.json";
 /// What closes the list, and is written over by the next line.
 const END: &str = "\n]\n";
 
-/// The list of all iterations with SDPB's keys, and `precision`; without `R-err`, for which SDPB multiplies X and Y.
+/// The list of all iterations with SDPB's keys, and `precision`.
 ///
 /// The file is a whole list after every iteration, in one write over the end of the one before: a process that is
 /// killed loses nothing. A run that begins puts that of an earlier one aside, as SDPB does.
+///
+/// Cost: a write of some hundred bytes and the digits of twelve numbers for each iteration, however many there are;
+/// what could not be written yet stays in memory.
+/// Source: SDPB, `src/sdp_solve/SDP_Solver/run/print_iteration.cxx`; docs/decisions/079-ends-as-users-know-them.md.
 pub struct IterationsFile {
     path: PathBuf,
     file: File,
@@ -94,8 +98,8 @@ impl IterationsFile {
 }
 
 fn line(iteration: &Iteration) -> String {
-    let Iteration { number, seconds, mu, quality, primal_step, dual_step, beta, precision_bits, conditions } =
-        iteration;
+    let Iteration { number, seconds, mu, off_centre, quality, primal_step, dual_step, beta, .. } = iteration;
+    let Iteration { precision_bits, conditions, .. } = iteration;
     let numbers = [
         ("mu", mu),
         ("P-obj", &quality.primal_objective),
@@ -104,6 +108,7 @@ fn line(iteration: &Iteration) -> String {
         ("P-err", &quality.primal_matrix_error),
         ("p-err", &quality.primal_free_error),
         ("D-err", &quality.dual_error),
+        ("R-err", off_centre),
         ("P-step", primal_step),
         ("D-step", dual_step),
         ("beta", beta),

@@ -47,15 +47,22 @@ pub struct SparseCone {
     pub shape: Shape,
     /// The variables that have entries here, rising.
     pub active: Vec<usize>,
-    /// The entries of each of them.
+    /// The entries of each of them, column by column in a program.
     pub entries: Vec<Vec<Entry>>,
     /// The entries of `C`.
     pub constant: Vec<Entry>,
 }
 
 impl Sparse {
-    /// The matrices of so many variables in these blocks.
-    pub fn new(variables: usize, cones: Vec<SparseCone>) -> Sparse {
+    /// The matrices of so many variables in these blocks. Entries are put in the order of their columns, so that no
+    /// bit and no hash hangs on how a file lists them.
+    pub fn new(variables: usize, mut cones: Vec<SparseCone>) -> Sparse {
+        let place = |entry: &Entry| (entry.col, entry.row);
+        for list in cones.iter_mut().flat_map(|cone| cone.entries.iter_mut().chain([&mut cone.constant])) {
+            if !list.is_sorted_by_key(place) {
+                list.sort_by_key(place);
+            }
+        }
         Sparse { variables, cones, tables: OnceLock::new() }
     }
 

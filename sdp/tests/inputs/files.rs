@@ -302,8 +302,11 @@ fn archives_that_boost_writes_are_read() -> Result<()> {
     let mut files = files(&program_of(&matrices)?, None);
     files.retain(|(name, _)| name != "block_data_0.json");
     files.push(("block_data_0.bin".into(), written.stdout));
-    let found = read_problem(self::folder(&files).path(), 256)?;
-    assert_eq!(digits(&found, &program_of(&matrices)?), f64::MAX);
+    // SDPB keeps them in a directory, or in a zip archive.
+    let zipped = read_archive(&archive(&files, CompressionMethod::Deflated, ""), 256)?;
+    for found in [read_problem(self::folder(&files).path(), 256)?, zipped] {
+        assert_eq!(digits(&found, &program_of(&matrices)?), f64::MAX);
+    }
     Ok(())
 }
 

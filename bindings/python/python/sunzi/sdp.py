@@ -12,7 +12,8 @@ exception in it ends the run and comes through, as Ctrl-C does. The bits of a so
 With `checkpoint`, a folder, a run goes on from the checkpoint that it finds there, and writes its state there every
 `checkpoint_interval` seconds (3600), at its end, and where an exception or Ctrl-C ends it: that of the last iteration.
 `initial_checkpoint` is a folder to begin with, whose checkpoint must be there: one of this package, of `sunzi sdp`, or
-SDPB's text files. At the same precision a run that goes on has the bits of one that was never stopped.
+SDPB's text files. At the same precision a run that goes on has the bits of one that was never stopped. A checkpoint of
+another program is refused; as the initial one it gives its point, where blocks have the same sizes.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sunzi::{Error, Result};
-use sunzi_sdp::{Problem, State, load_checkpoint, save_checkpoint};
+use sunzi_sdp::{Problem, State, load_checkpoint, load_initial_checkpoint, save_checkpoint};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: f64 = 3600.0;
@@ -45,10 +45,12 @@ impl Checkpoints {
     /// The state in which the run goes on; none where there is no checkpoint, and none has to be.
     ///
     /// # Errors
-    /// Those of [`load_checkpoint`]; [`Error::InvalidArgument`] where the initial one is missing.
+    /// Those of [`load_checkpoint`], and of [`load_initial_checkpoint`] for the initial one;
+    /// [`Error::InvalidArgument`] where the initial one is missing.
     pub fn first(&self, problem: &Problem) -> Result<Option<State>> {
         let Some(folder) = self.initial.as_ref().or(self.folder.as_ref()) else { return Ok(None) };
-        match load_checkpoint(folder, problem)? {
+        let load = if self.initial.is_some() { load_initial_checkpoint } else { load_checkpoint };
+        match load(folder, problem)? {
             None if self.initial.is_some() => {
                 Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())))
             }
@@ -56,9 +58,9 @@ impl Checkpoints {
         }
     }
 
-    /// Bytes of the state that is remembered.
+    /// Bytes of the state that is remembered, with a best point that the run may have left behind.
     pub fn kept_bytes(&self, problem: &Problem) -> u64 {
-        if self.folder.is_some() { problem.point_bytes() } else { 0 }
+        if self.folder.is_some() { 2 * problem.point_bytes() } else { 0 }
     }
 
     /// Remembers a state for [`Checkpoints::keep_last`], where there is a folder.

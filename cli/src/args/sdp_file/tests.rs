@@ -57,6 +57,14 @@ fn is(value: &Float, text: &str) -> bool {
     *value == Float::with_val(256, Float::parse(text).unwrap())
 }
 
+/// SDPB's thresholds and scales are two each, with a default of their own; SDPA's one is for both.
+#[test]
+fn one_threshold_of_sdpb_leaves_the_other() {
+    let (_, found) = options("primalErrorThreshold = 1e-7\ninitialMatrixScalePrimal = 1e3\n");
+    assert!(is(&found.primal_error_threshold, "1e-7") && is(&found.dual_error_threshold, "1e-30"));
+    assert!(found.initial_matrix_scale_primal == 1000 && found.initial_matrix_scale_dual == 10_000);
+}
+
 #[test]
 fn files_of_sdpa_are_read_as_they_are_shipped() {
     let (choices, found) = options(GMP);

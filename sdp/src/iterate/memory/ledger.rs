@@ -15,6 +15,9 @@ use crate::workers::{TaskBytes, Workers};
 use std::collections::BTreeMap;
 use sunzi::{Context, Matrix, Result};
 
+/// Bytes of all that is no matrix, for each thread: lists, tasks, and what each context holds.
+const BASE_BYTES: u64 = 24 << 10;
+
 /// Bytes of an MPFR number beside its limbs, with what the allocator adds.
 const FLOAT_BYTES: u64 = 48;
 
@@ -25,10 +28,10 @@ const STEP_BITS: u32 = 128;
 const PLAIN_BYTES: u64 = 4 << 10;
 
 /// Bytes of what belongs to a block and is no matrix: lists, and single numbers.
-const BLOCK_BYTES: u64 = 4 << 10;
+const BLOCK_BYTES: u64 = 2 << 10;
 
 /// Least bytes for a solve with one right side, and for a sum of products with a vector: where numbers spread, those of
-/// small orders take more than the plans of even numbers say.
+/// small orders take more than the plans of even numbers say: 43 KiB of 9 rows at 256 bits.
 const SOLVE_BYTES: u64 = 64 << 10;
 
 /// The parts of an iteration between which differs what is there.
@@ -98,6 +101,8 @@ struct SideBytes {
 pub struct Ledger {
     /// The precision.
     pub bits: u32,
+    /// Lists and contexts.
+    pub base: u64,
     /// The program at this precision, and tables of sparse matrices.
     pub program: u64,
     held: [Held; 6],
@@ -123,6 +128,7 @@ impl Ledger {
         let system = sizes.system()?;
         let mut ledger = Ledger {
             bits,
+            base: BASE_BYTES * sizes.threads() as u64,
             program: sizes.program()? + BLOCK_BYTES * cones.len() as u64,
             held: [Held::default(); 6],
             work: [0; 6],
@@ -243,9 +249,9 @@ impl<'a> Sizes<'a> {
         if self.share.ranks.are_several() { self.share.all.iter().map(stored).sum() } else { 0 }
     }
 
-    /// What the root takes to gather a point and to write it, where there are several ranks.
+    /// What the root takes to gather a point with the best one and to write both, where there are several ranks.
     fn gathering(&self) -> u64 {
-        if self.share.ranks.rank() == ROOT { 7 * self.blocks_of_all() } else { 0 }
+        if self.share.ranks.rank() == ROOT { 9 * self.blocks_of_all() } else { 0 }
     }
 
     /// Tables of sparse matrices at the program's precision, and the numbers and tables of a rounded program.
@@ -458,8 +464,7 @@ impl<'a> Sizes<'a> {
             move |rows, cols, terms| calls.gemm(rows, cols, terms)
         })?;
         let columns = tasks.iter().map(|task| task.result).sum::<u64>();
-        let most = tasks.iter().map(|task| task.beside_result()).max().unwrap_or(0);
-        let forming = sparse.schur_beside(self.bits()) + columns + self.at_work(tasks.len()) as u64 * most;
+        let forming = sparse.schur_beside(self.bits()) + self.together(&tasks);
         // Both factors of all blocks, while the second one travels; then what is sent, received and put together.
         let blocks = self.blocks_of_all();
         let is_root = self.share.ranks.rank() == ROOT;
