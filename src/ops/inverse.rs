@@ -137,7 +137,7 @@ pub fn plan_inverse(ctx: &Context, order: usize, precision_bits: u32, options: &
         working_bits,
         path: method.path,
         accuracy: Accuracy::Norm,
-        kernel: cut.kernel(ctx).name(),
+        kernel: cut.product_kernel(ctx).name(),
         threads: ctx.threads(),
         bands: bands.count() * self::strips(order).count(),
         band_columns: bands.columns,
@@ -213,7 +213,7 @@ impl Cholesky {
                 work.multiply(&inverse, &scaled.exponents, &mut matrix)?;
                 *result = SymmetricMatrix::trusted(matrix);
                 (report.working_bits, report.planned_bytes) = (working_bits, work.strips.planned_bytes);
-                report.kernel = work.solver.cut().kernel(ctx).name();
+                report.kernel = work.solver.cut().product_kernel(ctx).name();
                 report.bands = work.strips.bands.count() * strips(order).count();
                 report.seconds = start.elapsed().as_secs_f64();
                 return Ok(report);

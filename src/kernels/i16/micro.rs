@@ -20,7 +20,7 @@ pub const MOST_LANES: usize = 48;
 pub const CONVERTED_VECTORS: usize = 2;
 
 /// Room for the residues of a column of a conversion.
-pub const RESIDUE_LANES: usize = 32;
+const RESIDUE_LANES: usize = 32;
 
 /// Pairs of entries of a block of a product plane.
 const BLOCK_PAIRS: usize = BLOCK * BLOCK / 2;

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, RESIDUE_LANES, Strip, Tile, residues};
+use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Tile, residues};
 use super::tables::OperandTables;
 use crate::kernels::PanelSource;
 use crate::kernels::form::Form;
@@ -60,7 +60,6 @@ impl Task for ToResidues<'_, '_> {
         let digits = &mut digits[..STRIPS * strip_words];
         let (rows, strip_rows) = (source.rows.len(), lanes / BLOCK);
         let mut tile = Tile::new();
-        let mut columns = [[0; STRIPS * RESIDUE_LANES]; COLUMNS];
         let streams = source.streams_halves(primes.len());
         for first in (0..rows).step_by(STRIPS * strip_rows) {
             let batch = first..(first + STRIPS * strip_rows).min(rows);
@@ -73,18 +72,15 @@ impl Task for ToResidues<'_, '_> {
             }
             for group in primes.start / COLUMNS..primes.end.div_ceil(COLUMNS) {
                 let (factors, moduli) = (tables.radix_powers.group(group), (&tables.primes[group], tables.interval));
-                let strips = batch.len().div_ceil(strip_rows);
-                for (number, digits) in digits.chunks_exact(strip_words).enumerate().take(strips) {
+                for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
                     residues::<L, C>((strip, factors), moduli, &mut tile);
-                    for (column, residues) in columns.iter_mut().zip(&tile.residues) {
-                        column[number * lanes..][..lanes].copy_from_slice(&residues[..lanes]);
-                    }
-                }
-                for (prime, column) in (group * COLUMNS..).zip(&columns) {
-                    if primes.contains(&prime) {
-                        let plane = &mut *planes[prime - primes.start];
-                        write::<L>(plane, (form, batch.clone()), &column[..strips * lanes], streams);
+                    let strip = start..(start + strip_rows).min(rows);
+                    for (prime, column) in (group * COLUMNS..).zip(&tile.residues) {
+                        if primes.contains(&prime) {
+                            let plane = &mut *planes[prime - primes.start];
+                            write::<L>(plane, (form, strip.clone()), &column[..lanes], streams);
+                        }
                     }
                 }
             }
@@ -97,11 +93,10 @@ impl Task for ToResidues<'_, '_> {
 #[inline(always)]
 fn write<L: Lanes>(plane: &mut [u64], (form, rows): (Form, Range<usize>), column: &[i16], streams: bool) {
     let out = &mut plane[form.panel_words(rows.start)..form.panel_words(rows.end)];
-    let mut words;
+    let mut words = [0u64; MOST_LANES / 4];
     let column = match form {
         Form::Rows => column,
         Form::Pairs => {
-            words = [0u64; STRIPS * RESIDUE_LANES / 4];
             let words = &mut words[..column.len() / 4];
             let pairs: &mut [i16] = bytemuck::cast_slice_mut(words);
             for (pair, two) in pairs.as_chunks_mut::<{ 2 * BLOCK }>().0.iter_mut().zip(column.as_chunks().0) {
@@ -112,9 +107,12 @@ fn write<L: Lanes>(plane: &mut [u64], (form, rows): (Form, Range<usize>), column
         }
     };
     let out: &mut [i16] = bytemuck::cast_slice_mut(out);
-    match streams && out.len() == column.len() {
-        true => L::stream_halves(column, out),
-        false => out.copy_from_slice(&column[..out.len()]),
+    if out.len() != column.len() {
+        out.copy_from_slice(&column[..out.len()]);
+    } else if streams {
+        L::stream_halves(column, out);
+    } else {
+        out.copy_from_slice(column); // of a length that is known when this is compiled
     }
 }
 

@@ -40,8 +40,8 @@ pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
     if alike { ctx.maximum_modulus_bits() } else { ctx.kernel().maximum_modulus_bits() }
 }
 
-/// Where products of fewer bits than `modulus_bits` may change kernels: the largest moduli of those that end before, the
-/// shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of fewer
+/// Where products of fewer bits than `modulus_bits` may change kernels: the largest moduli of those that end before,
+/// the shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of fewer
 /// bits may take more bytes.
 pub(crate) fn shorter_ends(ctx: &Context, modulus_bits: u32) -> BTreeSet<u32> {
     if ctx.forced_kernel().is_some() {

@@ -105,6 +105,14 @@ impl Pieces {
     }
 }
 
+/// Name of the kernel of a solve with triangles of so many rows and working bits, as far as their sizes alone decide it.
+pub(crate) fn kernel_name(ctx: &Context, method: Method, (order, working_bits): (usize, u32)) -> &'static str {
+    match method.path {
+        Path::Dots | Path::Sums => ctx.kernel().name(),
+        Path::Parts | Path::Tiles => TriangleCut::expected(order, working_bits, method).kernel(ctx).name(),
+    }
+}
+
 impl TriangleCut {
     /// The cut of a triangle of which no entry is known: its pivots are taken to lie within `2^-21` of the norms of
     /// their rows, so that the first try is the one of fewest bits.

@@ -1,8 +1,6 @@
 //! The path of a solve: how its unknowns are found. Chosen once, from the substitutions and the shape.
 
-use crate::context::Context;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::problem::{CHOLESKY, Substitution};
 use serde::Serialize;
 
@@ -45,15 +43,6 @@ impl Method {
     /// from all of its block.
     pub fn by_parts_of_files(&self) -> bool {
         self.accuracy == Accuracy::Norm
-    }
-
-    /// Name of the kernel of a solve with triangles of so many rows and working bits, as far as their sizes alone
-    /// decide it.
-    pub fn kernel(self, ctx: &Context, order: usize, working_bits: u32) -> &'static str {
-        match self.path {
-            Path::Dots | Path::Sums => ctx.kernel().name(),
-            Path::Parts | Path::Tiles => TriangleCut::expected(order, working_bits, self).kernel(ctx).name(),
-        }
     }
 
     /// Unknowns by that path, accurate by norms.

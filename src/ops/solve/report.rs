@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::ops::factor::report::CholeskyReport;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::cut::kernel_name;
 use crate::ops::solve::path::{Method, Path};
 use serde::Serialize;
 use std::time::Instant;
@@ -78,7 +79,7 @@ impl SolveReport {
             working_bits: bits.working,
             path,
             accuracy,
-            kernel: method.kernel(ctx, shape.order, bits.working),
+            kernel: kernel_name(ctx, method, (shape.order, bits.working)),
             threads: ctx.threads(),
             ..SolveReport::default()
         }

@@ -129,28 +129,6 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn stream_halves(from: &[i16], to: &mut [i16]) {
-        assert!(from.len() == to.len());
-        if !to.as_ptr().cast::<__m256i>().is_aligned() {
-            return to.copy_from_slice(from);
-        }
-        for (from, to) in from.chunks_exact(2 * Self::WIDTH).zip(to.chunks_exact_mut(2 * Self::WIDTH)) {
-            // SAFETY: see the note on top of this module; both chunks are whole vectors, and those of `to` are as
-            // aligned as the first.
-            unsafe {
-                let halves = _mm256_loadu_si256(from.as_ptr().cast());
-                _mm256_stream_si256(to.as_mut_ptr().cast(), halves);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn fence() {
-        // SAFETY: see the note on top of this module.
-        unsafe { _mm_sfence() }
-    }
-
-    #[inline(always)]
     fn multiply_halves(self, other: Self) -> Self {
         // SAFETY: see the note on top of this module.
         unsafe { Avx2(_mm256_mullo_epi16(self.0, other.0)) }

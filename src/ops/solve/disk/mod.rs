@@ -23,6 +23,7 @@ use crate::io::MatrixFileShape;
 use crate::ops::disk::{DiskUse, ResultCut, write_zeros};
 use crate::ops::factor::disk::OutOfCoreReport;
 use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::cut::kernel_name;
 use crate::ops::solve::memory::LEAST_COLUMNS;
 use crate::ops::solve::path::{self, Method};
 use crate::ops::solve::problem::Substitution;
@@ -131,7 +132,7 @@ impl OutOfCoreSolveReport {
             precision_bits: bits.precision,
             working_bits: bits.working,
             accuracy: method.accuracy,
-            kernel: method.kernel(ctx, shape.order, bits.working),
+            kernel: kernel_name(ctx, method, (shape.order, bits.working)),
             threads: ctx.threads(),
             ranks: 1,
             ..OutOfCoreSolveReport::default()

@@ -121,8 +121,8 @@ impl FactorCheck<'_> {
     fn planar_bits(&self, ctx: &Context) -> i64 {
         let reach = |modulus_bits: u32| i64::from(modulus_bits) / 2 - 4 - i64::from(ceil_log2(self.order()));
         let (bits, own) = (i64::from(self.l.precision_bits()), reach(ctx.kernel().maximum_modulus_bits()));
-        // A few rows of longer integers than the preferred kernel holds are no reason for a slower one for all, but most
-        // rows spread a little.
+        // A few rows of longer integers than the preferred kernel holds are no reason for a slower one for all, but
+        // most rows spread a little.
         let kernel_bits = if bits + EXPECTED_SPREAD <= own { own } else { reach(ctx.maximum_modulus_bits()) };
         (3 * bits + 256).min(kernel_bits)
     }
