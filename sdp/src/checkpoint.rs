@@ -1,10 +1,11 @@
 //! States of a run on disk: one binary file of the library with all numbers in a column, complete or absent; and SDPB's
 //! text checkpoints, from which a run can begin.
 //!
-//! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the program is known
-//! again; what is known of earlier points. Behind it stand the point, and the best point where there is one. Any run of
-//! the same program may go on from it, at another precision and with other threads, ranks and options; at the same
-//! precision and thresholds it goes on with the same bits, and ends as the run would have ended that wrote it.
+//! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the
+//! program is known again; what is known of earlier points. Behind it stand the point, and the best point where there
+//! is one. Any run of the same program may go on from it, at another precision and with other threads, ranks and
+//! options; at the same precision and options it goes on with the same bits, and ends as the run would have ended that
+//! wrote it.
 
 use crate::block::{Block, Shape};
 use crate::iterate::{Best, Cone, Course, Fingerprint, Merit, Point, Quality, Seen, State, cones};

@@ -173,8 +173,8 @@ impl Stage<'_> {
         let Cone { group, number, .. } = self.site.share.all[at];
         let name = if side == Side::Primal { "X" } else { "Y" };
         Error::InvalidArgument(format!(
-            "block {number} of group {group} of {name} is not positive definite at the {name_of_point} point (counted from \
-             0)"
+            "block {number} of group {group} of {name} is not positive definite at the {name_of_point} point (counted \
+             from 0)"
         ))
     }
 
