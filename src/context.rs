@@ -248,8 +248,8 @@ impl Context {
     }
 
     /// The kernel that calls run on: the forced one, else the fastest available. Where nothing is forced, large calls
-    /// may run on another one that is faster for them, and those of more bits than its moduli reach on one that has more;
-    /// reports name it.
+    /// may run on another one that is faster for them, and those of more bits than its moduli reach on one that has
+    /// more; reports name it.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(kernels::preferred)
     }

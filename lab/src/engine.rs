@@ -111,8 +111,8 @@ pub fn limited(builder: ContextBuilder, budget: Option<Budget>) -> (ContextBuild
     })
 }
 
-/// Refuses a precision that the kernel (any one that may be chosen where none is named) could not serve even for a single row,
-/// before any file is read at that precision.
+/// Refuses a precision that the kernel (any one that may be chosen where none is named) could not serve even for a
+/// single row, before any file is read at that precision.
 ///
 /// # Errors
 /// [`Error::Precision`] with the largest precision that would do.

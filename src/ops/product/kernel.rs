@@ -41,8 +41,8 @@ pub(crate) fn most_modulus_bits(ctx: &Context, alike: bool) -> u32 {
 }
 
 /// Where products of fewer bits than `modulus_bits` may change kernels: the largest moduli of those that end before,
-/// the shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of fewer
-/// bits may take more bytes.
+/// the shortest first. A plan for operands that are only known to be no longer looks at these too, since a kernel of
+/// fewer bits may take more bytes.
 pub(crate) fn shorter_ends(ctx: &Context, modulus_bits: u32) -> BTreeSet<u32> {
     if ctx.forced_kernel().is_some() {
         return BTreeSet::new();

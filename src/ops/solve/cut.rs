@@ -105,7 +105,7 @@ impl Pieces {
     }
 }
 
-/// Name of the kernel of a solve with triangles of so many rows and working bits, as far as their sizes alone decide it.
+/// Name of the kernel of a solve with triangles of so many rows and working bits, as far as sizes alone decide it.
 pub(crate) fn kernel_name(ctx: &Context, method: Method, (order, working_bits): (usize, u32)) -> &'static str {
     match method.path {
         Path::Dots | Path::Sums => ctx.kernel().name(),
