@@ -59,7 +59,9 @@ fn small_problems_allocate_nothing_beside_their_results() {
         [syrk, gemm, cholesky(6), cholesky(12)]
     };
     for bits in [64, 256, 1024] {
-        let outcome = one(bits);
+        // The least of three: the program that runs the tests allocates too, when another one has ended.
+        let outcomes = [one(bits), one(bits), one(bits)];
+        let outcome: [_; 4] = std::array::from_fn(|at| outcomes.iter().map(|outcome| outcome[at]).min().unwrap());
         let ctx_takes_it = sunzi::syrk_with(&ctx, &matrix(20, 10, bits, 1), bits, &SyrkOptions::new()).unwrap();
         let is_direct = ctx_takes_it.report.kernel == "direct";
         let factor = cholesky_with(&ctx, Symmetric::lower(&definite(12, bits)), bits, &CholeskyOptions::new()).unwrap();

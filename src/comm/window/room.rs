@@ -16,7 +16,7 @@ pub(crate) fn folder(kind: WindowKind) -> PathBuf {
 
 /// Bytes that such a window may have now, or `None` where the system does not say.
 pub(crate) fn free_bytes(kind: WindowKind) -> Option<u64> {
-    let system = statvfs(&folder(kind)).ok()?;
+    let system = statvfs(folder(kind)).ok()?;
     Some(system.f_bavail.saturating_mul(system.f_frsize).saturating_sub(OWN_BYTES))
 }
 
