@@ -286,6 +286,17 @@ fn shared() -> Option<PathBuf> {
     data.exists().then_some(data)
 }
 
+/// Bytes that the plan of a run names, and those by which memory in use rises in it with the plan as its limit.
+fn plan_and_peak(problem: &Problem, threads: usize, options: &SolverOptions) -> Result<(u64, u64)> {
+    let ctx = Context::builder().threads(threads).build()?;
+    let planned = Solver::new(ctx, problem, options.clone())?.plan()?.planned_bytes;
+    let problem = problem.rounded(problem.precision_bits)?;
+    let before = allocated_bytes();
+    reset_peak_bytes();
+    run_with(&problem, threads, Some(planned), options)?;
+    Ok((planned, peak_bytes() - before))
+}
+
 /// Programs of some KiB, to their ends: what is planned for any program weighs most there.
 #[test]
 fn plans_of_small_programs_meet_the_peak() -> Result<()> {
@@ -295,13 +306,7 @@ fn plans_of_small_programs_meet_the_peak() -> Result<()> {
             let problem = read_problem(&data.join(format!("sdplib/{file}.dat-s")), 256)?;
             for (threads, ramp) in [(1, false), (2, false), (1, true), (2, true)] {
                 let options = SolverOptions { ramp, ..SolverOptions::new(problem.form) };
-                let ctx = Context::builder().threads(threads).build()?;
-                let planned = Solver::new(ctx, &problem, options.clone())?.plan()?.planned_bytes;
-                let problem = problem.rounded(problem.precision_bits)?;
-                let before = allocated_bytes();
-                reset_peak_bytes();
-                run_with(&problem, threads, Some(planned), &options)?;
-                let peak = peak_bytes() - before;
+                let (planned, peak) = plan_and_peak(&problem, threads, &options)?;
                 println!("{file} on {threads}, ramp {ramp}: {peak} bytes, {planned} planned");
                 assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
                 let is_near = 100 * planned <= most * peak || ramp || threads > 1;
@@ -324,13 +329,7 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
             let problem = read_problem(&data.join(file), bits)?;
             let options = SolverOptions { ramp: false, max_iterations: 3, ..SolverOptions::new(problem.form) };
             for threads in [1, 2] {
-                let ctx = Context::builder().threads(threads).build()?;
-                let planned = Solver::new(ctx, &problem, options.clone())?.plan()?.planned_bytes;
-                let problem = problem.rounded(problem.precision_bits)?;
-                let before = allocated_bytes();
-                reset_peak_bytes();
-                run_with(&problem, threads, Some(planned), &options)?;
-                let peak = peak_bytes() - before;
+                let (planned, peak) = plan_and_peak(&problem, threads, &options)?;
                 assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
                 // Whether two tasks take their most at once is a matter of time.
                 let most = if threads == 1 { 115 } else { 130 };
