@@ -18,7 +18,7 @@ use std::time::Instant;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
 use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_tiles, cholesky_with, solve_into, trsm_into,
+    DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_into, cholesky_tiles, solve_into, trsm_into,
 };
 use sunzi::gallery::Size;
 use sunzi::{Context, Error, Matrix, Result, TrsmOptions, Uplo};
@@ -54,6 +54,8 @@ struct OnRanks<'a> {
     options: DistCholeskyOptions,
     /// The matrix to factor, or a factor.
     a: DistMatrix,
+    /// The factor of the last run.
+    factor: DistMatrix,
     /// Right sides, and as one process has it a solution, kept from run to run.
     sides: Option<[DistMatrix; 2]>,
     seconds: Vec<f64>,
@@ -80,20 +82,20 @@ impl<'a> OnRanks<'a> {
             }
         };
         let a = place(&operands.a, map_of_a)?;
-        Ok(OnRanks { config, ctx, team, options, a, sides, seconds: Vec::new() })
+        let factor = agreed(world, DistMatrix::zeros(TileMap { rows: 0, cols: 0, ..map_of_a }, world.rank(), 2))?;
+        Ok(OnRanks { config, ctx, team, options, a, factor, sides, seconds: Vec::new() })
     }
 
     /// One run, whose time counts where it is `timed`; the result on the root. Collective.
     fn run(&mut self, timed: bool) -> Result<Option<Matrix>> {
-        let OnRanks { config, ctx, team, options, a, sides, seconds } = self;
+        let OnRanks { config, ctx, team, options, a, factor, sides, seconds } = self;
         let Bench { operation, precision_bits, accuracy, .. } = **config;
         barrier(team.world())?;
         let start = Instant::now();
-        let made;
         let result = match sides {
             None => {
-                made = cholesky_with(ctx, team, a, precision_bits, options)?.factor;
-                &made
+                cholesky_into(ctx, team, a, precision_bits, options, factor)?;
+                &*factor
             }
             Some([right, solution]) if operation == Operation::Trsm => {
                 let options = TrsmOptions::new().accuracy(accuracy);

@@ -55,19 +55,23 @@ impl DistMatrix {
     /// # Errors
     /// As [`DistMatrix::zeros`]; the matrix is empty then.
     pub(crate) fn prepare(&mut self, map: TileMap, rank: usize, precision_bits: u32) -> Result<()> {
-        // Tiles can be replaced through `tiles_mut`, and scattered ones have the precision of what was scattered.
-        let fits = |(id, tile): &(TileId, Matrix)| {
-            let shape = (map.row_range(id.row).len(), map.col_range(id.col).len());
-            (tile.rows(), tile.cols()) == shape && tile.precision_bits() == precision_bits
-        };
-        let alike = (self.map, self.rank, self.precision_bits, self.symmetric) == (map, rank, precision_bits, false)
-            && self.tiles.iter().map(|(id, _)| *id).eq(map.tiles_of(rank))
-            && self.tiles.iter().all(fits);
-        if !alike {
+        if !self.fits(&map, rank, precision_bits) {
             *self = DistMatrix::empty(); // give the old memory back before asking for the new
             *self = DistMatrix::zeros(map, rank, precision_bits)?;
         }
         Ok(())
+    }
+
+    /// Whether the tiles are those that [`DistMatrix::zeros`] would make.
+    pub(crate) fn fits(&self, map: &TileMap, rank: usize, precision_bits: u32) -> bool {
+        // Tiles can be replaced through `tiles_mut`, and scattered ones have the precision of what was scattered.
+        let is_alike = |(id, tile): &(TileId, Matrix)| {
+            let shape = (map.row_range(id.row).len(), map.col_range(id.col).len());
+            (tile.rows(), tile.cols()) == shape && tile.precision_bits() == precision_bits
+        };
+        (self.map, self.rank, self.precision_bits, self.symmetric) == (*map, rank, precision_bits, false)
+            && self.tiles.iter().map(|(id, _)| *id).eq(map.tiles_of(rank))
+            && self.tiles.iter().all(is_alike)
     }
 
     /// Shape, tiles and owners.

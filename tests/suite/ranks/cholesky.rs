@@ -16,7 +16,9 @@ use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_with};
+use sunzi::distributed::{
+    DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_into, cholesky_with,
+};
 use sunzi::{Accuracy, CholeskyOptions, CholeskyReport, Context, Device, Error, Matrix, Symmetric, Uplo};
 
 const POLICIES: [Policy; 5] = [Policy::Fifo, Policy::Lifo, Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
@@ -172,6 +174,55 @@ fn factors_entry_by_entry_are_those_of_one_process() {
                 assert_eq!(said(&made.report), said(&want.report), "n {n}, {ranks} ranks");
             });
         }
+    }
+}
+
+/// Where the entries of each of a rank's tiles lie.
+fn places(matrix: &DistMatrix) -> Vec<*const u64> {
+    matrix.tiles().iter().map(|(_, tile)| tile.parts().1.as_ptr()).collect()
+}
+
+#[test]
+fn a_factor_lies_where_the_last_one_was() {
+    let (n, bits) = (60, 300);
+    let [first, second] = [integer_gram(n + 9, n, 100, 11), integer_gram(n + 9, n, 100, 12)];
+    for (accuracy, memory_bytes) in
+        [(Accuracy::Norm, None), (Accuracy::Entrywise, None), (Accuracy::Norm, Some(1 << 30))]
+    {
+        let one = CholeskyOptions::new().accuracy(accuracy);
+        let want = |a: &Matrix, bits| sunzi::cholesky_with(&context(1), a, bits, &one).unwrap().result.into_factor();
+        let (old, new, short) = (want(&first, bits), want(&second, bits), want(&first, 100));
+        local::run(3, |rank| {
+            let ctx = Context::builder().threads(1);
+            let ctx = memory_bytes.map_or(ctx.clone(), |bytes| ctx.memory_bytes(bytes)).build().unwrap();
+            let (team, options) = (team(rank, None), DistCholeskyOptions::new().tile_rows(16).accuracy(accuracy));
+            let place = map(n, 16, RankGrid::for_ranks(3), Some(Uplo::Lower));
+            let scattered =
+                |a: &Matrix| DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(a), place, a.precision_bits());
+            let mut factor = DistMatrix::zeros(TileMap { rows: 0, cols: 0, ..place }, rank.rank(), bits).unwrap();
+            let mut run = |factor: &mut DistMatrix, a: &Matrix, bits| {
+                let made = cholesky_into(&ctx, &team, &scattered(a).unwrap(), bits, &options, factor);
+                made.map(|_| factor.gather(rank, 0).unwrap())
+            };
+            let got = run(&mut factor, &first, bits).unwrap();
+            assert!(got.is_none_or(|got| got == old));
+            // What lies above the diagonal does not stay.
+            factor.tiles_mut().iter_mut().for_each(|(_, tile)| {
+                let (row, col) = (0, tile.cols() - 1);
+                tile.set_f64(row, col, 7.0).unwrap();
+            });
+            let before = places(&factor);
+            let got = run(&mut factor, &second, bits).unwrap();
+            assert!(got.is_none_or(|got| got == new));
+            let on_diagonal = factor.tiles().iter().filter(|(id, _)| id.row == id.col);
+            on_diagonal.for_each(|(_, tile)| assert!(tile.get(0, tile.cols() - 1).head.is_zero()));
+            assert!(memory_bytes.is_some() || before == places(&factor), "a factor moved");
+            let got = run(&mut factor, &first, 100).unwrap();
+            assert!(got.is_none_or(|got| got == short) && factor.precision_bits() == 100);
+            let bad = Matrix::zeros(n, n, bits).unwrap();
+            assert!(matches!(run(&mut factor, &bad, bits).unwrap_err(), Error::NotPositiveDefinite { index: 0, .. }));
+            assert!(factor.tiles().is_empty());
+        });
     }
 }
 

@@ -49,6 +49,18 @@ pub struct DistCholesky {
     pub own: drive::RankReport,
 }
 
+/// How a factorisation went whose factor is where the caller wanted it.
+#[derive(Debug)]
+pub struct DistCholeskyReport {
+    /// How the factor was computed; the same on all ranks.
+    pub report: CholeskyReport,
+    /// What this rank did, with its spans and samples.
+    pub own: drive::RankReport,
+}
+
+/// A factor, and how it was computed.
+type Made = (DistMatrix, DistCholeskyReport);
+
 /// [`cholesky_with`] with the default choices. Collective.
 ///
 /// # Errors
@@ -87,12 +99,38 @@ pub fn cholesky_with(
     precision_bits: u32,
     options: &DistCholeskyOptions,
 ) -> Result<DistCholesky> {
+    let mut factor = DistMatrix::empty();
+    let DistCholeskyReport { report, own } = cholesky_into(ctx, team, a, precision_bits, options, &mut factor)?;
+    Ok(DistCholesky { factor, report, own })
+}
+
+/// [`cholesky_with`] into `result`, in the memory that it has where it is such a factor, as that of an earlier call.
+/// Collective.
+///
+/// Fresh memory is slow to get, so repeated factorisations of one size gain from this. Where its tiles or its precision
+/// do not fit, and where the context has a memory limit, its memory is given back before the matrix is looked at. After
+/// an error `result` has no entries.
+///
+/// # Errors
+/// As [`cholesky_with`].
+pub fn cholesky_into(
+    ctx: &Context,
+    team: &Team,
+    a: &DistMatrix,
+    precision_bits: u32,
+    options: &DistCholeskyOptions,
+    result: &mut DistMatrix,
+) -> Result<DistCholeskyReport> {
+    let mut memory = std::mem::replace(result, DistMatrix::empty());
     let (clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
     agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
     let ctx = &with_shared_devices(ctx, world)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     team.heed_limits(ctx.memory_bytes())?;
     let map = tiles_for((ctx, team), a.map(), norm_bits, options)?;
+    if ctx.memory_bytes().is_some() || !memory.fits(&map, team.rank(), precision_bits) {
+        memory = DistMatrix::empty();
+    }
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
         agree(world, ctx.admit(bytes * team.ranks_here()))?;
@@ -103,10 +141,12 @@ pub fn cholesky_with(
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
     let call = Factoring { ctx, team, a, moved_bytes, precision_bits, norm_bits, options, clock };
-    match options.accuracy {
-        Accuracy::Norm => call.by_norms(),
-        Accuracy::Entrywise => call.entrywise(),
-    }
+    let (factor, report) = match options.accuracy {
+        Accuracy::Norm => call.by_norms(memory)?,
+        Accuracy::Entrywise => call.entrywise(memory)?,
+    };
+    *result = factor;
+    Ok(report)
 }
 
 /// A factorisation over ranks, and its time so far.
@@ -125,13 +165,13 @@ struct Factoring<'a> {
 }
 
 impl Factoring<'_> {
-    fn by_norms(mut self) -> Result<DistCholesky> {
+    fn by_norms(mut self, memory: DistMatrix) -> Result<Made> {
         let problem = self.problem(0)?;
-        self.run(self.ctx, &problem)
+        self.run(self.ctx, &problem, memory)
     }
 
     /// As in one process, see `ops::cholesky`. Collective.
-    fn entrywise(mut self) -> Result<DistCholesky> {
+    fn entrywise(mut self, mut memory: DistMatrix) -> Result<Made> {
         let (world, a, order): (&dyn Transport, _, _) = (self.team.world(), self.a, self.a.map().rows);
         let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
@@ -142,14 +182,14 @@ impl Factoring<'_> {
             if problem.working_bits != self.norm_bits + range.bits {
                 problem = self.problem(range.bits)?;
             }
-            let made = self.run(&beside, &problem)?;
-            let needed = entrywise::needed_bits((&beside, world), (&problem, a), &made.factor)?;
+            let (factor, made) = self.run(&beside, &problem, memory)?;
+            let needed = entrywise::needed_bits((&beside, world), (&problem, a), &factor)?;
             if let Some(next) = range.next(needed) {
-                range = next;
+                (range, memory) = (next, factor);
                 continue;
             }
             let report = made.report.entrywise(range, needed, check_bytes);
-            return Ok(DistCholesky { report, ..made });
+            return Ok((factor, DistCholeskyReport { report, ..made }));
         }
     }
 
@@ -157,8 +197,8 @@ impl Factoring<'_> {
         Problem::over_ranks(self.team.world(), self.a, self.precision_bits, self.norm_bits + range_bits)
     }
 
-    /// One factorisation. Collective.
-    fn run(&mut self, ctx: &Context, problem: &Problem) -> Result<DistCholesky> {
+    /// One factorisation, into `memory` where it fits. Collective.
+    fn run(&mut self, ctx: &Context, problem: &Problem, memory: DistMatrix) -> Result<Made> {
         let Factoring { team, a, moved_bytes, options, ref mut clock, .. } = *self;
         let world: &dyn Transport = team.world();
         let (engine, kernel) = engine_in_tiles((ctx, team), a.map(), problem.working_bits)?;
@@ -180,7 +220,7 @@ impl Factoring<'_> {
             Factorisation { ctx, world, problem, plan: &plan, engine: &*engine, options, entries: &entries };
         let window = windows.as_mut().zip(plan.node.as_ref());
         let window = window.map(|([_, window], plan)| TileWindow { node: team.node(), window, plan });
-        let done = factor(&factorisation, window, a, clock);
+        let done = factor(&factorisation, window, (a, memory), clock);
         if let Some(windows) = windows {
             team.keep_tile_windows(windows);
         }
@@ -190,7 +230,7 @@ impl Factoring<'_> {
         let report =
             CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(problem, &plan, &*engine, clock) };
         let report = over_ranks(&factorisation, report, &own)?;
-        Ok(DistCholesky { factor, report, own })
+        Ok((factor, DistCholeskyReport { report, own }))
     }
 }
 
@@ -252,11 +292,11 @@ fn engine_of_node(
     agreed(team.world(), chosen)
 }
 
-/// The factor in the tiles of `a`, and what this rank did. Collective.
+/// The factor in the tiles of `a`, in `memory` where it fits, and what this rank did. Collective.
 fn factor(
     factorisation: &Factorisation<'_>,
     window: Option<TileWindow<'_>>,
-    a: &DistMatrix,
+    (a, mut memory): (&DistMatrix, DistMatrix),
     clock: &mut Clock,
 ) -> Result<(DistMatrix, drive::RankReport)> {
     let Factorisation { ctx, world, problem, plan, .. } = *factorisation;
@@ -272,10 +312,12 @@ fn factor(
             return Err(failure.explain(index, failed, store));
         }
         let own = outcome?;
-        let factor = DistMatrix::zeros(*a.map(), world.rank(), problem.precision_bits);
-        let mut factor = agreed(world, factor)?;
-        agree(world, store(&mut factor))?;
-        Ok((factor, own))
+        agree(world, memory.prepare(*a.map(), world.rank(), problem.precision_bits))?;
+        // Only the triangle is stored.
+        let on_diagonal = memory.tiles_mut().iter_mut().filter(|(tile, _)| tile.row == tile.col);
+        on_diagonal.for_each(|(_, tile)| tile.clear_above_diagonal());
+        agree(world, store(&mut memory))?;
+        Ok((memory, own))
     })
 }
 
