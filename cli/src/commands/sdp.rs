@@ -24,7 +24,7 @@ use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
 };
-use sunzi_sdp::{has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint, read_problem, save_checkpoint};
+use sunzi_sdp::{Checkpoints, has_foreign_checkpoint, read_problem};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
@@ -37,6 +37,8 @@ struct Run {
     /// On the root, where a proof is asked for.
     certification: Option<Certification>,
     input_seconds: f64,
+    /// What they know the program by is found once.
+    checkpoints: Checkpoints,
 }
 
 /// Runs in this process, or on the ranks that work `together`, of which each reads the program and keeps its part.
@@ -72,8 +74,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     if let (Some(world), Some(team)) = (together, team) {
         let solver = Solver::on_ranks(ctx.clone(), team, &problem, options);
         let solver = with_room(solver, certificate).map_err(&restate)?;
-        let found = agreed(world, run.first_state(session, &problem))?;
-        let state = solver.first_state(found)?;
+        let state = run.first_state(session, (&solver, &problem))?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
         return run.solve(session, (&ctx, solver, whole.as_ref()), state, None).map_err(restate);
@@ -84,7 +85,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     }
     // The plan of a small program takes as long as some of its iterations.
     let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
-    let state = run.first_state(session, &problem)?.map_or_else(|| solver.begin(), Ok)?;
+    let state = run.first_state(session, (&solver, &problem))?;
     run.solve(session, (&ctx, solver, Some(&problem)), state, plan).map_err(restate)
 }
 
@@ -110,7 +111,7 @@ impl Run {
         }
         let root = world.rank() == ROOT;
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
-        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds }))
+        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds, checkpoints: Checkpoints::default() }))
     }
 
     /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.
@@ -159,33 +160,13 @@ impl Run {
         }))
     }
 
-    /// The state of a checkpoint, where there is one.
-    fn first_state(&self, session: &Session, problem: &Problem) -> Result<Option<State>> {
-        let Some((folder, required)) = &self.folders.first else { return Ok(None) };
+    /// This rank's part of the state of a checkpoint, where there is one, else of that in which runs begin. Collective.
+    fn first_state(&self, session: &Session, (solver, problem): (&Solver<'_>, &Problem)) -> Result<State> {
+        let Some((folder, required)) = &self.folders.first else { return solver.begin() };
         // A folder that was named to begin with is meant, whatever the program of its checkpoint.
-        let load = if *required { load_initial_checkpoint } else { load_checkpoint };
-        let state = load(folder, problem)?;
-        match &state {
-            Some(state) if state.iterations == 0 => {
-                session.say(&format!("begins with the point of the checkpoint in {}", folder.display()))?;
-            }
-            Some(_) => session.say(&format!("goes on from the checkpoint in {}", folder.display()))?,
-            None => {
-                let foreign = "a binary checkpoint of SDPB lies there, which is not read: its text files are, which \
-                               SDPB writes with --writeSolution=x,y,X,Y";
-                match (has_foreign_checkpoint(folder), *required) {
-                    (true, true) => {
-                        return Err(Error::InvalidArgument(format!("{}: {foreign}", folder.display())));
-                    }
-                    (false, true) => {
-                        return Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())));
-                    }
-                    (true, false) => session.note(&format!("{}: {foreign}", folder.display())),
-                    (false, false) => {}
-                }
-            }
-        }
-        Ok(state)
+        let found = self.checkpoints.load(solver, folder, problem, *required)?;
+        solver.agreed(say_first(session, folder, *required, found.as_ref()))?;
+        found.map_or_else(|| solver.begin(), Ok)
     }
 
     /// Iterates, and writes what was found: on the root, which has the `whole` program.
@@ -239,7 +220,7 @@ impl Run {
     /// Writes all but a proof; that of a run before goes.
     fn write(&self, found: &Found<'_>) -> Result<()> {
         self.certification.iter().try_for_each(Certification::clear)?;
-        found.write(&self.config, &self.folders, &self.options)
+        found.write(self)
     }
 
     /// Looks whether results can be written, says what is to be solved, and begins the list of iterations.
@@ -277,13 +258,35 @@ impl Run {
             {
                 // In one process what is at hand is all of it.
                 let gathered = if solver.rank().1 > 1 { solver.gathered_state(state)? } else { None };
-                let write = |problem| save_checkpoint(folder, problem, gathered.as_ref().unwrap_or(state));
+                let write = |problem| self.checkpoints.save(folder, problem, gathered.as_ref().unwrap_or(state));
                 solver.agreed(whole.map_or(Ok(()), write))?;
                 saved = Instant::now();
             }
             Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })
         };
         in_mode_of_ranks(solver, || solver.run(state, watch))
+    }
+}
+
+/// Says where a run begins, or why it does not.
+fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&State>) -> Result<()> {
+    match found {
+        Some(state) if state.iterations == 0 => {
+            return session.say(&format!("begins with the point of the checkpoint in {}", folder.display()));
+        }
+        Some(_) => return session.say(&format!("goes on from the checkpoint in {}", folder.display())),
+        None => {}
+    }
+    let foreign = "a binary checkpoint of SDPB lies there, which is not read: its text files are, which SDPB writes \
+                   with --writeSolution=x,y,X,Y";
+    match (has_foreign_checkpoint(folder), required) {
+        (true, true) => Err(Error::InvalidArgument(format!("{}: {foreign}", folder.display()))),
+        (false, true) => Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display()))),
+        (true, false) => {
+            session.note(&format!("{}: {foreign}", folder.display()));
+            Ok(())
+        }
+        (false, false) => Ok(()),
     }
 }
 
@@ -337,11 +340,12 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn write(&self, config: &Sdp, folders: &Folders, options: &SolverOptions) -> Result<()> {
+    fn write(&self, run: &Run) -> Result<()> {
+        let Run { config, folders, options, checkpoints, .. } = run;
         let Found { problem, solution, iterations, stopped } = *self;
         let choices = &config.choices;
         if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
-            save_checkpoint(folder, problem, &solution.state())?;
+            checkpoints.save(folder, problem, &solution.state())?;
         }
         write_solution(&folders.results, problem, solution, choices.parts()?)?;
         config.plot.iter().try_for_each(|path| sdp_plot::draw(iterations, path))?;

@@ -28,6 +28,7 @@ mod site;
 mod stage;
 mod step;
 mod system;
+mod visit;
 
 pub use best::Course;
 pub(crate) use best::{Best, Merit, Seen};
@@ -37,6 +38,7 @@ pub(crate) use memory::of_iteration;
 pub use memory::{MemoryPlan, PrecisionPlan};
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 pub use point::{Cone, Point, cones};
+pub(crate) use share::Share;
 
 use crate::options::SolverOptions;
 use crate::problem::Problem;
@@ -45,7 +47,6 @@ use crate::workers::Workers;
 use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
 use rug::Float;
-use share::Share;
 use site::{Crew, Site};
 use stage::{Run, Stage, StageEnd};
 use std::borrow::Cow;
@@ -118,7 +119,7 @@ impl<'p> Solver<'p> {
         let limit_bytes = ctx.memory_bytes();
         ranks.compare(u64::from(limit_bytes.is_some()), "some ranks have a memory limit, and some have none")?;
         let mut outline = Outline::new(&format!("{options:?}"));
-        outline.problem(problem);
+        visit::visit(problem, &mut outline);
         ranks.compare(outline.digest(), "ranks have different programs or options")?;
         let workers = ranks.agreed(Workers::new(ctx))?;
         let share = Share::new(ranks, problem);
@@ -289,11 +290,30 @@ impl<'p> Solver<'p> {
     /// [`sunzi::Error::InvalidArgument`] where ranks found different states, or only some of them one: folders that
     /// are not the same for all; those of [`Solver::begin`].
     pub fn first_state(&self, found: Option<State>) -> Result<State> {
-        let mut outline = Outline::new(if found.is_some() { "found" } else { "none" });
-        found.iter().for_each(|state| outline.state(state));
-        let message = "ranks found different states to go on from: all must see the same checkpoint, or none";
-        self.share.ranks.compare(outline.digest(), message)?;
+        let mut whole = Outline::new("whole");
+        found.iter().for_each(|state| whole.points(state));
+        self.same_states(found.as_ref().map(|state| (state, whole.digest())))?;
         found.map_or_else(|| self.begin(), |state| Ok(self.part_of(state)))
+    }
+
+    /// Refuses ranks that found parts of different states, by what all have of these and by a number that hangs on the
+    /// rest. Collective.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::InvalidArgument`], on all ranks.
+    pub(crate) fn same_states(&self, found: Option<(&State, u64)>) -> Result<()> {
+        let mut outline = Outline::new(if found.is_some() { "found" } else { "none" });
+        if let Some((state, mark)) = found {
+            outline.shared(state);
+            outline.word(mark);
+        }
+        let message = "ranks found different states to go on from: all must see the same checkpoint, or none";
+        self.share.ranks.compare(outline.digest(), message)
+    }
+
+    /// Who has which part of the program.
+    pub(crate) fn share(&self) -> &Share {
+        &self.share
     }
 
     /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it; on ranks

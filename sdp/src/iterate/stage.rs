@@ -209,16 +209,15 @@ impl Stage<'_> {
     ) -> Result<Option<Termination>> {
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
-        let begun = state.iterations > 0;
-        // A run that ended with a step of 1 goes on behind it.
-        let jumps = made > 0;
+        // Steps are those of this run: one that ended with a step of 1, or with a small one, goes on behind it.
+        let begun = made > 0;
         let tests = [
             (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
             (dual && options.find_dual_feasible, Termination::DualFeasible),
             (primal && options.find_primal_feasible, Termination::PrimalFeasible),
-            (jumps && state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
+            (begun && state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
             (
-                jumps && state.steps.0 == 1 && options.detect_primal_feasible_jump,
+                begun && state.steps.0 == 1 && options.detect_primal_feasible_jump,
                 Termination::PrimalFeasibleJumpDetected,
             ),
             (made >= options.max_iterations, Termination::MaxIterationsExceeded),

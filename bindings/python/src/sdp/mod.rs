@@ -100,7 +100,7 @@ fn solve(
             other => other,
         };
         let solver = Solver::new(beside, &problem, options).map_err(more)?;
-        let state = solver.first_state(checkpoints.first(&problem)?)?;
+        let state = checkpoints.first(&solver, &problem)?;
         let ended = solver.run(state, |iteration, state| {
             told.lock().unwrap_or_else(PoisonError::into_inner).push(iteration.clone());
             let told = ctx.report_progress(Progress::new("iteration", iteration.number, most));
