@@ -5,7 +5,7 @@ use sunzi::distributed::{Team, TeamOptions};
 use sunzi::rug::Float;
 use sunzi::{Context, Error, Matrix, Result};
 use sunzi_sdp::block::{Block, Shape};
-use sunzi_sdp::{CHECKPOINT_FILE, Constraints, Sampled, load_checkpoint, save_checkpoint};
+use sunzi_sdp::{CHECKPOINT_FILE, Checkpoints, Constraints, Sampled, load_checkpoint, save_checkpoint};
 use sunzi_sdp::{Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling, SparseCone};
 use sunzi_sdp::{Iteration, Point, Quality, Solver, SolverOptions, State, Termination};
 
@@ -203,6 +203,24 @@ fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
         let begin = || Ok::<_, Error>(load_checkpoint(&folder.path().join("two"), &problem)?.unwrap());
         let rest = on_ranks(&problem, 3, |solver| run(solver, solver.part_of(begin()?)));
         assert!(rest.into_iter().next().unwrap()?.unwrap().point == whole.point);
+        // Each rank reads its part alone, and it is the same one.
+        let checkpoints = Checkpoints::default();
+        let rest = on_ranks(&problem, 3, |solver| {
+            let read = checkpoints.load(solver, &folder.path().join("two"), &problem, false)?.unwrap();
+            let part = solver.part_of(begin()?);
+            assert!(read.point == part.point && read.iterations == 12 && read.steps == part.steps);
+            assert_eq!(read.precision_bits, part.precision_bits);
+            assert!(checkpoints.load(solver, &folder.path().join("none"), &problem, false)?.is_none());
+            run(solver, read)
+        });
+        assert!(rest.into_iter().next().unwrap()?.unwrap().point == whole.point);
+        let texts = on_ranks(&problem, 3, |solver| {
+            let name = if solver.rank().0 == 1 { "none" } else { "two" };
+            Ok(checkpoints.load(solver, &folder.path().join(name), &problem, false).unwrap_err().to_string())
+        });
+        for text in texts {
+            assert!(text?.contains("different states"));
+        }
         assert!(run(&alone, begin()?)?.unwrap().point == whole.point);
     }
     Ok(())

@@ -108,8 +108,8 @@ pub struct Iteration {
     pub precision_bits: u32,
     /// `Tr(X Y)` over the number of rows.
     pub mu: Float,
-    /// The largest magnitude of an entry of `mu I - X Y`, to about `2^-32 mu`.
-    pub off_centre: Float,
+    /// The largest magnitude of an entry of `mu I - X Y`, to about `2^-16 mu`, where it is measured.
+    pub off_centre: Option<Float>,
     /// The point before the step.
     pub quality: Quality,
     /// The step of x and X.

@@ -22,6 +22,30 @@ const GOOD_BITS: u32 = 48;
 /// Bits below a threshold at which residuals no longer matter.
 const SPARE_BITS: u32 = 12;
 
+/// Bits below the gap at which residuals do not show in the points of an iteration.
+const GAP_BITS: u32 = 24;
+
+/// Residuals above this power of two count, however large the gap is.
+const MOST_EXPONENT: i32 = -96;
+
+/// Bits below a residual that counts as none at which it need not shrink.
+const REST_BITS: u32 = 8;
+
+/// A residual that counts as none for now: `2^-24` of the gap, and the rounding of the first precision at most.
+fn unseen(gap: &Float) -> Float {
+    let most = Float::with_val(64, 1) << MOST_EXPONENT;
+    Float::with_val(64, gap >> GAP_BITS).min(&most)
+}
+
+/// Whether a point counts as feasible for the next step: as it does at the full precision with thresholds that are
+/// reached at once. What rounding at fewer bits has left of residuals shrinks with the gap from there on.
+pub fn is_near(options: &SolverOptions, quality: &Quality) -> bool {
+    let unseen = unseen(&quality.gap);
+    let is_near = |error: &Float, threshold: &Float| error < threshold || *error < unseen;
+    is_near(quality.primal_error(), &options.primal_error_threshold)
+        && is_near(&quality.dual_error, &options.dual_error_threshold)
+}
+
 /// The precision of the first iteration.
 pub fn first_bits(full: u32) -> u32 {
     next_bits(0, full).unwrap_or(full)
@@ -40,14 +64,15 @@ pub fn at_least(bits: u32, full: u32) -> u32 {
     next_bits(bits.saturating_sub(1), full).unwrap_or(full)
 }
 
-/// Whether residuals have shrunk as a step says, or are below what matters.
+/// Whether residuals have shrunk as a step says, or are below what matters beside thresholds or the gap.
 pub fn is_enough(options: &SolverOptions, before: &Quality, steps: &(Float, Float), after: &Quality) -> bool {
+    let rest = unseen(&after.gap) >> REST_BITS;
     let shrunk = |before: &Float, step: &Float, after: &Float, threshold: &Float| {
         let mut most = Float::with_val(64, 1u32 - step) * before;
         most *= 1.0625;
         let good = Float::with_val(64, before) >> GOOD_BITS;
         let spare = Float::with_val(64, threshold) >> SPARE_BITS;
-        *after <= most + good.max(&spare)
+        *after <= most + good.max(&spare).max(&rest)
     };
     let primal = |before, after| shrunk(before, &steps.0, after, &options.primal_error_threshold);
     primal(&before.primal_matrix_error, &after.primal_matrix_error)
@@ -97,6 +122,33 @@ mod tests {
         let gap = |exponent: i32| Float::with_val(64, 2).pow(exponent);
         assert!(shows(128, &gap(-116)) && !shows(128, &gap(-117)) && shows(192, &gap(-117)));
         assert!(!shows(128, &Float::new(64)));
+    }
+
+    /// What is left of residuals counts beside the gap, or the threshold.
+    #[test]
+    fn residuals_far_below_the_gap_count_as_none() {
+        let number = |exponent: i32| Float::with_val(64, 2).pow(exponent);
+        let quality = |gap: i32, primal: i32, dual: i32| Quality {
+            primal_objective: number(0),
+            dual_objective: number(0),
+            gap: number(gap),
+            primal_matrix_error: number(primal),
+            primal_free_error: number(-500),
+            dual_error: number(dual),
+        };
+        let mut options = SolverOptions::new(crate::problem::Form::Sdpa);
+        (options.primal_error_threshold, options.dual_error_threshold) = (number(-400), number(-400));
+        let near = |gap, primal, dual| is_near(&options, &quality(gap, primal, dual));
+        assert!(near(0, -97, -97) && !near(0, -95, -97) && !near(0, -97, -95));
+        assert!(near(-100, -125, -125) && !near(-100, -123, -125) && !near(-100, -125, -123));
+        assert!(near(-450, -401, -401) && !near(-450, -399, -401));
+        let step = (Float::with_val(64, 0.5), Float::with_val(64, 0.5));
+        let enough = |before: i32, after: i32, gap: i32| {
+            is_enough(&options, &quality(gap, before, -500), &step, &quality(gap, after, -500))
+        };
+        assert!(enough(-10, -11, 0) && !enough(-10, -10, 0));
+        assert!(enough(-110, -106, 0) && !enough(-110, -103, 0) && !enough(-110, -106, -80));
+        assert!(enough(-420, -413, -380) && !enough(-420, -410, -380));
     }
 
     #[test]

@@ -306,7 +306,7 @@ struct Step {
     point: Point,
     next_factors: Vec<ConeFactors>,
     mu: Float,
-    off_centre: Float,
+    off_centre: Option<Float>,
     steps: (Float, Float),
     beta: Float,
     conditions: Conditions,
@@ -348,10 +348,13 @@ impl Stage<'_> {
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
         };
         let conditions = timed(&mut phases.schur, || conditions(&place, &system))?;
-        let off_centre = timed(&mut phases.predictor, || off_centre(&place, &mu))?;
+        let measured = options.measures_centre.then(|| timed(&mut phases.predictor, || off_centre(&place, &mu)));
+        let off_centre = measured.transpose()?;
         let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
-        let (primal, dual) = self.is_feasible(quality);
-        let feasible = primal && dual;
+        let feasible = match options.ramp {
+            true => ramp::is_near(options, quality),
+            false => self.is_feasible(quality) == (true, true),
+        };
         let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
         let centre = Float::with_val(k.bits, &beta * &mu);
         let predictor = timed(&mut phases.predictor, || directions.find(&centre, None))?;

@@ -304,3 +304,23 @@ fn damaged_checkpoints_are_refused() -> Result<()> {
     assert!(has_foreign_checkpoint(&broken) && load_checkpoint(&broken, &problem)?.is_none());
     Ok(())
 }
+
+/// What ends hang on steps is of one run: one that ended with a small step goes on behind it.
+#[test]
+fn a_small_step_of_an_earlier_run_ends_none() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("path.dat-s");
+    std::fs::write(&file, path_program(5)).unwrap();
+    let problem = read_problem(&file, 200)?;
+    let least = |options: &mut SolverOptions| options.min_primal_step = Float::with_val(64, 0.999);
+    let first = solve(&problem, 1, least)?;
+    assert_eq!(first.termination, Termination::PrimalStepTooSmall);
+    save_checkpoint(folder.path(), &problem, &first.state())?;
+    let mut options = SolverOptions::new(problem.form);
+    least(&mut options);
+    let solver = Solver::new(Context::builder().threads(1).build()?, &problem, options)?;
+    let state = load_checkpoint(folder.path(), &problem)?.unwrap();
+    let again = solver.run(state, |_, _| Ok(Control::Continue))?;
+    assert!(again.iterations > first.iterations, "{} {:?}", again.iterations, again.termination);
+    Ok(())
+}
