@@ -214,8 +214,7 @@ impl Context {
         first.into_iter().chain((0..).map(other)).take(count)
     }
 
-    /// A clone on the same threads that keeps what it makes for itself, tables of plans say, which go with it: for plans
-    /// that nobody runs.
+    /// A clone on the same threads that keeps what it makes for itself: tables of plans that nobody runs go with it.
     #[must_use]
     pub fn forgetful(&self) -> Context {
         Context { kept: Arc::default(), ..self.clone() }

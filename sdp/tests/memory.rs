@@ -318,8 +318,8 @@ fn plan_and_peak(problem: &Problem, threads: usize, options: &SolverOptions) -> 
     Ok(Measured { planned: plan.planned_bytes, of_steps, peak })
 }
 
-/// Programs of some KiB and of some MiB, to their ends: within 5 % of the peak, and 16 KiB for each thread, for lists and
-/// for products of small orders, whose bits hang on numbers and for which there is no narrower way.
+/// Programs of some KiB and of some MiB, to their ends: within 5 % of the peak, and 24 KiB for each thread for products
+/// of small orders, whose bits hang on numbers and for which there is no narrower way.
 #[test]
 fn plans_of_small_programs_meet_the_peak() -> Result<()> {
     let Some(data) = shared() else { return Ok(()) };
@@ -331,7 +331,7 @@ fn plans_of_small_programs_meet_the_peak() -> Result<()> {
                 let Measured { planned, of_steps, peak } = plan_and_peak(&problem, threads, &options)?;
                 println!("{file} on {threads}, ramp {ramp}: {peak} bytes, {planned} planned, {of_steps} of its steps");
                 assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
-                let most = 105 * peak / 100 + 16384 * threads as u64;
+                let most = 105 * peak / 100 + (24 << 10) * threads as u64;
                 assert!(of_steps <= most, "{file} on {threads}, ramp {ramp}: {peak} bytes, {of_steps} planned");
                 assert!(ramp || of_steps == planned);
             }
@@ -345,8 +345,12 @@ fn plans_of_small_programs_meet_the_peak() -> Result<()> {
 #[test]
 fn plans_of_known_programs_meet_the_peak() -> Result<()> {
     let Some(data) = shared() else { return Ok(()) };
-    let files =
-        [("sdplib/arch0.dat-s", 256), ("sdplib/gpp100.dat-s", 256), ("sdpb/SingletScalar_cT_test_nmax6/sdp", 768)];
+    let files = [
+        ("sdplib/arch0.dat-s", 256),
+        ("sdplib/gpp100.dat-s", 256),
+        ("sdplib/mcp100.dat-s", 256),
+        ("sdpb/SingletScalar_cT_test_nmax6/sdp", 768),
+    ];
     alone(|| {
         for (file, bits) in files {
             let problem = read_problem(&data.join(file), bits)?;
@@ -356,7 +360,7 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
                 println!("{file} on {threads}: {peak} bytes, {planned} planned");
                 assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
                 // Whether two tasks take their most at once is a matter of time.
-                let most = if threads == 1 { 115 } else { 130 };
+                let most = if threads == 1 { 105 } else { 110 };
                 assert!(100 * planned <= most * peak, "{file} on {threads}: {peak} bytes, {planned} planned");
             }
         }
@@ -364,11 +368,11 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
     })
 }
 
-/// What ranks take to read a checkpoint of which each keeps its part: less than one whole point more than these.
+/// What ranks take to read a checkpoint: together both points, of which each keeps its part, and a buffer each.
 #[test]
 fn ranks_read_their_parts_of_a_checkpoint() -> Result<()> {
     alone(|| {
-        let (problem, folder) = (paths(6, 40, 256)?, tempfile::tempdir().unwrap());
+        let (problem, folder) = (paths(6, 100, 256)?, tempfile::tempdir().unwrap());
         let options = SolverOptions { ramp: false, max_iterations: 2, ..SolverOptions::new(problem.form) };
         let checkpoints = Checkpoints::default();
         checkpoints.save(folder.path(), &problem, &run_with(&problem, 1, None, &options)?.state())?;
@@ -392,7 +396,8 @@ fn ranks_read_their_parts_of_a_checkpoint() -> Result<()> {
         });
         for peak in peaks {
             let peak = peak?;
-            assert!(peak > both / 2 && peak < both + both / 2, "{peak} bytes, both points have {both}");
+            // A buffer for each rank, and a half of a whole point.
+            assert!(peak > both && peak < both + both / 4 + (3 << 20), "{peak} bytes, both points have {both}");
         }
         Ok(())
     })

@@ -171,8 +171,8 @@ impl Factoring<'_> {
         Problem::in_lists(lists, self.lower, self.precision_bits, self.working_bits(range_bits)?)
     }
 
-    /// One factorisation, in `memory` where that fits. Where it takes more bits than were planned for (`is_longer`), and
-    /// its tiles have no room under the limit, the same integers are formed one after the other.
+    /// One factorisation, in `memory` where that fits. Where it takes more bits than were planned for (`is_longer`),
+    /// and its tiles have no room under the limit, the same integers are formed one after the other.
     fn run(
         &mut self,
         ctx: &Context,

@@ -20,11 +20,11 @@ use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text};
+use sunzi_sdp::{Checkpoints, has_foreign_checkpoint, read_problem};
 use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
 };
-use sunzi_sdp::{Checkpoints, has_foreign_checkpoint, read_problem};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
@@ -111,7 +111,17 @@ impl Run {
         }
         let root = world.rank() == ROOT;
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
-        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds, checkpoints: Checkpoints::default() }))
+        Ok((
+            problem,
+            Run {
+                config: config.clone(),
+                options,
+                folders,
+                certification,
+                input_seconds,
+                checkpoints: Checkpoints::default(),
+            },
+        ))
     }
 
     /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.

@@ -132,14 +132,9 @@ impl Checkpoints {
     /// Source: docs/decisions/091-checkpoints-in-parts.md.
     ///
     /// # Errors
-    /// As there, on all ranks; [`Error::InvalidArgument`] where ranks find different checkpoints, or only some find one.
-    pub fn load(
-        &self,
-        solver: &Solver<'_>,
-        folder: &Path,
-        problem: &Problem,
-        initial: bool,
-    ) -> Result<Option<State>> {
+    /// As there, on all ranks; [`Error::InvalidArgument`] where ranks find different checkpoints, or only some of them
+    /// one.
+    pub fn load(&self, solver: &Solver<'_>, folder: &Path, problem: &Problem, initial: bool) -> Result<Option<State>> {
         let found = solver.agreed(self.find(folder, &Parts::of_rank(problem, solver), initial))?;
         solver.same_states(found.as_ref().map(|(state, mark)| (state, *mark)))?;
         Ok(found.map(|(state, _)| state))

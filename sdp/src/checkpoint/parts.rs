@@ -75,11 +75,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     /// Those of `take` and of [`Matrix::zeros`].
-    pub fn point(
-        &self,
-        bits: u32,
-        mut take: impl FnMut(Part, bool) -> Result<Option<Matrix>>,
-    ) -> Result<Point> {
+    pub fn point(&self, bits: u32, mut take: impl FnMut(Part, bool) -> Result<Option<Matrix>>) -> Result<Point> {
         let mut point = Point { x: Vec::new(), primal: Vec::new(), y: Matrix::zeros(0, 1, bits)?, dual: Vec::new() };
         for part in self.all() {
             let Some(numbers) = take(part, self.is_kept(part))? else { continue };

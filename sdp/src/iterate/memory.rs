@@ -8,6 +8,7 @@
 
 mod calls;
 mod ledger;
+mod lists;
 
 pub use ledger::{ConeTask, Ledger, STEPS, Step};
 

@@ -116,7 +116,8 @@ fn line(iteration: &Iteration) -> String {
         Some(("max_block_cond_number", &conditions.block)),
     ];
     let numbers = numbers.into_iter().flatten();
-    let numbers = numbers.map(|(key, value)| format!("\"{key}\": \"{}\"", decimal(value))).collect::<Vec<_>>().join(", ");
+    let numbers =
+        numbers.map(|(key, value)| format!("\"{key}\": \"{}\"", decimal(value))).collect::<Vec<_>>().join(", ");
     let (total, own) = seconds;
     format!(
         "{{ \"iteration\": {number}, \"total_time\": {total:.3}, \"iter_time\": {own:.3}, \"precision\": \

@@ -5,6 +5,7 @@
 //! products with residuals.
 
 use super::calls::{BlockCalls, Calls, Gap};
+use super::lists;
 use crate::block::Shape;
 use crate::iterate::factors::Side;
 use crate::iterate::point::Cone;
@@ -15,35 +16,11 @@ use crate::workers::{TaskBytes, Workers};
 use std::collections::BTreeMap;
 use sunzi::{Accuracy, Context, Matrix, Result};
 
-/// Bytes of all that is no matrix and belongs to no block: what is known of the run, lists, a context.
-const BASE_BYTES: u64 = 7 << 10;
-
-/// Bytes of each of several threads, and of its context.
-const THREAD_BYTES: u64 = 8 << 10;
-
-/// Bytes of the tables that a context keeps of products and factors, by the rows of the largest.
-fn table_bytes(rows: usize) -> u64 {
-    match rows {
-        0..=12 => 0,
-        13..=23 => 2 << 10,
-        _ => 16 << 10,
-    }
-}
-
 /// Bytes of an MPFR number beside its limbs, with what the allocator adds.
 const FLOAT_BYTES: u64 = 48;
 
 /// Bits at which matrices for step lengths are formed mostly.
 const STEP_BITS: u32 = 128;
-
-/// Bytes of what a sum or a product with a vector works with, beside its result, at few bits.
-const PLAIN_BYTES: u64 = 2 << 10;
-
-/// Bytes of what belongs to a block and is no matrix: places in lists, and single numbers.
-const BLOCK_BYTES: u64 = 3 << 9;
-
-/// The same in the ledger of each precision.
-const LEDGER_BYTES: u64 = 256;
 
 /// The parts of an iteration between which differs what is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,7 +117,7 @@ impl Ledger {
         let system = sizes.system()?;
         let mut ledger = Ledger {
             bits,
-            base: sizes.base() + (BLOCK_BYTES + LEDGER_BYTES * precisions as u64) * cones.len() as u64,
+            base: sizes.base() + lists::of_blocks(cones.len(), precisions),
             program: sizes.program()?,
             held: [Held::default(); 6],
             work: [0; 6],
@@ -150,6 +127,7 @@ impl Ledger {
         for step in STEPS {
             (ledger.held[step as usize], ledger.work[step as usize]) = sizes.step(&ledger, &system, step)?;
         }
+        ledger.base += lists::between(ledger.held.iter().map(|held| held.blocks).max().unwrap_or(0));
         Ok(ledger)
     }
 
@@ -231,18 +209,11 @@ impl<'a> Sizes<'a> {
 
     /// Contexts and lists.
     fn base(&self) -> u64 {
-        let threads = if self.threads() > 1 { self.threads() as u64 } else { 0 };
         let orders = self.cones.iter().map(|cone| match cone.shape {
             Shape::Dense(order) => order,
             Shape::Diagonal(_) => 0,
         });
-        let most = orders.chain([self.share.most_variables()]).max().unwrap_or(0);
-        BASE_BYTES + THREAD_BYTES * threads + table_bytes(most) * (1 + threads)
-    }
-
-    /// What a sum works with.
-    fn plain(&self) -> u64 {
-        PLAIN_BYTES + u64::from(self.bits())
+        lists::base(self.threads(), orders.chain([self.share.most_variables()]).max().unwrap_or(0))
     }
 
     fn at_work(&self, tasks: usize) -> usize {
@@ -313,7 +284,7 @@ impl<'a> Sizes<'a> {
             Constraints::Sampled(sampled) => self.sampled_sums(sampled, cone.number)?,
             Constraints::Sparse(sparse) => (own + self.matrix(sparse.heights()?[cone.number], 1), TaskBytes::default()),
         };
-        let plain = self.plain();
+        let plain = lists::plain(self.bits());
         let task = |result: u64, work: u64| TaskBytes { result, work: work.max(result) + plain };
         let residual = task(own, sum.max(3 * own));
         let Shape::Dense(order) = cone.shape else {
@@ -367,7 +338,7 @@ impl<'a> Sizes<'a> {
         let whole =
             self.matrix(rows, rows) + self.matrix(order, points) + weights + calls.gemm(order, order, points)?;
         let result = self.floats(sampled.variables());
-        Ok((whole, TaskBytes { result, work: result + calls.gemm(order, points, order)? + self.plain() }))
+        Ok((whole, TaskBytes { result, work: result + calls.gemm(order, points, order)? + lists::plain(self.bits()) }))
     }
 
     /// What stays through a step, and what is at work then.
@@ -393,12 +364,18 @@ impl<'a> Sizes<'a> {
         };
         // Between ranks they travel: what is sent, what is received, and the sum of each.
         let travelling = if self.share.ranks.are_several() { 4 * (positions + columns) } else { 0 };
-        let pairings =
-            travelling + (4 * positions + 4 * columns).max(together(ConeTask::Pairing) + columns) + self.plain();
+        let pairings = travelling
+            + (4 * positions + 4 * columns).max(together(ConeTask::Pairing) + columns)
+            + lists::plain(self.bits());
         let largest = ledger.cones.iter().map(|cone| cone.own).max().unwrap_or(0);
         let (blocks, with_system, work) = match step {
             Step::Residuals => {
-                let work = [together(ConeTask::Residual), all + pairings, self.gathering()];
+                let work = [
+                    together(ConeTask::Residual),
+                    all + pairings,
+                    self.gathering(),
+                    lists::reading(4 * self.blocks_of_all()),
+                ];
                 (base + point + factors, false, work.into_iter().fold(0, u64::max))
             }
             Step::System => (base, false, system.work),
@@ -410,7 +387,7 @@ impl<'a> Sizes<'a> {
             Step::Eigenvalues => (base + point, false, sides(&|cone| cone.eigenvalues)),
             Step::Next => {
                 let factors = sides(&|cone| cone.factors);
-                (base + 2 * point, false, factors.max(largest + self.plain()))
+                (base + 2 * point, false, factors.max(largest + lists::plain(self.bits())))
             }
         };
         Ok((Held { blocks, system: if with_system { system.own } else { 0 } }, work))
@@ -467,7 +444,7 @@ impl<'a> Sizes<'a> {
             work = work.max(own + self.matrix(rows, free) + forming);
             own += square;
         }
-        Ok(SystemBytes { own, work: work + self.plain(), groups: tasks })
+        Ok(SystemBytes { own, work: work + lists::plain(self.bits()), groups: tasks })
     }
 
     /// The Schur complement of a group of samples, its factor, and its solution for free variables.
@@ -486,7 +463,7 @@ impl<'a> Sizes<'a> {
         let factor = calls.system_cholesky(variables)?;
         let of_free = if free > 0 { square + calls.trsm(variables, free)? } else { 0 };
         let work = work.max(square + factor.max(of_free));
-        Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + self.plain() })
+        Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + lists::plain(self.bits()) })
     }
 
     /// The same of a group of sparse matrices.

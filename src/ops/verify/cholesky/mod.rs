@@ -120,7 +120,8 @@ impl FactorCheck<'_> {
         let (bits, own) = (i64::from(self.l.precision_bits()), reach(ctx.kernel().maximum_modulus_bits()));
         // A few rows of longer integers than the preferred kernel holds are no reason for a slower one for all, but
         // most rows spread a little.
-        let kernel_bits = if bits + i64::from(EXPECTED_SPREAD_BITS) <= own { own } else { reach(ctx.maximum_modulus_bits()) };
+        let kernel_bits =
+            if bits + i64::from(EXPECTED_SPREAD_BITS) <= own { own } else { reach(ctx.maximum_modulus_bits()) };
         (3 * bits + 256).min(kernel_bits)
     }
 
