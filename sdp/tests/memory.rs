@@ -388,8 +388,8 @@ fn ranks_read_their_parts_of_a_checkpoint() -> Result<()> {
     alone(|| {
         let (problem, folder) = (paths(6, 100, 256)?, tempfile::tempdir().unwrap());
         let options = SolverOptions { ramp: false, max_iterations: 2, ..SolverOptions::new(problem.form) };
-        let checkpoints = Checkpoints::default();
-        checkpoints.save(folder.path(), &problem, &run_with(&problem, 1, None, &options)?.state())?;
+        let checkpoints = Checkpoints::new(&problem);
+        checkpoints.save(folder.path(), &run_with(&problem, 1, None, &options)?.state())?;
         let both = 2 * problem.point_bytes();
         let peaks = local::run(3, |rank| {
             let team = Team::new(rank.split(0)?, TeamOptions::default())?;
@@ -401,7 +401,7 @@ fn ranks_read_their_parts_of_a_checkpoint() -> Result<()> {
                 reset_peak_bytes();
             }
             solver.any_says(false)?;
-            let state = checkpoints.load(&solver, folder.path(), &problem, false)?.unwrap();
+            let state = checkpoints.load(&solver, Some(folder.path()), false)?.unwrap();
             solver.any_says(false)?;
             let peak = peak_bytes() - before;
             solver.any_says(state.iterations == 0)?;

@@ -204,19 +204,19 @@ fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
         let rest = on_ranks(&problem, 3, |solver| run(solver, solver.part_of(begin()?)));
         assert!(rest.into_iter().next().unwrap()?.unwrap().point == whole.point);
         // Each rank reads its part alone, and it is the same one.
-        let checkpoints = Checkpoints::default();
+        let checkpoints = Checkpoints::new(&problem);
         let rest = on_ranks(&problem, 3, |solver| {
-            let read = checkpoints.load(solver, &folder.path().join("two"), &problem, false)?.unwrap();
+            let read = checkpoints.load(solver, Some(&folder.path().join("two")), false)?.unwrap();
             let part = solver.part_of(begin()?);
             assert!(read.point == part.point && read.iterations == 12 && read.steps == part.steps);
             assert_eq!(read.precision_bits, part.precision_bits);
-            assert!(checkpoints.load(solver, &folder.path().join("none"), &problem, false)?.is_none());
+            assert!(checkpoints.load(solver, Some(&folder.path().join("none")), false)?.is_none());
             run(solver, read)
         });
         assert!(rest.into_iter().next().unwrap()?.unwrap().point == whole.point);
         let texts = on_ranks(&problem, 3, |solver| {
             let name = if solver.rank().0 == 1 { "none" } else { "two" };
-            Ok(checkpoints.load(solver, &folder.path().join(name), &problem, false).unwrap_err().to_string())
+            Ok(checkpoints.load(solver, Some(&folder.path().join(name)), false).unwrap_err().to_string())
         });
         for text in texts {
             assert!(text?.contains("different states"));

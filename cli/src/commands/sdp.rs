@@ -8,7 +8,7 @@ use crate::progress::Stage;
 use crate::session::{Session, Work};
 use crate::signals::{Mode, complete, even_after_a_signal, in_mode, while_computing};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use sunzi::advanced::store::keep_freed_memory;
 use sunzi::comm::{Transport, agreed, local};
@@ -37,7 +37,7 @@ struct Run {
     /// On the root, where a proof is asked for.
     certification: Option<Certification>,
     input_seconds: f64,
-    /// What they know the program by is found once.
+    /// They know the program.
     checkpoints: Checkpoints,
 }
 
@@ -74,7 +74,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     if let (Some(world), Some(team)) = (together, team) {
         let solver = Solver::on_ranks(ctx.clone(), team, &problem, options);
         let solver = with_room(solver, certificate).map_err(&restate)?;
-        let state = run.first_state(session, (&solver, &problem))?;
+        let state = run.first_state(session, &solver)?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
         return run.solve(session, (&ctx, solver, whole.as_ref()), state, None).map_err(restate);
@@ -85,7 +85,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     }
     // The plan of a small program takes as long as some of its iterations.
     let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
-    let state = run.first_state(session, (&solver, &problem))?;
+    let state = run.first_state(session, &solver)?;
     run.solve(session, (&ctx, solver, Some(&problem)), state, plan).map_err(restate)
 }
 
@@ -109,7 +109,7 @@ impl Run {
         if choices.parts()?.z && problem.normalization.is_none() {
             return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
         }
-        let root = world.rank() == ROOT;
+        let (root, checkpoints) = (world.rank() == ROOT, Checkpoints::new(&problem));
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
         Ok((
             problem,
@@ -119,7 +119,7 @@ impl Run {
                 folders,
                 certification,
                 input_seconds,
-                checkpoints: Checkpoints::default(),
+                checkpoints,
             },
         ))
     }
@@ -171,11 +171,14 @@ impl Run {
     }
 
     /// This rank's part of the state of a checkpoint, where there is one, else of that in which runs begin. Collective.
-    fn first_state(&self, session: &Session, (solver, problem): (&Solver<'_>, &Problem)) -> Result<State> {
-        let Some((folder, required)) = &self.folders.first else { return solver.begin() };
+    fn first_state(&self, session: &Session, solver: &Solver<'_>) -> Result<State> {
+        // What is collective here hangs on nothing that a rank has for itself.
+        let (folder, required) = self.folders.first.as_ref().map(|(folder, required)| (folder, *required)).unzip();
+        let required = required.unwrap_or(false);
         // A folder that was named to begin with is meant, whatever the program of its checkpoint.
-        let found = self.checkpoints.load(solver, folder, problem, *required)?;
-        solver.agreed(say_first(session, folder, *required, found.as_ref()))?;
+        let found = self.checkpoints.load(solver, folder.map(PathBuf::as_path), required)?;
+        let said = folder.map_or(Ok(()), |folder| say_first(session, folder, required, found.as_ref()));
+        solver.agreed(said)?;
         found.map_or_else(|| solver.begin(), Ok)
     }
 
@@ -268,7 +271,7 @@ impl Run {
             {
                 // In one process what is at hand is all of it.
                 let gathered = if solver.rank().1 > 1 { solver.gathered_state(state)? } else { None };
-                let write = |problem| self.checkpoints.save(folder, problem, gathered.as_ref().unwrap_or(state));
+                let write = |_| self.checkpoints.save(folder, gathered.as_ref().unwrap_or(state));
                 solver.agreed(whole.map_or(Ok(()), write))?;
                 saved = Instant::now();
             }
@@ -355,7 +358,7 @@ impl Found<'_> {
         let Found { problem, solution, iterations, stopped } = *self;
         let choices = &config.choices;
         if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
-            checkpoints.save(folder, problem, &solution.state())?;
+            checkpoints.save(folder, &solution.state())?;
         }
         write_solution(&folders.results, problem, solution, choices.parts()?)?;
         config.plot.iter().try_for_each(|path| sdp_plot::draw(iterations, path))?;

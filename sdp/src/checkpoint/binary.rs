@@ -1,7 +1,7 @@
 //! A checkpoint of the solver's own, read piece by piece: what is not kept is passed.
 
 use super::parts::Parts;
-use super::{HEADER, LEAST_BITS, VERSION};
+use super::{Behind, HEADER, LEAST_BITS, VERSION};
 use crate::iterate::{Best, Course, Fingerprint, Merit, Point, Quality, Seen, State};
 use crate::numbers::rounded;
 use rug::Float;
@@ -20,7 +20,8 @@ const MOST_ITERATIONS: u64 = 1 << 53;
 /// Numbers that are read at a time.
 const PIECE_NUMBERS: usize = 256;
 
-/// Some rows of a file of one column.
+/// Some rows of a file of one column, each of which is a valid number: a file that was looked at as a whole may have
+/// been written over since.
 fn piece(file: &MatrixFile, rows: Range<usize>) -> Result<Matrix> {
     let mut numbers = Matrix::zeros(rows.len(), 1, file.precision_bits())?;
     let block = FileBlock { rows, cols: 0..1 };
@@ -29,6 +30,7 @@ fn piece(file: &MatrixFile, rows: Range<usize>) -> Result<Matrix> {
     }
     let mut words = vec![0; file.block_words(&block)];
     file.read_block(&block, &mut words)?;
+    file.check_block(&block, &words)?;
     let (heads, limbs) = numbers.parts_mut();
     let (of_heads, of_limbs) = words.split_at(heads.len());
     heads.copy_from_slice(of_heads);
@@ -133,9 +135,19 @@ impl<'a> Column<'a> {
         Ok(Fingerprint { precision_bits, digest: self.count()?, sum: self.float(LEAST_BITS)?.to_f64() })
     }
 
+    /// What comes behind the state: see [`Behind`].
+    fn behind(&mut self) -> Result<Behind> {
+        match self.count()? {
+            0 => Ok(Behind::End),
+            1 => Ok(Behind::Course),
+            2 => Ok(Behind::Nothing),
+            _ => self.refused(format!("number {} is neither 0 nor 1 nor 2", self.at)),
+        }
+    }
+
     /// What is known of earlier points of a state of `bits` bits after so many iterations, but for the best point.
-    fn course(&mut self, bits: u32, made: u64) -> Result<Option<(Course, Option<Best>)>> {
-        let (has_course, has_feasible) = (self.flag()?, self.flag()?);
+    fn course(&mut self, bits: u32, made: u64) -> Result<(Behind, Option<(Course, Option<Best>)>)> {
+        let (behind, has_feasible) = (self.behind()?, self.flag()?);
         let feasible = Some(self.iterations(made)?).filter(|_| has_feasible);
         let worse = self.iterations(made)?;
         let thresholds = [self.float(LEAST_BITS)?, self.float(LEAST_BITS)?];
@@ -158,7 +170,8 @@ impl<'a> Column<'a> {
         let none = Point { x: Vec::new(), primal: Vec::new(), y: Matrix::zeros(0, 1, bits)?, dual: Vec::new() };
         let best = has_best.then_some(Best { point: none, quality, iterations, merit });
         let seen = Some(seen).filter(|_| has_seen);
-        Ok(has_course.then_some((Course { best: None, feasible, seen, worse, thresholds }, best)))
+        let course = Course { best: None, feasible, seen, worse, thresholds };
+        Ok((behind, (behind == Behind::Course).then_some((course, best))))
     }
 }
 
@@ -171,7 +184,7 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     const ADVICE: &str = "to begin with its point name its folder as that of the initial checkpoint \
                           (--initialCheckpointDir), else remove it, or name another one for checkpoints";
     let (mut column, mark) = Column::open(path)?;
-    let (rows, bits) = (column.file.rows(), parts.problem.precision_bits);
+    let (rows, bits) = (column.file.rows(), parts.sizes.bits);
     let least = if column.file.cols() == 1 { rows } else { 0 };
     let is_older = least >= OLDER.1 && column.head.float(0, 0) == OLDER.0;
     if !is_older && (least < HEADER || column.head.float(0, 0) != VERSION) {
@@ -183,8 +196,8 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     // What this program's numbers are rounded to may be less.
     let found = if is_older { column.head.precision_bits() } else { column.precision()? };
     let known = if is_older { None } else { Some((column.fingerprint()?, column.course(found, iterations)?)) };
-    let (fingerprint, course) = known.unzip();
-    let course = course.flatten();
+    let (fingerprint, rest) = known.unzip();
+    let (behind, course) = rest.unwrap_or((Behind::End, None));
     let has_best = course.as_ref().is_some_and(|(_, best)| best.is_some());
     let head = if is_older { OLDER.1 } else { HEADER };
     let wanted = head + parts.length() * if has_best { 2 } else { 1 };
@@ -203,7 +216,7 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     let point = column.point(parts, bits)?;
     if !is_known {
         let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
-        return Ok((State { point, iterations: 0, steps, precision_bits: found, course: None }, mark));
+        return Ok((State { point, iterations: 0, steps, precision_bits: found, course: None, is_ended: false }, mark));
     }
     // Points that are rounded further are compared anew.
     let course = match course.filter(|_| found <= bits) {
@@ -213,5 +226,33 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
         }
         course => course.map(|(course, _)| course),
     };
-    Ok((State { point, iterations, steps, precision_bits: found, course }, mark))
+    let is_ended = behind == Behind::End;
+    Ok((State { point, iterations, steps, precision_bits: found, course, is_ended }, mark))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::FileExt;
+    use sunzi::io::{FileFormat, WriteOptions, write_as};
+
+    /// What was looked at may be written over before it is read, and is refused.
+    #[test]
+    fn numbers_are_looked_at_where_they_are_read() -> Result<()> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("column.bin");
+        let numbers = Matrix::from_fn(HEADER + 300, 1, 128, |row, _| Float::with_val(128, row + 1))?;
+        write_as(&path, FileFormat::Binary, &numbers, &WriteOptions::new())?;
+        let (mut column, _) = Column::open(&path)?;
+        column.at = HEADER;
+        assert_eq!(column.matrix((300, 1), 128)?.float(299, 0), (HEADER + 300) as u32);
+        // The last words are those of the last significand, and the checksum.
+        let length = std::fs::metadata(&path).unwrap().len();
+        OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&[0; 8], length - 16).unwrap();
+        column.at = HEADER;
+        let refused = column.matrix((300, 1), 128).unwrap_err().to_string();
+        assert!(refused.contains("not a valid number"), "{refused}");
+        Ok(())
+    }
 }

@@ -5,7 +5,7 @@
 //! program is known again; what is known of earlier points. Behind it stand the point, and the best point where there
 //! is one. Any run of the same program may go on from it, at another precision and with other threads, ranks and
 //! options; at the same precision and options it goes on with the same bits, and ends as the run would have ended that
-//! wrote it.
+//! wrote it. One that had come to its end goes on behind it.
 
 mod binary;
 mod parts;
@@ -14,10 +14,9 @@ mod text;
 use crate::block::Block;
 use crate::iterate::{Course, Fingerprint, Merit, Point, Quality, Seen, Solver, State};
 use crate::problem::Problem;
-use parts::Parts;
+use parts::{Parts, Sizes};
 use rug::Float;
 use std::path::Path;
-use std::sync::OnceLock;
 use sunzi::io::{self, FileFormat, WriteOptions};
 use sunzi::{Error, Matrix, Result};
 
@@ -32,6 +31,28 @@ const HEADER: usize = 28;
 
 /// Bits of a column, at least: counts and steps have so many.
 const LEAST_BITS: u32 = 64;
+
+/// What stands behind the numbers of a state in the head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Behind {
+    /// Zeros: the run had come to its end, and one that goes on does so behind it. Files that were written before ends
+    /// were told from breaks have this where nothing is known of earlier points.
+    End = 0,
+    /// What is known of earlier points: the run was under way.
+    Course = 1,
+    /// Zeros: the run was under way at a new precision.
+    Nothing = 2,
+}
+
+impl Behind {
+    fn of(state: &State) -> Behind {
+        match state.course {
+            Some(_) => Behind::Course,
+            None if state.is_ended => Behind::End,
+            None => Behind::Nothing,
+        }
+    }
+}
 
 /// The numbers of a point in the order of the file.
 fn matrices(point: &Point) -> impl Iterator<Item = &Matrix> {
@@ -53,9 +74,10 @@ fn header(program: &Fingerprint, state: &State) -> Vec<Float> {
         count(digest),
         Float::with_val(LEAST_BITS, sum),
     ];
+    numbers.push(count(Behind::of(state) as u64));
     if let Some(Course { best, feasible, seen, worse, thresholds }) = &state.course {
         let flag = |holds: bool| count(holds.into());
-        numbers.extend([flag(true), flag(feasible.is_some()), count(feasible.unwrap_or(0)), count(*worse)]);
+        numbers.extend([flag(feasible.is_some()), count(feasible.unwrap_or(0)), count(*worse)]);
         numbers.extend(thresholds.clone());
         numbers.push(flag(seen.is_some()));
         numbers.extend(match seen.clone() {
@@ -78,29 +100,32 @@ fn of_quality(quality: &Quality) -> [&Float; 6] {
     [primal_objective, dual_objective, gap, primal_matrix_error, primal_free_error, dual_error]
 }
 
-/// What the checkpoints of one program have in common: by what they know it, which is found once, when it is asked for
-/// first. Every call is for the same program.
-#[derive(Debug, Default)]
+/// The checkpoints of one program: by what they know it, which is found once, and the sizes of its points.
+#[derive(Clone, Debug)]
 pub struct Checkpoints {
-    program: OnceLock<Fingerprint>,
+    program: Fingerprint,
+    sizes: Sizes,
 }
 
 impl Checkpoints {
-    fn program(&self, problem: &Problem) -> &Fingerprint {
-        self.program.get_or_init(|| Fingerprint::of(problem))
+    /// Those of a program, which need not be kept for them.
+    ///
+    /// Cost: a pass over its numbers.
+    /// Source: docs/decisions/085-checkpoints-know-their-program.md.
+    pub fn new(problem: &Problem) -> Checkpoints {
+        Checkpoints { program: Fingerprint::of(problem), sizes: Sizes::of(problem) }
     }
 
     /// Writes a state into `folder`, which is made where it is missing: by what the program is known again, what is
     /// known of earlier points, `x`, X, y and Y, and those of the best point, as one column in the library's binary
     /// format, exactly, with a checksum. The file is complete or absent.
     ///
-    /// Cost: the first call makes a pass over the numbers of the program; a copy of both points in memory, and their
-    /// bytes on disk.
+    /// Cost: a copy of both points in memory, and their bytes on disk.
     /// Source: docs/decisions/054-a-solver-on-the-public-api.md, docs/decisions/085-checkpoints-know-their-program.md.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::OutOfMemory`].
-    pub fn save(&self, folder: &Path, problem: &Problem, state: &State) -> Result<()> {
+    pub fn save(&self, folder: &Path, state: &State) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|source| Error::Io {
             path: folder.to_path_buf(),
             action: "create",
@@ -111,7 +136,7 @@ impl Checkpoints {
         let numbers = points.iter().flatten().flat_map(|point| matrices(point));
         let count = HEADER + numbers.map(|part| part.rows() * part.cols()).sum::<usize>();
         let mut column = Matrix::zeros(count, 1, state.precision_bits.max(LEAST_BITS))?;
-        for (at, number) in header(self.program(problem), state).iter().enumerate() {
+        for (at, number) in header(&self.program, state).iter().enumerate() {
             column.set_float(at, 0, number)?;
         }
         let mut at = HEADER;
@@ -124,18 +149,23 @@ impl Checkpoints {
         io::write_as(folder.join(CHECKPOINT_FILE), FileFormat::Binary, &column, &WriteOptions::new())
     }
 
-    /// The state in `folder` of which this rank of `solver` keeps its part, and no more: what the file has of others is
-    /// read past. As [`load_checkpoint`], or as [`load_initial_checkpoint`] where `initial`; `problem` is the whole
-    /// program, which every rank has. Collective.
+    /// The state in `folder` of which this rank of `solver` keeps its part, and no more: what a file has of others is
+    /// read past. As [`load_checkpoint`], or as [`load_initial_checkpoint`] where `initial`; `None` where no folder is
+    /// named. Collective: every rank calls it, also one that has no folder.
     ///
-    /// Cost: two passes over the file; memory for the part, and for a piece of the file.
-    /// Source: docs/decisions/091-checkpoints-in-parts.md.
+    /// Cost: two passes over the file, one over text files; memory for the part, and on each rank for a buffer of the
+    /// file's size, 1 MiB at most, and for the heads of the numbers in it; of text files a block as text.
+    /// Source: docs/decisions/085-checkpoints-know-their-program.md, docs/decisions/091-checkpoints-in-parts.md.
     ///
     /// # Errors
     /// As there, on all ranks; [`Error::InvalidArgument`] where ranks find different checkpoints, or only some of them
-    /// one.
-    pub fn load(&self, solver: &Solver<'_>, folder: &Path, problem: &Problem, initial: bool) -> Result<Option<State>> {
-        let found = solver.agreed(self.find(folder, &Parts::of_rank(problem, solver), initial))?;
+    /// one, and where the solver's program has other sizes.
+    pub fn load(&self, solver: &Solver<'_>, folder: Option<&Path>, initial: bool) -> Result<Option<State>> {
+        let find = |folder| match solver.share().all == self.sizes.cones {
+            true => self.find(folder, &Parts::of_rank(&self.sizes, solver), initial),
+            false => Err(Error::InvalidArgument("checkpoints of a program of other blocks than the solver's".into())),
+        };
+        let found = solver.agreed(folder.map_or(Ok(None), find))?;
         solver.same_states(found.as_ref().map(|(state, mark)| (state, *mark)))?;
         Ok(found.map(|(state, _)| state))
     }
@@ -144,10 +174,10 @@ impl Checkpoints {
     fn find(&self, folder: &Path, parts: &Parts<'_>, initial: bool) -> Result<Option<(State, u64)>> {
         let path = folder.join(CHECKPOINT_FILE);
         if path.exists() {
-            return binary::load(&path, parts, (self.program(parts.problem), initial)).map(Some);
+            return binary::load(&path, parts, (&self.program, initial)).map(Some);
         }
         match folder.join("x_0.txt").exists() {
-            true => text::load(folder, parts).map(|state| Some((state, 0))),
+            true => text::load(folder, parts).map(Some),
             false => Ok(None),
         }
     }
@@ -158,7 +188,7 @@ impl Checkpoints {
 /// # Errors
 /// As there.
 pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Result<()> {
-    Checkpoints::default().save(folder, problem, state)
+    Checkpoints::new(problem).save(folder, state)
 }
 
 /// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files,
@@ -192,7 +222,8 @@ pub fn load_initial_checkpoint(folder: &Path, problem: &Problem) -> Result<Optio
 }
 
 fn load(folder: &Path, problem: &Problem, initial: bool) -> Result<Option<State>> {
-    let found = Checkpoints::default().find(folder, &Parts::whole(problem), initial)?;
+    let checkpoints = Checkpoints::new(problem);
+    let found = checkpoints.find(folder, &Parts::whole(&checkpoints.sizes), initial)?;
     Ok(found.map(|(state, _)| state))
 }
 

@@ -4,15 +4,46 @@
 
 use crate::block::Block;
 use crate::iterate::{Cone, Point, Share, Solver, cones};
-use crate::problem::Problem;
+use crate::problem::{Constraints, Problem};
 use sunzi::{Matrix, Result};
+
+/// The sizes of a program's points.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sizes {
+    /// The precision of the program.
+    pub bits: u32,
+    /// All of its blocks.
+    pub cones: Vec<Cone>,
+    /// The numbers of the blocks in the names of SDPB's text files.
+    pub text_numbers: Vec<usize>,
+    /// Variables of each group.
+    variables: Vec<usize>,
+    /// Free variables.
+    free: usize,
+}
+
+impl Sizes {
+    /// Those of a program.
+    pub fn of(problem: &Problem) -> Sizes {
+        let cones = cones(problem);
+        let text_number = |(at, cone): (usize, &Cone)| match &problem.groups[cone.group].constraints {
+            Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
+            Constraints::Sparse(_) => at,
+        };
+        Sizes {
+            bits: problem.precision_bits,
+            text_numbers: cones.iter().enumerate().map(text_number).collect(),
+            variables: problem.groups.iter().map(|group| group.constraints.variables()).collect(),
+            free: problem.free_variables(),
+            cones,
+        }
+    }
+}
 
 /// The parts of a program's points, of which some are kept.
 pub struct Parts<'a> {
-    /// The whole program.
-    pub problem: &'a Problem,
-    /// All of its blocks.
-    pub cones: Vec<Cone>,
+    /// Sizes of the whole points.
+    pub sizes: &'a Sizes,
     /// Who has what, where there are several ranks.
     share: Option<&'a Share>,
 }
@@ -32,13 +63,13 @@ pub enum Part {
 
 impl<'a> Parts<'a> {
     /// All of a program.
-    pub fn whole(problem: &'a Problem) -> Parts<'a> {
-        Parts { problem, cones: cones(problem), share: None }
+    pub fn whole(sizes: &'a Sizes) -> Parts<'a> {
+        Parts { sizes, share: None }
     }
 
     /// Those of a rank.
-    pub fn of_rank(problem: &'a Problem, solver: &'a Solver<'_>) -> Parts<'a> {
-        Parts { share: Some(solver.share()), ..Parts::whole(problem) }
+    pub fn of_rank(sizes: &'a Sizes, solver: &'a Solver<'_>) -> Parts<'a> {
+        Parts { sizes, share: Some(solver.share()) }
     }
 
     /// Numbers of a whole point.
@@ -48,7 +79,7 @@ impl<'a> Parts<'a> {
 
     /// All parts in the order of the files.
     fn all(&self) -> impl Iterator<Item = Part> {
-        let (groups, blocks) = (self.problem.groups.len(), self.cones.len());
+        let (groups, blocks) = (self.sizes.variables.len(), self.sizes.cones.len());
         let of_x = (0..groups).map(Part::Variables).chain((0..blocks).map(Part::Primal));
         of_x.chain([Part::Free]).chain((0..blocks).map(Part::Dual))
     }
@@ -56,9 +87,9 @@ impl<'a> Parts<'a> {
     /// Rows and columns of a part.
     pub fn shape(&self, part: Part) -> (usize, usize) {
         match part {
-            Part::Variables(group) => (self.problem.groups[group].constraints.variables(), 1),
-            Part::Primal(at) | Part::Dual(at) => self.cones[at].shape.stored(),
-            Part::Free => (self.problem.free_variables(), 1),
+            Part::Variables(group) => (self.sizes.variables[group], 1),
+            Part::Primal(at) | Part::Dual(at) => self.sizes.cones[at].shape.stored(),
+            Part::Free => (self.sizes.free, 1),
         }
     }
 
@@ -81,9 +112,9 @@ impl<'a> Parts<'a> {
             let Some(numbers) = take(part, self.is_kept(part))? else { continue };
             match part {
                 Part::Variables(_) => point.x.push(numbers),
-                Part::Primal(at) => point.primal.push(Block::of_shape(self.cones[at].shape, numbers)),
+                Part::Primal(at) => point.primal.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
                 Part::Free => point.y = numbers,
-                Part::Dual(at) => point.dual.push(Block::of_shape(self.cones[at].shape, numbers)),
+                Part::Dual(at) => point.dual.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
             }
         }
         Ok(point)

@@ -5,16 +5,42 @@ use super::parts::{Part, Parts};
 use crate::block::Shape;
 use crate::iterate::State;
 use crate::numbers::rounded;
-use crate::problem::Constraints;
 use rug::Float;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use sunzi::{Error, Matrix, Result, io};
+use xxhash_rust::xxh3::Xxh3;
 
-/// A matrix under a line with its shape.
-fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32) -> Result<Matrix> {
+/// Bytes of a file that are hashed at a time.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// Adds the bytes of a file to a hash, and says how many there are.
+fn pass(path: &Path, hash: &mut Xxh3) -> Result<()> {
+    let refused = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
+    let mut file = File::open(path).map_err(refused)?;
+    let (mut bytes, mut length) = (vec![0; PIECE_BYTES], 0u64);
+    loop {
+        let count = match file.read(&mut bytes) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(refused(error)),
+        };
+        hash.update(&bytes[..count]);
+        length += count as u64;
+    }
+    hash.update(&length.to_le_bytes());
+    Ok(())
+}
+
+/// A matrix under a line with its shape; its text goes into the hash as [`pass`] adds it.
+fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32, hash: &mut Xxh3) -> Result<Matrix> {
     let refused = |message: String| Error::Format { path: path.clone(), message };
     let text = std::fs::read_to_string(&path);
     let text = text.map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
+    hash.update(text.as_bytes());
+    hash.update(&(text.len() as u64).to_le_bytes());
     let (first, rest) = text.trim_start().split_once('\n').unwrap_or((&text, ""));
     let sizes = first.split_whitespace().map(str::parse).collect::<std::result::Result<Vec<usize>, _>>();
     if sizes.as_deref() != Ok(&[shape.0, shape.1]) {
@@ -33,41 +59,38 @@ fn text_matrix(path: PathBuf, shape: (usize, usize), bits: u32) -> Result<Matrix
     Matrix::from_fn(shape.0, shape.1, bits, |row, col| numbers[row * shape.1 + col].clone())
 }
 
-/// SDPB's files: `x_j.txt`, `y.txt`, `X_matrix_i.txt`, `Y_matrix_i.txt`, of which a rank reads what it keeps.
+/// SDPB's files: `x_j.txt`, `y.txt`, `X_matrix_i.txt`, `Y_matrix_i.txt`, of which a rank keeps its part, and a hash of
+/// the bytes of all of them, which it reads for this: by it ranks know whether they have the same.
 ///
 /// # Errors
 /// Those of [`super::load_checkpoint`].
-pub fn load(folder: &Path, parts: &Parts<'_>) -> Result<State> {
-    let (problem, bits) = (parts.problem, parts.problem.precision_bits);
-    let number = |at: usize| {
-        let cone = &parts.cones[at];
-        match &problem.groups[cone.group].constraints {
-            Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
-            Constraints::Sparse(_) => at,
-        }
-    };
+pub fn load(folder: &Path, parts: &Parts<'_>) -> Result<(State, u64)> {
+    let (sizes, bits) = (parts.sizes, parts.sizes.bits);
+    let mut hash = Xxh3::new();
     let point = parts.point(bits, |part, is_kept| {
-        if !is_kept {
-            return Ok(None);
-        }
         let shape = parts.shape(part);
-        let block = |name: &str, at: usize| {
-            let read = text_matrix(folder.join(format!("{name}_matrix_{}.txt", number(at))), shape, bits)?;
-            Ok(match parts.cones[at].shape {
-                Shape::Dense(_) => symmetric(read)?,
-                Shape::Diagonal(_) => read,
-            })
+        let name = match part {
+            Part::Variables(group) => format!("x_{group}.txt"),
+            Part::Primal(at) => format!("X_matrix_{}.txt", sizes.text_numbers[at]),
+            // There is no file of no numbers.
+            Part::Free if shape.0 == 0 => return Ok(Some(Matrix::zeros(0, 1, bits)?)),
+            Part::Free => "y.txt".into(),
+            Part::Dual(at) => format!("Y_matrix_{}.txt", sizes.text_numbers[at]),
         };
+        let path = folder.join(name);
+        if !is_kept {
+            return pass(&path, &mut hash).map(|()| None);
+        }
+        let read = text_matrix(path, shape, bits, &mut hash)?;
+        let is_dense = |at: usize| matches!(sizes.cones[at].shape, Shape::Dense(_));
         Ok(Some(match part {
-            Part::Variables(group) => text_matrix(folder.join(format!("x_{group}.txt")), shape, bits)?,
-            Part::Primal(at) => block("X", at)?,
-            Part::Free if shape.0 == 0 => Matrix::zeros(0, 1, bits)?,
-            Part::Free => text_matrix(folder.join("y.txt"), shape, bits)?,
-            Part::Dual(at) => block("Y", at)?,
+            Part::Primal(at) | Part::Dual(at) if is_dense(at) => symmetric(read)?,
+            _ => read,
         }))
     })?;
     let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
-    Ok(State { point, iterations: 0, steps, precision_bits: bits, course: None })
+    let state = State { point, iterations: 0, steps, precision_bits: bits, course: None, is_ended: false };
+    Ok((state, hash.digest()))
 }
 
 /// The mean of a matrix and its transpose: decimals may have cut both differently.

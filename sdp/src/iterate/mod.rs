@@ -41,11 +41,12 @@ pub use point::{Cone, Point, cones};
 pub(crate) use share::Share;
 
 use crate::options::SolverOptions;
-use crate::problem::Problem;
+use crate::problem::{Constraints, Problem};
 use crate::ranks::Ranks;
 use crate::workers::Workers;
 use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
+use visit::Visitor as _;
 use rug::Float;
 use site::{Crew, Site};
 use stage::{Run, Stage, StageEnd};
@@ -53,7 +54,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use sunzi::distributed::Team;
-use sunzi::{Context, Error, Result};
+use sunzi::{Context, Error, Matrix, Result};
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -280,7 +281,7 @@ impl<'p> Solver<'p> {
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
         let point = self.share.ranks.agreed(point)?;
         let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
-        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits, course: None })
+        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits, course: None, is_ended: false })
     }
 
     /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, such as a
@@ -311,6 +312,12 @@ impl<'p> Solver<'p> {
         self.share.ranks.compare(outline.digest(), message)
     }
 
+    /// What all ranks have of x: that of groups of sparse matrices.
+    fn shared_variables<'s>(&'s self, state: &'s State) -> impl Iterator<Item = &'s Matrix> {
+        let groups = self.problem.groups.iter().zip(&state.point.x);
+        groups.filter(|(group, _)| matches!(group.constraints, Constraints::Sparse(_))).map(|(_, x)| x)
+    }
+
     /// Who has which part of the program.
     pub(crate) fn share(&self) -> &Share {
         &self.share
@@ -331,6 +338,7 @@ impl<'p> Solver<'p> {
         let (full, ranks) = (self.problem.precision_bits, &self.share.ranks);
         let mut outline = Outline::new("run");
         outline.shared(&state);
+        self.shared_variables(&state).for_each(|x| outline.matrix(x));
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
         let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };

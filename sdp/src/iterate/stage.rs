@@ -119,7 +119,7 @@ impl Stage<'_> {
                 beta,
                 conditions,
             };
-            let next = State { point, iterations: state.iterations + 1, steps, precision_bits, course: None };
+            let next = State { point, iterations: state.iterations + 1, steps, precision_bits, course: None, is_ended: false };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
             course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
             // At another precision points are compared anew.
@@ -142,14 +142,13 @@ impl Stage<'_> {
             return StageEnd::Raise(Box::new(State { precision_bits, course: None, ..state }));
         }
         // Other ends are ends, and a point that is the best one has no use behind them.
-        let is_limit = is_final || termination == Termination::MaxIterationsExceeded;
         StageEnd::Solution(Box::new(Solution {
             termination,
             point: state.point,
             quality,
             iterations: state.iterations,
             steps: state.steps,
-            course: state.course.filter(|_| is_limit),
+            course: state.course.filter(|_| termination.is_break()),
             seconds: run.start.elapsed().as_secs_f64(),
             phases: run.phases,
             advised_bits: None,
@@ -209,8 +208,8 @@ impl Stage<'_> {
     ) -> Result<Option<Termination>> {
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
-        // Steps are those of this run: one that ended with a step of 1, or with a small one, goes on behind it.
-        let begun = made > 0;
+        // A run that was broken off ends by its last steps as without the break; one that they have ended goes on.
+        let begun = state.iterations > 0 && !state.is_ended;
         let tests = [
             (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
             (dual && options.find_dual_feasible, Termination::DualFeasible),

@@ -23,8 +23,6 @@ pub struct Checkpoints {
     saved: Mutex<Instant>,
     /// The state after the last iteration, where it may have to be written.
     last: Mutex<Option<State>>,
-    /// What they know the program by is found once.
-    known: sunzi_sdp::Checkpoints,
 }
 
 impl Checkpoints {
@@ -42,16 +40,22 @@ impl Checkpoints {
         let interval = interval.map_err(|error| PyValueError::new_err(format!("checkpoint_interval: {error}")))?;
         let initial = read(run, "initial_checkpoint")?;
         let (saved, last) = (Mutex::new(Instant::now()), Mutex::new(None));
-        Ok(Checkpoints { folder, initial, interval, saved, last, known: sunzi_sdp::Checkpoints::default() })
+        Ok(Checkpoints { folder, initial, interval, saved, last })
+    }
+
+    /// Those of a program, where a folder is named.
+    pub fn of_program(&self, problem: &Problem) -> Option<sunzi_sdp::Checkpoints> {
+        (self.folder.is_some() || self.initial.is_some()).then(|| sunzi_sdp::Checkpoints::new(problem))
     }
 
     /// The state in which the run goes on, or begins where there is no checkpoint, and none has to be.
     ///
     /// # Errors
     /// Those of [`sunzi_sdp::Checkpoints::load`]; [`Error::InvalidArgument`] where the initial one is missing.
-    pub fn first(&self, solver: &Solver<'_>, problem: &Problem) -> Result<State> {
-        let Some(folder) = self.initial.as_ref().or(self.folder.as_ref()) else { return solver.begin() };
-        match self.known.load(solver, folder, problem, self.initial.is_some())? {
+    pub fn first(&self, solver: &Solver<'_>, known: Option<&sunzi_sdp::Checkpoints>) -> Result<State> {
+        let folder = self.initial.as_ref().or(self.folder.as_ref());
+        let Some((folder, known)) = folder.zip(known) else { return solver.begin() };
+        match known.load(solver, Some(folder), self.initial.is_some())? {
             None if self.initial.is_some() => {
                 Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())))
             }
@@ -78,20 +82,20 @@ impl Checkpoints {
     ///
     /// # Errors
     /// Those of [`sunzi_sdp::Checkpoints::save`].
-    pub fn keep_last(&self, problem: &Problem) -> Result<()> {
+    pub fn keep_last(&self, known: Option<&sunzi_sdp::Checkpoints>) -> Result<()> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map_or(Ok(()), |state| self.keep(problem, state, true))
+        last.as_ref().map_or(Ok(()), |state| self.keep(known, state, true))
     }
 
     /// Writes a state where the interval is over, or it is the last one.
     ///
     /// # Errors
     /// Those of [`sunzi_sdp::Checkpoints::save`].
-    pub fn keep(&self, problem: &Problem, state: &State, is_last: bool) -> Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+    pub fn keep(&self, known: Option<&sunzi_sdp::Checkpoints>, state: &State, is_last: bool) -> Result<()> {
+        let Some((folder, known)) = self.folder.as_ref().zip(known) else { return Ok(()) };
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         if is_last || saved.elapsed() >= self.interval {
-            self.known.save(folder, problem, state)?;
+            known.save(folder, state)?;
             *saved = Instant::now();
         }
         Ok(())
