@@ -111,17 +111,7 @@ impl Run {
         }
         let (root, checkpoints) = (world.rank() == ROOT, Checkpoints::new(&problem));
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
-        Ok((
-            problem,
-            Run {
-                config: config.clone(),
-                options,
-                folders,
-                certification,
-                input_seconds,
-                checkpoints,
-            },
-        ))
+        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds, checkpoints }))
     }
 
     /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.

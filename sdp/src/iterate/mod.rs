@@ -20,6 +20,7 @@ mod fingerprint;
 mod memory;
 mod outcome;
 mod outline;
+mod outset;
 mod point;
 mod ramp;
 mod residuals;
@@ -46,7 +47,7 @@ use crate::ranks::Ranks;
 use crate::workers::Workers;
 use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
-use visit::Visitor as _;
+use outset::Outset;
 use rug::Float;
 use site::{Crew, Site};
 use stage::{Run, Stage, StageEnd};
@@ -55,6 +56,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use sunzi::distributed::Team;
 use sunzi::{Context, Error, Matrix, Result};
+use visit::Visitor as _;
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -281,7 +283,14 @@ impl<'p> Solver<'p> {
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
         let point = self.share.ranks.agreed(point)?;
         let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
-        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits, course: None, is_ended: false })
+        Ok(State {
+            point,
+            iterations: 0,
+            steps: (Float::new(64), Float::new(64)),
+            precision_bits,
+            course: None,
+            is_ended: false,
+        })
     }
 
     /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, such as a
@@ -341,7 +350,8 @@ impl<'p> Solver<'p> {
         self.shared_variables(&state).for_each(|x| outline.matrix(x));
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
-        let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
+        let (phases, outset) = (PhaseSeconds::default(), Outset::default());
+        let mut run = Run { start, earlier, phases, outset, watch: &mut watch };
         // A checkpoint may have been written where the precision was raised, or have more bits than the program: points
         // of another precision are pushed inside.
         let mut is_raised = state.iterations > 0 && state.course.is_none();
@@ -362,7 +372,12 @@ impl<'p> Solver<'p> {
             is_raised = true;
             let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
             match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
-                StageEnd::Solution(solution) => return ranks.agreed(solution.rounded(full)),
+                StageEnd::Solution(mut solution) => {
+                    let reasons = solution.remark.take().into_iter().chain(run.outset.remark(&self.options));
+                    let reasons = reasons.collect::<Vec<_>>();
+                    solution.remark = (!reasons.is_empty()).then(|| reasons.join("; "));
+                    return ranks.agreed(solution.rounded(full));
+                }
                 StageEnd::Raise(raised) => state = *raised,
             }
         }

@@ -49,10 +49,7 @@ pub enum Termination {
 impl Termination {
     /// Whether the run was broken off, rather than ended by what it came to.
     pub(super) fn is_break(self) -> bool {
-        matches!(
-            self,
-            Termination::Stopped | Termination::MaxRuntimeExceeded | Termination::MaxIterationsExceeded
-        )
+        matches!(self, Termination::Stopped | Termination::MaxRuntimeExceeded | Termination::MaxIterationsExceeded)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
 use crate::iterate::memory::Step as Moment;
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
+use crate::iterate::outset::Outset;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Objectives, Residuals};
 use crate::iterate::site::Site;
@@ -50,6 +51,8 @@ pub struct Run<'w> {
     pub earlier: u64,
     /// What its time was spent on.
     pub phases: PhaseSeconds,
+    /// Whether its first iterations have moved.
+    pub outset: Outset,
     /// Who sees iterations.
     pub watch: &'w mut dyn FnMut(&Iteration, &State) -> Result<Control>,
 }
@@ -94,7 +97,8 @@ impl Stage<'_> {
                 let why = self.with_ray(why, &quality, &residuals)?;
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
             }
-            let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
+            let at =
+                Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals, scales: &scales };
             let stepped = self.step(&at, &mut run.phases)?;
             let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
@@ -104,7 +108,7 @@ impl Stage<'_> {
                 }
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
-            let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
+            let is_enough = ramp::is_enough((self.options, &scales), &quality, &steps, &evaluation.quality)
                 && ramp::shows(self.site.bits, &evaluation.quality.gap);
             let precision_bits = if is_enough { self.site.bits } else { self.next_bits.unwrap_or(self.site.bits) };
             let iteration = Iteration {
@@ -119,7 +123,9 @@ impl Stage<'_> {
                 beta,
                 conditions,
             };
-            let next = State { point, iterations: state.iterations + 1, steps, precision_bits, course: None, is_ended: false };
+            run.outset.see(iteration.number, &iteration.mu, &steps);
+            let next =
+                State { point, iterations: state.iterations + 1, steps, precision_bits, course: None, is_ended: false };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
             course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
             // At another precision points are compared anew.
@@ -318,6 +324,8 @@ struct Begun<'a> {
     factors: &'a [ConeFactors],
     quality: &'a Quality,
     residuals: &'a Residuals,
+    /// What residuals count beside.
+    scales: &'a Scales,
 }
 
 /// Adds the seconds that `work` takes to `seconds`.
@@ -333,7 +341,7 @@ type NoStep = (Termination, Option<String>);
 
 impl Stage<'_> {
     fn step(&self, at: &Begun<'_>, phases: &mut PhaseSeconds) -> Result<std::result::Result<Step, NoStep>> {
-        let Begun { state, factors, quality, residuals } = *at;
+        let Begun { state, factors, quality, residuals, scales } = *at;
         let (site, options, point) = (&self.site, &self.options, &state.point);
         let k = site.arithmetic();
         let [sum] = self.site.complementarity([(point, point)])?;
@@ -351,7 +359,7 @@ impl Stage<'_> {
         let off_centre = measured.transpose()?;
         let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
         let feasible = match options.ramp {
-            true => ramp::is_near(options, quality),
+            true => ramp::is_near(options, scales, quality),
             false => self.is_feasible(quality) == (true, true),
         };
         let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };

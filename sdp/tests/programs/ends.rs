@@ -42,6 +42,26 @@ fn the_advised_precision_is_enough() -> Result<()> {
     Ok(())
 }
 
+/// Where feasible points lie far beyond the first one, the end says which scales to begin with.
+#[test]
+fn a_first_point_that_is_too_small_is_said() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = program(folder.path(), "path.dat-s", &path_program(5), 200)?;
+    let said = |scale: &str| {
+        let ended = solve(&problem, 1, |options| {
+            options.max_iterations = 12;
+            (options.initial_matrix_scale_primal, options.initial_matrix_scale_dual) = (decimal(scale), decimal(scale));
+        });
+        let remark = ended?.remark.unwrap_or_default();
+        println!("{scale}: {remark}");
+        Ok::<_, sunzi::Error>(remark)
+    };
+    let remark = said("1e-30")?;
+    assert!(remark.contains("initialMatrixScalePrimal 1e-10, initialMatrixScaleDual 1e-10"), "{remark}");
+    assert!(!said("1e4")?.contains("initialMatrixScale"));
+    Ok(())
+}
+
 /// SDPB's programs for which there is no point on one side: its own options end them at a limit, a ray says why.
 #[test]
 fn programs_of_sdpb_without_a_solution_end_as_such() -> Result<()> {
