@@ -46,7 +46,11 @@ fn the_advised_precision_is_enough() -> Result<()> {
 #[test]
 fn a_first_point_that_is_too_small_is_said() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
-    let problem = program(folder.path(), "path.dat-s", &path_program(5), 200)?;
+    // x^4 + 1 + y x^2 and x^4 + 10^9 + y, for the least y.
+    let text = r#"{"objective": ["0", "-1"], "PositiveMatrixWithPrefactorArray": [
+        {"polynomials": [[[["1", "0", "0", "0", "1"], ["0", "0", "1"]]]]},
+        {"polynomials": [[[["1e9", "0", "0", "0", "1"], ["1"]]]]}]}"#;
+    let problem = program(folder.path(), "far.json", text, 200)?;
     let said = |scale: &str| {
         let ended = solve(&problem, 1, |options| {
             options.max_iterations = 12;
@@ -56,9 +60,9 @@ fn a_first_point_that_is_too_small_is_said() -> Result<()> {
         println!("{scale}: {remark}");
         Ok::<_, sunzi::Error>(remark)
     };
-    let remark = said("1e-30")?;
-    assert!(remark.contains("initialMatrixScalePrimal 1e-10, initialMatrixScaleDual 1e-10"), "{remark}");
-    assert!(!said("1e4")?.contains("initialMatrixScale"));
+    let remark = said("1")?;
+    assert!(remark.contains("initialMatrixScalePrimal 1e20, initialMatrixScaleDual 1e20"), "{remark}");
+    assert!(!said("1e20")?.contains("initialMatrixScale"));
     Ok(())
 }
 
