@@ -42,8 +42,8 @@ impl Folders {
     }
 
     /// Refuses ranks to which different folders of checkpoints were named, as files of parameters may that each of them
-    /// has: all must know whether checkpoints are written, and where one is looked for. Whether they go on from the same
-    /// one is seen by what they find there. Collective.
+    /// has: all must know whether checkpoints are written, and where one is looked for. Whether they go on from the
+    /// same one is seen by what they find there. Collective.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] on all ranks; [`Error::Transport`].
@@ -56,8 +56,8 @@ impl Folders {
         match words[0] == !words[1] {
             true => Ok(()),
             false => Err(Error::InvalidArgument(
-                "ranks have different directories of checkpoints: --checkpointDir and --initialCheckpointDir must be the \
-                 same for all, on the command line and in --paramFile"
+                "ranks have different directories of checkpoints: --checkpointDir and --initialCheckpointDir must be \
+                 the same for all, on the command line and in --paramFile"
                     .into(),
             )),
         }

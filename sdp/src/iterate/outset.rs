@@ -51,9 +51,9 @@ impl Outset {
             format!("1e{}", digits.ceil() as i64)
         });
         Some(format!(
-            "the first {ITERATIONS} steps are below {SMALL_STEP} while the complementarity grows: feasible points may lie \
-             far beyond the first one, which a larger initial matrix scale moves outwards (initialMatrixScalePrimal \
-             {primal}, initialMatrixScaleDual {dual})"
+            "the first {ITERATIONS} steps are below {SMALL_STEP} while the complementarity grows: feasible points may \
+             lie far beyond the first one, which a larger initial matrix scale moves outwards \
+             (initialMatrixScalePrimal {primal}, initialMatrixScaleDual {dual})"
         ))
     }
 }

@@ -88,8 +88,9 @@ impl Stage<'_> {
             // A run that goes on from here sees this point again.
             state.course = Some(course.clone());
             course.see(&scales, &quality, is_feasible, state.iterations);
-            let made = state.iterations - run.earlier;
-            if let Some(termination) = self.termination(&state, &quality, &residuals, (made, is_late))? {
+            if let Some(termination) =
+                self.termination(&state, &quality, &residuals, (state.iterations - run.earlier, is_late))?
+            {
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, (termination, None))));
             }
             if let Some(past) = course.past(state.iterations) {
@@ -97,9 +98,8 @@ impl Stage<'_> {
                 let why = self.with_ray(why, &quality, &residuals)?;
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
             }
-            let at =
-                Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals, scales: &scales };
-            let stepped = self.step(&at, &mut run.phases)?;
+            let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
+            let stepped = self.step((&at, &scales), &mut run.phases)?;
             let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
                 Err(why) => {
@@ -324,8 +324,6 @@ struct Begun<'a> {
     factors: &'a [ConeFactors],
     quality: &'a Quality,
     residuals: &'a Residuals,
-    /// What residuals count beside.
-    scales: &'a Scales,
 }
 
 /// Adds the seconds that `work` takes to `seconds`.
@@ -340,8 +338,12 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
 type NoStep = (Termination, Option<String>);
 
 impl Stage<'_> {
-    fn step(&self, at: &Begun<'_>, phases: &mut PhaseSeconds) -> Result<std::result::Result<Step, NoStep>> {
-        let Begun { state, factors, quality, residuals, scales } = *at;
+    fn step(
+        &self,
+        (at, scales): (&Begun<'_>, &Scales),
+        phases: &mut PhaseSeconds,
+    ) -> Result<std::result::Result<Step, NoStep>> {
+        let Begun { state, factors, quality, residuals } = *at;
         let (site, options, point) = (&self.site, &self.options, &state.point);
         let k = site.arithmetic();
         let [sum] = self.site.complementarity([(point, point)])?;
