@@ -82,15 +82,13 @@ impl Stage<'_> {
         loop {
             let begun = Instant::now();
             let Evaluation { residuals, quality } = evaluation;
-            let seconds = run.start.elapsed().as_secs_f64();
-            let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
+            let is_late = self.site.share.ranks.root_says(run.start.elapsed().as_secs() >= self.options.max_runtime)?;
             let is_feasible = self.is_feasible(&quality) == (true, true);
             // A run that goes on from here sees this point again.
             state.course = Some(course.clone());
             course.see(&scales, &quality, is_feasible, state.iterations);
-            if let Some(termination) =
-                self.termination(&state, &quality, &residuals, (state.iterations - run.earlier, is_late))?
-            {
+            let made = state.iterations - run.earlier;
+            if let Some(termination) = self.termination(&state, &quality, &residuals, (made, is_late))? {
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, (termination, None))));
             }
             if let Some(past) = course.past(state.iterations) {
