@@ -38,6 +38,9 @@ fn piece(file: &MatrixFile, rows: Range<usize>) -> Result<Matrix> {
     Ok(numbers)
 }
 
+/// What is known of earlier points, and of the best one all but the point.
+type Known = (Course, Option<Best>);
+
 /// A column that is read from its top.
 struct Column<'a> {
     path: &'a Path,
@@ -146,7 +149,7 @@ impl<'a> Column<'a> {
     }
 
     /// What is known of earlier points of a state of `bits` bits after so many iterations, but for the best point.
-    fn course(&mut self, bits: u32, made: u64) -> Result<(Behind, Option<(Course, Option<Best>)>)> {
+    fn course(&mut self, bits: u32, made: u64) -> Result<(Behind, Option<Known>)> {
         let (behind, has_feasible) = (self.behind()?, self.flag()?);
         let feasible = Some(self.iterations(made)?).filter(|_| has_feasible);
         let worse = self.iterations(made)?;
