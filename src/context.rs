@@ -214,13 +214,16 @@ impl Context {
         first.into_iter().chain((0..).map(other)).take(count)
     }
 
-    /// A clone that keeps what it makes for itself: for plans that nobody runs.
-    pub(crate) fn forgetful(&self) -> Context {
+    /// A clone on the same threads that keeps what it makes for itself: tables of plans that nobody runs go with it.
+    #[must_use]
+    pub fn forgetful(&self) -> Context {
         Context { kept: Arc::default(), ..self.clone() }
     }
 
-    /// A context of one thread with nothing kept: for plans that nobody runs.
-    pub(crate) fn apart(&self) -> Context {
+    /// A context of one thread, without devices and limit, that keeps what it makes for itself: for plans that nobody
+    /// runs.
+    #[must_use]
+    pub fn apart(&self) -> Context {
         self.alone(Arc::default())
     }
 

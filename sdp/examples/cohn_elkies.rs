@@ -56,18 +56,27 @@ fn write(folder: &Path, degree: usize) -> std::io::Result<PathBuf> {
     Ok(path)
 }
 
+/// The largest degree at which matrices that begin as 1e20 times the identity lie beyond the solution: above, steps
+/// stay near 0 for hundreds of iterations.
+const MOST_DEGREE_OF_DEFAULT_SCALES: usize = 161;
+
 /// Options of a run to the end: at degrees near 200 the complementarity passes 1e100 on its way.
-fn patient(problem: &Problem) -> SolverOptions {
+fn patient(problem: &Problem, degree: usize) -> SolverOptions {
     let mut options = SolverOptions::new(problem.form);
     options.max_iterations = 2000;
     options.max_complementarity = Float::with_val(64, 1e300);
+    if degree > MOST_DEGREE_OF_DEFAULT_SCALES {
+        let scale = Float::with_val(256, Float::parse("1e40").expect("a decimal"));
+        options.initial_matrix_scale_primal = scale.clone();
+        options.initial_matrix_scale_dual = scale;
+    }
     options
 }
 
 /// Solves the program of a file, proves its bounds, checks them, and keeps the proof beside the file.
 fn prove(path: &Path, degree: usize, bits: u32, ctx: &Context) -> Result<()> {
     let problem = read_problem(path, bits)?;
-    let solver = Solver::new(ctx.clone(), &problem, patient(&problem))?;
+    let solver = Solver::new(ctx.clone(), &problem, patient(&problem, degree))?;
     let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
     let start = Instant::now();
     let program = read_exact(path)?;
@@ -93,7 +102,7 @@ fn solve(degree: usize, bits: u32, threads: Option<usize>) -> Result<()> {
     let start = Instant::now();
     let problem = cohn_elkies::program(degree, 2 * bits).problem(bits)?;
     let sampling = start.elapsed().as_secs_f64();
-    let solver = Solver::new(context(threads)?, &problem, patient(&problem))?;
+    let solver = Solver::new(context(threads)?, &problem, patient(&problem, degree))?;
     let solution = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
     let value = Float::with_val(bits, -&solution.quality.dual_objective);
     println!(

@@ -54,6 +54,8 @@ pub struct SolverOptions {
     pub upper_bound: Option<Float>,
     /// Whether the first iterations have as few bits as they need.
     pub ramp: bool,
+    /// Whether iterations say how far they are from the central path, which takes a product of each block of X and Y.
+    pub measures_centre: bool,
 }
 
 fn decimal(text: &str) -> Float {
@@ -87,6 +89,7 @@ impl SolverOptions {
             lower_bound: None,
             upper_bound: None,
             ramp: true,
+            measures_centre: true,
         }
     }
 }

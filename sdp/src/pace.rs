@@ -135,7 +135,7 @@ mod tests {
             seconds: (2.0 * number as f64, 2.0),
             precision_bits: 64,
             mu: float(mu),
-            off_centre: float(0.0),
+            off_centre: None,
             quality,
             primal_step: float(1.0),
             dual_step: float(1.0),

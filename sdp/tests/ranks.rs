@@ -5,7 +5,7 @@ use sunzi::distributed::{Team, TeamOptions};
 use sunzi::rug::Float;
 use sunzi::{Context, Error, Matrix, Result};
 use sunzi_sdp::block::{Block, Shape};
-use sunzi_sdp::{CHECKPOINT_FILE, Constraints, Sampled, load_checkpoint, save_checkpoint};
+use sunzi_sdp::{CHECKPOINT_FILE, Checkpoints, Constraints, Sampled, load_checkpoint, save_checkpoint};
 use sunzi_sdp::{Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling, SparseCone};
 use sunzi_sdp::{Iteration, Point, Quality, Solver, SolverOptions, State, Termination};
 
@@ -203,7 +203,117 @@ fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
         let begin = || Ok::<_, Error>(load_checkpoint(&folder.path().join("two"), &problem)?.unwrap());
         let rest = on_ranks(&problem, 3, |solver| run(solver, solver.part_of(begin()?)));
         assert!(rest.into_iter().next().unwrap()?.unwrap().point == whole.point);
+        // Each rank reads its part alone, and it is the same one.
+        let checkpoints = Checkpoints::new(&problem);
+        let rest = on_ranks(&problem, 3, |solver| {
+            let read = checkpoints.load(solver, Some(&folder.path().join("two")), false)?.unwrap();
+            let part = solver.part_of(begin()?);
+            assert!(read.point == part.point && read.iterations == 12 && read.steps == part.steps);
+            assert_eq!(read.precision_bits, part.precision_bits);
+            assert!(checkpoints.load(solver, Some(&folder.path().join("none")), false)?.is_none());
+            run(solver, read)
+        });
+        assert!(rest.into_iter().next().unwrap()?.unwrap().point == whole.point);
+        let texts = on_ranks(&problem, 3, |solver| {
+            let name = if solver.rank().0 == 1 { "none" } else { "two" };
+            Ok(checkpoints.load(solver, Some(&folder.path().join(name)), false).unwrap_err().to_string())
+        });
+        for text in texts {
+            assert!(text?.contains("different states"));
+        }
         assert!(run(&alone, begin()?)?.unwrap().point == whole.point);
+    }
+    Ok(())
+}
+
+/// SDPB's text files of a point.
+fn write_texts(folder: &std::path::Path, problem: &Problem, point: &Point) {
+    std::fs::create_dir_all(folder).unwrap();
+    let write = |name: String, matrix: &Matrix| {
+        let mut text = format!("{} {}\n", matrix.rows(), matrix.cols());
+        for row in 0..matrix.rows() {
+            (0..matrix.cols()).for_each(|col| text.push_str(&format!("{:e}\n", matrix.float(row, col))));
+        }
+        std::fs::write(folder.join(name), text).unwrap();
+    };
+    point.x.iter().enumerate().for_each(|(at, x)| write(format!("x_{at}.txt"), x));
+    write("y.txt".into(), &point.y);
+    let parities = problem.groups.iter().enumerate().flat_map(|(at, group)| match &group.constraints {
+        Constraints::Sampled(sampled) => sampled.parities().iter().map(|parity| 2 * at + parity).collect::<Vec<_>>(),
+        Constraints::Sparse(sparse) => (0..sparse.cones.len()).collect(),
+    });
+    for (at, number) in parities.enumerate() {
+        write(format!("X_matrix_{number}.txt"), point.primal[at].stored());
+        write(format!("Y_matrix_{number}.txt"), point.dual[at].stored());
+    }
+}
+
+/// Ranks that find two files that are right, but differ in one number of one part, are refused on all; so are those
+/// of which one names no folder, and none waits for the others.
+#[test]
+fn ranks_that_find_different_checkpoints_are_refused() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, problem) in [("polynomials", polynomials(3, 1, 200)?), ("paths", paths(2, 200, false)?)] {
+        let alone = Solver::new(context(1)?, &problem, options(&problem))?;
+        let begun = alone.begin()?;
+        let checkpoints = Checkpoints::new(&problem);
+        let at = |kind: &str| folder.path().join(format!("{name}.{kind}"));
+        let mut others = Vec::new();
+        let mut keep = |kind: String, state: &State| -> Result<()> {
+            checkpoints.save(&at(&kind), state)?;
+            write_texts(&at(&format!("{kind}.text")), &problem, &state.point);
+            others.push(kind);
+            Ok(())
+        };
+        keep("same".into(), &begun)?;
+        for block in 0..begun.point.dual.len() {
+            let mut changed = begun.clone();
+            let shape = changed.point.dual[block].shape();
+            let mut stored = changed.point.dual[block].stored().clone();
+            let other = stored.float(0, 0) * 1.5;
+            stored.set_float(0, 0, &other)?;
+            changed.point.dual[block] = Block::of_shape(shape, stored);
+            keep(format!("Y{block}"), &changed)?;
+        }
+        for group in 0..begun.point.x.len() {
+            let mut changed = begun.clone();
+            changed.point.x[group].set_float(0, 0, &number(0.5))?;
+            keep(format!("x{group}"), &changed)?;
+        }
+        let said = |other: Option<&str>, same: &str, odd: usize| {
+            on_ranks(&problem, 3, |solver| {
+                let name = if solver.rank().0 == odd { other } else { Some(same) };
+                let folder = name.map(at);
+                let found = checkpoints.load(solver, folder.as_deref(), true);
+                Ok(found.map(|state| state.is_some()).map_err(|error| error.to_string()))
+            })
+        };
+        for odd in 0..3 {
+            for text in ["", ".text"] {
+                let same = format!("same{text}");
+                assert!(said(Some(&same), &same, odd).into_iter().all(|found| found.unwrap() == Ok(true)));
+                let others = others[1..].iter().map(|other| Some(format!("{other}{text}"))).chain([None]);
+                for other in others {
+                    for found in said(other.as_deref(), &same, odd) {
+                        let found = found?;
+                        let is_refused = found.as_ref().is_err_and(|text| text.contains("different states"));
+                        assert!(is_refused, "{name} {other:?} on {odd}: {found:?}");
+                    }
+                }
+            }
+        }
+        // Those who have read for themselves are compared as well, in what lies on all ranks.
+        if name == "paths" {
+            let texts = on_ranks(&problem, 2, |solver| {
+                let mut state = solver.part_of(begun.clone());
+                let value = number(solver.rank().0 as f64);
+                state.point.x[0].set_float(0, 0, &value)?;
+                Ok(solver.run(state, |_, _| Ok(Control::Stop)).unwrap_err().to_string())
+            });
+            assert!(texts.into_iter().all(|text| text.unwrap().contains("parts of different states")));
+        }
+        let other = Checkpoints::new(&polynomials(1, 1, 200)?);
+        assert!(other.load(&alone, Some(&at("same")), true).unwrap_err().to_string().contains("other blocks"));
     }
     Ok(())
 }

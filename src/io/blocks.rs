@@ -199,6 +199,23 @@ impl MatrixFile {
         Ok(total)
     }
 
+    /// Looks whether all entries of a block that are stored are valid numbers, in words as [`MatrixFile::read_block`]
+    /// leaves them: a file may have been written over since it was checked as a whole.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for the first that is none.
+    pub fn check_block(&self, block: &Block, words: &[u64]) -> Result<()> {
+        let limbs = self.limbs();
+        let (heads, rest) = words.split_at((block.rows.len() * block.cols.len()).min(words.len()));
+        let places = block.cols.clone().flat_map(|col| block.rows.clone().map(move |row| (row, col)));
+        for (((row, col), &head), number) in places.zip(heads).zip(rest.chunks_exact(limbs)) {
+            if !self.is_symmetric() || row >= col {
+                self.check_entry((row, col), Head(head), number)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Asks the system to read a block ahead of its use, into memory that is the system's own.
     pub(crate) fn announce_block(&self, block: &Block) {
         for piece in self.header.pieces(block) {

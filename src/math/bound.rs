@@ -26,6 +26,10 @@ pub fn range_bits(depth: u32) -> u32 {
 /// The bits that ranges of exponents take come in steps, so that calls on matrices which differ little share an engine.
 pub const RANGE_STEP_BITS: u32 = 8;
 
+/// Bits over which exponents are expected to spread, and that a condition and a scaling may take, where nothing is
+/// known. A need beyond them is no reason for a slower kernel that reaches further.
+pub const EXPECTED_SPREAD_BITS: u32 = 256;
+
 /// Working bits `B = b + guard_bits`: the scaled column `p_j * 2^(B - e_j)` is rounded to integers.
 pub fn working_bits(precision_bits: u32, contracted: usize) -> u32 {
     precision_bits + guard_bits(contracted)

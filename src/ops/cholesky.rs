@@ -3,7 +3,7 @@
 //! Promise: the bits of the factor, and the index at which it fails, depend on the matrix and the precision alone.
 
 use crate::context::{Context, Workspace};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::factor::direct::Direct;
 use crate::ops::factor::entrywise::{self, RangeBits};
@@ -125,7 +125,7 @@ struct Factoring<'a> {
 impl Factoring<'_> {
     fn by_norms(mut self, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
         let problem = self.problem(0)?;
-        let done = self.run(self.ctx, &problem, memory);
+        let done = self.run(self.ctx, (&problem, false), Some(memory));
         self.keep_lists(problem);
         done
     }
@@ -141,6 +141,7 @@ impl Factoring<'_> {
         let order = self.lower.rows();
         let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
+        let planned_bits = range.bits;
         range = range.for_depth(entrywise::deepest_entry(&problem, self.lower));
         let check_bytes = entrywise::check_bytes(order);
         let beside = self.ctx.holding(check_bytes);
@@ -148,7 +149,7 @@ impl Factoring<'_> {
             if problem.working_bits != self.working_bits(range.bits)? {
                 problem = self.problem(range.bits)?;
             }
-            let (factor, report) = self.run(&beside, &problem, memory)?;
+            let (factor, report) = self.run(&beside, (&problem, range.bits > planned_bits), Some(memory))?;
             let needed = entrywise::needed_bits(&beside, (&problem, self.lower), &factor)?;
             if let Some(next) = range.next(needed) {
                 (memory, range) = (factor, next);
@@ -170,21 +171,32 @@ impl Factoring<'_> {
         Problem::in_lists(lists, self.lower, self.precision_bits, self.working_bits(range_bits)?)
     }
 
-    /// One factorisation, in `memory` where that fits.
-    fn run(&mut self, ctx: &Context, problem: &Problem, memory: Matrix) -> Result<(Matrix, CholeskyReport)> {
-        let (lower, order) = (self.lower, problem.order);
-        let memory = Some(memory).filter(|memory| memory.fits((order, order), self.precision_bits));
-        if let Some(direct) = Direct::choose(ctx, (problem.rows, problem.working_bits), self.options) {
-            let planned_bytes = ctx.memory().admit(direct.bytes(self.precision_bits))?;
-            let factor = match problem.is_whole() {
-                true => direct.factor(ctx, (problem, lower), memory)?,
-                false => None,
+    /// One factorisation, in `memory` where that fits. Where it takes more bits than were planned for (`is_longer`),
+    /// and its tiles have no room under the limit, the same integers are formed one after the other.
+    fn run(
+        &mut self,
+        ctx: &Context,
+        (problem, is_longer): (&Problem, bool),
+        memory: Option<Matrix>,
+    ) -> Result<(Matrix, CholeskyReport)> {
+        let (lower, order, size) = (self.lower, problem.order, (problem.rows, problem.working_bits));
+        let memory = memory.filter(|memory| memory.fits((order, order), self.precision_bits));
+        let admitted = |direct: &Direct| ctx.memory().admit(direct.bytes(self.precision_bits));
+        let least = || Direct::least(ctx, size, self.options).filter(|direct| is_longer && admitted(direct).is_ok());
+        if let Some(direct) = Direct::choose(ctx, size, self.options) {
+            return match (admitted(&direct), least()) {
+                (Err(_), Some(least)) => self.run_directly(ctx, problem, (&least, memory)),
+                (admitted, _) => admitted.and_then(|_| self.run_directly(ctx, problem, (&direct, memory))),
             };
-            let report = CholeskyReport::direct(problem, planned_bytes, self.clock.now());
-            return factor.map_or_else(|| by_definition(problem, lower), Ok).map(|factor| (factor, report));
         }
         let (engine, kernel) = engine_for(ctx, (order, self.options.tile_rows), problem.working_bits)?;
-        let plan = Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine)?;
+        let plan = match Plan::new(ctx, (order, self.precision_bits), self.options.tile_rows, &*engine) {
+            Err(refusal @ Error::MemoryLimit { .. }) => {
+                let Some(direct) = least() else { return Err(refusal) };
+                return self.run_directly(ctx, problem, (&direct, memory));
+            }
+            plan => plan?,
+        };
         let before = engine.traffic();
         let ending = run(ctx, (problem, lower), (&plan, &*engine), memory, &mut self.clock);
         let devices = engine.traffic().into_iter().zip(&before).map(|(after, before)| after.since(before)).collect();
@@ -197,6 +209,21 @@ impl Factoring<'_> {
             Ending::Factor(factor) => Err(diagnose::failure((problem, lower), order, &factor, None)),
             Ending::Failed(index, factor, pivot) => Err(diagnose::failure((problem, lower), index, &factor, pivot)),
         }
+    }
+
+    /// One factorisation without tiles.
+    fn run_directly(
+        &self,
+        ctx: &Context,
+        problem: &Problem,
+        (direct, memory): (&Direct, Option<Matrix>),
+    ) -> Result<(Matrix, CholeskyReport)> {
+        let factor = match problem.is_whole() {
+            true => direct.factor(ctx, (problem, self.lower), memory)?,
+            false => None,
+        };
+        let report = CholeskyReport::direct(problem, direct.bytes(self.precision_bits), self.clock.now());
+        factor.map_or_else(|| by_definition(problem, self.lower), Ok).map(|factor| (factor, report))
     }
 }
 
@@ -270,10 +297,10 @@ impl Cholesky {
     pub fn from_factor(mut factor: Matrix) -> Result<Cholesky> {
         let (rows, cols) = (factor.rows(), factor.cols());
         if rows != cols {
-            return Err(crate::Error::shape_mismatch("a square factor", (rows, cols), (cols, rows)));
+            return Err(Error::shape_mismatch("a square factor", (rows, cols), (cols, rows)));
         }
         match (0..rows).find(|&i| factor.get(i, i).head.is_zero()) {
-            Some(index) => Err(crate::Error::Singular { index }),
+            Some(index) => Err(Error::Singular { index }),
             None => {
                 factor.clear_above_diagonal();
                 Ok(Cholesky::new(factor, Accuracy::Norm))

@@ -3,52 +3,14 @@
 //! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
 //! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can
 //! move it. A refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for
-//! themselves (GMP's temporaries, BLAS buffers).
+//! themselves (BLAS buffers; GMP's numbers only where [`super::count_numbers`] was called).
 
+use super::counters::{grown, shrunk};
 use super::refusal::refused;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes allocated now, through the counting allocator.
-static CURRENT: AtomicUsize = AtomicUsize::new(0);
-/// Largest value of `CURRENT` since the last reset.
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-/// Blocks that were asked for, or asked to grow, since the program began.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-/// The system's allocator with counters; see [`allocated_bytes`] and [`peak_bytes`].
+/// The system's allocator with counters; see [`super::allocated_bytes`] and [`super::peak_bytes`].
 pub struct CountingAllocator;
-
-/// Bytes allocated now; 0 where the program did not install [`CountingAllocator`].
-pub fn allocated_bytes() -> u64 {
-    CURRENT.load(Ordering::Relaxed) as u64
-}
-
-/// Most bytes allocated at any time since [`reset_peak_bytes`].
-pub fn peak_bytes() -> u64 {
-    PEAK.load(Ordering::Relaxed) as u64
-}
-
-/// Starts a new peak at the bytes allocated now.
-pub fn reset_peak_bytes() {
-    PEAK.store(CURRENT.load(Ordering::Relaxed), Ordering::Relaxed);
-}
-
-/// How often a block was asked for, or asked to grow, since the program began.
-pub fn allocation_count() -> u64 {
-    COUNT.load(Ordering::Relaxed) as u64
-}
-
-fn grown(bytes: usize) {
-    COUNT.fetch_add(1, Ordering::Relaxed);
-    let before = CURRENT.fetch_add(bytes, Ordering::Relaxed);
-    PEAK.fetch_max(before + bytes, Ordering::Relaxed);
-}
-
-fn shrunk(bytes: usize) {
-    CURRENT.fetch_sub(bytes, Ordering::Relaxed);
-}
 
 // SAFETY: every method hands its arguments to the system's allocator unchanged and returns what that returned, so the
 // contract of `GlobalAlloc` holds because it holds there; the counters touch no allocated memory and do not unwind, and
@@ -101,6 +63,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 
     #[test]
     fn every_way_to_allocate_is_counted() {

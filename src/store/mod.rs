@@ -3,6 +3,7 @@
 //! Knows: allocation, huge pages, the system's memory figures. Does not know: what the words mean.
 
 mod buffer;
+mod counters;
 mod counting;
 mod freed;
 mod io_buffer;
@@ -11,9 +12,10 @@ mod room;
 mod system;
 
 pub use buffer::{Buffer, advise_huge_pages, vectors_on_huge_pages};
-pub use counting::{CountingAllocator, allocated_bytes, allocation_count, peak_bytes, reset_peak_bytes};
+pub use counters::{allocated_bytes, allocation_count, peak_bytes, reset_peak_bytes};
+pub use counting::CountingAllocator;
 pub use freed::{keep_freed_memory, return_freed_memory};
 pub use io_buffer::IoBuffer;
-pub use refusal::end_where_refused;
+pub use refusal::{count_numbers, end_where_refused};
 pub use room::{address_space, filled, reserve, room_for_threads, with_room, zeroed};
 pub use system::available_bytes;

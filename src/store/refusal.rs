@@ -5,6 +5,7 @@
 //! anybody sees the refusal. Only for programs: a library leaves such things to its host. Does not know: what the
 //! memory was for.
 
+use super::counters::{grown, shrunk};
 use super::room::is_asking;
 use crate::error::Error;
 use gmp_mpfr_sys::gmp;
@@ -18,6 +19,9 @@ const RESERVE_BYTES: usize = 1 << 20;
 
 /// Whether a refusal ends the process.
 static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Whether numbers of GMP are counted.
+static COUNTS: AtomicBool = AtomicBool::new(false);
 
 /// Memory that is given back at the first refusal.
 static RESERVE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -71,7 +75,23 @@ fn end(bytes: usize) -> ! {
     }
 }
 
+/// From now on [`super::allocated_bytes`] counts numbers of GMP and MPFR as well: for programs with
+/// [`super::CountingAllocator`] that have no such numbers yet.
+pub fn count_numbers() {
+    COUNTS.store(true, Ordering::Relaxed);
+    // SAFETY: as in `end_where_refused`.
+    unsafe { gmp::set_memory_functions(Some(allocate), Some(reallocate), Some(release)) };
+}
+
+fn count(old_bytes: usize, bytes: usize) {
+    if COUNTS.load(Ordering::Relaxed) {
+        shrunk(old_bytes);
+        grown(bytes);
+    }
+}
+
 extern "C" fn allocate(bytes: usize) -> *mut c_void {
+    count(0, bytes);
     // SAFETY: any size may be asked for.
     or_end(bytes, || unsafe { libc::malloc(bytes) })
 }
@@ -80,7 +100,8 @@ extern "C" fn allocate(bytes: usize) -> *mut c_void {
 ///
 /// # Safety
 /// `block` came from [`allocate`] or this function.
-unsafe extern "C" fn reallocate(block: *mut c_void, _old_bytes: usize, bytes: usize) -> *mut c_void {
+unsafe extern "C" fn reallocate(block: *mut c_void, old_bytes: usize, bytes: usize) -> *mut c_void {
+    count(old_bytes, bytes);
     // SAFETY: by contract; a refusal leaves the block as it was.
     or_end(bytes, || unsafe { libc::realloc(block, bytes) })
 }
@@ -89,7 +110,8 @@ unsafe extern "C" fn reallocate(block: *mut c_void, _old_bytes: usize, bytes: us
 ///
 /// # Safety
 /// `block` came from [`allocate`] or [`reallocate`], and nobody uses it any more.
-unsafe extern "C" fn release(block: *mut c_void, _bytes: usize) {
+unsafe extern "C" fn release(block: *mut c_void, bytes: usize) {
+    count(bytes, 0);
     // SAFETY: by contract.
     unsafe { libc::free(block) }
 }

@@ -5,7 +5,8 @@ use crate::{alone, matrix, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::{
     Accuracy, CholeskyOptions, Context, GemmOptions, Matrix, Op, ProductPlanOptions, Symmetric, SyrkOptions,
-    cholesky_with, gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, plan_syrk_with, syrk_into, syrk_with,
+    cholesky_with, gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, plan_syrk_with, rug::Float, syrk,
+    syrk_into, syrk_with,
 };
 
 fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
@@ -221,5 +222,29 @@ fn factorisations_in_many_strips_keep_their_plan() {
                 assert_eq!(planned.planned_bytes, report.planned_bytes, "{what}");
             }
         }
+    }
+}
+
+/// Factors that take more bits than were planned for are made number by number where tiles have no room: the same bits.
+#[test]
+fn factors_of_more_bits_than_planned_keep_the_limit() {
+    let _alone = alone();
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
+    // L with entries that fall by powers of two below the diagonal, so that products of small ones count.
+    for order in [40, 104] {
+        let entry = |row: usize, col: usize| {
+            let value = Float::with_val(256, 2 + row * 7 + col * 3).sqrt();
+            if row < col { Float::new(256) } else { value >> (9 * (row - col)).min(240) as u32 }
+        };
+        let factor = Matrix::from_fn(order, order, 256, entry).unwrap();
+        let a = syrk(&ctx, factor.transposed(), 600).unwrap().into_matrix();
+        let free = cholesky_with(&ctx, Symmetric::lower(&a), 256, &options).unwrap();
+        let planned = plan_cholesky(&ctx, order, 256, &options).unwrap().planned_bytes;
+        assert!(free.report.planned_bytes > planned, "{order}: {:?}", free.report);
+        let limited = ctx.forgetful().with_memory_bytes(Some(planned));
+        let (rose, found) = rise(|| cholesky_with(&limited, Symmetric::lower(&a), 256, &options).unwrap());
+        assert!(found.result.factor() == free.result.factor(), "{order}");
+        assert!(rose <= planned, "{order}: {rose} bytes, {planned} planned");
     }
 }

@@ -8,7 +8,7 @@ use crate::progress::Stage;
 use crate::session::{Session, Work};
 use crate::signals::{Mode, complete, even_after_a_signal, in_mode, while_computing};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use sunzi::advanced::store::keep_freed_memory;
 use sunzi::comm::{Transport, agreed, local};
@@ -20,11 +20,11 @@ use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text};
+use sunzi_sdp::{Checkpoints, has_foreign_checkpoint, read_problem};
 use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
 };
-use sunzi_sdp::{has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint, read_problem, save_checkpoint};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
@@ -37,6 +37,8 @@ struct Run {
     /// On the root, where a proof is asked for.
     certification: Option<Certification>,
     input_seconds: f64,
+    /// They know the program.
+    checkpoints: Checkpoints,
 }
 
 /// Runs in this process, or on the ranks that work `together`, of which each reads the program and keeps its part.
@@ -72,8 +74,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     if let (Some(world), Some(team)) = (together, team) {
         let solver = Solver::on_ranks(ctx.clone(), team, &problem, options);
         let solver = with_room(solver, certificate).map_err(&restate)?;
-        let found = agreed(world, run.first_state(session, &problem))?;
-        let state = solver.first_state(found)?;
+        let state = run.first_state(session, &solver)?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
         return run.solve(session, (&ctx, solver, whole.as_ref()), state, None).map_err(restate);
@@ -84,7 +85,7 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     }
     // The plan of a small program takes as long as some of its iterations.
     let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
-    let state = run.first_state(session, &problem)?.map_or_else(|| solver.begin(), Ok)?;
+    let state = run.first_state(session, &solver)?;
     run.solve(session, (&ctx, solver, Some(&problem)), state, plan).map_err(restate)
 }
 
@@ -108,9 +109,9 @@ impl Run {
         if choices.parts()?.z && problem.normalization.is_none() {
             return Err(Error::InvalidArgument("z is asked for, and the program has no normalization.json".into()));
         }
-        let root = world.rank() == ROOT;
+        let (root, checkpoints) = (world.rank() == ROOT, Checkpoints::new(&problem));
         let certification = if root { Certification::new(config, &folders.results)? } else { None };
-        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds }))
+        Ok((problem, Run { config: config.clone(), options, folders, certification, input_seconds, checkpoints }))
     }
 
     /// Refuses a limit in which the proof that is asked for has no room behind the run, whose memory is free then.
@@ -159,33 +160,16 @@ impl Run {
         }))
     }
 
-    /// The state of a checkpoint, where there is one.
-    fn first_state(&self, session: &Session, problem: &Problem) -> Result<Option<State>> {
-        let Some((folder, required)) = &self.folders.first else { return Ok(None) };
+    /// This rank's part of the state of a checkpoint, where there is one, else of that in which runs begin. Collective.
+    fn first_state(&self, session: &Session, solver: &Solver<'_>) -> Result<State> {
+        // What is collective here hangs on nothing that a rank has for itself.
+        let (folder, required) = self.folders.first.as_ref().map(|(folder, required)| (folder, *required)).unzip();
+        let required = required.unwrap_or(false);
         // A folder that was named to begin with is meant, whatever the program of its checkpoint.
-        let load = if *required { load_initial_checkpoint } else { load_checkpoint };
-        let state = load(folder, problem)?;
-        match &state {
-            Some(state) if state.iterations == 0 => {
-                session.say(&format!("begins with the point of the checkpoint in {}", folder.display()))?;
-            }
-            Some(_) => session.say(&format!("goes on from the checkpoint in {}", folder.display()))?,
-            None => {
-                let foreign = "a binary checkpoint of SDPB lies there, which is not read: its text files are, which \
-                               SDPB writes with --writeSolution=x,y,X,Y";
-                match (has_foreign_checkpoint(folder), *required) {
-                    (true, true) => {
-                        return Err(Error::InvalidArgument(format!("{}: {foreign}", folder.display())));
-                    }
-                    (false, true) => {
-                        return Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())));
-                    }
-                    (true, false) => session.note(&format!("{}: {foreign}", folder.display())),
-                    (false, false) => {}
-                }
-            }
-        }
-        Ok(state)
+        let found = self.checkpoints.load(solver, folder.map(PathBuf::as_path), required)?;
+        let said = folder.map_or(Ok(()), |folder| say_first(session, folder, required, found.as_ref()));
+        solver.agreed(said)?;
+        found.map_or_else(|| solver.begin(), Ok)
     }
 
     /// Iterates, and writes what was found: on the root, which has the `whole` program.
@@ -239,7 +223,7 @@ impl Run {
     /// Writes all but a proof; that of a run before goes.
     fn write(&self, found: &Found<'_>) -> Result<()> {
         self.certification.iter().try_for_each(Certification::clear)?;
-        found.write(&self.config, &self.folders, &self.options)
+        found.write(self)
     }
 
     /// Looks whether results can be written, says what is to be solved, and begins the list of iterations.
@@ -277,13 +261,35 @@ impl Run {
             {
                 // In one process what is at hand is all of it.
                 let gathered = if solver.rank().1 > 1 { solver.gathered_state(state)? } else { None };
-                let write = |problem| save_checkpoint(folder, problem, gathered.as_ref().unwrap_or(state));
+                let write = |_| self.checkpoints.save(folder, gathered.as_ref().unwrap_or(state));
                 solver.agreed(whole.map_or(Ok(()), write))?;
                 saved = Instant::now();
             }
             Ok(if session.stop_requested() { Control::Stop } else { Control::Continue })
         };
         in_mode_of_ranks(solver, || solver.run(state, watch))
+    }
+}
+
+/// Says where a run begins, or why it does not.
+fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&State>) -> Result<()> {
+    match found {
+        Some(state) if state.iterations == 0 => {
+            return session.say(&format!("begins with the point of the checkpoint in {}", folder.display()));
+        }
+        Some(_) => return session.say(&format!("goes on from the checkpoint in {}", folder.display())),
+        None => {}
+    }
+    let foreign = "a binary checkpoint of SDPB lies there, which is not read: its text files are, which SDPB writes \
+                   with --writeSolution=x,y,X,Y";
+    match (has_foreign_checkpoint(folder), required) {
+        (true, true) => Err(Error::InvalidArgument(format!("{}: {foreign}", folder.display()))),
+        (false, true) => Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display()))),
+        (true, false) => {
+            session.note(&format!("{}: {foreign}", folder.display()));
+            Ok(())
+        }
+        (false, false) => Ok(()),
     }
 }
 
@@ -337,11 +343,12 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn write(&self, config: &Sdp, folders: &Folders, options: &SolverOptions) -> Result<()> {
+    fn write(&self, run: &Run) -> Result<()> {
+        let Run { config, folders, options, checkpoints, .. } = run;
         let Found { problem, solution, iterations, stopped } = *self;
         let choices = &config.choices;
         if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
-            save_checkpoint(folder, problem, &solution.state())?;
+            checkpoints.save(folder, &solution.state())?;
         }
         write_solution(&folders.results, problem, solution, choices.parts()?)?;
         config.plot.iter().try_for_each(|path| sdp_plot::draw(iterations, path))?;

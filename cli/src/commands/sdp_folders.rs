@@ -42,22 +42,22 @@ impl Folders {
     }
 
     /// Refuses ranks to which different folders of checkpoints were named, as files of parameters may that each of them
-    /// has: all must know whether checkpoints are written. Whether they go on from the same one is seen by what they
-    /// find there. Collective.
+    /// has: all must know whether checkpoints are written, and where one is looked for. Whether they go on from the
+    /// same one is seen by what they find there. Collective.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] on all ranks; [`Error::Transport`].
     pub fn compare(places: &SdpPlaces, world: &dyn Transport) -> Result<()> {
         let mut hash = DefaultHasher::new();
-        places.checkpoint_dir.hash(&mut hash);
+        (&places.checkpoint_dir, &places.initial_checkpoint_dir).hash(&mut hash);
         let own = hash.finish();
         let mut words = [own, !own];
         world.all_reduce(Reduction::Min, &mut words)?;
         match words[0] == !words[1] {
             true => Ok(()),
             false => Err(Error::InvalidArgument(
-                "ranks have different directories of checkpoints: --checkpointDir must be the same for all, on the \
-                 command line and in --paramFile"
+                "ranks have different directories of checkpoints: --checkpointDir and --initialCheckpointDir must be \
+                 the same for all, on the command line and in --paramFile"
                     .into(),
             )),
         }
@@ -114,7 +114,8 @@ mod tests {
         let said = |named: fn(usize) -> SdpPlaces| local::run(3, |world| Folders::compare(&named(world.rank()), world));
         let same = said(|_| SdpPlaces { checkpoint_dir: Some("ck".into()), ..SdpPlaces::default() });
         assert!(same.iter().all(Result::is_ok));
-        let others: [fn(usize) -> SdpPlaces; 3] = [
+        let others: [fn(usize) -> SdpPlaces; 4] = [
+            |rank| SdpPlaces { initial_checkpoint_dir: (rank == 1).then(|| "i".into()), ..SdpPlaces::default() },
             |rank| SdpPlaces { checkpoint_dir: (rank < 2).then(|| "ck".into()), ..SdpPlaces::default() },
             |rank| SdpPlaces { checkpoint_dir: (rank == 1).then(PathBuf::new), ..SdpPlaces::default() },
             |rank| SdpPlaces { checkpoint_dir: Some(format!("ck{}", rank / 2).into()), ..SdpPlaces::default() },

@@ -29,9 +29,9 @@ const GROWN_BITS: u32 = 10;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scales {
     /// `1 + max(|C|, |b|)`.
-    primal: Float,
+    pub primal: Float,
     /// `1 + max |c|`.
-    dual: Float,
+    pub dual: Float,
 }
 
 impl Scales {

@@ -1,7 +1,7 @@
 //! How far a point is from the central path: SDPB's `R-err`, the largest magnitude of an entry of `mu I - X Y`.
 //!
 //! Nothing else needs the product, and of this number a few digits say all. So `X Y` is formed with as many bits as
-//! leave 32 of mu, where X and Y are as large as they are: near the end of a run that is the gap, not the precision.
+//! leave 16 of mu, where X and Y are as large as they are: near the end of a run that is the gap, not the precision.
 
 use crate::block::Block;
 use crate::calls::gemm_with;
@@ -13,14 +13,14 @@ use rug::Float;
 use sunzi::{GemmOptions, Matrix, Result};
 
 /// Bits of mu to which the number is right.
-const GOOD_BITS: i64 = 32;
+const GOOD_BITS: i64 = 16;
 
 /// Bits of a product, at least.
 const LEAST_BITS: i64 = 64;
 
-/// The largest magnitude of an entry of `mu I - X Y`, to about `2^-32 mu`. Collective.
+/// The largest magnitude of an entry of `mu I - X Y`, to about `2^-16 mu`. Collective.
 ///
-/// Cost: a product of each block of X with that of Y at `log2(|X| |Y| / mu) + 32` bits, at most those of the point.
+/// Cost: a product of each block of X with that of Y at `log2(|X| |Y| / mu) + 16` bits, at most those of the point.
 /// Source: SDPB, `src/sdp_solve/SDP_Solver/run/step/compute_R_error.hxx`.
 ///
 /// # Errors
@@ -89,7 +89,7 @@ mod tests {
             // The second column of X times off.
             let wanted = Float::with_val(bits, &mu * off);
             let error = Float::with_val(64, &found - &wanted).abs();
-            assert!(error <= Float::with_val(64, &mu >> 30u32), "{power} {off}: {found} {wanted}");
+            assert!(error <= Float::with_val(64, &mu >> 14u32), "{power} {off}: {found} {wanted}");
             let diagonal = |value: Float| Matrix::from_fn(2, 1, bits, |_, _| value.clone());
             let (one, two) = (diagonal(Float::with_val(bits, 3))?, diagonal(Float::with_val(bits, &mu * 2u32))?);
             assert_eq!(of_diagonal(k, &one, &two, &mu), Float::with_val(64, &mu * 5u32));

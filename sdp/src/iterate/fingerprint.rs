@@ -9,7 +9,8 @@
 //! Does not know: files, points.
 
 use crate::iterate::outline::Outline;
-use crate::problem::{Constraints, Entry, Problem, Sparse};
+use crate::iterate::visit::{Visitor, visit};
+use crate::problem::{Entry, Problem, SparseCone};
 use rug::Float;
 use sunzi::{Head, Matrix};
 
@@ -31,11 +32,12 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// That of a program. Cost: two passes over its numbers.
+    /// That of a program. Cost: a pass over its numbers.
     pub fn of(problem: &Problem) -> Fingerprint {
-        let mut outline = Outline::new("program");
-        outline.problem(problem);
-        Fingerprint { precision_bits: problem.precision_bits, digest: outline.digest(), sum: sum(problem) }
+        let mut both = Both { outline: Outline::new("program"), sums: Sums::default() };
+        visit(problem, &mut both);
+        let (digest, sum) = (both.outline.digest(), both.sums.total);
+        Fingerprint { precision_bits: problem.precision_bits, digest, sum }
     }
 
     /// Whether both are of one program, at the same precision or at two.
@@ -81,6 +83,16 @@ impl Sums {
         self.total += weight(u64::MAX, self.parts) * sum / size.max(0.5) + weight(self.parts, u64::MAX) * magnitude;
         self.parts += 1;
     }
+}
+
+impl Visitor for Sums {
+    fn shape(&mut self, _: &str) {}
+
+    fn presence(&mut self, _: bool) {}
+
+    fn number(&mut self, value: &Float) {
+        self.add(value.get_exp().map(i64::from), std::iter::once((0, value.clone())));
+    }
 
     /// Adds a matrix, column by column.
     fn matrix(&mut self, matrix: &Matrix) {
@@ -92,41 +104,52 @@ impl Sums {
         }
     }
 
-    /// Adds matrices of few entries, block by block: those of the variables, and the constant one.
-    fn sparse(&mut self, sparse: &Sparse) {
-        for cone in &sparse.cones {
-            let of_variables = cone.active.iter().zip(&cone.entries);
-            let all = of_variables.flat_map(|(&variable, list)| list.iter().map(move |entry| (1 + variable, entry)));
-            let constant = || cone.constant.iter().map(|entry| (0, entry));
-            let top = |list: &mut dyn Iterator<Item = (usize, &Entry)>| {
-                list.filter_map(|(_, entry)| entry.value.get_exp()).max().map(i64::from)
-            };
-            let place = |(variable, entry): (usize, &Entry)| {
-                let at = ((entry.row as u64) << 40) ^ ((entry.col as u64) << 20) ^ variable as u64;
-                (at, entry.value.clone())
-            };
-            self.add(top(&mut all.clone()), all.map(place));
-            self.add(top(&mut constant()), constant().map(place));
-        }
+    /// Adds the matrices of the variables, and the constant one.
+    fn block(&mut self, cone: &SparseCone) {
+        let of_variables = cone.active.iter().zip(&cone.entries);
+        let all = of_variables.flat_map(|(&variable, list)| list.iter().map(move |entry| (1 + variable, entry)));
+        let constant = || cone.constant.iter().map(|entry| (0, entry));
+        let top = |list: &mut dyn Iterator<Item = (usize, &Entry)>| {
+            list.filter_map(|(_, entry)| entry.value.get_exp()).max().map(i64::from)
+        };
+        let place = |(variable, entry): (usize, &Entry)| {
+            let at = ((entry.row as u64) << 40) ^ ((entry.col as u64) << 20) ^ variable as u64;
+            (at, entry.value.clone())
+        };
+        self.add(top(&mut all.clone()), all.map(place));
+        self.add(top(&mut constant()), constant().map(place));
     }
 }
 
-fn sum(problem: &Problem) -> f64 {
-    let mut sums = Sums::default();
-    sums.add(problem.constant.get_exp().map(i64::from), std::iter::once((0, problem.constant.clone())));
-    sums.matrix(&problem.objective);
-    problem.normalization.iter().for_each(|normalization| sums.matrix(normalization));
-    for group in &problem.groups {
-        sums.matrix(&group.costs);
-        sums.matrix(&group.free);
-        match &group.constraints {
-            Constraints::Sparse(sparse) => sums.sparse(sparse),
-            Constraints::Sampled(sampled) => {
-                (0..sampled.parities().len()).for_each(|at| sums.matrix(sampled.basis(at)));
-            }
-        }
+/// What sees the numbers of a program for both the hash and the sum, in one pass.
+struct Both {
+    outline: Outline,
+    sums: Sums,
+}
+
+impl Visitor for Both {
+    fn shape(&mut self, text: &str) {
+        self.outline.shape(text);
     }
-    sums.total
+
+    fn presence(&mut self, is_there: bool) {
+        self.outline.presence(is_there);
+    }
+
+    fn number(&mut self, value: &Float) {
+        self.outline.number(value);
+        self.sums.number(value);
+    }
+
+    fn matrix(&mut self, matrix: &Matrix) {
+        self.outline.matrix(matrix);
+        self.sums.matrix(matrix);
+    }
+
+    fn block(&mut self, cone: &SparseCone) {
+        self.outline.block(cone);
+        self.sums.block(cone);
+    }
 }
 
 #[cfg(test)]

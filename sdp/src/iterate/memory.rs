@@ -8,6 +8,7 @@
 
 mod calls;
 mod ledger;
+mod lists;
 
 pub use ledger::{ConeTask, Ledger, STEPS, Step};
 
@@ -62,18 +63,8 @@ fn total(ledger: &Ledger, step: Step) -> u64 {
 
 /// Contexts without a limit, of all threads and of one, that plan as `ctx` does. Tables that plans make are theirs, and
 /// go with them: those of other precisions would lie beside the run.
-fn planners(ctx: &Context) -> Result<(Context, Context)> {
-    let apart = |threads: usize| {
-        let builder = Context::builder().threads(threads).self_check(ctx.self_check()).freivalds(ctx.freivalds());
-        match ctx.forced_kernel() {
-            Some(kernel) => builder.kernel(kernel.name()).build(),
-            None => builder.build(),
-        }
-    };
-    let all = apart(ctx.threads())?;
-    // A context that had a limit spares memory.
-    let spares = ctx.memory_bytes().map(|limit| all.with_memory_bytes(Some(limit)).with_memory_bytes(None));
-    Ok((spares.unwrap_or(all), apart(1)?))
+fn planners(ctx: &Context) -> (Context, Context) {
+    (ctx.forgetful().with_memory_bytes(None), ctx.apart())
 }
 
 /// Bytes that an iteration on a whole program takes at so many bits, whatever the limit of `ctx`.
@@ -81,9 +72,9 @@ fn planners(ctx: &Context) -> Result<(Context, Context)> {
 /// # Errors
 /// Those of the library's plans and contexts.
 pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> {
-    let ((all, single), share) = (planners(ctx)?, Share::new(Ranks::alone(), problem));
+    let ((all, single), share) = (planners(ctx), Share::new(Ranks::alone(), problem));
     let gap = Gap::of(&SolverOptions::new(problem.form).duality_gap_threshold);
-    let ledger = Ledger::new((&all, &single), (problem, &share.all, &share), (bits, gap))?;
+    let ledger = Ledger::new((&all, &single), (problem, &share.all, &share), (bits, gap, 1))?;
     Ok(total(&ledger, ledger.peak()))
 }
 
@@ -93,12 +84,13 @@ impl Memory {
     /// # Errors
     /// Those of the library's plans and contexts.
     pub fn new(ctx: &Context, parts: (&Problem, &[Cone], &Share), options: &SolverOptions) -> Result<Memory> {
-        let (all, single) = planners(ctx)?;
+        let (all, single) = planners(ctx);
         let full = parts.0.precision_bits;
         let first = if options.ramp { ramp::first_bits(full) } else { full };
         let precisions = std::iter::successors(Some(first), |&bits| ramp::next_bits(bits, full));
+        let count = precisions.clone().count();
         let gap = Gap::of(&options.duality_gap_threshold);
-        let ledgers = precisions.map(|bits| Ledger::new((&all, &single), parts, (bits, gap)));
+        let ledgers = precisions.map(|bits| Ledger::new((&all, &single), parts, (bits, gap, count)));
         Ok(Memory { ledgers: ledgers.collect::<Result<_>>()? })
     }
 

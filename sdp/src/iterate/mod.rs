@@ -20,6 +20,7 @@ mod fingerprint;
 mod memory;
 mod outcome;
 mod outline;
+mod outset;
 mod point;
 mod ramp;
 mod residuals;
@@ -28,6 +29,7 @@ mod site;
 mod stage;
 mod step;
 mod system;
+mod visit;
 
 pub use best::Course;
 pub(crate) use best::{Best, Merit, Seen};
@@ -37,22 +39,24 @@ pub(crate) use memory::of_iteration;
 pub use memory::{MemoryPlan, PrecisionPlan};
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 pub use point::{Cone, Point, cones};
+pub(crate) use share::Share;
 
 use crate::options::SolverOptions;
-use crate::problem::Problem;
+use crate::problem::{Constraints, Problem};
 use crate::ranks::Ranks;
 use crate::workers::Workers;
 use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
+use outset::Outset;
 use rug::Float;
-use share::Share;
 use site::{Crew, Site};
 use stage::{Run, Stage, StageEnd};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use sunzi::distributed::Team;
-use sunzi::{Context, Error, Result};
+use sunzi::{Context, Error, Matrix, Result};
+use visit::Visitor as _;
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,7 +122,7 @@ impl<'p> Solver<'p> {
         let limit_bytes = ctx.memory_bytes();
         ranks.compare(u64::from(limit_bytes.is_some()), "some ranks have a memory limit, and some have none")?;
         let mut outline = Outline::new(&format!("{options:?}"));
-        outline.problem(problem);
+        visit::visit(problem, &mut outline);
         ranks.compare(outline.digest(), "ranks have different programs or options")?;
         let workers = ranks.agreed(Workers::new(ctx))?;
         let share = Share::new(ranks, problem);
@@ -279,7 +283,14 @@ impl<'p> Solver<'p> {
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
         let point = self.share.ranks.agreed(point)?;
         let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
-        Ok(State { point, iterations: 0, steps: (Float::new(64), Float::new(64)), precision_bits, course: None })
+        Ok(State {
+            point,
+            iterations: 0,
+            steps: (Float::new(64), Float::new(64)),
+            precision_bits,
+            course: None,
+            is_ended: false,
+        })
     }
 
     /// The state in which a run goes on: the part of this rank of the whole state that every rank `found`, such as a
@@ -289,11 +300,36 @@ impl<'p> Solver<'p> {
     /// [`sunzi::Error::InvalidArgument`] where ranks found different states, or only some of them one: folders that
     /// are not the same for all; those of [`Solver::begin`].
     pub fn first_state(&self, found: Option<State>) -> Result<State> {
-        let mut outline = Outline::new(if found.is_some() { "found" } else { "none" });
-        found.iter().for_each(|state| outline.state(state));
-        let message = "ranks found different states to go on from: all must see the same checkpoint, or none";
-        self.share.ranks.compare(outline.digest(), message)?;
+        let mut whole = Outline::new("whole");
+        found.iter().for_each(|state| whole.points(state));
+        self.same_states(found.as_ref().map(|state| (state, whole.digest())))?;
         found.map_or_else(|| self.begin(), |state| Ok(self.part_of(state)))
+    }
+
+    /// Refuses ranks that found parts of different states, by what all have of these and by a number that hangs on the
+    /// rest. Collective.
+    ///
+    /// # Errors
+    /// [`sunzi::Error::InvalidArgument`], on all ranks.
+    pub(crate) fn same_states(&self, found: Option<(&State, u64)>) -> Result<()> {
+        let mut outline = Outline::new(if found.is_some() { "found" } else { "none" });
+        if let Some((state, mark)) = found {
+            outline.shared(state);
+            outline.word(mark);
+        }
+        let message = "ranks found different states to go on from: all must see the same checkpoint, or none";
+        self.share.ranks.compare(outline.digest(), message)
+    }
+
+    /// What all ranks have of x: that of groups of sparse matrices.
+    fn shared_variables<'s>(&'s self, state: &'s State) -> impl Iterator<Item = &'s Matrix> {
+        let groups = self.problem.groups.iter().zip(&state.point.x);
+        groups.filter(|(group, _)| matches!(group.constraints, Constraints::Sparse(_))).map(|(_, x)| x)
+    }
+
+    /// Who has which part of the program.
+    pub(crate) fn share(&self) -> &Share {
+        &self.share
     }
 
     /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it; on ranks
@@ -311,9 +347,11 @@ impl<'p> Solver<'p> {
         let (full, ranks) = (self.problem.precision_bits, &self.share.ranks);
         let mut outline = Outline::new("run");
         outline.shared(&state);
+        self.shared_variables(&state).for_each(|x| outline.matrix(x));
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
-        let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
+        let (phases, outset) = (PhaseSeconds::default(), Outset::default());
+        let mut run = Run { start, earlier, phases, outset, watch: &mut watch };
         // A checkpoint may have been written where the precision was raised, or have more bits than the program: points
         // of another precision are pushed inside.
         let mut is_raised = state.iterations > 0 && state.course.is_none();
@@ -334,7 +372,12 @@ impl<'p> Solver<'p> {
             is_raised = true;
             let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
             match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
-                StageEnd::Solution(solution) => return ranks.agreed(solution.rounded(full)),
+                StageEnd::Solution(mut solution) => {
+                    let reasons = solution.remark.take().into_iter().chain(run.outset.remark(&self.options));
+                    let reasons = reasons.collect::<Vec<_>>();
+                    solution.remark = (!reasons.is_empty()).then(|| reasons.join("; "));
+                    return ranks.agreed(solution.rounded(full));
+                }
                 StageEnd::Raise(raised) => state = *raised,
             }
         }

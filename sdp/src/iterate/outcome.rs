@@ -46,6 +46,13 @@ pub enum Termination {
     Stopped,
 }
 
+impl Termination {
+    /// Whether the run was broken off, rather than ended by what it came to.
+    pub(super) fn is_break(self) -> bool {
+        matches!(self, Termination::Stopped | Termination::MaxRuntimeExceeded | Termination::MaxIterationsExceeded)
+    }
+}
+
 impl fmt::Display for Termination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -108,8 +115,9 @@ pub struct Iteration {
     pub precision_bits: u32,
     /// `Tr(X Y)` over the number of rows.
     pub mu: Float,
-    /// The largest magnitude of an entry of `mu I - X Y`, to about `2^-32 mu`.
-    pub off_centre: Float,
+    /// The largest magnitude of an entry of `mu I - X Y`, where it is measured: to about
+    /// `2^-16 mu`, or to the rounding of X Y at the iteration's precision where that is more.
+    pub off_centre: Option<Float>,
     /// The point before the step.
     pub quality: Quality,
     /// The step of x and X.
@@ -135,6 +143,9 @@ pub struct State {
     pub precision_bits: u32,
     /// What is known of earlier points at this precision; none at the first of them.
     pub course: Option<Course>,
+    /// Whether a test has ended the run here: one that goes on does so behind it, and its last steps end nothing. A
+    /// limit of iterations or time, and a stop, are breaks, behind which a run ends as without them.
+    pub is_ended: bool,
 }
 
 /// Seconds that the parts of all iterations took together.
@@ -190,6 +201,7 @@ impl Solution {
             steps: self.steps.clone(),
             precision_bits: self.precision_bits,
             course: self.course.clone(),
+            is_ended: !self.termination.is_break(),
         }
     }
 

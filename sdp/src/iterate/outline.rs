@@ -3,7 +3,8 @@
 use crate::iterate::best::{Best, Course, Merit};
 use crate::iterate::outcome::{Quality, State};
 use crate::iterate::point::Point;
-use crate::problem::{Constraints, Entry, Problem, Sparse};
+use crate::iterate::visit::Visitor;
+use crate::problem::{Entry, SparseCone};
 use rug::Float;
 use sunzi::Matrix;
 use xxhash_rust::xxh3::Xxh3;
@@ -11,6 +12,32 @@ use xxhash_rust::xxh3::Xxh3;
 /// A stream of what is hashed. Every list and every number is told with its length, so no two streams run together.
 pub struct Outline {
     hash: Xxh3,
+}
+
+impl Visitor for Outline {
+    fn shape(&mut self, text: &str) {
+        self.text(text);
+    }
+
+    fn number(&mut self, value: &Float) {
+        self.float(value);
+    }
+
+    fn matrix(&mut self, matrix: &Matrix) {
+        let (heads, limbs) = matrix.parts();
+        self.text(&format!("{} {} {}", matrix.rows(), matrix.cols(), matrix.precision_bits()));
+        heads.iter().chain(limbs).for_each(|&word| self.word(word));
+    }
+
+    fn presence(&mut self, is_there: bool) {
+        self.word(u64::from(is_there));
+    }
+
+    fn block(&mut self, cone: &SparseCone) {
+        self.text(&format!("{:?} {}", cone.shape, cone.active.len()));
+        cone.active.iter().for_each(|&variable| self.word(variable as u64));
+        cone.entries.iter().chain([&cone.constant]).for_each(|entries| self.entries(entries));
+    }
 }
 
 impl Outline {
@@ -26,7 +53,8 @@ impl Outline {
         self.hash.digest()
     }
 
-    fn word(&mut self, word: u64) {
+    /// A number of 64 bits.
+    pub fn word(&mut self, word: u64) {
         self.hash.update(&word.to_le_bytes());
     }
 
@@ -47,12 +75,6 @@ impl Outline {
         }
     }
 
-    fn matrix(&mut self, matrix: &Matrix) {
-        let (heads, limbs) = matrix.parts();
-        self.text(&format!("{} {} {}", matrix.rows(), matrix.cols(), matrix.precision_bits()));
-        heads.iter().chain(limbs).for_each(|&word| self.word(word));
-    }
-
     fn entries(&mut self, entries: &[Entry]) {
         self.word(entries.len() as u64);
         for Entry { row, col, value } in entries {
@@ -62,38 +84,9 @@ impl Outline {
         }
     }
 
-    fn sparse(&mut self, sparse: &Sparse) {
-        self.text(&format!("sparse {} {}", sparse.variables, sparse.cones.len()));
-        for cone in &sparse.cones {
-            self.text(&format!("{:?} {}", cone.shape, cone.active.len()));
-            cone.active.iter().for_each(|&variable| self.word(variable as u64));
-            cone.entries.iter().chain([&cone.constant]).for_each(|entries| self.entries(entries));
-        }
-    }
-
-    /// A whole program.
-    pub fn problem(&mut self, problem: &Problem) {
-        self.text(&format!("{:?} {} {}", problem.form, problem.precision_bits, problem.groups.len()));
-        self.float(&problem.constant);
-        self.matrix(&problem.objective);
-        self.word(u64::from(problem.normalization.is_some()));
-        problem.normalization.iter().for_each(|normalization| self.matrix(normalization));
-        for group in &problem.groups {
-            self.matrix(&group.costs);
-            self.matrix(&group.free);
-            match &group.constraints {
-                Constraints::Sparse(sparse) => self.sparse(sparse),
-                Constraints::Sampled(sampled) => {
-                    self.text(&format!("sampled {} {} {:?}", sampled.dim(), sampled.points(), sampled.parities()));
-                    (0..sampled.parities().len()).for_each(|at| self.matrix(sampled.basis(at)));
-                }
-            }
-        }
-    }
-
     /// What all ranks have of a state, whichever part of it they have: all but the blocks of its points.
     pub fn shared(&mut self, state: &State) {
-        self.text(&format!("{} {}", state.iterations, state.precision_bits));
+        self.text(&format!("{} {} {}", state.iterations, state.precision_bits, state.is_ended));
         self.float(&state.steps.0);
         self.float(&state.steps.1);
         self.matrix(&state.point.y);
@@ -101,9 +94,8 @@ impl Outline {
         state.course.iter().for_each(|course| self.course(course));
     }
 
-    /// A whole state.
-    pub fn state(&mut self, state: &State) {
-        self.shared(state);
+    /// The whole points of a state.
+    pub fn points(&mut self, state: &State) {
         self.point(&state.point);
         let best = state.course.as_ref().and_then(|course| course.best.as_deref());
         best.iter().for_each(|best| self.point(&best.point));

@@ -5,6 +5,7 @@
 //! over; what would end a run is left to the last one. So a run ends as it would have ended without.
 
 use crate::block::Block;
+use crate::iterate::best::Scales;
 use crate::iterate::factors::{Side, exponent, factor};
 use crate::iterate::outcome::Quality;
 use crate::iterate::point::Point;
@@ -21,6 +22,32 @@ const GOOD_BITS: u32 = 48;
 
 /// Bits below a threshold at which residuals no longer matter.
 const SPARE_BITS: u32 = 12;
+
+/// Bits below the gap at which residuals do not show in the points of an iteration.
+const GAP_BITS: u32 = 24;
+
+/// Residuals above this power of two count, however large the gap is.
+const MOST_EXPONENT: i32 = -96;
+
+/// Bits below a residual that counts as none at which it need not shrink.
+const REST_BITS: u32 = 8;
+
+/// A residual that counts as none for now, beside its data: `2^-24` of the gap, and the rounding of the first precision
+/// at most. The gap is relative, and so is what rounding leaves: a program in other units has the same steps.
+fn unseen(gap: &Float, size: &Float) -> Float {
+    let most = Float::with_val(64, 1) << MOST_EXPONENT;
+    Float::with_val(64, gap >> GAP_BITS).min(&most) * size
+}
+
+/// Whether a point counts as feasible for the next step, at every precision of a run with the ramp: as it does without
+/// one with thresholds that are reached at once. What rounding at fewer bits has left of residuals shrinks with the gap
+/// from there on.
+pub fn is_near(options: &SolverOptions, scales: &Scales, quality: &Quality) -> bool {
+    let is_near =
+        |error: &Float, threshold: &Float, size: &Float| error < threshold || *error < unseen(&quality.gap, size);
+    is_near(quality.primal_error(), &options.primal_error_threshold, &scales.primal)
+        && is_near(&quality.dual_error, &options.dual_error_threshold, &scales.dual)
+}
 
 /// The precision of the first iteration.
 pub fn first_bits(full: u32) -> u32 {
@@ -40,19 +67,25 @@ pub fn at_least(bits: u32, full: u32) -> u32 {
     next_bits(bits.saturating_sub(1), full).unwrap_or(full)
 }
 
-/// Whether residuals have shrunk as a step says, or are below what matters.
-pub fn is_enough(options: &SolverOptions, before: &Quality, steps: &(Float, Float), after: &Quality) -> bool {
-    let shrunk = |before: &Float, step: &Float, after: &Float, threshold: &Float| {
+/// Whether residuals have shrunk as a step says, or are below what matters beside thresholds or the gap.
+pub fn is_enough(
+    (options, scales): (&SolverOptions, &Scales),
+    before: &Quality,
+    steps: &(Float, Float),
+    after: &Quality,
+) -> bool {
+    let [primal_rest, dual_rest] = [&scales.primal, &scales.dual].map(|size| unseen(&after.gap, size) >> REST_BITS);
+    let shrunk = |before: &Float, (step, rest): (&Float, &Float), after: &Float, threshold: &Float| {
         let mut most = Float::with_val(64, 1u32 - step) * before;
         most *= 1.0625;
         let good = Float::with_val(64, before) >> GOOD_BITS;
         let spare = Float::with_val(64, threshold) >> SPARE_BITS;
-        *after <= most + good.max(&spare)
+        *after <= most + good.max(&spare).max(rest)
     };
-    let primal = |before, after| shrunk(before, &steps.0, after, &options.primal_error_threshold);
+    let primal = |before, after| shrunk(before, (&steps.0, &primal_rest), after, &options.primal_error_threshold);
     primal(&before.primal_matrix_error, &after.primal_matrix_error)
         && primal(&before.primal_free_error, &after.primal_free_error)
-        && shrunk(&before.dual_error, &steps.1, &after.dual_error, &options.dual_error_threshold)
+        && shrunk(&before.dual_error, (&steps.1, &dual_rest), &after.dual_error, &options.dual_error_threshold)
 }
 
 /// Whether objectives of `bits` bits still show this gap: below, it would no longer shrink, and no test end the run.
@@ -97,6 +130,43 @@ mod tests {
         let gap = |exponent: i32| Float::with_val(64, 2).pow(exponent);
         assert!(shows(128, &gap(-116)) && !shows(128, &gap(-117)) && shows(192, &gap(-117)));
         assert!(!shows(128, &Float::new(64)));
+    }
+
+    /// What is left of residuals counts beside the gap, or the threshold.
+    #[test]
+    fn residuals_far_below_the_gap_count_as_none() {
+        let number = |exponent: i32| Float::with_val(64, 2).pow(exponent);
+        let quality = |gap: i32, primal: i32, dual: i32| Quality {
+            primal_objective: number(0),
+            dual_objective: number(0),
+            gap: number(gap),
+            primal_matrix_error: number(primal),
+            primal_free_error: number(-500),
+            dual_error: number(dual),
+        };
+        let mut options = SolverOptions::new(crate::problem::Form::Sdpa);
+        (options.primal_error_threshold, options.dual_error_threshold) = (number(-400), number(-400));
+        let scales = |primal: i32, dual: i32| Scales { primal: number(primal), dual: number(dual) };
+        let units = scales(0, 0);
+        let near = |gap, primal, dual| is_near(&options, &units, &quality(gap, primal, dual));
+        assert!(near(0, -97, -97) && !near(0, -95, -97) && !near(0, -97, -95));
+        assert!(near(-100, -125, -125) && !near(-100, -123, -125) && !near(-100, -125, -123));
+        assert!(near(-450, -401, -401) && !near(-450, -399, -401));
+        let step = (Float::with_val(64, 0.5), Float::with_val(64, 0.5));
+        let enough = |before: i32, after: i32, gap: i32| {
+            is_enough((&options, &units), &quality(gap, before, -500), &step, &quality(gap, after, -500))
+        };
+        assert!(enough(-10, -11, 0) && !enough(-10, -10, 0));
+        assert!(enough(-110, -106, 0) && !enough(-110, -103, 0) && !enough(-110, -106, -80));
+        assert!(enough(-420, -413, -380) && !enough(-420, -410, -380));
+        // Each beside its data: residuals of a program in other units count as those of this one.
+        let scaled = |primal, dual| is_near(&options, &scales(130, 40), &quality(-100, primal, dual));
+        assert!(scaled(130 - 125, 40 - 125) && !scaled(130 - 123, 40 - 125) && !scaled(130 - 125, 40 - 123));
+        let large = |before: i32, after: i32| {
+            let (before, after) = (quality(0, before, -500), quality(0, after, -500));
+            is_enough((&options, &scales(130, 0)), &before, &step, &after)
+        };
+        assert!(large(130 - 110, 130 - 106) && !large(130 - 110, 130 - 103));
     }
 
     #[test]

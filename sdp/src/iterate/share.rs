@@ -83,6 +83,11 @@ impl Share {
         self.variables.iter().sum()
     }
 
+    /// Variables of the largest group.
+    pub fn most_variables(&self) -> usize {
+        self.variables.iter().copied().max().unwrap_or(0)
+    }
+
     /// The groups at hand as a program.
     pub fn part(&self, problem: &Problem) -> Problem {
         let groups = self.groups.iter().map(|&group| problem.groups[group].clone()).collect();

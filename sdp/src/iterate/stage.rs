@@ -9,6 +9,7 @@ use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
 use crate::iterate::memory::Step as Moment;
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
+use crate::iterate::outset::Outset;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Objectives, Residuals};
 use crate::iterate::site::Site;
@@ -50,6 +51,8 @@ pub struct Run<'w> {
     pub earlier: u64,
     /// What its time was spent on.
     pub phases: PhaseSeconds,
+    /// Whether its first iterations have moved.
+    pub outset: Outset,
     /// Who sees iterations.
     pub watch: &'w mut dyn FnMut(&Iteration, &State) -> Result<Control>,
 }
@@ -79,8 +82,7 @@ impl Stage<'_> {
         loop {
             let begun = Instant::now();
             let Evaluation { residuals, quality } = evaluation;
-            let seconds = run.start.elapsed().as_secs_f64();
-            let is_late = self.site.share.ranks.root_says(seconds >= self.options.max_runtime as f64)?;
+            let is_late = self.site.share.ranks.root_says(run.start.elapsed().as_secs() >= self.options.max_runtime)?;
             let is_feasible = self.is_feasible(&quality) == (true, true);
             // A run that goes on from here sees this point again.
             state.course = Some(course.clone());
@@ -95,7 +97,7 @@ impl Stage<'_> {
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
             }
             let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
-            let stepped = self.step(&at, &mut run.phases)?;
+            let stepped = self.step((&at, &scales), &mut run.phases)?;
             let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
                 Err(why) => {
@@ -104,7 +106,7 @@ impl Stage<'_> {
                 }
             };
             evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
-            let is_enough = ramp::is_enough(self.options, &quality, &steps, &evaluation.quality)
+            let is_enough = ramp::is_enough((self.options, &scales), &quality, &steps, &evaluation.quality)
                 && ramp::shows(self.site.bits, &evaluation.quality.gap);
             let precision_bits = if is_enough { self.site.bits } else { self.next_bits.unwrap_or(self.site.bits) };
             let iteration = Iteration {
@@ -119,7 +121,9 @@ impl Stage<'_> {
                 beta,
                 conditions,
             };
-            let next = State { point, iterations: state.iterations + 1, steps, precision_bits, course: None };
+            run.outset.see(iteration.number, &iteration.mu, &steps);
+            let next =
+                State { point, iterations: state.iterations + 1, steps, precision_bits, course: None, is_ended: false };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
             course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
             // At another precision points are compared anew.
@@ -142,14 +146,13 @@ impl Stage<'_> {
             return StageEnd::Raise(Box::new(State { precision_bits, course: None, ..state }));
         }
         // Other ends are ends, and a point that is the best one has no use behind them.
-        let is_limit = is_final || termination == Termination::MaxIterationsExceeded;
         StageEnd::Solution(Box::new(Solution {
             termination,
             point: state.point,
             quality,
             iterations: state.iterations,
             steps: state.steps,
-            course: state.course.filter(|_| is_limit),
+            course: state.course.filter(|_| termination.is_break()),
             seconds: run.start.elapsed().as_secs_f64(),
             phases: run.phases,
             advised_bits: None,
@@ -209,16 +212,15 @@ impl Stage<'_> {
     ) -> Result<Option<Termination>> {
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
-        let begun = state.iterations > 0;
-        // A run that ended with a step of 1 goes on behind it.
-        let jumps = made > 0;
+        // A run that was broken off ends by its last steps as without the break; one that they have ended goes on.
+        let begun = state.iterations > 0 && !state.is_ended;
         let tests = [
             (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
             (dual && options.find_dual_feasible, Termination::DualFeasible),
             (primal && options.find_primal_feasible, Termination::PrimalFeasible),
-            (jumps && state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
+            (begun && state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
             (
-                jumps && state.steps.0 == 1 && options.detect_primal_feasible_jump,
+                begun && state.steps.0 == 1 && options.detect_primal_feasible_jump,
                 Termination::PrimalFeasibleJumpDetected,
             ),
             (made >= options.max_iterations, Termination::MaxIterationsExceeded),
@@ -307,7 +309,7 @@ struct Step {
     point: Point,
     next_factors: Vec<ConeFactors>,
     mu: Float,
-    off_centre: Float,
+    off_centre: Option<Float>,
     steps: (Float, Float),
     beta: Float,
     conditions: Conditions,
@@ -334,7 +336,11 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
 type NoStep = (Termination, Option<String>);
 
 impl Stage<'_> {
-    fn step(&self, at: &Begun<'_>, phases: &mut PhaseSeconds) -> Result<std::result::Result<Step, NoStep>> {
+    fn step(
+        &self,
+        (at, scales): (&Begun<'_>, &Scales),
+        phases: &mut PhaseSeconds,
+    ) -> Result<std::result::Result<Step, NoStep>> {
         let Begun { state, factors, quality, residuals } = *at;
         let (site, options, point) = (&self.site, &self.options, &state.point);
         let k = site.arithmetic();
@@ -349,10 +355,13 @@ impl Stage<'_> {
             Err(singular) => return Ok(Err((Termination::PrecisionTooLow, Some(self.too_low(singular))))),
         };
         let conditions = timed(&mut phases.schur, || conditions(&place, &system))?;
-        let off_centre = timed(&mut phases.predictor, || off_centre(&place, &mu))?;
+        let measured = options.measures_centre.then(|| timed(&mut phases.predictor, || off_centre(&place, &mu)));
+        let off_centre = measured.transpose()?;
         let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
-        let (primal, dual) = self.is_feasible(quality);
-        let feasible = primal && dual;
+        let feasible = match options.ramp {
+            true => ramp::is_near(options, scales, quality),
+            false => self.is_feasible(quality) == (true, true),
+        };
         let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
         let centre = Float::with_val(k.bits, &beta * &mu);
         let predictor = timed(&mut phases.predictor, || directions.find(&centre, None))?;

@@ -101,21 +101,23 @@ fn line(iteration: &Iteration) -> String {
     let Iteration { number, seconds, mu, off_centre, quality, primal_step, dual_step, beta, .. } = iteration;
     let Iteration { precision_bits, conditions, .. } = iteration;
     let numbers = [
-        ("mu", mu),
-        ("P-obj", &quality.primal_objective),
-        ("D-obj", &quality.dual_objective),
-        ("gap", &quality.gap),
-        ("P-err", &quality.primal_matrix_error),
-        ("p-err", &quality.primal_free_error),
-        ("D-err", &quality.dual_error),
-        ("R-err", off_centre),
-        ("P-step", primal_step),
-        ("D-step", dual_step),
-        ("beta", beta),
-        ("Q_cond_number", &conditions.free),
-        ("max_block_cond_number", &conditions.block),
+        Some(("mu", mu)),
+        Some(("P-obj", &quality.primal_objective)),
+        Some(("D-obj", &quality.dual_objective)),
+        Some(("gap", &quality.gap)),
+        Some(("P-err", &quality.primal_matrix_error)),
+        Some(("p-err", &quality.primal_free_error)),
+        Some(("D-err", &quality.dual_error)),
+        off_centre.as_ref().map(|size| ("R-err", size)),
+        Some(("P-step", primal_step)),
+        Some(("D-step", dual_step)),
+        Some(("beta", beta)),
+        Some(("Q_cond_number", &conditions.free)),
+        Some(("max_block_cond_number", &conditions.block)),
     ];
-    let numbers = numbers.map(|(key, value)| format!("\"{key}\": \"{}\"", decimal(value))).join(", ");
+    let numbers = numbers.into_iter().flatten();
+    let numbers =
+        numbers.map(|(key, value)| format!("\"{key}\": \"{}\"", decimal(value))).collect::<Vec<_>>().join(", ");
     let (total, own) = seconds;
     format!(
         "{{ \"iteration\": {number}, \"total_time\": {total:.3}, \"iter_time\": {own:.3}, \"precision\": \

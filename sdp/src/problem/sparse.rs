@@ -229,7 +229,7 @@ impl Sparse {
     /// Bytes of all entries, the lists that hold them included.
     pub(crate) fn bytes(&self) -> u64 {
         let of_list = |list: &Vec<Entry>| -> u64 {
-            let limbs = list.iter().map(|entry| 16 + 8 * u64::from(entry.value.prec().div_ceil(64))).sum::<u64>();
+            let limbs = list.iter().map(|entry| 8 + 8 * u64::from(entry.value.prec().div_ceil(64))).sum::<u64>();
             size_of_val(list) as u64 + (list.capacity() * size_of::<Entry>()) as u64 + limbs
         };
         let of_cone = |cone: &SparseCone| {

@@ -304,3 +304,40 @@ fn damaged_checkpoints_are_refused() -> Result<()> {
     assert!(has_foreign_checkpoint(&broken) && load_checkpoint(&broken, &problem)?.is_none());
     Ok(())
 }
+
+/// A run that is killed behind the step that ends it ends by it as well; one that it has ended goes on behind it.
+#[test]
+fn a_small_step_ends_a_killed_run_as_the_whole_one() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = program(folder.path(), "path.dat-s", &path_program(5), 200)?;
+    type Change = fn(&mut SolverOptions);
+    let cases: [(Termination, Change); 3] = [
+        (Termination::PrimalStepTooSmall, |options| options.min_primal_step = Float::with_val(64, 0.999)),
+        (Termination::DualStepTooSmall, |options| options.min_dual_step = Float::with_val(64, 0.999)),
+        (Termination::PrimalFeasibleJumpDetected, |options| options.detect_primal_feasible_jump = true),
+    ];
+    for (end, change) in cases {
+        let mut options = SolverOptions::new(problem.form);
+        change(&mut options);
+        let solver = Solver::new(Context::builder().threads(1).build()?, &problem, options)?;
+        let at = |number: u64| folder.path().join(format!("{end}{number}"));
+        let whole = solver.run(solver.begin()?, |iteration, state| {
+            save_checkpoint(&at(iteration.number), &problem, state)?;
+            Ok(Control::Continue)
+        })?;
+        assert_eq!(whole.termination, end);
+        for number in 1..=whole.iterations {
+            let state = load_checkpoint(&at(number), &problem)?.unwrap();
+            assert!(!state.is_ended, "{end}: {number}");
+            let again = solver.run(state, |_, _| Ok(Control::Continue))?;
+            assert_eq!((again.termination, again.iterations), (end, whole.iterations), "{number}");
+            assert!(again.point == whole.point && again.quality == whole.quality, "{end}: {number}");
+        }
+        save_checkpoint(folder.path(), &problem, &whole.state())?;
+        let state = load_checkpoint(folder.path(), &problem)?.unwrap();
+        assert!(state.is_ended);
+        let again = solver.run(state, |_, _| Ok(Control::Continue))?;
+        assert!(again.iterations > whole.iterations, "{end}: {} {}", again.iterations, again.termination);
+    }
+    Ok(())
+}

@@ -42,6 +42,30 @@ fn the_advised_precision_is_enough() -> Result<()> {
     Ok(())
 }
 
+/// Where feasible points lie far beyond the first one, the end says which scales to begin with.
+#[test]
+fn a_first_point_that_is_too_small_is_said() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    // x^4 + 1 + y x^2 and x^4 + 10^9 + y, for the least y.
+    let text = r#"{"objective": ["0", "-1"], "PositiveMatrixWithPrefactorArray": [
+        {"polynomials": [[[["1", "0", "0", "0", "1"], ["0", "0", "1"]]]]},
+        {"polynomials": [[[["1e9", "0", "0", "0", "1"], ["1"]]]]}]}"#;
+    let problem = program(folder.path(), "far.json", text, 200)?;
+    let said = |scale: &str| {
+        let ended = solve(&problem, 1, |options| {
+            options.max_iterations = 12;
+            (options.initial_matrix_scale_primal, options.initial_matrix_scale_dual) = (decimal(scale), decimal(scale));
+        });
+        let remark = ended?.remark.unwrap_or_default();
+        println!("{scale}: {remark}");
+        Ok::<_, sunzi::Error>(remark)
+    };
+    let remark = said("1")?;
+    assert!(remark.contains("initialMatrixScalePrimal 1e20, initialMatrixScaleDual 1e20"), "{remark}");
+    assert!(!said("1e20")?.contains("initialMatrixScale"));
+    Ok(())
+}
+
 /// SDPB's programs for which there is no point on one side: its own options end them at a limit, a ray says why.
 #[test]
 fn programs_of_sdpb_without_a_solution_end_as_such() -> Result<()> {

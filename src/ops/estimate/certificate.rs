@@ -8,7 +8,7 @@ use super::bounds::{Upper, magnitude};
 use super::{ESTIMATE_BITS, all_digits, correct_digits, power};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::{ceil_log2, guard_bits};
+use crate::math::bound::{EXPECTED_SPREAD_BITS, ceil_log2, guard_bits};
 use crate::math::pivot::diagonal_exponent;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, log_det_of};
@@ -31,9 +31,6 @@ const LEAST_PROOF_BITS: i64 = 32;
 
 /// Bits that residuals are known to beyond those that the condition and the scaling take.
 const SPARE_BITS: u32 = 24;
-
-/// Bits that a condition and a scaling may take and still be a reason for a kernel that reaches further.
-const EXPECTED_LOST_BITS: u32 = 256;
 
 /// Bits of the second factorisation of a logarithm, beyond those that make its bound as small as what it is to tell.
 const LOG_DET_BITS: i64 = 8;
@@ -232,7 +229,7 @@ impl Certificate<'_> {
         let guard = guard_bits(order) + 1;
         let lost_bits = self.condition_bits.saturating_add(self.spread_bits(x)).saturating_add(SPARE_BITS);
         // A condition that takes more than a kernel has leaves fewer digits proven, whichever kernel it is.
-        let least_bits = x.precision_bits().saturating_add(lost_bits.min(EXPECTED_LOST_BITS));
+        let least_bits = x.precision_bits().saturating_add(lost_bits.min(EXPECTED_SPREAD_BITS));
         let reach = preferred_working_bits(ctx, least_bits.saturating_add(guard)).saturating_sub(guard);
         let bits = x.precision_bits().saturating_add(lost_bits).min(reach);
         let rest_bits = lost_bits.max(64).min(reach);

@@ -107,6 +107,12 @@ impl Direct {
         layout.map(|layout| Direct { layout, order })
     }
 
+    /// The way that takes least memory, whatever its time; none where tiles, a kernel or devices are asked for.
+    pub fn least(ctx: &Context, (order, working_bits): (usize, u32), options: &CholeskyOptions) -> Option<Direct> {
+        let is_asked = options.tile_rows.is_some() || ctx.forced_kernel().is_some() || !ctx.devices().is_empty();
+        (!is_asked).then(|| Direct { layout: Layout::Limbs(Widths::new(working_bits)), order })
+    }
+
     /// Bytes of the factor, and of what its entries are made with.
     pub fn bytes(&self, precision_bits: u32) -> u64 {
         let words = Buffer::bytes_for(self.layout.words((self.order, precision_bits)));

@@ -102,7 +102,7 @@ pub(super) fn entry_bits(depth: Option<u32>, pivot: u32, own: Option<u32>, is_di
 
 /// Bytes of [`needed_bits`].
 pub(crate) fn check_bytes(order: usize) -> u64 {
-    triangle_bytes(order)
+    if order <= PANEL { 0 } else { triangle_bytes(order) }
 }
 
 /// The bits beyond those of the norms with which `|A - L L^T|_ij <= 2^(2 - b) (|L| |L^T|)_ij` holds for every entry of

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sunzi::{Error, Result};
-use sunzi_sdp::{Problem, State, load_checkpoint, load_initial_checkpoint, save_checkpoint};
+use sunzi_sdp::{Problem, Solver, State};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: f64 = 3600.0;
@@ -39,22 +39,27 @@ impl Checkpoints {
         let interval = Duration::try_from_secs_f64(seconds.unwrap_or(CHECKPOINT_SECONDS));
         let interval = interval.map_err(|error| PyValueError::new_err(format!("checkpoint_interval: {error}")))?;
         let initial = read(run, "initial_checkpoint")?;
-        Ok(Checkpoints { folder, initial, interval, saved: Mutex::new(Instant::now()), last: Mutex::new(None) })
+        let (saved, last) = (Mutex::new(Instant::now()), Mutex::new(None));
+        Ok(Checkpoints { folder, initial, interval, saved, last })
     }
 
-    /// The state in which the run goes on; none where there is no checkpoint, and none has to be.
+    /// Those of a program, where a folder is named.
+    pub fn of_program(&self, problem: &Problem) -> Option<sunzi_sdp::Checkpoints> {
+        (self.folder.is_some() || self.initial.is_some()).then(|| sunzi_sdp::Checkpoints::new(problem))
+    }
+
+    /// The state in which the run goes on, or begins where there is no checkpoint, and none has to be.
     ///
     /// # Errors
-    /// Those of [`load_checkpoint`], and of [`load_initial_checkpoint`] for the initial one;
-    /// [`Error::InvalidArgument`] where the initial one is missing.
-    pub fn first(&self, problem: &Problem) -> Result<Option<State>> {
-        let Some(folder) = self.initial.as_ref().or(self.folder.as_ref()) else { return Ok(None) };
-        let load = if self.initial.is_some() { load_initial_checkpoint } else { load_checkpoint };
-        match load(folder, problem)? {
+    /// Those of [`sunzi_sdp::Checkpoints::load`]; [`Error::InvalidArgument`] where the initial one is missing.
+    pub fn first(&self, solver: &Solver<'_>, known: Option<&sunzi_sdp::Checkpoints>) -> Result<State> {
+        let folder = self.initial.as_ref().or(self.folder.as_ref());
+        let Some((folder, known)) = folder.zip(known) else { return solver.begin() };
+        match known.load(solver, Some(folder), self.initial.is_some())? {
             None if self.initial.is_some() => {
                 Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display())))
             }
-            found => Ok(found),
+            found => found.map_or_else(|| solver.begin(), Ok),
         }
     }
 
@@ -76,21 +81,21 @@ impl Checkpoints {
     /// Writes the state that was remembered last.
     ///
     /// # Errors
-    /// Those of [`save_checkpoint`].
-    pub fn keep_last(&self, problem: &Problem) -> Result<()> {
+    /// Those of [`sunzi_sdp::Checkpoints::save`].
+    pub fn keep_last(&self, known: Option<&sunzi_sdp::Checkpoints>) -> Result<()> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().map_or(Ok(()), |state| self.keep(problem, state, true))
+        last.as_ref().map_or(Ok(()), |state| self.keep(known, state, true))
     }
 
     /// Writes a state where the interval is over, or it is the last one.
     ///
     /// # Errors
-    /// Those of [`save_checkpoint`].
-    pub fn keep(&self, problem: &Problem, state: &State, is_last: bool) -> Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+    /// Those of [`sunzi_sdp::Checkpoints::save`].
+    pub fn keep(&self, known: Option<&sunzi_sdp::Checkpoints>, state: &State, is_last: bool) -> Result<()> {
+        let Some((folder, known)) = self.folder.as_ref().zip(known) else { return Ok(()) };
         let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
         if is_last || saved.elapsed() >= self.interval {
-            save_checkpoint(folder, problem, state)?;
+            known.save(folder, state)?;
             *saved = Instant::now();
         }
         Ok(())

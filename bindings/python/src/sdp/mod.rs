@@ -100,20 +100,21 @@ fn solve(
             other => other,
         };
         let solver = Solver::new(beside, &problem, options).map_err(more)?;
-        let state = solver.first_state(checkpoints.first(&problem)?)?;
+        let known = checkpoints.of_program(&problem);
+        let state = checkpoints.first(&solver, known.as_ref())?;
         let ended = solver.run(state, |iteration, state| {
             told.lock().unwrap_or_else(PoisonError::into_inner).push(iteration.clone());
             let told = ctx.report_progress(Progress::new("iteration", iteration.number, most));
-            checkpoints.keep(&problem, state, false)?;
+            checkpoints.keep(known.as_ref(), state, false)?;
             checkpoints.remember(state);
             told.map(|()| Control::Continue)
         });
         if matches!(ended, Err(Error::Cancelled)) {
             // What an exception or Ctrl-C ends, mostly in the middle of an iteration, can go on from the last one.
-            checkpoints.keep_last(&problem)?;
+            checkpoints.keep_last(known.as_ref())?;
         }
         let solution = ended.map_err(more)?;
-        checkpoints.keep(&problem, &solution.state(), true)?;
+        checkpoints.keep(known.as_ref(), &solution.state(), true)?;
         let dimacs_errors = solver.dimacs_errors(&solution)?;
         Ok(Found { solution, dimacs_errors })
     };

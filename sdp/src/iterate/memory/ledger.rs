@@ -5,6 +5,7 @@
 //! products with residuals.
 
 use super::calls::{BlockCalls, Calls, Gap};
+use super::lists;
 use crate::block::Shape;
 use crate::iterate::factors::Side;
 use crate::iterate::point::Cone;
@@ -13,26 +14,13 @@ use crate::problem::{Constraints, Group, Problem, Sampled, Sparse, entry_bytes};
 use crate::ranks::ROOT;
 use crate::workers::{TaskBytes, Workers};
 use std::collections::BTreeMap;
-use sunzi::{Context, Matrix, Result};
-
-/// Bytes of all that is no matrix, for each thread: lists, tasks, and what each context holds.
-const BASE_BYTES: u64 = 24 << 10;
+use sunzi::{Accuracy, Context, Matrix, Result};
 
 /// Bytes of an MPFR number beside its limbs, with what the allocator adds.
 const FLOAT_BYTES: u64 = 48;
 
 /// Bits at which matrices for step lengths are formed mostly.
 const STEP_BITS: u32 = 128;
-
-/// Bytes of what a sum or a product with a vector works with, beside its result.
-const PLAIN_BYTES: u64 = 4 << 10;
-
-/// Bytes of what belongs to a block and is no matrix: lists, and single numbers.
-const BLOCK_BYTES: u64 = 2 << 10;
-
-/// Least bytes for a solve with one right side, and for a sum of products with a vector: where numbers spread, those of
-/// small orders take more than the plans of even numbers say: 43 KiB of 9 rows at 256 bits.
-const SOLVE_BYTES: u64 = 64 << 10;
 
 /// The parts of an iteration between which differs what is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,14 +100,15 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of a program at so many bits, of which it may have more, in contexts of all threads and of one.
+    /// Of a program at so many bits, of which it may have more, in contexts of all threads and of one, for a run at so
+    /// many precisions.
     ///
     /// # Errors
     /// Those of the library's plans.
     pub fn new(
         (all, single): (&Context, &Context),
         (problem, cones, share): (&Problem, &[Cone], &Share),
-        (bits, gap): (u32, Gap),
+        (bits, gap, precisions): (u32, Gap, usize),
     ) -> Result<Ledger> {
         let calls = |ctx| Calls { ctx, bits, gap };
         let (all, single) = (calls(all), calls(single));
@@ -128,8 +117,8 @@ impl Ledger {
         let system = sizes.system()?;
         let mut ledger = Ledger {
             bits,
-            base: BASE_BYTES * sizes.threads() as u64,
-            program: sizes.program()? + BLOCK_BYTES * cones.len() as u64,
+            base: sizes.base() + lists::of_blocks(cones.len(), precisions),
+            program: sizes.program()?,
             held: [Held::default(); 6],
             work: [0; 6],
             cones: list,
@@ -138,6 +127,7 @@ impl Ledger {
         for step in STEPS {
             (ledger.held[step as usize], ledger.work[step as usize]) = sizes.step(&ledger, &system, step)?;
         }
+        ledger.base += lists::between(ledger.held.iter().map(|held| held.blocks).max().unwrap_or(0));
         Ok(ledger)
     }
 
@@ -217,6 +207,15 @@ impl<'a> Sizes<'a> {
         self.all.ctx.threads()
     }
 
+    /// Contexts and lists.
+    fn base(&self) -> u64 {
+        let orders = self.cones.iter().map(|cone| match cone.shape {
+            Shape::Dense(order) => order,
+            Shape::Diagonal(_) => 0,
+        });
+        lists::base(self.threads(), orders.chain([self.share.most_variables()]).max().unwrap_or(0))
+    }
+
     fn at_work(&self, tasks: usize) -> usize {
         Workers::at_work(self.threads(), tasks).0
     }
@@ -285,7 +284,8 @@ impl<'a> Sizes<'a> {
             Constraints::Sampled(sampled) => self.sampled_sums(sampled, cone.number)?,
             Constraints::Sparse(sparse) => (own + self.matrix(sparse.heights()?[cone.number], 1), TaskBytes::default()),
         };
-        let task = |result: u64, work: u64| TaskBytes { result, work: work.max(result) + PLAIN_BYTES };
+        let plain = lists::plain(self.bits());
+        let task = |result: u64, work: u64| TaskBytes { result, work: work.max(result) + plain };
         let residual = task(own, sum.max(3 * own));
         let Shape::Dense(order) = cone.shape else {
             let tasks = [residual, pairing, task(own, 2 * own), task(own, 5 * own), task(2 * own, 6 * own)];
@@ -338,7 +338,7 @@ impl<'a> Sizes<'a> {
         let whole =
             self.matrix(rows, rows) + self.matrix(order, points) + weights + calls.gemm(order, order, points)?;
         let result = self.floats(sampled.variables());
-        Ok((whole, TaskBytes { result, work: result + calls.gemm(order, points, order)? + PLAIN_BYTES }))
+        Ok((whole, TaskBytes { result, work: result + calls.gemm(order, points, order)? + lists::plain(self.bits()) }))
     }
 
     /// What stays through a step, and what is at work then.
@@ -364,12 +364,18 @@ impl<'a> Sizes<'a> {
         };
         // Between ranks they travel: what is sent, what is received, and the sum of each.
         let travelling = if self.share.ranks.are_several() { 4 * (positions + columns) } else { 0 };
-        let pairings =
-            travelling + (4 * positions + 4 * columns).max(together(ConeTask::Pairing) + columns) + PLAIN_BYTES;
+        let pairings = travelling
+            + (4 * positions + 4 * columns).max(together(ConeTask::Pairing) + columns)
+            + lists::plain(self.bits());
         let largest = ledger.cones.iter().map(|cone| cone.own).max().unwrap_or(0);
         let (blocks, with_system, work) = match step {
             Step::Residuals => {
-                let work = [together(ConeTask::Residual), all + pairings, self.gathering()];
+                let work = [
+                    together(ConeTask::Residual),
+                    all + pairings,
+                    self.gathering(),
+                    lists::reading(4 * self.blocks_of_all()),
+                ];
                 (base + point + factors, false, work.into_iter().fold(0, u64::max))
             }
             Step::System => (base, false, system.work),
@@ -381,7 +387,7 @@ impl<'a> Sizes<'a> {
             Step::Eigenvalues => (base + point, false, sides(&|cone| cone.eigenvalues)),
             Step::Next => {
                 let factors = sides(&|cone| cone.factors);
-                (base + 2 * point, false, factors.max(largest + PLAIN_BYTES))
+                (base + 2 * point, false, factors.max(largest + lists::plain(self.bits())))
             }
         };
         Ok((Held { blocks, system: if with_system { system.own } else { 0 } }, work))
@@ -401,10 +407,15 @@ impl<'a> Sizes<'a> {
     /// The equation for a direction with its factor.
     fn solve(&self, columns: u64) -> Result<u64> {
         let free = self.problem.free_variables();
-        let orders = self.problem.groups.iter().map(|group| group.costs.rows()).chain((free > 0).then_some(free));
-        let each = orders.map(|order| self.all.trsm(order, 1)).collect::<Result<Vec<_>>>()?;
-        let solves = self.threads() as u64 * each.into_iter().max().unwrap_or(0);
-        Ok(5 * columns + solves.max(SOLVE_BYTES + 16 * u64::from(self.bits())))
+        let of_group = |group: &Group| {
+            let order = group.costs.rows();
+            let solve = self.all.solve(order, Accuracy::Entrywise)?;
+            // With free variables both triangles are solved by themselves, with products beside them.
+            Ok(if free > 0 { solve.max(self.all.trsm(order, 1)?) } else { solve })
+        };
+        let each = self.problem.groups.iter().map(of_group).collect::<Result<Vec<_>>>()?;
+        let most = each.into_iter().max().unwrap_or(0).max(self.all.solve(free, Accuracy::Norm)?);
+        Ok(5 * columns + self.at_work(self.problem.groups.len()).max(1) as u64 * most)
     }
 
     /// The equation for the direction.
@@ -433,7 +444,7 @@ impl<'a> Sizes<'a> {
             work = work.max(own + self.matrix(rows, free) + forming);
             own += square;
         }
-        Ok(SystemBytes { own, work: work + PLAIN_BYTES, groups: tasks })
+        Ok(SystemBytes { own, work: work + lists::plain(self.bits()), groups: tasks })
     }
 
     /// The Schur complement of a group of samples, its factor, and its solution for free variables.
@@ -452,7 +463,7 @@ impl<'a> Sizes<'a> {
         let factor = calls.system_cholesky(variables)?;
         let of_free = if free > 0 { square + calls.trsm(variables, free)? } else { 0 };
         let work = work.max(square + factor.max(of_free));
-        Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + PLAIN_BYTES })
+        Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + lists::plain(self.bits()) })
     }
 
     /// The same of a group of sparse matrices.

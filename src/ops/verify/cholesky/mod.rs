@@ -19,15 +19,12 @@ use super::{Verification, VerifyOptions};
 use crate::context::Context;
 use crate::error::{Error, ErrorText, IndexBase, Result};
 use crate::io::MatrixFile;
-use crate::math::bound::ceil_log2;
+use crate::math::bound::{EXPECTED_SPREAD_BITS, ceil_log2};
 use crate::matrix::{MatrixView, Symmetric, Uplo};
 use cut::Cut;
 use rows::Row;
 use source::Source;
 use tile::{Residual, Verifier};
-
-/// Bits over which the exponents of a row are expected to spread, where nothing is known.
-const EXPECTED_SPREAD: i64 = 256;
 
 /// Checks that `l` is a Cholesky factor of `a` to `precision_bits` bits: lower triangular, with a positive diagonal,
 /// and `|A - L L^T|_ij <= 2^(2 - precision_bits) sqrt(a_ii a_jj)` for all `i >= j`.
@@ -110,7 +107,7 @@ impl FactorCheck<'_> {
 
     /// Integers of most rows are below 2 to this power: their entries spread over so many bits more than one entry has.
     fn expected_bits(&self, ctx: &Context) -> i64 {
-        (i64::from(self.l.precision_bits()) + EXPECTED_SPREAD).min(self.planar_bits(ctx))
+        (i64::from(self.l.precision_bits()) + i64::from(EXPECTED_SPREAD_BITS)).min(self.planar_bits(ctx))
     }
 
     fn order(&self) -> usize {
@@ -123,7 +120,8 @@ impl FactorCheck<'_> {
         let (bits, own) = (i64::from(self.l.precision_bits()), reach(ctx.kernel().maximum_modulus_bits()));
         // A few rows of longer integers than the preferred kernel holds are no reason for a slower one for all, but
         // most rows spread a little.
-        let kernel_bits = if bits + EXPECTED_SPREAD <= own { own } else { reach(ctx.maximum_modulus_bits()) };
+        let kernel_bits =
+            if bits + i64::from(EXPECTED_SPREAD_BITS) <= own { own } else { reach(ctx.maximum_modulus_bits()) };
         (3 * bits + 256).min(kernel_bits)
     }
 

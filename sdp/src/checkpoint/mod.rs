@@ -1,0 +1,236 @@
+//! States of a run on disk: one binary file of the library with all numbers in a column, complete or absent; and SDPB's
+//! text checkpoints, from which a run can begin.
+//!
+//! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the
+//! program is known again; what is known of earlier points. Behind it stand the point, and the best point where there
+//! is one. Any run of the same program may go on from it, at another precision and with other threads, ranks and
+//! options; at the same precision and options it goes on with the same bits, and ends as the run would have ended that
+//! wrote it. One that had come to its end goes on behind it.
+
+mod binary;
+mod parts;
+mod text;
+
+use crate::block::Block;
+use crate::iterate::{Course, Fingerprint, Merit, Point, Quality, Seen, Solver, State};
+use crate::problem::Problem;
+use parts::{Parts, Sizes};
+use rug::Float;
+use std::path::Path;
+use sunzi::io::{self, FileFormat, WriteOptions};
+use sunzi::{Error, Matrix, Result};
+
+/// The name of the file in its folder.
+pub const CHECKPOINT_FILE: &str = "checkpoint.bin";
+
+/// The number at the top of a column.
+const VERSION: u32 = 2;
+
+/// Numbers in front of the point.
+const HEADER: usize = 28;
+
+/// Bits of a column, at least: counts and steps have so many.
+const LEAST_BITS: u32 = 64;
+
+/// What stands behind the numbers of a state in the head.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Behind {
+    /// Zeros: the run had come to its end, and one that goes on does so behind it. Files that were written before ends
+    /// were told from breaks have this where nothing is known of earlier points.
+    End = 0,
+    /// What is known of earlier points: the run was under way.
+    Course = 1,
+    /// Zeros: the run was under way at a new precision.
+    Nothing = 2,
+}
+
+impl Behind {
+    fn of(state: &State) -> Behind {
+        match state.course {
+            Some(_) => Behind::Course,
+            None if state.is_ended => Behind::End,
+            None => Behind::Nothing,
+        }
+    }
+}
+
+/// The numbers of a point in the order of the file.
+fn matrices(point: &Point) -> impl Iterator<Item = &Matrix> {
+    let Point { x, primal, y, dual } = point;
+    x.iter().chain(primal.iter().map(Block::stored)).chain([y]).chain(dual.iter().map(Block::stored))
+}
+
+/// The numbers in front of the point.
+fn header(program: &Fingerprint, state: &State) -> Vec<Float> {
+    let count = |value: u64| Float::with_val(LEAST_BITS, value);
+    let Fingerprint { precision_bits, digest, sum } = *program;
+    let mut numbers = vec![
+        count(VERSION.into()),
+        count(state.iterations),
+        state.steps.0.clone(),
+        state.steps.1.clone(),
+        count(state.precision_bits.into()),
+        count(precision_bits.into()),
+        count(digest),
+        Float::with_val(LEAST_BITS, sum),
+    ];
+    numbers.push(count(Behind::of(state) as u64));
+    if let Some(Course { best, feasible, seen, worse, thresholds }) = &state.course {
+        let flag = |holds: bool| count(holds.into());
+        numbers.extend([flag(feasible.is_some()), count(feasible.unwrap_or(0)), count(*worse)]);
+        numbers.extend(thresholds.clone());
+        numbers.push(flag(seen.is_some()));
+        numbers.extend(match seen.clone() {
+            Some(Seen { least_size, least_error, error }) => [least_size, least_error, error],
+            None => std::array::from_fn(|_| count(0)),
+        });
+        if let Some(best) = best {
+            let Merit { is_feasible, size } = best.merit.clone();
+            numbers.extend([flag(true), count(best.iterations), flag(is_feasible), size]);
+            numbers.extend(of_quality(&best.quality).map(Float::clone));
+        }
+    }
+    numbers.resize(HEADER, count(0));
+    numbers
+}
+
+/// The numbers of a quality in the order of the file.
+fn of_quality(quality: &Quality) -> [&Float; 6] {
+    let Quality { primal_objective, dual_objective, gap, primal_matrix_error, primal_free_error, dual_error } = quality;
+    [primal_objective, dual_objective, gap, primal_matrix_error, primal_free_error, dual_error]
+}
+
+/// The checkpoints of one program: by what they know it, which is found once, and the sizes of its points.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    program: Fingerprint,
+    sizes: Sizes,
+}
+
+impl Checkpoints {
+    /// Those of a program, which need not be kept for them.
+    ///
+    /// Cost: a pass over its numbers.
+    /// Source: docs/decisions/085-checkpoints-know-their-program.md.
+    pub fn new(problem: &Problem) -> Checkpoints {
+        Checkpoints { program: Fingerprint::of(problem), sizes: Sizes::of(problem) }
+    }
+
+    /// Writes a state into `folder`, which is made where it is missing: by what the program is known again, what is
+    /// known of earlier points, `x`, X, y and Y, and those of the best point, as one column in the library's binary
+    /// format, exactly, with a checksum. The file is complete or absent.
+    ///
+    /// Cost: a copy of both points in memory, and their bytes on disk.
+    /// Source: docs/decisions/054-a-solver-on-the-public-api.md, docs/decisions/085-checkpoints-know-their-program.md.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::OutOfMemory`].
+    pub fn save(&self, folder: &Path, state: &State) -> Result<()> {
+        std::fs::create_dir_all(folder).map_err(|source| Error::Io {
+            path: folder.to_path_buf(),
+            action: "create",
+            source,
+        })?;
+        let best = state.course.as_ref().and_then(|course| course.best.as_deref());
+        let points = [Some(&state.point), best.map(|best| &best.point)];
+        let numbers = points.iter().flatten().flat_map(|point| matrices(point));
+        let count = HEADER + numbers.map(|part| part.rows() * part.cols()).sum::<usize>();
+        let mut column = Matrix::zeros(count, 1, state.precision_bits.max(LEAST_BITS))?;
+        for (at, number) in header(&self.program, state).iter().enumerate() {
+            column.set_float(at, 0, number)?;
+        }
+        let mut at = HEADER;
+        for part in points.into_iter().flatten().flat_map(matrices) {
+            for (row, col) in (0..part.cols()).flat_map(|col| (0..part.rows()).map(move |row| (row, col))) {
+                column.set_float(at, 0, &part.float(row, col))?;
+                at += 1;
+            }
+        }
+        io::write_as(folder.join(CHECKPOINT_FILE), FileFormat::Binary, &column, &WriteOptions::new())
+    }
+
+    /// The state in `folder` of which this rank of `solver` keeps its part, and no more: what a file has of others is
+    /// read past. As [`load_checkpoint`], or as [`load_initial_checkpoint`] where `initial`; `None` where no folder is
+    /// named. Collective: every rank calls it, also one that has no folder.
+    ///
+    /// Cost: two passes over the file, one over text files; memory for the part, and on each rank for a buffer of the
+    /// file's size, 1 MiB at most, and for the heads of the numbers in it; of text files a block as text.
+    /// Source: docs/decisions/085-checkpoints-know-their-program.md, docs/decisions/091-checkpoints-in-parts.md.
+    ///
+    /// # Errors
+    /// As there, on all ranks; [`Error::InvalidArgument`] where ranks find different checkpoints, or only some of them
+    /// one, and where the solver's program has other sizes.
+    pub fn load(&self, solver: &Solver<'_>, folder: Option<&Path>, initial: bool) -> Result<Option<State>> {
+        let find = |folder| match solver.share().all == self.sizes.cones {
+            true => self.find(folder, &Parts::of_rank(&self.sizes, solver), initial),
+            false => Err(Error::InvalidArgument("checkpoints of a program of other blocks than the solver's".into())),
+        };
+        let found = solver.agreed(folder.map_or(Ok(None), find))?;
+        solver.same_states(found.as_ref().map(|(state, mark)| (state, *mark)))?;
+        Ok(found.map(|(state, _)| state))
+    }
+
+    /// A state and a number that hangs on all of it.
+    fn find(&self, folder: &Path, parts: &Parts<'_>, initial: bool) -> Result<Option<(State, u64)>> {
+        let path = folder.join(CHECKPOINT_FILE);
+        if path.exists() {
+            return binary::load(&path, parts, (&self.program, initial)).map(Some);
+        }
+        match folder.join("x_0.txt").exists() {
+            true => text::load(folder, parts).map(Some),
+            false => Ok(None),
+        }
+    }
+}
+
+/// As [`Checkpoints::save`], for one checkpoint of a program.
+///
+/// # Errors
+/// As there.
+pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Result<()> {
+    Checkpoints::new(problem).save(folder, state)
+}
+
+/// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files,
+/// which do not say of which program they are; `None` where neither is there. At the same precision the rest of a run
+/// has the bits that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether
+/// the point was rounded.
+///
+/// Whether the program is the one that the checkpoint was written for is told by a hash of all its numbers, and at
+/// another precision by a weighted sum of them, which sees no change of a number below 2^-30 of its column or below
+/// 2^-95, nearly all above 2^-20, and at places with a weight near 0 only larger ones.
+///
+/// Cost: two passes over the file, and its numbers in memory; a pass over the numbers of the program.
+/// Source: docs/decisions/085-checkpoints-know-their-program.md.
+///
+/// # Errors
+/// [`Error::Format`] where the file belongs to another program, does not say to which it belongs, as those of earlier
+/// versions do not, or is damaged; [`Error::Io`].
+pub fn load_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>> {
+    load(folder, problem, false)
+}
+
+/// The state in `folder` as one to begin with: as [`load_checkpoint`], but of any program with blocks of these sizes.
+/// Of another program, and of one that is not known, it is the point alone, after no iterations.
+///
+/// Cost: as there.
+///
+/// # Errors
+/// [`Error::Format`] where the sizes are others, or the file is damaged; [`Error::Io`].
+pub fn load_initial_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>> {
+    load(folder, problem, true)
+}
+
+fn load(folder: &Path, problem: &Problem, initial: bool) -> Result<Option<State>> {
+    let checkpoints = Checkpoints::new(problem);
+    let found = checkpoints.find(folder, &Parts::whole(&checkpoints.sizes), initial)?;
+    Ok(found.map(|(state, _)| state))
+}
+
+/// Whether SDPB's binary checkpoint lies in `folder`, which is not read: it has the layout of SDPB's processes, and no
+/// word of its precision.
+///
+/// Cost: a look at the names of two files. Source: SDPB, `src/sdp_solve/SDP_Solver/save_checkpoint.cxx`.
+pub fn has_foreign_checkpoint(folder: &Path) -> bool {
+    ["checkpoint.json", "checkpoint.0"].iter().any(|name| folder.join(name).is_file())
+}

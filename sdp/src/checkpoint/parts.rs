@@ -1,0 +1,122 @@
+//! What a rank keeps of the points of a program: all of them in one process.
+//!
+//! Does not know: files.
+
+use crate::block::Block;
+use crate::iterate::{Cone, Point, Share, Solver, cones};
+use crate::problem::{Constraints, Problem};
+use sunzi::{Matrix, Result};
+
+/// The sizes of a program's points.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sizes {
+    /// The precision of the program.
+    pub bits: u32,
+    /// All of its blocks.
+    pub cones: Vec<Cone>,
+    /// The numbers of the blocks in the names of SDPB's text files.
+    pub text_numbers: Vec<usize>,
+    /// Variables of each group.
+    variables: Vec<usize>,
+    /// Free variables.
+    free: usize,
+}
+
+impl Sizes {
+    /// Those of a program.
+    pub fn of(problem: &Problem) -> Sizes {
+        let cones = cones(problem);
+        let text_number = |(at, cone): (usize, &Cone)| match &problem.groups[cone.group].constraints {
+            Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
+            Constraints::Sparse(_) => at,
+        };
+        Sizes {
+            bits: problem.precision_bits,
+            text_numbers: cones.iter().enumerate().map(text_number).collect(),
+            variables: problem.groups.iter().map(|group| group.constraints.variables()).collect(),
+            free: problem.free_variables(),
+            cones,
+        }
+    }
+}
+
+/// The parts of a program's points, of which some are kept.
+pub struct Parts<'a> {
+    /// Sizes of the whole points.
+    pub sizes: &'a Sizes,
+    /// Who has what, where there are several ranks.
+    share: Option<&'a Share>,
+}
+
+/// A part of a point, by its number.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// x of a group.
+    Variables(usize),
+    /// A block of X.
+    Primal(usize),
+    /// y.
+    Free,
+    /// A block of Y.
+    Dual(usize),
+}
+
+impl<'a> Parts<'a> {
+    /// All of a program.
+    pub fn whole(sizes: &'a Sizes) -> Parts<'a> {
+        Parts { sizes, share: None }
+    }
+
+    /// Those of a rank.
+    pub fn of_rank(sizes: &'a Sizes, solver: &'a Solver<'_>) -> Parts<'a> {
+        Parts { sizes, share: Some(solver.share()) }
+    }
+
+    /// Numbers of a whole point.
+    pub fn length(&self) -> usize {
+        self.all().map(|part| self.shape(part)).map(|(rows, cols)| rows * cols).sum()
+    }
+
+    /// All parts in the order of the files.
+    fn all(&self) -> impl Iterator<Item = Part> {
+        let (groups, blocks) = (self.sizes.variables.len(), self.sizes.cones.len());
+        let of_x = (0..groups).map(Part::Variables).chain((0..blocks).map(Part::Primal));
+        of_x.chain([Part::Free]).chain((0..blocks).map(Part::Dual))
+    }
+
+    /// Rows and columns of a part.
+    pub fn shape(&self, part: Part) -> (usize, usize) {
+        match part {
+            Part::Variables(group) => (self.sizes.variables[group], 1),
+            Part::Primal(at) | Part::Dual(at) => self.sizes.cones[at].shape.stored(),
+            Part::Free => (self.sizes.free, 1),
+        }
+    }
+
+    fn is_kept(&self, part: Part) -> bool {
+        self.share.is_none_or(|share| match part {
+            Part::Variables(group) => share.groups.contains(&group),
+            Part::Primal(at) | Part::Dual(at) => share.own.contains(&at),
+            Part::Free => true,
+        })
+    }
+
+    /// The point, or what is kept of it, of the parts in the order of the files: `take` makes one that is kept, and
+    /// passes any other.
+    ///
+    /// # Errors
+    /// Those of `take` and of [`Matrix::zeros`].
+    pub fn point(&self, bits: u32, mut take: impl FnMut(Part, bool) -> Result<Option<Matrix>>) -> Result<Point> {
+        let mut point = Point { x: Vec::new(), primal: Vec::new(), y: Matrix::zeros(0, 1, bits)?, dual: Vec::new() };
+        for part in self.all() {
+            let Some(numbers) = take(part, self.is_kept(part))? else { continue };
+            match part {
+                Part::Variables(_) => point.x.push(numbers),
+                Part::Primal(at) => point.primal.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
+                Part::Free => point.y = numbers,
+                Part::Dual(at) => point.dual.push(Block::of_shape(self.sizes.cones[at].shape, numbers)),
+            }
+        }
+        Ok(point)
+    }
+}

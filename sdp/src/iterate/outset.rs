@@ -1,0 +1,90 @@
+//! The first iterations of a run: whether they show that its first point was too small.
+//!
+//! X and Y begin as multiples of the identity, which have to be larger than the solution. Where feasible points lie far
+//! beyond, directions are large beside the point, steps to the boundary are small, and the point grows by little more
+//! than what the corrector adds, for hundreds of iterations. Does not know: points.
+
+use crate::options::SolverOptions;
+use rug::Float;
+
+/// Iterations that are looked at.
+const ITERATIONS: u64 = 10;
+
+/// The step below which one has not moved.
+const SMALL_STEP: f64 = 0.01;
+
+/// Powers of ten by which scales are advised to be larger.
+const MORE_DIGITS: f64 = 20.0;
+
+/// What the first iterations of a run came to.
+#[derive(Debug, Default)]
+pub struct Outset {
+    /// The complementarity of the first and of the last of those that had small steps alone.
+    mu: Option<(Float, Float)>,
+    /// How many these are, from the first iteration on.
+    small: u64,
+}
+
+impl Outset {
+    /// Takes notice of an iteration, by its number from 1, its complementarity and its primal and dual steps.
+    pub fn see(&mut self, number: u64, mu: &Float, steps: &(Float, Float)) {
+        if number > ITERATIONS || self.small + 1 != number || steps.0 >= SMALL_STEP || steps.1 >= SMALL_STEP {
+            return;
+        }
+        self.small = number;
+        let first = self.mu.take().map_or_else(|| mu.clone(), |(first, _)| first);
+        self.mu = Some((first, mu.clone()));
+    }
+
+    /// What to say where all of them had small steps and the complementarity grew, of a run whose first point had the
+    /// scales of its options: one that was read has its own.
+    pub fn remark(&self, options: &SolverOptions) -> Option<String> {
+        let (first, last) = self.mu.as_ref().filter(|_| self.small == ITERATIONS)?;
+        let scales = [&options.initial_matrix_scale_primal, &options.initial_matrix_scale_dual];
+        let begun = Float::with_val(64, scales[0] * scales[1]);
+        let is_own = Float::with_val(64, first - &begun).abs() <= Float::with_val(64, &begun >> 16u32);
+        if !is_own || last <= first {
+            return None;
+        }
+        let [primal, dual] = scales.map(|scale| {
+            let digits = Float::with_val(64, scale).log10().to_f64() + MORE_DIGITS;
+            format!("1e{}", digits.ceil() as i64)
+        });
+        Some(format!(
+            "the first {ITERATIONS} steps are below {SMALL_STEP} while the complementarity grows: feasible points may \
+             lie far beyond the first one, which a larger initial matrix scale moves outwards \
+             (initialMatrixScalePrimal {primal}, initialMatrixScaleDual {dual})"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Form;
+
+    #[test]
+    fn ten_small_steps_and_a_growing_complementarity_ask_for_a_larger_scale() {
+        let options = SolverOptions::new(Form::Sdpb);
+        let said = |first: u64, count: u64, steps: &dyn Fn(u64) -> (f64, f64), mu: &dyn Fn(u64) -> f64| {
+            let mut outset = Outset::default();
+            for number in first..first + count {
+                let (primal, dual) = steps(number);
+                let steps = (Float::with_val(64, primal), Float::with_val(64, dual));
+                outset.see(number, &Float::with_val(64, mu(number)), &steps);
+            }
+            outset.remark(&options)
+        };
+        let small = |_: u64| (1e-4, 0.0);
+        let grows = |number: u64| 1e40 * (1.0 + 1e-6 * (number - 1) as f64);
+        let remark = said(1, 200, &small, &grows).unwrap();
+        assert!(remark.contains("initialMatrixScalePrimal 1e40, initialMatrixScaleDual 1e40"), "{remark}");
+        assert!(said(1, 10, &small, &grows).is_some() && said(1, 9, &small, &grows).is_none());
+        assert!(said(2, 30, &small, &grows).is_none(), "of a run that goes on");
+        assert!(said(1, 30, &small, &|number| 1e40 / number as f64).is_none());
+        assert!(said(1, 30, &small, &|number| 1e36 * number as f64).is_none(), "another first point");
+        assert!(said(1, 30, &|number| if number == 10 { (0.0, 0.01) } else { (0.0, 0.0) }, &grows).is_none());
+        assert!(said(1, 30, &|number| if number == 11 { (1.0, 1.0) } else { (0.0, 0.0) }, &grows).is_some());
+        assert!(said(1, 30, &|number| if number == 1 { (0.5, 0.0) } else { (0.0, 0.0) }, &grows).is_none());
+    }
+}
