@@ -2,6 +2,7 @@
 
 use crate::comm::{Incoming, Outgoing, Transport, alike};
 use crate::error::{Error, Result};
+use crate::math::float::limbs_for;
 use crate::matrix::{MatrixView, MatrixViewMut, Uplo};
 use crate::tile::Distribution;
 use std::ops::Range;
@@ -29,6 +30,19 @@ pub(crate) fn message_bytes(ranks: usize, column_words: usize, (given, taken): (
     let strip = most_words(ranks, column_words) as u64 * 8;
     let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
     given.min(strip) + apart
+}
+
+/// Bytes of the messages of a rank, one of so many, while a matrix goes from one distribution to another, of whose
+/// entries of `rows` rows and `precision_bits` bits the rank gives and takes so many bytes: what
+/// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their kin take
+/// beside the matrices, at most 1 to 8 MiB each way or one column.
+pub fn redistribution_bytes(
+    ranks: usize,
+    (rows, precision_bits): (usize, u32),
+    (given_bytes, taken_bytes): (u64, u64),
+) -> u64 {
+    let column_words = rows.saturating_mul(1 + limbs_for(precision_bits.max(1)));
+    message_bytes(ranks.max(1), column_words, (given_bytes, taken_bytes))
 }
 
 /// Room for exactly so many words in each letter. Where together with what letters have had before it were more than

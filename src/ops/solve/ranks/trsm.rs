@@ -3,7 +3,7 @@
 use super::factor::FactorTiles;
 use super::inverse::set_ones;
 use super::right::RightSides;
-use super::{Call, DistSolution, LocalSolution};
+use super::{Call, DistSolution, LocalSolution, holding_here};
 use crate::comm::{Transport, agree, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -33,8 +33,8 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// distributed like `b`, all of it.
 /// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
 /// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
-/// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`
-/// beside the limit; the right side a copy of `B` and of the result.
+/// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`;
+/// the right side a copy of `B` and of the result. A limit counts these copies.
 ///
 /// # Errors
 /// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] for the other triangle
@@ -79,13 +79,17 @@ pub fn trsm_into(
         let map = TileMap { rows: matrix.map().cols, cols: matrix.map().rows, triangle: None, ..*matrix.map() };
         matrix.transposed(world, map)
     };
-    let right = if transposed { Cow::Owned(turned(b)?) } else { Cow::Borrowed(b) };
     let ctx = &with_shared_devices(ctx, world)?;
-    let solved = trsm_right(ctx, team, t, RightSides::Tiles(&right), (precision_bits, options))?;
-    solved.into_tiles(ctx, world, right.map(), result)?;
-    if transposed {
-        *result = turned(result)?;
+    if !transposed {
+        let solved = trsm_right(ctx, team, t, RightSides::Tiles(b), (precision_bits, options))?;
+        return solved.into_tiles(ctx, world, b.map(), result);
     }
+    let right = turned(b)?;
+    let copied = holding_here(ctx, team, right.bytes())?;
+    let solved = trsm_right(&copied, team, t, RightSides::Tiles(&right), (precision_bits, options))?;
+    solved.into_tiles(ctx, world, right.map(), result)?;
+    drop(right);
+    *result = turned(result)?;
     Ok(())
 }
 
@@ -145,6 +149,7 @@ fn trsm_right(
     let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
     let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
     let factor = lower_triangle(world, t, (uplo, diag))?;
+    let ctx = &holding_here(ctx, team, if let Cow::Owned(copy) = &factor { copy.bytes() } else { 0 })?;
     let call = Call { ctx, team, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
     let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
