@@ -254,7 +254,7 @@ impl Call<'_> {
             )));
         }
         if words[2] > 0 {
-            agree(world, self.team.close_tile_windows())?; // no limit counts on what earlier calls have kept
+            self.team.release()?; // no limit counts on what earlier calls have kept
         }
         let (map, right) = (factor.map(), b.shape());
         if map.rows != map.cols || map.rows != right.0 {

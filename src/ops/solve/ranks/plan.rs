@@ -8,7 +8,6 @@ use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::{cholesky_solve_guard_bits, trsm_guard_bits};
-use crate::math::float::limbs_for;
 use crate::matrix::{Diag, Matrix, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::travel;
@@ -64,8 +63,8 @@ pub fn plan_solve_local(
 
 /// The plan of [`super::trsm_with`] for a triangle of `order` rows whose entries have `triangle_bits`, in tiles of
 /// nothing but that triangle, and `columns` right sides of `right_bits` (from the right side: rows of `B`): the bytes
-/// that this rank takes beside `T` and `B`, with the copies of them that the options ask for. Collective; see
-/// [`plan_solve`].
+/// that this rank takes beside `T` and `B`, with the copies of them that the options ask for; under a limit without the
+/// messages of 1 to 8 MiB in which these are made, which none counts. Collective; see [`plan_solve`].
 ///
 /// # Errors
 /// As [`plan_solve`].
@@ -81,13 +80,14 @@ pub fn plan_trsm(
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = asked.copied_bytes(team, options) + turned(right_bits);
     let planned = asked.plan(ctx, team, copies)?;
+    // No limit counts the messages in which copies are made.
+    if ctx.memory_bytes().is_some() || copies == 0 {
+        return Ok(planned);
+    }
     // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
-    let last = 2 * turned(precision_bits);
-    let messages = |bytes: u64| match bytes {
-        0 => 0,
-        _ => bytes + travel::message_bytes(team.size(), order * (1 + limbs_for(triangle_bits)), (bytes, bytes)),
-    };
-    Ok(planned.max(messages(last)).max(messages(copies)))
+    let found = turned(precision_bits);
+    let messages = |bytes: u64, bits: u32| travel::redistribution_bytes(team.size(), (order, bits), (bytes, bytes));
+    Ok(planned.max(copies + messages(copies, triangle_bits)).max(2 * found + messages(found, precision_bits)))
 }
 
 /// The plan of [`super::trsm_local`]: [`plan_trsm`] without tiles of the solution, and from the left side. Collective.
@@ -140,7 +140,7 @@ impl Asked {
         (right_bits, precision_bits): (u32, u32),
         accuracy: Accuracy,
     ) -> Asked {
-        let (substitutions, triangle_bits, goal) = (CHOLESKY, precision_bits, Goal::Tiles);
+        let (substitutions, triangle_bits, goal) = (CHOLESKY, precision_bits, Goal::Tiles(None));
         Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, goal }
     }
 
@@ -149,7 +149,7 @@ impl Asked {
         (triangle_bits, right_bits, precision_bits): (u32, u32, u32),
         options: &TrsmOptions<'_>,
     ) -> Asked {
-        let (substitutions, accuracy, goal) = (LOWER, options.accuracy, Goal::Tiles);
+        let (substitutions, accuracy, goal) = (LOWER, options.accuracy, Goal::Tiles(None));
         Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, goal }
     }
 
@@ -215,7 +215,7 @@ impl Asked {
                 let cut = TriangleCut { pieces, ..expected };
                 let messages = letters_bytes(method.path, &cut, triangle_bits, ranks);
                 let result = match method.path {
-                    Path::Tiles => self.goal.result_bytes(order, (own, columns), precision_bits, ranks),
+                    Path::Tiles => self.goal.result_bytes((order, own), precision_bits, team),
                     _ => 0,
                 };
                 (own_bytes + result, messages, LeftColumns::shared(columns), cut)
