@@ -34,11 +34,11 @@ const LEAST_ROWS: usize = 48;
 
 /// Own tiles that a rank has in the words in which they travel at a time, for each of its workers two and so many more:
 /// all that are wanted are on their way then, and those that follow are packed when these have left.
-const PACKED_TILES: usize = 6;
+const PACKED_TILES: usize = 4;
 
 /// Tiles that come to a rank at a time, for each of its workers one and so many more: the workers make operands of some
 /// while others come.
-const INCOMING_TILES: usize = 3;
+const INCOMING_TILES: usize = 2;
 
 /// Tile columns that a rank has room for where memory is plenty: readers ask ahead for that many.
 const COLUMNS_AHEAD: usize = 4;

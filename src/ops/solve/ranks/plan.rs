@@ -58,7 +58,7 @@ pub fn plan_solve_local(
     accuracy: Accuracy,
 ) -> Result<u64> {
     let asked = Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy);
-    Asked { goal: Goal::Caller, ..asked }.plan(ctx, team, 0)
+    Asked { in_tiles: false, ..asked }.plan(ctx, team, 0)
 }
 
 /// The plan of [`super::trsm_with`] for a triangle of `order` rows whose entries have `triangle_bits`, in tiles of
@@ -104,13 +104,17 @@ pub fn plan_trsm_local(
     let asked = Asked::of_triangle((order, columns), (triangle_bits, right_bits, precision_bits), options);
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = asked.copied_bytes(team, options);
-    Asked { goal: Goal::Caller, ..asked }.plan(ctx, team, copies)
+    Asked { in_tiles: false, ..asked }.plan(ctx, team, copies)
 }
 
-/// Bytes of this rank's tiles of a matrix that calls make, or of one triangle of it.
-fn tiles_bytes(team: &Team, (rows, cols): (usize, usize), precision_bits: u32, triangle: Option<Uplo>) -> u64 {
-    let map = TileMap { rows, cols, tile_size: FACTOR_TILE, grid: RankGrid::for_ranks(team.size()), triangle };
-    DistMatrix::bytes_for(&map, team.rank(), precision_bits)
+/// The tiles in which a plan takes matrices, or one triangle of them, to be.
+fn tiles_of(team: &Team, (rows, cols): (usize, usize), triangle: Option<Uplo>) -> TileMap {
+    TileMap { rows, cols, tile_size: FACTOR_TILE, grid: RankGrid::for_ranks(team.size()), triangle }
+}
+
+/// Bytes of this rank's of these tiles.
+fn tiles_bytes(team: &Team, shape: (usize, usize), precision_bits: u32, triangle: Option<Uplo>) -> u64 {
+    DistMatrix::bytes_for(&tiles_of(team, shape, triangle), team.rank(), precision_bits)
 }
 
 /// What is planned: a solve with a triangle in tiles, or with it and its transpose.
@@ -123,7 +127,8 @@ struct Asked {
     right_bits: u32,
     precision_bits: u32,
     accuracy: Accuracy,
-    goal: Goal,
+    /// Whether the solution goes into tiles like those of the right sides.
+    in_tiles: bool,
 }
 
 /// What this rank's part of a solve takes.
@@ -140,8 +145,8 @@ impl Asked {
         (right_bits, precision_bits): (u32, u32),
         accuracy: Accuracy,
     ) -> Asked {
-        let (substitutions, triangle_bits, goal) = (CHOLESKY, precision_bits, Goal::Tiles(None));
-        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, goal }
+        let (substitutions, triangle_bits, in_tiles) = (CHOLESKY, precision_bits, true);
+        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
 
     fn of_triangle(
@@ -149,8 +154,13 @@ impl Asked {
         (triangle_bits, right_bits, precision_bits): (u32, u32, u32),
         options: &TrsmOptions<'_>,
     ) -> Asked {
-        let (substitutions, accuracy, goal) = (LOWER, options.accuracy, Goal::Tiles(None));
-        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, goal }
+        let (substitutions, accuracy, in_tiles) = (LOWER, options.accuracy, true);
+        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
+    }
+
+    fn goal(&self, team: &Team) -> Goal {
+        let tiles = || Goal::Tiles(tiles_of(team, (self.order, self.columns), None));
+        if self.in_tiles { tiles() } else { Goal::Caller }
     }
 
     /// Bytes of this rank's copy of the triangle, where the call works on one.
@@ -215,7 +225,7 @@ impl Asked {
                 let cut = TriangleCut { pieces, ..expected };
                 let messages = letters_bytes(method.path, &cut, triangle_bits, ranks);
                 let result = match method.path {
-                    Path::Tiles => self.goal.result_bytes((order, own), precision_bits, team),
+                    Path::Tiles => self.goal(team).result_bytes((order, own, columns), precision_bits, world),
                     _ => 0,
                 };
                 (own_bytes + result, messages, LeftColumns::shared(columns), cut)
