@@ -32,14 +32,19 @@ pub(crate) fn message_bytes(ranks: usize, column_words: usize, (given, taken): (
     given.min(strip) + apart
 }
 
-/// [`message_bytes`] of a rank that gives so many bytes of a matrix which goes into tiles: of each strip it takes the
-/// columns that are its own.
-pub(crate) fn tile_message_bytes(map: &TileMap, ranks: usize, precision_bits: u32, given_bytes: u64) -> u64 {
+/// [`message_bytes`] of a rank that gives and takes so many bytes of a matrix which goes into tiles: of each strip it
+/// takes the columns that are its own.
+pub(crate) fn tile_message_bytes(
+    map: &TileMap,
+    ranks: usize,
+    precision_bits: u32,
+    (given_bytes, taken_bytes): (u64, u64),
+) -> u64 {
     let entry_words = 1 + limbs_for(precision_bits);
     let column_words = map.rows * entry_words;
     let cols = most_of_one(strip_columns(ranks, column_words).min(map.cols), map.tile_size, map.grid.cols);
     let rows = most_of_one(map.rows, map.tile_size, map.grid.rows);
-    message_bytes(ranks, column_words, (given_bytes, (8 * rows * cols * entry_words) as u64))
+    message_bytes(ranks, column_words, (given_bytes, taken_bytes.min((8 * rows * cols * entry_words) as u64)))
 }
 
 /// Most indices that one of so many ranks has of `length` consecutive ones, dealt out in blocks of `size`.

@@ -24,9 +24,9 @@ use sunzi::{
     trsm_with as trsm_alone,
 };
 
-/// Combinations in one run of the suite, and at least in a soak.
-const SAMPLE: usize = 60;
-const SOAK: usize = 300;
+/// Combinations that are drawn in one run, and different ones of them at least.
+const SAMPLE: usize = 400;
+const LEAST: usize = 300;
 
 /// Contracted rows of products, order, and bits.
 const ROWS: usize = 53;
@@ -326,8 +326,7 @@ fn every_combination_has_the_bits_of_one_process() {
     }
     let values = |of: &dyn Fn(&Combination) -> String| known.iter().map(of).collect::<HashSet<_>>().len();
     println!("{} combinations", known.len());
-    assert!(known.len() * 10 >= count * 9, "{} of {count} are different", known.len());
-    assert!(effort() < 5 || known.len() >= SOAK, "{} combinations in a soak", known.len());
+    assert!(known.len() >= LEAST * effort() as usize, "{} of {count} combinations are different", known.len());
     assert_eq!(values(&|of| format!("{:?}", of.verb)), VERBS.len());
     assert_eq!(values(&|of| format!("{:?}", of.engine)), Engine::all().len());
     assert_eq!(values(&|of| format!("{:?}", of.grid)), GRIDS.len());

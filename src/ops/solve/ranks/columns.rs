@@ -60,8 +60,8 @@ impl Goal {
         let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
         match self {
             Goal::Tiles(map) => {
-                let messages = travel::tile_message_bytes(&map, ranks, precision_bits, given);
-                DistMatrix::bytes_for(&map, rank, precision_bits) + messages
+                let taken = DistMatrix::bytes_for(&map, rank, precision_bits);
+                taken + travel::tile_message_bytes(&map, ranks, precision_bits, (given, taken))
             }
             Goal::Caller => {
                 let share = all.div_ceil(ranks as u64);

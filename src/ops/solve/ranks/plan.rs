@@ -42,7 +42,7 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy).plan(ctx, team, 0)
+    Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy).plan(ctx, team, Copies::default())
 }
 
 /// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays where the ranks find
@@ -58,7 +58,7 @@ pub fn plan_solve_local(
     accuracy: Accuracy,
 ) -> Result<u64> {
     let asked = Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy);
-    Asked { in_tiles: false, ..asked }.plan(ctx, team, 0)
+    Asked { in_tiles: false, ..asked }.plan(ctx, team, Copies::default())
 }
 
 /// The plan of [`super::trsm_with`] for a triangle of `order` rows whose entries have `triangle_bits`, in tiles of
@@ -78,8 +78,9 @@ pub fn plan_trsm(
     let asked = Asked::of_triangle((order, columns), (triangle_bits, right_bits, precision_bits), options);
     let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
-    let copies = asked.copied_bytes(team, options) + turned(right_bits);
+    let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
     let planned = asked.plan(ctx, team, copies)?;
+    let copies = copies.triangle + copies.rights;
     // No limit counts the messages in which copies are made.
     if ctx.memory_bytes().is_some() || copies == 0 {
         return Ok(planned);
@@ -103,7 +104,7 @@ pub fn plan_trsm_local(
 ) -> Result<u64> {
     let asked = Asked::of_triangle((order, columns), (triangle_bits, right_bits, precision_bits), options);
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
-    let copies = asked.copied_bytes(team, options);
+    let copies = Copies { triangle: asked.copied_bytes(team, options), rights: 0 };
     Asked { in_tiles: false, ..asked }.plan(ctx, team, copies)
 }
 
@@ -135,8 +136,15 @@ struct Asked {
 enum Needs {
     /// So many bytes.
     Bytes(u64),
-    /// What this memory says for so many right sides.
-    Columns(SolveMemory, usize),
+    /// What this memory says for so many right sides, so many bytes of it for bringing the result to its place.
+    Columns(SolveMemory, usize, u64),
+}
+
+/// Bytes of the copies of a rank's operands that a call works on.
+#[derive(Clone, Copy, Default)]
+struct Copies {
+    triangle: u64,
+    rights: u64,
 }
 
 impl Asked {
@@ -171,21 +179,24 @@ impl Asked {
         }
     }
 
-    /// Bytes of this rank beside operands of which it holds so many bytes of copies, those included. Collective.
-    fn plan(&self, ctx: &Context, team: &Team, copied_bytes: u64) -> Result<u64> {
+    /// Bytes of this rank beside operands of which it holds some copies, those included. Collective.
+    fn plan(&self, ctx: &Context, team: &Team, copies: Copies) -> Result<u64> {
         let Asked { order, accuracy, .. } = *self;
+        let copied_bytes = copies.triangle + copies.rights;
         let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
         let ctx = &holding_here(ctx, team, copied_bytes)?;
         let together = ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?;
-        let (mut memory, own) = match agreed(world, self.needs(ctx, (team, together)))? {
+        let (mut memory, own, result) = match agreed(world, self.needs(ctx, (team, together)))? {
             Needs::Bytes(bytes) => return Ok(bytes + copied_bytes),
-            Needs::Columns(memory, own) => (memory, own),
+            Needs::Columns(memory, own, result) => (memory, own, result),
         };
         memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
         let planned = memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error));
         // Copies are counted as an even share of those of the node.
         let share = ctx.memory().divided(ranks_here).held_bytes();
-        Ok(agreed(world, planned)? - share + copied_bytes)
+        let all = agreed(world, planned)? - share + copied_bytes;
+        // The copy of the triangle goes before the result is made; a limit has room for both.
+        Ok(if ctx.memory_bytes().is_some() { all } else { all - result.min(copies.triangle) })
     }
 
     fn needs(&self, ctx: &Context, (team, together): (&Team, Option<Together>)) -> Result<Needs> {
@@ -214,11 +225,11 @@ impl Asked {
         let own = panel_share(columns, ranks, world.rank()).len();
         let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
         let expected = TriangleCut::expected(order, working_bits, method);
-        let (held_bytes, message_bytes, left, cut) = match is_small(order, method) {
+        let (held_bytes, message_bytes, left, cut, result) = match is_small(order, method) {
             true => {
                 let scaled_bytes = if is_factor { ScaledRows::bytes(order) } else { 0 };
                 let factor_bytes = Matrix::bytes_for(order, order, triangle_bits) + scaled_bytes;
-                (own_bytes + factor_bytes, 0, LeftColumns::Parts, expected)
+                (own_bytes + factor_bytes, 0, LeftColumns::Parts, expected, 0)
             }
             false => {
                 let pieces = pieces((order, triangle_bits), accuracy, ranks);
@@ -228,7 +239,7 @@ impl Asked {
                     Path::Tiles => self.goal(team).result_bytes((order, own, columns), precision_bits, world),
                     _ => 0,
                 };
-                (own_bytes + result, messages, LeftColumns::shared(columns), cut)
+                (own_bytes + result, messages, LeftColumns::shared(columns), cut, result)
             }
         };
         let memory = SolveMemory {
@@ -240,7 +251,7 @@ impl Asked {
             together,
             first_tries: FirstKernel::Own,
         };
-        Ok(Needs::Columns(memory, own))
+        Ok(Needs::Columns(memory, own, result))
     }
 }
 
@@ -259,7 +270,7 @@ mod tests {
             let (ctx, team) = (&contexts[rank.rank()], Team::new(rank.split(0).unwrap(), options).unwrap());
             let together = ranks_together(ctx, &team, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
             let needs = Asked::of_factor(shape, (60, 60), Accuracy::Norm).needs(ctx, (&team, together));
-            let Ok(Needs::Columns(mut memory, own)) = needs else { panic!("solved in bands") };
+            let Ok(Needs::Columns(mut memory, own, _)) = needs else { panic!("solved in bands") };
             let columns = Bands::widest(own).columns;
             memory.first_tries = first_kernel(&team, &memory, columns).unwrap();
             memory.first_kernel(columns).map_or("", |kernel| kernel.name())

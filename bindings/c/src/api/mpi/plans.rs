@@ -126,7 +126,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
         collective(
             ctx,
             Routine { name: "sunzi_mpi_plan_cholesky", arguments: &["a", "precision_bits", "plan"] },
-            |open| Ok((matrix(open, "a", a)?, self::bits(open, [0, precision_bits])?, target(plan)?)),
+            |open| Ok((matrix(open, "a", a)?, bits(open, [0, precision_bits])?, target(plan)?)),
             |call, team, ((a, [_, bits], target), parts)| {
                 let a = a.place(&parts)?;
                 let mut steps = Steps::new(call, team);
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
             |open| {
                 let side = open.choice("side", side_of(side))?;
                 let matrices = (matrix(open, "t", t)?, matrix(open, "b", b)?);
-                Ok((side, matrices, self::bits(open, [operand_bits, precision_bits])?, target(plan)?))
+                Ok((side, matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
             },
             |call, team, ((side, (t, b), [operand, bits], target), parts)| {
                 let (t, b) = (t.place(&parts)?, b.place(&parts)?);
@@ -209,7 +209,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
                 open.say(("a", None), "it is", if a.is_null() { "null" } else { "a matrix" });
                 let b = matrix(open, "b", b)?;
                 let a = if a.is_null() { None } else { Some(matrix(open, "a", a)?) };
-                Ok(((a, b), self::bits(open, [0, precision_bits])?, target(plan)?))
+                Ok(((a, b), bits(open, [0, precision_bits])?, target(plan)?))
             },
             |call, team, (((a, b), [_, bits], target), parts)| {
                 let (a, b) = (a.map(|a| a.place(&parts)).transpose()?, b.place(&parts)?);
