@@ -100,12 +100,13 @@ static void check(verb what) {
     a = allocate(a, product ? 0 : 9.0);
     b = allocate(b, 0);
     c = allocate(c, what == CHOLESKY ? 9.0 : 0);
-    // First within the plan of the node, then without a limit: the call that is measured comes last.
+    // Without a limit, then within one that is larger: the tiles of a factor travel there, which takes some more.
     for (int limited = 0; limited < 2; limited++) {
-        ctx = ranks(limited ? plan.node_bytes : 0);
+        uint64_t limit = limited ? plan.node_bytes * 3 / 2 : 0;
+        ctx = ranks(limit);
         sunzi_mpi_plan own = plan;
         if (limited) CALL(ctx, ask(ctx, what, &a, &b, &c, &own));
-        EXPECT(own.node_bytes <= plan.node_bytes && own.copied_bytes <= own.rank_bytes);
+        EXPECT((!limited || own.node_bytes <= limit) && own.copied_bytes <= own.rank_bytes);
         CALL(ctx, call(ctx, what, &a, &b, &c));
         sunzi_report report;
         CALL(ctx, sunzi_last_report(ctx, &report));
@@ -113,9 +114,10 @@ static void check(verb what) {
             printf("%s on %d%s: %.1f MB of %.1f planned on rank %d\n", name[what], size, limited ? ", limited" : "",
                    1e-6 * (double)report.peak_bytes, 1e-6 * (double)own.rank_bytes, rank);
         }
-        // Windows that ranks share are not counted; on one rank there are none but those of its own heap.
+        // Windows that ranks share are not counted; on one rank there are none but those of its own heap. The plan of
+        // a factor with its solve counts what the context keeps of the one beside the other.
         EXPECT(report.peak_bytes <= own.rank_bytes + (64 << 10));
-        if (size == 1 && !limited) EXPECT(1.05 * (double)report.peak_bytes + (1 << 20) >= (double)own.rank_bytes);
+        if (size == 1 && !limited && what != SOLVE) EXPECT(1.05 * (double)report.peak_bytes + (1 << 20) >= (double)own.rank_bytes);
         sunzi_context_free(ctx);
     }
     release(a);

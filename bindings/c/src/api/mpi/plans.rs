@@ -271,17 +271,22 @@ struct Steps<'a> {
     /// Bytes now, and what the context keeps of copies that have gone.
     now: u64,
     most: u64,
+    /// Bytes that the context keeps of a factorisation under a limit, as far as that has room for them.
+    kept: u64,
+    most_with_kept: u64,
     copied: u64,
 }
 
 impl<'a> Steps<'a> {
     fn new(call: &'a Call<'a>, team: &'a Team) -> Steps<'a> {
         let (ranks, limited) = (Ranks::new(call, team), call.is_limited());
-        Steps { ranks, call, team, limited, now: 0, most: 0, copied: 0 }
+        Steps { ranks, call, team, limited, now: 0, most: 0, kept: 0, most_with_kept: 0, copied: 0 }
     }
 
     fn at_most(&mut self, more: u64) {
-        self.most = self.most.max(self.now.saturating_add(more));
+        let all = self.now.saturating_add(more);
+        self.most = self.most.max(all);
+        self.most_with_kept = self.most_with_kept.max(all.saturating_add(self.kept));
     }
 
     /// Takes memory of the limit.
@@ -348,9 +353,8 @@ impl<'a> Steps<'a> {
         self.now -= taken;
         let factor = DistMatrix::bytes_for(&map, team.rank(), bits);
         self.hold(factor)?;
-        if !self.limited {
-            self.now += planned.saturating_sub(factor); // what the context keeps
-        }
+        let kept = planned.saturating_sub(factor);
+        if self.limited { self.kept = kept } else { self.now += kept }
         Ok(())
     }
 
@@ -410,9 +414,11 @@ impl<'a> Steps<'a> {
     /// # Safety
     /// The target can be written.
     unsafe fn tell(self, Target(plan): Target) -> Outcome<()> {
-        let mut node = [self.most];
+        let share = self.call.limit_bytes().map_or(0, |limit| limit / self.team.node().size() as u64);
+        let most = self.most.max(self.most_with_kept.min(share));
+        let mut node = [most];
         self.ranks.node.all_reduce(Reduction::Sum, &mut node)?;
-        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes: self.most, node_bytes: node[0] };
+        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes: most, node_bytes: node[0] };
         // SAFETY: it can be written by contract.
         unsafe { plan.write(told) };
         Ok(())
