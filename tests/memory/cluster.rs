@@ -8,8 +8,8 @@ use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{
-    ClusterShape, DistCholeskyOptions, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, cholesky_with, even_share,
-    plan_cholesky, plan_solve, plan_syrk_cluster, plan_trsm, solve_into, solve_with, syrk, trsm_with,
+    ClusterShape, DistCholeskyOptions, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TrsmBits, cholesky_with,
+    even_share, plan_cholesky, plan_solve, plan_syrk_cluster, plan_trsm, solve_into, solve_with, syrk, trsm_with,
 };
 use sunzi::{Accuracy, Context, Diag, Error, Matrix, Side, TrsmOptions, Uplo};
 
@@ -205,7 +205,8 @@ fn triangular_solves_over_ranks_keep_their_plan() {
                 work(&limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap(), &team)
             })
         };
-        let plan = |ctx: &Context, team: &Team| plan_trsm(ctx, team, (order, columns), (bits, bits, bits), &options);
+        let of_bits = TrsmBits { triangle: bits, right: bits, solution: bits };
+        let plan = |ctx: &Context, team: &Team| plan_trsm(ctx, team, (order, columns), of_bits, &options);
         let least = with(Some(1), &|ctx, team| match plan(ctx, team) {
             Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
             other => panic!("one byte cannot be enough: {other:?}"),

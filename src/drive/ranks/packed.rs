@@ -133,7 +133,7 @@ impl PackedTiles {
 }
 
 fn bytes_of(words: &Payload) -> u64 {
-    super::state::bytes_of(words.len())
+    size_of_val(words.as_slice()) as u64
 }
 
 #[cfg(test)]

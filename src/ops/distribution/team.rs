@@ -360,8 +360,8 @@ impl Team {
     /// limit do by themselves. Calls that know of no team cannot: [`crate::distributed::DistMatrix::redistribute`], and
     /// factors of doubles in memory. Collective.
     ///
-    /// Cost: one agreement of all ranks, and that the next call opens its windows anew, whose pages the system clears at
-    /// some gigabytes a second. Source: docs/decisions/083-finished-tiles-in-a-window.md.
+    /// Cost: one agreement of all ranks, and that the next call opens its windows anew, whose pages the system clears
+    /// at some gigabytes a second. Source: docs/decisions/083-finished-tiles-in-a-window.md.
     ///
     /// # Errors
     /// [`Error::Transport`].

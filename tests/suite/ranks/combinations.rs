@@ -137,11 +137,11 @@ impl Combination {
         let engines = Engine::all();
         let way = |step: usize| (index * step + index / PLACES) % PLACES;
         Combination {
-            grid: GRIDS[(index + index / 5) % GRIDS.len()],
+            grid: GRIDS[(index + index / GRIDS.len()) % GRIDS.len()],
             apart: index / 2 % 2 == 1,
             verb: VERBS[index % VERBS.len()],
             entrywise: index / 3 % 2 == 1,
-            engine: engines[(index + index / 7) % engines.len()],
+            engine: engines[(index + index / engines.len()) % engines.len()],
             from: [way(3), rng.below(PLACES)],
             to: way(5),
             tile_size: rng.pick(&[8, 16, 24]),

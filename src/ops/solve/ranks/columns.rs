@@ -52,7 +52,8 @@ impl Goal {
     /// there.
     pub fn result_bytes(
         self,
-        (order, own, total): (usize, usize, usize),
+        (order, own): (usize, usize),
+        total: usize,
         precision_bits: u32,
         world: &dyn Transport,
     ) -> u64 {
@@ -146,7 +147,7 @@ pub(super) fn solve_columns(
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
     let message_bytes = letters_bytes(path, &cuts[0], factor_bits, world.size());
     let result = match path {
-        Path::Tiles => goal.result_bytes((order, x.cols(), total), x.precision_bits(), world),
+        Path::Tiles => goal.result_bytes((order, x.cols()), total, x.precision_bits(), world),
         _ => 0,
     };
     let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());

@@ -14,7 +14,7 @@ mod trsm;
 mod vector;
 
 pub use inverse::{inverse, inverse_local};
-pub use plan::{plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
+pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
 pub use right::LocalSolution;
 pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
 

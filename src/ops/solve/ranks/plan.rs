@@ -61,10 +61,21 @@ pub fn plan_solve_local(
     Asked { in_tiles: false, ..asked }.plan(ctx, team, Copies::default())
 }
 
-/// The plan of [`super::trsm_with`] for a triangle of `order` rows whose entries have `triangle_bits`, in tiles of
-/// nothing but that triangle, and `columns` right sides of `right_bits` (from the right side: rows of `B`): the bytes
-/// that this rank takes beside `T` and `B`, with the copies of them that the options ask for; under a limit without the
-/// messages of 1 to 8 MiB in which these are made, which none counts. Collective; see [`plan_solve`].
+/// Bits of the entries of a triangular solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrsmBits {
+    /// Of the triangle.
+    pub triangle: u32,
+    /// Of the right sides.
+    pub right: u32,
+    /// Of the solution.
+    pub solution: u32,
+}
+
+/// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of nothing but that triangle, and `columns`
+/// right sides (from the right side: rows of `B`), whose entries have these bits: the bytes that this rank takes beside
+/// `T` and `B`, with the copies of them that the options ask for; under a limit without the messages of 1 to 8 MiB in
+/// which these are made, which none counts. Collective; see [`plan_solve`].
 ///
 /// # Errors
 /// As [`plan_solve`].
@@ -72,10 +83,11 @@ pub fn plan_trsm(
     ctx: &Context,
     team: &Team,
     (order, columns): (usize, usize),
-    (triangle_bits, right_bits, precision_bits): (u32, u32, u32),
+    bits: TrsmBits,
     options: &TrsmOptions<'_>,
 ) -> Result<u64> {
-    let asked = Asked::of_triangle((order, columns), (triangle_bits, right_bits, precision_bits), options);
+    let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
+    let asked = Asked::of_triangle((order, columns), bits, options);
     let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
@@ -87,8 +99,8 @@ pub fn plan_trsm(
     }
     // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
     let found = turned(precision_bits);
-    let messages = |bytes: u64, bits: u32| travel::redistribution_bytes(team.size(), (order, bits), (bytes, bytes));
-    Ok(planned.max(copies + messages(copies, triangle_bits)).max(2 * found + messages(found, precision_bits)))
+    let messages = |bytes, bits| travel::redistribution_bytes(team.size(), (order, bits), (bytes, bytes));
+    Ok(planned.max(copies + messages(copies, bits.triangle)).max(2 * found + messages(found, precision_bits)))
 }
 
 /// The plan of [`super::trsm_local`]: [`plan_trsm`] without tiles of the solution, and from the left side. Collective.
@@ -99,10 +111,11 @@ pub fn plan_trsm_local(
     ctx: &Context,
     team: &Team,
     (order, columns): (usize, usize),
-    (triangle_bits, right_bits, precision_bits): (u32, u32, u32),
+    bits: TrsmBits,
     options: &TrsmOptions<'_>,
 ) -> Result<u64> {
-    let asked = Asked::of_triangle((order, columns), (triangle_bits, right_bits, precision_bits), options);
+    let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
+    let asked = Asked::of_triangle((order, columns), bits, options);
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: 0 };
     Asked { in_tiles: false, ..asked }.plan(ctx, team, copies)
@@ -157,11 +170,8 @@ impl Asked {
         Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
 
-    fn of_triangle(
-        (order, columns): (usize, usize),
-        (triangle_bits, right_bits, precision_bits): (u32, u32, u32),
-        options: &TrsmOptions<'_>,
-    ) -> Asked {
+    fn of_triangle((order, columns): (usize, usize), bits: TrsmBits, options: &TrsmOptions<'_>) -> Asked {
+        let TrsmBits { triangle: triangle_bits, right: right_bits, solution: precision_bits } = bits;
         let (substitutions, accuracy, in_tiles) = (LOWER, options.accuracy, true);
         Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
@@ -236,7 +246,7 @@ impl Asked {
                 let cut = TriangleCut { pieces, ..expected };
                 let messages = letters_bytes(method.path, &cut, triangle_bits, ranks);
                 let result = match method.path {
-                    Path::Tiles => self.goal(team).result_bytes((order, own, columns), precision_bits, world),
+                    Path::Tiles => self.goal(team).result_bytes((order, own), columns, precision_bits, world),
                     _ => 0,
                 };
                 (own_bytes + result, messages, LeftColumns::shared(columns), cut, result)

@@ -13,8 +13,8 @@ use crate::types::{SUNZI_LIMBS, sunzi_dist_matrix, sunzi_mpi_plan, sunzi_status}
 use std::ptr::NonNull;
 use sunzi::comm::Reduction;
 use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, Team, TileMap, cholesky_tiles, contracted_rows, plan_cholesky, plan_gemm,
-    plan_solve_local, plan_syrk, plan_trsm_local, redistribution_bytes,
+    DistCholeskyOptions, DistMatrix, Team, TileMap, TrsmBits, cholesky_tiles, contracted_rows, plan_cholesky,
+    plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local, redistribution_bytes,
 };
 use sunzi::{Matrix, Op, ProductPlanOptions, Side, TrsmOptions};
 
@@ -178,8 +178,8 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
                 steps.result(&b, bits)?;
                 steps.take(&t, operand, tiles(&steps.ranks, t.shape()))?;
                 let options = TrsmOptions::new().accuracy(call.accuracy());
-                let sizes = ((order, columns), (operand, bits, bits));
-                steps.right_sides(&b, bits, |ctx, team| plan_trsm_local(ctx, team, sizes.0, sizes.1, &options))?;
+                let (shape, of) = ((order, columns), TrsmBits { triangle: operand, right: bits, solution: bits });
+                steps.right_sides(&b, bits, |ctx, team| plan_trsm_local(ctx, team, shape, of, &options))?;
                 steps.tell(target)
             },
         )
@@ -354,7 +354,11 @@ impl<'a> Steps<'a> {
         let factor = DistMatrix::bytes_for(&map, team.rank(), bits);
         self.hold(factor)?;
         let kept = planned.saturating_sub(factor);
-        if self.limited { self.kept = kept } else { self.now += kept }
+        if self.limited {
+            self.kept = kept
+        } else {
+            self.now += kept
+        }
         Ok(())
     }
 
