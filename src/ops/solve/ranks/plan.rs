@@ -150,7 +150,7 @@ enum Needs {
     /// So many bytes.
     Bytes(u64),
     /// What this memory says for so many right sides, so many bytes of it for bringing the result to its place.
-    Columns(SolveMemory, usize, u64),
+    Columns(Box<SolveMemory>, usize, u64),
 }
 
 /// Bytes of the copies of a rank's operands that a call works on.
@@ -261,7 +261,7 @@ impl Asked {
             together,
             first_tries: FirstKernel::Own,
         };
-        Ok(Needs::Columns(memory, own, result))
+        Ok(Needs::Columns(Box::new(memory), own, result))
     }
 }
 
