@@ -50,8 +50,8 @@ pub trait RankTiles: Sync {
     /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
     fn run(&self, local: &mut Self::Local, run: &TileRun) -> Result<()>;
 
-    /// The words in which a finished own tile travels, [`RankTiles::payload_words`] of them, always the same. Called for
-    /// a tile that other ranks read, after its last task, or after [`RankTiles::pack_later`] when one asks for it, and
+    /// The words in which a finished own tile travels, [`RankTiles::payload_words`] of them, always the same. Called
+    /// for a tile that other ranks read, after its last task, or after [`RankTiles::pack_later`] when one asks, and
     /// again where the words had to go in between; they are dropped when the last reader has got them.
     ///
     /// # Errors
