@@ -357,8 +357,8 @@ impl Team {
     }
 
     /// Gives back all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a
-    /// memory limit do by themselves. Calls that know of no team cannot: [`crate::distributed::DistMatrix::redistribute`], and
-    /// factors of doubles in memory. Collective.
+    /// memory limit do by themselves. Calls that know of no team cannot:
+    /// [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in memory. Collective.
     ///
     /// Cost: one agreement of all ranks, and that the next call opens its windows anew, whose pages the system clears
     /// at some gigabytes a second. Source: docs/decisions/083-finished-tiles-in-a-window.md.
