@@ -74,8 +74,8 @@ pub struct TrsmBits {
 
 /// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of nothing but that triangle, and
 /// `columns` right sides (from the right side: rows of `B`), whose entries have these bits: the bytes that this rank
-/// takes beside `T` and `B`, with the copies of them that the options ask for; under a limit without the messages of 1 to 8 MiB in
-/// which these are made, which none counts. Collective; see [`plan_solve`].
+/// takes beside `T` and `B`, with the copies of them that the options ask for; under a limit without the messages of 1
+/// to 8 MiB in which these are made, which none counts. Collective; see [`plan_solve`].
 ///
 /// # Errors
 /// As [`plan_solve`].
