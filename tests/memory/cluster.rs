@@ -211,6 +211,17 @@ fn triangular_solves_over_ranks_keep_their_plan() {
             Err(Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
             other => panic!("one byte cannot be enough: {other:?}"),
         });
+        // What is refused has made no copy.
+        let (peak, _) = rise(|| {
+            with(Some(1000), &|ctx, team| {
+                let (t, b) = &held[team.rank()];
+                trsm_with(ctx, team, t, b, bits, &options).map(|_| ()).unwrap_err();
+                0
+            })
+        });
+        let copied = held.iter().map(|(t, b)| if transposed { b.bytes() } else { t.bytes() }).sum::<u64>();
+        println!("{ranks} ranks, {columns}, refused: {peak} of {copied}");
+        assert!(2 * peak < copied || (uplo == Uplo::Lower && !transposed), "refused: {peak} of {copied}");
         for limit in [None, least.iter().max().copied()] {
             let planned = with(limit, &|ctx, team| plan(ctx, team).unwrap()).iter().sum::<u64>();
             let (peak, _) = rise(|| {

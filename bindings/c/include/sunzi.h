@@ -269,7 +269,7 @@ typedef struct sunzi_mpi_plan {
     uint64_t copied_bytes;
     // Bytes of everything on this rank at a time, copies included, with an even share of what its node has in common.
     uint64_t rank_bytes;
-    // The same of all ranks of its node together, which is what `memory_bytes` limits.
+    // No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused.
     uint64_t node_bytes;
 } sunzi_mpi_plan;
 
@@ -1127,8 +1127,9 @@ struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
 //
 // The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
 // the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
-// and `SUNZI_MEMORY_LIMIT` says by how much it falls short. On a context with `SUNZI_ENTRYWISE` the entries are taken
-// to be of one size. What the context has kept of earlier calls is not counted.
+// and `SUNZI_MEMORY_LIMIT` says by how much it falls short; of unlike limits that of a product keeps the least, also
+// between nodes. On a context with `SUNZI_ENTRYWISE` the entries are taken to be of one size. What the context has
+// kept of earlier calls is not counted, and neither are devices.
 enum sunzi_status sunzi_mpi_plan_syrk(const struct sunzi_context *ctx,
                                       int32_t trans,
                                       const struct sunzi_dist_matrix *a,
@@ -1148,27 +1149,32 @@ enum sunzi_status sunzi_mpi_plan_gemm(const struct sunzi_context *ctx,
                                       int64_t precision_bits,
                                       struct sunzi_mpi_plan *plan);
 
-// What `sunzi_mpi_cholesky` would take for a matrix with entries of `precision_bits`, and `sunzi_mpi_factor_new` with
-// that precision; the rest as in `sunzi_mpi_plan_syrk`.
+// What `sunzi_mpi_cholesky` would take with this `uplo` for a matrix with entries of `precision_bits`, and at most
+// what `sunzi_mpi_factor_new` would with that precision; the rest as in `sunzi_mpi_plan_syrk`.
 enum sunzi_status sunzi_mpi_plan_cholesky(const struct sunzi_context *ctx,
+                                          int32_t uplo,
                                           const struct sunzi_dist_matrix *a,
                                           int64_t precision_bits,
                                           struct sunzi_mpi_plan *plan);
 
-// What `sunzi_mpi_trsm` would take for a triangle with entries of `operand_bits` and right sides with entries of
-// `precision_bits`; the rest as in `sunzi_mpi_plan_syrk`. Pivots are taken to be as in `sunzi_plan_trsm`.
+// What `sunzi_mpi_trsm` would take with this `side` and `diag` for a triangle with entries of `operand_bits` and right
+// sides with entries of `precision_bits`; the rest as in `sunzi_mpi_plan_syrk`. Pivots are taken to be as in
+// `sunzi_plan_trsm`.
 enum sunzi_status sunzi_mpi_plan_trsm(const struct sunzi_context *ctx,
                                       int32_t side,
+                                      int32_t diag,
                                       const struct sunzi_dist_matrix *t,
                                       const struct sunzi_dist_matrix *b,
                                       int64_t operand_bits,
                                       int64_t precision_bits,
                                       struct sunzi_mpi_plan *plan);
 
-// What `sunzi_mpi_solve` would take at most for entries of `precision_bits` in both matrices: the factorisation, then
-// the solve beside the factor and what the context keeps of the factorisation. With null for `a` on every rank: what
-// `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in `sunzi_mpi_plan_trsm`.
+// What `sunzi_mpi_solve` would take at most with this `uplo` for entries of `precision_bits` in both matrices: the
+// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a` on
+// every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
+// `sunzi_mpi_plan_trsm`.
 enum sunzi_status sunzi_mpi_plan_solve(const struct sunzi_context *ctx,
+                                       int32_t uplo,
                                        const struct sunzi_dist_matrix *a,
                                        const struct sunzi_dist_matrix *b,
                                        int64_t precision_bits,

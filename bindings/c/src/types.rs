@@ -235,7 +235,7 @@ pub struct sunzi_mpi_plan {
     pub copied_bytes: u64,
     /// Bytes of everything on this rank at a time, copies included, with an even share of what its node has in common.
     pub rank_bytes: u64,
-    /// The same of all ranks of its node together, which is what `memory_bytes` limits.
+    /// No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused.
     pub node_bytes: u64,
 }
 

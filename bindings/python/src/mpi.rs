@@ -209,10 +209,10 @@ impl Ranks {
         let of = match (operation, &choices[..], &placed[..]) {
             ("syrk", &[trans], &[a, c]) => PlanOf::Syrk(trans, [a, c]),
             ("gemm", &[of_a, of_b], &[a, b, c]) => PlanOf::Gemm([of_a, of_b], [a, b, c]),
-            ("cholesky", [], &[a]) => PlanOf::Cholesky(a),
-            ("trsm", &[side], &[t, b]) => PlanOf::Trsm(side, [t, b]),
-            ("solve", [], &[a, b]) => PlanOf::Solve(Some(a), b),
-            ("solve", [], &[b]) => PlanOf::Solve(None, b),
+            ("cholesky", &[uplo], &[a]) => PlanOf::Cholesky(uplo, a),
+            ("trsm", &[side, diag], &[t, b]) => PlanOf::Trsm([side, diag], [t, b]),
+            ("solve", &[uplo], &[a, b]) => PlanOf::Solve(uplo, Some(a), b),
+            ("solve", &[uplo], &[b]) => PlanOf::Solve(uplo, None, b),
             _ => return Err(PyValueError::new_err(format!("no plan of '{operation}' with {} matrices", placed.len()))),
         };
         let planned = py.detach(|| self.open(|ranks| ranks.plan(of, bits)));

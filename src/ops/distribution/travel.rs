@@ -55,7 +55,8 @@ pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
 /// Bytes of the messages of a rank, one of so many, while a matrix goes from one distribution to another, of whose
 /// entries of `rows` rows and `precision_bits` bits the rank gives and takes so many bytes: what
 /// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their kin take
-/// beside the matrices, at most 1 to 8 MiB each way or one column.
+/// beside the matrices. Each way a rank may have a whole strip, 1 to 8 MiB for each rank or one column, if all of it is
+/// its own or goes to one rank; of a matrix that is dealt out evenly it has 1 to 8 MiB.
 pub fn redistribution_bytes(
     ranks: usize,
     (rows, precision_bits): (usize, u32),

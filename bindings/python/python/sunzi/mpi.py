@@ -186,7 +186,8 @@ class Plan:
     """Bytes that a call over ranks would take beside its operands, made by `Ranks.plan`.
 
     `rank_bytes` is the most on this rank at a time, with an even share of what its node has in common; `node_bytes` is
-    that of all ranks of its node together, which `memory` limits; `copied_bytes` are copies of operands among them.
+    no less than that of all ranks of its node together, and with it as `memory` the call is not refused; `copied_bytes`
+    are copies of operands among them.
     """
 
     copied_bytes: int
@@ -352,13 +353,16 @@ class Ranks:
         transpose: bool = False,
         transpose_b: bool = False,
         side: Literal["left", "right"] = "left",
+        uplo: Literal["both", "lower", "upper"] = "both",
+        unit: bool = False,
     ) -> Plan:
         """What a call would take of memory, from the distributions of its matrices; nothing is computed.
 
         `("syrk", p, to)`, `("gemm", a, b, to)` with `transpose` for `a`, `("cholesky", a)`, `("trsm", t, b)`,
         `("solve", a, b)`, and `("solve", b)` for `Cholesky.solve`. Precisions are those of the result and, where they
         differ, of the operands of products and the triangle. Under a limit the plan is the one that the call would run
-        within it; `MemoryLimitError` names the least that would do. Beta adds tiles of `c`, an upper triangle nothing.
+        within it; `MemoryLimitError` names the least that would do. `uplo` counts for `cholesky` and `solve`, `side`
+        and `unit` for `trsm`. Beta adds tiles of `c`.
 
         >>> ranks.plan("cholesky", elemental((6200, 6200), grid=(2, 2), pair=("MC", "MR")), precision=768)  # doctest: +SKIP
         Plan(copied_bytes=0, rank_bytes=..., node_bytes=...)
@@ -373,7 +377,9 @@ class Ranks:
             chosen = {
                 "syrk": [_word("transpose", transpose, ops)],
                 "gemm": [_word("transpose", transpose, ops), _word("transpose_b", transpose_b, ops)],
-                "trsm": [_word("side", side, _SIDE)],
+                "trsm": [_word("side", side, _SIDE), _word("unit", unit, _DIAG)],
+                "cholesky": [_word("uplo", uplo, _UPLO)],
+                "solve": [_word("uplo", uplo, _UPLO)],
             }.get(operation, [])
             bits = [index(precision if operand_precision is None else operand_precision), index(precision)]
             if min(bits) < 2:

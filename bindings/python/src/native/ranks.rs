@@ -206,13 +206,13 @@ impl Ranks {
                     let (a, b, c) = (operand(a), operand(b), result(c));
                     sunzi_mpi_plan_gemm(self.0, of_a, of_b, &a, &b, &c, operand_bits, bits, &mut plan)
                 }
-                PlanOf::Cholesky(a) => sunzi_mpi_plan_cholesky(self.0, &result(a), bits, &mut plan),
-                PlanOf::Trsm(side, [t, b]) => {
-                    sunzi_mpi_plan_trsm(self.0, side, &operand(t), &result(b), operand_bits, bits, &mut plan)
+                PlanOf::Cholesky(uplo, a) => sunzi_mpi_plan_cholesky(self.0, uplo, &result(a), bits, &mut plan),
+                PlanOf::Trsm([side, diag], [t, b]) => {
+                    sunzi_mpi_plan_trsm(self.0, side, diag, &operand(t), &result(b), operand_bits, bits, &mut plan)
                 }
-                PlanOf::Solve(a, b) => {
+                PlanOf::Solve(uplo, a, b) => {
                     let a = a.map(result);
-                    sunzi_mpi_plan_solve(self.0, pointer(&a), &result(b), bits, &mut plan)
+                    sunzi_mpi_plan_solve(self.0, uplo, pointer(&a), &result(b), bits, &mut plan)
                 }
             }
         };

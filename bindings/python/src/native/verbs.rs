@@ -58,12 +58,12 @@ pub enum PlanOf {
     Syrk(i32, [Planned; 2]),
     /// `op` of A and of B; A, B and C.
     Gemm([i32; 2], [Planned; 3]),
-    /// A.
-    Cholesky(Planned),
-    /// The side; T and B.
-    Trsm(i32, [Planned; 2]),
-    /// A, `None` for a factor that is kept, and B.
-    Solve(Option<Planned>, Planned),
+    /// The triangle; A.
+    Cholesky(i32, Planned),
+    /// The side and the diagonal; T and B.
+    Trsm([i32; 2], [Planned; 2]),
+    /// The triangle; A, `None` for a factor that is kept, and B.
+    Solve(i32, Option<Planned>, Planned),
 }
 
 /// Choices of a context on ranks.

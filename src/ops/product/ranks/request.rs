@@ -176,7 +176,11 @@ fn run_on_devices(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
     }
-    agree(world, team.in_world(team.make_room(plan.planned_bytes + shared.held_bytes, shared.limited[node])))?;
+    let limited = shared.limited[node];
+    let roomy = team.make_room(plan.planned_bytes + shared.held_bytes, limited);
+    // Devices need no windows, and a limit knows of none that are kept.
+    let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
+    agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
     let (sum, devices) = product.compute((ctx, world), plan.planned_bytes, &mut clock)?;
     agree(world, clock.time(RankPhase::Reconstruct, || finish_tiles(combination, Some(&sum), &mut result)))?;

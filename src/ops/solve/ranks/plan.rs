@@ -4,13 +4,14 @@ use super::blocks::pieces;
 use super::columns::{Goal, letters_bytes, panel_share};
 use super::sums::SumSizes;
 use super::{first_kernel, holding_here, is_small, of_node, ranks_together, vectors_bytes};
-use crate::comm::{Transport, agreed};
+use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::{cholesky_solve_guard_bits, trsm_guard_bits};
 use crate::matrix::{Diag, Matrix, Side, Uplo};
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::travel;
+use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
@@ -91,14 +92,15 @@ pub fn plan_trsm(
     let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
     agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
-    let planned = asked.plan(ctx, team, copies)?;
+    // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
+    let found = turned(precision_bits);
+    let both = agree(team.world(), holding_here(ctx, team, 2 * found)?.admit(0));
+    let planned = larger_refusal(both, asked.plan(ctx, team, copies))?.max(2 * found);
     let copies = copies.triangle + copies.rights;
     // No limit counts the messages in which copies are made.
     if ctx.memory_bytes().is_some() || copies == 0 {
         return Ok(planned);
     }
-    // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
-    let found = turned(precision_bits);
     let messages = |bytes, bits| travel::redistribution_bytes(team.size(), (order, bits), (bytes, bytes));
     Ok(planned.max(copies + messages(copies, bits.triangle)).max(2 * found + messages(found, precision_bits)))
 }

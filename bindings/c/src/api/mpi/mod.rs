@@ -7,6 +7,7 @@ mod factors;
 mod kept;
 mod matrix;
 mod opening;
+mod plan_steps;
 mod plans;
 mod products;
 mod twins;

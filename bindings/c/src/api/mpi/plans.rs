@@ -1,22 +1,17 @@
-//! What calls over ranks would take: the steps of each, with the bytes of a rank at every one of them.
+//! What calls over ranks would take, from the descriptions of their matrices.
 
+use super::collective;
 use super::factors::tiles;
-use super::matrix::{DistOperand, Told};
+use super::matrix::Told;
 use super::opening::{Opening, Routine};
-use super::{Ranks, collective};
-use crate::api::{op_of, side_of};
-use crate::array::Array;
-use crate::call::Call;
+use super::plan_steps::{Steps, in_place, target};
+use crate::api::{diag_of, op_of, side_of};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_LIMBS, sunzi_dist_matrix, sunzi_mpi_plan, sunzi_status};
 use std::ptr::NonNull;
-use sunzi::comm::Reduction;
-use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, Team, TileMap, TrsmBits, cholesky_tiles, contracted_rows, plan_cholesky,
-    plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local, redistribution_bytes,
-};
-use sunzi::{Matrix, Op, ProductPlanOptions, Side, TrsmOptions};
+use sunzi::distributed::{Team, TrsmBits, plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local};
+use sunzi::{Context, Matrix, Op, Side, TrsmOptions};
 
 /// What `sunzi_mpi_syrk` would take for matrices of these descriptions, entries of A with `operand_bits` and of C with
 /// `precision_bits`, without beta; with it, tiles of C come on top. Collective: all ranks call it, and each is told of
@@ -24,8 +19,9 @@ use sunzi::{Matrix, Op, ProductPlanOptions, Side, TrsmOptions};
 ///
 /// The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
 /// the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
-/// and `SUNZI_MEMORY_LIMIT` says by how much it falls short. On a context with `SUNZI_ENTRYWISE` the entries are taken
-/// to be of one size. What the context has kept of earlier calls is not counted.
+/// and `SUNZI_MEMORY_LIMIT` says by how much it falls short; of unlike limits that of a product keeps the least, also
+/// between nodes. On a context with `SUNZI_ENTRYWISE` the entries are taken to be of one size. What the context has
+/// kept of earlier calls is not counted, and neither are devices.
 ///
 /// # Safety
 /// The header's rules.
@@ -57,7 +53,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_syrk(
                 c.check_shape(n, n)?;
                 let steps = Steps::new(call, team);
                 steps.product((&[&a], &c), [operand, bits], target, |ctx, team, options| {
-                    Ok(plan_syrk(ctx, team, (k, n), bits, options)?.planned_bytes)
+                    plan_syrk(ctx, team, (k, n), bits, options)
                 })
             },
         )
@@ -102,21 +98,22 @@ pub unsafe extern "C" fn sunzi_mpi_plan_gemm(
                 c.check_shape(m, n)?;
                 let steps = Steps::new(call, team);
                 steps.product((&[&a, &b], &c), [operand, bits], target, |ctx, team, options| {
-                    Ok(plan_gemm(ctx, team, (m, n), k, bits, options)?.planned_bytes)
+                    plan_gemm(ctx, team, (m, n), k, bits, options)
                 })
             },
         )
     }
 }
 
-/// What `sunzi_mpi_cholesky` would take for a matrix with entries of `precision_bits`, and `sunzi_mpi_factor_new` with
-/// that precision; the rest as in `sunzi_mpi_plan_syrk`.
+/// What `sunzi_mpi_cholesky` would take with this `uplo` for a matrix with entries of `precision_bits`, and at most
+/// what `sunzi_mpi_factor_new` would with that precision; the rest as in `sunzi_mpi_plan_syrk`.
 ///
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
     ctx: *const sunzi_context,
+    uplo: i32,
     a: *const sunzi_dist_matrix,
     precision_bits: i64,
     plan: *mut sunzi_mpi_plan,
@@ -125,24 +122,28 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
     unsafe {
         collective(
             ctx,
-            Routine { name: "sunzi_mpi_plan_cholesky", arguments: &["a", "precision_bits", "plan"] },
-            |open| Ok((matrix(open, "a", a)?, bits(open, [0, precision_bits])?, target(plan)?)),
-            |call, team, ((a, [_, bits], target), parts)| {
+            Routine { name: "sunzi_mpi_plan_cholesky", arguments: &["uplo", "a", "precision_bits", "plan"] },
+            |open| {
+                let uplo = open.symmetric(uplo)?;
+                Ok((uplo, matrix(open, "a", a)?, bits(open, [precision_bits; 2])?, target(plan)?))
+            },
+            |call, team, ((uplo, a, [_, bits], target), parts)| {
                 let a = a.place(&parts)?;
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&a, bits)?;
-                steps.factor(&a, bits)?;
+                steps.factor((uplo, &a), bits)?;
                 // The copy of A is kept for it where there is no limit.
-                let again = if steps.limited { placed } else { 0 };
-                steps.at_most(again + steps.messages(a.shape().0, bits, placed));
+                let again = if steps.limited || in_place(&a) { placed } else { 0 };
+                steps.at_most(again + steps.last_messages(&a, bits));
                 steps.tell(target)
             },
         )
     }
 }
 
-/// What `sunzi_mpi_trsm` would take for a triangle with entries of `operand_bits` and right sides with entries of
-/// `precision_bits`; the rest as in `sunzi_mpi_plan_syrk`. Pivots are taken to be as in `sunzi_plan_trsm`.
+/// What `sunzi_mpi_trsm` would take with this `side` and `diag` for a triangle with entries of `operand_bits` and right
+/// sides with entries of `precision_bits`; the rest as in `sunzi_mpi_plan_syrk`. Pivots are taken to be as in
+/// `sunzi_plan_trsm`.
 ///
 /// # Safety
 /// The header's rules.
@@ -150,6 +151,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
 pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
     ctx: *const sunzi_context,
     side: i32,
+    diag: i32,
     t: *const sunzi_dist_matrix,
     b: *const sunzi_dist_matrix,
     operand_bits: i64,
@@ -162,39 +164,41 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
             ctx,
             Routine {
                 name: "sunzi_mpi_plan_trsm",
-                arguments: &["side", "t", "b", "operand_bits", "precision_bits", "plan"],
+                arguments: &["side", "diag", "t", "b", "operand_bits", "precision_bits", "plan"],
             },
             |open| {
-                let side = open.choice("side", side_of(side))?;
+                let kind = (open.choice("side", side_of(side))?, open.choice("diag", diag_of(diag))?);
                 let matrices = (matrix(open, "t", t)?, matrix(open, "b", b)?);
-                Ok((side, matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
+                Ok((kind, matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
             },
-            |call, team, ((side, (t, b), [operand, bits], target), parts)| {
+            |call, team, (((side, diag), (t, b), [operand, bits], target), parts)| {
                 let (t, b) = (t.place(&parts)?, b.place(&parts)?);
                 let b = if side == Side::Right { b.transposed() } else { b };
                 let (order, columns) = (t.order()?, b.shape().1);
                 b.check_shape(order, columns)?;
                 let mut steps = Steps::new(call, team);
-                steps.result(&b, bits)?;
+                let placed = steps.result(&b, bits)?;
                 steps.take(&t, operand, tiles(&steps.ranks, t.shape()))?;
-                let options = TrsmOptions::new().accuracy(call.accuracy());
+                let options = TrsmOptions::new().diag(diag).accuracy(call.accuracy());
                 let (shape, of) = ((order, columns), TrsmBits { triangle: operand, right: bits, solution: bits });
-                steps.right_sides(&b, bits, |ctx, team| plan_trsm_local(ctx, team, shape, of, &options))?;
+                steps.right_sides((&b, placed), bits, |ctx, team| plan_trsm_local(ctx, team, shape, of, &options))?;
                 steps.tell(target)
             },
         )
     }
 }
 
-/// What `sunzi_mpi_solve` would take at most for entries of `precision_bits` in both matrices: the factorisation, then
-/// the solve beside the factor and what the context keeps of the factorisation. With null for `a` on every rank: what
-/// `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in `sunzi_mpi_plan_trsm`.
+/// What `sunzi_mpi_solve` would take at most with this `uplo` for entries of `precision_bits` in both matrices: the
+/// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a` on
+/// every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
+/// `sunzi_mpi_plan_trsm`.
 ///
 /// # Safety
 /// The header's rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_mpi_plan_solve(
     ctx: *const sunzi_context,
+    uplo: i32,
     a: *const sunzi_dist_matrix,
     b: *const sunzi_dist_matrix,
     precision_bits: i64,
@@ -204,24 +208,26 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
     unsafe {
         collective(
             ctx,
-            Routine { name: "sunzi_mpi_plan_solve", arguments: &["a", "b", "precision_bits", "plan"] },
+            Routine { name: "sunzi_mpi_plan_solve", arguments: &["uplo", "a", "b", "precision_bits", "plan"] },
             |open| {
+                let uplo = open.symmetric(uplo)?;
                 open.say(("a", None), "it is", if a.is_null() { "null" } else { "a matrix" });
                 let b = matrix(open, "b", b)?;
                 let a = if a.is_null() { None } else { Some(matrix(open, "a", a)?) };
-                Ok(((a, b), bits(open, [0, precision_bits])?, target(plan)?))
+                Ok((uplo, (a, b), bits(open, [precision_bits; 2])?, target(plan)?))
             },
-            |call, team, (((a, b), [_, bits], target), parts)| {
+            |call, team, ((uplo, (a, b), [_, bits], target), parts)| {
                 let (a, b) = (a.map(|a| a.place(&parts)).transpose()?, b.place(&parts)?);
                 let sizes = b.shape();
                 let mut steps = Steps::new(call, team);
-                steps.result(&b, bits)?;
+                let placed = steps.result(&b, bits)?;
                 if let Some(a) = &a {
                     b.check_shape(a.order()?, sizes.1)?;
-                    steps.factor(a, bits)?;
+                    steps.factor((uplo, a), bits)?;
                 }
-                let accuracy = call.accuracy();
-                steps.right_sides(&b, bits, |ctx, team| plan_solve_local(ctx, team, sizes, (bits, bits), accuracy))?;
+                let plan =
+                    |ctx: &Context, team: &Team| plan_solve_local(ctx, team, sizes, (bits, bits), call.accuracy());
+                steps.right_sides((&b, placed), bits, plan)?;
                 steps.tell(target)
             },
         )
@@ -248,183 +254,11 @@ fn bits(open: &mut Opening<'_>, given: [i64; 2]) -> Outcome<[u32; 2]> {
     let names = ["operand_bits", "precision_bits"];
     let mut found = [0; 2];
     for ((bits, name), given) in found.iter_mut().zip(names).zip(given) {
-        let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, name, format!("{given} bits are no precision"));
-        *bits = u32::try_from(given).map_err(refused)?;
+        let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, format!("{given} bits are no precision"));
+        let found = u32::try_from(given).ok().filter(|bits| *bits >= 2);
+        *bits = found.ok_or_else(refused)?;
+        Matrix::zeros(0, 0, *bits).map_err(|error| Failure::about(name, error))?;
         open.say((name, None), "it is", given);
     }
     Ok(found)
-}
-
-/// Where a plan goes.
-struct Target(*mut sunzi_mpi_plan);
-
-fn target(plan: *mut sunzi_mpi_plan) -> Outcome<Target> {
-    if plan.is_null() { Err(Failure::null("plan")) } else { Ok(Target(plan)) }
-}
-
-/// The bytes of this rank, step by step.
-struct Steps<'a> {
-    ranks: Ranks<'a>,
-    call: &'a Call<'a>,
-    team: &'a Team,
-    limited: bool,
-    /// Bytes now, and what the context keeps of copies that have gone.
-    now: u64,
-    most: u64,
-    /// Bytes that the context keeps of a factorisation under a limit, as far as that has room for them.
-    kept: u64,
-    most_with_kept: u64,
-    copied: u64,
-}
-
-impl<'a> Steps<'a> {
-    fn new(call: &'a Call<'a>, team: &'a Team) -> Steps<'a> {
-        let (ranks, limited) = (Ranks::new(call, team), call.is_limited());
-        Steps { ranks, call, team, limited, now: 0, most: 0, kept: 0, most_with_kept: 0, copied: 0 }
-    }
-
-    fn at_most(&mut self, more: u64) {
-        let all = self.now.saturating_add(more);
-        self.most = self.most.max(all);
-        self.most_with_kept = self.most_with_kept.max(all.saturating_add(self.kept));
-    }
-
-    /// Takes memory of the limit.
-    fn hold(&mut self, bytes: u64) -> Outcome<()> {
-        self.ranks.hold(bytes)?;
-        self.now += bytes;
-        self.at_most(0);
-        Ok(())
-    }
-
-    /// Gives it back, or to the next call where there is no limit.
-    fn drop_copy(&mut self, bytes: u64) {
-        self.call.release_bytes(bytes);
-        self.now -= if self.limited { bytes } else { 0 };
-    }
-
-    /// Bytes of a copy of this rank's part.
-    fn copy(&mut self, operand: &DistOperand, bits: u32) -> u64 {
-        let in_place = matches!(&operand.local.array, Array::Limbs(_));
-        let bytes = Matrix::bytes_for(operand.local.rows(), operand.local.cols(), bits);
-        self.copied += if in_place { 0 } else { bytes };
-        if in_place { 0 } else { bytes }
-    }
-
-    /// Bytes of a result in the form of its array, which the limit counts from the beginning and which is made last.
-    fn result(&mut self, target: &DistOperand, bits: u32) -> Outcome<u64> {
-        let bytes = match &target.local.array {
-            Array::Limbs(array) if array.precision_bits() == bits => 0,
-            _ => Matrix::bytes_for(target.local.rows(), target.local.cols(), bits),
-        };
-        self.ranks.hold(bytes)?;
-        self.copied += bytes;
-        Ok(bytes)
-    }
-
-    /// Bytes of the messages in which so many bytes of a matrix come or go.
-    fn messages(&self, rows: usize, bits: u32, bytes: u64) -> u64 {
-        redistribution_bytes(self.team.size(), (rows, bits), (bytes, bytes))
-    }
-
-    /// Takes an operand into tiles; their bytes.
-    fn take(&mut self, operand: &DistOperand, bits: u32, map: TileMap) -> Outcome<u64> {
-        let copy = self.copy(operand, bits);
-        self.hold(copy)?;
-        let taken = DistMatrix::bytes_for(&map, self.team.rank(), bits);
-        self.hold(taken)?;
-        let given = Matrix::bytes_for(operand.local.rows(), operand.local.cols(), bits);
-        self.at_most(self.messages(operand.shape().0, bits, given));
-        self.drop_copy(copy);
-        Ok(taken)
-    }
-
-    /// A factorisation of `a`, up to where its factor is held and the matrix has gone.
-    fn factor(&mut self, a: &DistOperand, bits: u32) -> Outcome<()> {
-        let (order, call, team) = (a.order()?, self.call, self.team);
-        let options = DistCholeskyOptions::new().accuracy(call.accuracy());
-        let map = call.done(cholesky_tiles(&*self.ranks.context()?, team, order, bits, &options))?;
-        let options = options.tile_rows(map.tile_size).grid(map.grid);
-        let taken = self.take(a, bits, map)?;
-        let planned = plan_cholesky(&*self.ranks.context()?, team, (&map, bits), bits, &options);
-        let planned = call.done(planned)?;
-        self.at_most(planned);
-        call.release_bytes(taken);
-        self.now -= taken;
-        let factor = DistMatrix::bytes_for(&map, team.rank(), bits);
-        self.hold(factor)?;
-        let kept = planned.saturating_sub(factor);
-        if self.limited {
-            self.kept = kept
-        } else {
-            self.now += kept
-        }
-        Ok(())
-    }
-
-    /// The right sides, and a solve for them.
-    fn right_sides(
-        &mut self,
-        b: &DistOperand,
-        bits: u32,
-        plan: impl FnOnce(&sunzi::Context, &Team) -> sunzi::Result<u64>,
-    ) -> Outcome<()> {
-        // The copy makes room for the result, which the limit counts already.
-        let copy = self.copy(b, bits);
-        let planned = self.call.done(plan(&*self.ranks.context()?, self.team))?;
-        self.at_most(copy + planned);
-        Ok(())
-    }
-
-    /// A product of operands with the contracted index first.
-    ///
-    /// # Safety
-    /// The target can be written.
-    unsafe fn product(
-        mut self,
-        (operands, c): (&[&DistOperand], &DistOperand),
-        [operand_bits, bits]: [u32; 2],
-        target: Target,
-        plan: impl FnOnce(&sunzi::Context, &Team, &ProductPlanOptions) -> sunzi::Result<u64>,
-    ) -> Outcome<()> {
-        let placed = self.result(c, bits)?;
-        let distributions = operands.iter().map(|operand| &operand.distribution).collect::<Vec<_>>();
-        let to = contracted_rows(&distributions, self.team.size());
-        for operand in operands {
-            let copy = self.copy(operand, operand_bits);
-            self.hold(copy)?;
-            let rows = operand.distribution.with_whole_rows(0);
-            if rows.is_some() && rows == to.with_whole_rows(0) {
-                continue;
-            }
-            let moved = Matrix::bytes_for(to.local_shape(self.team.rank()).0, operand.shape().1, operand_bits);
-            self.copied += moved;
-            self.hold(moved)?;
-            self.at_most(self.messages(operand.shape().0, operand_bits, moved));
-            self.drop_copy(copy);
-        }
-        let options = ProductPlanOptions::new().accuracy(self.call.accuracy());
-        let planned = self.call.done(plan(&*self.ranks.context()?, self.team, &options))?;
-        // Windows are the node's; each of its ranks has an equal share.
-        self.at_most(planned.div_ceil(self.team.node().size() as u64));
-        let last = placed + self.messages(c.shape().0, bits, placed);
-        self.at_most(planned.div_ceil(self.team.node().size() as u64) + last);
-        // SAFETY: by contract.
-        unsafe { self.tell(target) }
-    }
-
-    /// Fills a plan. Collective.
-    ///
-    /// # Safety
-    /// The target can be written.
-    unsafe fn tell(self, Target(plan): Target) -> Outcome<()> {
-        let share = self.call.limit_bytes().map_or(0, |limit| limit / self.team.node().size() as u64);
-        let most = self.most.max(self.most_with_kept.min(share));
-        let mut node = [most];
-        self.ranks.node.all_reduce(Reduction::Sum, &mut node)?;
-        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes: most, node_bytes: node[0] };
-        // SAFETY: it can be written by contract.
-        unsafe { plan.write(told) };
-        Ok(())
-    }
 }
