@@ -1170,8 +1170,8 @@ enum sunzi_status sunzi_mpi_plan_trsm(const struct sunzi_context *ctx,
                                       struct sunzi_mpi_plan *plan);
 
 // What `sunzi_mpi_solve` would take at most with this `uplo` for entries of `precision_bits` in both matrices: the
-// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a` on
-// every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
+// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a`
+// on every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
 // `sunzi_mpi_plan_trsm`.
 enum sunzi_status sunzi_mpi_plan_solve(const struct sunzi_context *ctx,
                                        int32_t uplo,

@@ -72,11 +72,15 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// [`Steps::node_takes`] of what each rank takes, which a limit grants to all ranks of the node alike. Collective.
-    fn each_takes(&mut self, bytes: u64) -> Outcome<()> {
-        let mut most = [bytes];
+    /// [`Steps::node_takes`] of so many bytes of each rank, and of more that a limit grants to all ranks of the node
+    /// alike. Collective.
+    fn each_takes(&mut self, own: u64, more: u64) -> Outcome<()> {
+        let (mut sum, mut most) = ([own], [more]);
+        self.ranks.node.all_reduce(Reduction::Sum, &mut sum)?;
         self.ranks.node.all_reduce(Reduction::Max, &mut most)?;
-        self.node_takes(most[0].saturating_mul(self.team.node().size() as u64))
+        // A share of what is held is rounded.
+        let alike = most[0].saturating_add(1).saturating_mul(self.team.node().size() as u64);
+        self.node_takes(sum[0].saturating_add(alike))
     }
 
     /// Takes memory of the limit.
@@ -124,13 +128,14 @@ impl<'a> Steps<'a> {
         self.messages(rows, bits, (Matrix::bytes_for(rows, cols, bits), part_bytes(target, bits)))
     }
 
-    /// What a step takes on this rank; what it takes of a limit is counted. Collective.
-    fn planned(&mut self, plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>) -> Outcome<u64> {
+    /// What a step takes on this rank, so many bytes of it for copies that a limit counts on each rank as they are;
+    /// what it takes of a limit is counted. Collective.
+    fn planned(&mut self, copies: u64, plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>) -> Outcome<u64> {
         let ctx = self.ranks.context()?;
         let own = self.call.done(plan(&ctx, self.team))?;
         let plenty = || plan(&ctx.with_memory_bytes(Some(PLENTY)), self.team);
         let within = if self.limited { own } else { self.call.done(plenty())? };
-        self.each_takes(within)?;
+        self.each_takes(copies, within.saturating_sub(copies))?;
         Ok(own)
     }
 
@@ -155,7 +160,7 @@ impl<'a> Steps<'a> {
         // Both triangles are taken in whole, and compared.
         let read = TileMap { triangle: uplo.and(map.triangle), ..map };
         let taken = self.take(a, bits, read)?;
-        let planned = self.planned(|ctx, team| plan_cholesky(ctx, team, (&read, bits), bits, &options))?;
+        let planned = self.planned(0, |ctx, team| plan_cholesky(ctx, team, (&read, bits), bits, &options))?;
         self.at_most(planned);
         call.release_bytes(taken);
         self.now -= taken;
@@ -170,10 +175,11 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// The right sides, and a solve for them whose result is so many bytes in the form of its array.
+    /// The right sides, and a solve for them whose result is so many bytes in the form of its array; of the triangle
+    /// it copies so many.
     pub(super) fn right_sides(
         &mut self,
-        (b, placed): (&DistOperand, u64),
+        (b, placed, copies): (&DistOperand, u64, u64),
         bits: u32,
         plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>,
     ) -> Outcome<()> {
@@ -182,7 +188,7 @@ impl<'a> Steps<'a> {
         // The copy makes room for the result, which the limit counts already.
         self.call.release_bytes(copy);
         self.now -= copy;
-        let planned = self.planned(plan)?;
+        let planned = self.planned(copies, plan)?;
         self.at_most(copy.max(placed) + planned);
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{SUNZI_LIMBS, sunzi_dist_matrix, sunzi_mpi_plan, sunzi_status};
 use std::ptr::NonNull;
 use sunzi::distributed::{Team, TrsmBits, plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local};
-use sunzi::{Context, Matrix, Op, Side, TrsmOptions};
+use sunzi::{Context, Diag, Matrix, Op, Side, TrsmOptions};
 
 /// What `sunzi_mpi_syrk` would take for matrices of these descriptions, entries of A with `operand_bits` and of C with
 /// `precision_bits`, without beta; with it, tiles of C come on top. Collective: all ranks call it, and each is told of
@@ -178,10 +178,14 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
                 b.check_shape(order, columns)?;
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&b, bits)?;
-                steps.take(&t, operand, tiles(&steps.ranks, t.shape()))?;
+                let taken = steps.take(&t, operand, tiles(&steps.ranks, t.shape()))?;
+                // Ones on the diagonal are written into a copy.
+                let copies = if diag == Diag::Unit { taken } else { 0 };
                 let options = TrsmOptions::new().diag(diag).accuracy(call.accuracy());
                 let (shape, of) = ((order, columns), TrsmBits { triangle: operand, right: bits, solution: bits });
-                steps.right_sides((&b, placed), bits, |ctx, team| plan_trsm_local(ctx, team, shape, of, &options))?;
+                steps.right_sides((&b, placed, copies), bits, |ctx, team| {
+                    plan_trsm_local(ctx, team, shape, of, &options)
+                })?;
                 steps.tell(target)
             },
         )
@@ -189,8 +193,8 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
 }
 
 /// What `sunzi_mpi_solve` would take at most with this `uplo` for entries of `precision_bits` in both matrices: the
-/// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a` on
-/// every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
+/// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a`
+/// on every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
 /// `sunzi_mpi_plan_trsm`.
 ///
 /// # Safety
@@ -227,7 +231,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
                 }
                 let plan =
                     |ctx: &Context, team: &Team| plan_solve_local(ctx, team, sizes, (bits, bits), call.accuracy());
-                steps.right_sides((&b, placed), bits, plan)?;
+                steps.right_sides((&b, placed, 0), bits, plan)?;
                 steps.tell(target)
             },
         )
