@@ -17,8 +17,8 @@ use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::TileMap;
 
-/// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the check
-/// of a whole one: the bytes that this rank takes, the factor included. Collective.
+/// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the
+/// check of a whole one: the bytes that this rank takes, the factor included. Collective.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
 /// of the node, as for the factorisation. Entries of many sizes take more bits for entrywise accuracy, which
