@@ -12,7 +12,8 @@ mod streams;
 
 pub use meter::Meter;
 pub use ranks::{
-    DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, WorkerReport, run_tiles,
+    DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, TransferRoom, WorkerReport,
+    run_tiles,
 };
 pub use shared_streams::{SharedStreams, Submission};
 pub use streams::{HostCopy, TileStreams, slot_bytes};

@@ -263,6 +263,16 @@ typedef struct sunzi_dist_matrix {
     int64_t col_first;
 } sunzi_dist_matrix;
 
+// What a call over ranks would take; see `sunzi_mpi_plan_syrk`.
+typedef struct sunzi_mpi_plan {
+    // Bytes of copies of operands and of the result on this rank, beside its arrays.
+    uint64_t copied_bytes;
+    // Bytes of everything on this rank at a time, copies included, with an even share of what its node has in common.
+    uint64_t rank_bytes;
+    // No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused.
+    uint64_t node_bytes;
+} sunzi_mpi_plan;
+
 // What a call would take; see `sunzi_plan_syrk`.
 typedef struct sunzi_plan {
     // Bytes that copies of operands and the result will take beside the caller's arrays.
@@ -1110,6 +1120,65 @@ struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
                                               int32_t row_dist,
                                               int64_t col_align,
                                               int64_t row_align);
+
+// What `sunzi_mpi_syrk` would take for matrices of these descriptions, entries of A with `operand_bits` and of C with
+// `precision_bits`, without beta; with it, tiles of C come on top. Collective: all ranks call it, and each is told of
+// itself and of its node.
+//
+// The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
+// the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
+// and `SUNZI_MEMORY_LIMIT` says by how much it falls short; of unlike limits that of a product keeps the least, also
+// between nodes. On a context with `SUNZI_ENTRYWISE` the entries are taken to be of one size. What the context has
+// kept of earlier calls is not counted, and neither are devices.
+enum sunzi_status sunzi_mpi_plan_syrk(const struct sunzi_context *ctx,
+                                      int32_t trans,
+                                      const struct sunzi_dist_matrix *a,
+                                      const struct sunzi_dist_matrix *c,
+                                      int64_t operand_bits,
+                                      int64_t precision_bits,
+                                      struct sunzi_mpi_plan *plan);
+
+// What `sunzi_mpi_gemm` would take; the rest as in `sunzi_mpi_plan_syrk`.
+enum sunzi_status sunzi_mpi_plan_gemm(const struct sunzi_context *ctx,
+                                      int32_t trans_a,
+                                      int32_t trans_b,
+                                      const struct sunzi_dist_matrix *a,
+                                      const struct sunzi_dist_matrix *b,
+                                      const struct sunzi_dist_matrix *c,
+                                      int64_t operand_bits,
+                                      int64_t precision_bits,
+                                      struct sunzi_mpi_plan *plan);
+
+// What `sunzi_mpi_cholesky` would take with this `uplo` for a matrix with entries of `precision_bits`, and at most
+// what `sunzi_mpi_factor_new` would with that precision; the rest as in `sunzi_mpi_plan_syrk`.
+enum sunzi_status sunzi_mpi_plan_cholesky(const struct sunzi_context *ctx,
+                                          int32_t uplo,
+                                          const struct sunzi_dist_matrix *a,
+                                          int64_t precision_bits,
+                                          struct sunzi_mpi_plan *plan);
+
+// What `sunzi_mpi_trsm` would take with this `side` and `diag` for a triangle with entries of `operand_bits` and right
+// sides with entries of `precision_bits`; the rest as in `sunzi_mpi_plan_syrk`. Pivots are taken to be as in
+// `sunzi_plan_trsm`.
+enum sunzi_status sunzi_mpi_plan_trsm(const struct sunzi_context *ctx,
+                                      int32_t side,
+                                      int32_t diag,
+                                      const struct sunzi_dist_matrix *t,
+                                      const struct sunzi_dist_matrix *b,
+                                      int64_t operand_bits,
+                                      int64_t precision_bits,
+                                      struct sunzi_mpi_plan *plan);
+
+// What `sunzi_mpi_solve` would take at most with this `uplo` for entries of `precision_bits` in both matrices: the
+// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a`
+// on every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
+// `sunzi_mpi_plan_trsm`.
+enum sunzi_status sunzi_mpi_plan_solve(const struct sunzi_context *ctx,
+                                       int32_t uplo,
+                                       const struct sunzi_dist_matrix *a,
+                                       const struct sunzi_dist_matrix *b,
+                                       int64_t precision_bits,
+                                       struct sunzi_mpi_plan *plan);
 
 // `sunzi_syrk` on matrices over the ranks of the context's communicator. Collective: all ranks call it, with the same
 // choices and scalars.

@@ -227,6 +227,18 @@ pub struct sunzi_plan {
     pub planned_bytes: u64,
 }
 
+/// What a call over ranks would take; see `sunzi_mpi_plan_syrk`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct sunzi_mpi_plan {
+    /// Bytes of copies of operands and of the result on this rank, beside its arrays.
+    pub copied_bytes: u64,
+    /// Bytes of everything on this rank at a time, copies included, with an even share of what its node has in common.
+    pub rank_bytes: u64,
+    /// No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused.
+    pub node_bytes: u64,
+}
+
 /// The number in the header of a promise; 0 for one that it has no number for.
 pub(crate) fn accuracy_code(accuracy: Accuracy) -> c_int {
     match accuracy {

@@ -8,7 +8,7 @@ use crate::errors::{
 use crate::kind::NumberKind;
 use crate::matrix::Matrix;
 use crate::native::ranks;
-use crate::native::verbs::{Failed, Part, RankOptions, Target, Terms, Verb};
+use crate::native::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
 use crate::view::View;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -194,6 +194,29 @@ impl Ranks {
         let a = Operand::of(&a);
         let made = py.detach(|| self.open(|ranks| ranks.factor(uplo, precision, &a.part())));
         made?.map(RankFactor).map_err(|failed| exception(py, &failed))
+    }
+
+    /// Bytes that a call would take; see the Python layer, which has checked how many matrices it has.
+    fn plan(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        choices: Vec<i32>,
+        placed: Vec<([i64; 2], [i64; 11])>,
+        bits: [i64; 2],
+    ) -> PyResult<[u64; 3]> {
+        let placed = placed.into_iter().map(|(shape, numbers)| Planned { shape, numbers }).collect::<Vec<_>>();
+        let of = match (operation, &choices[..], &placed[..]) {
+            ("syrk", &[trans], &[a, c]) => PlanOf::Syrk(trans, [a, c]),
+            ("gemm", &[of_a, of_b], &[a, b, c]) => PlanOf::Gemm([of_a, of_b], [a, b, c]),
+            ("cholesky", &[uplo], &[a]) => PlanOf::Cholesky(uplo, a),
+            ("trsm", &[side, diag], &[t, b]) => PlanOf::Trsm([side, diag], [t, b]),
+            ("solve", &[uplo], &[a, b]) => PlanOf::Solve(uplo, Some(a), b),
+            ("solve", &[uplo], &[b]) => PlanOf::Solve(uplo, None, b),
+            _ => return Err(PyValueError::new_err(format!("no plan of '{operation}' with {} matrices", placed.len()))),
+        };
+        let planned = py.detach(|| self.open(|ranks| ranks.plan(of, bits)));
+        planned?.map_err(|failed| exception(py, &failed))
     }
 
     /// `A^-1 B` with a kept factor.

@@ -101,8 +101,8 @@ impl<W: RankTiles> SharedState<'_, W> {
         }
     }
 
-    /// Whether another tile may come now; it counts from then on.
-    pub(super) fn takes_another(&self, state: &mut State) -> bool {
+    /// Whether there is room for another tile on its way to the disk; it counts from then on.
+    pub(super) fn disk_takes_another(&self, state: &mut State) -> bool {
         let (Some(disk), Some(tiles)) = (&mut state.disk, self.tiles.disk()) else { return true };
         let has_room = disk.coming < tiles.transfers().0;
         disk.coming += usize::from(has_room);

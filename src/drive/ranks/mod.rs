@@ -8,6 +8,7 @@
 
 mod disk;
 mod disk_state;
+mod packed;
 mod progress_thread;
 mod report;
 mod state;
@@ -49,12 +50,16 @@ pub trait RankTiles: Sync {
     /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
     fn run(&self, local: &mut Self::Local, run: &TileRun) -> Result<()>;
 
-    /// The words in which a finished own tile travels, [`RankTiles::payload_words`] of them. Called once for a tile
-    /// that other ranks read, after its last task; the words are dropped when the last of them has got it.
+    /// The words in which a finished own tile travels, [`RankTiles::payload_words`] of them, always the same. Called
+    /// for a tile that other ranks read, after its last task, or after [`RankTiles::pack_later`] when one asks, and
+    /// again where the words had to go in between; they are dropped when the last reader has got them.
     ///
     /// # Errors
     /// As [`RankTiles::run`].
     fn pack(&self, local: &mut Self::Local, tile: TileId) -> Result<Payload>;
+
+    /// Takes in that a finished tile is packed later: what of it changes meanwhile is to be kept.
+    fn pack_later(&self, _tile: TileId) {}
 
     /// Words in which a finished tile travels, be it an own one or not.
     fn payload_words(&self, tile: TileId) -> usize;
@@ -183,6 +188,21 @@ pub enum DiskEvent {
     Failed(Error),
 }
 
+/// Tiles on their way that a rank has room for, each at least one.
+#[derive(Clone, Copy, Debug)]
+pub struct TransferRoom {
+    /// Own tiles in the words in which they travel.
+    pub packed: usize,
+    /// Tiles of others that are coming, or wait to be made operands ([`RankTiles::UNPACKS`]); those that may be passed
+    /// on keep their words beside these.
+    pub incoming: usize,
+}
+
+impl TransferRoom {
+    /// Room for any.
+    pub const ANY: TransferRoom = TransferRoom { packed: usize::MAX, incoming: usize::MAX };
+}
+
 /// What is factored, and how; the same on all ranks, but for what [`ProtocolOptions`] lets differ.
 #[derive(Clone, Debug)]
 pub struct RankPlan {
@@ -196,6 +216,8 @@ pub struct RankPlan {
     pub protocol: ProtocolOptions,
     /// Whether the report has the spans of all tasks and transfers.
     pub spans: bool,
+    /// Room for what travels; not the same on all ranks.
+    pub room: TransferRoom,
 }
 
 /// Carries out all tasks of `plan`, those on own tiles by a worker for each local. Collective over `group`.

@@ -1,6 +1,7 @@
 //! What the threads of a rank share: its task machine, the jobs, the words of tiles, envelopes to be sent.
 
 use super::disk_state::{DiskState, Reader};
+use super::packed::PackedTiles;
 use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
@@ -18,6 +19,8 @@ use std::time::Instant;
 pub(super) enum Job {
     /// A tile that came is to be made an operand.
     Unpack(TileId, Payload),
+    /// A finished own tile is to be put into words, for those who wait for it.
+    Pack(TileId),
     /// A tile that was read from a disk is to be put into its place.
     Place(TileId, IoBuffer),
     /// Tasks on an own tile.
@@ -49,9 +52,11 @@ pub(super) struct State {
     pub sites: Vec<SiteState>,
     envelopes: Vec<Envelope>,
     /// Finished own tiles in words, while somebody is to get them.
-    packed: FxHashMap<TileId, Payload>,
-    /// Tiles that came.
-    received: FxHashMap<TileId, Payload>,
+    pub packed: PackedTiles,
+    /// Tiles that came, with their words while these are needed.
+    received: FxHashMap<TileId, Option<Payload>>,
+    /// Tiles that are coming, or wait to be made operands.
+    incoming: usize,
     /// Buffers of tiles that are not needed any more.
     spare: Vec<Vec<u64>>,
     /// How many of these, the first ones, nothing has been written to: they do not count as memory yet.
@@ -63,8 +68,6 @@ pub(super) struct State {
     error: Option<Error>,
     /// The progress thread looks for messages seldom.
     patient: bool,
-    packed_bytes: u64,
-    peak_packed_bytes: u64,
     /// Buffers for tiles of others that have been written to: given out, in use, spare.
     buffer_bytes: u64,
     peak_buffer_bytes: u64,
@@ -80,6 +83,10 @@ pub(super) struct SharedState<'a, W> {
     grid: RankGrid,
     memories: Memories,
     tile_rows: usize,
+    /// Whether readers pass tiles on to others.
+    passes_on: bool,
+    /// Most tiles that are coming, or wait to be made operands, at a time.
+    most_incoming: usize,
     /// Most runs under way on the host.
     most_runs: usize,
     pub(super) sites: Sites,
@@ -125,16 +132,15 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             unpacks: VecDeque::new(),
             sites: (0..sites.count()).map(|_| SiteState::default()).collect(),
             envelopes: Vec::new(),
-            packed: FxHashMap::default(),
+            packed: PackedTiles::new(plan.room.packed),
             received: FxHashMap::default(),
+            incoming: 0,
             untouched: spare.len(),
             spare,
             finished: false,
             ended: false,
             error: None,
             patient: false,
-            packed_bytes: 0,
-            peak_packed_bytes: 0,
             buffer_bytes: 0,
             peak_buffer_bytes: 0,
             samples: (waker.is_some() || plan.spans).then(SampleLog::new),
@@ -145,6 +151,8 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             grid: plan.grid,
             memories: plan.memories.clone(),
             tile_rows: plan.graph.tiles,
+            passes_on: plan.protocol.delivery.rule().passes_on(),
+            most_incoming: plan.room.incoming.max(1),
             most_runs: plan.protocol.workers,
             sites,
             spans: plan.spans,
@@ -206,13 +214,13 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         if state.is_over() || !state.envelopes.is_empty() {
             self.wake_progress_thread();
         }
-        let State { machine, samples, sites, packed_bytes, buffer_bytes, workers, .. } = state;
+        let State { machine, samples, sites, packed, buffer_bytes, workers, .. } = state;
         let Some(samples) = samples else { return };
         samples.event(|| Sample {
             at_ns: self.epoch.elapsed().as_nanos() as u64,
             ready: machine.ready() as u32,
             busy: (workers.len() - sites.iter().map(|site| site.idle).sum::<usize>()) as u32,
-            held_bytes: *packed_bytes + *buffer_bytes,
+            held_bytes: packed.bytes() + *buffer_bytes,
         });
     }
 
@@ -248,24 +256,39 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     }
 
     fn release(&self, state: &mut State, tile: TileId) {
-        if let Some(payload) = state.packed.remove(&tile) {
-            state.packed_bytes -= bytes_of(payload.len());
-        }
+        state.packed.release(tile);
         if let Some(payload) = state.received.remove(&tile) {
             self.tiles.release(tile);
-            let bytes = bytes_of(payload.capacity());
-            match Arc::try_unwrap(payload) {
-                Ok(buffer) => state.spare.push(buffer),
-                Err(_) => state.buffer_bytes -= bytes,
-            }
+            payload.into_iter().for_each(|payload| state.give_buffer_back(payload));
         }
     }
 
     /// Takes in the words of a finished own tile that others read.
-    pub fn packed(&self, state: &mut State, tile: TileId, payload: Payload) {
-        state.packed_bytes += bytes_of(payload.len());
-        state.peak_packed_bytes = state.peak_packed_bytes.max(state.packed_bytes);
-        state.packed.insert(tile, payload);
+    pub fn packed(&self, state: &mut State, tile: TileId, payload: &Payload) {
+        let readers = state.packed.keep(tile, payload.clone());
+        readers.into_iter().for_each(|reader| state.send(reader, (tile, payload.clone())));
+    }
+
+    /// Takes in that a tile that came is an operand: its words stay only where this rank may pass them on.
+    pub fn imported(&self, state: &mut State, tile: TileId) {
+        state.incoming = state.incoming.saturating_sub(1);
+        let readers = || self.memories.clients(self.grid, self.tile_rows, tile).len();
+        if W::UNPACKS && !(self.passes_on && readers() > 1) {
+            let payload = state.received.get_mut(&tile).and_then(Option::take);
+            payload.into_iter().for_each(|payload| state.give_buffer_back(payload));
+        }
+        self.handle(state, Event::Imported(tile));
+        self.wake_progress_thread(); // the next one may come
+    }
+
+    /// Whether another tile may come now; it counts from then on.
+    pub fn takes_another(&self, state: &mut State) -> bool {
+        if state.disk.is_some() {
+            return self.disk_takes_another(state);
+        }
+        let has_room = !W::UNPACKS || state.incoming < self.most_incoming;
+        state.incoming += usize::from(has_room);
+        has_room
     }
 
     /// Takes in a tile that came, with its message.
@@ -287,7 +310,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         if W::UNPACKS {
             state.unpacks.push_back((tile, payload.clone()));
         }
-        state.received.insert(tile, payload);
+        state.received.insert(tile, Some(payload));
         self.handle(state, Event::Message { from, message });
     }
 
@@ -296,6 +319,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
         if let Some(disk) = &mut state.disk {
             disk.outgoing.sent(tile);
         }
+        state.packed.left(tile);
         self.handle(state, Event::Sent(tile));
     }
 
@@ -325,7 +349,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             sent_bytes: moves.sent_bytes,
             received_bytes: moves.received_bytes,
             peak_buffer_bytes: state.peak_buffer_bytes,
-            peak_packed_bytes: state.peak_packed_bytes,
+            peak_packed_bytes: state.packed.peak_bytes(),
             transfers: moves.transfers,
             samples: state.samples.map_or(Vec::new(), SampleLog::into_samples),
         })
@@ -335,7 +359,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
 impl State {
     fn jobs(&self, site: usize) -> usize {
         let read = self.disk.as_ref().map_or(0, DiskState::jobs);
-        let unpacks = if site == Sites::HOST { self.unpacks.len() + read } else { 0 };
+        let unpacks = if site == Sites::HOST { self.unpacks.len() + self.packed.jobs() + read } else { 0 };
         unpacks + self.sites[site].runs.len()
     }
 
@@ -356,6 +380,8 @@ impl State {
     pub fn next_job(&mut self, site: usize) -> Option<Job> {
         let unpack = if site == Sites::HOST { self.unpacks.pop_front() } else { None };
         let unpack = unpack.map(|(tile, payload)| Job::Unpack(tile, payload));
+        let mut pack = || if site == Sites::HOST { self.packed.next_job().map(Job::Pack) } else { None };
+        let unpack = unpack.or_else(&mut pack);
         let mut read = || self.disk.as_mut().filter(|_| site == Sites::HOST)?.next_job();
         let unpack = unpack.or_else(|| read().map(|(tile, bytes)| Job::Place(tile, bytes)));
         unpack.or_else(|| self.sites[site].runs.pop_front().map(Job::Run))
@@ -401,11 +427,24 @@ impl State {
     fn enqueue(&mut self, to: usize, message: &Message) {
         let payload = match message {
             Message::Tile { tile, .. } => {
-                let payload = self.packed.get(tile).or_else(|| self.received.get(tile));
-                Some((*tile, payload.expect("a tile that is sent is here").clone()))
+                let payload = match self.received.get(tile) {
+                    Some(words) => Some(words.clone().expect("a tile that is passed on is here")),
+                    None => self.packed.ask(*tile, || (to, message.to_words())),
+                };
+                let Some(payload) = payload else { return }; // it goes once it is packed
+                Some((*tile, payload))
             }
             _ => None,
         };
         self.envelopes.push(Envelope { to, header: message.to_words(), payload });
+    }
+
+    /// Keeps a buffer for the next tile that comes.
+    fn give_buffer_back(&mut self, payload: Payload) {
+        let bytes = bytes_of(payload.capacity());
+        match Arc::try_unwrap(payload) {
+            Ok(buffer) => self.spare.push(buffer),
+            Err(_) => self.buffer_bytes -= bytes,
+        }
     }
 }

@@ -19,6 +19,11 @@ fn words_of(tile: TileId) -> Vec<u64> {
     (0..10 + tile.row as u64).map(|at| at << 32 | (tile.row << 16 | tile.col) as u64).collect()
 }
 
+/// Bytes of the words of a tile in that row.
+fn bytes_of_tile(row: usize) -> u64 {
+    8 * words_of(TileId { row, col: 0 }).len() as u64
+}
+
 /// Tiles that are there, by name.
 struct Names {
     graph: CholeskyGraph,
@@ -89,7 +94,8 @@ fn plan(grid: RankGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
         imports: false,
         room_tiles: 8,
     };
-    RankPlan { grid, memories: Memories::apart(), graph: CholeskyGraph { tiles }, protocol, spans: true }
+    let (memories, graph) = (Memories::apart(), CholeskyGraph { tiles });
+    RankPlan { grid, memories, graph, protocol, spans: true, room: TransferRoom::ANY }
 }
 
 fn run(rank: &dyn Transport, plan: &RankPlan, fault: Option<(TileId, bool)>) -> Result<(RankReport, usize)> {
@@ -114,6 +120,15 @@ fn run_with(
 fn tiles_that_are_unpacked_are_there_when_they_are_read() {
     for (rows, cols) in [(1, 1), (2, 2), (1, 3), (3, 2), (5, 1)] {
         for delivery in DeliveryKind::ALL {
+            // Room for one tile each way is enough.
+            let room = TransferRoom { packed: 1, incoming: 1 };
+            let narrow = RankPlan { room, ..plan(RankGrid { rows, cols }, 9, delivery) };
+            let reports = local::run(rows * cols, |rank| run(rank, &narrow, None).unwrap());
+            let most = bytes_of_tile(8);
+            assert!(
+                reports.iter().all(|(report, _)| report.peak_packed_bytes <= most),
+                "{rows} x {cols}, {delivery:?}"
+            );
             let plan = plan(RankGrid { rows, cols }, 9, delivery);
             let reports = local::run(rows * cols, |rank| run(rank, &plan, None).unwrap());
             let done = reports.iter().map(|(_, tasks)| tasks).sum::<usize>();

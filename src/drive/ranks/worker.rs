@@ -28,6 +28,7 @@ type Finished = (Vec<(TileId, Payload)>, Option<IoBuffer>);
 /// A job that is done.
 enum Done {
     Imported(TileId),
+    Packed(TileId, Payload),
     Placed(TileId),
     /// With the words of the tiles that others read, and the bytes of those that are to be written.
     Run(TileRun, Vec<(TileId, Payload)>, Option<IoBuffer>),
@@ -66,6 +67,12 @@ impl<W: RankTiles> SharedState<'_, W> {
                 log.add(SpanKind::Unpack, tile, start);
                 (None, outcome.map(|()| Done::Imported(tile)))
             }
+            Job::Pack(tile) => {
+                let start = log.now();
+                let outcome = self.tiles.pack(local, tile);
+                log.add(SpanKind::Pack, tile, start);
+                (None, outcome.map(|payload| Done::Packed(tile, payload)))
+            }
             Job::Place(tile, bytes) => {
                 let (start, disk) = (log.now(), self.tiles.disk().expect("a rank above a disk"));
                 let outcome = disk.place(local, tile, bytes);
@@ -93,6 +100,10 @@ impl<W: RankTiles> SharedState<'_, W> {
         let disk = self.tiles.disk().filter(|_| run.finish);
         // Above a disk tiles are sent from there.
         for tile in run.tiles().filter(|&tile| run.finish && disk.is_none() && self.is_sent(tile)) {
+            if !self.lock().packed.set_aside() {
+                self.tiles.pack_later(tile);
+                continue;
+            }
             let start = log.now();
             packed.push((tile, self.tiles.pack(local, tile)?));
             log.add(SpanKind::Pack, tile, start);
@@ -104,10 +115,14 @@ impl<W: RankTiles> SharedState<'_, W> {
 
     fn take_in(&self, state: &mut State, (run, outcome): (Option<TileRun>, Result<Done>)) {
         match outcome {
-            Ok(Done::Imported(tile)) => self.handle(state, Event::Imported(tile)),
+            Ok(Done::Imported(tile)) => self.imported(state, tile),
+            Ok(Done::Packed(tile, payload)) => {
+                self.packed(state, tile, &payload);
+                self.advance(state);
+            }
             Ok(Done::Placed(tile)) => self.placed(state, tile),
             Ok(Done::Run(run, packed, bytes)) => {
-                packed.into_iter().for_each(|(tile, payload)| self.packed(state, tile, payload));
+                packed.iter().for_each(|(tile, payload)| self.packed(state, *tile, payload));
                 self.run_done(state, &run, bytes);
                 self.handle(state, Event::Done(run));
             }

@@ -11,14 +11,15 @@ pub use crate::ops::factor::ranks::{
     DistCholesky, DistCholeskyReport, cholesky, cholesky_into, cholesky_tiles, cholesky_with, plan_cholesky,
 };
 pub use crate::ops::solve::ranks::{
-    DistSolution, LocalSolution, inverse, inverse_local, log_det, pivots, plan_solve, solve, solve_into, solve_local,
-    solve_with, trsm, trsm_into, trsm_local, trsm_with,
+    DistSolution, LocalSolution, TrsmBits, inverse, inverse_local, log_det, pivots, plan_solve, plan_solve_local,
+    plan_trsm, plan_trsm_local, solve, solve_into, solve_local, solve_with, trsm, trsm_into, trsm_local, trsm_with,
 };
 
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::redistribute::{LocalPart, redistribute};
 pub use crate::ops::distribution::slices::{contracted_rows, even_rows, scatter_rows};
 pub use crate::ops::distribution::team::{NodeLayout, Team, TeamOptions};
+pub use crate::ops::distribution::travel::redistribution_bytes;
 pub use crate::ops::product::clock::{RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
 pub use crate::ops::product::plan::{NodePlan, TeamPlan};
 pub use crate::ops::product::ranks::plan::{

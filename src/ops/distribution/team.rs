@@ -122,7 +122,8 @@ pub struct Team {
     /// Nodes that share this rank's machine; more than one where nodes are emulated.
     nodes_on_machine: usize,
     window: WindowKind,
-    windows: Option<Windows>,
+    /// Those of products.
+    windows: Mutex<Option<Windows>>,
     /// What factors and solves kept of their windows, between calls without a memory limit.
     tile_windows: Mutex<Option<[SharedWindow; 2]>>,
     /// Bytes that the machine has free, where it says so.
@@ -163,7 +164,7 @@ impl Team {
             layout,
             nodes_on_machine,
             window: options.window,
-            windows: None,
+            windows: Mutex::default(),
             tile_windows: Mutex::default(),
             machine_bytes: available_bytes,
         })
@@ -229,8 +230,8 @@ impl Team {
         if limited || planned_bytes > free[0] { self.close_tile_windows() } else { Ok(()) }
     }
 
-    /// Whether a rank has a memory limit; then what factors and solves have kept is given back on all of them.
-    /// Collective.
+    /// Whether a rank has a memory limit; then all windows that are kept are given back on all of them: no limit counts
+    /// on what earlier calls have kept. Collective.
     pub(crate) fn heed_limits(&self, limit_bytes: Option<u64>) -> Result<bool> {
         let mut any_limit = [u64::from(limit_bytes.is_some())];
         self.world.all_reduce(Reduction::Max, &mut any_limit)?;
@@ -300,7 +301,8 @@ impl Team {
     }
 
     fn product_window_bytes(&self) -> u64 {
-        self.windows.as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())
+        let kept = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())
     }
 
     fn tile_window_bytes(&self) -> u64 {
@@ -311,7 +313,8 @@ impl Team {
     /// Where the memory of the windows of products comes from: `heap`, `mpi`, `posix`, or `none` before the first
     /// product. Factors and solves have theirs from the same place.
     pub fn window_kind(&self) -> &'static str {
-        self.windows.as_ref().map_or("none", |windows| windows.products.kind())
+        let kept = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().map_or("none", |windows| windows.products.kind())
     }
 
     /// An outcome of this rank's node with the number of a rank of the node as that of the team.
@@ -325,9 +328,8 @@ impl Team {
     pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
-        let kept = self
-            .windows
-            .as_ref()
+        let kept = self.windows.get_mut().unwrap_or_else(PoisonError::into_inner).as_ref();
+        let kept = kept
             .is_some_and(|windows| fits(windows.operands.bytes(), bytes.0) && fits(windows.products.bytes(), bytes.1));
         // Nodes differ in their operands, so that some may keep what others must open: each node decides alone.
         if kept {
@@ -342,7 +344,7 @@ impl Team {
             }
             opened => opened,
         };
-        self.windows = Some(opened?);
+        self.windows = Mutex::new(Some(opened?));
         Ok(())
     }
 
@@ -354,14 +356,17 @@ impl Team {
         }
     }
 
-    /// Gives back the windows that factors and solves have kept, as calls under a memory limit do by themselves. Calls
-    /// that know of no team cannot: [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in
-    /// memory. Collective.
+    /// Gives back all windows that earlier calls have kept, [`Team::window_bytes`] of this node, as calls under a
+    /// memory limit do by themselves. Calls that know of no team cannot:
+    /// [`crate::distributed::DistMatrix::redistribute`], and factors of doubles in memory. Collective.
+    ///
+    /// Cost: one agreement of all ranks, and that the next call opens its windows anew, whose pages the system clears
+    /// at some gigabytes a second. Source: docs/decisions/083-finished-tiles-in-a-window.md.
     ///
     /// # Errors
     /// [`Error::Transport`].
     pub fn release(&self) -> Result<()> {
-        agree(&*self.world, self.close_tile_windows())
+        agree(&*self.world, self.close_tile_windows().and(self.close_product_windows()))
     }
 
     /// All ranks, those of this node, and the layout.
@@ -371,12 +376,15 @@ impl Team {
 
     /// The ranks, and the node's windows, which are open.
     pub(crate) fn parts(&mut self) -> (Ranks<'_>, &mut Windows) {
-        let windows = self.windows.as_mut().expect("opened before");
+        let windows = self.windows.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let windows = windows.as_mut().expect("opened before");
         (Ranks { world: &*self.world, node: &*self.node, layout: &self.layout }, windows)
     }
 
-    fn close_product_windows(&mut self) -> Result<()> {
-        match self.windows.take() {
+    /// Gives back what a product has kept. Collective over the node.
+    pub(crate) fn close_product_windows(&self) -> Result<()> {
+        let kept = self.windows.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match kept {
             Some(Windows { operands, products }) => operands.close().and(products.close()),
             None => Ok(()),
         }
@@ -392,7 +400,7 @@ impl Team {
     ///
     /// # Errors
     /// [`Error::Transport`].
-    pub fn close(mut self) -> Result<()> {
+    pub fn close(self) -> Result<()> {
         let (tiles, products) = (self.close_tile_windows(), self.close_product_windows());
         let closed = tiles.and(products);
         agree(&*self.world, closed)
@@ -454,6 +462,8 @@ mod tests {
             assert_eq!(team.window_bytes(), 0, "a limit");
         });
         with_kept(1 << 15, |team| {
+            team.open_windows((512, 1024), false).unwrap();
+            let kept = kept + 3 * 4096;
             assert!(!team.heed_limits(None).unwrap() && team.window_bytes() == kept);
             let limit = (team.rank() == 1).then_some(1 << 30);
             assert!(team.heed_limits(limit).unwrap() && team.window_bytes() == 0, "the limit of one rank");

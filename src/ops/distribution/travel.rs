@@ -2,8 +2,9 @@
 
 use crate::comm::{Incoming, Outgoing, Transport, alike};
 use crate::error::{Error, Result};
+use crate::math::float::limbs_for;
 use crate::matrix::{MatrixView, MatrixViewMut, Uplo};
-use crate::tile::Distribution;
+use crate::tile::{Distribution, TileMap};
 use std::ops::Range;
 
 /// Words of the messages that a rank of a group sends or receives at a time, about: 256 KiB for each other rank, 1 to
@@ -29,6 +30,40 @@ pub(crate) fn message_bytes(ranks: usize, column_words: usize, (given, taken): (
     let strip = most_words(ranks, column_words) as u64 * 8;
     let apart = if ranks == 1 { 0 } else { taken.min(strip) }; // what stays does not travel
     given.min(strip) + apart
+}
+
+/// [`message_bytes`] of a rank that gives and takes so many bytes of a matrix which goes into tiles: of each strip it
+/// takes the columns that are its own.
+pub(crate) fn tile_message_bytes(
+    map: &TileMap,
+    ranks: usize,
+    precision_bits: u32,
+    (given_bytes, taken_bytes): (u64, u64),
+) -> u64 {
+    let entry_words = 1 + limbs_for(precision_bits);
+    let column_words = map.rows * entry_words;
+    let cols = most_of_one(strip_columns(ranks, column_words).min(map.cols), map.tile_size, map.grid.cols);
+    let rows = most_of_one(map.rows, map.tile_size, map.grid.rows);
+    message_bytes(ranks, column_words, (given_bytes, taken_bytes.min((8 * rows * cols * entry_words) as u64)))
+}
+
+/// Most indices that one of so many ranks has of `length` consecutive ones, dealt out in blocks of `size`.
+pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
+    length / (size * ranks) * size + (length % (size * ranks)).min(size)
+}
+
+/// Bytes of the messages of a rank, one of so many, while a matrix goes from one distribution to another, of whose
+/// entries of `rows` rows and `precision_bits` bits the rank gives and takes so many bytes: what
+/// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their kin take
+/// beside the matrices. Each way a rank may have a whole strip, 1 to 8 MiB for each rank or one column, if all of it is
+/// its own or goes to one rank; of a matrix that is dealt out evenly it has 1 to 8 MiB.
+pub fn redistribution_bytes(
+    ranks: usize,
+    (rows, precision_bits): (usize, u32),
+    (given_bytes, taken_bytes): (u64, u64),
+) -> u64 {
+    let column_words = rows.saturating_mul(1 + limbs_for(precision_bits.max(1)));
+    message_bytes(ranks.max(1), column_words, (given_bytes, taken_bytes))
 }
 
 /// Room for exactly so many words in each letter. Where together with what letters have had before it were more than
@@ -71,6 +106,8 @@ pub(crate) struct Travel<'a> {
 struct Letters {
     outgoing: Vec<Vec<u64>>,
     incoming: Vec<Vec<u64>>,
+    /// Words of the fullest strip that has come.
+    most_incoming: usize,
 }
 
 /// Entries that move.
@@ -107,8 +144,8 @@ impl Travel<'_> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
         let strip = strip_columns(group.size(), rows * (1 + self.width));
-        let mut letters =
-            Letters { outgoing: vec![Vec::new(); group.size()], incoming: vec![Vec::new(); group.size()] };
+        let empty = || vec![Vec::new(); group.size()];
+        let mut letters = Letters { outgoing: empty(), incoming: empty(), most_incoming: 0 };
         for start in (0..cols).step_by(strip) {
             self.move_columns(group, start..(start + strip).min(cols), (source, target), &mut letters)?;
         }
@@ -136,7 +173,7 @@ impl Travel<'_> {
         group: &dyn Transport,
         cols: Range<usize>,
         (source, target): (&dyn Source, &mut dyn Target),
-        Letters { outgoing, incoming }: &mut Letters,
+        Letters { outgoing, incoming, most_incoming }: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
         let most = most_words(size, self.from.rows * (1 + self.width));
@@ -147,7 +184,9 @@ impl Travel<'_> {
         counts.fill(0);
         self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
         counts[rank] = 0; // what stays does not travel
-        make_room(incoming, &counts, most);
+        // No more than the fullest strip so far has brought: plans count what that is at most.
+        *most_incoming = (*most_incoming).max(counts.iter().sum());
+        make_room(incoming, &counts, *most_incoming);
         incoming.iter_mut().zip(&counts).for_each(|(words, &count)| words.resize(count, 0));
         let sends = outgoing.iter().enumerate().filter(|(to, words)| *to != rank && !words.is_empty());
         let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();

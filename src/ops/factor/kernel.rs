@@ -56,10 +56,8 @@ pub(crate) fn engine_for(
     working_bits: u32,
 ) -> Result<KernelOfTiles> {
     let rows = |preferred_rows| tiles_for(order, tile_rows, preferred_rows, ctx.threads()).tile_size;
-    match other_engine(ctx, order, working_bits, rows)? {
-        Some(other) => Ok(other),
-        None => Ok((ctx.tile_engine_for(working_bits, order)?, ctx.tile_kernel(working_bits))),
-    }
+    let other = other_engine(ctx, order, working_bits, rows)?;
+    other_or_own(ctx, other, working_bits, |_| ctx.tile_engine_for(working_bits, order))
 }
 
 /// The same for this rank's tiles of a factor over ranks; `tile_rows` says how high they are for a kernel that prefers
@@ -73,13 +71,19 @@ pub(crate) fn engine_on_rank(
     working_bits: u32,
     tile_rows: impl Fn(usize) -> usize,
 ) -> Result<KernelOfTiles> {
-    match other_engine(ctx, order, working_bits, tile_rows)? {
-        Some(other) => Ok(other),
-        None => {
-            let kernel = ctx.tile_kernel(working_bits);
-            Ok((ctx.tile_engine(kernel, working_bits)?, kernel))
-        }
-    }
+    let other = other_engine(ctx, order, working_bits, tile_rows)?;
+    other_or_own(ctx, other, working_bits, |kernel| ctx.tile_engine(kernel, working_bits))
+}
+
+/// The other kernel's tile kernels where there are some, else those that `own` makes of the context's.
+fn other_or_own(
+    ctx: &Context,
+    other: Option<KernelOfTiles>,
+    working_bits: u32,
+    own: impl FnOnce(&'static dyn PlaneKernel) -> Result<Arc<dyn TileEngine>>,
+) -> Result<KernelOfTiles> {
+    let kernel = ctx.tile_kernel(working_bits);
+    other.map_or_else(|| Ok((own(kernel)?, kernel)), Ok)
 }
 
 /// The tile kernels of a factor where another kernel than the context's is faster, in tiles as high as it takes.

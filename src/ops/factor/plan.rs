@@ -2,7 +2,7 @@
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::device::Description;
-use crate::drive::RankPlan;
+use crate::drive::{RankPlan, TransferRoom};
 use crate::error::{Error, Result};
 use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{TileEngine, TileTraffic};
@@ -78,6 +78,8 @@ pub(crate) struct Plan {
     pub memories: Memories,
     /// The window in which the ranks of this node have their tiles, where they do.
     pub node: Option<NodePlan>,
+    /// Tiles on their way that this rank has room for.
+    pub room: TransferRoom,
     /// Words of the operand in a slot.
     pub operand_words: usize,
     /// Words of scratch of one worker.
@@ -116,6 +118,7 @@ impl Plan {
             tile_words,
             memories: Memories::apart(),
             node: None,
+            room: TransferRoom::ANY,
             operand_words: 0,
             scratch_words: scratch_words(engine, tiling.tile_size, precision_bits),
             threads,
@@ -162,7 +165,8 @@ impl Plan {
             imports: true,
             room_tiles: graph.tile_count().max(1),
         };
-        RankPlan { grid: self.tiling.grid, memories: self.memories.clone(), graph, protocol, spans: options.spans }
+        let (grid, memories, room) = (self.tiling.grid, self.memories.clone(), self.room);
+        RankPlan { grid, memories, graph, protocol, spans: options.spans, room }
     }
 
     /// Which ready tile is worked on next: where no tile travels the leftmost ones, since nobody waits for what is on

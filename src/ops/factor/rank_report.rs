@@ -126,7 +126,9 @@ pub struct RanksReport {
     /// Tiles of other ranks that each had room for; 0 where no tile travelled.
     pub slots: usize,
     /// Whether the ranks of a node had their tiles in one window, where they read each other's; on one node nothing
-    /// was sent then.
+    /// was sent then. Its pages are cleared by the system when it is opened, and it stays for the next call, until
+    /// [`crate::distributed::Team::release`] or a call under a memory limit. Source:
+    /// docs/decisions/083-finished-tiles-in-a-window.md.
     pub shared_tiles: bool,
     /// What each rank did.
     pub per_rank: Vec<RankSummary>,

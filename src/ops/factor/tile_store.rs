@@ -116,6 +116,8 @@ pub(crate) struct TileStore<'a, 'w> {
     diagonals: Vec<RwLock<Option<Arc<dyn DiagonalData>>>>,
     /// By tile row: the running sums that the tile finished last in it has left, or the first ones.
     weights: Vec<Mutex<Vec<RowWeight>>>,
+    /// Of each own tile that others read, the weights of its rows after it.
+    after: Vec<OnceLock<Box<[RowWeight]>>>,
     remote: RemoteTiles<'w>,
     failed: OnceLock<FailedRow>,
     meter: Meter<'a>,
@@ -158,8 +160,9 @@ impl<'a, 'w> TileStore<'a, 'w> {
         assert!(words.len() == own.count(), "memory for {} of {} tiles", words.len(), own.count());
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
         let remote = RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() };
+        let after = (0..own.count()).map(|_| OnceLock::new()).collect();
         let store = TileStore::of_words((work, own), words, weights, Meter::new(ctx, total));
-        TileStore { entries, remote, node: memory.node, ..store }
+        TileStore { entries, remote, after, node: memory.node, ..store }
     }
 
     /// Own tiles in these words.
@@ -179,6 +182,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
             home: None,
             diagonals: (0..tiles).map(|_| RwLock::new(None)).collect(),
             weights: (0..tiles).map(|row| Mutex::new(weights[tiling.row_range(row)].to_vec())).collect(),
+            after: Vec::new(),
             remote: RemoteTiles::default(),
             failed: OnceLock::new(),
             meter,
@@ -215,6 +219,13 @@ impl<'a, 'w> TileStore<'a, 'w> {
     /// The row that ended the factorisation, where this rank found it.
     pub fn failed(&self) -> Option<&FailedRow> {
         self.failed.get()
+    }
+
+    /// The weights that the rows of an own tile have after it: those of now, where nobody has asked before, since no
+    /// other tile of the row is finished before this one is known to be.
+    fn weights_after(&self, tile: TileId) -> &[RowWeight] {
+        let weights = || unpoisoned(self.weights[tile.row].lock()).as_slice().into();
+        if tile.row == tile.col { &[] } else { self.after[self.own.index(tile)].get_or_init(weights) }
     }
 
     fn own(&self, tile: TileId) -> &RwLock<Words<'w>> {
@@ -414,11 +425,14 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
 
     fn pack(&self, local: &mut Local<'w>, tile: TileId) -> Result<Payload> {
         let mut payload = vec![0; self.payload_words(tile)];
-        // No other tile of the row is finished before this one is known to be.
-        let weights = unpoisoned(self.weights[tile.row].lock());
+        let weights = self.weights_after(tile);
         let words = unpoisoned(self.own(tile).read());
-        self.work.pack(tile, (&words, &weights), &mut payload, local.scratch);
+        self.work.pack(tile, (&words, weights), &mut payload, local.scratch);
         Ok(Arc::new(payload))
+    }
+
+    fn pack_later(&self, tile: TileId) {
+        self.weights_after(tile);
     }
 
     fn payload_words(&self, tile: TileId) -> usize {

@@ -28,6 +28,10 @@ pub trait Delivery: Sync {
     fn in_steps(&self) -> bool {
         false
     }
+    /// Whether readers may pass a tile on to others.
+    fn passes_on(&self) -> bool {
+        true
+    }
 }
 
 /// The owner sends the tile to each reader.
@@ -53,6 +57,10 @@ pub struct Synchronous;
 impl Delivery for PointToPoint {
     fn name(&self) -> &'static str {
         "point_to_point"
+    }
+
+    fn passes_on(&self) -> bool {
+        false
     }
 
     fn sends_notices(&self) -> bool {

@@ -143,3 +143,22 @@ fn ranks_with_and_without_devices_are_refused_and_limits_name_the_least() {
     });
     assert!(outcomes.iter().all(|&planned| planned == outcomes[0]));
 }
+
+#[test]
+fn a_limit_gives_back_the_windows_of_products_before_one_on_devices() {
+    let p = matrix(Kind::Unit, 60, 30, 150, 8);
+    local::run(3, |rank| {
+        let mut team = team(rank, 2);
+        let own = blocks(&p, rank.rank(), 3);
+        let options = DistOptions::default();
+        let plain = Context::builder().threads(1).build().unwrap();
+        syrk(&plain, &mut team, &own, 150, &options).unwrap();
+        let kept = team.window_bytes();
+        syrk(&with_devices(rank.rank()).build().unwrap(), &mut team, &own, 150, &options).unwrap();
+        assert!(kept > 0 && team.window_bytes() == kept, "without a limit they stay");
+        let limited = with_devices(rank.rank()).memory_bytes(64 << 20).build().unwrap();
+        syrk(&limited, &mut team, &own, 150, &options).unwrap();
+        assert_eq!(team.window_bytes(), 0);
+        team.close().unwrap();
+    });
+}

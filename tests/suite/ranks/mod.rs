@@ -1,6 +1,7 @@
 //! The same operations on many ranks, which are threads here: the bits of one process.
 
 mod cholesky;
+mod combinations;
 mod devices;
 mod distributions;
 mod double;

@@ -3,12 +3,12 @@
 use crate::common::{Kind, Rng, matrix, seeds};
 use std::cell::RefCell;
 use sunzi::advanced::kernels::{self, EngineSpec};
-use sunzi::comm::{Transport, local};
+use sunzi::comm::{Reduction, Transport, local};
 use sunzi::distributed::{
-    ClusterShape, DistOptions, PlanHook, Team, TeamOptions, TeamPlan, even_operand_bytes, even_share,
+    ClusterShape, DistOptions, PlanHook, Team, TeamOptions, TeamPlan, cholesky, even_operand_bytes, even_share,
     plan_syrk_cluster, syrk,
 };
-use sunzi::{Context, Error, Plan};
+use sunzi::{Context, Error, Matrix, Plan};
 
 fn context(limit: Option<u64>) -> Context {
     let builder = Context::builder().threads(1);
@@ -100,6 +100,37 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
             }
         }
     }
+}
+
+/// What earlier calls have kept is given back under a limit, also where no product is formed, and what is formed then
+/// counts.
+#[test]
+fn limits_know_of_no_kept_window() {
+    let (order, bits) = (40, 128);
+    let (p, nothing) = (matrix(Kind::Unit, 60, order, bits, 4), matrix(Kind::Unit, 0, order, bits, 4));
+    local::run(3, |rank| {
+        let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(2)).unwrap();
+        let (free, options) = (context(None), DistOptions::new());
+        let product = |team: &mut Team, ctx: &Context, p: &Matrix| {
+            syrk(ctx, team, &[p.view()], bits, &options).map(|outcome| outcome.result)
+        };
+        let l = product(&mut team, &free, &p).unwrap();
+        assert!(team.window_bytes() > 0);
+        let none = product(&mut team, &context(Some(1 << 30)), &nothing).unwrap();
+        assert_eq!(team.window_bytes(), 0, "no product is formed");
+        product(&mut team, &free, &p).unwrap();
+        cholesky(&context(Some(1 << 30)), &team, &l, bits).unwrap();
+        assert_eq!(team.window_bytes(), 0, "a factor");
+        let mut least = [none.bytes()];
+        team.node().all_reduce(Reduction::Sum, &mut least).unwrap();
+        team.world().all_reduce(Reduction::Max, &mut least).unwrap();
+        match product(&mut team, &context(Some(least[0] - 1)), &nothing) {
+            Err(Error::MemoryLimit { minimum_bytes, .. }) => assert_eq!(minimum_bytes, least[0]),
+            other => panic!("a byte too few: {}", other.is_ok()),
+        }
+        product(&mut team, &context(Some(least[0])), &nothing).unwrap();
+        team.close().unwrap();
+    });
 }
 
 /// Bits of one residue modulo each of the first moduli of a kernel together.

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from sunzi import _sunzi
 from sunzi._sunzi import Matrix
 
-__all__ = ["Cholesky", "DistMatrix", "Distribution", "Ranks", "elemental", "rows", "scalapack"]
+__all__ = ["Cholesky", "DistMatrix", "Distribution", "Plan", "Ranks", "elemental", "rows", "scalapack"]
 
 _ORDER = {"row": 101, "column": 102}
 _OP = {False: 111, True: 112}
@@ -181,6 +181,24 @@ class DistMatrix:
     distribution: Distribution
 
 
+@dataclass(frozen=True)
+class Plan:
+    """Bytes that a call over ranks would take beside its operands, made by `Ranks.plan`.
+
+    `rank_bytes` is the most on this rank at a time, with an even share of what its node has in common; `node_bytes` is
+    no less than that of all ranks of its node together, and with it as `memory` the call is not refused; `copied_bytes`
+    are copies of operands among them.
+    """
+
+    copied_bytes: int
+    rank_bytes: int
+    node_bytes: int
+
+
+# How many distributions each plan takes.
+_PLANNED = {"syrk": (2, 2), "gemm": (3, 3), "cholesky": (1, 1), "trsm": (2, 2), "solve": (1, 2)}
+
+
 class Ranks:
     """The ranks of a communicator, for the verbs below.
 
@@ -325,6 +343,53 @@ class Ranks:
         """The Cholesky factor of `a`, kept in tiles over the ranks for solves and its determinant."""
         ready = self._ready("cholesky", {"uplo": (uplo, _UPLO)}, {"a": a}, (None, None), (None, None), precision)
         return Cholesky(self, self._ranks.factor(ready.choices[0], ready.precision, ready.of["a"]))
+
+    def plan(
+        self,
+        operation: Literal["syrk", "gemm", "cholesky", "trsm", "solve"],
+        *placed: Distribution,
+        precision: int,
+        operand_precision: int | None = None,
+        transpose: bool = False,
+        transpose_b: bool = False,
+        side: Literal["left", "right"] = "left",
+        uplo: Literal["both", "lower", "upper"] = "both",
+        unit: bool = False,
+    ) -> Plan:
+        """What a call would take of memory, from the distributions of its matrices; nothing is computed.
+
+        `("syrk", p, to)`, `("gemm", a, b, to)` with `transpose` for `a`, `("cholesky", a)`, `("trsm", t, b)`,
+        `("solve", a, b)`, and `("solve", b)` for `Cholesky.solve`. Precisions are those of the result and, where they
+        differ, of the operands of products and the triangle. Under a limit the plan is the one that the call would run
+        within it; `MemoryLimitError` names the least that would do. `uplo` counts for `cholesky` and `solve`, `side`
+        and `unit` for `trsm`. Beta adds tiles of `c`.
+
+        >>> ranks.plan("cholesky", elemental((6200, 6200), grid=(2, 2), pair=("MC", "MR")), precision=768)  # doctest: +SKIP
+        Plan(copied_bytes=0, rank_bytes=..., node_bytes=...)
+        """
+        ready: list[Any] = []
+
+        def look() -> tuple[dict[str, Any], None]:
+            least, most = _word("operation", operation, _PLANNED)
+            if not least <= len(placed) <= most or not all(isinstance(one, Distribution) for one in placed):
+                raise ValueError(f"a plan of {operation} takes {most} distributions, and these are {placed}")
+            ops = _CONTRACTED if operation == "syrk" else _OP
+            chosen = {
+                "syrk": [_word("transpose", transpose, ops)],
+                "gemm": [_word("transpose", transpose, ops), _word("transpose_b", transpose_b, ops)],
+                "trsm": [_word("side", side, _SIDE), _word("unit", unit, _DIAG)],
+                "cholesky": [_word("uplo", uplo, _UPLO)],
+                "solve": [_word("uplo", uplo, _UPLO)],
+            }.get(operation, [])
+            bits = [index(precision if operand_precision is None else operand_precision), index(precision)]
+            if min(bits) < 2:
+                raise ValueError(f"precision is {min(bits)}: at least 2 bits")
+            ready.extend((chosen, [(one.local_shape(self.rank), one._numbers()) for one in placed], bits))
+            facts = {f"distribution {at}": one._facts() for at, one in enumerate(placed)}
+            return {"the call": f"plan of {operation}", "choices": chosen, "precision": bits, **facts}, None
+
+        self._compared(look)
+        return Plan(*self._ranks.plan(operation, *ready))
 
     def _agreed(self, make: Callable[[], Any]) -> list[Any]:
         """What `make` gives on every rank; what it raises on one raises on all, as the same kind of error."""

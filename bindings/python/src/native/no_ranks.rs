@@ -1,6 +1,6 @@
 //! What stands in for ranks where the package is built without MPI: nothing that could be made.
 
-use super::verbs::{Failed, Part, RankOptions, Verb};
+use super::verbs::{Failed, Part, PlanOf, RankOptions, Verb};
 
 /// The status of what a build lacks.
 const UNAVAILABLE: i32 = 14;
@@ -43,6 +43,14 @@ impl Ranks {
     /// # Errors
     /// Never.
     pub fn call(&self, _verb: Verb<'_>) -> Result<(), Failed> {
+        match *self {}
+    }
+
+    /// Never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn plan(&self, _of: PlanOf, _bits: [i64; 2]) -> Result<[u64; 3], Failed> {
         match *self {}
     }
 

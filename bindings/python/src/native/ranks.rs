@@ -2,7 +2,7 @@
 //!
 //! Promise: every array that is described lives, and is nobody else's where it is written to, for as long as the call.
 
-use super::verbs::{Failed, Part, RankOptions, Target, Terms, Verb};
+use super::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
 use std::ffi::{CStr, CString};
 use std::ptr::null;
 use sunzi::{Matrix, MatrixView};
@@ -89,6 +89,11 @@ fn part(Part { local, numbers }: &Part<'_>) -> sunzi_dist_matrix {
 
 fn target(Target { local, numbers }: Target<'_>) -> sunzi_dist_matrix {
     dist(described_mut(local), numbers)
+}
+
+/// The description of a matrix that is not there.
+fn planned_for(Planned { shape: [rows, cols], numbers }: Planned, bits: i64) -> sunzi_dist_matrix {
+    dist(sunzi_limb_matrix(SUNZI_COL_MAJOR, rows, cols, null(), null(), rows.max(1), bits), numbers)
 }
 
 /// Described scalars: alpha and beta.
@@ -181,6 +186,37 @@ impl Ranks {
         let status = unsafe { sunzi_mpi_factor_new(self.0, uplo, precision_bits, &part(a), &mut factor) };
         let factor = Factor(factor);
         self.answer(status).map(|()| factor)
+    }
+
+    /// Bytes of copies on this rank, of all on this rank, and of all on its node, that a call would take. Collective.
+    ///
+    /// # Errors
+    /// What the library refuses.
+    pub fn plan(&self, of: PlanOf, [operand_bits, bits]: [i64; 2]) -> Result<[u64; 3], Failed> {
+        let mut plan = sunzi_mpi_plan::default();
+        let operand = |planned: Planned| planned_for(planned, operand_bits);
+        let result = |planned: Planned| planned_for(planned, bits);
+        // SAFETY: the context is live, and plans look at no entry.
+        let status = unsafe {
+            match of {
+                PlanOf::Syrk(trans, [a, c]) => {
+                    sunzi_mpi_plan_syrk(self.0, trans, &operand(a), &result(c), operand_bits, bits, &mut plan)
+                }
+                PlanOf::Gemm([of_a, of_b], [a, b, c]) => {
+                    let (a, b, c) = (operand(a), operand(b), result(c));
+                    sunzi_mpi_plan_gemm(self.0, of_a, of_b, &a, &b, &c, operand_bits, bits, &mut plan)
+                }
+                PlanOf::Cholesky(uplo, a) => sunzi_mpi_plan_cholesky(self.0, uplo, &result(a), bits, &mut plan),
+                PlanOf::Trsm([side, diag], [t, b]) => {
+                    sunzi_mpi_plan_trsm(self.0, side, diag, &operand(t), &result(b), operand_bits, bits, &mut plan)
+                }
+                PlanOf::Solve(uplo, a, b) => {
+                    let a = a.map(result);
+                    sunzi_mpi_plan_solve(self.0, uplo, pointer(&a), &result(b), bits, &mut plan)
+                }
+            }
+        };
+        self.answer(status).map(|()| [plan.copied_bytes, plan.rank_bytes, plan.node_bytes])
     }
 
     fn answer(&self, status: sunzi_status) -> Result<(), Failed> {

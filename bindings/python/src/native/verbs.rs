@@ -44,6 +44,28 @@ pub enum Verb<'a> {
     Lower { factor: &'a Factor, a: Target<'a> },
 }
 
+/// A matrix that a plan is made for: the rows and columns of this rank's part, and the numbers of its distribution.
+#[derive(Clone, Copy)]
+pub struct Planned {
+    pub shape: [i64; 2],
+    pub numbers: [i64; 11],
+}
+
+/// The call that a plan is made for, its choices in the numbers of the C library.
+#[derive(Clone, Copy)]
+pub enum PlanOf {
+    /// `op`, A and C.
+    Syrk(i32, [Planned; 2]),
+    /// `op` of A and of B; A, B and C.
+    Gemm([i32; 2], [Planned; 3]),
+    /// The triangle; A.
+    Cholesky(i32, Planned),
+    /// The side and the diagonal; T and B.
+    Trsm([i32; 2], [Planned; 2]),
+    /// The triangle; A, `None` for a factor that is kept, and B.
+    Solve(i32, Option<Planned>, Planned),
+}
+
 /// Choices of a context on ranks.
 pub struct RankOptions {
     pub threads: i64,

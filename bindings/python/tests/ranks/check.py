@@ -199,10 +199,35 @@ def one_alone(ranks: Ranks) -> int:
     return count + 2
 
 
+def plans(ranks: Ranks) -> int:
+    """Every call has a plan, from distributions alone; nodes add up, and a limit below the plan is refused."""
+    deal = distributions(200, 120)[1]
+    square, right = distributions(120, 120)[1], distributions(120, 40)[1]
+    calls = [("syrk", deal, square), ("gemm", deal, deal, square), ("cholesky", square), ("trsm", square, right)]
+    calls += [("solve", square, right), ("solve", right)]
+    for operation, *placed in calls:
+        plan = ranks.plan(operation, *placed, precision=200)
+        assert 0 < plan.rank_bytes <= plan.node_bytes and plan.copied_bytes < plan.rank_bytes, (operation, plan)
+        assert sum(COMM.allgather(plan.rank_bytes)) <= plan.node_bytes, (operation, plan)
+        with Ranks(COMM, threads=1, memory=1000) as narrow:
+            refused(sunzi.MemoryLimitError, lambda: narrow.plan(operation, *placed, precision=200), "limit")
+    refused(ValueError, lambda: ranks.plan("cholesky", square, square, precision=200), "distributions")
+    refused(ValueError, lambda: ranks.plan("qr", square, precision=200), "operation")
+    # What a plan says of a node is enough for the call, also for both triangles, which is what `solve` reads.
+    gram, b = part(GRAM, distributions(N, N)[2]), part(B, distributions(N, M)[2])
+    placed = (gram.distribution, b.distribution)
+    with Ranks(COMM, threads=1, accuracy="norm") as free:
+        plan = free.plan("solve", *placed, precision=BITS)
+    with Ranks(COMM, threads=1, accuracy="norm", memory=plan.node_bytes) as enough:
+        enough.plan("solve", *placed, precision=BITS)
+        same(enough.solve(gram, b), sunzi.solve(GRAM, B, accuracy="norm"), "solve within its plan")
+    return 2 * len(calls) + 3
+
+
 def main() -> None:
     with Ranks(COMM, threads=1) as ranks:
         assert (ranks.rank, ranks.size) == (RANK, SIZE)
-        count = products(ranks) + factors(ranks) + bad_input(ranks) + one_alone(ranks)
+        count = products(ranks) + factors(ranks) + bad_input(ranks) + one_alone(ranks) + plans(ranks)
     refused(ValueError, lambda: ranks.syrk(part(P, distributions(K, N)[0]), distributions(N, N)[0]))
     with Ranks(COMM, threads=1, device=["soft", "host"]) as ranks:
         places = distributions(K, N)

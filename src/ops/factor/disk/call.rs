@@ -5,7 +5,7 @@ use super::plan::{DiskNeeds, OutOfCorePlan, RankPlace, TileNeeds};
 use super::{OutOfCoreOptions, OutOfCoreReport};
 use crate::comm::{Reduction, agree, agreed};
 use crate::context::Context;
-use crate::drive::{self, RankPlan, RankReport, RankTiles};
+use crate::drive::{self, RankPlan, RankReport, RankTiles, TransferRoom};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::ops::disk::{DiskUse, until_whole};
@@ -169,6 +169,7 @@ impl DiskCall<'_> {
             graph,
             protocol: self.protocol(shape),
             spans: self.options.spans,
+            room: TransferRoom::ANY,
         };
         drive::run_tiles(ctx, self.place.here.world, &plan, tiles, locals)
     }

@@ -26,7 +26,7 @@ pub use report::{DeviceShare, DoubleReport};
 
 use crate::comm::{Reduction, Transport, agreed};
 use crate::context::Context;
-use crate::drive::{RankPlan, run_tiles};
+use crate::drive::{RankPlan, TransferRoom, run_tiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::TileKernels;
 use crate::ops::distribution::shared_devices::with_shared_devices;
@@ -277,7 +277,8 @@ impl Plan {
             imports: false,
             room_tiles: room_tiles.unwrap_or(self.graph.tile_count()),
         };
-        RankPlan { grid, memories: Memories::apart(), graph: self.graph, protocol, spans: options.spans }
+        let (memories, room) = (Memories::apart(), TransferRoom::ANY);
+        RankPlan { grid, memories, graph: self.graph, protocol, spans: options.spans, room }
     }
 
     /// The workers: one for each thread; or for each device, and one for the host where they wait for their devices.

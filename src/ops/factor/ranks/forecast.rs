@@ -7,16 +7,18 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::team::Team;
+use crate::ops::distribution::travel::redistribution_bytes;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::tile_work::TileWork;
+use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::TileMap;
 
-/// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, a triangle, whose entries have `input_bits`:
-/// the bytes that this rank takes, the factor included. Collective.
+/// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the
+/// check of a whole one: the bytes that this rank takes, the factor included. Collective.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
 /// of the node, as for the factorisation. Entries of many sizes take more bits for entrywise accuracy, which
@@ -51,5 +53,17 @@ pub fn plan_cholesky(
     let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
     let memories = window::memories((&beside, team), &work, kernel.name())?;
     let input = PlanInput { problem: &problem, map: tiles, memories: &memories, moved_bytes };
-    Ok(Plan::over_ranks(&beside, team, &input, options, &*engine)?.bytes + check_bytes)
+    // A whole matrix is compared with its mirror image first.
+    let compared_bytes = match map.triangle {
+        None if map.rows == map.cols => 3 * DistMatrix::bytes_for(&tiles, team.rank(), input_bits),
+        _ => 0,
+    };
+    let compared = agree(world, ctx.admit(compared_bytes * team.ranks_here()));
+    // No limit counts the messages in which it is.
+    let messages = match (ctx.memory_bytes(), compared_bytes) {
+        (None, 1..) => redistribution_bytes(team.size(), (order, input_bits), (compared_bytes, compared_bytes)),
+        _ => 0,
+    };
+    let planned = larger_refusal(compared, Plan::over_ranks(&beside, team, &input, options, &*engine))?;
+    Ok((planned.bytes + check_bytes).max(compared_bytes + messages))
 }

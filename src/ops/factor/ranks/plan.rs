@@ -3,9 +3,11 @@
 use super::window::node_plan;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
+use crate::drive::TransferRoom;
 use crate::error::{Error, Result};
 use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
+use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
@@ -29,6 +31,14 @@ const TILES_EACH: usize = 9;
 
 /// Smaller tiles are not made to keep ranks busy.
 const LEAST_ROWS: usize = 48;
+
+/// Own tiles that a rank has in the words in which they travel at a time, for each of its workers two and so many more:
+/// all that are wanted are on their way then, and those that follow are packed when these have left.
+const PACKED_TILES: usize = 4;
+
+/// Tiles that come to a rank at a time, for each of its workers one and so many more: the workers make operands of some
+/// while others come.
+const INCOMING_TILES: usize = 2;
 
 /// Tile columns that a rank has room for where memory is plenty: readers ask ahead for that many.
 const COLUMNS_AHEAD: usize = 4;
@@ -87,29 +97,39 @@ impl Plan {
                 work.payload_words(first),
             ),
         };
+        let threads = ctx.threads();
         let mut plan = Plan {
             rank,
+            room: TransferRoom { packed: PACKED_TILES + 2 * threads, incoming: INCOMING_TILES + threads },
             slots: grid.useful_slots(graph.tiles, useful),
             tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
             operand_words,
             scratch_words: scratch_words(engine, tiling.tile_size, problem.precision_bits),
-            threads: ctx.threads(),
+            threads,
             bytes: 0,
             tiling,
             memories,
             node,
         };
-        let is_sent = |tile: &TileId| !plan.memories.clients(grid, graph.tiles, *tile).is_empty();
+        let readers = |tile: TileId| plan.memories.clients(grid, graph.tiles, tile).len();
+        let sent = own().filter(|&tile| readers(tile) > 0).count();
+        let passed_on = options.delivery.rule().passes_on() && graph.all_tiles().any(|tile| readers(tile) > 1);
+        let payload_bytes = 8 * payload_words as u64;
         let fixed = plan.fixed_bytes(engine)
-            + own().filter(is_sent).map(|tile| work.payload_words(tile) as u64 * 8).sum::<u64>()
+            + sent.min(plan.room.packed) as u64 * payload_bytes
+            + (sent * tiling.tile_size * size_of::<RowWeight>()) as u64
             + DistMatrix::bytes_for(&map, rank, problem.precision_bits)
             + map.tiles_of(rank).count() as u64 * TILE_BYTES
             + Matrix::bytes_for(tiling.tile_size, tiling.tile_size, problem.precision_bits)
             + CALL_BYTES;
-        let each = 8 * (operand_words + payload_words) as u64 + TILE_BYTES;
+        // The words in which a tile has come stay where it may be passed on.
+        let most_in_words = if passed_on { usize::MAX } else { plan.room.incoming };
+        let in_words = |slots: usize| slots.min(most_in_words) as u64;
+        let each = 8 * operand_words as u64 + TILE_BYTES;
         let (fixed, ranks_here) = (fixed + moved_bytes, team.ranks_here());
+        let bytes = |slots: usize| fixed + slots as u64 * each + in_words(slots) * payload_bytes;
         // The largest number of slots that fits the limit, at least the least.
-        let fits = |slots: usize| ctx.admit((fixed + slots as u64 * each) * ranks_here);
+        let fits = |slots: usize| ctx.admit(bytes(slots) * ranks_here);
         while wanted.is_none() && plan.slots > least && fits(plan.slots).is_err() {
             plan.slots = (plan.slots - plan.slots.div_ceil(8)).max(least);
         }
@@ -117,7 +137,7 @@ impl Plan {
         let mut fewest = [plan.slots as u64];
         world.all_reduce(Reduction::Min, &mut fewest)?;
         plan.slots = fewest[0] as usize;
-        plan.bytes = fixed + plan.slots as u64 * each;
+        plan.bytes = bytes(plan.slots);
         agree(world, check(&plan, world.size()))?;
         Ok(plan)
     }

@@ -1,9 +1,10 @@
 //! The last steps of a product on ranks: each rank's tiles from the exact product, the entries that are summed term by
 //! term where each is promised by its own terms, and the report of all.
 
-use crate::comm::{Reduction, Transport};
+use super::DistOutcome;
+use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::exact_sum::ExactEntry;
@@ -14,7 +15,43 @@ use crate::ops::product::plan::Plan;
 use crate::ops::product::report::{Phases, Report, TeamReport};
 use crate::ops::product::scale::Walkers;
 use crate::ops::product::segments::in_triangle;
-use crate::tile::TileId;
+use crate::tile::{TileId, TileMap};
+
+/// What nodes may take: bytes beside those that each rank's node holds already, and whether a rank of it has a limit.
+pub(super) struct NodeLimits<'a> {
+    pub bytes: &'a [u64],
+    pub limited: &'a [bool],
+    pub held_bytes: u64,
+}
+
+/// The result where no product is formed: 0, or what `combination` makes of that. It alone counts under a limit, which
+/// knows of no kept window. Collective.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] where a node has no room for it.
+pub(super) fn without_product(
+    team: &Team,
+    (map, precision_bits): (TileMap, u32),
+    limits: NodeLimits<'_>,
+    combination: Option<&Combination<'_>>,
+) -> Result<DistOutcome> {
+    let (layout, world) = (team.layout(), team.world());
+    let of = |ranks: &[usize]| ranks.iter().map(|&rank| DistMatrix::bytes_for(&map, rank, precision_bits)).sum::<u64>();
+    for (ranks, &limit_bytes) in layout.nodes.iter().zip(limits.bytes) {
+        let minimum_bytes = of(ranks);
+        if minimum_bytes > limit_bytes {
+            return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
+        }
+    }
+    let node = layout.node_of[team.rank()];
+    let roomy = team.make_room(of(&layout.nodes[node]) + limits.held_bytes, limits.limited[node]);
+    let roomy = roomy.and(if limits.limited[node] { team.close_product_windows() } else { Ok(()) });
+    agree(world, team.in_world(roomy))?;
+    let mut result = agreed(world, DistMatrix::zeros(map, team.rank(), precision_bits))?;
+    let report = Report { team: Some(TeamReport::default()), ..Report::default() };
+    agree(world, combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result)))?;
+    Ok(DistOutcome { result, report, spans: Vec::new() })
+}
 
 /// Fills a rank's tiles from those of the exact product; without any, where no row is contracted, it is 0.
 pub(super) fn finish_tiles(

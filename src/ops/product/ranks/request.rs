@@ -15,10 +15,10 @@ use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::devices::RankProduct;
-use crate::ops::product::ranks::finish::{finish_singles, finish_tiles, make_report};
+use crate::ops::product::ranks::finish::{NodeLimits, finish_singles, finish_tiles, make_report, without_product};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
-use crate::ops::product::report::{Report, TeamReport};
+use crate::ops::product::report::Report;
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
 use crate::ops::product::size::ProductSize;
@@ -112,8 +112,8 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     shared.hold(team.layout(), entrywise.singles.bytes(&size, problem.precision_bits));
     let (call, rest) = ((problem, &shared), (&combination, clock));
     let outcome = match (&entrywise.singles, ctx.devices().is_empty()) {
-        _ if size.is_empty() => run_on_nothing(team, &product, Some(&combination)),
-        (Singles::All, _) => run_on_nothing(team, &product, None),
+        _ if size.is_empty() => without_product(team, (map, bits.result), shared.limits(), Some(&combination)),
+        (Singles::All, _) => without_product(team, (map, bits.result), shared.limits(), None),
         (_, true) => run_on_cpus(ctx, team, call, &product, rest),
         (_, false) => run_on_devices(ctx, team, call, &product, rest),
     };
@@ -123,19 +123,6 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     let (accuracy, range_bits) = (problem.options.accuracy, entrywise.range_bits);
     let report = Report { accuracy, range_bits, single_entries: entrywise.singles.count(&size), ..report };
     Ok(DistOutcome { result, report, spans })
-}
-
-/// The result where no product is formed: 0, or what `combination` makes of that. Collective.
-fn run_on_nothing(
-    team: &Team,
-    product: &RankProduct<'_>,
-    combination: Option<&Combination<'_>>,
-) -> Result<DistOutcome> {
-    let made = DistMatrix::zeros(product.map, team.rank(), product.bits.result);
-    let (mut result, report) =
-        (agreed(team.world(), made)?, Report { team: Some(TeamReport::default()), ..Report::default() });
-    agree(team.world(), combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result)))?;
-    Ok(DistOutcome { result, report, spans: Vec::new() })
 }
 
 /// The rest of a call on ranks without devices. Collective.
@@ -189,7 +176,11 @@ fn run_on_devices(
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
     }
-    agree(world, team.in_world(team.make_room(plan.planned_bytes + shared.held_bytes, shared.limited[node])))?;
+    let limited = shared.limited[node];
+    let roomy = team.make_room(plan.planned_bytes + shared.held_bytes, limited);
+    // Devices need no windows, and a limit knows of none that are kept.
+    let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
+    agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
     let (sum, devices) = product.compute((ctx, world), plan.planned_bytes, &mut clock)?;
     agree(world, clock.time(RankPhase::Reconstruct, || finish_tiles(combination, Some(&sum), &mut result)))?;
@@ -204,6 +195,11 @@ impl Shared {
             *bytes = bytes.saturating_sub(rank_bytes * ranks.len() as u64);
         }
         self.held_bytes = rank_bytes * layout.nodes.iter().map(Vec::len).max().unwrap_or(0) as u64;
+    }
+
+    /// What the nodes may take beside what is held.
+    fn limits(&self) -> NodeLimits<'_> {
+        NodeLimits { bytes: &self.node_bytes, limited: &self.limited, held_bytes: self.held_bytes }
     }
 
     /// A refusal in terms of the whole limit.

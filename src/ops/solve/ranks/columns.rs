@@ -1,12 +1,12 @@
 //! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows stream by, or by
 //! parts with all ranks.
 
-use crate::comm::agreed;
+use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
-use crate::math::float::limbs_for;
 use crate::matrix::{Diag, Matrix, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::travel;
 use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::cut::TriangleCut;
@@ -23,7 +23,7 @@ use crate::ops::solve::ranks::{first_kernel, ranks_together};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
-use crate::tile::Distribution;
+use crate::tile::{Distribution, TileMap};
 use std::ops::Range;
 
 /// The columns of `rank`: whole panels, evenly.
@@ -41,20 +41,34 @@ pub(super) fn panel_columns((rows, cols): (usize, usize), ranks: usize) -> Distr
 /// Where the ranks' columns of a solution go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Goal {
-    /// Tiles, made while the memory of a try in fixed point is still kept.
-    Tiles,
+    /// These tiles, made while the memory of a try in fixed point is still kept.
+    Tiles(TileMap),
     /// Memory of the caller.
     Caller,
 }
 
 impl Goal {
-    /// Bytes of this rank's tiles of a solution, about, and of what brings its columns there.
-    pub fn result_bytes(self, order: usize, (own, total): (usize, usize), precision_bits: u32, ranks: usize) -> u64 {
+    /// Bytes of this rank's tiles of a solution of `total` columns, of which it finds so many, and of what brings these
+    /// there.
+    pub fn result_bytes(
+        self,
+        (order, own): (usize, usize),
+        total: usize,
+        precision_bits: u32,
+        world: &dyn Transport,
+    ) -> u64 {
+        let (rank, ranks) = (world.rank(), world.size());
         let [given, all] = [own, total].map(|columns| Matrix::bytes_for(order, columns, precision_bits));
-        let share = all.div_ceil(ranks as u64);
-        let column_words = order * (1 + limbs_for(precision_bits));
-        let messages = travel::message_bytes(ranks, column_words, (given, share));
-        if self == Goal::Tiles { share + messages } else { messages }
+        match self {
+            Goal::Tiles(map) => {
+                let taken = DistMatrix::bytes_for(&map, rank, precision_bits);
+                taken + travel::tile_message_bytes(&map, ranks, precision_bits, (given, taken))
+            }
+            Goal::Caller => {
+                let share = all.div_ceil(ranks as u64);
+                travel::redistribution_bytes(ranks, (order, precision_bits), (given, share))
+            }
+        }
     }
 }
 
@@ -133,7 +147,7 @@ pub(super) fn solve_columns(
     let piece_row_bytes = Matrix::bytes_for(1, order, factor_bits);
     let message_bytes = letters_bytes(path, &cuts[0], factor_bits, world.size());
     let result = match path {
-        Path::Tiles => goal.result_bytes(order, (x.cols(), total), x.precision_bits(), world.size()),
+        Path::Tiles => goal.result_bytes((order, x.cols()), total, x.precision_bits(), world),
         _ => 0,
     };
     let right_bytes = Matrix::bytes_for(order, x.cols(), right.b.precision_bits());

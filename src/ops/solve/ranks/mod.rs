@@ -14,7 +14,7 @@ mod trsm;
 mod vector;
 
 pub use inverse::{inverse, inverse_local};
-pub use plan::plan_solve;
+pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_local};
 pub use right::LocalSolution;
 pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
 
@@ -254,7 +254,7 @@ impl Call<'_> {
             )));
         }
         if words[2] > 0 {
-            agree(world, self.team.close_tile_windows())?; // no limit counts on what earlier calls have kept
+            self.team.release()?; // no limit counts on what earlier calls have kept
         }
         let (map, right) = (factor.map(), b.shape());
         if map.rows != map.cols || map.rows != right.0 {
@@ -411,6 +411,17 @@ fn is_small(order: usize, method: Method) -> bool {
 fn vectors_bytes(ctx: &Context, shape: (usize, usize), (right_bits, precision_bits): (u32, u32)) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
     3 * bytes(ctx, shape, precision_bits) + Matrix::bytes_for(shape.0, shape.1, right_bits)
+}
+
+/// The context of a rank that holds so many bytes, beside what the ranks of its node hold together. Collective over the
+/// node.
+///
+/// # Errors
+/// [`Error::Transport`].
+fn holding_here(ctx: &Context, team: &Team, bytes: u64) -> Result<Context> {
+    let mut sum = [bytes];
+    team.node().all_reduce(Reduction::Sum, &mut sum)?;
+    Ok(ctx.holding(sum[0]))
 }
 
 /// A refusal of a rank's share of the limit, for the whole node.

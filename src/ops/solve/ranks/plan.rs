@@ -3,21 +3,25 @@
 use super::blocks::pieces;
 use super::columns::{Goal, letters_bytes, panel_share};
 use super::sums::SumSizes;
-use super::{first_kernel, is_small, of_node, ranks_together, vectors_bytes};
-use crate::comm::{Transport, agreed};
+use super::{first_kernel, holding_here, is_small, of_node, ranks_together, vectors_bytes};
+use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
-use crate::math::bound::cholesky_solve_guard_bits;
-use crate::matrix::Matrix;
-use crate::ops::distributed::Team;
+use crate::math::bound::{cholesky_solve_guard_bits, trsm_guard_bits};
+use crate::matrix::{Diag, Matrix, Side, Uplo};
+use crate::ops::distributed::{DistMatrix, Team};
+use crate::ops::distribution::travel;
+use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
+use crate::ops::solve::options::TrsmOptions;
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::plan::check_sizes;
-use crate::ops::solve::problem::{CHOLESKY, ScaledRows, working_bits};
+use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, working_bits};
 use crate::ops::solve::sums::SumBits;
 use crate::ops::solve::tiles::Together;
+use crate::tile::{RankGrid, TileMap};
 
 /// Rows of the tiles in which a plan takes the factor to be: those of the C and Python packages. Smaller ones cost
 /// longer lists.
@@ -39,80 +43,228 @@ pub fn plan_solve(
     (right_bits, precision_bits): (u32, u32),
     accuracy: Accuracy,
 ) -> Result<u64> {
-    let (world, together): (&dyn Transport, _) =
-        (team.world(), ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?);
-    let needs = own_needs(ctx, (team, together), (order, columns), (right_bits, precision_bits), accuracy);
-    let (mut memory, own) = match agreed(world, needs)? {
-        Needs::Bytes(bytes) => return Ok(bytes),
-        Needs::Columns(memory, own) => (memory, own),
-    };
-    memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
-    agreed(world, memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, team.ranks_here(), error)))
+    Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy).plan(ctx, team, Copies::default())
+}
+
+/// The plan of [`super::solve_local`]: [`plan_solve`] without tiles of the solution, which stays where the ranks find
+/// it. Collective.
+///
+/// # Errors
+/// As [`plan_solve`].
+pub fn plan_solve_local(
+    ctx: &Context,
+    team: &Team,
+    (order, columns): (usize, usize),
+    (right_bits, precision_bits): (u32, u32),
+    accuracy: Accuracy,
+) -> Result<u64> {
+    let asked = Asked::of_factor((order, columns), (right_bits, precision_bits), accuracy);
+    Asked { in_tiles: false, ..asked }.plan(ctx, team, Copies::default())
+}
+
+/// Bits of the entries of a triangular solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrsmBits {
+    /// Of the triangle.
+    pub triangle: u32,
+    /// Of the right sides.
+    pub right: u32,
+    /// Of the solution.
+    pub solution: u32,
+}
+
+/// The plan of [`super::trsm_with`] for a triangle of `order` rows, in tiles of nothing but that triangle, and
+/// `columns` right sides (from the right side: rows of `B`), whose entries have these bits: the bytes that this rank
+/// takes beside `T` and `B`, with the copies of them that the options ask for; under a limit without the messages of 1
+/// to 8 MiB in which these are made, which none counts. Collective; see [`plan_solve`].
+///
+/// # Errors
+/// As [`plan_solve`].
+pub fn plan_trsm(
+    ctx: &Context,
+    team: &Team,
+    (order, columns): (usize, usize),
+    bits: TrsmBits,
+    options: &TrsmOptions<'_>,
+) -> Result<u64> {
+    let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
+    let asked = Asked::of_triangle((order, columns), bits, options);
+    let turned = |bits| if options.side == Side::Right { tiles_bytes(team, (order, columns), bits, None) } else { 0 };
+    agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
+    let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
+    // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
+    let found = turned(precision_bits);
+    let both = agree(team.world(), holding_here(ctx, team, 2 * found)?.admit(0));
+    let planned = larger_refusal(both, asked.plan(ctx, team, copies))?.max(2 * found);
+    let copies = copies.triangle + copies.rights;
+    // No limit counts the messages in which copies are made.
+    if ctx.memory_bytes().is_some() || copies == 0 {
+        return Ok(planned);
+    }
+    let messages = |bytes, bits| travel::redistribution_bytes(team.size(), (order, bits), (bytes, bytes));
+    Ok(planned.max(copies + messages(copies, bits.triangle)).max(2 * found + messages(found, precision_bits)))
+}
+
+/// The plan of [`super::trsm_local`]: [`plan_trsm`] without tiles of the solution, and from the left side. Collective.
+///
+/// # Errors
+/// As [`plan_solve`].
+pub fn plan_trsm_local(
+    ctx: &Context,
+    team: &Team,
+    (order, columns): (usize, usize),
+    bits: TrsmBits,
+    options: &TrsmOptions<'_>,
+) -> Result<u64> {
+    let TrsmBits { right: right_bits, solution: precision_bits, .. } = bits;
+    let asked = Asked::of_triangle((order, columns), bits, options);
+    agreed(team.world(), check_sizes(order, columns, right_bits.max(precision_bits)))?;
+    let copies = Copies { triangle: asked.copied_bytes(team, options), rights: 0 };
+    Asked { in_tiles: false, ..asked }.plan(ctx, team, copies)
+}
+
+/// The tiles in which a plan takes matrices, or one triangle of them, to be.
+fn tiles_of(team: &Team, (rows, cols): (usize, usize), triangle: Option<Uplo>) -> TileMap {
+    TileMap { rows, cols, tile_size: FACTOR_TILE, grid: RankGrid::for_ranks(team.size()), triangle }
+}
+
+/// Bytes of this rank's of these tiles.
+fn tiles_bytes(team: &Team, shape: (usize, usize), precision_bits: u32, triangle: Option<Uplo>) -> u64 {
+    DistMatrix::bytes_for(&tiles_of(team, shape, triangle), team.rank(), precision_bits)
+}
+
+/// What is planned: a solve with a triangle in tiles, or with it and its transpose.
+#[derive(Clone, Copy)]
+struct Asked {
+    substitutions: &'static [Substitution],
+    order: usize,
+    columns: usize,
+    triangle_bits: u32,
+    right_bits: u32,
+    precision_bits: u32,
+    accuracy: Accuracy,
+    /// Whether the solution goes into tiles like those of the right sides.
+    in_tiles: bool,
 }
 
 /// What this rank's part of a solve takes.
 enum Needs {
     /// So many bytes.
     Bytes(u64),
-    /// What this memory says for so many right sides.
-    Columns(SolveMemory, usize),
+    /// What this memory says for so many right sides, so many bytes of it for bringing the result to its place.
+    Columns(Box<SolveMemory>, usize, u64),
 }
 
-fn own_needs(
-    ctx: &Context,
-    (team, together): (&Team, Option<Together>),
-    (order, columns): (usize, usize),
-    (right_bits, precision_bits): (u32, u32),
-    accuracy: Accuracy,
-) -> Result<Needs> {
-    check_sizes(order, columns, precision_bits)?;
-    if order == 0 || columns == 0 {
-        return Ok(Needs::Bytes(0));
+/// Bytes of the copies of a rank's operands that a call works on.
+#[derive(Clone, Copy, Default)]
+struct Copies {
+    triangle: u64,
+    rights: u64,
+}
+
+impl Asked {
+    fn of_factor(
+        (order, columns): (usize, usize),
+        (right_bits, precision_bits): (u32, u32),
+        accuracy: Accuracy,
+    ) -> Asked {
+        let (substitutions, triangle_bits, in_tiles) = (CHOLESKY, precision_bits, true);
+        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
-    let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
-    let working_bits = working_bits(ctx, precision_bits, cholesky_solve_guard_bits(order), order)?;
-    let method = Method::choose(CHOLESKY, order, columns, accuracy);
-    if method.path == Path::Dots {
-        let bytes = vectors_bytes(ctx, (order, columns), (right_bits, precision_bits));
-        ctx.admit(bytes.saturating_mul(ranks_here))?;
-        return Ok(Needs::Bytes(bytes));
+
+    fn of_triangle((order, columns): (usize, usize), bits: TrsmBits, options: &TrsmOptions<'_>) -> Asked {
+        let TrsmBits { triangle: triangle_bits, right: right_bits, solution: precision_bits } = bits;
+        let (substitutions, accuracy, in_tiles) = (LOWER, options.accuracy, true);
+        Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, in_tiles }
     }
-    let ranks = world.size();
-    if method.path == Path::Sums {
-        let bits = SumBits { working: working_bits, precision: precision_bits };
-        let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: precision_bits, ranks };
-        ctx.admit(sizes.bytes().saturating_mul(ranks_here))?;
-        return Ok(Needs::Bytes(sizes.bytes()));
+
+    fn goal(&self, team: &Team) -> Goal {
+        let tiles = || Goal::Tiles(tiles_of(team, (self.order, self.columns), None));
+        if self.in_tiles { tiles() } else { Goal::Caller }
     }
-    let own = panel_share(columns, ranks, world.rank()).len();
-    let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
-    let expected = TriangleCut::expected(order, working_bits, method);
-    let (held_bytes, message_bytes, left, cut) = match is_small(order, method) {
-        true => {
-            let factor_bytes = Matrix::bytes_for(order, order, precision_bits) + ScaledRows::bytes(order);
-            (own_bytes + factor_bytes, 0, LeftColumns::Parts, expected)
+
+    /// Bytes of this rank's copy of the triangle, where the call works on one.
+    fn copied_bytes(&self, team: &Team, options: &TrsmOptions<'_>) -> u64 {
+        match (options.uplo, options.diag) {
+            (Uplo::Lower, Diag::NonUnit) => 0,
+            _ => tiles_bytes(team, (self.order, self.order), self.triangle_bits, Some(Uplo::Lower)),
         }
-        false => {
-            let pieces = pieces((order, precision_bits), accuracy, ranks);
-            let cut = TriangleCut { pieces, ..expected };
-            let messages = letters_bytes(method.path, &cut, precision_bits, ranks);
-            let result = match method.path {
-                Path::Tiles => Goal::Tiles.result_bytes(order, (own, columns), precision_bits, ranks),
-                _ => 0,
-            };
-            (own_bytes + result, messages, LeftColumns::shared(columns), cut)
+    }
+
+    /// Bytes of this rank beside operands of which it holds some copies, those included. Collective.
+    fn plan(&self, ctx: &Context, team: &Team, copies: Copies) -> Result<u64> {
+        let Asked { order, accuracy, .. } = *self;
+        let copied_bytes = copies.triangle + copies.rights;
+        let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
+        let ctx = &holding_here(ctx, team, copied_bytes)?;
+        let together = ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?;
+        let (mut memory, own, result) = match agreed(world, self.needs(ctx, (team, together)))? {
+            Needs::Bytes(bytes) => return Ok(bytes + copied_bytes),
+            Needs::Columns(memory, own, result) => (memory, own, result),
+        };
+        memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
+        let planned = memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error));
+        // Copies are counted as an even share of those of the node.
+        let share = ctx.memory().divided(ranks_here).held_bytes();
+        let all = agreed(world, planned)? - share + copied_bytes;
+        // The copy of the triangle goes before the result is made; a limit has room for both.
+        Ok(if ctx.memory_bytes().is_some() { all } else { all - result.min(copies.triangle) })
+    }
+
+    fn needs(&self, ctx: &Context, (team, together): (&Team, Option<Together>)) -> Result<Needs> {
+        let Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, .. } = *self;
+        check_sizes(order, columns, precision_bits)?;
+        if order == 0 || columns == 0 {
+            return Ok(Needs::Bytes(0));
         }
-    };
-    let memory = SolveMemory {
-        ctx: ctx.with_memory(ctx.memory().divided(ranks_here)).holding(held_bytes),
-        cuts: vec![cut; CHOLESKY.len()],
-        piece_row_bytes: Matrix::bytes_for(1, order, precision_bits),
-        message_bytes,
-        left,
-        together,
-        first_tries: FirstKernel::Own,
-    };
-    Ok(Needs::Columns(memory, own))
+        let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
+        let is_factor = substitutions == CHOLESKY;
+        let guard_bits = if is_factor { cholesky_solve_guard_bits(order) } else { trsm_guard_bits(order) };
+        let working_bits = working_bits(ctx, precision_bits, guard_bits, order)?;
+        let method = Method::choose(substitutions, order, columns, accuracy);
+        if method.path == Path::Dots {
+            let bytes = vectors_bytes(ctx, (order, columns), (right_bits, precision_bits));
+            ctx.admit(bytes.saturating_mul(ranks_here))?;
+            return Ok(Needs::Bytes(bytes));
+        }
+        let ranks = world.size();
+        if method.path == Path::Sums {
+            let bits = SumBits { working: working_bits, precision: precision_bits };
+            let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: triangle_bits, ranks };
+            ctx.admit(sizes.bytes().saturating_mul(ranks_here))?;
+            return Ok(Needs::Bytes(sizes.bytes()));
+        }
+        let own = panel_share(columns, ranks, world.rank()).len();
+        let own_bytes = Matrix::bytes_for(order, own, right_bits) + Matrix::bytes_for(order, own, precision_bits);
+        let expected = TriangleCut::expected(order, working_bits, method);
+        let (held_bytes, message_bytes, left, cut, result) = match is_small(order, method) {
+            true => {
+                let scaled_bytes = if is_factor { ScaledRows::bytes(order) } else { 0 };
+                let factor_bytes = Matrix::bytes_for(order, order, triangle_bits) + scaled_bytes;
+                (own_bytes + factor_bytes, 0, LeftColumns::Parts, expected, 0)
+            }
+            false => {
+                let pieces = pieces((order, triangle_bits), accuracy, ranks);
+                let cut = TriangleCut { pieces, ..expected };
+                let messages = letters_bytes(method.path, &cut, triangle_bits, ranks);
+                let result = match method.path {
+                    Path::Tiles => self.goal(team).result_bytes((order, own), columns, precision_bits, world),
+                    _ => 0,
+                };
+                (own_bytes + result, messages, LeftColumns::shared(columns), cut, result)
+            }
+        };
+        let memory = SolveMemory {
+            ctx: ctx.with_memory(ctx.memory().divided(ranks_here)).holding(held_bytes),
+            cuts: vec![cut; substitutions.len()],
+            piece_row_bytes: Matrix::bytes_for(1, order, triangle_bits),
+            message_bytes,
+            left,
+            together,
+            first_tries: FirstKernel::Own,
+        };
+        Ok(Needs::Columns(Box::new(memory), own, result))
+    }
 }
 
 #[cfg(test)]
@@ -129,8 +281,8 @@ mod tests {
             let options = TeamOptions::new().ranks_per_node(ranks_per_node);
             let (ctx, team) = (&contexts[rank.rank()], Team::new(rank.split(0).unwrap(), options).unwrap());
             let together = ranks_together(ctx, &team, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
-            let needs = own_needs(ctx, (&team, together), shape, (60, 60), Accuracy::Norm);
-            let Ok(Needs::Columns(mut memory, own)) = needs else { panic!("solved in bands") };
+            let needs = Asked::of_factor(shape, (60, 60), Accuracy::Norm).needs(ctx, (&team, together));
+            let Ok(Needs::Columns(mut memory, own, _)) = needs else { panic!("solved in bands") };
             let columns = Bands::widest(own).columns;
             memory.first_tries = first_kernel(&team, &memory, columns).unwrap();
             memory.first_kernel(columns).map_or("", |kernel| kernel.name())

@@ -54,7 +54,10 @@ impl<'a> RightSides<'a> {
 
     /// Where their solutions go: where the right sides are.
     pub fn goal(&self) -> Goal {
-        if let RightSides::Tiles(_) = self { Goal::Tiles } else { Goal::Caller }
+        match self {
+            RightSides::Tiles(tiles) => Goal::Tiles(TileMap { triangle: None, ..*tiles.map() }),
+            RightSides::Local(..) => Goal::Caller,
+        }
     }
 
     /// What all ranks must say alike.

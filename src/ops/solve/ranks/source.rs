@@ -6,6 +6,7 @@ use crate::math::float::{Head, limbs_for};
 use crate::matrix::Matrix;
 use crate::ops::distributed::{DistMatrix, Team};
 use crate::ops::distribution::place::{Place, store, trade};
+use crate::ops::distribution::travel::most_of_one;
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::strip::{Entries, Strip, StripWriter};
 use crate::tile::TileId;
@@ -266,11 +267,6 @@ impl StreamSource<'_> {
             }
         })
     }
-}
-
-/// Most indices that one of so many ranks has of `length` consecutive ones, dealt out in blocks of `size`.
-fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
-    length / (size * ranks) * size + (length % (size * ranks)).min(size)
 }
 
 /// The longest range of which no rank has more than `most`, wherever it begins.

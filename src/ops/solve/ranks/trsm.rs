@@ -3,7 +3,7 @@
 use super::factor::FactorTiles;
 use super::inverse::set_ones;
 use super::right::RightSides;
-use super::{Call, DistSolution, LocalSolution};
+use super::{Call, DistSolution, LocalSolution, holding_here};
 use crate::comm::{Transport, agree, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -33,8 +33,8 @@ pub fn trsm(ctx: &Context, team: &Team, t: &DistMatrix, b: &DistMatrix, precisio
 /// distributed like `b`, all of it.
 /// Accuracy and bits: as [`crate::trsm_with`] in one process, for any grid, tile size and number of threads.
 /// Cost and memory: as [`crate::distributed::solve_with`], the factor being sent once where that sends it twice; one to
-/// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`
-/// beside the limit; the right side a copy of `B` and of the result.
+/// three right sides go the way of seven. An upper triangle, and a unit diagonal, take a copy of `T`;
+/// the right side a copy of `B` and of the result. A limit counts these copies.
 ///
 /// # Errors
 /// As [`crate::trsm_with`] and [`crate::distributed::solve_with`]; [`Error::InvalidArgument`] for the other triangle
@@ -75,17 +75,29 @@ pub fn trsm_into(
         return agreed(world, Err(Error::shape_mismatch("trsm", (b.rows, b.cols), (t.rows, t.cols))));
     }
     // X op(T) = B is op(T)^T X^T = B^T.
-    let turned = |matrix: &DistMatrix| {
-        let map = TileMap { rows: matrix.map().cols, cols: matrix.map().rows, triangle: None, ..*matrix.map() };
-        matrix.transposed(world, map)
+    let turned_map = |matrix: &DistMatrix| TileMap {
+        rows: matrix.map().cols,
+        cols: matrix.map().rows,
+        triangle: None,
+        ..*matrix.map()
     };
-    let right = if transposed { Cow::Owned(turned(b)?) } else { Cow::Borrowed(b) };
     let ctx = &with_shared_devices(ctx, world)?;
-    let solved = trsm_right(ctx, team, t, RightSides::Tiles(&right), (precision_bits, options))?;
-    solved.into_tiles(ctx, world, right.map(), result)?;
-    if transposed {
-        *result = turned(result)?;
+    if !transposed {
+        let solved = trsm_right(ctx, team, t, RightSides::Tiles(b), (precision_bits, options))?;
+        return solved.into_tiles(ctx, world, b.map(), result);
     }
+    let map = turned_map(b);
+    let bytes = |bits: u32| DistMatrix::bytes_for(&map, team.rank(), bits);
+    // A limit has to have room for the turned right sides before they are made, and for the solution in its own tiles
+    // beside that in the caller's when all else has gone.
+    let found = holding_here(ctx, team, 2 * bytes(precision_bits))?;
+    let copied = holding_here(ctx, team, bytes(b.precision_bits()))?;
+    agree(world, found.admit(0).and(copied.admit(0)))?;
+    let right = b.transposed(world, map)?;
+    let solved = trsm_right(&copied, team, t, RightSides::Tiles(&right), (precision_bits, options))?;
+    solved.into_tiles(ctx, world, right.map(), result)?;
+    drop(right);
+    *result = result.transposed(world, turned_map(result))?;
     Ok(())
 }
 
@@ -144,6 +156,10 @@ fn trsm_right(
     let (world, ranks_here) = (team.world(), team.ranks_here());
     let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
     let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
+    let bytes = |map| DistMatrix::bytes_for(&map, team.rank(), t.precision_bits());
+    let copied = copied_triangle(t, (uplo, diag)).map_or(0, bytes);
+    let ctx = &holding_here(ctx, team, copied)?;
+    agree(world, ctx.admit(0))?;
     let factor = lower_triangle(world, t, (uplo, diag))?;
     let call = Call { ctx, team, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
@@ -162,6 +178,16 @@ fn trsm_right(
         system.solve(ctx, (&mut result).into())?;
         Ok(result)
     })
+}
+
+/// The tiles of the copy that [`lower_triangle`] makes, where it makes one.
+fn copied_triangle(t: &DistMatrix, (uplo, diag): (Uplo, Diag)) -> Option<TileMap> {
+    let map = *t.map();
+    match (uplo, diag) {
+        (Uplo::Upper, _) if map.rows == map.cols => Some(TileMap { triangle: Some(Uplo::Lower), ..map }),
+        (_, Diag::Unit) => Some(map),
+        _ => None,
+    }
 }
 
 /// The triangle `uplo` of a matrix, or its transpose, as a lower one. Collective.

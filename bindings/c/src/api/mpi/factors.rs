@@ -328,7 +328,7 @@ pub(super) unsafe fn log_det_over(call: &Call<'_>, team: &Team, factor: &DistMat
 }
 
 /// Tiles for a triangle that is taken in.
-fn tiles(ranks: &Ranks<'_>, (rows, cols): (usize, usize)) -> TileMap {
+pub(super) fn tiles(ranks: &Ranks<'_>, (rows, cols): (usize, usize)) -> TileMap {
     let (grid, triangle) = (RankGrid::for_ranks(ranks.world.size()), Some(Uplo::Lower));
     TileMap { rows, cols, tile_size: TILE, grid, triangle }
 }

@@ -7,12 +7,15 @@ mod factors;
 mod kept;
 mod matrix;
 mod opening;
+mod plan_steps;
+mod plans;
 mod products;
 mod twins;
 
 pub use factors::*;
 pub use kept::*;
 pub use matrix::{sunzi_dist_elemental, sunzi_dist_rows, sunzi_dist_scalapack};
+pub use plans::*;
 pub use products::*;
 pub use twins::*;
 

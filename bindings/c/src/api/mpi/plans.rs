@@ -1,0 +1,268 @@
+//! What calls over ranks would take, from the descriptions of their matrices.
+
+use super::collective;
+use super::factors::tiles;
+use super::matrix::Told;
+use super::opening::{Opening, Routine};
+use super::plan_steps::{Steps, in_place, target};
+use crate::api::{diag_of, op_of, side_of};
+use crate::context::sunzi_context;
+use crate::failure::{Failure, Outcome};
+use crate::types::{SUNZI_LIMBS, sunzi_dist_matrix, sunzi_mpi_plan, sunzi_status};
+use std::ptr::NonNull;
+use sunzi::distributed::{Team, TrsmBits, plan_gemm, plan_solve_local, plan_syrk, plan_trsm_local};
+use sunzi::{Context, Diag, Matrix, Op, Side, TrsmOptions};
+
+/// What `sunzi_mpi_syrk` would take for matrices of these descriptions, entries of A with `operand_bits` and of C with
+/// `precision_bits`, without beta; with it, tiles of C come on top. Collective: all ranks call it, and each is told of
+/// itself and of its node.
+///
+/// The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
+/// the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
+/// and `SUNZI_MEMORY_LIMIT` says by how much it falls short; of unlike limits that of a product keeps the least, also
+/// between nodes. On a context with `SUNZI_ENTRYWISE` the entries are taken to be of one size. What the context has
+/// kept of earlier calls is not counted, and neither are devices.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_plan_syrk(
+    ctx: *const sunzi_context,
+    trans: i32,
+    a: *const sunzi_dist_matrix,
+    c: *const sunzi_dist_matrix,
+    operand_bits: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_mpi_plan,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let arguments = &["trans", "a", "c", "operand_bits", "precision_bits", "plan"];
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_plan_syrk", arguments },
+            |open| {
+                let op = open.choice("trans", op_of("trans", trans))?;
+                let matrices = (matrix(open, "a", a)?, matrix(open, "c", c)?);
+                Ok((op, matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
+            },
+            |call, team, ((op, (a, c), [operand, bits], target), parts)| {
+                let (a, c) = (a.place(&parts)?, c.place(&parts)?);
+                let a = if op == Op::Transpose { a } else { a.transposed() };
+                let (k, n) = a.shape();
+                c.check_shape(n, n)?;
+                let steps = Steps::new(call, team);
+                steps.product((&[&a], &c), [operand, bits], target, |ctx, team, options| {
+                    plan_syrk(ctx, team, (k, n), bits, options)
+                })
+            },
+        )
+    }
+}
+
+/// What `sunzi_mpi_gemm` would take; the rest as in `sunzi_mpi_plan_syrk`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_plan_gemm(
+    ctx: *const sunzi_context,
+    trans_a: i32,
+    trans_b: i32,
+    a: *const sunzi_dist_matrix,
+    b: *const sunzi_dist_matrix,
+    c: *const sunzi_dist_matrix,
+    operand_bits: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_mpi_plan,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        let arguments = &["trans_a", "trans_b", "a", "b", "c", "operand_bits", "precision_bits", "plan"];
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_plan_gemm", arguments },
+            |open| {
+                let of_a = open.choice("trans_a", op_of("trans_a", trans_a))?;
+                let of_b = open.choice("trans_b", op_of("trans_b", trans_b))?;
+                let matrices = (matrix(open, "a", a)?, matrix(open, "b", b)?, matrix(open, "c", c)?);
+                Ok(((of_a, of_b), matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
+            },
+            |call, team, (((of_a, of_b), (a, b, c), [operand, bits], target), parts)| {
+                let (a, b, c) = (a.place(&parts)?, b.place(&parts)?, c.place(&parts)?);
+                // The contracted index first, as in the call.
+                let a = if of_a == Op::Transpose { a } else { a.transposed() };
+                let b = if of_b == Op::Transpose { b.transposed() } else { b };
+                let ((k, m), (_, n)) = (a.shape(), b.shape());
+                b.check_shape(k, n)?;
+                c.check_shape(m, n)?;
+                let steps = Steps::new(call, team);
+                steps.product((&[&a, &b], &c), [operand, bits], target, |ctx, team, options| {
+                    plan_gemm(ctx, team, (m, n), k, bits, options)
+                })
+            },
+        )
+    }
+}
+
+/// What `sunzi_mpi_cholesky` would take with this `uplo` for a matrix with entries of `precision_bits`, and at most
+/// what `sunzi_mpi_factor_new` would with that precision; the rest as in `sunzi_mpi_plan_syrk`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    a: *const sunzi_dist_matrix,
+    precision_bits: i64,
+    plan: *mut sunzi_mpi_plan,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_plan_cholesky", arguments: &["uplo", "a", "precision_bits", "plan"] },
+            |open| {
+                let uplo = open.symmetric(uplo)?;
+                Ok((uplo, matrix(open, "a", a)?, bits(open, [precision_bits; 2])?, target(plan)?))
+            },
+            |call, team, ((uplo, a, [_, bits], target), parts)| {
+                let a = a.place(&parts)?;
+                let mut steps = Steps::new(call, team);
+                let placed = steps.result(&a, bits)?;
+                steps.factor((uplo, &a), bits)?;
+                // The copy of A is kept for it where there is no limit.
+                let again = if steps.limited || in_place(&a) { placed } else { 0 };
+                steps.at_most(again + steps.last_messages(&a, bits));
+                steps.tell(target)
+            },
+        )
+    }
+}
+
+/// What `sunzi_mpi_trsm` would take with this `side` and `diag` for a triangle with entries of `operand_bits` and right
+/// sides with entries of `precision_bits`; the rest as in `sunzi_mpi_plan_syrk`. Pivots are taken to be as in
+/// `sunzi_plan_trsm`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
+    ctx: *const sunzi_context,
+    side: i32,
+    diag: i32,
+    t: *const sunzi_dist_matrix,
+    b: *const sunzi_dist_matrix,
+    operand_bits: i64,
+    precision_bits: i64,
+    plan: *mut sunzi_mpi_plan,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(
+            ctx,
+            Routine {
+                name: "sunzi_mpi_plan_trsm",
+                arguments: &["side", "diag", "t", "b", "operand_bits", "precision_bits", "plan"],
+            },
+            |open| {
+                let kind = (open.choice("side", side_of(side))?, open.choice("diag", diag_of(diag))?);
+                let matrices = (matrix(open, "t", t)?, matrix(open, "b", b)?);
+                Ok((kind, matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
+            },
+            |call, team, (((side, diag), (t, b), [operand, bits], target), parts)| {
+                let (t, b) = (t.place(&parts)?, b.place(&parts)?);
+                let b = if side == Side::Right { b.transposed() } else { b };
+                let (order, columns) = (t.order()?, b.shape().1);
+                b.check_shape(order, columns)?;
+                let mut steps = Steps::new(call, team);
+                let placed = steps.result(&b, bits)?;
+                let taken = steps.take(&t, operand, tiles(&steps.ranks, t.shape()))?;
+                // Ones on the diagonal are written into a copy.
+                let copies = if diag == Diag::Unit { taken } else { 0 };
+                let options = TrsmOptions::new().diag(diag).accuracy(call.accuracy());
+                let (shape, of) = ((order, columns), TrsmBits { triangle: operand, right: bits, solution: bits });
+                steps.right_sides((&b, placed, copies), bits, |ctx, team| {
+                    plan_trsm_local(ctx, team, shape, of, &options)
+                })?;
+                steps.tell(target)
+            },
+        )
+    }
+}
+
+/// What `sunzi_mpi_solve` would take at most with this `uplo` for entries of `precision_bits` in both matrices: the
+/// factorisation, then the solve beside the factor and what the context keeps of the factorisation. With null for `a`
+/// on every rank: what `sunzi_mpi_factor_solve` would take beside a factor of that precision. The rest as in
+/// `sunzi_mpi_plan_trsm`.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_plan_solve(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    a: *const sunzi_dist_matrix,
+    b: *const sunzi_dist_matrix,
+    precision_bits: i64,
+    plan: *mut sunzi_mpi_plan,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_plan_solve", arguments: &["uplo", "a", "b", "precision_bits", "plan"] },
+            |open| {
+                let uplo = open.symmetric(uplo)?;
+                open.say(("a", None), "it is", if a.is_null() { "null" } else { "a matrix" });
+                let b = matrix(open, "b", b)?;
+                let a = if a.is_null() { None } else { Some(matrix(open, "a", a)?) };
+                Ok((uplo, (a, b), bits(open, [precision_bits; 2])?, target(plan)?))
+            },
+            |call, team, ((uplo, (a, b), [_, bits], target), parts)| {
+                let (a, b) = (a.map(|a| a.place(&parts)).transpose()?, b.place(&parts)?);
+                let sizes = b.shape();
+                let mut steps = Steps::new(call, team);
+                let placed = steps.result(&b, bits)?;
+                if let Some(a) = &a {
+                    b.check_shape(a.order()?, sizes.1)?;
+                    steps.factor((uplo, a), bits)?;
+                }
+                let plan =
+                    |ctx: &Context, team: &Team| plan_solve_local(ctx, team, sizes, (bits, bits), call.accuracy());
+                steps.right_sides((&b, placed, 0), bits, plan)?;
+                steps.tell(target)
+            },
+        )
+    }
+}
+
+/// A matrix of the call, of which the entries are nobody's.
+///
+/// # Safety
+/// The header's rules, but for null entries.
+unsafe fn matrix(open: &mut Opening<'_>, name: &'static str, matrix: *const sunzi_dist_matrix) -> Outcome<Told> {
+    // SAFETY: null or live by contract.
+    let Some(&described) = (unsafe { matrix.as_ref() }) else { return Err(Failure::null(name)) };
+    let (mut described, nowhere) = (described, NonNull::<u64>::dangling().as_ptr());
+    described.local.entries = nowhere.cast();
+    if described.local.format == SUNZI_LIMBS {
+        described.local.limbs = nowhere;
+    }
+    // SAFETY: the description is live, and plans read no entry.
+    unsafe { open.matrix(name, &described) }
+}
+
+fn bits(open: &mut Opening<'_>, given: [i64; 2]) -> Outcome<[u32; 2]> {
+    let names = ["operand_bits", "precision_bits"];
+    let mut found = [0; 2];
+    for ((bits, name), given) in found.iter_mut().zip(names).zip(given) {
+        let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, format!("{given} bits are no precision"));
+        let found = u32::try_from(given).ok().filter(|bits| *bits >= 2);
+        *bits = found.ok_or_else(refused)?;
+        Matrix::zeros(0, 0, *bits).map_err(|error| Failure::about(name, error))?;
+        open.say((name, None), "it is", given);
+    }
+    Ok(found)
+}
