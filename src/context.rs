@@ -22,7 +22,7 @@ use crate::context::pool::WorkerPool;
 use crate::device::MemoryShare;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::TileEngine;
-use crate::kernels::{self, EngineSpec, PlaneEngine, PlaneKernel};
+use crate::kernels::{self, EngineSpec, Multipliers, PlaneEngine, PlaneKernel};
 use crate::math::bound::cholesky_modulus_bits;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,6 +77,8 @@ pub struct Context {
     /// Whether the memory is limited, or was where this is a clone without the limit.
     spares_memory: bool,
     kernel: Option<&'static dyn PlaneKernel>,
+    /// Multipliers that the choice of a kernel counts on; `None` for those of this CPU.
+    multipliers: Option<Multipliers>,
     devices: Arc<DeviceSet>,
     self_check: bool,
     freivalds: bool,
@@ -252,6 +254,17 @@ impl Context {
     /// more; reports name it.
     pub fn kernel(&self) -> &'static dyn PlaneKernel {
         self.kernel.unwrap_or_else(kernels::preferred)
+    }
+
+    /// What the choice of a kernel for a large product counts on.
+    pub(crate) fn multipliers(&self) -> Multipliers {
+        self.multipliers.unwrap_or_else(kernels::multipliers)
+    }
+
+    /// A clone whose kernels are chosen as on a processor with these.
+    #[cfg(test)]
+    pub(crate) fn with_multipliers(&self, multipliers: Multipliers) -> Context {
+        Context { multipliers: Some(multipliers), ..self.clone() }
     }
 
     /// The kernel for moduli of so many bits: the forced one, else [`Context::kernel`] or, where its primes end before
