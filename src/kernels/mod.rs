@@ -103,7 +103,7 @@ pub trait PlaneKernel: Send + Sync {
     }
     /// The same on this CPU.
     fn large_products(&self) -> Option<ConversionCosts> {
-        self.large_products_with(&large::multipliers())
+        self.large_products_with(&multipliers())
     }
     /// What its tiles take beyond those of the preferred kernel, where this CPU multiplies planes so much faster with
     /// it that large factorisations gain.

@@ -11,7 +11,7 @@ use crate::kernels::form::Form;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use crate::math::processor::{Level, level};
 use crate::matrix::Matrix;
-use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use crate::plan::{BLOCK, BlockGrid};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -131,8 +131,8 @@ impl Trial {
         for first in (0..COLUMNS).step_by(BLOCK) {
             let source =
                 PanelSource { view: operand.view(), columns: first..first + BLOCK, rows: 0..ROWS, shifts: &shifts[..] };
-            let own = |words| &mut words[first / BLOCK * panel..][..panel];
-            let mut own = planes.chunks_exact_mut(plane).map(own).collect::<Vec<_>>();
+            let at = first / BLOCK * panel;
+            let mut own = planes.chunks_exact_mut(plane).map(|words| &mut words[at..at + panel]).collect::<Vec<_>>();
             engine.to_residues(0..count, &source, &mut own, scratch);
         }
         let words = engine.plane_words(&grid);
@@ -153,6 +153,7 @@ impl Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::BLOCK_WORDS;
 
     #[test]
     fn another_set_than_the_first_is_taken_where_it_is_a_tenth_faster() {

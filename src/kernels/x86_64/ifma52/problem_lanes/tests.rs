@@ -135,9 +135,13 @@ fn sums_hold_as_many_products_as_the_bound_says() {
     for count in 2..=sums::MOST_DIGITS {
         let most = lane_problem_terms(count);
         let mut words = vec![(1u64 << 52) - 1; most * count * BLOCK];
-        // SAFETY: the CPU has the instructions.
-        (0..most * count)
-            .for_each(|at| unsafe { numbers::store(&mut words, at, sums::form(numbers::load(&words, at))) });
+        for at in 0..most * count {
+            // SAFETY: the CPU has the instructions.
+            unsafe {
+                let digit = sums::form(numbers::load(&words, at));
+                numbers::store(&mut words, at, digit);
+            }
+        }
         let value = (Integer::from(1) << (52 * count as u32)) - 1u32;
         let sum = Integer::from(value.square_ref()) * most as u32;
         for from in [0, 1, sums::first_column(count) / 2, sums::first_column(count)] {
