@@ -13,8 +13,8 @@ pub fn multipliers() -> Multipliers {
     Multipliers { digits, one_a_cycle, pairs, tiles: i8::has_tile_registers() }
 }
 
-/// The kernels that large products run on in place of [`preferred`] where they gain most, and what they take and save there: on a
-/// processor with these multipliers.
+/// The kernels that large products run on in place of [`super::preferred`] where they gain most on a processor with
+/// these multipliers, and what they take and save there.
 pub fn for_large_products(
     multipliers: Multipliers,
 ) -> impl Iterator<Item = (&'static dyn PlaneKernel, ConversionCosts)> {
@@ -22,13 +22,13 @@ pub fn for_large_products(
     kernels.filter_map(move |kernel| Some((kernel, kernel.large_products_with(&multipliers)?)))
 }
 
-/// The kernel that large factorisations run on, where that is another one than [`preferred`], and what its tiles take.
+/// The kernel that large factorisations run on, where that is another one than [`super::preferred`], and what its tiles take.
 pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
 }
 
-/// The kernel that large triangular solves run on, where that is another one than [`preferred`], and what its tiles
+/// The kernel that large triangular solves run on, where that is another one than [`super::preferred`], and what its tiles
 /// take.
 pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());

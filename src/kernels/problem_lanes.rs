@@ -7,6 +7,22 @@ pub use absent::ProblemLanes;
 #[cfg(target_arch = "x86_64")]
 pub use native::ProblemLanes;
 
+#[cfg(test)]
+thread_local! {
+    /// Whether the lanes of this thread are those of AVX2 where there are others as well.
+    static AVX2_ALONE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Runs a test on the lanes that are taken here, and on those of AVX2.
+#[cfg(test)]
+pub fn on_all_lanes(check: impl Fn()) {
+    for alone in [false, true] {
+        AVX2_ALONE.set(alone);
+        check();
+    }
+    AVX2_ALONE.set(false);
+}
+
 #[cfg(target_arch = "x86_64")]
 mod native {
     use super::{Matrices, Products, Rounded, Systems};
@@ -34,13 +50,12 @@ mod native {
         /// For integers `|x| < 2^(bits + 1)`, and sums of products `|s| <= 2^(2 bits)`; `None` where this processor
         /// lacks the instructions, or digits are too few or too many.
         pub fn new(bits: u32) -> Option<ProblemLanes> {
+            #[cfg(test)]
+            if super::AVX2_ALONE.get() {
+                return avx2::ProblemLanes::new(bits).map(ProblemLanes::Avx2);
+            }
             let own = ifma52::ProblemLanes::new(bits).map(ProblemLanes::Ifma52);
             own.or_else(|| avx2::ProblemLanes::new(bits).map(ProblemLanes::Avx2))
-        }
-
-        /// Whether the lanes are those of AVX2.
-        pub fn is_avx2(&self) -> bool {
-            matches!(self, ProblemLanes::Avx2(_))
         }
 
         /// Digits of 52 bits of an integer.
@@ -101,10 +116,6 @@ mod absent {
     impl ProblemLanes {
         pub fn new(_bits: u32) -> Option<ProblemLanes> {
             None
-        }
-
-        pub fn is_avx2(&self) -> bool {
-            match *self {}
         }
 
         pub fn digits(&self) -> usize {

@@ -83,8 +83,8 @@ fn rows_of_several_operands_are_multiplied_where_they_lie() {
     }
 }
 
-/// The same modulo the largest and the smallest primes of 13, 12 and 11 bits, with the largest residues everywhere: each
-/// length has its own way of reducing sums.
+/// The same modulo the largest and the smallest primes of 13, 12 and 11 bits, with the largest residues everywhere:
+/// each length has its own way of reducing sums.
 #[test]
 fn rows_are_multiplied_modulo_primes_of_every_length() {
     let primes = i16_primes();

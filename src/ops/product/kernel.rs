@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// The kernels that processors of other kinds take, on any machine: the choice itself, and a product on what it names.
+    /// The kernels that processors of other kinds take, on any machine: the choice itself.
     #[test]
     fn each_processor_takes_the_kernel_that_gains_most_on_it() {
         let none = Multipliers { digits: false, one_a_cycle: false, pairs: false, tiles: false };

@@ -1,6 +1,7 @@
 //! Systems side by side against single calls.
 
 use super::*;
+use crate::kernels::problem_lanes::on_all_lanes;
 use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, Op, Side, Uplo};
 use crate::ops::trsm::{TrsmOptions, oriented, trsm_with};
 use rug::{Float, Integer, rand::RandState};
@@ -75,6 +76,10 @@ fn system(kind: Kind, (order, shape): (usize, (usize, usize)), bits: u32, rng: &
 /// All sides, triangles, transposes and diagonals; most lanes are done, the others are those that are meant not to be.
 #[test]
 fn systems_side_by_side_are_those_of_single_calls() {
+    on_all_lanes(check_systems);
+}
+
+fn check_systems() {
     let ctx = Context::builder().threads(1).build().unwrap();
     let mut rng = RandState::new();
     rng.seed(&Integer::from(77));
@@ -124,6 +129,10 @@ fn systems_side_by_side_are_those_of_single_calls() {
 /// Systems that all take more bits go side by side with these.
 #[test]
 fn systems_of_small_pivots_go_side_by_side_with_more_bits() {
+    on_all_lanes(check_small_pivots);
+}
+
+fn check_small_pivots() {
     let ctx = Context::builder().threads(1).build().unwrap();
     let mut rng = RandState::new();
     rng.seed(&Integer::from(78));

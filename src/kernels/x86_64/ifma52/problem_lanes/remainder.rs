@@ -1,5 +1,5 @@
-//! One entry of eight recurrences at a time, side by side: `round((a - sum x y) / l)` in digits, kept with its offset for
-//! the sums to come, and rounded to a float.
+//! One entry of eight recurrences at a time, side by side: `round((a - sum x y) / l)` in digits, kept with its offset
+//! for the sums to come, and rounded to a float.
 
 use super::super::factor::weights::{LaneWeights, Live};
 use super::super::row_lanes::round::{Magnitudes, Rounding};
