@@ -22,14 +22,15 @@ pub fn for_large_products(
     kernels.filter_map(move |kernel| Some((kernel, kernel.large_products_with(&multipliers)?)))
 }
 
-/// The kernel that large factorisations run on, where that is another one than [`super::preferred`], and what its tiles take.
+/// The kernel that large factorisations run on, where that is another one than [`super::preferred`], and
+/// what its tiles take.
 pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
 }
 
-/// The kernel that large triangular solves run on, where that is another one than [`super::preferred`], and what its tiles
-/// take.
+/// The kernel that large triangular solves run on, where that is another one than [`super::preferred`], and
+/// what its tiles take.
 pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
     let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
     kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))
