@@ -98,7 +98,7 @@ fn rows_are_multiplied_modulo_primes_of_every_length() {
     for (isa, engine) in engines(spec) {
         for prime in [13, 12, 11].into_iter().flat_map(ends) {
             let half = (engine.moduli()[prime] / 2) as i64;
-            for (of, first, depth, count) in [(128, 0, 128, 17), (24, 8, 15, 3)] {
+            for (of, first, depth, count) in [(128, 0, 128, 17), (24, 8, 16, 3)] {
                 let operands = |sign: i64| -> Vec<Vec<u64>> {
                     let entry = |at: usize, k: usize| if (at + k) % 5 < 4 { half } else { sign * half };
                     (0..count).map(|at| panels(of, 16, |column, k| entry(at + column, k))).collect()

@@ -161,7 +161,7 @@ mod tests {
                 |size: &ProductSize, bits| choose_kernel(&ctx, size, &Bits::scaled(bits, size.contracted)).name();
             assert_eq!(name(&size(4000, 1000, 1000, true), 1024), large, "{multipliers:?}");
             assert_eq!(name(&size(2000, 2000, 2000, true), 768), large, "{multipliers:?}");
-            assert_eq!(name(&size(200, 100, 100, true), 1024), small, "{multipliers:?}");
+            assert_eq!(name(&size(100, 50, 50, true), 1024), small, "{multipliers:?}");
             let forced = Context::builder().kernel("f64").build().unwrap().with_multipliers(multipliers);
             let bits = Bits::scaled(1024, 4000);
             assert_eq!(choose_kernel(&forced, &size(4000, 1000, 1000, true), &bits).name(), "f64");
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_product_runs_on_the_kernel_that_was_chosen() {
         let here = Context::builder().threads(2).build().unwrap();
-        let tiles = Multipliers { digits: true, one_a_cycle: false, pairs: true, tiles: true };
+        let tiles = Multipliers { digits: true, one_a_cycle: false, pairs: false, tiles: true };
         let ctx = here.with_multipliers(tiles);
         let mut p = crate::Matrix::zeros(900, 560, 64).unwrap();
         let mut state = 1u64;
