@@ -153,7 +153,7 @@ mod tests {
             (Multipliers { pairs: true, ..none }, own, own),
             (pairs, "i16", own),
             (Multipliers { one_a_cycle: false, ..pairs }, "i16", own),
-            (Multipliers { tiles: true, ..pairs }, "i8", own),
+            (Multipliers { one_a_cycle: false, tiles: true, ..pairs }, "i8", own),
             (Multipliers { digits: true, tiles: true, ..none }, "i8", own),
         ] {
             let ctx = here.with_multipliers(multipliers);
