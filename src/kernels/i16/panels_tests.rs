@@ -92,7 +92,7 @@ fn rows_are_multiplied_modulo_primes_of_every_length() {
         let of_length = |&(_, prime): &(usize, &u64)| prime.ilog2() + 1 == bits;
         let mut all = primes.iter().enumerate().filter(of_length).map(|(at, _)| at);
         let first = all.next().expect("primes of that length");
-        [first, all.last().expect("more of them")]
+        [first, all.next_back().expect("more of them")]
     };
     let spec = EngineSpec { operand_bits: 40, modulus_bits: i16_maximum_modulus_bits(), redundant: true };
     for (isa, engine) in engines(spec) {

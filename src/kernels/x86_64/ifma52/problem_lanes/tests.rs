@@ -100,7 +100,7 @@ fn roundings_are_left_to_others_within_the_window_and_no_further() {
         let quotient = (Integer::from(1) << (bits - 1)) + 12345u32;
         let numerators = offsets.map(|offset| {
             let below = Integer::from(&quotient << 52u32) + half + offset;
-            Integer::from(below << (longest as u32 - 1)) >> 52u32
+            (below << (longest as u32 - 1)) >> 52u32
         });
         let reciprocal = Integer::from(1) << (52 * fraction - longest + 1) as u32;
         let used = (52 * fraction + 2 - longest).div_ceil(52);
