@@ -338,6 +338,14 @@ impl Context {
         }
     }
 
+    /// Lets `kernel` measure its instructions before so many multiplications of numbers, with moduli of so many bits.
+    /// Not under a memory limit, whose plans do not count what that takes.
+    pub(crate) fn settle(&self, kernel: &dyn PlaneKernel, modulus_bits: u32, multiplications: f64) {
+        if self.memory_bytes().is_none() {
+            kernel.settle_instructions(multiplications / self.threads() as f64, modulus_bits);
+        }
+    }
+
     /// The budget of a step that uses none of the tables that the engines of earlier calls keep.
     pub(crate) fn memory_beside_tables(&self) -> MemoryBudget {
         match self.memory_bytes() {

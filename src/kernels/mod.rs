@@ -85,6 +85,10 @@ pub trait PlaneKernel: Send + Sync {
     fn instruction_seconds(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
+    /// Measures which of several sets of instructions is the fastest, where so many multiplications for each thread,
+    /// with moduli of so many bits, are worth that: takes memory of its own, so it is called before an operation takes
+    /// what it planned.
+    fn settle_instructions(&self, _multiplications: f64, _modulus_bits: u32) {}
     /// Multiply-adds of residues that the calling thread could issue in a second if nothing else were in the way; the
     /// best of `trials` runs of some milliseconds. `None` where that is not measured.
     ///

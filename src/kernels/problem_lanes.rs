@@ -1,7 +1,7 @@
 //! Eight small problems side by side with the vector instructions for 52-bit integers, or with those of AVX2, where the
 //! processor has them: [`ProblemLanes`].
 
-pub use crate::kernels::problems::{Columns, Matrices, PROBLEMS, Products, Rounded, Systems};
+pub use crate::kernels::problems::{Columns, LEAST_TOGETHER, Matrices, PROBLEMS, Products, Rounded, Systems};
 #[cfg(not(target_arch = "x86_64"))]
 pub use absent::ProblemLanes;
 #[cfg(target_arch = "x86_64")]

@@ -7,6 +7,10 @@ use crate::plan::BLOCK;
 /// Problems side by side.
 pub const PROBLEMS: usize = BLOCK;
 
+/// Problems from which on it is faster to have them side by side than one after the other: lanes without a problem take
+/// as long as the others.
+pub const LEAST_TOGETHER: usize = 4;
+
 /// Takes an entry of all results: row and column, the heads, and the significands one after the other.
 pub type Rounded<'o> = dyn FnMut((usize, usize), &[u64; PROBLEMS], &[u64]) + 'o;
 

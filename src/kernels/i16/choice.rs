@@ -1,8 +1,10 @@
-//! Which instructions large products run on, where the CPU has several: measured once in a process.
+//! Which instructions large products run on, where the CPU has several: measured once in a process, between the
+//! operations that plan their memory.
 //!
 //! The order in which `lanes` names them holds for conversions and products on most processors; one that lowers its
-//! clock for long vectors may be faster with shorter ones. So a small product is made in turns on all of them, with its
-//! conversions: another set than the first is taken where it is a tenth faster. Bits and sizes are the same on all.
+//! clock for long vectors may be faster with shorter ones. So a small product is made over and over on each of them,
+//! with its conversions: another set than the first is taken where it is a tenth faster. Bits and sizes are the same on
+//! all.
 
 use super::lanes::Isa;
 use super::{I16Engine, I16Kernel, RESIDUE_WORDS};
@@ -11,16 +13,24 @@ use crate::kernels::form::Form;
 use crate::kernels::{BlockResidues, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneProduct};
 use crate::math::processor::{Level, level};
 use crate::matrix::Matrix;
-use crate::plan::{BLOCK, BlockGrid};
+use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
+use crate::store::{with_room, zeroed};
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-/// Multiplications of residues in one plane of a call from which on it is worth to have measured: its planes together
-/// take ten times as long as that or more.
-const LEAST_MULTIPLICATIONS: u64 = 1 << 27;
+/// Multiplications of residues for each thread of an operation from which on it is worth to have measured: a second at
+/// the rate of the fastest instructions, fifty times what the measurement takes.
+const LEAST_MULTIPLICATIONS: u64 = 1 << 37;
 
-/// Turns, of which the fastest of each counts; the first one finds cold caches and clocks.
-const TURNS: usize = 5;
+/// How often each set has its time; the first one finds cold caches.
+const ROUNDS: usize = 2;
+
+/// How long a set runs before its turns count: a core that changes its clock for it has done so by then.
+const WARM: Duration = Duration::from_millis(1);
+
+/// How long the turns are that count, of which the fastest is taken.
+const COUNTED: Duration = Duration::from_millis(2);
 
 /// The part of the time of the first set that another one may take at most.
 const LARGEST_PART: f64 = 0.9;
@@ -34,37 +44,59 @@ const SPEC: EngineSpec = EngineSpec { operand_bits: 120, modulus_bits: 250, redu
 
 /// What was measured, and what follows.
 pub struct Choice {
-    /// The instructions of large calls.
+    /// The instructions of all calls that begin from then on.
     pub isa: Isa,
-    /// Seconds of the least turn on each set, the first ones first; none where there was nothing to choose.
+    /// Seconds of the least turn on each set, the first ones first; none where there was nothing to choose, or no
+    /// memory to measure with.
     pub times: Vec<(Isa, f64)>,
 }
 
 static CHOICE: OnceLock<Choice> = OnceLock::new();
 
-/// The instructions of a call with so many multiplications in a plane, for an engine that was made for `own`: those
-/// measured, if that has been done or is worth it now, where `own` is what the order alone says.
-pub fn of_call(own: Isa, multiplications: u64) -> Isa {
-    match CHOICE.get() {
-        None if multiplications < LEAST_MULTIPLICATIONS => own,
-        _ if own != Isa::detect() => own,
-        Some(choice) => choice.isa,
-        None => measured().isa,
+/// Whether somebody measures, or has.
+static IS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// The instructions of a call of an engine that was made for `own`: those measured, if that has been done, where `own`
+/// is what the order alone says. Never measures, since its caller's memory is planned.
+pub fn of_call(own: Isa) -> Isa {
+    CHOICE.get().map_or(own, |choice| after(choice, own, Isa::detect()))
+}
+
+/// What follows from a choice for an engine made for `own`, where the order alone says `first`: tests make engines for
+/// other instructions, which keep them.
+fn after(choice: &Choice, own: Isa, first: Isa) -> Isa {
+    if own == first { choice.isa } else { own }
+}
+
+/// Measures if nobody has begun to, and so many multiplications for each thread are worth it. Nobody waits for another
+/// one's measurement.
+pub fn settle(multiplications: u64) {
+    if is_worth_it(multiplications) && !IS_BEGUN.swap(true, Ordering::Relaxed) {
+        measured();
     }
 }
 
-/// Measures, if nobody has: some ten milliseconds on the calling thread.
+fn is_worth_it(multiplications: u64) -> bool {
+    multiplications >= LEAST_MULTIPLICATIONS
+}
+
+/// Measures, if nobody has: some twenty milliseconds on the calling thread, and 3 MB.
 pub fn measured() -> &'static Choice {
+    IS_BEGUN.store(true, Ordering::Relaxed);
     CHOICE.get_or_init(|| {
-        let first = Isa::detect();
-        // Who hides instructions has chosen.
-        let sets = match level() {
-            Level::Native => Isa::available().filter(|isa| !isa.is_portable()).collect::<Vec<_>>(),
-            _ => Vec::new(),
-        };
+        let sets = candidates();
+        // Without memory for the trial the order stays.
         let times = if sets.len() > 1 { measure(&sets).unwrap_or_default() } else { Vec::new() };
-        Choice { isa: fastest(first, &times), times }
+        Choice { isa: fastest(Isa::detect(), &times), times }
     })
+}
+
+/// The sets to choose from, the first of the order first. Who hides instructions has chosen.
+fn candidates() -> Vec<Isa> {
+    match level() {
+        Level::Native => Isa::available().filter(|isa| !isa.is_portable()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The first set, unless another one is faster by a margin that no other work on the machine explains.
@@ -78,9 +110,9 @@ fn fastest<S: Copy>(first: S, times: &[(S, f64)]) -> S {
 fn measure(sets: &[Isa]) -> Result<Vec<(Isa, f64)>> {
     let mut trial = Trial::new()?;
     let mut times = sets.iter().map(|&isa| (isa, f64::INFINITY)).collect::<Vec<_>>();
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         for (isa, seconds) in &mut times {
-            *seconds = seconds.min(trial.turn(*isa));
+            *seconds = seconds.min(trial.row(*isa));
         }
     }
     Ok(times)
@@ -110,15 +142,31 @@ impl Trial {
         }
         heads.fill(crate::math::float::Head::new(false, 0).0);
         let count = engine.moduli().len();
+        let mut shifts = with_room(COLUMNS)?;
+        shifts.resize(COLUMNS, bits.into());
+        let limbs = engine.magnitude_limbs();
         Ok(Trial {
             operand,
-            shifts: vec![bits.into(); COLUMNS],
-            planes: vec![0; count * COLUMNS / BLOCK * engine.panel_words(ROWS)],
-            products: vec![0; count * engine.plane_words(&grid)],
-            scratch: vec![0; engine.scratch_words(ROWS, &grid)],
-            integers: IntegerBlock::new(engine.magnitude_limbs()),
+            shifts,
+            planes: zeroed(count * COLUMNS / BLOCK * engine.panel_words(ROWS))?,
+            products: zeroed(count * engine.plane_words(&grid))?,
+            scratch: zeroed(engine.scratch_words(ROWS, &grid))?,
+            integers: IntegerBlock { limbs, negative: [false; BLOCK_WORDS], magnitudes: zeroed(BLOCK_WORDS * limbs)? },
             engine,
         })
+    }
+
+    /// Seconds of the least turn on one set of instructions, of a row of them after a core has its clock for it.
+    fn row(&mut self, isa: Isa) -> f64 {
+        let start = Instant::now();
+        while start.elapsed() < WARM {
+            self.turn(isa);
+        }
+        let (start, mut least) = (Instant::now(), f64::INFINITY);
+        while start.elapsed() < COUNTED {
+            least = least.min(self.turn(isa));
+        }
+        least
     }
 
     /// Seconds on one set of instructions.
@@ -166,7 +214,7 @@ mod tests {
         assert_eq!(first(&[1.0, f64::INFINITY, 2.0]), 'a');
     }
 
-    /// All turns make the same products, whatever the instructions; small calls measure nothing.
+    /// All turns make the same products, whatever the instructions.
     #[test]
     fn trials_give_the_same_products_on_all_instructions() {
         let mut trial = Trial::new().unwrap();
@@ -177,12 +225,25 @@ mod tests {
             let own = (trial.products.clone(), trial.integers.magnitudes[..BLOCK_WORDS].to_vec());
             assert!(found.get_or_insert_with(|| own.clone()) == &own, "{}", isa.name());
         }
-        for isa in Isa::all() {
-            let chosen = of_call(isa, 0);
-            assert!(chosen == isa || isa == Isa::detect(), "{}", isa.name());
+    }
+
+    /// Every set that there is to choose from has its time, and only engines of the first of the order change.
+    #[test]
+    fn what_is_measured_is_taken() {
+        let (choice, sets) = (measured(), candidates());
+        let timed = choice.times.iter().map(|&(isa, _)| isa.name()).collect::<Vec<_>>();
+        let named = sets.iter().map(|isa| isa.name()).collect::<Vec<_>>();
+        assert_eq!(timed, if sets.len() > 1 { named } else { Vec::new() });
+        assert!(choice.times.iter().all(|&(_, seconds)| seconds > 0.0 && seconds < 1.0));
+        assert!(of_call(Isa::detect()) == choice.isa);
+        let portable = Isa::all().find(|isa| isa.is_portable()).unwrap();
+        for first in Isa::all() {
+            let other = Choice { isa: portable, times: Vec::new() };
+            for own in Isa::all() {
+                let want = if own == first { portable } else { own };
+                assert!(after(&other, own, first) == want, "{} {}", own.name(), first.name());
+            }
         }
-        let choice = measured();
-        assert!(choice.times.is_empty() || choice.times.len() > 1);
-        assert!(Isa::available().any(|isa| isa == choice.isa) && of_call(Isa::detect(), u64::MAX) == choice.isa);
+        assert!(!is_worth_it(LEAST_MULTIPLICATIONS - 1) && is_worth_it(LEAST_MULTIPLICATIONS));
     }
 }

@@ -50,6 +50,9 @@ use tables::{OperandTables, ResultTables, Tables};
 /// Entries of a block.
 const BLOCK_ENTRIES: usize = BLOCK_WORDS;
 
+/// Bits of most primes.
+const PRIME_BITS: f64 = 13.0;
+
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
 
@@ -95,11 +98,15 @@ impl PlaneKernel for I16Kernel {
     }
 
     fn instructions(&self) -> Option<&'static str> {
-        Some(choice::of_call(Isa::detect(), 0).name())
+        Some(choice::of_call(Isa::detect()).name())
     }
 
     fn instruction_seconds(&self) -> Vec<(&'static str, f64)> {
         choice::measured().times.iter().map(|&(isa, seconds)| (isa.name(), seconds)).collect()
+    }
+
+    fn settle_instructions(&self, multiplications: f64, modulus_bits: u32) {
+        choice::settle((multiplications * f64::from(modulus_bits) / PRIME_BITS) as u64);
     }
 
     fn is_preferred(&self) -> bool {
@@ -294,7 +301,7 @@ impl PlaneEngine for I16Engine {
         match &self.conversion {
             Conversion::Digits(tables) => {
                 let form = self.form;
-                choice::of_call(self.isa, 0).run(to_residues::ToResidues {
+                choice::of_call(self.isa).run(to_residues::ToResidues {
                     tables,
                     primes,
                     source,
@@ -328,7 +335,7 @@ impl PlaneEngine for I16Engine {
         let is_square = std::ptr::eq(*x, *y) && grid.rows == grid.cols;
         let right = (!is_square).then(|| panels(y, grid.cols));
         let operands = Operands { x: panels(x, grid.rows), y: right, rows: *rows };
-        let isa = choice::of_call(self.isa, (rows * blocks.len() * BLOCK_ENTRIES) as u64);
+        let isa = choice::of_call(self.isa);
         let modular = Modular { isa, factors: &self.tables.factors[prime] };
         let work = Work { c, adds: *accumulate, scratch };
         if *blocks == (0..grid.len()) {
@@ -350,7 +357,7 @@ impl PlaneEngine for I16Engine {
         if target.columns().is_empty() {
             return;
         }
-        let isa = choice::of_call(self.isa, (depth * x.len() * blocks.len() * BLOCK_ENTRIES) as u64);
+        let isa = choice::of_call(self.isa);
         for first in (0..x.len()).step_by(most) {
             let some = |rows: &'_ [PanelRows<'_>], first: usize| first.min(rows.len())..(first + most).min(rows.len());
             let (own, after) = (some(x, first), some(x, first + most));
@@ -400,7 +407,7 @@ impl PlaneEngine for I16Engine {
         assert!(integers.limbs >= self.tables.magnitude_limbs, "{} limbs are too few", integers.limbs);
         match &self.recovery {
             Recovery::Digits(tables) => {
-                let isa = choice::of_call(self.isa, 0);
+                let isa = choice::of_call(self.isa);
                 isa.run(reconstruct::Reconstruct { tables, residues, integers, scratch });
             }
             #[cfg(target_arch = "x86_64")]

@@ -56,10 +56,12 @@ pub(crate) fn engine_for(
     working_bits: u32,
 ) -> Result<KernelOfTiles> {
     let rows = |preferred_rows| tiles_for(order, tile_rows, preferred_rows, ctx.threads()).tile_size;
-    match other_engine(ctx, order, working_bits, rows)? {
-        Some(other) => Ok(other),
-        None => Ok((ctx.tile_engine_for(working_bits, order)?, ctx.tile_kernel(working_bits))),
-    }
+    let (engine, kernel) = match other_engine(ctx, order, working_bits, rows)? {
+        Some(other) => other,
+        None => (ctx.tile_engine_for(working_bits, order)?, ctx.tile_kernel(working_bits)),
+    };
+    ctx.settle(kernel, cholesky_modulus_bits(working_bits), (order as f64).powi(3) / 6.0);
+    Ok((engine, kernel))
 }
 
 /// The same for this rank's tiles of a factor over ranks; `tile_rows` says how high they are for a kernel that prefers

@@ -6,7 +6,7 @@
 
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::kernels::problem_lanes::{PROBLEMS, ProblemLanes, Systems};
+use crate::kernels::problem_lanes::{LEAST_TOGETHER, PROBLEMS, ProblemLanes, Systems};
 use crate::math::bound::{TRSM_FIXED_BITS, TRSM_FIXED_SPARE_BITS};
 use crate::math::float::{FloatRef, Head, round_integer};
 use crate::matrix::{Destination, MatrixView, MatrixViewMut, check_exponent};
@@ -79,11 +79,14 @@ impl SideBySide {
         Buffer::bytes_for(self.words())
     }
 
-    /// The same for the bits that most of these systems take.
+    /// The same for the bits that most of these systems take, if they are enough of them.
     fn suited(self, ctx: &Context, systems: &[Option<OneSystem<'_>>; PROBLEMS]) -> Option<SideBySide> {
         let count = |bits: u32| systems.iter().flatten().filter(|system| system.extra_bits == bits).count();
         let steps = (TRSM_FIXED_BITS..=MOST_EXTRA_BITS).step_by(TRSM_FIXED_BITS as usize);
         let bits = steps.max_by_key(|&bits| (count(bits), std::cmp::Reverse(bits)))?;
+        if count(bits) < LEAST_TOGETHER {
+            return None;
+        }
         SideBySide::with_extra_bits(ctx, (self.order, self.columns), self.precision_bits, bits)
     }
 
@@ -213,8 +216,10 @@ fn scatter(
         // As the single call does: rounded to the bits of the unknowns, and once more.
         let entry = ExactEntry::from(value);
         let head = round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, out);
-        let range = [value.head, head].map(|head| check_exponent(head.exponent(), row, col).is_err());
-        beyond |= u8::from(range.contains(&true)) << lane;
+        if [value.head, head].iter().any(|head| check_exponent(head.exponent(), row, col).is_err()) {
+            beyond |= 1 << lane;
+            continue; // no matrix holds such a number
+        }
         own[at] = head.0;
     }
     beyond
