@@ -223,8 +223,8 @@ fn problems_of_one_shape() {
     }
 }
 
-/// Eight systems of one shape, which lie side by side where the CPU has lanes for that: one without a solution, one whose
-/// unknowns no matrix holds; on one thread and several, and under the least limit.
+/// Eight systems of one shape, which lie side by side where the CPU has lanes for that: one without a solution, one
+/// whose unknowns no matrix holds; on one thread and several, and under the least limit.
 #[test]
 fn systems_of_one_shape() {
     let (one, bits, order, columns) = (context(1, None), 256, 20, 8);
