@@ -7,6 +7,15 @@ pub use absent::ProblemLanes;
 #[cfg(target_arch = "x86_64")]
 pub use native::ProblemLanes;
 
+/// Whether the lanes of this processor are those of AVX2, with which factors, systems and all but the larger products
+/// took longer than single calls: measured on a Zen 4 with `SUNZI_CPU=avx2` (docs/decisions/087-lanes-on-avx2.md).
+pub fn are_slow() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return matches!(ProblemLanes::new(256), Some(ProblemLanes::Avx2(_)));
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 #[cfg(test)]
 thread_local! {
     /// Whether the lanes of this thread are those of AVX2 where there are others as well.

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Side};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
@@ -122,6 +123,9 @@ impl Verb for Trsm<'_> {
     }
 
     fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+        if are_slow() {
+            return None; // single calls are faster
+        }
         Some(self.side_by_side(ctx, shape)?.bytes())
     }
 
