@@ -22,7 +22,7 @@ use crate::context::pool::WorkerPool;
 use crate::device::MemoryShare;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::TileEngine;
-use crate::kernels::{self, EngineSpec, PlaneEngine, PlaneKernel};
+use crate::kernels::{self, EngineSpec, Multipliers, PlaneEngine, PlaneKernel};
 use crate::math::bound::cholesky_modulus_bits;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,6 +77,8 @@ pub struct Context {
     /// Whether the memory is limited, or was where this is a clone without the limit.
     spares_memory: bool,
     kernel: Option<&'static dyn PlaneKernel>,
+    /// Multipliers that the choice of a kernel counts on; `None` for those of this CPU.
+    multipliers: Option<Multipliers>,
     devices: Arc<DeviceSet>,
     self_check: bool,
     freivalds: bool,
@@ -257,6 +259,17 @@ impl Context {
         self.kernel.unwrap_or_else(kernels::preferred)
     }
 
+    /// What the choice of a kernel for a large product counts on.
+    pub(crate) fn multipliers(&self) -> Multipliers {
+        self.multipliers.unwrap_or_else(kernels::multipliers)
+    }
+
+    /// A clone whose kernels are chosen as on a processor with these.
+    #[cfg(test)]
+    pub(crate) fn with_multipliers(&self, multipliers: Multipliers) -> Context {
+        Context { multipliers: Some(multipliers), ..self.clone() }
+    }
+
     /// The kernel for moduli of so many bits: the forced one, else [`Context::kernel`] or, where its primes end before
     /// that, another one whose primes do not.
     pub(crate) fn kernel_for(&self, modulus_bits: u32) -> &'static dyn PlaneKernel {
@@ -325,6 +338,14 @@ impl Context {
         match self.memory_bytes().is_some() {
             true => self.kept.tables.engines.get_or_replace(key, make),
             false => self.kept.tables.engines.get_or_make(key, make),
+        }
+    }
+
+    /// Lets `kernel` measure its instructions before so many multiplications of numbers, with moduli of so many bits.
+    /// Not under a memory limit, whose plans do not count what that takes.
+    pub(crate) fn settle(&self, kernel: &dyn PlaneKernel, modulus_bits: u32, multiplications: f64) {
+        if self.memory_bytes().is_none() {
+            kernel.settle_instructions(multiplications / self.threads() as f64, modulus_bits);
         }
     }
 

@@ -103,6 +103,7 @@ impl ContextBuilder {
             freivalds: self.freivalds,
             progress: self.progress,
             pool: pool.map(Arc::new),
+            multipliers: None,
             kept: Arc::default(),
         })
     }

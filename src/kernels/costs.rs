@@ -49,3 +49,16 @@ impl FactorCosts {
         (self.rows + self.row_bits * f64::from(working_bits)).ceil() as usize
     }
 }
+
+/// The multipliers of a processor, as far as they decide which kernel a large product gains on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Multipliers {
+    /// Digits of 52 bits in eight lanes, so that `ifma52` runs.
+    pub digits: bool,
+    /// Whether a core issues one of these multiplications a cycle, and no more.
+    pub one_a_cycle: bool,
+    /// Pairs of 16 bits that one instruction multiplies and adds.
+    pub pairs: bool,
+    /// Tiles of bytes in registers of their own.
+    pub tiles: bool,
+}

@@ -24,6 +24,7 @@ pub mod form;
 pub mod i16;
 pub mod i8;
 pub mod integer_tiles;
+mod large;
 pub mod limbs;
 pub mod max_plus;
 #[cfg(test)]
@@ -45,7 +46,8 @@ pub mod tiles;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_64;
 
-pub use costs::{ConversionCosts, FactorCosts};
+pub use costs::{ConversionCosts, FactorCosts, Multipliers};
+pub use large::{for_large_products, multipliers, preferred_for_large_factors, preferred_for_large_solves};
 
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_modulus_bits;
@@ -78,6 +80,15 @@ pub trait PlaneKernel: Send + Sync {
     fn instructions(&self) -> Option<&'static str> {
         None
     }
+    /// Where it has measured which of several sets of instructions is the fastest, the seconds of a small product with
+    /// its conversions on each, the first one that which it takes unless another is a tenth faster.
+    fn instruction_seconds(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+    /// Measures which of several sets of instructions is the fastest, where so many multiplications for each thread,
+    /// with moduli of so many bits, are worth that: takes memory of its own, so it is called before an operation takes
+    /// what it planned.
+    fn settle_instructions(&self, _multiplications: f64, _modulus_bits: u32) {}
     /// Multiply-adds of residues that the calling thread could issue in a second if nothing else were in the way; the
     /// best of `trials` runs of some milliseconds. `None` where that is not measured.
     ///
@@ -89,10 +100,14 @@ pub trait PlaneKernel: Send + Sync {
     fn is_preferred(&self) -> bool {
         false
     }
-    /// What its conversions take beyond those of the preferred kernel, where this CPU multiplies planes so much faster
-    /// with it that large products gain.
-    fn large_products(&self) -> Option<ConversionCosts> {
+    /// What its conversions take beyond those of the preferred kernel, where a processor with these multipliers
+    /// multiplies planes so much faster with it that large products gain.
+    fn large_products_with(&self, _multipliers: &Multipliers) -> Option<ConversionCosts> {
         None
+    }
+    /// The same on this CPU.
+    fn large_products(&self) -> Option<ConversionCosts> {
+        self.large_products_with(&multipliers())
     }
     /// What its tiles take beyond those of the preferred kernel, where this CPU multiplies planes so much faster with
     /// it that large factorisations gain.
@@ -453,25 +468,6 @@ pub fn preferred_for(modulus_bits: u32) -> &'static dyn PlaneKernel {
     let reaches = |kernel: &dyn PlaneKernel| modulus_bits <= kernel.maximum_modulus_bits();
     let own = preferred();
     if reaches(own) { own } else { beyond_preferred().find(|&kernel| reaches(kernel)).unwrap_or(own) }
-}
-
-/// The kernels that large products run on in place of [`preferred`] where they gain most, and what they take and save.
-pub fn for_large_products() -> impl Iterator<Item = (&'static dyn PlaneKernel, ConversionCosts)> {
-    let kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
-    kernels.filter_map(|kernel| Some((kernel, kernel.large_products()?)))
-}
-
-/// The kernel that large factorisations run on, where that is another one than [`preferred`], and what its tiles take.
-pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
-    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
-    kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
-}
-
-/// The kernel that large triangular solves run on, where that is another one than [`preferred`], and what its tiles
-/// take.
-pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
-    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
-    kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))
 }
 
 /// Every kernel that can run here, the preferred first.

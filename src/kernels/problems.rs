@@ -1,10 +1,15 @@
 //! Eight small problems of one shape, as the lanes of [`crate::kernels::problem_lanes`] take them.
 
+use crate::math::float::{FloatRef, Head};
 use crate::matrix::MatrixView;
 use crate::plan::BLOCK;
 
 /// Problems side by side.
 pub const PROBLEMS: usize = BLOCK;
+
+/// Problems from which on it is faster to have them side by side than one after the other: lanes without a problem take
+/// as long as the others.
+pub const LEAST_TOGETHER: usize = 4;
 
 /// Takes an entry of all results: row and column, the heads, and the significands one after the other.
 pub type Rounded<'o> = dyn FnMut((usize, usize), &[u64; PROBLEMS], &[u64]) + 'o;
@@ -21,6 +26,36 @@ pub struct Matrices<'a> {
     pub limits: &'a [u64],
     /// Bits of the factors.
     pub precision_bits: u32,
+}
+
+/// Eight lower triangles and their right sides, in fixed point with as many bits after the point as the lanes have.
+pub struct Systems<'a> {
+    /// One triangle for each lane; nothing above the diagonal is read.
+    pub triangles: [MatrixView<'a>; PROBLEMS],
+    /// Whether diagonals are ones, which are not read.
+    pub unit: bool,
+    /// Right sides as columns.
+    pub rights: [MatrixView<'a>; PROBLEMS],
+    /// Rows of a triangle.
+    pub order: usize,
+    /// Right sides of a problem.
+    pub columns: usize,
+    /// For each row those of all eight: row `i` is scaled by `2^-exponents[i]`.
+    pub exponents: &'a [i64],
+    /// For each right side those of all eight: its unknowns are below 2 to that power.
+    pub scales: &'a [i64],
+    /// Bits of the unknowns.
+    pub precision_bits: u32,
+}
+
+impl<'a> Systems<'a> {
+    /// A pivot of one lane.
+    pub fn pivot(&self, lane: usize, row: usize) -> FloatRef<'a> {
+        match self.unit {
+            true => FloatRef { head: Head::new(false, 1), limbs: &[1 << 63] },
+            false => self.triangles[lane].get(row, row),
+        }
+    }
 }
 
 /// Eight operands: their columns are contracted with those of the others.

@@ -71,15 +71,27 @@ pub fn trsm_into<'a, 'b, 'r>(
     options: &TrsmOptions<'_>,
     result: impl Into<Destination<'r>>,
 ) -> Result<SolveReport> {
+    oriented(t.into(), b.into(), precision_bits, options)?.solve(ctx, result.into())
+}
+
+/// The system with a triangle on the left that a call solves.
+///
+/// # Errors
+/// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] where alpha is not finite.
+pub(crate) fn oriented<'a>(
+    t: MatrixView<'a>,
+    b: MatrixView<'a>,
+    precision_bits: u32,
+    options: &TrsmOptions<'_>,
+) -> Result<TriangularSystem<'a>> {
     let transposed = options.side == Side::Right;
     // X op(T) = B is op(T)^T X^T = B^T.
     let other = (options.op == Op::Transpose) != transposed;
-    let (t, b) = (t.into(), b.into());
     let (t, b) = (if other { t.transposed() } else { t }, if transposed { b.transposed() } else { b });
     let lower = (options.uplo == Uplo::Lower) != other;
     check_shapes(options.side, &t, &b)?;
     let alpha = options.alpha.map(check_scalar).transpose()?;
-    let system = TriangularSystem {
+    Ok(TriangularSystem {
         t,
         uplo: if lower { Uplo::Lower } else { Uplo::Upper },
         diag: options.diag,
@@ -89,8 +101,7 @@ pub fn trsm_into<'a, 'b, 'r>(
         precision_bits,
         accuracy: options.accuracy,
         total_columns: b.cols(),
-    };
-    system.solve(ctx, result.into())
+    })
 }
 
 fn check_shapes(side: Side, t: &MatrixView<'_>, b: &MatrixView<'_>) -> Result<()> {

@@ -5,7 +5,7 @@ use sunzi::advanced::store::allocation_count;
 use sunzi::{
     Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Symmetric, SymmetricMatrix, SyrkOptions,
     TrsmOptions, cholesky_batch_into, cholesky_batch_with, cholesky_with, gemm_batch_into, syrk_batch_into,
-    syrk_batch_with, trsm_batch_with,
+    syrk_batch_with, trsm_batch_into, trsm_batch_with,
 };
 
 /// A positive definite matrix.
@@ -56,16 +56,26 @@ fn small_problems_allocate_nothing_beside_their_results() {
                 cholesky_batch_into(&ctx, matrices, bits, &CholeskyOptions::new(), &mut factors[..count]).unwrap();
             })
         };
-        [syrk, gemm, cholesky(6), cholesky(12)]
+        let (t, b) = (definite(20, bits), matrix(20, 8, bits, 4));
+        let mut solutions = vec![Matrix::empty(); 200];
+        let trsm = beyond_half(200, |count| {
+            let pairs = std::iter::repeat_n((&t, &b), count);
+            trsm_batch_into(&ctx, pairs, bits, &TrsmOptions::new(), &mut solutions[..count]).unwrap();
+        });
+        [syrk, gemm, cholesky(6), cholesky(12), trsm]
     };
     for bits in [64, 256, 1024] {
         // The least of three: the program that runs the tests allocates too, when another one has ended.
         let outcomes = [one(bits), one(bits), one(bits)];
-        let outcome: [_; 4] = std::array::from_fn(|at| outcomes.iter().map(|outcome| outcome[at]).min().unwrap());
+        let outcome: [_; 5] = std::array::from_fn(|at| outcomes.iter().map(|outcome| outcome[at]).min().unwrap());
         let ctx_takes_it = sunzi::syrk_with(&ctx, &matrix(20, 10, bits, 1), bits, &SyrkOptions::new()).unwrap();
         let is_direct = ctx_takes_it.report.kernel == "direct";
         let factor = cholesky_with(&ctx, Symmetric::lower(&definite(12, bits)), bits, &CholeskyOptions::new()).unwrap();
         let is_factored_directly = factor.report.kernel == "direct";
+        let systems = vec![(definite(20, bits), matrix(20, 8, bits, 4)); 8];
+        let batch = trsm_batch_with(&ctx, systems.iter().map(|(t, b)| (t, b)), bits, &TrsmOptions::new()).unwrap();
+        // Systems that lie side by side.
+        assert!(outcome[4] <= 4 || batch.report.direct < 8, "{bits} bits: {outcome:?}");
         // A list that grows is all that may differ.
         assert!(outcome[0] <= 4 || !is_direct, "{bits} bits: {outcome:?}");
         // Six rows are few enough on every kernel.

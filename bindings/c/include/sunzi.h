@@ -26,6 +26,9 @@
 // may be the same arrays, or overlap.
 //
 // Threads. There is no state outside of contexts. Several threads may call on one context at the same time.
+//
+// Doubles. Calls expect doubles to be rounded to nearest (FE_TONEAREST, as a program starts) and small ones not to be
+// flushed to 0; in another mode results can be wrong.
 
 
 #ifndef SUNZI_H

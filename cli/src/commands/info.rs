@@ -12,7 +12,7 @@ use sunzi_lab::baselines::openblas;
 use sunzi_lab::engine::largest_precision_bits;
 use sunzi_lab::machine::Machine;
 use sunzi_lab::session::Session as _;
-use sunzi_lab::units::format_bytes;
+use sunzi_lab::units::{format_bytes, format_seconds};
 
 /// Trials of some milliseconds of which the best is a kernel's rate.
 const RATE_TRIALS: usize = 2;
@@ -57,6 +57,8 @@ struct KernelInfo {
     family: Option<&'static str>,
     /// What it has chosen on this CPU, where it has a choice.
     instructions: Option<&'static str>,
+    /// Seconds of a small product with its conversions on each set of instructions, where that decides between them.
+    instruction_seconds: Vec<(&'static str, f64)>,
     /// Whether `--kernel auto` takes it.
     preferred: bool,
     /// What it is faster for where it is not the preferred one.
@@ -103,6 +105,8 @@ fn kernel_infos() -> Vec<KernelInfo> {
             available: true,
             reason: None,
             family: Some(kernel.family()),
+            // Measured first: what was chosen follows from it.
+            instruction_seconds: kernel.instruction_seconds(),
             instructions: kernel.instructions(),
             preferred: name == kernels::preferred().name(),
             gains_from_rows: Some(LeastRows::of(kernel)),
@@ -115,6 +119,7 @@ fn kernel_infos() -> Vec<KernelInfo> {
             reason: Some(reason),
             family: None,
             instructions: None,
+            instruction_seconds: Vec::new(),
             preferred: false,
             gains_from_rows: None,
             multiply_adds_per_second: None,
@@ -124,6 +129,14 @@ fn kernel_infos() -> Vec<KernelInfo> {
     let mut infos: Vec<KernelInfo> = kernels::TABLE.iter().map(look).collect();
     infos.sort_by_key(|info| !info.preferred);
     infos
+}
+
+/// What a kernel has chosen, and what it has measured for that.
+fn instructions(kernel: &KernelInfo) -> String {
+    let Some(name) = kernel.instructions else { return String::new() };
+    let times = kernel.instruction_seconds.iter().map(|(name, seconds)| format!("{name} {}", format_seconds(*seconds)));
+    let times = times.collect::<Vec<_>>().join(", ");
+    if times.is_empty() { format!(", {name}") } else { format!(", {name} (a small product: {times})") }
 }
 
 fn describe(info: &Info) -> String {
@@ -146,7 +159,7 @@ fn describe(info: &Info) -> String {
     for kernel in &info.kernels {
         let text = match (kernel.family, kernel.largest_precision_bits, kernel.reason) {
             (Some(family), Some(bits), _) => {
-                let instructions = kernel.instructions.map(|name| format!(", {name}")).unwrap_or_default();
+                let instructions = instructions(kernel);
                 let rate = kernel
                     .multiply_adds_per_second
                     .map(|rate| format!(", {:.1} G multiply-adds a second in one plane", rate / 1e9));

@@ -7,6 +7,7 @@
 //! writes and reads, pairs of rows, which are multiplied as they lie (`panels`); of a block of a product plane: 64
 //! residues of 16 bits. Proofs: docs/ALGORITHM.md, "Residues of 16 bits".
 
+mod choice;
 mod lanes;
 mod levels;
 mod micro;
@@ -32,8 +33,8 @@ use crate::kernels::rows::{gathered_scratch_words, multiply_gathered};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::x86_64::ifma52::{halves::Composites, wholes::Wholes};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, NextRows, PanelRows,
-    PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
+    BlockResidues, ConversionCosts, DigitConversions, EngineSpec, FactorCosts, IntegerBlock, Multipliers, NextRows,
+    PanelRows, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct, ResidueLanes, RowsProduct,
 };
 use crate::math::family_i16::i16_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -48,6 +49,9 @@ use tables::{OperandTables, ResultTables, Tables};
 
 /// Entries of a block.
 const BLOCK_ENTRIES: usize = BLOCK_WORDS;
+
+/// Bits of most primes.
+const PRIME_BITS: f64 = 13.0;
 
 /// Words of the residues of a block.
 const RESIDUE_WORDS: usize = BLOCK_ENTRIES / 4;
@@ -74,6 +78,11 @@ const ROWS_OF_PASS: usize = 1024;
 /// The kernel `i16`.
 struct I16Kernel;
 
+/// Whether this CPU has an instruction that multiplies pairs of 16 bits and adds them to a sum.
+pub fn adds_pairs_at_once() -> bool {
+    Isa::detect().name() == "vnni"
+}
+
 /// The kernel; it runs on every CPU.
 pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&I16Kernel)
@@ -89,7 +98,15 @@ impl PlaneKernel for I16Kernel {
     }
 
     fn instructions(&self) -> Option<&'static str> {
-        Some(Isa::detect().name())
+        Some(choice::of_call(Isa::detect()).name())
+    }
+
+    fn instruction_seconds(&self) -> Vec<(&'static str, f64)> {
+        choice::measured().times.iter().map(|&(isa, seconds)| (isa.name(), seconds)).collect()
+    }
+
+    fn settle_instructions(&self, multiplications: f64, modulus_bits: u32) {
+        choice::settle((multiplications * f64::from(modulus_bits) / PRIME_BITS) as u64);
     }
 
     fn is_preferred(&self) -> bool {
@@ -97,14 +114,11 @@ impl PlaneKernel for I16Kernel {
         !Isa::detect().is_portable() && crate::kernels::by_name("ifma52").is_err()
     }
 
-    fn large_products(&self) -> Option<ConversionCosts> {
+    fn large_products_with(&self, multipliers: &Multipliers) -> Option<ConversionCosts> {
         // An instruction multiplies 32 pairs of 13 bits or 8 of 52 bits, and two of the latter make a product: half the
         // time in planes.
-        #[cfg(target_arch = "x86_64")]
-        if self.instructions() == Some("vnni") && crate::kernels::x86_64::cpu::has_ifma52().is_ok() {
-            return Some(if crate::kernels::x86_64::cpu::issues_one_ifma() { ONE_A_CYCLE } else { TWO_A_CYCLE });
-        }
-        None
+        let costs = if multipliers.one_a_cycle { ONE_A_CYCLE } else { TWO_A_CYCLE };
+        (multipliers.digits && multipliers.pairs).then_some(costs)
     }
 
     fn large_factors(&self) -> Option<FactorCosts> {
@@ -287,7 +301,14 @@ impl PlaneEngine for I16Engine {
         match &self.conversion {
             Conversion::Digits(tables) => {
                 let form = self.form;
-                self.isa.run(to_residues::ToResidues { tables, primes, source, form, planes, scratch });
+                choice::of_call(self.isa).run(to_residues::ToResidues {
+                    tables,
+                    primes,
+                    source,
+                    form,
+                    planes,
+                    scratch,
+                });
             }
             #[cfg(target_arch = "x86_64")]
             Conversion::Composites(composites) => {
@@ -314,7 +335,8 @@ impl PlaneEngine for I16Engine {
         let is_square = std::ptr::eq(*x, *y) && grid.rows == grid.cols;
         let right = (!is_square).then(|| panels(y, grid.cols));
         let operands = Operands { x: panels(x, grid.rows), y: right, rows: *rows };
-        let modular = Modular { isa: self.isa, factors: &self.tables.factors[prime] };
+        let isa = choice::of_call(self.isa);
+        let modular = Modular { isa, factors: &self.tables.factors[prime] };
         let work = Work { c, adds: *accumulate, scratch };
         if *blocks == (0..grid.len()) {
             multiply_area(modular, operands, &Area::whole(*grid), work);
@@ -335,6 +357,7 @@ impl PlaneEngine for I16Engine {
         if target.columns().is_empty() {
             return;
         }
+        let isa = choice::of_call(self.isa);
         for first in (0..x.len()).step_by(most) {
             let some = |rows: &'_ [PanelRows<'_>], first: usize| first.min(rows.len())..(first + most).min(rows.len());
             let (own, after) = (some(x, first), some(x, first + most));
@@ -344,7 +367,7 @@ impl PlaneEngine for I16Engine {
                 false => NextRows { x: &x[after.clone()], y: &y[after] },
             };
             let (x, y, c) = (&x[own.clone()], &y[own], bytemuck::cast_slice_mut(c));
-            self.isa.run(MultiplyPanels { field, x, y, depth, next, target, c, adds: accumulate });
+            isa.run(MultiplyPanels { field, x, y, depth, next, target, c, adds: accumulate });
             accumulate = true;
         }
     }
@@ -383,7 +406,10 @@ impl PlaneEngine for I16Engine {
     fn reconstruct(&self, residues: &BlockResidues<'_>, integers: &mut IntegerBlock, scratch: &mut [u64]) {
         assert!(integers.limbs >= self.tables.magnitude_limbs, "{} limbs are too few", integers.limbs);
         match &self.recovery {
-            Recovery::Digits(tables) => self.isa.run(reconstruct::Reconstruct { tables, residues, integers, scratch }),
+            Recovery::Digits(tables) => {
+                let isa = choice::of_call(self.isa);
+                isa.run(reconstruct::Reconstruct { tables, residues, integers, scratch });
+            }
             #[cfg(target_arch = "x86_64")]
             Recovery::Composites(wholes) => wholes.reconstruct(residues, integers, scratch),
         }

@@ -17,10 +17,11 @@ struct RowsCase {
 }
 
 impl RowsCase {
-    /// Checks the last blocks of the product into dirty memory (or added to it) against sums of 64-bit integers.
-    fn check(&self, engine: &I16Engine, accumulate: bool, label: &str) {
+    /// Checks the last blocks of the product modulo one prime, into dirty memory (or added to it), against sums of
+    /// 64-bit integers.
+    fn check(&self, (engine, prime): (&I16Engine, usize), accumulate: bool, label: &str) {
         let RowsCase { of, first, depth, x, y, grid } = self;
-        let modulus = engine.moduli()[0] as i64;
+        let modulus = engine.moduli()[prime] as i64;
         let own = |operands: &[Vec<u64>]| -> Vec<Vec<u64>> {
             operands.iter().map(|words| in_form(engine, *of, words)).collect()
         };
@@ -35,7 +36,7 @@ impl RowsCase {
         let next = NextRows { x: &y_rows, y: &x_rows };
         let product = RowsProduct { x: &x_rows, y: &y_rows, depth, next, grid, blocks: blocks.clone(), accumulate };
         let mut scratch = vec![u64::MAX; engine.rows_scratch_words(*of, &grid)];
-        engine.multiply_rows(0, &product, &mut c, &mut scratch);
+        engine.multiply_rows(prime, &product, &mut c, &mut scratch);
         let entry = |words: &[u64], column: usize, k: usize| {
             i64::from(halves(words)[(column / BLOCK * of + first + k) * BLOCK + column % BLOCK])
         };
@@ -75,7 +76,38 @@ fn rows_of_several_operands_are_multiplied_where_they_lie() {
             for (isa, engine) in engines(SMALL) {
                 for accumulate in [false, true] {
                     let label = format!("{isa:?}, {:?}, {count} times {depth} of {of} rows", engine.form);
-                    case.check(&engine, accumulate, &label);
+                    case.check((&engine, 0), accumulate, &label);
+                }
+            }
+        }
+    }
+}
+
+/// The same modulo the largest and the smallest primes of 13, 12 and 11 bits, with the largest residues everywhere:
+/// each length has its own way of reducing sums.
+#[test]
+fn rows_are_multiplied_modulo_primes_of_every_length() {
+    let primes = i16_primes();
+    let ends = |bits: u32| {
+        let of_length = |&(_, prime): &(usize, &u64)| prime.ilog2() + 1 == bits;
+        let mut all = primes.iter().enumerate().filter(of_length).map(|(at, _)| at);
+        let first = all.next().expect("primes of that length");
+        [first, all.next_back().expect("more of them")]
+    };
+    let spec = EngineSpec { operand_bits: 40, modulus_bits: i16_maximum_modulus_bits(), redundant: true };
+    for (isa, engine) in engines(spec) {
+        for prime in [13, 12, 11].into_iter().flat_map(ends) {
+            let half = (engine.moduli()[prime] / 2) as i64;
+            for (of, first, depth, count) in [(128, 0, 128, 17), (24, 8, 16, 3)] {
+                let operands = |sign: i64| -> Vec<Vec<u64>> {
+                    let entry = |at: usize, k: usize| if (at + k) % 5 < 4 { half } else { sign * half };
+                    (0..count).map(|at| panels(of, 16, |column, k| entry(at + column, k))).collect()
+                };
+                let (x, y) = (operands(1), operands(-1));
+                let case = RowsCase { of, first, depth, x, y, grid: BlockGrid::rectangle(16, 16) };
+                for accumulate in [false, true] {
+                    let label = format!("{isa:?}, {:?}, prime {prime}, {count} times {depth}", engine.form);
+                    case.check((&engine, prime), accumulate, &label);
                 }
             }
         }

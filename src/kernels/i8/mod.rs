@@ -26,8 +26,8 @@ mod tests;
 
 use crate::error::{Error, Result};
 use crate::kernels::{
-    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, PanelSource, PlaneEngine, PlaneKernel, PlaneProduct,
-    ResidueLanes, RowRuns,
+    BlockResidues, ConversionCosts, EngineSpec, IntegerBlock, Multipliers, PanelSource, PlaneEngine, PlaneKernel,
+    PlaneProduct, ResidueLanes, RowRuns,
 };
 use crate::math::family_i8::i8_maximum_modulus_bits;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
@@ -48,6 +48,11 @@ pub const ON_TILE_REGISTERS: ConversionCosts =
 /// The kernel `i8`.
 struct I8Kernel;
 
+/// Whether this CPU multiplies tiles of bytes in registers of their own.
+pub fn has_tile_registers() -> bool {
+    Isa::detect().has_tile_registers()
+}
+
 /// The kernel; it runs on every CPU.
 pub fn probe() -> std::result::Result<&'static dyn PlaneKernel, &'static str> {
     Ok(&I8Kernel)
@@ -66,9 +71,8 @@ impl PlaneKernel for I8Kernel {
         Some(Isa::detect().name())
     }
 
-    fn large_products(&self) -> Option<ConversionCosts> {
-        let has_others = crate::kernels::by_name("ifma52").is_ok();
-        (has_others && Isa::detect().has_tile_registers()).then_some(ON_TILE_REGISTERS)
+    fn large_products_with(&self, multipliers: &Multipliers) -> Option<ConversionCosts> {
+        (multipliers.digits && multipliers.tiles).then_some(ON_TILE_REGISTERS)
     }
 
     fn issue_rate(&self, trials: usize) -> Option<f64> {

@@ -4,4 +4,5 @@
 
 pub mod cpu;
 pub mod ifma52;
+pub mod on_avx2;
 mod rate;

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
@@ -109,6 +110,9 @@ impl Verb for Factor<'_> {
     }
 
     fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+        if are_slow() {
+            return None; // single calls are faster
+        }
         Some(Together::choose(ctx, shape.rows, self.precision_bits, self.options)?.bytes())
     }
 

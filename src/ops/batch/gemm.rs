@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
@@ -137,6 +138,9 @@ impl Verb for Gemm<'_> {
     }
 
     fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+        if are_slow() && !shape.is_large_product() {
+            return None; // single calls are faster
+        }
         Some(self.together(ctx, shape)?.bytes())
     }
 

@@ -3,6 +3,7 @@
 use crate::context::{Context, Progress};
 use crate::drive;
 use crate::error::{Error, Result};
+use crate::kernels::problem_lanes::LEAST_TOGETHER;
 use crate::ops::batch::memory::BatchMemory;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::verb::{Done, Item, PROBLEMS, Verb};
@@ -14,10 +15,6 @@ use std::time::Instant;
 
 /// The phase in progress reports.
 const PHASE: &str = "batch";
-
-/// Problems from which on it is faster to have them side by side than one after the other: lanes without a problem take
-/// as long as the others.
-const LEAST_TOGETHER: usize = 4;
 
 /// A worker: its context, and what its problems took.
 struct Worker {

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
@@ -149,6 +150,9 @@ impl Verb for Syrk<'_> {
     }
 
     fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+        if are_slow() && !shape.is_large_product() {
+            return None; // single calls are faster
+        }
         Some(self.together(ctx, shape)?.bytes())
     }
 

@@ -2,14 +2,16 @@
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Side};
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
-use crate::ops::batch::verb::{Done, Shape, Verb};
+use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::plan_trsm;
-use crate::ops::trsm::{TrsmOptions, trsm_into};
+use crate::ops::solve::side_by_side::SideBySide;
+use crate::ops::trsm::{TrsmOptions, oriented, trsm_into};
 
 /// One triangular solve of a batch: from `(t, b)`.
 #[derive(Clone, Copy)]
@@ -80,6 +82,19 @@ struct Trsm<'o> {
     precision_bits: u32,
 }
 
+impl Trsm<'_> {
+    /// The path of problems of that shape side by side, where there is one.
+    fn side_by_side(&self, ctx: &Context, shape: Shape) -> Option<SideBySide> {
+        let is_plain = self.options.alpha.is_none() && self.options.accuracy == Accuracy::Norm;
+        is_plain.then(|| SideBySide::choose(ctx, self.system_shape(shape), self.precision_bits)).flatten()
+    }
+
+    /// Rows of the triangle, and right sides.
+    fn system_shape(&self, Shape { rows, cols, .. }: Shape) -> (usize, usize) {
+        if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) }
+    }
+}
+
 impl Verb for Trsm<'_> {
     const OPERATION: &'static str = "trsm_batch";
     type Problem<'p> = TrsmProblem<'p>;
@@ -102,9 +117,29 @@ impl Verb for Trsm<'_> {
         Shape { rows: b.rows(), cols: b.cols(), depth: t.rows() / 2 }
     }
 
-    fn plan(&self, ctx: &Context, Shape { rows, cols, .. }: Shape) -> Result<u64> {
-        let (order, columns) = if self.options.side == Side::Left { (rows, cols) } else { (cols, rows) };
-        Ok(plan_trsm(ctx, (order, columns), self.precision_bits, self.options.accuracy)?.planned_bytes)
+    fn plan(&self, ctx: &Context, shape: Shape) -> Result<u64> {
+        let plan = plan_trsm(ctx, self.system_shape(shape), self.precision_bits, self.options.accuracy)?;
+        Ok(plan.planned_bytes)
+    }
+
+    fn together_bytes(&self, ctx: &Context, shape: Shape) -> Option<u64> {
+        if are_slow() {
+            return None; // single calls are faster
+        }
+        Some(self.side_by_side(ctx, shape)?.bytes())
+    }
+
+    fn run_together(&self, ctx: &Context, items: &mut [Item<'_, '_, Self>]) -> Result<u8> {
+        assert!(items.len() <= PROBLEMS);
+        let Some(together) = self.side_by_side(ctx, items[0].shape) else { return Ok(0) };
+        let system = |at: usize| {
+            let TrsmProblem { t, b } = items.get(at)?.problem;
+            // What is wrong with a problem is said where it runs.
+            oriented(t, b, self.precision_bits, self.options).ok()
+        };
+        let systems = std::array::from_fn(system);
+        let mut places = items.iter_mut().map(|item| item.place.reborrow());
+        together.run(ctx, &systems, std::array::from_fn(|_| places.next()))
     }
 
     fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, place: &mut Destination<'_>) -> Result<Done> {

@@ -57,7 +57,9 @@ pub(crate) fn engine_for(
 ) -> Result<KernelOfTiles> {
     let rows = |preferred_rows| tiles_for(order, tile_rows, preferred_rows, ctx.threads()).tile_size;
     let other = other_engine(ctx, order, working_bits, rows)?;
-    other_or_own(ctx, other, working_bits, |_| ctx.tile_engine_for(working_bits, order))
+    let (engine, kernel) = other_or_own(ctx, other, working_bits, |_| ctx.tile_engine_for(working_bits, order))?;
+    ctx.settle(kernel, cholesky_modulus_bits(working_bits), (order as f64).powi(3) / 6.0);
+    Ok((engine, kernel))
 }
 
 /// The same for this rank's tiles of a factor over ranks; `tile_rows` says how high they are for a kernel that prefers

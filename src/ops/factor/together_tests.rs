@@ -1,6 +1,7 @@
 //! Factors side by side against the definition.
 
 use super::*;
+use crate::kernels::problem_lanes::on_all_lanes;
 use crate::math::float::limbs_for;
 use crate::ops::factor::reference;
 use rug::{Float, Integer, rand::RandState};
@@ -19,6 +20,10 @@ fn random(order: usize, bits: u32, (spread, step): (i32, i32), rng: &mut RandSta
 
 #[test]
 fn factors_are_those_of_the_definition() {
+    on_all_lanes(check_factors);
+}
+
+fn check_factors() {
     let ctx = Context::builder().threads(1).build().unwrap();
     let mut rng = RandState::new();
     rng.seed(&Integer::from(73));
@@ -58,6 +63,10 @@ fn factors_are_those_of_the_definition() {
 /// Lanes whose matrices are scaled by thousands of bits against each other.
 #[test]
 fn scales_of_other_lanes_do_not_matter() {
+    on_all_lanes(check_scales);
+}
+
+fn check_scales() {
     let ctx = Context::builder().threads(1).build().unwrap();
     let mut rng = RandState::new();
     rng.seed(&Integer::from(75));

@@ -17,7 +17,7 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
     if ctx.forced_kernel().is_some() {
         return kernel;
     }
-    kernels::for_large_products()
+    kernels::for_large_products(ctx.multipliers())
         .filter(|(other, _)| modulus_bits <= other.maximum_modulus_bits())
         .map(|(other, costs)| (other, gain(&costs, size, bits.result)))
         .filter(|&(_, gain)| gain > 0.0)
@@ -30,7 +30,8 @@ pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
     if ctx.forced_kernel().is_some() {
         return String::new();
     }
-    let large = kernels::for_large_products().map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>();
+    let large =
+        kernels::for_large_products(ctx.multipliers()).map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>();
     format!("{large:?} {:?}", kernels::beyond_preferred().map(PlaneKernel::name).collect::<Vec<_>>())
 }
 
@@ -47,7 +48,7 @@ pub(crate) fn shorter_ends(ctx: &Context, modulus_bits: u32) -> BTreeSet<u32> {
     if ctx.forced_kernel().is_some() {
         return BTreeSet::new();
     }
-    let chosen = kernels::for_large_products().map(|(kernel, _)| kernel);
+    let chosen = kernels::for_large_products(ctx.multipliers()).map(|(kernel, _)| kernel);
     let all = std::iter::once(ctx.kernel()).chain(kernels::beyond_preferred()).chain(chosen);
     all.map(PlaneKernel::maximum_modulus_bits).filter(|&end| end < modulus_bits).collect()
 }
@@ -61,6 +62,7 @@ fn gain(costs: &ConversionCosts, size: &ProductSize, precision_bits: u32) -> f64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::Multipliers;
     use crate::kernels::i8::ON_TILE_REGISTERS;
     use crate::kernels::i16::{ONE_A_CYCLE, TWO_A_CYCLE};
 
@@ -137,13 +139,64 @@ mod tests {
         }
     }
 
+    /// The kernels that processors of other kinds take, on any machine: the choice itself.
+    #[test]
+    fn each_processor_takes_the_kernel_that_gains_most_on_it() {
+        let none = Multipliers { digits: false, one_a_cycle: false, pairs: false, tiles: false };
+        let pairs = Multipliers { digits: true, one_a_cycle: true, pairs: true, ..none };
+        let here = Context::builder().threads(1).build().unwrap();
+        let own = here.kernel().name();
+        for (multipliers, large, small) in [
+            (none, own, own),
+            (Multipliers { tiles: true, ..none }, own, own),
+            (Multipliers { digits: true, ..none }, own, own),
+            (Multipliers { pairs: true, ..none }, own, own),
+            (pairs, "i16", own),
+            (Multipliers { one_a_cycle: false, ..pairs }, "i16", own),
+            (Multipliers { one_a_cycle: false, tiles: true, ..pairs }, "i8", own),
+            (Multipliers { digits: true, tiles: true, ..none }, "i8", own),
+        ] {
+            let ctx = here.with_multipliers(multipliers);
+            let name =
+                |size: &ProductSize, bits| choose_kernel(&ctx, size, &Bits::scaled(bits, size.contracted)).name();
+            assert_eq!(name(&size(4000, 1000, 1000, true), 1024), large, "{multipliers:?}");
+            assert_eq!(name(&size(2000, 2000, 2000, true), 768), large, "{multipliers:?}");
+            assert_eq!(name(&size(100, 50, 50, true), 1024), small, "{multipliers:?}");
+            let forced = Context::builder().kernel("f64").build().unwrap().with_multipliers(multipliers);
+            let bits = Bits::scaled(1024, 4000);
+            assert_eq!(choose_kernel(&forced, &size(4000, 1000, 1000, true), &bits).name(), "f64");
+        }
+    }
+
+    /// A product that is large enough for bytes on tile registers runs on them by itself, with the bits of any other.
+    #[test]
+    fn a_product_runs_on_the_kernel_that_was_chosen() {
+        let here = Context::builder().threads(2).build().unwrap();
+        let tiles = Multipliers { digits: true, one_a_cycle: false, pairs: false, tiles: true };
+        let ctx = here.with_multipliers(tiles);
+        let mut p = crate::Matrix::zeros(900, 560, 64).unwrap();
+        let mut state = 1u64;
+        for at in 0..900 * 560 {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            p.set_f64(at % 900, at / 900, (state >> 11) as f64 * 2f64.powi((state % 19) as i32) - 1e16).unwrap();
+        }
+        let options = crate::SyrkOptions::new();
+        let planned = crate::plan_syrk(&ctx, 900, 560, 64).unwrap();
+        let chosen = crate::syrk_with(&ctx, &p, 64, &options).unwrap();
+        let forced = Context::builder().threads(2).kernel("f64").build().unwrap();
+        let want = crate::syrk_with(&forced, &p, 64, &options).unwrap();
+        assert_eq!((planned.kernel, chosen.report.kernel, want.report.kernel), ("i8", "i8", "f64"));
+        assert!(chosen.result == want.result, "i8 gives other bits than f64");
+    }
+
     #[test]
     fn a_forced_kernel_and_bits_beyond_its_moduli_are_kept() {
         let (free, forced) = (Context::new().unwrap(), Context::builder().kernel("f64").build().unwrap());
         let large = size(4000, 1000, 1000, true);
         let name = |ctx: &Context, bits| choose_kernel(ctx, &large, &bits).name();
         assert_eq!(name(&forced, Bits::scaled(1024, 4000)), "f64");
-        let most = kernels::for_large_products().max_by(|(_, one), (_, other)| one.saved.total_cmp(&other.saved));
+        let most = kernels::for_large_products(free.multipliers())
+            .max_by(|(_, one), (_, other)| one.saved.total_cmp(&other.saved));
         let other = most.map(|(other, _)| other.name());
         assert_eq!(name(&free, Bits::scaled(1024, 4000)), other.unwrap_or(free.kernel().name()));
         assert_eq!(name(&free, Bits::scaled(1024, 4000).widened(6000)), free.kernel().name());

@@ -187,6 +187,7 @@ fn plan_with(
     };
     let engine = ctx.engine(kernel, spec)?;
     let size = &request.size;
+    ctx.settle(kernel, spec.modulus_bits, size.entries() * size.contracted as f64);
     let check_bytes =
         if ctx.freivalds() { InnerCheck::bytes(size.rows, size.cols, size.contracted, workers) } else { 0 };
     let input = PlanInput {

@@ -149,6 +149,7 @@ impl Together {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::problem_lanes::on_all_lanes;
     use crate::matrix::{MAXIMUM_EXPONENT, Matrix, Op};
     use rug::{Float, Integer, rand::RandState};
 
@@ -167,6 +168,10 @@ mod tests {
     /// exponents.
     #[test]
     fn products_side_by_side_are_those_of_single_calls() {
+        on_all_lanes(check_products);
+    }
+
+    fn check_products() {
         let ctx = Context::builder().threads(1).build().unwrap();
         let mut rng = RandState::new();
         rng.seed(&Integer::from(74));

@@ -24,6 +24,7 @@ mod residual;
 pub(crate) mod run;
 mod scalar;
 mod schedule;
+pub(crate) mod side_by_side;
 pub(crate) mod spaces;
 pub(crate) mod step;
 mod sums;

@@ -131,6 +131,8 @@ impl Refinement<'_> {
             // The residual to come is as small as this correction makes it; it must be known to the factor's bits.
             let known = best.componentwise_log2.min(0).unsigned_abs() + 2 * u64::from(self.options.factor_bits);
             let bits = u64::from(full).min(known + u64::from(REFINE_GUARD_BITS)) as u32;
+            // Tables for more bits are made before windows are trimmed: under a limit those of the last step make room.
+            self.ctx.release();
             let next = self.ctx.within_plan(planned_bytes, |ctx| self.system.residual(ctx, &self.x, bits))?;
             let size = next.size;
             if size.componentwise_log2 <= target {
@@ -188,6 +190,7 @@ impl Refinement<'_> {
         let place = SolutionPlace { columns: 0..solution.cols(), transposed: false };
         store(&self.ctx, &self.x, &place, &mut *solution)?;
         let bits = self.precision_bits + REFINE_GUARD_BITS;
+        self.ctx.release();
         let residual = self.system.residual(&self.ctx, solution, bits)?;
         Ok(residual.size.componentwise_log2)
     }

@@ -72,7 +72,12 @@ impl<'a> Triangle<'a> {
 
     /// The exponent of the norm of each row of the diagonal block `range`.
     pub fn row_exponents(&self, range: &Range<usize>) -> Vec<i64> {
-        range.clone().map(|row| column_exponent(self.row_heads(row, range))).collect()
+        range.clone().map(|row| self.row_exponent(row, range)).collect()
+    }
+
+    /// The exponent of the norm of one row of the diagonal block `range`.
+    pub fn row_exponent(&self, row: usize, range: &Range<usize>) -> i64 {
+        column_exponent(self.row_heads(row, range))
     }
 
     fn row_heads(&self, row: usize, range: &Range<usize>) -> impl Iterator<Item = Head> + Clone {

@@ -222,3 +222,60 @@ fn problems_of_one_shape() {
         }
     }
 }
+
+/// Eight systems of one shape, which lie side by side where the CPU has lanes for that: one without a solution, one
+/// whose unknowns no matrix holds; on one thread and several, and under the least limit.
+#[test]
+fn systems_of_one_shape() {
+    let (one, bits, order, columns) = (context(1, None), 256, 20, 8);
+    for (side, uplo, op) in [
+        (Side::Left, Uplo::Lower, Op::NoTranspose),
+        (Side::Left, Uplo::Lower, Op::Transpose),
+        (Side::Right, Uplo::Upper, Op::NoTranspose),
+        (Side::Right, Uplo::Upper, Op::Transpose),
+        (Side::Left, Uplo::Upper, Op::NoTranspose),
+    ] {
+        let options = TrsmOptions::new().side(side).uplo(uplo).op(op);
+        let (rows, cols) = if side == Side::Left { (order, columns) } else { (columns, order) };
+        let system = |at: u64| {
+            let (mut t, mut b) =
+                (matrix(Kind::Unit, order, order, bits, at), matrix(Kind::Unit, rows, cols, bits, 90 + at));
+            for (i, j) in (0..order).flat_map(|i| (0..order).map(move |j| (i, j))) {
+                let own = t.float(i, j);
+                let pivot = match (at, i) {
+                    (3, 5) => Float::new(bits),
+                    (6, 10) => Float::with_val(bits, 1) >> 8u32,
+                    _ => Float::with_val(bits, own.abs_ref()) + 1u32,
+                };
+                t.set_float(i, j, &(if i == j { pivot } else { own >> 4u32 })).unwrap();
+            }
+            for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))).filter(|_| at == 6) {
+                let own = b.float(i, j) << ((1 << 30) - 4);
+                b.set_float(i, j, &own).unwrap();
+            }
+            (t, b)
+        };
+        let systems = (0..8).map(system).collect::<Vec<_>>();
+        let pairs = || systems.iter().map(|(t, b)| (t, b));
+        let least = match trsm_batch_with(&context(1, Some(1)), pairs(), bits, &options) {
+            Err(sunzi::Error::MemoryLimit { minimum_bytes, .. }) => minimum_bytes,
+            other => panic!("{:?}", other.is_ok()),
+        };
+        for (threads, limit) in [(1, None), (2, None), (3, None), (1, Some(least)), (2, Some(4 * least))] {
+            let ctx = context(threads, limit);
+            let batch = trsm_batch_with(&ctx, pairs(), bits, &options).unwrap();
+            assert_eq!((batch.report.problems, batch.report.failed), (8, 2));
+            assert!(threads > 1 || limit.is_some() || [0, 6].contains(&batch.report.direct));
+            for (at, ((t, b), x)) in pairs().zip(batch.result).enumerate() {
+                let what = format!("{side:?}, {uplo:?}, {op:?}, {threads} threads, {limit:?}, problem {at}");
+                match (x, trsm_with(&one, t, b, bits, &options)) {
+                    (Ok(x), Ok(single)) => assert!(x == single.result && at != 3 && at != 6, "{what}"),
+                    (Err(sunzi::Error::Problem { problem, error, .. }), Err(single)) => {
+                        assert_eq!((problem, error.to_string()), (at, single.to_string()), "{what}");
+                    }
+                    (x, single) => panic!("{what}: {:?} {:?}", x.is_ok(), single.is_ok()),
+                }
+            }
+        }
+    }
+}

@@ -78,10 +78,15 @@ impl Tables {
 /// `2^(52 count)`.
 pub fn cofactor_digits(cofactors: &[Integer], product: &Integer, count: usize) -> Vec<u64> {
     let complement = (Integer::from(1) << (IFMA52_BITS * count as u32)) - product;
-    let rows = cofactors.iter().chain([&complement]).map(|value| digits(value, count)).collect::<Vec<_>>();
-    let mut transposed = Vec::with_capacity(count * rows.len()); // of the size that `bytes` counts
-    transposed.extend((0..count).flat_map(|digit| rows.iter().map(move |row| row[digit])));
-    transposed
+    let terms = cofactors.len() + 1;
+    // One number after the other, since all of their digits in lists of their own would take as much again.
+    let mut table = vec![0; count * terms];
+    for (term, value) in cofactors.iter().chain([&complement]).enumerate() {
+        for (digit, value) in digits(value, count).into_iter().enumerate() {
+            table[digit * terms + term] = value;
+        }
+    }
+    table
 }
 
 /// The low `count` digits of a non-negative integer, least first.

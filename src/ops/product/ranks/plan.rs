@@ -70,9 +70,12 @@ pub(crate) struct ClusterRequest<'a> {
 /// [`Error::MemoryLimit`] names the least memory per node that would do; [`Error::Precision`].
 pub(crate) fn plan_cluster(ctx: &Context, request: &ClusterRequest<'_>, own_node: usize) -> Result<PlannedRun> {
     let kernel = if request.chooses { choose_kernel(ctx, &request.size, &request.bits) } else { ctx.kernel() };
-    let engine = ctx.engine(kernel, request.bits.spec(ctx.self_check()))?;
+    let spec = request.bits.spec(ctx.self_check());
+    let engine = ctx.engine(kernel, spec)?;
     let shapes = distinct_shapes(request);
     let contracted = shapes.iter().map(|shape| shape.shape.total_rows()).max().unwrap_or(0).max(1);
+    let ranks = shapes.iter().map(|shape| shape.shape.threads.len()).max().unwrap_or(1).max(1);
+    ctx.settle(kernel, spec.modulus_bits, request.size.entries() * contracted as f64 / ranks as f64);
     let cut = choose(ctx, request, &*engine, &shapes, contracted)?;
     let chunks = contracted.div_ceil(cut.chunk_rows);
     let (mut plan, slot_panels, parts) = with_input(ctx, request, &*engine, &shapes, contracted, |input| {

@@ -5,15 +5,18 @@
 //! (`sums`); where what is left out could show in a rounding, the lane is given up, and whoever called does that
 //! problem by itself. Bounds: docs/ALGORITHM.md, "Eight problems in lanes".
 
+mod columns;
 mod cut;
 mod factor;
-mod numbers;
+pub(super) mod numbers;
 mod pivots;
 mod products;
+mod remainder;
+mod solve;
 mod sums;
 
 use super::factor::weights::WeightRule;
-use crate::kernels::problems::{Columns, Matrices, PROBLEMS, Products, Rounded};
+use crate::kernels::problems::{Columns, Matrices, PROBLEMS, Products, Rounded, Systems};
 use crate::kernels::x86_64::cpu;
 use crate::math::bound::lane_problem_terms;
 use cut::words as cut_words;
@@ -36,6 +39,11 @@ impl ProblemLanes {
         (2..=sums::MOST_DIGITS).contains(&digits).then_some(ProblemLanes { digits, bits, rule })
     }
 
+    /// Digits of an integer.
+    pub fn digits(&self) -> usize {
+        self.digits
+    }
+
     /// Terms of a sum, at most.
     pub fn most_terms(&self) -> usize {
         lane_problem_terms(self.digits)
@@ -56,6 +64,24 @@ impl ProblemLanes {
         assert!(matrices.views.iter().all(|view| view.rows() >= order && view.cols() >= order));
         // SAFETY: the CPU has the instructions, as there is a `ProblemLanes`.
         unsafe { factor::factor(self, matrices, words, out) }
+    }
+
+    /// Words for systems of that order.
+    pub fn solve_words(&self, order: usize, precision_bits: u32) -> usize {
+        solve::words(self, order, precision_bits)
+    }
+
+    /// Solves eight systems of no more than [`ProblemLanes::most_terms`] rows and at least one, with as many words as
+    /// [`ProblemLanes::solve_words`] says: hands out unknown by unknown, right side by right side, and gives the lanes
+    /// in which all of them are those of the definition.
+    pub fn solve(&self, systems: &Systems<'_>, words: &mut [u64], out: &mut Rounded<'_>) -> u8 {
+        let (order, columns) = (systems.order, systems.columns);
+        assert!((1..=self.most_terms()).contains(&order));
+        assert!(systems.exponents.len() == order * PROBLEMS && systems.scales.len() == columns * PROBLEMS);
+        assert!(systems.triangles.iter().all(|view| view.rows() >= order && view.cols() >= order));
+        assert!(systems.rights.iter().all(|view| view.rows() >= order && view.cols() >= columns));
+        // SAFETY: the CPU has the instructions, as there is a `ProblemLanes`.
+        unsafe { solve::solve(self, systems, words, out) }
     }
 
     /// Words for products of operands of so many columns in all, and of so many rows.

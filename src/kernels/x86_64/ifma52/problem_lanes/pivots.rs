@@ -105,7 +105,7 @@ pub fn find(
 
 /// `floor(r 2^shift + 1/2)` for the fractions `r`; the lanes that are too close to a half.
 #[target_feature(enable = "avx512f")]
-fn round_roots(r: &[u64], shifts: &[i64; BLOCK], roots: &mut [u64], space: &mut &mut [u64]) -> u8 {
+pub fn round_roots(r: &[u64], shifts: &[i64; BLOCK], roots: &mut [u64], space: &mut &mut [u64]) -> u8 {
     let digits = roots.len() / BLOCK;
     let cut = take(space, digits + 1);
     shift(r, shifts, cut);

@@ -3,6 +3,7 @@
 use super::super::row_lanes::round::{Magnitudes, Rounding};
 use super::cut::cut;
 use super::numbers::{DIGIT_BITS, MASK, load, magnitudes, store};
+use super::remainder::keep;
 use super::sums::{self, Terms};
 use super::{Columns, ProblemLanes, Products, Rounded, cut_words};
 use crate::math::bound::lane_sum_column;
@@ -26,7 +27,7 @@ struct Digits<'a> {
 /// Writes the digits of all entries, rounded to integers.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn load_columns(lanes: &ProblemLanes, columns: &Columns<'_>, into: &mut Digits<'_>, scratch: &mut [u64]) {
-    let (digits, mask) = (lanes.digits, _mm512_set1_epi64(MASK));
+    let digits = lanes.digits;
     let (rows, cols) = (columns.views[0].rows(), columns.views[0].cols());
     into.totals[..cols * digits * BLOCK].fill(0);
     for col in 0..cols {
@@ -36,20 +37,7 @@ fn load_columns(lanes: &ProblemLanes, columns: &Columns<'_>, into: &mut Digits<'
             let numbers = std::array::from_fn(|lane| columns.views[lane].get(row, col));
             let (signs, carries) = cut(&numbers, &shifts, 0, scratch);
             let cell = &mut into.entries[(col * rows + row) * digits * BLOCK..][..digits * BLOCK];
-            let mut flow = _mm512_setzero_si512();
-            let mut carries = _mm512_maskz_set1_epi64(carries, 1);
-            for at in 0..digits {
-                let own = _mm512_add_epi64(_mm512_and_si512(load(scratch, at + 1), mask), carries);
-                carries = _mm512_setzero_si512();
-                let mut sum = _mm512_add_epi64(_mm512_mask_sub_epi64(own, signs, carries, own), flow);
-                if at + 1 == digits {
-                    sum = _mm512_add_epi64(sum, _mm512_set1_epi64(1 << (DIGIT_BITS - 1)));
-                }
-                flow = _mm512_srai_epi64::<52>(sum);
-                let digit = _mm512_and_si512(sum, mask);
-                store(cell, at, digit);
-                store(totals, at, _mm512_add_epi64(load(totals, at), digit));
-            }
+            keep(digits, &scratch[BLOCK..], (signs, carries), cell, Some(&mut *totals));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! All sums of a column of digits stay in registers for all terms. Entries have no signs here: an offset makes them
 //! positive, and is taken off once for each sum.
 
-use super::numbers::{Factor, two_columns};
+use super::columns::{Factor, two_columns};
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 
@@ -19,6 +19,13 @@ pub struct Terms {
     pub x: *const u64,
     pub y: *const u64,
     pub count: usize,
+}
+
+/// A digit in the form in which [`multiply`] takes those of its terms.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub fn form(digit: __m512i) -> __m512i {
+    digit
 }
 
 /// First column that [`multiply`] sums at its full speed.

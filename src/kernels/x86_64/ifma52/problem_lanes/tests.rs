@@ -1,8 +1,10 @@
 //! Roots, reciprocals and sums against big integers, at the edges of their bounds.
 
 use super::numbers::lengths;
+use super::pivots::Reciprocals;
+use super::remainder::Remainder;
 use super::sums::{self, Terms};
-use super::{numbers, pivots};
+use super::{ProblemLanes, numbers, pivots};
 use crate::kernels::x86_64::ifma52::probe;
 use crate::math::bound::{LANE_ERROR_BITS, lane_first_column, lane_problem_terms, lane_root_bits};
 use crate::math::pivot::round_root;
@@ -78,6 +80,52 @@ fn roots_and_reciprocals_are_as_close_as_their_bound() {
     }
 }
 
+/// Numerators and roots as far from one half as the window reaches are left to others, and one unit of a digit further
+/// on rounded.
+#[test]
+fn roundings_are_left_to_others_within_the_window_and_no_further() {
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let edge = pivots::WINDOW;
+    let offsets: [i64; BLOCK] = [0, edge, edge + 1, -edge, -edge - 1, 1, edge - 1, 1 << 49];
+    let unclear = (0..BLOCK).filter(|&lane| offsets[lane].abs() <= edge).fold(0u8, |bits, lane| bits | 1 << lane);
+    let half = 1i64 << 51;
+    for bits in [150u32, 300, 770] {
+        let lanes = ProblemLanes::new(bits).unwrap();
+        let count = lanes.digits();
+        // A pivot that is a power of two, whose reciprocal is exact.
+        let longest = bits as usize;
+        let fraction = (bits as usize + longest + 36).div_ceil(52);
+        let quotient = (Integer::from(1) << (bits - 1)) + 12345u32;
+        let numerators = offsets.map(|offset| {
+            let below = Integer::from(&quotient << 52u32) + half + offset;
+            (below << (longest as u32 - 1)) >> 52u32
+        });
+        let reciprocal = Integer::from(1) << (52 * fraction - longest + 1) as u32;
+        let used = (52 * fraction + 2 - longest).div_ceil(52);
+        let reciprocals = digits(&std::array::from_fn(|_| reciprocal.clone()), used);
+        let mut words = vec![0xdead; Remainder::words(&lanes, bits)];
+        let (mut remainder, _) = Remainder::new(&lanes, bits, &mut words);
+        remainder.left.copy_from_slice(&digits(&numerators, 2 * count));
+        let known = Reciprocals { fraction, count: used, longest };
+        // SAFETY: the CPU has the instructions, as there are lanes.
+        assert_eq!(unsafe { remainder.divide(&reciprocals, &known, 0) }, unclear, "{bits} bits");
+        // The digits of a root, the first one below its point.
+        let roots = offsets.map(|offset| Integer::from(&quotient << 52u32) + half + offset);
+        let (mut rounded, mut space) = (vec![0; count * BLOCK], vec![0; (count + 1) * BLOCK]);
+        // SAFETY: as above.
+        let found =
+            unsafe { pivots::round_roots(&digits(&roots, count + 1), &[0; BLOCK], &mut rounded, &mut &mut space[..]) };
+        assert_eq!(found, unclear, "{bits} bits");
+        for lane in (0..BLOCK).filter(|lane| unclear >> lane & 1 == 0) {
+            let want = Integer::from(&quotient + u32::from(offsets[lane] > 0));
+            assert_eq!(number(&remainder.entry[..count * BLOCK], lane), want, "{bits} bits, lane {lane}");
+            assert_eq!(number(&rounded, lane), want, "{bits} bits, lane {lane}");
+        }
+    }
+}
+
 /// All digits at their largest in as many terms as the bound says; one more term has no room.
 #[test]
 fn sums_hold_as_many_products_as_the_bound_says() {
@@ -86,7 +134,14 @@ fn sums_hold_as_many_products_as_the_bound_says() {
     }
     for count in 2..=sums::MOST_DIGITS {
         let most = lane_problem_terms(count);
-        let words = vec![(1u64 << 52) - 1; most * count * BLOCK];
+        let mut words = vec![(1u64 << 52) - 1; most * count * BLOCK];
+        for at in 0..most * count {
+            // SAFETY: the CPU has the instructions.
+            unsafe {
+                let digit = sums::form(numbers::load(&words, at));
+                numbers::store(&mut words, at, digit);
+            }
+        }
         let value = (Integer::from(1) << (52 * count as u32)) - 1u32;
         let sum = Integer::from(value.square_ref()) * most as u32;
         for from in [0, 1, sums::first_column(count) / 2, sums::first_column(count)] {

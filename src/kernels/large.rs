@@ -1,0 +1,37 @@
+//! Which kernels large calls gain on, beside the preferred one.
+
+use super::{ConversionCosts, FactorCosts, Multipliers, PlaneKernel, TABLE, i8, i16};
+
+/// Those of this CPU.
+pub fn multipliers() -> Multipliers {
+    let digits = super::by_name("ifma52").is_ok();
+    let pairs = i16::adds_pairs_at_once();
+    #[cfg(target_arch = "x86_64")]
+    let one_a_cycle = digits && pairs && super::x86_64::cpu::issues_one_ifma();
+    #[cfg(not(target_arch = "x86_64"))]
+    let one_a_cycle = false;
+    Multipliers { digits, one_a_cycle, pairs, tiles: i8::has_tile_registers() }
+}
+
+/// The kernels that large products run on in place of [`super::preferred`] where they gain most on a processor with
+/// these multipliers, and what they take and save there.
+pub fn for_large_products(
+    multipliers: Multipliers,
+) -> impl Iterator<Item = (&'static dyn PlaneKernel, ConversionCosts)> {
+    let kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.filter_map(move |kernel| Some((kernel, kernel.large_products_with(&multipliers)?)))
+}
+
+/// The kernel that large factorisations run on, where that is another one than [`super::preferred`], and
+/// what its tiles take.
+pub fn preferred_for_large_factors() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
+    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.find_map(|kernel| Some((kernel, kernel.large_factors()?)))
+}
+
+/// The kernel that large triangular solves run on, where that is another one than [`super::preferred`], and
+/// what its tiles take.
+pub fn preferred_for_large_solves() -> Option<(&'static dyn PlaneKernel, FactorCosts)> {
+    let mut kernels = TABLE.iter().filter_map(|(_, probe)| probe().ok());
+    kernels.find_map(|kernel| Some((kernel, kernel.large_solves()?)))
+}

@@ -1,0 +1,230 @@
+//! Up to eight small triangular systems of one shape side by side, each in a lane of its own.
+//!
+//! Systems that the single call solves in fixed point on tiles, by the same integers, so with the same bits. A system
+//! that is not done here, as it needs more bits than the others or a rounding is too close to call, is left to the
+//! single call.
+
+use crate::context::{Context, WorkspaceNeeds};
+use crate::error::{Error, Result};
+use crate::kernels::problem_lanes::{LEAST_TOGETHER, PROBLEMS, ProblemLanes, Systems};
+use crate::math::bound::{TRSM_FIXED_BITS, TRSM_FIXED_SPARE_BITS};
+use crate::math::float::{FloatRef, Head, round_integer};
+use crate::matrix::{Destination, MatrixView, MatrixViewMut, check_exponent};
+use crate::ops::exact_sum::ExactEntry;
+use crate::ops::product::problem::Accuracy;
+use crate::ops::solve::path::{Method, Path};
+use crate::ops::solve::problem::{LOWER, triangle_working_bits};
+use crate::ops::solve::tiles::{first_bits, tries};
+use crate::ops::solve::triangle::Triangle;
+use crate::ops::solve::triangular::TriangularSystem;
+use crate::store::Buffer;
+use bytemuck::cast_slice_mut;
+
+/// Bytes of the words of eight systems beyond which they leave the nearest caches: that of factors, not measured here.
+const MOST_BYTES: u64 = 2 << 20;
+
+/// Most bits beyond those of the unknowns: systems whose pivots ask for more are left to single calls.
+const MOST_EXTRA_BITS: u32 = 2 * TRSM_FIXED_BITS;
+
+/// Systems of one shape and precision.
+pub(crate) struct SideBySide {
+    lanes: ProblemLanes,
+    order: usize,
+    columns: usize,
+    precision_bits: u32,
+    working_bits: u32,
+    extra_bits: u32,
+}
+
+/// One of the systems, its unknowns in the order in which they are found.
+#[derive(Clone, Copy)]
+struct OneSystem<'a> {
+    triangle: Triangle<'a>,
+    lower: MatrixView<'a>,
+    right: MatrixView<'a>,
+    extra_bits: u32,
+}
+
+impl SideBySide {
+    /// The path where this processor has it, neither a kernel nor devices are asked for, and the single call is one in
+    /// fixed point; with as many bits as most systems take.
+    pub fn choose(ctx: &Context, (order, columns): (usize, usize), precision_bits: u32) -> Option<SideBySide> {
+        SideBySide::with_extra_bits(ctx, (order, columns), precision_bits, MOST_EXTRA_BITS)
+    }
+
+    fn with_extra_bits(
+        ctx: &Context,
+        (order, columns): (usize, usize),
+        precision_bits: u32,
+        extra_bits: u32,
+    ) -> Option<SideBySide> {
+        let path = Method::choose(LOWER, order, columns, Accuracy::Norm).path;
+        if path != Path::Tiles || ctx.forced_kernel().is_some() || !ctx.devices().is_empty() {
+            return None;
+        }
+        let working_bits = triangle_working_bits(ctx, precision_bits, order).ok()?;
+        tries(working_bits, extra_bits.into()).next()?;
+        let lanes = ProblemLanes::new(working_bits + extra_bits)?;
+        let all = SideBySide { lanes, order, columns, precision_bits, working_bits, extra_bits };
+        (order <= all.lanes.most_terms() && all.bytes() <= MOST_BYTES).then_some(all)
+    }
+
+    /// Words of the exponents of rows and right sides, and of the lanes.
+    fn words(&self) -> usize {
+        (self.order + self.columns) * PROBLEMS + self.lanes.solve_words(self.order, self.working_bits)
+    }
+
+    /// Bytes beside the solutions.
+    pub fn bytes(&self) -> u64 {
+        Buffer::bytes_for(self.words())
+    }
+
+    /// The same for the bits that most of these systems take, if they are enough of them.
+    fn suited(self, ctx: &Context, systems: &[Option<OneSystem<'_>>; PROBLEMS]) -> Option<SideBySide> {
+        let count = |bits: u32| systems.iter().flatten().filter(|system| system.extra_bits == bits).count();
+        let steps = (TRSM_FIXED_BITS..=MOST_EXTRA_BITS).step_by(TRSM_FIXED_BITS as usize);
+        let bits = steps.max_by_key(|&bits| (count(bits), std::cmp::Reverse(bits)))?;
+        if count(bits) < LEAST_TOGETHER {
+            return None;
+        }
+        SideBySide::with_extra_bits(ctx, (self.order, self.columns), self.precision_bits, bits)
+    }
+
+    /// What a lane takes of a system; `None` for one that only the single call takes.
+    fn one<'a>(&self, system: &TriangularSystem<'a>) -> Option<OneSystem<'a>> {
+        let triangle = Triangle::new(system.t, system.uplo, system.diag).ok()?;
+        let shapes = (triangle.order(), system.b.rows(), system.b.cols()) == (self.order, self.order, self.columns);
+        if !shapes || system.alpha.is_some() || system.b.precision_bits() > self.working_bits {
+            return None;
+        }
+        let exponent = |i: usize| if triangle.is_unit() { 1 } else { triangle.get(i, i).head.exponent() };
+        let growth = (0..self.order).map(|i| triangle.row_exponent(i, &(0..self.order)) + 1 - exponent(i)).max()?;
+        let extra_bits = u32::try_from(first_bits(growth, Accuracy::Norm)).ok()?;
+        let reversed = !triangle.is_lower();
+        let lower = if reversed { reversed_both(system.t) } else { system.t };
+        let right = if reversed { system.b.reversed_rows() } else { system.b };
+        Some(OneSystem { triangle, lower, right, extra_bits })
+    }
+
+    /// Solves up to eight systems with one kind of triangle into the places of their solutions: a bit for each that is
+    /// done.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn run(
+        self,
+        ctx: &Context,
+        systems: &[Option<TriangularSystem<'_>>; PROBLEMS],
+        destinations: [Option<Destination<'_>>; PROBLEMS],
+    ) -> Result<u8> {
+        let mut all: [Option<OneSystem<'_>>; PROBLEMS] =
+            std::array::from_fn(|lane| systems[lane].as_ref().and_then(|system| self.one(system)));
+        let Some(suited) = self.suited(ctx, &all) else { return Ok(0) };
+        let mut results: [Option<MatrixViewMut<'_>>; PROBLEMS] = std::array::from_fn(|_| None);
+        for (lane, destination) in destinations.into_iter().enumerate() {
+            all[lane] = all[lane].filter(|one| one.extra_bits == suited.extra_bits);
+            let (Some(_), Some(system), Some(destination)) = (&all[lane], &systems[lane], destination) else {
+                all[lane] = None;
+                continue;
+            };
+            let shape = (suited.order, suited.columns);
+            let shape = if system.transposed { (shape.1, shape.0) } else { shape };
+            match destination.prepare(shape, suited.precision_bits) {
+                Err(error @ Error::OutOfMemory { .. }) => return Err(error),
+                Err(_) => all[lane] = None,
+                Ok(view) => results[lane] = Some(view),
+            }
+        }
+        let memory = ctx.memory_beside_tables();
+        let Some(first) = all.iter().flatten().next().copied().filter(|_| memory.admit(suited.bytes()).is_ok()) else {
+            return Ok(0);
+        };
+        let transposed = systems.iter().flatten().next().is_some_and(|system| system.transposed);
+        let mut workspace = ctx.workspace();
+        let operand_bytes = suited.bytes();
+        let needs = WorkspaceNeeds { operand_bytes, planned_bytes: operand_bytes, ..WorkspaceNeeds::default() };
+        workspace.trim(memory, &needs);
+        let words = workspace.operands.words(suited.words())?;
+        // Lanes without a system do what the first one does.
+        let lanes = all.map(|one| one.unwrap_or(first));
+        Ok(suited.solve(&lanes, (transposed, &mut results), words))
+    }
+
+    /// Solves the systems of all lanes, for those that have a place for their solution.
+    fn solve(
+        &self,
+        lanes: &[OneSystem<'_>; PROBLEMS],
+        (transposed, results): (bool, &mut [Option<MatrixViewMut<'_>>; PROBLEMS]),
+        words: &mut [u64],
+    ) -> u8 {
+        let (exponents, words) = words.split_at_mut(self.order * PROBLEMS);
+        let (scales, words) = words.split_at_mut(self.columns * PROBLEMS);
+        let (exponents, scales) = (cast_slice_mut::<u64, i64>(exponents), cast_slice_mut::<u64, i64>(scales));
+        let spare = i64::from(self.extra_bits - TRSM_FIXED_SPARE_BITS);
+        let reversed = !lanes[0].triangle.is_lower();
+        let place = |row: usize| if reversed { self.order - 1 - row } else { row };
+        for (lane, one) in lanes.iter().enumerate() {
+            for row in 0..self.order {
+                exponents[row * PROBLEMS + lane] = one.triangle.row_exponent(place(row), &(0..self.order));
+            }
+            for col in 0..self.columns {
+                let heads = (0..self.order).map(|row| (one.right.get(row, col).head, exponents[row * PROBLEMS + lane]));
+                let sizes = heads.filter(|(head, _)| !head.is_zero()).map(|(head, own)| head.exponent() - own);
+                scales[col * PROBLEMS + lane] = sizes.max().unwrap_or(0) + spare;
+            }
+        }
+        let systems = Systems {
+            triangles: lanes.map(|one| one.lower),
+            unit: lanes[0].triangle.is_unit(),
+            rights: lanes.map(|one| one.right),
+            order: self.order,
+            columns: self.columns,
+            exponents,
+            scales,
+            precision_bits: self.working_bits,
+        };
+        let mut beyond = 0u8;
+        let there = (0..PROBLEMS).filter(|&lane| results[lane].is_some()).fold(0u8, |bits, lane| bits | 1 << lane);
+        let done = self.lanes.solve(&systems, words, &mut |(row, col), heads, limbs| {
+            let at = (place(row), col);
+            let at = if transposed { (at.1, at.0) } else { at };
+            beyond |= scatter(at, (heads, limbs), results);
+        });
+        done & there & !beyond
+    }
+}
+
+/// A square matrix with its rows and columns backwards.
+fn reversed_both(view: MatrixView<'_>) -> MatrixView<'_> {
+    view.reversed_rows().transposed().reversed_rows().transposed()
+}
+
+/// Rounds an unknown of each solution to the bits of the solution; those whose exponent is beyond all limits.
+fn scatter(
+    (row, col): (usize, usize),
+    (heads, limbs): (&[u64; PROBLEMS], &[u64]),
+    results: &mut [Option<MatrixViewMut<'_>>; PROBLEMS],
+) -> u8 {
+    let (mut beyond, width) = (0, limbs.len() / PROBLEMS);
+    for (lane, result) in results.iter_mut().enumerate() {
+        let Some(result) = result else { continue };
+        let value = FloatRef { head: Head(heads[lane]), limbs: &limbs[lane * width..][..width] };
+        let (at, own_width) = (row + col * result.leading_dimension(), result.limbs_per_element());
+        let precision_bits = result.precision_bits();
+        let (own, significands) = result.reborrow().into_parts();
+        let out = &mut significands[at * own_width..][..own_width];
+        // As the single call does: rounded to the bits of the unknowns, and once more.
+        let entry = ExactEntry::from(value);
+        let head = round_integer(entry.negative, entry.magnitude, entry.exponent, precision_bits, out);
+        if [value.head, head].iter().any(|head| check_exponent(head.exponent(), row, col).is_err()) {
+            beyond |= 1 << lane;
+            continue; // no matrix holds such a number
+        }
+        own[at] = head.0;
+    }
+    beyond
+}
+
+#[cfg(test)]
+#[path = "side_by_side_tests.rs"]
+mod tests;
