@@ -200,7 +200,7 @@ fn a_factor_lies_where_the_last_one_was() {
             let scattered =
                 |a: &Matrix| DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(a), place, a.precision_bits());
             let mut factor = DistMatrix::zeros(TileMap { rows: 0, cols: 0, ..place }, rank.rank(), bits).unwrap();
-            let mut run = |factor: &mut DistMatrix, a: &Matrix, bits| {
+            let run = |factor: &mut DistMatrix, a: &Matrix, bits| {
                 let made = cholesky_into(&ctx, &team, &scattered(a).unwrap(), bits, &options, factor);
                 made.map(|_| factor.gather(rank, 0).unwrap())
             };
