@@ -344,7 +344,7 @@ impl Context {
     /// Lets `kernel` measure its instructions before so many multiplications of numbers, with moduli of so many bits.
     /// Not under a memory limit, whose plans do not count what that takes.
     pub(crate) fn settle(&self, kernel: &dyn PlaneKernel, modulus_bits: u32, multiplications: f64) {
-        if self.memory_bytes().is_none() {
+        if !self.spares_memory {
             kernel.settle_instructions(multiplications / self.threads() as f64, modulus_bits);
         }
     }

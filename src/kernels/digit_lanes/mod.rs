@@ -35,7 +35,7 @@ const LEAST_TERMS: usize = 4;
 const MOST_LIMBS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / 64 + 2;
 
 /// Bits from one length of integers to the next that is cut in a way of its own.
-const STEP_BITS: u32 = 16;
+pub const STEP_BITS: u32 = 16;
 
 /// How many steps of lengths there are.
 const STEPS: usize = MOST_DIGITS * DIGIT_LANE_BITS as usize / STEP_BITS as usize + 1;

@@ -15,22 +15,22 @@ use crate::math::processor::{Level, level};
 use crate::matrix::Matrix;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 use crate::store::{with_room, zeroed};
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 /// Multiplications of residues for each thread of an operation from which on it is worth to have measured: a second at
-/// the rate of the fastest instructions, fifty times what the measurement takes.
+/// the rate of the fastest instructions, thirty times what the measurement takes.
 const LEAST_MULTIPLICATIONS: u64 = 1 << 37;
 
 /// How often each set has its time; the first one finds cold caches.
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
 
-/// How long a set runs before its turns count: a core that changes its clock for it has done so by then.
-const WARM: Duration = Duration::from_millis(1);
+/// Seconds that a set runs before its turns count: a core that changes its clock for it has done so by then.
+const WARM: f64 = 1e-3;
 
-/// How long the turns are that count, of which the fastest is taken.
-const COUNTED: Duration = Duration::from_millis(2);
+/// Seconds of the turns that count, of which the fastest is taken.
+const COUNTED: f64 = 2e-3;
 
 /// The part of the time of the first set that another one may take at most.
 const LARGEST_PART: f64 = 0.9;
@@ -80,7 +80,7 @@ fn is_worth_it(multiplications: u64) -> bool {
     multiplications >= LEAST_MULTIPLICATIONS
 }
 
-/// Measures, if nobody has: some twenty milliseconds on the calling thread, and 3 MB.
+/// Measures, if nobody has: some thirty milliseconds on the calling thread, and 3 MB.
 pub fn measured() -> &'static Choice {
     IS_BEGUN.store(true, Ordering::Relaxed);
     CHOICE.get_or_init(|| {
@@ -158,12 +158,12 @@ impl Trial {
 
     /// Seconds of the least turn on one set of instructions, of a row of them after a core has its clock for it.
     fn row(&mut self, isa: Isa) -> f64 {
-        let start = Instant::now();
-        while start.elapsed() < WARM {
+        let start = thread_seconds();
+        while thread_seconds() - start < WARM {
             self.turn(isa);
         }
-        let (start, mut least) = (Instant::now(), f64::INFINITY);
-        while start.elapsed() < COUNTED {
+        let (start, mut least) = (thread_seconds(), f64::INFINITY);
+        while thread_seconds() - start < COUNTED {
             least = least.min(self.turn(isa));
         }
         least
@@ -173,7 +173,7 @@ impl Trial {
     fn turn(&mut self, isa: Isa) -> f64 {
         let Trial { engine, operand, shifts, planes, products, scratch, integers } = self;
         engine.isa = isa;
-        let start = Instant::now();
+        let start = thread_seconds();
         let (count, grid) = (engine.moduli().len(), BlockGrid::triangle(COLUMNS));
         let (panel, plane) = (engine.panel_words(ROWS), planes.len() / count);
         for first in (0..COLUMNS).step_by(BLOCK) {
@@ -194,8 +194,14 @@ impl Trial {
             let residues = BlockResidues { window: products, plane_words: words, offset };
             engine.reconstruct(&residues, integers, scratch);
         }
-        start.elapsed().as_secs_f64()
+        thread_seconds() - start
     }
+}
+
+/// Seconds of processor time of this thread: what others run meanwhile must not count.
+fn thread_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
 }
 
 #[cfg(test)]

@@ -3,12 +3,15 @@
 use crate::context::{Context, KEPT_ENGINES};
 use crate::error::Result;
 use crate::kernels::EngineSpec;
+use crate::kernels::digit_lanes::STEP_BITS;
 use crate::math::bound::{REFINE_GUARD_BITS, RESIDUAL_SIZE_BITS, cholesky_solve_guard_bits, guard_bits, residual_bits};
 use crate::matrix::Matrix;
 use crate::ops::cholesky::{CholeskyOptions, CholeskyPlan, plan_cholesky};
 use crate::ops::product::block::{BlockShape, plan, working_bits_below};
 use crate::ops::product::kernel::shorter_ends;
+use crate::ops::product::path::{Path as ProductPath, choose_path};
 use crate::ops::product::problem::{Accuracy, Bits};
+use crate::ops::product::size::ProductSize;
 use crate::ops::solve::cut::{larger, least_limit};
 use crate::ops::solve::path::Path;
 use crate::ops::solve::plan::{SolvePlan, SolveShape, check_sizes};
@@ -83,6 +86,28 @@ impl RefineShape {
         ends.filter(|&bits| bits >= 2).chain([widest])
     }
 
+    /// Whether the product of a residual of so many bits goes without planes.
+    fn goes_direct(&self, ctx: &Context, bits: u32) -> bool {
+        let size = ProductSize { contracted: self.order, rows: self.order, cols: self.columns, triangle: false };
+        choose_path(ctx, &size, bits + guard_bits(self.order)) == ProductPath::Direct
+    }
+
+    /// Lengths between those of [`RefineShape::widths`] whose products may take more than longer ones: all that go
+    /// without planes, where digits of short integers take more than long integers, and the longest with planes on
+    /// each kernel. Only without a limit, under which a product takes the other path where one has no room.
+    fn lengths_between(&self, ctx: &Context) -> Vec<u32> {
+        if ctx.spares_memory() {
+            return Vec::new();
+        }
+        let widest = residual_bits(self.full_bits());
+        let direct = (2..=widest).step_by(STEP_BITS as usize).filter(|&bits| self.goes_direct(ctx, bits));
+        let below = |end: u32| {
+            let near = (2..=end).rev().step_by(STEP_BITS as usize).find(|&bits| !self.goes_direct(ctx, bits))?;
+            (near..=end.min(near + STEP_BITS)).rev().find(|&bits| !self.goes_direct(ctx, bits))
+        };
+        direct.chain(self.widths(ctx).filter_map(below)).collect()
+    }
+
     /// What the product of a residual of so many bits asks of an engine.
     fn residual_spec(&self, ctx: &Context, bits: u32) -> EngineSpec {
         Bits::scaled(bits, self.order).widened(bits + guard_bits(self.order)).spec(ctx.self_check())
@@ -115,7 +140,8 @@ impl RefineShape {
             planned.map(|plan| (ctx.memory().total(plan.planned_bytes), plan.bytes.windows()))
         };
         let sizes = product(&holding.holding(self.residual_bytes()), RESIDUAL_SIZE_BITS);
-        let residuals = self.widths(ctx).map(|bits| product(&holding, bits));
+        let lengths = self.widths(ctx).chain(self.lengths_between(ctx));
+        let residuals = lengths.map(|bits| product(&holding, bits));
         let (mut most, mut kept) = (Ok(0), 0);
         for step in residuals.chain([sizes]) {
             kept = kept.max(step.as_ref().map_or(0, |step| step.1));
