@@ -251,7 +251,7 @@ fn systems_of_one_shape() {
                 t.set_float(i, j, &(if i == j { pivot } else { own >> 4u32 })).unwrap();
             }
             for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))).filter(|_| at == 6) {
-                let own = b.float(i, j) << ((1 << 30) - 4);
+                let own = Float::with_val(bits, if b.float(i, j) < 0 { -3 } else { 3 }) << ((1 << 30) - 6);
                 b.set_float(i, j, &own).unwrap();
             }
             (t, b)
