@@ -8,7 +8,8 @@ enum { K = 700, N = 420, M = 260, BITS = 320 };
 
 static int rank, size, grid_rows, grid_cols;
 
-// A matrix on Elemental's [MC,MR], or whole rows; without entries until it is allocated.
+// A matrix on Elemental's [MC,MR], whole rows (1), or all of it on every rank (2); without entries until it is
+// allocated.
 typedef struct part {
     sunzi_dist_matrix dist;
     int rows, cols, by_rows;
@@ -22,13 +23,14 @@ static part describe(int rows, int cols, int by_rows, mpfr_t *entries) {
     memset(&p, 0, sizeof p);
     int row = rank % grid_rows, col = rank / grid_rows;
     p.by_rows = by_rows;
-    p.rows = by_rows ? share(rows, size, rank) : share(rows, grid_rows, row);
+    p.rows = by_rows == 2 ? rows : by_rows ? share(rows, size, rank) : share(rows, grid_rows, row);
     p.cols = by_rows ? cols : share(cols, grid_cols, col);
     p.entries = entries;
     sunzi_matrix local = sunzi_mpfr_matrix(SUNZI_COL_MAJOR, p.rows, p.cols, entries, p.rows > 0 ? p.rows : 1);
-    p.dist = by_rows ? sunzi_dist_rows(local, size)
-                     : sunzi_dist_elemental(local, rows, cols, grid_rows, grid_cols, SUNZI_ALONG_GRID_ROW,
-                                            SUNZI_ALONG_GRID_COL, 0, 0);
+    p.dist = by_rows == 1 ? sunzi_dist_rows(local, size)
+                          : sunzi_dist_elemental(local, rows, cols, grid_rows, grid_cols,
+                                                 by_rows ? SUNZI_ALONG_NONE : SUNZI_ALONG_GRID_ROW,
+                                                 by_rows ? SUNZI_ALONG_NONE : SUNZI_ALONG_GRID_COL, 0, 0);
     return p;
 }
 
@@ -59,11 +61,11 @@ static sunzi_context *ranks(uint64_t memory_bytes) {
     return ctx;
 }
 
-typedef enum verb { SYRK, GEMM, CHOLESKY, TRSM, SOLVE, BOTH, SOLVE_BOTH, UNIT, RIGHT, UPPER, VERBS } verb;
+typedef enum verb { SYRK, GEMM, CHOLESKY, TRSM, SOLVE, BOTH, SOLVE_BOTH, UNIT, RIGHT, UPPER, STAR, VERBS } verb;
 
 static const char *name[VERBS] = {"syrk", "gemm", "cholesky", "trsm", "solve", "cholesky of both triangles",
                                   "solve with both triangles", "trsm with ones", "trsm from the right",
-                                  "cholesky of the upper triangle"};
+                                  "cholesky of the upper triangle", "trsm on every rank"};
 
 // The triangle of a factorisation, and the diagonal of a triangular solve.
 static int triangle(verb what) {
@@ -84,6 +86,7 @@ static sunzi_status ask(sunzi_context *ctx, verb what, part *a, part *b, part *c
     case BOTH: return sunzi_mpi_plan_cholesky(ctx, triangle(what), &c->dist, BITS, plan);
     case TRSM:
     case RIGHT:
+    case STAR:
     case UNIT:
         return sunzi_mpi_plan_trsm(ctx, side(what), diagonal(what), &a->dist, &b->dist, BITS, BITS, plan);
     default: return sunzi_mpi_plan_solve(ctx, triangle(what), &a->dist, &b->dist, BITS, plan);
@@ -100,6 +103,7 @@ static sunzi_status call(sunzi_context *ctx, verb what, part *a, part *b, part *
     case BOTH: return sunzi_mpi_cholesky(ctx, lower, &c->dist);
     case TRSM:
     case RIGHT:
+    case STAR:
     case UNIT:
         return sunzi_mpi_trsm(ctx, side(what), lower, SUNZI_NO_TRANS, diagonal(what), NULL, &a->dist, &b->dist);
     default: return sunzi_mpi_solve(ctx, lower, &a->dist, &b->dist);
@@ -130,7 +134,8 @@ static part again(verb what, part c) {
 static void check(verb what) {
     int product = what == SYRK || what == GEMM;
     part a = product ? describe(K, N, what == SYRK, NULL) : describe(N, N, 0, NULL);
-    part b = product ? describe(K, M, 0, NULL) : what == RIGHT ? describe(M, N, 0, NULL) : describe(N, M, 0, NULL);
+    int rows = product ? K : what == RIGHT ? M : N, cols = what == RIGHT ? N : M;
+    part b = describe(rows, cols, what == STAR ? 2 : 0, NULL);
     part c = describe(N, what == GEMM ? M : N, 0, NULL);
     sunzi_mpi_plan plan, own;
     sunzi_context *ctx = ranks(0);
