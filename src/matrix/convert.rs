@@ -224,6 +224,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn another_shape_keeps_the_entries_column_by_column() {
+        let matrix = Matrix::from_f64s(2, 3, 64, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+        let entries = matrix.parts().0.as_ptr();
+        let turned = matrix.clone().into_shape(3, 2).unwrap();
+        assert_eq!((turned.rows(), turned.cols(), turned.parts()), (3, 2, matrix.parts()));
+        let refused = matrix.clone().into_shape(4, 2);
+        assert!(matches!(refused, Err(Error::ShapeMismatch { .. })), "4 x 2 of six entries");
+        assert!(matrix.clone().into_shape(usize::MAX, 2).is_err());
+        assert_eq!(matrix.into_shape(6, 1).unwrap().parts().0.as_ptr(), entries);
+    }
+
+    #[test]
     fn matrices_are_rounded_as_their_numbers_are() -> Result<()> {
         let entry = |row: usize, col: usize| {
             let third = Float::with_val(200, row as f64 - 1.0) / (col as u32 + 3);

@@ -128,6 +128,17 @@ impl Matrix {
         Ok(())
     }
 
+    /// The same entries, column by column, as a matrix of `rows x cols`; none of them moves.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] where those are more or fewer entries.
+    pub fn into_shape(self, rows: usize, cols: usize) -> Result<Matrix> {
+        if rows.checked_mul(cols) != Some(self.rows * self.cols) {
+            return Err(Error::shape_mismatch("into_shape", (self.rows, self.cols), (rows, cols)));
+        }
+        Ok(Matrix { rows, cols, ..self })
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

@@ -158,14 +158,15 @@ impl sunzi_context {
         *lock(&self.report) = report;
     }
 
-    /// A matrix of the shape and precision with arbitrary numbers in it, kept from an earlier call or new.
+    /// A matrix of the shape and precision with arbitrary numbers in it, new or one that was kept with as many entries.
     pub fn take_matrix(&self, rows: usize, cols: usize, precision_bits: u32) -> Outcome<Matrix> {
         let mut kept = lock(&self.kept);
+        // A copy of a transpose, along the caller's memory, also makes room for what is copied as it is.
         let fits = |matrix: &Matrix| {
-            (matrix.rows(), matrix.cols()) == (rows, cols) && matrix.precision_bits() == precision_bits
+            Some(matrix.rows() * matrix.cols()) == rows.checked_mul(cols) && matrix.precision_bits() == precision_bits
         };
         if let Some(at) = kept.iter().rposition(fits) {
-            return Ok(kept.remove(at));
+            return Ok(kept.remove(at).into_shape(rows, cols)?);
         }
         drop(kept);
         Ok(Matrix::zeros(rows, cols, precision_bits)?)

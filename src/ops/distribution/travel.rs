@@ -56,7 +56,9 @@ pub(crate) fn most_of_one(length: usize, size: usize, ranks: usize) -> usize {
 /// entries of `rows` rows and `precision_bits` bits the rank gives and takes so many bytes: what
 /// [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their kin take
 /// beside the matrices. Each way a rank may have a whole strip, 1 to 8 MiB for each rank or one column, if all of it is
-/// its own or goes to one rank; of a matrix that is dealt out evenly it has 1 to 8 MiB.
+/// its own or goes to one rank; of a matrix that is dealt out evenly it has 1 to 8 MiB. This is for entries that go to
+/// one rank each; where each goes to several, that many times the bytes for `(given_bytes, 0)`, and once those for
+/// `(0, taken_bytes)`.
 pub fn redistribution_bytes(
     ranks: usize,
     (rows, precision_bits): (usize, u32),

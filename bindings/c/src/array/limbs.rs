@@ -108,14 +108,20 @@ impl LimbArray {
         Ok(if row_major { view.transposed() } else { view })
     }
 
-    /// The matrix for writing, where its columns follow each other without gaps.
+    /// Whether its columns follow each other without gaps.
+    pub fn is_packed(&self) -> bool {
+        let Grid { rows, cols, row_stride, col_stride, .. } = self.heads;
+        (rows <= 1 || row_stride == 1) && (cols <= 1 || col_stride == rows as isize)
+    }
+
+    /// The matrix for writing, where it [is packed](LimbArray::is_packed).
     ///
     /// # Safety
     /// Heads and limbs are live, and nobody else uses them while the view is in use.
     pub unsafe fn view_mut<'a>(&self) -> Option<MatrixViewMut<'a>> {
-        let Grid { rows, cols, row_stride, col_stride, .. } = self.heads;
+        let Grid { rows, cols, .. } = self.heads;
         let (count, width) = (rows * cols, limbs_for(self.precision_bits));
-        if count == 0 || (rows > 1 && row_stride != 1) || (cols > 1 && col_stride != rows as isize) {
+        if count == 0 || !self.is_packed() {
             return None;
         }
         // SAFETY: so many entries follow each other, live and ours alone by contract; `Shape` has checked that they can

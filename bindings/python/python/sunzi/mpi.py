@@ -361,8 +361,8 @@ class Ranks:
         `("syrk", p, to)`, `("gemm", a, b, to)` with `transpose` for `a`, `("cholesky", a)`, `("trsm", t, b)`,
         `("solve", a, b)`, and `("solve", b)` for `Cholesky.solve`. Precisions are those of the result and, where they
         differ, of the operands of products and the triangle. Under a limit the plan is the one that the call would run
-        within it; `MemoryLimitError` names the least that would do. `uplo` counts for `cholesky` and `solve`, `side`
-        and `unit` for `trsm`. Beta adds tiles of `c`.
+        within it; `MemoryLimitError` names the least for the step that does not fit, and a later one may take more.
+        `uplo` counts for `cholesky` and `solve`, `side` and `unit` for `trsm`. Beta adds tiles of `c`.
 
         >>> ranks.plan("cholesky", elemental((6200, 6200), grid=(2, 2), pair=("MC", "MR")), precision=768)  # doctest: +SKIP
         Plan(copied_bytes=0, rank_bytes=..., node_bytes=...)

@@ -96,13 +96,16 @@ pub fn plan_trsm(
     let found = turned(precision_bits);
     let both = agree(team.world(), holding_here(ctx, team, 2 * found)?.admit(0));
     let planned = larger_refusal(both, asked.plan(ctx, team, copies))?.max(2 * found);
-    let copies = copies.triangle + copies.rights;
+    let (rights, copies) = (copies.rights, copies.triangle + copies.rights);
     // No limit counts the messages in which copies are made.
     if ctx.memory_bytes().is_some() || copies == 0 {
         return Ok(planned);
     }
     let messages = |bytes, bits| travel::redistribution_bytes(team.size(), (order, bits), (bytes, bytes));
-    Ok(planned.max(copies + messages(copies, bits.triangle)).max(2 * found + messages(found, precision_bits)))
+    // The context keeps what the solve took while the solution is turned, in the place of the right sides.
+    let (turn, gone) = (found + messages(found, precision_bits), rights + messages(rights, right_bits));
+    let planned = planned + turn.saturating_sub(gone);
+    Ok(planned.max(copies + messages(copies, bits.triangle)).max(found + turn))
 }
 
 /// The plan of [`super::trsm_local`]: [`plan_trsm`] without tiles of the solution, and from the left side. Collective.

@@ -58,11 +58,17 @@ pub(super) unsafe fn cholesky_over(
     let ranks = Ranks::new(call, team);
     // SAFETY: by contract, for all below.
     unsafe {
+        // As it is stored, so that room is left for a copy wherever it is stored through one.
+        let (a, uplo) = as_lower(a, uplo);
         let bits = a.result_place(&ranks, uplo.map(triangle))?;
         let factor = factor(call, team, (uplo, &a), bits)?;
-        let a = if uplo == Some(Uplo::Upper) { a.transposed() } else { a };
-        a.give(&ranks, uplo.map(|_| Triangle::Lower), &factor)
+        a.give(&ranks, uplo.map(triangle), &factor)
     }
+}
+
+/// A symmetric matrix with its upper triangle as the transpose with the lower one.
+pub(super) fn as_lower(a: DistOperand, uplo: Option<Uplo>) -> (DistOperand, Option<Uplo>) {
+    if uplo == Some(Uplo::Upper) { (a.transposed(), Some(Uplo::Lower)) } else { (a, uplo) }
 }
 
 /// `sunzi_trsm` on matrices over the ranks of the context's communicator, in place. Collective, with bits and errors as

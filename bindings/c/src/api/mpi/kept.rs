@@ -1,16 +1,14 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
-use super::factors::{Target, factor, inverse_of, log_det_over, solve_factored};
+use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, solve_factored};
 use super::matrix::triangle;
 use super::opening::{Opening, Routine};
 use super::{Ranks, collective};
 use crate::api::uplo_of;
-use crate::array::Triangle;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use std::sync::atomic::{AtomicU64, Ordering};
-use sunzi::Uplo;
 use sunzi::comm::Reduction;
 use sunzi::distributed::{DistMatrix, Team};
 
@@ -214,9 +212,9 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
             |call, team, ((tiles, uplo, a), parts)| {
                 let (ranks, a) = (Ranks::new(call, team), a.place(&parts)?);
                 a.check_shape(tiles.map().rows, tiles.map().rows)?;
-                a.result_place(&ranks, Some(triangle(uplo)))?; // all of them are initialised
-                let a = if uplo == Uplo::Upper { a.transposed() } else { a };
-                a.give(&ranks, Some(Triangle::Lower), tiles)
+                let (a, uplo) = as_lower(a, Some(uplo));
+                a.result_place(&ranks, uplo.map(triangle))?; // all of them are initialised
+                a.give(&ranks, uplo.map(triangle), tiles)
             },
         )
     }

@@ -6,10 +6,11 @@ use crate::array::Array;
 use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::types::sunzi_mpi_plan;
+use std::collections::HashMap;
 use sunzi::comm::Reduction;
 use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, Team, TileMap, cholesky_tiles, contracted_rows, even_share, plan_cholesky,
-    redistribution_bytes,
+    DistCholeskyOptions, DistMatrix, Distribution, Team, TileMap, cholesky_tiles, contracted_rows, even_share,
+    plan_cholesky, redistribution_bytes,
 };
 use sunzi::{Context, Matrix, Plan, ProductPlanOptions, Uplo};
 
@@ -39,7 +40,10 @@ pub(super) struct Steps<'a> {
     pub(super) ranks: Ranks<'a>,
     call: &'a Call<'a>,
     team: &'a Team,
-    pub(super) limited: bool,
+    /// Whether any rank has a limit, so that all go the ways of limited ones.
+    limited: bool,
+    /// Whether this rank has none, so that its context keeps copies and memory for the next call.
+    keeps: bool,
     /// Bytes now, and what the context keeps of copies that have gone.
     now: u64,
     most: u64,
@@ -53,8 +57,8 @@ pub(super) struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     pub(super) fn new(call: &'a Call<'a>, team: &'a Team) -> Steps<'a> {
-        let (ranks, limited) = (Ranks::new(call, team), call.is_limited());
-        Steps { ranks, call, team, limited, now: 0, most: 0, kept: 0, most_with_kept: 0, copied: 0, node: 0 }
+        let (ranks, limited, keeps) = (Ranks::new(call, team), call.is_limited(), call.limit_bytes().is_none());
+        Steps { ranks, call, team, limited, keeps, now: 0, most: 0, kept: 0, most_with_kept: 0, copied: 0, node: 0 }
     }
 
     pub(super) fn at_most(&mut self, more: u64) {
@@ -92,10 +96,10 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Gives it back, or to the next call where there is no limit.
+    /// Gives it back, or to the next call where this rank has no limit.
     fn drop_copy(&mut self, bytes: u64) {
         self.call.release_bytes(bytes);
-        self.now -= if self.limited { bytes } else { 0 };
+        self.now -= if self.keeps { 0 } else { bytes };
     }
 
     /// Bytes of a copy of this rank's part.
@@ -108,13 +112,18 @@ impl<'a> Steps<'a> {
     /// Bytes of a result in the form of its array, which the limit counts from the beginning and which is made last.
     pub(super) fn result(&mut self, target: &DistOperand, bits: u32) -> Outcome<u64> {
         let bytes = match &target.local.array {
-            Array::Limbs(array) if array.precision_bits() == bits => 0,
+            Array::Limbs(array) if array.precision_bits() == bits && array.is_packed() => 0,
             _ => part_bytes(target, bits),
         };
         self.ranks.hold(bytes)?;
         self.node_takes(0)?;
         self.copied += bytes;
         Ok(bytes)
+    }
+
+    /// Bytes of a result that was copied before, beside what has been counted: what is kept of the copy makes room.
+    pub(super) fn again(&self, target: &DistOperand, placed: u64) -> u64 {
+        if self.keeps && !in_place(target) { 0 } else { placed }
     }
 
     /// Bytes of the messages in which so many bytes of a matrix come or go.
@@ -125,7 +134,19 @@ impl<'a> Steps<'a> {
     /// Bytes of the messages in which tiles become this rank's part: of a strip all may be in them.
     pub(super) fn last_messages(&self, target: &DistOperand, bits: u32) -> u64 {
         let (rows, cols) = target.shape();
-        self.messages(rows, bits, (Matrix::bytes_for(rows, cols, bits), part_bytes(target, bits)))
+        let (all, part) = (Matrix::bytes_for(rows, cols, bits), part_bytes(target, bits));
+        most_holders(&target.distribution) * self.messages(rows, bits, (all, 0)) + self.messages(rows, bits, (0, part))
+    }
+
+    /// Bytes of those in which a solution becomes this rank's part beyond what comes to one of evenly dealt parts, each
+    /// entry to one rank, which the plan of the solve counts.
+    fn more_messages(&self, target: &DistOperand, bits: u32) -> u64 {
+        let (rows, cols) = target.shape();
+        let all = Matrix::bytes_for(rows, cols, bits);
+        let comes = |bytes| self.messages(rows, bits, (0, bytes));
+        let share = comes(all.div_ceil(self.team.size() as u64));
+        let others = most_holders(&target.distribution) - 1;
+        others * self.messages(rows, bits, (all, 0)) + comes(part_bytes(target, bits)).saturating_sub(share)
     }
 
     /// What a step takes on this rank, so many bytes of it for copies that a limit counts on each rank as they are;
@@ -167,10 +188,10 @@ impl<'a> Steps<'a> {
         let factor = DistMatrix::bytes_for(&map, team.rank(), bits);
         self.hold(factor)?;
         let kept = planned.saturating_sub(factor);
-        if self.limited {
-            self.kept = kept
-        } else {
+        if self.keeps {
             self.now += kept
+        } else {
+            self.kept = kept
         }
         Ok(())
     }
@@ -189,7 +210,7 @@ impl<'a> Steps<'a> {
         self.call.release_bytes(copy);
         self.now -= copy;
         let planned = self.planned(copies, plan)?;
-        self.at_most(copy.max(placed) + planned);
+        self.at_most(copy.max(placed) + planned + self.more_messages(b, bits));
         Ok(())
     }
 
@@ -257,6 +278,15 @@ impl<'a> Steps<'a> {
         unsafe { plan.write(told) };
         Ok(())
     }
+}
+
+/// The most ranks that have one entry of a matrix.
+fn most_holders(distribution: &Distribution) -> u64 {
+    let mut counts = HashMap::new();
+    for numbers in (0..distribution.grid.size()).filter_map(|rank| distribution.numbers(rank)) {
+        *counts.entry(numbers).or_insert(0) += 1;
+    }
+    counts.into_values().max().unwrap_or(1)
 }
 
 /// Bytes of this rank's node in a plan that knows of nodes by their rows and ranks.

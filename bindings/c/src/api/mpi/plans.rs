@@ -1,10 +1,10 @@
 //! What calls over ranks would take, from the descriptions of their matrices.
 
 use super::collective;
-use super::factors::tiles;
+use super::factors::{as_lower, tiles};
 use super::matrix::Told;
 use super::opening::{Opening, Routine};
-use super::plan_steps::{Steps, in_place, target};
+use super::plan_steps::{Steps, target};
 use crate::api::{diag_of, op_of, side_of};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
@@ -19,9 +19,9 @@ use sunzi::{Context, Diag, Matrix, Op, Side, TrsmOptions};
 ///
 /// The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
 /// the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
-/// and `SUNZI_MEMORY_LIMIT` says by how much it falls short; of unlike limits that of a product keeps the least, also
-/// between nodes. On a context with `SUNZI_ENTRYWISE` the entries are taken to be of one size. What the context has
-/// kept of earlier calls is not counted, and neither are devices.
+/// and `SUNZI_MEMORY_LIMIT` names the least for the step that does not fit; a later step may take more. Of unlike
+/// limits the plan of a product keeps the least, also between nodes. On a context with `SUNZI_ENTRYWISE` the entries
+/// are taken to be of one size. What the context has kept of earlier calls is not counted, and neither are devices.
 ///
 /// # Safety
 /// The header's rules.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_syrk(
             |open| {
                 let op = open.choice("trans", op_of("trans", trans))?;
                 let matrices = (matrix(open, "a", a)?, matrix(open, "c", c)?);
-                Ok((op, matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
+                Ok((op, matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
             },
             |call, team, ((op, (a, c), [operand, bits], target), parts)| {
                 let (a, c) = (a.place(&parts)?, c.place(&parts)?);
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_gemm(
                 let of_a = open.choice("trans_a", op_of("trans_a", trans_a))?;
                 let of_b = open.choice("trans_b", op_of("trans_b", trans_b))?;
                 let matrices = (matrix(open, "a", a)?, matrix(open, "b", b)?, matrix(open, "c", c)?);
-                Ok(((of_a, of_b), matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
+                Ok(((of_a, of_b), matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
             },
             |call, team, (((of_a, of_b), (a, b, c), [operand, bits], target), parts)| {
                 let (a, b, c) = (a.place(&parts)?, b.place(&parts)?, c.place(&parts)?);
@@ -125,16 +125,14 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
             Routine { name: "sunzi_mpi_plan_cholesky", arguments: &["uplo", "a", "precision_bits", "plan"] },
             |open| {
                 let uplo = open.symmetric(uplo)?;
-                Ok((uplo, matrix(open, "a", a)?, bits(open, [precision_bits; 2])?, target(plan)?))
+                Ok((uplo, matrix(open, "a", a)?, bits(open, ["precision_bits"], [precision_bits])?, target(plan)?))
             },
-            |call, team, ((uplo, a, [_, bits], target), parts)| {
-                let a = a.place(&parts)?;
+            |call, team, ((uplo, a, [bits], target), parts)| {
+                let (a, uplo) = as_lower(a.place(&parts)?, uplo);
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&a, bits)?;
                 steps.factor((uplo, &a), bits)?;
-                // The copy of A is kept for it where there is no limit.
-                let again = if steps.limited || in_place(&a) { placed } else { 0 };
-                steps.at_most(again + steps.last_messages(&a, bits));
+                steps.at_most(steps.again(&a, placed) + steps.last_messages(&a, bits));
                 steps.tell(target)
             },
         )
@@ -169,7 +167,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_trsm(
             |open| {
                 let kind = (open.choice("side", side_of(side))?, open.choice("diag", diag_of(diag))?);
                 let matrices = (matrix(open, "t", t)?, matrix(open, "b", b)?);
-                Ok((kind, matrices, bits(open, [operand_bits, precision_bits])?, target(plan)?))
+                Ok((kind, matrices, both_bits(open, operand_bits, precision_bits)?, target(plan)?))
             },
             |call, team, (((side, diag), (t, b), [operand, bits], target), parts)| {
                 let (t, b) = (t.place(&parts)?, b.place(&parts)?);
@@ -218,9 +216,9 @@ pub unsafe extern "C" fn sunzi_mpi_plan_solve(
                 open.say(("a", None), "it is", if a.is_null() { "null" } else { "a matrix" });
                 let b = matrix(open, "b", b)?;
                 let a = if a.is_null() { None } else { Some(matrix(open, "a", a)?) };
-                Ok((uplo, (a, b), bits(open, [precision_bits; 2])?, target(plan)?))
+                Ok((uplo, (a, b), bits(open, ["precision_bits"], [precision_bits])?, target(plan)?))
             },
-            |call, team, ((uplo, (a, b), [_, bits], target), parts)| {
+            |call, team, ((uplo, (a, b), [bits], target), parts)| {
                 let (a, b) = (a.map(|a| a.place(&parts)).transpose()?, b.place(&parts)?);
                 let sizes = b.shape();
                 let mut steps = Steps::new(call, team);
@@ -254,9 +252,14 @@ unsafe fn matrix(open: &mut Opening<'_>, name: &'static str, matrix: *const sunz
     unsafe { open.matrix(name, &described) }
 }
 
-fn bits(open: &mut Opening<'_>, given: [i64; 2]) -> Outcome<[u32; 2]> {
-    let names = ["operand_bits", "precision_bits"];
-    let mut found = [0; 2];
+/// The precisions of a product or a triangular solve.
+fn both_bits(open: &mut Opening<'_>, operand: i64, precision: i64) -> Outcome<[u32; 2]> {
+    bits(open, ["operand_bits", "precision_bits"], [operand, precision])
+}
+
+/// Precisions, by their names.
+fn bits<const N: usize>(open: &mut Opening<'_>, names: [&'static str; N], given: [i64; N]) -> Outcome<[u32; N]> {
+    let mut found = [0; N];
     for ((bits, name), given) in found.iter_mut().zip(names).zip(given) {
         let refused = || Failure::of(sunzi_status::SUNZI_PRECISION, name, format!("{given} bits are no precision"));
         let found = u32::try_from(given).ok().filter(|bits| *bits >= 2);
