@@ -164,7 +164,7 @@ fn empty_batches_and_checked_contexts() {
     // A forced kernel and the self-check keep their paths; devices are not used.
     let ps = operands(200, 13);
     let singles = syrk_batch(&ctx, &ps, 200).unwrap();
-    for kernel in sunzi::advanced::kernels::available() {
+    for kernel in kernels::available() {
         let forced = sunzi::Context::builder().threads(2).kernel(kernel.name()).self_check(true).build().unwrap();
         let batch = syrk_batch_with(&forced, &ps, 200, &SyrkOptions::new()).unwrap();
         assert!(batch.result.iter().zip(&singles).all(|(q, single)| q.as_ref().unwrap() == single));
