@@ -217,6 +217,7 @@ impl Context {
     }
 
     /// A clone on the same threads that keeps what it makes for itself: tables of plans that nobody runs go with it.
+    /// The memory limit stays.
     #[must_use]
     pub fn forgetful(&self) -> Context {
         Context { kept: Arc::default(), ..self.clone() }

@@ -201,6 +201,7 @@ impl MatrixFile {
 
     /// Looks whether all entries of a block that are stored are valid numbers, in words as [`MatrixFile::read_block`]
     /// leaves them: a file may have been written over since it was checked as a whole.
+    /// Cost: a pass over the words.
     ///
     /// # Errors
     /// [`Error::Format`] for the first that is none.

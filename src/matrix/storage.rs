@@ -128,7 +128,8 @@ impl Matrix {
         Ok(())
     }
 
-    /// The same entries, column by column, as a matrix of `rows x cols`; none of them moves.
+    /// The same entries, column by column, as a matrix of `rows x cols`: entry `i + j rows` stays number
+    /// `i + j rows`. Cost: none, nothing is copied; after an error the matrix is lost.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] where those are more or fewer entries.

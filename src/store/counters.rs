@@ -12,7 +12,7 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// Blocks that were asked for, or asked to grow, since the program began.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes allocated now; 0 where the program did not install [`CountingAllocator`].
+/// Bytes allocated now; 0 where the program did not install [`CountingAllocator`](crate::store::CountingAllocator).
 pub fn allocated_bytes() -> u64 {
     CURRENT.load(Ordering::Relaxed) as u64
 }

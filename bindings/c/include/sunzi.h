@@ -272,7 +272,8 @@ typedef struct sunzi_mpi_plan {
     uint64_t copied_bytes;
     // Bytes of everything on this rank at a time, copies included, with an even share of what its node has in common.
     uint64_t rank_bytes;
-    // No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused.
+    // No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused, where
+    // numbers and shares are as plans take them.
     uint64_t node_bytes;
 } sunzi_mpi_plan;
 

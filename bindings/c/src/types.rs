@@ -235,7 +235,8 @@ pub struct sunzi_mpi_plan {
     pub copied_bytes: u64,
     /// Bytes of everything on this rank at a time, copies included, with an even share of what its node has in common.
     pub rank_bytes: u64,
-    /// No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused.
+    /// No less than that of all ranks of its node together; with it as `memory_bytes` the call is not refused, where
+    /// numbers and shares are as plans take them.
     pub node_bytes: u64,
 }
 

@@ -1,8 +1,9 @@
 //! The precision of the first iterations: as much as they need, up to what was asked for.
 //!
 //! While a point is far from meeting the equations, its direction need not be exact: errors of it show as residuals
-//! that do not shrink as the steps say. As soon as they do, and matter beside the thresholds, the next precision takes
-//! over; what would end a run is left to the last one. So a run ends as it would have ended without.
+//! that do not shrink as the steps say. As soon as they do, and matter beside the threshold and the gap, the next
+//! precision takes over; what would end a run is left to the last one. So a run ends as it would have ended without,
+//! with results that agree to the thresholds.
 
 use crate::block::Block;
 use crate::iterate::best::Scales;

@@ -19,7 +19,8 @@ pub struct BatchReport {
     pub accuracy: Accuracy,
     /// Worker threads, each with problems of its own; under a memory limit as many as it has room for.
     pub threads: usize,
-    /// Problems that went without residues and tiles, on limbs: the path of the smallest products and factors.
+    /// Problems that went without residues and tiles, on limbs: the path of the smallest products and factors,
+    /// and of systems side by side.
     pub direct: usize,
     /// Wall-clock seconds of the call.
     pub seconds: f64,

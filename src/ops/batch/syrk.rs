@@ -65,8 +65,8 @@ pub fn syrk_batch<'a, P: Into<SyrkProblem<'a>>>(
 /// its number, and the others are computed.
 /// The threads of the context share out the problems: each is the work of one thread, on the CPU. What a call takes
 /// beside its result is made once for each thread. Under a memory limit there are as many workers as it has room for.
-/// Cost: that of the single calls, less what each takes to begin. On CPUs with AVX-512 IFMA up to eight small problems
-/// of one shape are done at once.
+/// Cost: that of the single calls, less what each takes to begin. On CPUs with AVX-512 IFMA, or for larger products
+/// with AVX2 and FMA, up to eight problems of one shape are done at once.
 ///
 /// # Errors
 /// Those that end the whole call: [`crate::Error::MemoryLimit`] with the least limit that would do, before any work;

@@ -1,7 +1,8 @@
 //! The matrix of combinations: every distribution of operands and results, grid, number of ranks and of nodes, verb,
 //! accuracy, kernel and device has the bits of one process.
 //!
-//! A table of all axes is dealt out by strides, so that a sample has every value of each axis and no combination twice.
+//! Most axes go through their values by strides, so that a sample has every value of each; the second operand's place
+//! and the tile size are drawn. Repeats are skipped, and at least three quarters are different.
 //! What is special about one verb, kernel or distribution is tested beside it in the other files.
 
 use super::distributions::part;
@@ -308,7 +309,7 @@ fn number(value: &Float) -> Matrix {
 }
 
 #[test]
-fn every_combination_has_the_bits_of_one_process() {
+fn a_sample_of_combinations_has_the_bits_of_one_process() {
     let (operands, mut known) = (Operands::new(), HashSet::new());
     let count = SAMPLE * effort() as usize;
     let mut rng = Rng::new(22);

@@ -186,8 +186,8 @@ class Plan:
     """Bytes that a call over ranks would take beside its operands, made by `Ranks.plan`.
 
     `rank_bytes` is the most on this rank at a time, with an even share of what its node has in common; `node_bytes` is
-    no less than that of all ranks of its node together, and with it as `memory` the call is not refused; `copied_bytes`
-    are copies of operands among them.
+    no less than that of all ranks of its node together, and with it as `memory` the call is not refused, where numbers
+    and shares are as plans take them; `copied_bytes` are copies of operands among them.
     """
 
     copied_bytes: int

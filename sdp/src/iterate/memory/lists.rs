@@ -1,6 +1,6 @@
 //! What a run takes beside its matrices: lists, threads, tables of contexts, loops between calls.
 //!
-//! These are the only numbers of a plan that were measured. Does not know: programs.
+//! These are most of the numbers of a plan that were measured. Does not know: programs.
 
 /// Bytes of all that is no matrix and belongs to no block: what is known of the run, lists, a context.
 const BASE_BYTES: u64 = 7 << 10;
