@@ -159,7 +159,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As there, on all ranks; [`Error::InvalidArgument`] where ranks find different checkpoints, or only some of them
-    /// one, and where the solver's program has other sizes.
+    /// one, and where the solver's program has other blocks.
     pub fn load(&self, solver: &Solver<'_>, folder: Option<&Path>, initial: bool) -> Result<Option<State>> {
         let find = |folder| match solver.share().all == self.sizes.cones {
             true => self.find(folder, &Parts::of_rank(&self.sizes, solver), initial),

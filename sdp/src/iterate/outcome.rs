@@ -180,6 +180,8 @@ pub struct Solution {
     pub steps: (Float, Float),
     /// What is known of earlier points, where this is the last one.
     pub course: Option<Course>,
+    /// Whether a test of an end has ended it, or, where it made no iteration, the run before.
+    pub is_ended: bool,
     /// Seconds of this run.
     pub seconds: f64,
     /// What they were spent on.
@@ -201,7 +203,7 @@ impl Solution {
             steps: self.steps.clone(),
             precision_bits: self.precision_bits,
             course: self.course.clone(),
-            is_ended: !self.termination.is_break(),
+            is_ended: self.is_ended,
         }
     }
 

@@ -46,14 +46,15 @@ impl Outset {
         if !is_own || last <= first {
             return None;
         }
-        let [primal, dual] = scales.map(|scale| {
-            let digits = Float::with_val(64, scale).log10().to_f64() + MORE_DIGITS;
-            format!("1e{}", digits.ceil() as i64)
-        });
+        let log10 = |value: &Float| Float::with_val(64, value).log10().to_f64();
+        let [primal, dual] = scales.map(|scale| (log10(scale) + MORE_DIGITS).ceil() as i64);
+        // The first complementarity is the product of both, and a run that begins above its limit ends at once.
+        let room = (primal + dual) as f64 >= log10(&options.max_complementarity);
+        let limit = if room { format!(", maxComplementarity 1e{}", primal + dual + 100) } else { String::new() };
         Some(format!(
             "the first {ITERATIONS} steps are below {SMALL_STEP} while the complementarity grows: feasible points may \
              lie far beyond the first one, which a larger initial matrix scale moves outwards \
-             (initialMatrixScalePrimal {primal}, initialMatrixScaleDual {dual})"
+             (initialMatrixScalePrimal 1e{primal}, initialMatrixScaleDual 1e{dual}{limit})"
         ))
     }
 }
@@ -78,7 +79,7 @@ mod tests {
         let small = |_: u64| (1e-4, 0.0);
         let grows = |number: u64| 1e40 * (1.0 + 1e-6 * (number - 1) as f64);
         let remark = said(1, 200, &small, &grows).unwrap();
-        assert!(remark.contains("initialMatrixScalePrimal 1e40, initialMatrixScaleDual 1e40"), "{remark}");
+        assert!(remark.contains("initialMatrixScalePrimal 1e40, initialMatrixScaleDual 1e40)"), "{remark}");
         assert!(said(1, 10, &small, &grows).is_some() && said(1, 9, &small, &grows).is_none());
         assert!(said(2, 30, &small, &grows).is_none(), "of a run that goes on");
         assert!(said(1, 30, &small, &|number| 1e40 / number as f64).is_none());
@@ -86,5 +87,16 @@ mod tests {
         assert!(said(1, 30, &|number| if number == 10 { (0.0, 0.01) } else { (0.0, 0.0) }, &grows).is_none());
         assert!(said(1, 30, &|number| if number == 11 { (1.0, 1.0) } else { (0.0, 0.0) }, &grows).is_some());
         assert!(said(1, 30, &|number| if number == 1 { (0.5, 0.0) } else { (0.0, 0.0) }, &grows).is_none());
+        let mut outset = Outset::default();
+        let scale = |digits: u32| Float::with_val(300, Float::u_pow_u(10, digits));
+        let large = SolverOptions {
+            initial_matrix_scale_primal: scale(40),
+            initial_matrix_scale_dual: scale(40),
+            ..SolverOptions::new(Form::Sdpb)
+        };
+        let mu = |number: u64| Float::with_val(300, scale(80) * (1.0 + 1e-6 * (number - 1) as f64));
+        (1..=10).for_each(|number| outset.see(number, &mu(number), &(Float::new(64), Float::new(64))));
+        let remark = outset.remark(&large).unwrap();
+        assert!(remark.contains("Dual 1e60, maxComplementarity 1e220)"), "{remark}");
     }
 }

@@ -145,14 +145,17 @@ impl Stage<'_> {
         if let Some(precision_bits) = self.next_bits.filter(|_| !is_final) {
             return StageEnd::Raise(Box::new(State { precision_bits, course: None, ..state }));
         }
-        // Other ends are ends, and a point that is the best one has no use behind them.
+        // Other ends are ends, and a point that is the best one has no use behind them. A break before the first step
+        // leaves what was there.
+        let is_ended = !termination.is_break() || state.is_ended;
         StageEnd::Solution(Box::new(Solution {
             termination,
             point: state.point,
             quality,
             iterations: state.iterations,
             steps: state.steps,
-            course: state.course.filter(|_| termination.is_break()),
+            course: state.course.filter(|_| !is_ended),
+            is_ended,
             seconds: run.start.elapsed().as_secs_f64(),
             phases: run.phases,
             advised_bits: None,

@@ -319,7 +319,10 @@ fn a_small_step_ends_a_killed_run_as_the_whole_one() -> Result<()> {
     for (end, change) in cases {
         let mut options = SolverOptions::new(problem.form);
         change(&mut options);
-        let solver = Solver::new(Context::builder().threads(1).build()?, &problem, options)?;
+        let mut none = options.clone();
+        none.max_iterations = 0;
+        let ctx = Context::builder().threads(1).build()?;
+        let (solver, idle) = (Solver::new(ctx.clone(), &problem, options)?, Solver::new(ctx, &problem, none)?);
         let at = |number: u64| folder.path().join(format!("{end}{number}"));
         let whole = solver.run(solver.begin()?, |iteration, state| {
             save_checkpoint(&at(iteration.number), &problem, state)?;
@@ -334,6 +337,12 @@ fn a_small_step_ends_a_killed_run_as_the_whole_one() -> Result<()> {
             assert!(again.point == whole.point && again.quality == whole.quality, "{end}: {number}");
         }
         save_checkpoint(folder.path(), &problem, &whole.state())?;
+        let state = load_checkpoint(folder.path(), &problem)?.unwrap();
+        assert!(state.is_ended);
+        // A limit before the first step leaves the end as it was.
+        let broken = idle.run(state, |_, _| Ok(Control::Continue))?;
+        assert_eq!((broken.termination, broken.iterations), (Termination::MaxIterationsExceeded, whole.iterations));
+        save_checkpoint(folder.path(), &problem, &broken.state())?;
         let state = load_checkpoint(folder.path(), &problem)?.unwrap();
         assert!(state.is_ended);
         let again = solver.run(state, |_, _| Ok(Control::Continue))?;

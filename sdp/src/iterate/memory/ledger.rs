@@ -374,7 +374,7 @@ impl<'a> Sizes<'a> {
                     together(ConeTask::Residual),
                     all + pairings,
                     self.gathering(),
-                    lists::reading(4 * self.blocks_of_all()),
+                    lists::reading(4 * self.blocks_of_all(), self.bits()),
                 ];
                 (base + point + factors, false, work.into_iter().fold(0, u64::max))
             }

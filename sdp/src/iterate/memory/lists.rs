@@ -53,7 +53,9 @@ pub fn between(blocks: u64) -> u64 {
     blocks / BETWEEN
 }
 
-/// What a rank takes to look through a checkpoint of points of so many bytes, beside its part.
-pub fn reading(points: u64) -> u64 {
-    READING_BYTES.min(points)
+/// What a rank takes to look through a checkpoint of points of so many bytes and numbers of so many bits, beside its
+/// part: limbs, and the heads of as many numbers.
+pub fn reading(points: u64, bits: u32) -> u64 {
+    let limbs = READING_BYTES.min(points);
+    limbs + limbs / u64::from(bits.div_ceil(64))
 }
