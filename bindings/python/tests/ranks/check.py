@@ -203,7 +203,7 @@ def plans(ranks: Ranks) -> int:
     """Every call has a plan, from distributions alone; nodes add up, and a limit below the plan is refused."""
     deal = distributions(200, 120)[1]
     square, right = distributions(120, 120)[1], distributions(120, 40)[1]
-    calls = [("syrk", deal, square), ("gemm", deal, deal, square), ("cholesky", square), ("trsm", square, right)]
+    calls = [("syrk", deal, square), ("gemm", square, right, right), ("cholesky", square), ("trsm", square, right)]
     calls += [("solve", square, right), ("solve", right)]
     for operation, *placed in calls:
         plan = ranks.plan(operation, *placed, precision=200)
