@@ -27,17 +27,16 @@ fn alone<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// The least of up to three measurements, the first that is within the plan: the harness allocates as well, where
-/// another test has just ended, and programs of some KiB show it.
-fn least(planned: u64, mut measure: impl FnMut() -> Result<u64>) -> Result<u64> {
-    let mut least = u64::MAX;
-    for _ in 0..3 {
-        least = least.min(measure()?);
-        if least <= planned {
-            break;
-        }
+/// One measurement, or the middle of three where it is beyond the plan: the harness allocates as well, where another
+/// test has just ended, and programs of some KiB show it; an overrun of the run itself shows more than once.
+fn measured(planned: u64, mut measure: impl FnMut() -> Result<u64>) -> Result<u64> {
+    let first = measure()?;
+    if first <= planned {
+        return Ok(first);
     }
-    Ok(least)
+    let mut all = [first, measure()?, measure()?];
+    all.sort_unstable();
+    Ok(all[1])
 }
 
 fn number(value: f64) -> Float {
@@ -161,7 +160,7 @@ fn runs_keep_their_plan_and_their_limit() -> Result<()> {
                     matches!(refused, Error::MemoryLimit { minimum_bytes, .. } if minimum_bytes == plan.planned_bytes),
                     "{name}: {refused}"
                 );
-                let peak = least(plan.planned_bytes, || {
+                let peak = measured(plan.planned_bytes, || {
                     let problem = problem.rounded(problem.precision_bits)?; // without tables that a run has made
                     let before = allocated_bytes();
                     reset_peak_bytes();
@@ -319,7 +318,7 @@ fn plan_and_peak(problem: &Problem, threads: usize, options: &SolverOptions) -> 
     let ctx = Context::builder().threads(threads).build()?;
     let plan = Solver::new(ctx, problem, options.clone())?.plan()?;
     let mut last = 0;
-    let peak = least(plan.planned_bytes, || {
+    let peak = measured(plan.planned_bytes, || {
         let problem = problem.rounded(problem.precision_bits)?;
         let before = allocated_bytes();
         reset_peak_bytes();
@@ -370,12 +369,25 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
             let problem = read_problem(&data.join(file), bits)?;
             let options = SolverOptions { ramp: false, max_iterations: 3, ..SolverOptions::new(problem.form) };
             for threads in [1, 2] {
-                let Measured { planned, peak, .. } = plan_and_peak(&problem, threads, &options)?;
-                println!("{file} on {threads}: {peak} bytes, {planned} planned");
-                assert!(peak <= planned, "{file} on {threads}: {peak} bytes, {planned} planned");
-                // Whether two tasks take their most at once is a matter of time.
-                let most = if threads == 1 { 105 } else { 112 };
-                assert!(100 * planned <= most * peak, "{file} on {threads}: {peak} bytes, {planned} planned");
+                // Whether two tasks take their most at once is a matter of time: the largest of three runs counts.
+                let (most, runs) = if threads == 1 { (105, 1) } else { (112, 3) };
+                let (mut planned, mut peak) = (u64::MAX, 0);
+                for _ in 0..runs {
+                    if 100 * u128::from(planned) <= most * u128::from(peak) {
+                        break;
+                    }
+                    let run = plan_and_peak(&problem, threads, &options)?;
+                    println!("{file} on {threads}: {} bytes, {} planned", run.peak, run.planned);
+                    assert!(
+                        run.peak <= run.planned,
+                        "{file} on {threads}: {} bytes, {} planned",
+                        run.peak,
+                        run.planned
+                    );
+                    (planned, peak) = (run.planned, peak.max(run.peak));
+                }
+                let is_near = 100 * u128::from(planned) <= most * u128::from(peak);
+                assert!(is_near, "{file} on {threads}: {peak} bytes, {planned} planned");
             }
         }
         Ok(())

@@ -74,6 +74,25 @@ fn system(kind: Kind, (order, shape): (usize, (usize, usize)), bits: u32, rng: &
     [t, b]
 }
 
+/// The systems side by side: a bit for each that is done, and the results.
+fn run_all(
+    ctx: &Context,
+    together: SideBySide,
+    pairs: &[[Matrix; 2]; PROBLEMS],
+    (bits, options): (u32, &TrsmOptions<'_>),
+) -> (u8, Vec<Matrix>) {
+    let systems = std::array::from_fn(|lane| {
+        let [t, b] = &pairs[lane];
+        oriented(t.view(), b.view(), bits, options).ok()
+    });
+    let mut results = vec![Matrix::empty(); PROBLEMS];
+    let mut places = results.iter_mut().map(|result| Some(Destination::Matrix(result)));
+    let destinations = std::array::from_fn(|_| places.next().flatten());
+    drop(places);
+    let done = together.run(ctx, &systems, destinations).unwrap();
+    (done, results)
+}
+
 /// All sides, triangles, transposes and diagonals; most lanes are done, the others are those that are meant not to be.
 #[test]
 fn systems_side_by_side_are_those_of_single_calls() {
@@ -101,15 +120,7 @@ fn check_systems() {
         let Some(together) = SideBySide::choose(&ctx, (order, columns), bits) else { continue };
         groups += 1;
         let pairs = KINDS.map(|kind| system(kind, (order, shape), bits, &mut rng));
-        let systems = std::array::from_fn(|lane| {
-            let [t, b] = &pairs[lane];
-            oriented(t.view(), b.view(), bits, &options).ok()
-        });
-        let mut results = vec![Matrix::empty(); PROBLEMS];
-        let mut places = results.iter_mut().map(|result| Some(Destination::Matrix(result)));
-        let destinations = std::array::from_fn(|_| places.next().flatten());
-        drop(places);
-        let done = together.run(&ctx, &systems, destinations).unwrap();
+        let (done, results) = run_all(&ctx, together, &pairs, (bits, &options));
         // The entries of a row have its exponent where rows are those of the system that is solved.
         let rows_stay = (options.side == Side::Left) == (options.op == Op::NoTranspose);
         for (lane, ([t, b], got)) in pairs.iter().zip(&results).enumerate() {
@@ -156,15 +167,7 @@ fn check_small_pivots() {
             let kind = if lane < count { Kind::SmallPivots } else { Kind::LongRight };
             system(kind, (20, (20, 8)), 256, &mut rng)
         });
-        let systems = std::array::from_fn(|lane| {
-            let [t, b] = &pairs[lane];
-            oriented(t.view(), b.view(), 256, &options).ok()
-        });
-        let mut results = vec![Matrix::empty(); PROBLEMS];
-        let mut places = results.iter_mut().map(|result| Some(Destination::Matrix(result)));
-        let destinations = std::array::from_fn(|_| places.next().flatten());
-        drop(places);
-        let done = together.run(&ctx, &systems, destinations).unwrap();
+        let (done, results) = run_all(&ctx, together, &pairs, (256, &options));
         assert_eq!(done, if count < LEAST_TOGETHER { 0 } else { u8::MAX >> (PROBLEMS - count) });
         for ([t, b], got) in pairs.iter().zip(&results).take(done.count_ones() as usize) {
             assert!(*got == trsm_with(&ctx, t, b, 256, &options).unwrap().result);
