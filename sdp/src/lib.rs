@@ -58,8 +58,8 @@ pub use checkpoint::{
     CHECKPOINT_FILE, Checkpoints, has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint, save_checkpoint,
 };
 pub use iterate::{
-    Conditions, Cone, Control, Course, Iteration, MemoryPlan, PhaseSeconds, Point, PrecisionPlan, Quality, Solution,
-    Solver, State, Termination, cones,
+    Conditions, Cone, Control, Course, Iteration, MemoryPlan, Outset, PhaseSeconds, Point, PrecisionPlan, Quality,
+    Solution, Solver, State, Termination, cones,
 };
 pub use options::SolverOptions;
 pub use pace::{Left, Pace};

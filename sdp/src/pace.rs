@@ -34,7 +34,7 @@ pub struct Left {
 /// halt. An end by a jump, a ray or too low a precision is not foreseen, and neither are iterations that are dearer
 /// because they have more bits.
 ///
-/// Cost: some logarithms of 64 bits for each iteration; the numbers of the last ten are kept.
+/// Cost: some logarithms in doubles for each iteration; the numbers of the last ten are kept.
 /// Source: docs/decisions/079-ends-as-users-know-them.md.
 pub struct Pace {
     options: SolverOptions,
@@ -54,8 +54,13 @@ struct Seen {
 
 /// Bits of `value` above `limit`; far below for 0.
 fn height(value: &Float, limit: &Float) -> f64 {
-    let bits = |value: &Float| Float::with_val(64, value).log2().to_f64();
     if value.is_zero() { f64::NEG_INFINITY } else { bits(value) - bits(limit) }
+}
+
+/// The logarithm to base 2 of a number that is not negative, in doubles: a guess is made of it.
+fn bits(value: &Float) -> f64 {
+    let (fraction, exponent) = value.to_f64_exp();
+    fraction.log2() + f64::from(exponent)
 }
 
 impl Pace {
@@ -70,7 +75,7 @@ impl Pace {
         // At feasible points X . Y is the difference of the objectives; what they come to shows as soon as they agree.
         let difference = Float::with_val(64, mu * self.rows as u64);
         let size = Float::with_val(64, quality.primal_objective.abs_ref()) + &*quality.dual_objective.as_abs();
-        let size = if quality.gap < AGREED { size.log2().to_f64().max(0.0) } else { 0.0 };
+        let size = if quality.gap < AGREED { bits(&size).max(0.0) } else { 0.0 };
         let heights = [
             height(&difference, &self.options.duality_gap_threshold),
             height(quality.primal_error(), &self.options.primal_error_threshold),

@@ -430,7 +430,7 @@ fn ranks_read_their_parts_of_a_checkpoint() -> Result<()> {
 }
 
 /// A program without an interior, whose numbers spread further than is planned: factors that take more bits than there
-/// is room for are made number by number.
+/// is room for are made number by number, or, with a kernel that is forced, have room for all the bits they may want.
 #[test]
 fn a_program_without_interior_runs_under_its_plan() -> Result<()> {
     let Some(data) = shared() else { return Ok(()) };
@@ -441,6 +441,13 @@ fn a_program_without_interior_runs_under_its_plan() -> Result<()> {
         let planned = Solver::new(Context::builder().threads(1).build()?, &problem, options.clone())?.plan()?;
         let limited = run_with(&problem, 1, Some(planned.planned_bytes), &options)?;
         assert!(limited.point == free.point && limited.termination == free.termination);
+        for kernel in ["f64", "i8"] {
+            let builder = Context::builder().threads(1).kernel(kernel);
+            let planned = Solver::new(builder.clone().build()?, &problem, options.clone())?.plan()?.planned_bytes;
+            let solver = Solver::new(builder.memory_bytes(planned).build()?, &problem, options.clone())?;
+            let forced = solver.run(solver.begin()?, |_, _| Ok(Control::Continue))?;
+            assert!(forced.point == free.point && forced.termination == free.termination, "{kernel}");
+        }
         Ok(())
     })
 }

@@ -10,6 +10,7 @@ mod ends;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use sunzi::io::AtomicFiles;
 use sunzi::rug::{Float, float::Constant};
 use sunzi::{Context, Result};
 use sunzi_sdp::output::{WriteSolution, write_solution};
@@ -154,7 +155,8 @@ fn polynomials_have_their_minima_and_files_are_written() -> Result<()> {
         assert!(digits(&one, &Float::with_val(64, optimum)) > 29.0, "dim {dim}: {}", one.quality.dual_objective);
         assert!(solve(&problem, 2, |_| ())?.point == one.point);
         let out = folder.path().join("out");
-        write_solution(&out, &problem, &one, WriteSolution::parse("x,y,z,X,Y")?)?;
+        let parts = WriteSolution::parse("x,y,z,X,Y")?;
+        write_solution(&mut AtomicFiles::default(), &out, (&problem, &one), parts)?;
         let text = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
         assert!(text("out.txt").starts_with("terminateReason = \"found primal-dual optimal solution\";\n"));
         // z has a number in front of y, with n . z = 1.

@@ -68,9 +68,16 @@ fn run_workers<L: Send>(locals: &mut [L], worker: impl Fn(usize, &mut L) + Sync)
 /// The first error of `work`; no new item is started after it.
 pub fn parallel_for<L: Send, T>(
     locals: &mut [L],
-    next: impl FnMut(&mut L) -> Option<T> + Send,
+    mut next: impl FnMut(&mut L) -> Option<T> + Send,
     work: impl Fn(&mut L, T) -> Result<()> + Sync,
 ) -> Result<()> {
+    if let [only] = locals {
+        // Nobody to share with: no lock, and the first error is the end.
+        while let Some(item) = next(only) {
+            work(only, item)?;
+        }
+        return Ok(());
+    }
     let (next, stop) = (Mutex::new(next), Stop::default());
     run_workers(locals, |_, local| {
         while !stop.is_set() {

@@ -6,7 +6,8 @@
 
 use crate::error::{Error, Result};
 use crate::io::progress::Reporter;
-use crate::io::temporary::Temporary;
+use crate::io::temporary::{Temporary, remove_stale};
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -80,6 +81,37 @@ pub fn is_device(path: &Path) -> bool {
 /// # Errors
 /// [`Error::Io`] with the step that failed, and those of `body`.
 pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> Result<()> {
+    AtomicFiles::default().write(path, body)
+}
+
+/// Files that are written one after the other, each as by [`write_atomically`]; their folders are synced once, when
+/// this goes. Until then a crash of the machine may bring back what had a name before, as a whole, and nothing else.
+#[derive(Debug, Default)]
+pub struct AtomicFiles {
+    folders: BTreeSet<PathBuf>,
+}
+
+impl AtomicFiles {
+    /// Lets `body` write one of them.
+    ///
+    /// # Errors
+    /// As [`write_atomically`].
+    pub fn write(&mut self, path: &Path, body: impl FnOnce(&File) -> Result<()>) -> Result<()> {
+        write_and_name(path, body, &mut self.folders)
+    }
+}
+
+impl Drop for AtomicFiles {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            // All have their names; some file systems refuse to sync a folder, which is no failure of this write.
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        }
+    }
+}
+
+/// Writes a file and gives it its name, and adds its folder to `folders`, in which nothing stale is left.
+fn write_and_name(path: &Path, body: impl FnOnce(&File) -> Result<()>, folders: &mut BTreeSet<PathBuf>) -> Result<()> {
     let fail = |action| move |source| Error::Io { path: path.to_path_buf(), action, source };
     if is_device(path) {
         let file = OpenOptions::new().write(true).open(path).map_err(fail("open"))?;
@@ -96,6 +128,9 @@ pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> 
     let old = fs::metadata(&target).ok().map(|data| data.permissions());
     // What replaces a private file is private from its first byte.
     let mode = old.as_ref().map_or(0o666, |permissions| permissions.mode() & 0o777);
+    if !folders.contains(folder) {
+        remove_stale(folder);
+    }
     let temporary = Temporary::create(folder, mode).map_err(fail("create"))?;
     body(temporary.file())?;
     if let Some(old) = old {
@@ -103,8 +138,7 @@ pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> 
     }
     temporary.file().sync_all().map_err(fail("write"))?;
     temporary.persist(folder, &target).map_err(fail("rename"))?;
-    // The rename is done; some file systems refuse to sync a folder, which is no failure of this write.
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    folders.insert(folder.to_path_buf());
     Ok(())
 }
 
@@ -161,6 +195,24 @@ mod tests {
         assert_eq!(names(folder.path()), ["link.mtx", "real.mtx"]);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&real).unwrap(), "after");
+    }
+
+    #[test]
+    fn files_that_are_written_together_have_their_names_before_their_folders_are_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let paths = [folder.path().join("a"), inner.join("b"), folder.path().join("c")];
+        let mut files = AtomicFiles::default();
+        for (at, path) in paths.iter().enumerate() {
+            files.write(path, |mut file| file.write_all(&[at as u8]).map_err(|_| Error::Cancelled)).unwrap();
+            assert_eq!(fs::read(path).unwrap(), [at as u8]);
+        }
+        assert!(files.write(&paths[0], |_| Err(Error::Cancelled)).is_err());
+        assert_eq!(files.folders.iter().collect::<Vec<_>>(), [folder.path(), &inner]);
+        drop(files);
+        assert_eq!(fs::read(&paths[0]).unwrap(), [0]);
+        assert_eq!(names(folder.path()), ["a", "c", "inner"]);
     }
 
     #[test]

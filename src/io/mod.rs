@@ -60,7 +60,7 @@ use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Symmetric};
 use crate::options::setters;
 use atomic::Sink;
-pub use atomic::{is_device, write_atomically};
+pub use atomic::{AtomicFiles, is_device, write_atomically};
 pub use block_stream::{BlockStream, BlockStreamOptions, BlockStreamStatistics, FileBlock, StreamedBlock};
 pub use blocks::{Block, MatrixFile};
 pub use blocks_write::{MatrixFileShape, MatrixFileWriter, write_blocks};

@@ -30,13 +30,11 @@ pub(super) enum Temporary {
 }
 
 impl Temporary {
-    /// An empty file in `folder` with the permissions `mode`, less what the process's mask takes away. Removes stale
-    /// ones first.
+    /// An empty file in `folder` with the permissions `mode`, less what the process's mask takes away.
     ///
     /// # Errors
     /// The system's refusal.
     pub fn create(folder: &Path, mode: u32) -> io::Result<Temporary> {
-        remove_stale(folder);
         match unnamed(folder, mode) {
             Some(file) => Ok(Temporary::Unnamed(file)),
             None => named(folder, mode).map(Temporary::Named),
@@ -154,7 +152,7 @@ fn lock_is_taken(file: &File) -> bool {
 }
 
 /// Removes what killed processes left in `folder`. Failing is no error: the files are in nobody's way.
-fn remove_stale(folder: &Path) {
+pub(super) fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let host = host();
     for entry in entries.flatten() {
@@ -245,7 +243,7 @@ pub(super) mod tests {
         let past = FileTimes::new().set_modified(SystemTime::now() - 2 * FOREIGN_AGE);
         OpenOptions::new().write(true).open(folder.path().join(old)).unwrap().set_times(past).unwrap();
         std::os::unix::fs::symlink("sunzi.tmp", folder.path().join(".sunzi-link.tmp")).unwrap();
-        drop(Temporary::create(folder.path(), 0o666).unwrap());
+        remove_stale(folder.path());
         let in_use = live.path().file_name().unwrap().to_str().unwrap().to_string();
         let mut kept = [in_use.as_str(), young, "sunzi.tmp", ".sunzi-notes", ".sunzi-link.tmp"];
         kept.sort_unstable();

@@ -1,7 +1,7 @@
 //! The modulus families as data: which primes, how many, how far they reach.
 
 use crate::math::bound::f64_largest_modulus;
-use crate::math::prime::is_prime;
+use crate::math::prime::odd_primes;
 use rug::Integer;
 use std::sync::OnceLock;
 
@@ -57,13 +57,22 @@ pub const F64_CHUNK_ROWS: usize = 1024;
 /// Primes of the `f64` family: enough for 5000 bits of precision with room to spare.
 const F64_PRIME_COUNT: usize = 480;
 
+/// Numbers among which primes of this family are looked for at a time: nearly as many as hold all of them.
+const F64_SEARCHED_AT_ONCE: u64 = 1 << 13;
+
 /// The moduli of the `f64` family: the largest primes whose balanced products sum exactly over [`F64_CHUNK_ROWS`]
 /// rows, largest first.
 pub fn f64_primes() -> &'static [u64] {
     static PRIMES: OnceLock<Vec<u64>> = OnceLock::new();
     PRIMES.get_or_init(|| {
-        let largest = f64_largest_modulus(F64_CHUNK_ROWS);
-        (0..largest / 2).map(|step| largest - 2 * step).filter(|&p| is_prime(p)).take(F64_PRIME_COUNT).collect()
+        let mut limit = f64_largest_modulus(F64_CHUNK_ROWS) + 1;
+        let mut primes = Vec::with_capacity(F64_PRIME_COUNT);
+        while primes.len() < F64_PRIME_COUNT && limit > 0 {
+            let least = limit.saturating_sub(F64_SEARCHED_AT_ONCE);
+            primes.extend(odd_primes(least..limit).into_iter().take(F64_PRIME_COUNT - primes.len()));
+            limit = least;
+        }
+        primes
     })
 }
 
@@ -110,7 +119,7 @@ pub fn f64_maximum_modulus_bits() -> u32 {
 mod tests {
     use super::*;
     use crate::math::bound::ifma52_prime_count;
-    use crate::math::prime::primes_one_mod_four;
+    use crate::math::prime::{is_prime, primes_one_mod_four};
 
     #[test]
     fn the_list_is_what_the_search_finds() {
@@ -144,6 +153,9 @@ mod tests {
         let half = u128::from(primes[0] / 2);
         assert!(F64_CHUNK_ROWS as u128 * half * half + 2 * (half + 2) <= 1 << 53);
         assert!(primes[F64_PRIME_COUNT - 1] > 1 << 22);
+        // None is left out.
+        let all = (primes[F64_PRIME_COUNT - 1]..=f64_largest_modulus(F64_CHUNK_ROWS)).filter(|&p| is_prime(p));
+        assert_eq!(all.count(), F64_PRIME_COUNT);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::math::bound::I16_PRIME_BITS;
 use crate::math::family::floor_log2_of_products;
-use crate::math::prime::is_prime;
+use crate::math::prime::odd_primes;
 use std::sync::OnceLock;
 
 /// Bits of the smallest primes: below them a plane carries too little.
@@ -14,7 +14,7 @@ pub fn i16_primes() -> &'static [u64] {
     static PRIMES: OnceLock<Vec<u64>> = OnceLock::new();
     PRIMES.get_or_init(|| {
         let (least, limit) = (1u64 << (LEAST_PRIME_BITS - 1), 1u64 << I16_PRIME_BITS);
-        (least..limit).rev().filter(|&number| is_prime(number)).collect()
+        odd_primes(least..limit)
     })
 }
 
@@ -54,6 +54,7 @@ pub fn i16_maximum_modulus_bits() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::prime::is_prime;
     use rug::Integer;
 
     #[test]

@@ -4,8 +4,8 @@
 //! residues take three planes of signed bytes. Proofs: docs/ALGORITHM.md, "Moduli of signed bytes".
 
 use crate::math::bound::{I8_LARGEST_SINGLE, I8_TRIPLE_BITS};
-use crate::math::prime::is_prime;
-use rug::Integer;
+use crate::math::prime::odd_primes;
+use rug::{Assign, Integer};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -25,8 +25,8 @@ const TRIPLE_COUNT: usize = 780;
 pub fn i8_moduli() -> &'static [u64] {
     static MODULI: OnceLock<Vec<u64>> = OnceLock::new();
     MODULI.get_or_init(|| {
-        let triples = (I8_LARGEST_SINGLE..1 << I8_TRIPLE_BITS).rev().filter(|&number| is_prime(number));
-        I8_SINGLES.iter().copied().chain(triples.take(TRIPLE_COUNT)).collect()
+        let triples = odd_primes(I8_LARGEST_SINGLE..1 << I8_TRIPLE_BITS).into_iter().take(TRIPLE_COUNT);
+        I8_SINGLES.iter().copied().chain(triples).collect()
     })
 }
 
@@ -41,14 +41,24 @@ fn reach() -> &'static Reach {
     static REACH: OnceLock<Reach> = OnceLock::new();
     REACH.get_or_init(|| {
         // 256 alone is a power of two, which does not exceed itself.
-        let exceeded = |product: &Integer| Integer::from(product - 1u32).significant_bits().saturating_sub(1);
+        let exceeded = |product: &Integer| {
+            let below = 1 + u32::from(product.is_power_of_two());
+            product.significant_bits().saturating_sub(below)
+        };
         let (mut product, mut largest) = (Integer::from(1), 1);
+        // Without the largest factor. A new one takes the place of the one before, which comes back.
+        let mut others = Integer::from(1);
         let mut reach = Reach { whole: vec![0], without_the_largest: vec![0] };
         for &modulus in i8_moduli() {
+            if modulus > largest {
+                others.assign(&product);
+                largest = modulus;
+            } else {
+                others *= modulus;
+            }
             product *= modulus;
-            largest = largest.max(modulus);
             reach.whole.push(exceeded(&product));
-            reach.without_the_largest.push(exceeded(&Integer::from(&product / largest)));
+            reach.without_the_largest.push(exceeded(&others));
         }
         reach
     })

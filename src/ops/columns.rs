@@ -104,9 +104,11 @@ pub(crate) fn each_column<'a, L: Send>(
         return Ok(());
     }
     let workers = ctx.threads().min(cols).min((rows * cols).div_ceil(ELEMENTS_PER_WORKER));
-    let mut locals = (0..workers).map(|_| local()).collect::<Vec<_>>();
     let mut columns = matrix.into_columns().enumerate();
     let next = |_: &mut L| columns.next().map(|(index, (heads, limbs))| Column { index, heads, limbs, width });
-    let run = || drive::parallel_for(&mut locals, next, &work);
-    if workers == 1 { run() } else { ctx.install(run) }
+    if workers == 1 {
+        return drive::parallel_for(&mut [local()], next, &work);
+    }
+    let mut locals = (0..workers).map(|_| local()).collect::<Vec<_>>();
+    ctx.install(|| drive::parallel_for(&mut locals, next, &work))
 }

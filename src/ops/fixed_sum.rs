@@ -19,6 +19,7 @@ pub(crate) struct FixedSum {
     low: i64,
     /// In two's complement.
     limbs: Vec<u64>,
+    /// Room for a product that is not added as it is formed: as much as the longest one so far took.
     product: Vec<u64>,
 }
 
@@ -38,7 +39,7 @@ impl FixedSum {
     /// Room for sums that are rounded to `precision_bits`.
     pub fn new(precision_bits: u32) -> FixedSum {
         let count = limbs_for(precision_bits) + FIXED_SUM_EXTRA_LIMBS;
-        FixedSum { precision_bits, low: 0, limbs: vec![0; count], product: vec![0; 2 * count] }
+        FixedSum { precision_bits, low: 0, limbs: vec![0; count], product: Vec::new() }
     }
 
     /// `first + sum x y`, or `first - sum x y`, over fewer than `2^60` pairs `(x, y)`.
@@ -117,7 +118,7 @@ impl FixedSum {
         if limbs::add_shifted_product(&mut self.limbs, (x.limbs, y.limbs), low, subtracted) {
             return;
         }
-        let product = &mut self.product[..x.limbs.len() + y.limbs.len()];
+        let product = room_for(&mut self.product, x.limbs.len() + y.limbs.len());
         limbs::multiply_any(product, x.limbs, y.limbs);
         limbs::add_shifted(&mut self.limbs, product, low, subtracted);
     }
@@ -140,7 +141,7 @@ impl FixedSum {
         let factor = factor.get();
         let negative = limbs::to_magnitude(&mut self.limbs) != factor.head.is_negative();
         let factor = leading(factor, self.limbs.len());
-        let product = &mut self.product[..self.limbs.len() + factor.limbs.len()];
+        let product = room_for(&mut self.product, self.limbs.len() + factor.limbs.len());
         limbs::multiply_any(product, &self.limbs, factor.limbs);
         let exponent = self.low + factor.head.exponent() - 64 * factor.limbs.len() as i64;
         round_integer(negative, product, exponent, self.precision_bits, out)
@@ -194,6 +195,14 @@ fn leading(value: FloatRef<'_>, count: usize) -> FloatRef<'_> {
 #[inline]
 fn product_top(x: Head, y: Head) -> Option<i64> {
     (!x.is_zero() && !y.is_zero()).then(|| x.exponent() + y.exponent())
+}
+
+/// So many limbs of a room that grows to what it takes.
+fn room_for(room: &mut Vec<u64>, limbs: usize) -> &mut [u64] {
+    if room.len() < limbs {
+        room.resize(limbs, 0);
+    }
+    &mut room[..limbs]
 }
 
 /// A number with limbs of its own.

@@ -2,12 +2,17 @@
 //!
 //! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
 //! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can
-//! move it. A refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for
+//! move it. Small blocks are cleared here, as the GNU C library keeps no list of free ones for those that it clears. A refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for
 //! themselves (BLAS buffers; GMP's numbers only where [`super::count_numbers`] was called).
 
 use super::counters::{grown, shrunk};
 use super::refusal::refused;
 use std::alloc::{GlobalAlloc, Layout, System};
+
+/// Bytes up to which a block is cleared here: the GNU C library gives blocks of up to about this size from lists that each
+/// thread has for itself, without a lock, but none that it clears; those come from the heap, and, as the lists are full
+/// after the first few, go back to it.
+const SMALL_BYTES: usize = 1024;
 
 /// The system's allocator with counters; see [`super::allocated_bytes`] and [`super::peak_bytes`].
 pub struct CountingAllocator;
@@ -29,6 +34,15 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     // SAFETY: as `GlobalAlloc::alloc_zeroed`; the body hands the demands on.
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.size() <= SMALL_BYTES {
+            // SAFETY: the contract of `alloc` is the same.
+            let block = unsafe { self.alloc(layout) };
+            if !block.is_null() {
+                // SAFETY: the block has so many bytes, and nobody else has it yet.
+                unsafe { block.write_bytes(0, layout.size()) };
+            }
+            return block;
+        }
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
         let block = unsafe { System.alloc_zeroed(layout) };
         match block.is_null() {
@@ -75,6 +89,9 @@ mod tests {
         // SAFETY: sizes are not 0, and each block is given back with the layout it has.
         unsafe {
             let block = CountingAllocator.alloc(layout);
+            let dirty = CountingAllocator.alloc(layout);
+            dirty.write_bytes(0xff, 1000);
+            CountingAllocator.dealloc(dirty, layout);
             let zeros = CountingAllocator.alloc_zeroed(layout);
             assert!(!block.is_null() && !zeros.is_null());
             assert_eq!(std::slice::from_raw_parts(zeros, 1000).iter().map(|&byte| u64::from(byte)).sum::<u64>(), 0);

@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use sunzi::advanced::store::keep_freed_memory;
 use sunzi::comm::{Transport, agreed, local};
 use sunzi::distributed::{Team, TeamOptions};
+use sunzi::io::AtomicFiles;
 use sunzi::{Context, Error, Progress, Result};
 use sunzi_lab::engine::{larger_refusal, limited};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
-use sunzi_sdp::output::{write_solution, write_text};
+use sunzi_sdp::output::{write_solution, write_text_among};
 use sunzi_sdp::{Checkpoints, has_foreign_checkpoint, read_problem};
 use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
@@ -197,7 +198,9 @@ impl Run {
             solver.agreed(written)?;
             Ok::<_, Error>((own, gathered, stopped))
         })?;
-        let dimacs = solver.dimacs_errors(&own)?;
+        // Where nobody reports, they are for nobody; they take as long as the products of an iteration's residuals.
+        let is_reporting = solver.any_says(session.is_reporting())?;
+        let dimacs = is_reporting.then(|| solver.dimacs_errors(&own)).transpose()?;
         // All is written, and only a proof may still be missing.
         stopped |= solver.any_says(self.config.certify && session.stop_requested())?;
         let (threads, (_, ranks)) = (solver.threads(), solver.rank());
@@ -213,7 +216,9 @@ impl Run {
         };
         let phase = phase(solution, &self.options);
         let summary = Summary { run: &self, problem, solution, phase, plan, certified: certified.as_ref() };
-        session.finish_report(&summary.report((ranks, threads), dimacs))?;
+        if let Some(dimacs) = dimacs {
+            session.finish_report(&summary.report((ranks, threads), dimacs))?;
+        }
         complete();
         session.say(&summary.text(&self.folders.results))?;
         certified.map_or(Ok(()), |certified| certified.say(session))?;
@@ -350,10 +355,11 @@ impl Found<'_> {
         if let Some(folder) = folders.checkpoints.as_ref().filter(|_| stopped || !choices.no_final_checkpoint) {
             checkpoints.save(folder, &solution.state())?;
         }
-        write_solution(&folders.results, problem, solution, choices.parts()?)?;
+        let mut files = AtomicFiles::default();
+        write_solution(&mut files, &folders.results, (problem, solution), choices.parts()?)?;
         config.plot.iter().try_for_each(|path| sdp_plot::draw(iterations, path))?;
         if problem.form == Form::Sdpa {
-            write_text(&folders.results.join("result.txt"), &sdpa_result(solution, options))?;
+            write_text_among(&mut files, &folders.results.join("result.txt"), &sdpa_result(solution, options))?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! A checkpoint of the solver's own, read piece by piece: what is not kept is passed.
 
 use super::parts::Parts;
-use super::{Behind, HEADER, LEAST_BITS, VERSION};
-use crate::iterate::{Best, Course, Fingerprint, Merit, Point, Quality, Seen, State};
+use super::{Behind, HEADER, LEAST_BITS, OF_OUTSET, VERSION};
+use crate::iterate::{Best, Course, Fingerprint, Merit, Outset, Point, Quality, Seen, State};
 use crate::numbers::rounded;
 use rug::Float;
 use std::ops::Range;
@@ -13,6 +13,10 @@ use sunzi::{Error, Matrix, Result};
 
 /// The version without a word of its program and of earlier points, and its numbers in front of the point.
 const OLDER: (u32, usize) = (1, 4);
+
+/// The version without a word of the first iterations, and its numbers in front of the point: a run that goes on says
+/// nothing of them.
+const FORMER: (u32, usize) = (2, HEADER - OF_OUTSET);
 
 /// Iterations that no run comes to; sums with counts below it stay far from where they would overflow.
 const MOST_ITERATIONS: u64 = 1 << 53;
@@ -58,6 +62,13 @@ impl<'a> Column<'a> {
         let count = if file.is_symmetric() || file.cols() != 1 { 0 } else { file.rows().min(HEADER) };
         let head = piece(&file, 0..count)?;
         Ok((Column { path, file, head, at: 0 }, mark))
+    }
+
+    /// The numbers in front of the points, which say of which version they are.
+    fn head_length(&self) -> Option<usize> {
+        let versions = [OLDER, FORMER, (VERSION, HEADER)];
+        let is_it = |&(version, head): &(u32, usize)| self.head.rows() >= head && self.head.float(0, 0) == version;
+        versions.into_iter().find(is_it).map(|(_, head)| head)
     }
 
     fn refused<T>(&self, message: impl Into<String>) -> Result<T> {
@@ -138,6 +149,13 @@ impl<'a> Column<'a> {
         Ok(Fingerprint { precision_bits, digest: self.count()?, sum: self.float(LEAST_BITS)?.to_f64() })
     }
 
+    /// What the first iterations came to, of so many that were made.
+    fn outset(&mut self, made: u64) -> Result<Outset> {
+        let (small, bits) = (self.iterations(made.min(Outset::ITERATIONS))?, self.head.precision_bits());
+        let mu = (self.float(bits)?, self.float(bits)?);
+        Ok(Outset { mu: (small > 0).then_some(mu), small })
+    }
+
     /// What comes behind the state: see [`Behind`].
     fn behind(&mut self) -> Result<Behind> {
         match self.count()? {
@@ -188,11 +206,10 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
                           (--initialCheckpointDir), else remove it, or name another one for checkpoints";
     let (mut column, mark) = Column::open(path)?;
     let (rows, bits) = (column.file.rows(), parts.sizes.bits);
-    let least = if column.file.cols() == 1 { rows } else { 0 };
-    let is_older = least >= OLDER.1 && column.head.float(0, 0) == OLDER.0;
-    if !is_older && (least < HEADER || column.head.float(0, 0) != VERSION) {
+    let Some(head) = column.head_length() else {
         return column.refused("this is no checkpoint of a semidefinite program");
-    }
+    };
+    let is_older = head == OLDER.1;
     column.at = 1;
     let iterations = column.iterations(MOST_ITERATIONS)?;
     let steps = (column.float(LEAST_BITS)?, column.float(LEAST_BITS)?);
@@ -202,7 +219,7 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     let (fingerprint, rest) = known.unzip();
     let (behind, course) = rest.unwrap_or((Behind::End, None));
     let has_best = course.as_ref().is_some_and(|(_, best)| best.is_some());
-    let head = if is_older { OLDER.1 } else { HEADER };
+    let outset = if head < HEADER { Outset::default() } else { column.outset(iterations)? };
     let wanted = head + parts.length() * if has_best { 2 } else { 1 };
     if rows != wanted {
         return column
@@ -219,7 +236,9 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     let point = column.point(parts, bits)?;
     if !is_known {
         let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
-        return Ok((State { point, iterations: 0, steps, precision_bits: found, course: None, is_ended: false }, mark));
+        let outset = Outset::default();
+        let state = State { point, iterations: 0, steps, precision_bits: found, course: None, outset, is_ended: false };
+        return Ok((state, mark));
     }
     // Points that are rounded further are compared anew.
     let course = match course.filter(|_| found <= bits) {
@@ -230,7 +249,7 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
         course => course.map(|(course, _)| course),
     };
     let is_ended = behind == Behind::End;
-    Ok((State { point, iterations, steps, precision_bits: found, course, is_ended }, mark))
+    Ok((State { point, iterations, steps, precision_bits: found, course, outset, is_ended }, mark))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! text checkpoints, from which a run can begin.
 //!
 //! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the
-//! program is known again; what is known of earlier points. Behind it stand the point, and the best point where there
+//! program is known again; what is known of earlier points; what the first iterations came to. Behind it stand the point, and the best point where there
 //! is one. Any run of the same program may go on from it, at another precision and with other threads, ranks and
 //! options; at the same precision and options it goes on with the same bits, and ends as the run would have ended that
 //! wrote it. One that had come to its end goes on behind it.
@@ -12,7 +12,7 @@ mod parts;
 mod text;
 
 use crate::block::Block;
-use crate::iterate::{Course, Fingerprint, Merit, Point, Quality, Seen, Solver, State};
+use crate::iterate::{Course, Fingerprint, Merit, Outset, Point, Quality, Seen, Solver, State};
 use crate::problem::Problem;
 use parts::{Parts, Sizes};
 use rug::Float;
@@ -24,10 +24,13 @@ use sunzi::{Error, Matrix, Result};
 pub const CHECKPOINT_FILE: &str = "checkpoint.bin";
 
 /// The number at the top of a column.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Numbers in front of the point.
-const HEADER: usize = 28;
+const HEADER: usize = 31;
+
+/// Those of them that are about the first iterations, at the end.
+const OF_OUTSET: usize = 3;
 
 /// Bits of a column, at least: counts and steps have so many.
 const LEAST_BITS: u32 = 64;
@@ -90,7 +93,10 @@ fn header(program: &Fingerprint, state: &State) -> Vec<Float> {
             numbers.extend(of_quality(&best.quality).map(Float::clone));
         }
     }
-    numbers.resize(HEADER, count(0));
+    numbers.resize(HEADER - OF_OUTSET, count(0));
+    let Outset { mu, small } = &state.outset;
+    let (first, last) = mu.clone().unwrap_or_else(|| (count(0), count(0)));
+    numbers.extend([count(*small), first, last]);
     numbers
 }
 

@@ -3,7 +3,7 @@
 use super::LEAST_BITS;
 use super::parts::{Part, Parts};
 use crate::block::Shape;
-use crate::iterate::State;
+use crate::iterate::{Outset, State};
 use crate::numbers::rounded;
 use rug::Float;
 use std::fs::File;
@@ -89,7 +89,8 @@ pub fn load(folder: &Path, parts: &Parts<'_>) -> Result<(State, u64)> {
         }))
     })?;
     let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
-    let state = State { point, iterations: 0, steps, precision_bits: bits, course: None, is_ended: false };
+    let outset = Outset::default();
+    let state = State { point, iterations: 0, steps, precision_bits: bits, course: None, outset, is_ended: false };
     Ok((state, hash.digest()))
 }
 

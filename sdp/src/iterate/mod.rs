@@ -38,6 +38,7 @@ pub(crate) use fingerprint::Fingerprint;
 pub(crate) use memory::of_iteration;
 pub use memory::{MemoryPlan, PrecisionPlan};
 pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
+pub use outset::Outset;
 pub use point::{Cone, Point, cones};
 pub(crate) use share::Share;
 
@@ -47,7 +48,6 @@ use crate::ranks::Ranks;
 use crate::workers::Workers;
 use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
-use outset::Outset;
 use rug::Float;
 use site::{Crew, Site};
 use stage::{Run, Stage, StageEnd};
@@ -215,7 +215,8 @@ impl<'p> Solver<'p> {
     pub fn gathered_solution(&self, solution: &Solution) -> Result<Option<Solution>> {
         let (whole, course) = (self.gathered(&solution.point)?, self.gathered_course(solution.course.as_ref())?);
         let (quality, remark, steps) = (solution.quality.clone(), solution.remark.clone(), solution.steps.clone());
-        Ok(whole.map(|point| Solution { point, quality, remark, steps, course, ..*solution }))
+        let outset = solution.outset.clone();
+        Ok(whole.map(|point| Solution { point, quality, remark, steps, course, outset, ..*solution }))
     }
 
     /// The state with the whole points, on rank 0: what [`crate::save_checkpoint`] writes.
@@ -224,7 +225,8 @@ impl<'p> Solver<'p> {
     /// As [`Solver::gathered`].
     pub fn gathered_state(&self, state: &State) -> Result<Option<State>> {
         let (whole, course) = (self.gathered(&state.point)?, self.gathered_course(state.course.as_ref())?);
-        Ok(whole.map(|point| State { point, steps: state.steps.clone(), course, ..*state }))
+        let (steps, outset) = (state.steps.clone(), state.outset.clone());
+        Ok(whole.map(|point| State { point, steps, course, outset, ..*state }))
     }
 
     /// A course with the whole best point, on rank 0.
@@ -289,6 +291,7 @@ impl<'p> Solver<'p> {
             steps: (Float::new(64), Float::new(64)),
             precision_bits,
             course: None,
+            outset: Outset::default(),
             is_ended: false,
         })
     }
@@ -350,8 +353,7 @@ impl<'p> Solver<'p> {
         self.shared_variables(&state).for_each(|x| outline.matrix(x));
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
-        let (phases, outset) = (PhaseSeconds::default(), Outset::default());
-        let mut run = Run { start, earlier, phases, outset, watch: &mut watch };
+        let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
         // A checkpoint may have been written where the precision was raised, or have more bits than the program: points
         // of another precision are pushed inside.
         let mut is_raised = state.iterations > 0 && state.course.is_none();
@@ -373,7 +375,7 @@ impl<'p> Solver<'p> {
             let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
             match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
                 StageEnd::Solution(mut solution) => {
-                    let reasons = solution.remark.take().into_iter().chain(run.outset.remark(&self.options));
+                    let reasons = solution.remark.take().into_iter().chain(solution.outset.remark(&self.options));
                     let reasons = reasons.collect::<Vec<_>>();
                     solution.remark = (!reasons.is_empty()).then(|| reasons.join("; "));
                     return ranks.agreed(solution.rounded(full));

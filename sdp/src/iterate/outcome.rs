@@ -2,6 +2,7 @@
 
 use crate::iterate::best::Course;
 use crate::iterate::condition::Conditions;
+use crate::iterate::outset::Outset;
 use crate::iterate::point::Point;
 use rug::Float;
 use serde::Serialize;
@@ -143,6 +144,8 @@ pub struct State {
     pub precision_bits: u32,
     /// What is known of earlier points at this precision; none at the first of them.
     pub course: Option<Course>,
+    /// What the first iterations came to, which the end of a run may speak of.
+    pub outset: Outset,
     /// Whether a test has ended the run here: one that goes on does so behind it, and its last steps end nothing. A
     /// limit of iterations or time, and a stop, are breaks, behind which a run ends as without them.
     pub is_ended: bool,
@@ -180,6 +183,8 @@ pub struct Solution {
     pub steps: (Float, Float),
     /// What is known of earlier points, where this is the last one.
     pub course: Option<Course>,
+    /// What the first iterations came to.
+    pub outset: Outset,
     /// Whether a test of an end has ended it, or, where it made no iteration, the run before.
     pub is_ended: bool,
     /// Seconds of this run.
@@ -203,6 +208,7 @@ impl Solution {
             steps: self.steps.clone(),
             precision_bits: self.precision_bits,
             course: self.course.clone(),
+            outset: self.outset.clone(),
             is_ended: self.is_ended,
         }
     }

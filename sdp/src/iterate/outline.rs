@@ -2,6 +2,7 @@
 
 use crate::iterate::best::{Best, Course, Merit};
 use crate::iterate::outcome::{Quality, State};
+use crate::iterate::outset::Outset;
 use crate::iterate::point::Point;
 use crate::iterate::visit::Visitor;
 use crate::problem::{Entry, SparseCone};
@@ -90,6 +91,9 @@ impl Outline {
         self.float(&state.steps.0);
         self.float(&state.steps.1);
         self.matrix(&state.point.y);
+        let Outset { mu, small } = &state.outset;
+        self.word(*small);
+        mu.iter().flat_map(|(first, last)| [first, last]).for_each(|mu| self.float(mu));
         self.word(u64::from(state.course.is_some()));
         state.course.iter().for_each(|course| self.course(course));
     }

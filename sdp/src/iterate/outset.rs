@@ -7,28 +7,28 @@
 use crate::options::SolverOptions;
 use rug::Float;
 
-/// Iterations that are looked at.
-const ITERATIONS: u64 = 10;
-
 /// The step below which one has not moved.
 const SMALL_STEP: f64 = 0.01;
 
 /// Powers of ten by which scales are advised to be larger.
 const MORE_DIGITS: f64 = 20.0;
 
-/// What the first iterations of a run came to.
-#[derive(Debug, Default)]
+/// What the first iterations of a run came to: of the run that began, also where others went on from its states.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Outset {
     /// The complementarity of the first and of the last of those that had small steps alone.
-    mu: Option<(Float, Float)>,
+    pub(crate) mu: Option<(Float, Float)>,
     /// How many these are, from the first iteration on.
-    small: u64,
+    pub(crate) small: u64,
 }
 
 impl Outset {
+    /// Iterations that are looked at.
+    pub(crate) const ITERATIONS: u64 = 10;
+
     /// Takes notice of an iteration, by its number from 1, its complementarity and its primal and dual steps.
-    pub fn see(&mut self, number: u64, mu: &Float, steps: &(Float, Float)) {
-        if number > ITERATIONS || self.small + 1 != number || steps.0 >= SMALL_STEP || steps.1 >= SMALL_STEP {
+    pub(crate) fn see(&mut self, number: u64, mu: &Float, steps: &(Float, Float)) {
+        if number > Outset::ITERATIONS || self.small + 1 != number || steps.0 >= SMALL_STEP || steps.1 >= SMALL_STEP {
             return;
         }
         self.small = number;
@@ -38,8 +38,8 @@ impl Outset {
 
     /// What to say where all of them had small steps and the complementarity grew, of a run whose first point had the
     /// scales of its options: one that was read has its own.
-    pub fn remark(&self, options: &SolverOptions) -> Option<String> {
-        let (first, last) = self.mu.as_ref().filter(|_| self.small == ITERATIONS)?;
+    pub(crate) fn remark(&self, options: &SolverOptions) -> Option<String> {
+        let (first, last) = self.mu.as_ref().filter(|_| self.small == Outset::ITERATIONS)?;
         let scales = [&options.initial_matrix_scale_primal, &options.initial_matrix_scale_dual];
         let begun = Float::with_val(64, scales[0] * scales[1]);
         let is_own = Float::with_val(64, first - &begun).abs() <= Float::with_val(64, &begun >> 16u32);
@@ -52,9 +52,10 @@ impl Outset {
         let room = (primal + dual) as f64 >= log10(&options.max_complementarity);
         let limit = if room { format!(", maxComplementarity 1e{}", primal + dual + 100) } else { String::new() };
         Some(format!(
-            "the first {ITERATIONS} steps are below {SMALL_STEP} while the complementarity grows: feasible points may \
+            "the first {} steps are below {SMALL_STEP} while the complementarity grows: feasible points may \
              lie far beyond the first one, which a larger initial matrix scale moves outwards \
-             (initialMatrixScalePrimal 1e{primal}, initialMatrixScaleDual 1e{dual}{limit})"
+             (initialMatrixScalePrimal 1e{primal}, initialMatrixScaleDual 1e{dual}{limit})",
+            Outset::ITERATIONS
         ))
     }
 }

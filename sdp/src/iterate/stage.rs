@@ -9,7 +9,6 @@ use crate::iterate::direction::Directions;
 use crate::iterate::factors::{ConeFactors, Side, factor};
 use crate::iterate::memory::Step as Moment;
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
-use crate::iterate::outset::Outset;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Objectives, Residuals};
 use crate::iterate::site::Site;
@@ -51,8 +50,6 @@ pub struct Run<'w> {
     pub earlier: u64,
     /// What its time was spent on.
     pub phases: PhaseSeconds,
-    /// Whether its first iterations have moved.
-    pub outset: Outset,
     /// Who sees iterations.
     pub watch: &'w mut dyn FnMut(&Iteration, &State) -> Result<Control>,
 }
@@ -121,9 +118,10 @@ impl Stage<'_> {
                 beta,
                 conditions,
             };
-            run.outset.see(iteration.number, &iteration.mu, &steps);
-            let next =
-                State { point, iterations: state.iterations + 1, steps, precision_bits, course: None, is_ended: false };
+            let mut outset = std::mem::take(&mut state.outset);
+            outset.see(iteration.number, &iteration.mu, &steps);
+            let iterations = state.iterations + 1;
+            let next = State { point, iterations, steps, precision_bits, course: None, outset, is_ended: false };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
             course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
             // At another precision points are compared anew.
@@ -155,6 +153,7 @@ impl Stage<'_> {
             iterations: state.iterations,
             steps: state.steps,
             course: state.course.filter(|_| !is_ended),
+            outset: state.outset,
             is_ended,
             seconds: run.start.elapsed().as_secs_f64(),
             phases: run.phases,
@@ -276,17 +275,23 @@ impl Stage<'_> {
         let Site { problem, cones, share, bits, .. } = self.site;
         let k = self.site.arithmetic();
         let dual = Float::with_val(bits, &quality.dual_objective - &problem.constant);
-        let limit = Float::with_val(bits, &dual * threshold);
-        let of_groups = problem.groups.iter().zip(&residuals.dual);
-        let off = of_groups.map(|(group, d)| Ok(largest(&k.difference(&group.costs, d)?)));
-        let [off] = share.ranks.largest(bits, most(bits, off))?;
-        if dual > 0 && off < limit {
-            return Ok(Some(Termination::PrimalInfeasible));
+        // All ranks know the objectives.
+        if dual > 0 {
+            let limit = Float::with_val(bits, &dual * threshold);
+            let of_groups = problem.groups.iter().zip(&residuals.dual);
+            let off = of_groups.map(|(group, d)| Ok(largest(&k.difference(&group.costs, d)?)));
+            let [off] = share.ranks.largest(bits, most(&limit, off))?;
+            if off < limit {
+                return Ok(Some(Termination::PrimalInfeasible));
+            }
         }
         let primal = Float::with_val(bits, &problem.constant - &quality.primal_objective);
+        if primal <= 0 {
+            return Ok(None);
+        }
         let limit = Float::with_val(bits, &primal * threshold);
         let free = largest(&self.site.agreed(k.difference(&problem.objective, &residuals.free))?);
-        if primal <= 0 || free >= limit {
+        if free >= limit {
             return Ok(None);
         }
         let of_cones = cones.iter().zip(&residuals.primal).map(|(cone, rest)| {
@@ -296,14 +301,20 @@ impl Stage<'_> {
             let constant = constraints.less_constant(cone.number, minus)?;
             Ok(rest.plus(k, &Float::with_val(2, -1), &constant)?.largest())
         });
-        let [off] = share.ranks.largest(bits, most(bits, of_cones))?;
-        Ok((off < limit && free < limit).then_some(Termination::DualInfeasible))
+        let [off] = share.ranks.largest(bits, most(&limit, of_cones))?;
+        Ok((off < limit).then_some(Termination::DualInfeasible))
     }
 }
 
-/// The largest of some numbers.
-fn most(bits: u32, mut numbers: impl Iterator<Item = Result<Float>>) -> Result<[Float; 1]> {
-    let most = numbers.try_fold(Float::new(bits), |most, number| Ok::<_, Error>(most.max(&number?)))?;
+/// The largest of some numbers, as far as it is below `limit`; else one that is not: those behind it are not asked for.
+fn most(limit: &Float, numbers: impl Iterator<Item = Result<Float>>) -> Result<[Float; 1]> {
+    let mut most = Float::new(limit.prec());
+    for number in numbers {
+        most = most.max(&number?);
+        if most >= *limit {
+            break;
+        }
+    }
     Ok([most])
 }
 
@@ -348,7 +359,7 @@ impl Stage<'_> {
         let (site, options, point) = (&self.site, &self.options, &state.point);
         let k = site.arithmetic();
         let [sum] = self.site.complementarity([(point, point)])?;
-        let mu = sum / site.share.total_rows as u32;
+        let mu = Float::with_val(k.bits, &sum / site.share.total_rows as u32);
         if mu > options.max_complementarity {
             return Ok(Err((Termination::MaxComplementarityExceeded, None)));
         }
@@ -368,7 +379,7 @@ impl Stage<'_> {
         let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
         let centre = Float::with_val(k.bits, &beta * &mu);
         let predictor = timed(&mut phases.predictor, || directions.find(&centre, None))?;
-        let beta = self.corrector_beta(point, &predictor, &mu, feasible)?;
+        let beta = self.corrector_beta((point, &predictor), (sum, &mu), feasible)?;
         let centre = Float::with_val(k.bits, &beta * &mu);
         let direction = timed(&mut phases.corrector, || directions.find(&centre, Some(&predictor)))?;
         // Both are large, and what comes needs neither.
@@ -415,8 +426,8 @@ impl Stage<'_> {
         let mut reasons = Vec::from_iter(solution.remark.take());
         if let Some((point, quality, better)) = course.better(scales, &last, is_feasible).filter(|_| is_over) {
             reasons.push(better);
-            let steps = solution.steps.clone();
-            *solution = Solution { point, quality, remark: None, steps, course: None, ..*solution };
+            let (steps, outset) = (solution.steps.clone(), std::mem::take(&mut solution.outset));
+            *solution = Solution { point, quality, remark: None, steps, course: None, outset, ..*solution };
         }
         let advice = Advice::new(self.options, self.site.bits, &solution.quality);
         reasons.push(advice.sentence);
@@ -453,11 +464,17 @@ impl Stage<'_> {
         (past == Past::Rounding).then(|| format!("errors of rounding at {bits} bits outweigh the gap"))
     }
 
-    /// The centring parameter of the corrector, from what the predictor would leave of the complementarity.
-    fn corrector_beta(&self, point: &Point, predictor: &Point, mu: &Float, feasible: bool) -> Result<Float> {
+    /// The centring parameter of the corrector, from what the predictor would leave of the complementarity, which is
+    /// `a`, its mean `mu`.
+    fn corrector_beta(
+        &self,
+        (point, predictor): (&Point, &Point),
+        (a, mu): (Float, &Float),
+        feasible: bool,
+    ) -> Result<Float> {
         let (k, options) = (self.site.arithmetic(), &self.options);
-        let pairs = [(point, point), (point, predictor), (predictor, point), (predictor, predictor)];
-        let [a, b, c, d] = self.site.complementarity(pairs)?;
+        let pairs = [(point, predictor), (predictor, point), (predictor, predictor)];
+        let [b, c, d] = self.site.complementarity(pairs)?;
         let r = ((a + b) + (c + d)) / Float::with_val(k.bits, mu * self.site.share.total_rows as u32);
         let beta = if r < 1 { Float::with_val(k.bits, r.square_ref()) } else { r };
         Ok(if feasible {

@@ -3,7 +3,8 @@
 use super::decimal;
 use crate::iterate::Iteration;
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use sunzi::{Error, Result};
 
@@ -73,16 +74,17 @@ impl IterationsFile {
         if self.waiting.is_empty() {
             return Ok(());
         }
-        self.file.seek(SeekFrom::Start(self.length))?;
-        let written = self.file.write_all(format!("{}{END}", self.waiting).as_bytes());
+        let length = self.waiting.len();
+        self.waiting.push_str(END);
+        let written = self.file.write_all_at(self.waiting.as_bytes(), self.length);
+        self.waiting.truncate(length);
         if written.is_err() {
             // The list of before, whole again, where its end still finds room: it takes what was there.
             self.file.set_len(self.length)?;
-            self.file.seek(SeekFrom::Start(self.length))?;
-            self.file.write_all(END.as_bytes())?;
+            self.file.write_all_at(END.as_bytes(), self.length)?;
         }
         written?;
-        self.length += self.waiting.len() as u64;
+        self.length += length as u64;
         self.waiting.clear();
         Ok(())
     }

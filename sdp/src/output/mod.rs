@@ -17,7 +17,7 @@ pub use text::decimal;
 
 use std::io::Write;
 use std::path::Path;
-use sunzi::io::write_atomically;
+use sunzi::io::AtomicFiles;
 use sunzi::{Error, Result};
 
 /// Writes a text file, which appears complete or not at all.
@@ -25,6 +25,14 @@ use sunzi::{Error, Result};
 /// # Errors
 /// [`Error::Io`].
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    write_text_among(&mut AtomicFiles::default(), path, text)
+}
+
+/// The same beside other files, whose folder is synced once for all.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn write_text_among(files: &mut AtomicFiles, path: &Path, text: &str) -> Result<()> {
     let fail = |source| Error::Io { path: path.to_path_buf(), action: "write", source };
-    write_atomically(path, |mut file| file.write_all(text.as_bytes()).map_err(fail))
+    files.write(path, |mut file| file.write_all(text.as_bytes()).map_err(fail))
 }

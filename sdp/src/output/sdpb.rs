@@ -2,11 +2,12 @@
 //! `c_minus_By/c_minus_By.json`. The names of matrices count even and odd blocks; those of SDPA's programs all blocks.
 
 use super::text::matrix;
-use super::{decimal, write_text};
+use super::{decimal, write_text_among};
 use crate::iterate::{Solution, cones};
 use crate::problem::{Constraints, Form, Problem};
 use rug::Float;
 use std::path::Path;
+use sunzi::io::AtomicFiles;
 use sunzi::{Context, Error, GemvOptions, Matrix, Result, dot, gemv_with};
 
 /// Which parts of the solution are written.
@@ -124,11 +125,16 @@ fn block_numbers(problem: &Problem) -> Vec<usize> {
     cones(problem).into_iter().enumerate().map(number).collect()
 }
 
-/// Writes a solution into `folder`, which is made where it is missing; `out.txt` last.
+/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::InvalidArgument`] where z is asked for and there is no normalization.
-pub fn write_solution(folder: &Path, problem: &Problem, solution: &Solution, parts: WriteSolution) -> Result<()> {
+pub fn write_solution(
+    files: &mut AtomicFiles,
+    folder: &Path,
+    (problem, solution): (&Problem, &Solution),
+    parts: WriteSolution,
+) -> Result<()> {
     let io = |path: &Path| {
         let path = path.to_path_buf();
         move |source| Error::Io { path, action: "create", source }
@@ -136,30 +142,34 @@ pub fn write_solution(folder: &Path, problem: &Problem, solution: &Solution, par
     std::fs::create_dir_all(folder).map_err(io(folder))?;
     let point = &solution.point;
     if parts.y {
-        write_text(&folder.join("y.txt"), &matrix(&point.y))?;
+        write_text_among(files, &folder.join("y.txt"), &matrix(&point.y))?;
     }
     if parts.z {
-        write_text(&folder.join("z.txt"), &matrix(&z_of(problem, &point.y)?))?;
+        write_text_among(files, &folder.join("z.txt"), &matrix(&z_of(problem, &point.y)?))?;
     }
     if parts.x {
         for (group, x) in point.x.iter().enumerate() {
-            write_text(&folder.join(format!("x_{group}.txt")), &matrix(x))?;
+            write_text_among(files, &folder.join(format!("x_{group}.txt")), &matrix(x))?;
         }
     }
     for (at, number) in block_numbers(problem).into_iter().enumerate() {
         if parts.primal {
-            write_text(&folder.join(format!("X_matrix_{number}.txt")), &matrix(point.primal[at].stored()))?;
+            write_text_among(
+                files,
+                &folder.join(format!("X_matrix_{number}.txt")),
+                &matrix(point.primal[at].stored()),
+            )?;
         }
         if parts.dual {
-            write_text(&folder.join(format!("Y_matrix_{number}.txt")), &matrix(point.dual[at].stored()))?;
+            write_text_among(files, &folder.join(format!("Y_matrix_{number}.txt")), &matrix(point.dual[at].stored()))?;
         }
     }
     if problem.form == Form::Sdpb {
         let inner = folder.join("c_minus_By");
         std::fs::create_dir_all(&inner).map_err(io(&inner))?;
-        write_text(&inner.join("c_minus_By.json"), &c_minus_by(problem, &point.y)?)?;
+        write_text_among(files, &inner.join("c_minus_By.json"), &c_minus_by(problem, &point.y)?)?;
     }
-    write_text(&folder.join("out.txt"), &out_txt(solution))
+    write_text_among(files, &folder.join("out.txt"), &out_txt(solution))
 }
 
 #[cfg(test)]

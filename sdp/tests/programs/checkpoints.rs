@@ -1,6 +1,6 @@
 //! Checkpoints: of which program they are, runs that go on from them, files that are damaged.
 
-use super::ends::program;
+use super::ends::{FAR_PROGRAM, program};
 use super::{decimal, digits, path_program, polynomial_program, solve};
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,10 @@ use sunzi_sdp::{CHECKPOINT_FILE, load_checkpoint, load_initial_checkpoint, save_
 use sunzi_sdp::{Control, Solver, SolverOptions, State, Termination, has_foreign_checkpoint, read_problem};
 
 /// Numbers of a checkpoint in front of its points.
-const HEAD: usize = 28;
+const HEAD: usize = 31;
+
+/// Those up to the end of the best point's, and all of the version before.
+const HEAD_OF_BEST: usize = 28;
 
 fn rewrite(path: &Path, column: &Matrix) -> Result<()> {
     sunzi::io::write_as(path, sunzi::io::FileFormat::Binary, column, &sunzi::io::WriteOptions::new())
@@ -175,7 +178,7 @@ fn a_killed_run_ends_by_rounding_as_the_whole_one() -> Result<()> {
         // What a file says of its best point is not believed.
         let name = at(last - 1).join("checkpoint.bin");
         let mut column = sunzi::io::read(&name, &sunzi::io::ReadOptions::new(None))?.matrix;
-        for (at, value) in [(HEAD - 8, 1.0), (HEAD - 7, 0.0), (HEAD - 4, 0.0)] {
+        for (at, value) in [(HEAD_OF_BEST - 8, 1.0), (HEAD_OF_BEST - 7, 0.0), (HEAD_OF_BEST - 4, 0.0)] {
             column.set_float(at, 0, &Float::with_val(64, value))?;
         }
         rewrite(&name, &column)?;
@@ -348,5 +351,50 @@ fn a_small_step_ends_a_killed_run_as_the_whole_one() -> Result<()> {
         let again = solver.run(state, |_, _| Ok(Control::Continue))?;
         assert!(again.iterations > whole.iterations, "{end}: {} {}", again.iterations, again.termination);
     }
+    Ok(())
+}
+
+/// What the first steps come to is said at the end, also where the run was broken off among them or behind them. Files of
+/// the version before say nothing of it, and are read as they were.
+#[test]
+fn what_the_first_steps_come_to_is_said_behind_a_break() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = program(folder.path(), "far.json", FAR_PROGRAM, 200)?;
+    let last = 14;
+    let solver = |iterations: u64| {
+        let mut options = SolverOptions { max_iterations: iterations, ..SolverOptions::new(problem.form) };
+        (options.initial_matrix_scale_primal, options.initial_matrix_scale_dual) = (decimal("1"), decimal("1"));
+        Solver::new(Context::builder().threads(1).build()?, &problem, options)
+    };
+    let whole = solver(last)?;
+    let at = |number: u64| folder.path().join(format!("ck.{number}"));
+    let whole = whole.run(whole.begin()?, |iteration, state| {
+        save_checkpoint(&at(iteration.number), &problem, state)?;
+        Ok(Control::Continue)
+    })?;
+    let said = whole.remark.clone().unwrap();
+    assert!(said.contains("the first 10 steps are below 0.01"), "{said}");
+    let rest = |number: u64| {
+        let solver = solver(last - number)?;
+        let state = load_checkpoint(&at(number), &problem)?.unwrap();
+        solver.run(state, |_, _| Ok(Control::Continue))
+    };
+    for number in [1, 4, 9, 10, 12] {
+        let rest = rest(number)?;
+        assert_eq!((rest.iterations, &rest.remark), (last, &whole.remark), "{number}");
+        assert!(rest.point == whole.point, "{number}");
+    }
+    let file = at(4).join(CHECKPOINT_FILE);
+    let column = sunzi::io::read(&file, &sunzi::io::ReadOptions::new(None))?.matrix;
+    let former =
+        Matrix::from_fn(column.rows() - HEAD + HEAD_OF_BEST, 1, column.precision_bits(), |row, _| match row {
+            0 => Float::with_val(64, 2),
+            1..HEAD_OF_BEST => column.float(row, 0),
+            _ => column.float(row + HEAD - HEAD_OF_BEST, 0),
+        })?;
+    rewrite(&file, &former)?;
+    let former = rest(4)?;
+    assert!(former.point == whole.point && former.iterations == last);
+    assert!(!former.remark.unwrap_or_default().contains("the first 10 steps"));
     Ok(())
 }

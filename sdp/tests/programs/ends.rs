@@ -42,15 +42,16 @@ fn the_advised_precision_is_enough() -> Result<()> {
     Ok(())
 }
 
+/// `x^4 + 1 + y x^2` and `x^4 + 10^9 + y`, for the least y: its solution is large.
+pub const FAR_PROGRAM: &str = r#"{"objective": ["0", "-1"], "PositiveMatrixWithPrefactorArray": [
+    {"polynomials": [[[["1", "0", "0", "0", "1"], ["0", "0", "1"]]]]},
+    {"polynomials": [[[["1e9", "0", "0", "0", "1"], ["1"]]]]}]}"#;
+
 /// Where feasible points lie far beyond the first one, the end says which scales to begin with.
 #[test]
 fn a_first_point_that_is_too_small_is_said() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
-    // x^4 + 1 + y x^2 and x^4 + 10^9 + y, for the least y.
-    let text = r#"{"objective": ["0", "-1"], "PositiveMatrixWithPrefactorArray": [
-        {"polynomials": [[[["1", "0", "0", "0", "1"], ["0", "0", "1"]]]]},
-        {"polynomials": [[[["1e9", "0", "0", "0", "1"], ["1"]]]]}]}"#;
-    let problem = program(folder.path(), "far.json", text, 200)?;
+    let problem = program(folder.path(), "far.json", FAR_PROGRAM, 200)?;
     let said = |scale: &str| {
         let ended = solve(&problem, 1, |options| {
             options.max_iterations = 12;

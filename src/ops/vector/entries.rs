@@ -71,15 +71,20 @@ impl VectorCall<'_> {
             1 => self.len.max(1),
             _ => (PIECE_NANOSECONDS / self.entry_nanoseconds) as usize + 1,
         };
-        let mut locals = (0..workers).map(|_| local()).collect::<Vec<_>>();
         let mut pieces = Piece::all(result, piece);
         let fill = |local: &mut L, piece: Piece<'_>| {
             let count = piece.count() as u64;
             work(local, piece)?;
             meter.add(self.operation, count)
         };
-        let mut run = || drive::parallel_for(&mut locals, |_| pieces.next(), fill);
-        if workers == 1 { run() } else { self.ctx.install(run) }?;
+        let next = |_: &mut L| pieces.next();
+        if workers == 1 {
+            // On the stack: what has digits of eight numbers takes a whole line of the cache, which a heap is slow to find.
+            drive::parallel_for(&mut [local()], next, fill)?;
+        } else {
+            let mut locals = (0..workers).map(|_| local()).collect::<Vec<_>>();
+            self.ctx.install(|| drive::parallel_for(&mut locals, next, fill))?;
+        }
         Ok(VectorReport {
             operation: self.operation,
             rows: self.len,

@@ -7,14 +7,18 @@ use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Destination, Matrix, MatrixView, check_exponent};
 use crate::ops::columns::each_column;
 use crate::ops::exact_sum::{ExactEntry, Product};
+use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::combine::{Addend, Combination, Place};
 use crate::ops::product::report::Outcome;
 use crate::ops::vector::entries::VectorCall;
-use crate::ops::vector::operand::{check_precision, one, scalar, vector, vector_of};
+use crate::ops::vector::operand::{check_precision, check_scalar, one, scalar, vector, vector_of};
 use crate::ops::vector::report::VectorReport;
 use crate::options::setters;
 use rug::Float;
 use std::time::Instant;
+
+/// Entries below which the room for eight sums at a time takes longer to make than the sums.
+const LEAST_FOR_EIGHTS: usize = 8;
 
 /// Choices of a GER beyond the vectors and the precision.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,22 +80,26 @@ pub fn axpy_into<'x, 'y, 'r>(
     check_precision(precision_bits)?;
     let x = vector("axpy", x.into())?;
     let y = vector_of("axpy", y.into(), x.rows())?;
-    let alpha = scalar("alpha", alpha)?;
+    check_scalar("alpha", alpha)?;
+    let alpha = OwnFloat::new(alpha);
+    let alpha = alpha.get();
     let combination = Combination::new(None, None, Some(Addend::Whole(y)));
-    let limbs = (alpha.limbs_per_element(), x.limbs_per_element());
-    let of_y = y.limbs_per_element();
-    let scaled_bytes = ScaledSums::bytes([limbs.0, limbs.1, of_y], precision_bits);
+    let [of_alpha, of_x, of_y] = [alpha.limbs.len(), x.limbs_per_element(), y.limbs_per_element()];
+    let scaled_bytes = ScaledSums::bytes([of_alpha, of_x, of_y], precision_bits);
     let call = VectorCall {
         ctx,
         operation: "axpy",
         len: x.rows(),
         terms: 2,
         precision_bits,
-        entry_nanoseconds: 60.0 + (limbs.0 * limbs.1) as f64,
-        worker_bytes: Product::bytes(limbs.0, limbs.1) + scaled_bytes,
+        entry_nanoseconds: 60.0 + (of_alpha * of_x) as f64,
+        worker_bytes: Product::bytes(of_alpha, of_x) + scaled_bytes,
     };
-    let alpha = alpha.get(0, 0);
-    let local = || (ScaledSums::new(alpha, (limbs.1, of_y), precision_bits), Product::new(limbs.0, limbs.1));
+    let has_eights = x.rows() >= LEAST_FOR_EIGHTS;
+    let local = || {
+        let eights = has_eights.then(|| ScaledSums::new(alpha, (of_x, of_y), precision_bits));
+        (eights.flatten(), None)
+    };
     call.fill_pieces(result.into(), local, |(scaled, product), mut piece| {
         let zero = FloatRef { head: Head::ZERO, limbs: &[] };
         for first in (0..piece.count()).step_by(8) {
@@ -109,6 +117,7 @@ pub fn axpy_into<'x, 'y, 'r>(
                     let sum = match scaled {
                         Some(scaled) if done >> lane & 1 == 1 => scaled.get(lane, limbs),
                         _ => {
+                            let product = product.get_or_insert_with(|| Product::new(of_alpha, of_x));
                             let product = product.of(alpha, x.get(row, 0));
                             combination.finish(product, Place { row, col: 0 }, precision_bits, limbs)?
                         }

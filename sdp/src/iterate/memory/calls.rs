@@ -112,14 +112,18 @@ impl Calls<'_> {
     /// The factor of a Schur complement: numbers that spread further are factored one by one.
     pub fn system_cholesky(&self, order: usize) -> Result<u64> {
         let planned = self.cholesky(order, self.gap.0 / 2 + RANGE_BITS / 4)?;
-        Ok(planned.max(self.cholesky_one_by_one(order)))
+        Ok(planned.max(self.any_cholesky(order)?))
     }
 
-    /// What the factor takes that is made number by number, where its tiles have no room for all the bits it wants.
-    fn cholesky_one_by_one(&self, order: usize) -> u64 {
-        let bits = self.bits + 2 * self.gap.0 + RANGE_BITS;
-        let entries = (order * order) as u64 * 8 * (2 + u64::from(bits.div_ceil(64)));
-        Matrix::bytes_for(order, order, self.bits) + entries + ROW_BYTES * order as u64
+    /// What a factor takes that wants all the bits that it may: one that is made number by number, where its tiles have
+    /// no room for them; but a kernel that is forced, and devices, keep their tiles.
+    fn any_cholesky(&self, order: usize) -> Result<u64> {
+        let range = 2 * self.gap.0 + RANGE_BITS;
+        if self.ctx.forced_kernel().is_some() || !self.ctx.devices().is_empty() {
+            return self.cholesky(order, range);
+        }
+        let entries = (order * order) as u64 * 8 * (2 + u64::from((self.bits + range).div_ceil(64)));
+        Ok(Matrix::bytes_for(order, order, self.bits) + entries + ROW_BYTES * order as u64)
     }
 
     /// The factor of a matrix, by norms.
@@ -161,7 +165,7 @@ impl Calls<'_> {
             syrk: self.syrk(order, order)?,
             trsm: self.trsm(order, order)?,
             cholesky: self.cholesky(order, RANGE_BITS)?,
-            any_cholesky: self.cholesky(order, RANGE_BITS)?.max(self.cholesky_one_by_one(order)),
+            any_cholesky: self.cholesky(order, RANGE_BITS)?.max(self.any_cholesky(order)?),
         })
     }
 }
