@@ -28,7 +28,7 @@ pub fn is_prime(n: u64) -> bool {
     })
 }
 
-/// The odd primes of `range`, the largest first, by Eratosthenes: every odd number up to the root strikes its multiples.
+/// The odd primes of `range`, the largest first, by Eratosthenes: each odd number up to the root strikes its multiples.
 ///
 /// Cost: a step for each of these numbers and for each multiple of one in the range, so some microseconds for ten
 /// thousand numbers of 24 bits, where a test of each would take a millisecond.

@@ -2,16 +2,17 @@
 //!
 //! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
 //! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can
-//! move it. Small blocks are cleared here, as the GNU C library keeps no list of free ones for those that it clears. A refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for
-//! themselves (BLAS buffers; GMP's numbers only where [`super::count_numbers`] was called).
+//! move it. Small blocks are cleared here, as the GNU C library keeps no list of free ones for those that it clears. A
+//! refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for themselves (BLAS buffers;
+//! GMP's numbers only where [`super::count_numbers`] was called).
 
 use super::counters::{grown, shrunk};
 use super::refusal::refused;
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Bytes up to which a block is cleared here: the GNU C library gives blocks of up to about this size from lists that each
-/// thread has for itself, without a lock, but none that it clears; those come from the heap, and, as the lists are full
-/// after the first few, go back to it.
+/// Bytes up to which a block is cleared here: the GNU C library gives blocks of up to about this size from lists that
+/// each thread has for itself, without a lock, but none that it clears; those come from the heap, and, as the lists are
+/// full after the first few, go back to it.
 const SMALL_BYTES: usize = 1024;
 
 /// The system's allocator with counters; see [`super::allocated_bytes`] and [`super::peak_bytes`].

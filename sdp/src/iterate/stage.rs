@@ -118,9 +118,8 @@ impl Stage<'_> {
                 beta,
                 conditions,
             };
-            let mut outset = std::mem::take(&mut state.outset);
-            outset.see(iteration.number, &iteration.mu, &steps);
-            let iterations = state.iterations + 1;
+            let (iterations, mut outset) = (iteration.number, std::mem::take(&mut state.outset));
+            outset.see(iterations, &iteration.mu, &steps);
             let next = State { point, iterations, steps, precision_bits, course: None, outset, is_ended: false };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
             course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));

@@ -354,8 +354,8 @@ fn a_small_step_ends_a_killed_run_as_the_whole_one() -> Result<()> {
     Ok(())
 }
 
-/// What the first steps come to is said at the end, also where the run was broken off among them or behind them. Files of
-/// the version before say nothing of it, and are read as they were.
+/// What the first steps come to is said at the end, also where the run was broken off among them or behind them. Files
+/// of the version before say nothing of it, and are read as they were.
 #[test]
 fn what_the_first_steps_come_to_is_said_behind_a_break() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();

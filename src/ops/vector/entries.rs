@@ -79,7 +79,7 @@ impl VectorCall<'_> {
         };
         let next = |_: &mut L| pieces.next();
         if workers == 1 {
-            // On the stack: what has digits of eight numbers takes a whole line of the cache, which a heap is slow to find.
+            // On the stack: digits of eight numbers begin with a line of the cache, which a heap is slow to find.
             drive::parallel_for(&mut [local()], next, fill)?;
         } else {
             let mut locals = (0..workers).map(|_| local()).collect::<Vec<_>>();
