@@ -3,8 +3,8 @@
 //! Installed by the program (`#[global_allocator]`), never by the library. Zeroed memory and growing stay the
 //! system's own: zero pages are handed out untouched, and a block that grows is not copied where the system can
 //! move it. Small blocks are cleared here, as the GNU C library keeps no list of free ones for those that it clears. A
-//! refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for themselves (BLAS buffers;
-//! GMP's numbers only where [`super::count_numbers`] was called).
+//! refusal is told to [`super::end_where_refused`]. Does not see what C libraries allocate for themselves (BLAS
+//! buffers; GMP's numbers only where [`super::count_numbers`] was called).
 
 use super::counters::{grown, shrunk};
 use super::refusal::refused;
