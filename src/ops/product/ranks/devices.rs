@@ -159,7 +159,7 @@ pub(super) fn plan_ahead(
     let ranks = layout.node_of.len();
     let rows = |rank: usize| even_share(shape.size.contracted, ranks, rank).len();
     let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
-    let mut fit = None;
+    let (mut fit, mut minimum_bytes) = (None, u64::MAX);
     for most_entries in COPY_ENTRIES {
         let requests = [own_rank, 0, ranks - 1].map(|rank| shape.request(rows(rank), ranks, most_entries));
         let devices = DevicePlan::among(ctx, &requests)?;
@@ -169,6 +169,7 @@ pub(super) fn plan_ahead(
             |&rank: &usize| bytes.total() - bytes.result + DistMatrix::bytes_for(&shape.map, rank, shape.bits.result);
         let of_node = |node: &Vec<usize>| node.iter().map(of_rank).sum::<u64>();
         let planned_bytes = layout.nodes.iter().map(of_node).max().unwrap_or(0);
+        minimum_bytes = minimum_bytes.min(planned_bytes); // smaller copies have longer lists
         fit = Some((devices, bytes, planned_bytes));
         if planned_bytes <= limit_bytes {
             break;
@@ -176,7 +177,7 @@ pub(super) fn plan_ahead(
     }
     let (devices, bytes, planned_bytes) = fit.expect("a plan was made");
     if planned_bytes > limit_bytes {
-        return Err(Error::MemoryLimit { limit_bytes, minimum_bytes: planned_bytes });
+        return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
     }
     let sends = (0..ranks).map(|rank| rows(rank) > 0).collect::<Vec<_>>();
     let owners = Owners { rank: own_rank, layout, map: &shape.map, sends: &sends };
@@ -219,7 +220,7 @@ impl RankProduct<'_> {
         (plain, cut): (bool, Option<DeviceCut>),
     ) -> Result<RankPlan> {
         let (world, shape) = (ranks.world, self.shape(ctx, plain, cut));
-        let mut fit = None;
+        let (mut fit, mut minimum_bytes) = (None, u64::MAX);
         for most_entries in COPY_ENTRIES {
             let request = shape.request(self.own_rows(), world.size(), most_entries);
             let devices = DevicePlan::new(ctx, world, &request, None)?;
@@ -228,13 +229,14 @@ impl RankProduct<'_> {
             ranks.node.all_reduce(Reduction::Sum, &mut node)?;
             let mut refused = [u64::from(node[0] > node_bytes)];
             world.all_reduce(Reduction::Max, &mut refused)?;
+            minimum_bytes = minimum_bytes.min(node[0]); // smaller copies have longer lists
             fit = Some((request, devices, bytes, node[0]));
             if refused[0] == 0 {
                 break;
             }
         }
         let (request, devices, bytes, own_node) = fit.expect("a plan was made");
-        let refusal = Error::MemoryLimit { limit_bytes: node_bytes, minimum_bytes: own_node };
+        let refusal = Error::MemoryLimit { limit_bytes: node_bytes, minimum_bytes };
         agree(world, if own_node <= node_bytes { Ok(()) } else { Err(refusal) })?;
         let owners = Owners { rank: world.rank(), layout: ranks.layout, map: &self.map, sends };
         let mut sent = [devices.sent_bytes(&owners)];
