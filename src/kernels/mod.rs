@@ -265,6 +265,8 @@ pub trait PlaneEngine: Send + Sync {
 pub enum ResidueLanes {
     /// One least residue.
     Words,
+    /// Two least residues of 32 bits.
+    Pairs,
     /// Four least residues of 16 bits.
     Halves,
     /// Four balanced residues of 16 bits, in two's complement.
@@ -283,6 +285,7 @@ impl ResidueLanes {
     pub fn bits(self) -> u32 {
         match self {
             ResidueLanes::Words | ResidueLanes::Doubles => 64,
+            ResidueLanes::Pairs => 32,
             ResidueLanes::Halves | ResidueLanes::BalancedHalves => 16,
         }
     }
@@ -291,7 +294,7 @@ impl ResidueLanes {
     pub fn least(self, lane: u64, modulus: u64) -> u64 {
         let of_signed = |value: i64| if value < 0 { value.cast_unsigned().wrapping_add(modulus) } else { value as u64 };
         match self {
-            ResidueLanes::Words | ResidueLanes::Halves => lane,
+            ResidueLanes::Words | ResidueLanes::Pairs | ResidueLanes::Halves => lane,
             ResidueLanes::BalancedHalves => of_signed((lane as u16).cast_signed().into()),
             ResidueLanes::Doubles => of_signed(f64::from_bits(lane) as i64),
         }
@@ -301,7 +304,7 @@ impl ResidueLanes {
     pub fn lane(self, least: u64, modulus: u64) -> u64 {
         let balanced = || if least > modulus / 2 { least as i64 - modulus as i64 } else { least as i64 };
         match self {
-            ResidueLanes::Words | ResidueLanes::Halves => least,
+            ResidueLanes::Words | ResidueLanes::Pairs | ResidueLanes::Halves => least,
             ResidueLanes::BalancedHalves => (balanced() as u16).into(),
             ResidueLanes::Doubles => (balanced() as f64).to_bits(),
         }

@@ -67,6 +67,8 @@ pub struct DeviceInput {
     pub output_limbs: usize,
     /// Bytes of the engine's tables.
     pub table_bytes: u64,
+    /// Entries whose residues ranks send each other at a time, and whose results are made at a time; 0 in one process.
+    pub exchanged: usize,
 }
 
 /// How a product is cut.
@@ -185,6 +187,33 @@ impl DeviceInput {
         (cut.piece_entries / cut.chunk_rows).max(1)
     }
 
+    /// Entries of the result that are made and copied out at a time.
+    pub fn made_entries(&self, cut: &DeviceCut) -> usize {
+        if self.exchanged == 0 { cut.piece_entries } else { self.exchanged.min(cut.piece_entries) }
+    }
+
+    /// Copies of the residues of a piece, of all moduli, that other devices or ranks have a part in: two that
+    /// alternate, and one more where ranks have parts, for what they have sent.
+    pub fn gathered(&self) -> usize {
+        match self.exchanged {
+            0 if self.moduli == self.all_moduli => 0,
+            0 => 2,
+            _ => 3,
+        }
+    }
+
+    /// Bytes of each of them. Where ranks exchange residues, those of a modulus are whole words when they are packed.
+    pub fn gathered_bytes(&self, cut: &DeviceCut) -> usize {
+        let entries = self.made_entries(cut);
+        let entries = if self.exchanged == 0 { entries } else { entries.next_multiple_of(u64::BITS as usize) };
+        self.all_moduli * entries * self.residue_bytes
+    }
+
+    /// Bytes of the shifts of a piece's entries, one for each, where these are no rectangle.
+    pub fn entry_shift_bytes(&self, cut: &DeviceCut) -> usize {
+        if self.exchanged == 0 { 0 } else { 8 * self.made_entries(cut) }
+    }
+
     /// Chunks of rows.
     pub fn chunks(&self, cut: &DeviceCut) -> usize {
         self.contracted.div_ceil(cut.chunk_rows)
@@ -205,8 +234,9 @@ impl DeviceInput {
         let batch_planes = cut.batch_moduli * self.planes_per_modulus;
         let chunk = self.leading_rows(cut) * cols;
         let digit_sets = self.chunks(cut).min(2);
-        let gathered = if self.moduli < self.all_moduli { self.all_moduli } else { 0 };
-        let out = pad(cut.piece_entries as u128 * 8 * (1 + self.output_limbs as u128)) * 2 + 2 * PAGE_BYTES;
+        let made = self.made_entries(cut);
+        let out = pad(made as u128 * 8 * (1 + self.output_limbs as u128)) * 2 + 2 * PAGE_BYTES;
+        let entry_shifts = 2 * product(&[self.entry_shift_bytes(cut)]);
         let shifts = (self.rows + self.cols) as u128 * 8;
         DeviceBytes {
             input: 2 * product(&[self.piece_cols(cut) * cut.chunk_rows, 8 * (1 + self.input_limbs)]),
@@ -214,10 +244,17 @@ impl DeviceInput {
             planes: product(&[chunk, batch_planes, self.operand_bytes]),
             sums: 2 * product(&[strip.unwrap_or(0), batch_planes, self.sum_bytes]),
             residues: product(&[entries, self.moduli, self.residue_bytes])
-                + 2 * product(&[gathered, cut.piece_entries, self.residue_bytes]),
-            output: out + product(&[cut.piece_entries, 4 * (self.words + 1)]),
+                + self.gathered() as u64 * product(&[self.gathered_bytes(cut)]),
+            output: out + product(&[made, 4 * (self.words + 1)]) + entry_shifts,
             tables: pad(u128::from(self.table_bytes)) + 2 * pad(shifts),
         }
+    }
+
+    /// Bytes of the host's memory that copies run from and to. Tables and shifts are sent once, and need none after.
+    pub fn pinned_bytes(&self, cut: &DeviceCut) -> u64 {
+        let bytes = self.bytes(cut);
+        let integers = self.made_entries(cut) * 4 * (self.words + 1);
+        bytes.input + (bytes.output - integers as u64) + (self.gathered() * self.gathered_bytes(cut)) as u64
     }
 
     /// The coarsest cut: one band, and everything else as large as is of use.
@@ -321,6 +358,7 @@ mod tests {
             input_limbs: 4,
             output_limbs: 4,
             table_bytes: 10_000,
+            exchanged: 0,
         }
     }
 

@@ -3,18 +3,24 @@
 //! The ranks are threads here, so that their windows and messages are on the one heap that is counted.
 
 use crate::{alone, matrix, rise};
+use std::sync::Arc;
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::kernels;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{
     ClusterShape, DistCholeskyOptions, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TrsmBits, cholesky_with,
-    even_share, plan_cholesky, plan_solve, plan_syrk_cluster, plan_trsm, solve_into, solve_with, syrk, trsm_with,
+    even_share, plan_cholesky, plan_solve, plan_syrk, plan_syrk_cluster, plan_trsm, solve_into, solve_with, syrk,
+    trsm_with,
 };
-use sunzi::{Accuracy, Context, Diag, Error, Matrix, Side, TrsmOptions, Uplo};
+use sunzi::{Accuracy, Context, Device, Diag, Error, Matrix, ProductPlanOptions, Side, TrsmOptions, Uplo};
 
 /// Bytes of the longest message between nodes.
 const MESSAGE_BYTES: u64 = 8 << 16;
+
+/// What a software device takes of the host for its products and its queues, and no GPU does.
+const SOFT_BYTES: u64 = (2 << 20) + (320 << 10);
 
 /// Bytes of a piece in which messages go between threads.
 const PIECE_BYTES: u64 = 64 << 10;
@@ -48,6 +54,51 @@ fn nodes_keep_their_plan() {
                 let mail = if nodes > 1 { (nodes * ranks_per_node) as u64 * MESSAGE_BYTES } else { 0 };
                 assert!(peak <= planned + mail, "{what}: peak {peak} above planned {planned}");
                 assert!(peak * 10 >= planned * 8, "{what}: peak {peak} far below planned {planned}");
+            }
+        }
+    }
+}
+
+/// Products on devices of ranks, each with one of its own: no rank holds the whole result, and all of them take what
+/// their plan says, which is the same ahead of the call.
+#[test]
+fn ranks_with_devices_keep_their_plan() {
+    let _alone = alone();
+    let (rows, cols, bits) = (96, 700, 400);
+    let p = matrix(rows, cols, bits, 4);
+    let whole = Matrix::bytes_for(cols, cols, bits);
+    for (ranks, per_node, family) in
+        [(1, 1, "cuda-f64"), (2, 2, "cuda-i8"), (2, 1, "cuda-f64"), (4, 4, "cuda-f64"), (4, 2, "cuda-i8")]
+    {
+        let mut limit = None;
+        for round in 0..2 {
+            let on_rank = |rank: &local::LocalRank| {
+                let options = TeamOptions::new().ranks_per_node(per_node);
+                let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+                let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions::default()));
+                let builder = Context::builder().threads(1).devices(vec![device.clone()]).kernel(family);
+                let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
+                let ahead = plan_syrk(&ctx, &team, (rows, cols), bits, &ProductPlanOptions::new()).unwrap();
+                let block = p.view().block(even_share(rows, rank.size(), rank.rank()), 0..cols).unwrap();
+                let outcome = syrk(&ctx, &mut team, &[block], bits, &DistOptions::default()).unwrap();
+                assert_eq!(outcome.report.planned_bytes, ahead.planned_bytes);
+                let on_device = outcome.report.devices[0].device_bytes;
+                assert!(on_device <= ahead.devices[0].planned_bytes);
+                assert!(on_device * 100 >= ahead.devices[0].planned_bytes * 95);
+                (device.peak_bytes(), ahead.planned_bytes, on_device)
+            };
+            let (peak, taken) = rise(|| local::run(ranks, on_rank));
+            // The memory of software devices is on the heap that is counted.
+            let on_devices = taken.iter().map(|rank| rank.0).sum::<u64>();
+            let (host, planned) = (peak - on_devices, taken[0].1 * (ranks / per_node) as u64);
+            let what = format!("{ranks} ranks, {per_node} on a node, {family}, limit {limit:?}");
+            println!("{what}: peak {host} beside {on_devices} of devices, planned {planned}, whole result {whole}");
+            // Between threads a piece of a message is copied once more on its way.
+            let beside = ranks as u64 * (PIECE_BYTES + SOFT_BYTES);
+            assert!(host <= planned + beside, "{what}: peak {host} above planned {planned}");
+            assert!(host * 100 >= planned * least_percent(ranks), "{what}: peak {host} far below planned {planned}");
+            if round == 0 {
+                limit = Some(taken[0].1);
             }
         }
     }

@@ -1,25 +1,41 @@
-//! What each rank of a solve allocates, counted by its own process: no more than its plan, which is not far above it.
+//! What each rank of a solve, or of a product on devices, allocates, counted by its own process: no more than its
+//! plan, which is not far above it.
 //!
 //! Ranks that are threads are counted together, and at their peaks at times of their own.
 
 use crate::{Case, Run};
+use std::sync::Arc;
+use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::{Reduction, Transport, barrier};
-use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, plan_solve, solve_with};
+use sunzi::distributed::{
+    DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, gemm_rows, plan_gemm, plan_solve, plan_syrk,
+    solve_with, syrk,
+};
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::{Accuracy, Context, Matrix, Uplo};
+use sunzi::{Accuracy, Context, Device, GemmOptions, Matrix, Op, ProductPlanOptions, Uplo, gemm_with};
 
 /// The cases of this file.
-pub const CASES: &[Case] = &[Case {
-    name: "memory::each_rank_of_a_solve_keeps_its_plan",
-    ranks: &[1, 2, 3, 4],
-    run: Run::Group(few_right_sides),
-}];
+pub const CASES: &[Case] = &[
+    Case {
+        name: "memory::each_rank_of_a_solve_keeps_its_plan",
+        ranks: &[1, 2, 3, 4],
+        run: Run::Group(few_right_sides),
+    },
+    Case {
+        name: "memory::each_rank_with_devices_keeps_its_plan",
+        ranks: &[1, 2, 3, 4],
+        run: Run::Group(products_on_devices),
+    },
+];
 
 /// Bytes that lists and MPI's own calls may add.
 const SLACK_BYTES: u64 = 32 << 10;
+
+/// What a software device takes of the host for its products and its queues, and no GPU does.
+const SOFT_BYTES: u64 = (2 << 20) + (320 << 10);
 
 /// A factor near the identity, so that no unknown outgrows a try.
 fn factor(order: usize, precision_bits: u32) -> Matrix {
@@ -63,5 +79,52 @@ fn few_right_sides(rank: MpiRank) {
             continue; // substituted for as vectors, whose plan is a bound for sums of any length
         }
         assert!(planned * 100 <= most[0] * 105 + SLACK_BYTES * 100, "{what}, at most {}", most[0]);
+    }
+}
+
+/// Products on a software device of each rank: each rank keeps its plan of the host and of the device, and the one that
+/// takes most needs 95 % of it. The bits are those of one process.
+fn products_on_devices(rank: MpiRank) {
+    let (rows, cols, bits) = (60, 500, 400);
+    let generated = |cols, seed| generate(Kind::Random, Size { rows, cols, precision_bits: bits }, seed).unwrap();
+    let (p, b) = (generated(cols, 8), generated(300, 9));
+    let one = Context::builder().threads(1).build().unwrap();
+    let want = sunzi::syrk(&one, &p, bits).unwrap();
+    let want_general = gemm_with(&one, &p, &b, bits, &GemmOptions::new().op_a(Op::Transpose)).unwrap().result;
+    let share = even_share(rows, rank.size(), rank.rank());
+    let own = [&p, &b].map(|matrix| [matrix.view().block(share.clone(), 0..matrix.cols()).unwrap()]);
+    for (family, per_node) in [("cuda-i8", 2), ("cuda-f64", 4)] {
+        let options = TeamOptions::new().ranks_per_node(per_node);
+        let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+        for general in [false, true] {
+            let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions::default()));
+            let ctx = Context::builder().threads(1).devices(vec![device.clone()]).kernel(family).build().unwrap();
+            let plan_options = ProductPlanOptions::new();
+            let planned = match general {
+                false => plan_syrk(&ctx, &team, (rows, cols), bits, &plan_options).unwrap(),
+                true => plan_gemm(&ctx, &team, (cols, 300), rows, bits, &plan_options).unwrap(),
+            };
+            barrier(&rank).unwrap();
+            let before = allocated_bytes();
+            reset_peak_bytes();
+            let outcome = match general {
+                false => syrk(&ctx, &mut team, &own[0], bits, &DistOptions::new()).unwrap(),
+                true => gemm_rows(&ctx, &mut team, (&own[0], &own[1]), bits, &DistOptions::new()).unwrap(),
+            };
+            // The memory of a software device is on the heap that is counted.
+            let (taken, plan) = (peak_bytes() - before - device.peak_bytes(), planned.bytes.total());
+            let what = format!("{family}, {general}, rank {} of {}: {taken} of {plan}", rank.rank(), rank.size());
+            println!("{what}, {} on the device", device.peak_bytes());
+            assert!(taken <= plan + SOFT_BYTES, "{what}");
+            assert!(device.peak_bytes() <= planned.devices[0].planned_bytes, "{what}");
+            let mut most = [taken, plan];
+            rank.all_reduce(Reduction::Max, &mut most).unwrap();
+            assert!(most[1] * 100 <= most[0] * 105, "{what}, at most {}", most[0]);
+            let sent = outcome.report.team.as_ref().unwrap().exchanged_bytes;
+            assert_eq!(sent > 0, rank.size() > 1);
+            let got = outcome.result.gather(&rank, 0).unwrap();
+            assert!(got.is_none_or(|got| if general { got == want_general } else { got == want }), "{what}");
+        }
+        team.close().unwrap();
     }
 }

@@ -202,7 +202,7 @@ pub struct PlanSolve {
 }
 
 impl Plan {
-    /// Checks precision and kernel together, and devices on a cluster.
+    /// Checks precision and kernel together.
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`], [`sunzi::Error::Precision`].
@@ -210,9 +210,6 @@ impl Plan {
         match &self.0 {
             PlanOperation::Syrk(args) => {
                 args.promise.check(Accuracy::Norm)?;
-                if args.cluster().is_some() {
-                    args.engine.refuse_devices("a product on a cluster")?;
-                }
                 check_reach(args.precision, args.engine.kernel)
             }
             PlanOperation::Gemm(args) => {

@@ -4,7 +4,7 @@
 use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
 use crate::session::Session;
 use serde::Serialize;
-use sunzi::distributed::{ClusterShape, even_operand_bytes, plan_syrk_cluster_with};
+use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk_cluster_with};
 use sunzi::{
     Accuracy, CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, ProductPlanOptions, RefineOptions, Result,
     SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined, plan_syrk_with,
@@ -293,7 +293,7 @@ fn describe(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     lines.extend(promise(plan.accuracy, plan.range_bits));
     match plan.devices.is_empty() {
         true => lines.extend(describe_cuts(plan, request)),
-        false => lines.extend(describe_devices(plan)),
+        false => lines.extend(describe_devices(plan, request)),
     }
     lines.push(operands(request));
     lines.extend(describe_bytes(plan));
@@ -306,20 +306,8 @@ fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let team = plan.team.as_ref();
     let node = team.and_then(|team| team.per_node.iter().max_by_key(|node| node.planned_bytes));
-    if let (Some(team), Some(node), Some(cluster)) = (team, node, request.cluster) {
-        lines.extend([
-            format!(
-                "cluster         {} of {} of {}: {}, {}",
-                counted(team.nodes, "node"),
-                counted(cluster.ranks_per_node, "rank"),
-                counted(cluster.threads, "thread"),
-                counted(team.ranks, "rank"),
-                counted(plan.threads, "worker")
-            ),
-            format!("rows            {} on a node", node.rows),
-            format!("grid            {} x {} ranks own the result", team.grid.0, team.grid.1),
-            format!("tiles           {0} x {0}", team.tile_size),
-        ]);
+    if let (Some(node), Some(cluster)) = (node, request.cluster) {
+        lines.extend(describe_cluster(plan, cluster, node.rows));
     }
     let (on, and, of) = if node.is_some() { (" on a node", " and node", " of a node") } else { ("", "", "") };
     let (chunk_rows, jobs, workers) = match node {
@@ -337,9 +325,32 @@ fn describe_cuts(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     lines
 }
 
-/// How devices cut a product, and what it takes there.
-fn describe_devices(plan: &Plan) -> Vec<String> {
-    let mut lines = vec![format!("moduli          {}", plan.primes)];
+/// What a planned cluster is, with the rows of its largest node, and who owns the result.
+fn describe_cluster(plan: &Plan, cluster: ClusterShape, rows: usize) -> Vec<String> {
+    let Some(team) = &plan.team else { return Vec::new() };
+    vec![
+        format!(
+            "cluster         {} of {} of {}: {}, {}",
+            counted(team.nodes, "node"),
+            counted(cluster.ranks_per_node, "rank"),
+            counted(cluster.threads, "thread"),
+            counted(team.ranks, "rank"),
+            counted(plan.threads, "worker")
+        ),
+        format!("rows            {rows} on a node"),
+        format!("grid            {} x {} ranks own the result", team.grid.0, team.grid.1),
+        format!("tiles           {0} x {0}", team.tile_size),
+    ]
+}
+
+/// How devices cut a product, and what it takes there; on a cluster those of its first rank.
+fn describe_devices(plan: &Plan, request: &Request<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let (Some(team), Some(cluster)) = (&plan.team, request.cluster) {
+        let rows = (0..cluster.ranks_per_node).map(|rank| even_share(plan.contracted, team.ranks, rank).len()).sum();
+        lines.extend(describe_cluster(plan, cluster, rows));
+    }
+    lines.push(format!("moduli          {}", plan.primes));
     for device in &plan.devices {
         let (cut, bytes) = (&device.cut, &device.bytes);
         lines.push(format!(

@@ -2,7 +2,9 @@
 
 use super::sandbox::{Sandbox, named_minimum};
 use std::time::{Duration, Instant};
+use sunzi::Matrix;
 use sunzi::advanced::kernels::{self, EngineSpec};
+use sunzi::advanced::math::family::f64_primes;
 
 /// The whole number at `key` of a report.
 fn number(report: &serde_json::Value, key: &str) -> u64 {
@@ -167,6 +169,27 @@ fn the_limit_of_a_node_counts_its_operands_and_nothing_of_this_process() {
     let report = sandbox.json("p.json");
     assert_eq!(number(&report, "planned_bytes") + number(&report, "operand_bytes"), least);
     assert_eq!(named_minimum(&sandbox.fail(&format!("{line} --memory {}", least - 1), 4)), least);
+}
+
+/// Two ranks a node with a device each send what they send within the node too.
+#[test]
+fn a_cluster_with_devices_is_planned_for_each_rank() {
+    let sandbox = Sandbox::new();
+    let line = "plan --nodes 2 --ranks-per-node 2 --rows 600 --cols 8000 -p 200 --device soft --kernel cuda-f64";
+    let text = sandbox.run(&format!("{line} --report p.json"));
+    for line in ["2 nodes of 2 ranks of 1 thread: 4 ranks, 4 workers", "300 on a node", "2 x 2 ranks own the result"] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    let report = sandbox.json("p.json");
+    assert_eq!(report["devices"].as_array().unwrap().len(), 1);
+    // Each rank sends its neighbour the residues of two ranks' tiles, and one sum to the other node.
+    let bits = f64_primes()[..number(&report, "primes") as usize].iter().map(|prime| u64::from(prime.ilog2()) + 1);
+    let planes = 8000 * 8001 / 2 * bits.sum::<u64>() / 8;
+    assert!((planes * 14 / 10..planes * 16 / 10).contains(&number(&report, "sent_bytes")), "{planes}: {report}");
+    let node = number(&report, "planned_bytes");
+    assert!(node < Matrix::bytes_for(8000, 8000, 200), "{node} bytes: no rank has room for the whole result");
+    let error = sandbox.fail(&format!("{line} --memory 3M"), 4);
+    assert!(named_minimum(&error) <= node + number(&report, "operand_bytes"), "{error}");
 }
 
 #[test]

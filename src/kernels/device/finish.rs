@@ -2,7 +2,7 @@
 
 use super::checks::{apart, extent, number, optional, part};
 use super::launch::{Integers, Launcher, Residues, slices};
-use super::source::{FILL, PACK, RECONSTRUCT, REDUCE, ROUND};
+use super::source::{FILL, PACK, RECONSTRUCT, REDUCE, ROUND, SELECT};
 use crate::device::{Argument, Region};
 use crate::error::Result;
 use crate::math::float::limbs_for;
@@ -36,6 +36,23 @@ pub struct Reduce<'a> {
     pub residues: Residues<'a>,
     /// What becomes of those that are there.
     pub into: ReduceInto,
+}
+
+/// Residues of a rectangle of entries to where they lie one after the other, column by column.
+#[derive(Clone)]
+pub struct Select<'a> {
+    /// Entry `(r, c)` of the rectangle is entry number `c * leading + r` of these.
+    pub from: Residues<'a>,
+    /// Entries from one column to the next.
+    pub leading: usize,
+    /// Rows of the rectangle.
+    pub rows: usize,
+    /// Its columns.
+    pub cols: usize,
+    /// The moduli.
+    pub moduli: Range<usize>,
+    /// Where they go.
+    pub to: Residues<'a>,
 }
 
 /// Residues modulo all moduli to the integers of least magnitude that have them.
@@ -129,6 +146,43 @@ impl Launcher<'_> {
         // SAFETY: these are the fields of `reduce_arguments`. A thread has an entry and a slice of the moduli; it reads
         // their sums and constants and writes their residues: inside what was checked, no place twice.
         unsafe { self.device.launch(self.stream, &REDUCE, &defines, threads, &arguments) }
+    }
+
+    /// Residues of a rectangle to residues of a list.
+    ///
+    /// # Errors
+    /// Those of [`crate::device::Device::launch`].
+    pub fn select(&self, select: &Select<'_>) -> Result<()> {
+        let Select { from, leading, rows, cols, ref moduli, to } = *select;
+        let (entries, bytes) = (rows * cols, self.engine.residue_bytes());
+        let (moduli_per_thread, slices) = slices(entries, moduli.len());
+        if entries == 0 || slices == 0 {
+            return Ok(());
+        }
+        assert!(cols == 1 || leading >= rows, "columns of {rows} entries, {leading} apart");
+        let input = part("residues", from.region, bytes, from.elements(moduli, (cols - 1) * leading + rows));
+        let out = part("selected residues", to.region, bytes, to.elements(moduli, entries));
+        apart(&[&out], &[&input]);
+        let arguments = [
+            Argument::Address(input),
+            number(from.stride),
+            Argument::Number(from.kernel_offset()),
+            number(leading),
+            number(rows),
+            number(entries),
+            number(moduli.start),
+            number(moduli.end),
+            number(moduli_per_thread),
+            Argument::Number(self.bytes_flag()),
+            Argument::Address(out),
+            number(to.stride),
+            Argument::Number(to.kernel_offset()),
+        ];
+        let defines = [("SUNZI_BYTES", self.bytes_flag())];
+        let threads = entries as u64 * slices as u64;
+        // SAFETY: these are the fields of `select_arguments`. A thread has an entry and a slice of the moduli; it reads
+        // their residues in one list and writes them in the other: inside what was checked, no place twice.
+        unsafe { self.device.launch(self.stream, &SELECT, &defines, threads, &arguments) }
     }
 
     /// Residues to integers.

@@ -15,6 +15,7 @@
 //! | digits | `to_residues` | residues: `[modulus][entry]`, 32 or 16 bits each |
 //! | operand planes | [`crate::device::Device::multiply`] | sums: `[plane][entry]`, doubles or 32-bit integers |
 //! | sums | `reduce` | residues, overwritten, added to or subtracted from |
+//! | residues | `select` | those of a rectangle of entries, one after the other |
 //! | residues | `reconstruct` | integers: `[word][entry]`, 32 bits each, the sign as one more word |
 //! | integers | `round` | heads and limbs |
 //! | integers | `pack` | packed integers for the host |
@@ -34,7 +35,7 @@ mod tiles;
 mod tests;
 
 pub use engine::{DeviceEngine, DeviceFamily};
-pub use finish::{Pack, Reconstruct, Reduce, ReduceInto, Round};
+pub use finish::{Pack, Reconstruct, Reduce, ReduceInto, Round, Select};
 pub use launch::{Integers, Launcher, Residues};
 pub use prepare::{Digits, Scale, ToPlanes, ToResidues, Unpack};
 pub use source::kernels;

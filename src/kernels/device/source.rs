@@ -24,6 +24,7 @@ unsafe extern "C" {
     fn sunzi_reduce(first: u64, end: u64, arguments: *const u64);
     fn sunzi_round(first: u64, end: u64, arguments: *const u64);
     fn sunzi_scale(first: u64, end: u64, arguments: *const u64);
+    fn sunzi_select(first: u64, end: u64, arguments: *const u64);
     fn sunzi_unpack(first: u64, end: u64, arguments: *const u64);
 }
 
@@ -34,9 +35,10 @@ kernel!(RECONSTRUCT, sunzi_reconstruct, "reconstruct.cu");
 kernel!(REDUCE, sunzi_reduce, "reduce.cu");
 kernel!(ROUND, sunzi_round, "round.cu");
 kernel!(SCALE, sunzi_scale, "scale.cu");
+kernel!(SELECT, sunzi_select, "select.cu");
 kernel!(UNPACK, sunzi_unpack, "unpack.cu");
 
 /// All kernels, for tests of a device's compiler.
-pub fn kernels() -> [&'static Kernel; 8] {
-    [&CONVERT, &FILL, &PACK, &RECONSTRUCT, &REDUCE, &ROUND, &SCALE, &UNPACK]
+pub fn kernels() -> [&'static Kernel; 9] {
+    [&CONVERT, &FILL, &PACK, &RECONSTRUCT, &REDUCE, &ROUND, &SCALE, &SELECT, &UNPACK]
 }

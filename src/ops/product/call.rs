@@ -1,12 +1,13 @@
 //! Runs a product: norms, plan, the direct path or the planes, the result and its report.
 
+use crate::comm::local;
 use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
 use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRun};
+use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest, DeviceRun, Target};
 use crate::ops::product::direct;
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::forecast::{larger_refusal, plan_widened};
@@ -151,7 +152,7 @@ fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
         return Ok(false);
     }
     let bits = problem.scaled_bits();
-    match (DeviceRun { ctx, problem, bits }).plan() {
+    match DevicePlan::new(ctx, local::alone(), &DeviceRequest::of(problem, bits), None) {
         Ok(plan) => Ok(ctx.admit(device_host_bytes(problem, bits, &plan)).is_ok()),
         Err(Error::DeviceLimit { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -161,7 +162,7 @@ fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
 /// Bytes on the host of a product on devices.
 fn device_host_bytes(problem: &Problem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
     let (rows, cols) = problem.result_shape();
-    Matrix::bytes_for(rows, cols, bits.result).saturating_add(plan.pinned_bytes)
+    Matrix::bytes_for(rows, cols, bits.result).saturating_add(plan.pinned_bytes())
 }
 
 fn run_devices(
@@ -175,14 +176,19 @@ fn run_devices(
     let scaled = ctx.install(|| scale_operands(ctx, workers, problem, workspace))?;
     let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
     let scale = start.elapsed().as_secs_f64();
-    let run = DeviceRun { ctx, problem, bits };
-    let plan = run.plan()?;
+    let request = DeviceRequest::of(problem, bits);
+    let plan = DevicePlan::new(ctx, local::alone(), &request, None)?;
     let planned_bytes = device_host_bytes(problem, bits, &plan);
     ctx.admit(planned_bytes)?;
     workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
     let start = Instant::now();
     let mut result = result.prepare(problem.result_shape(), bits.result)?;
-    let (plan, devices) = run.run(plan, workspace, result.reborrow())?;
+    let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
+    let left = OperandRows { blocks: &blocks[0], shifts: &workspace.left_shifts };
+    let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: &workspace.right_shifts });
+    let (world, combination) = (local::alone(), problem.combination);
+    let run = DeviceRun { ctx, left, right, combination, request, world, owners: None };
+    let (plan, devices) = run.run(plan, Target::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
     scaled.complete((ctx, workers), problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
     let report = Report {

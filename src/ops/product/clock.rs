@@ -53,7 +53,7 @@ pub struct RankSpan {
 pub(crate) struct PhaseClock {
     epoch: Instant,
     totals: [f64; RANK_PHASES.len()],
-    /// Words that were sent to other nodes.
+    /// Words that were sent to other nodes, or to other ranks with devices.
     sent_words: u64,
     /// Seconds of the exchange during which products were formed.
     hidden: f64,

@@ -29,9 +29,24 @@ impl Packing {
         Packing::of(engine.residue_lanes(), &engine.moduli()[planes])
     }
 
-    fn of(lanes: ResidueLanes, moduli: &[u64]) -> Packing {
+    /// That of planes whose words hold such residues, modulo these moduli.
+    pub fn of(lanes: ResidueLanes, moduli: &[u64]) -> Packing {
         let bits = moduli.iter().map(|modulus| (u64::BITS - (modulus - 1).leading_zeros()).max(1));
         Packing { lanes, bits: bits.collect(), moduli: moduli.to_vec() }
+    }
+
+    /// `sums := sums + words` modulo the modulus of a plane, for least residues.
+    pub fn add(&self, plane: usize, sums: &mut [u64], words: &[u64]) {
+        let (lane_bits, modulus) = (self.lanes.bits(), self.moduli[plane]);
+        let mask = u64::MAX >> (64 - lane_bits);
+        for (sum, &word) in sums.iter_mut().zip(words) {
+            let lane = |word: u64, lane: usize| word >> (lane as u32 * lane_bits) & mask;
+            *sum = (0..self.lanes.count()).fold(0, |all, at| {
+                let whole = lane(*sum, at) + lane(word, at);
+                // The lesser of the sum and its excess over the modulus: both of them lie below 2^63.
+                all | whole.min(whole.wrapping_sub(modulus)) << (at as u32 * lane_bits)
+            });
+        }
     }
 
     /// Bits of the residues of so many words of each plane.
@@ -56,19 +71,55 @@ impl Packing {
         range: Range<usize>,
         words: impl Fn(usize, Range<usize>) -> &'w [u64],
     ) -> Vec<u64> {
-        let mut message = Message { words: Vec::with_capacity(self.message_words(stream, range.clone())), last: 64 };
+        let mut packed = vec![0; self.message_words(stream, range.clone())];
+        let mut message = Message { words: &mut packed, at: 0 };
+        stream.for_each(range, |piece| self.append(&mut message, piece.plane, words(piece.plane, piece.words)));
+        packed
+    }
+
+    /// Words of a message with so many words of a plane.
+    pub fn words_of_plane(&self, plane: usize, words: usize) -> usize {
+        (words * self.lanes.count() * self.bits[plane] as usize).div_ceil(64)
+    }
+
+    /// A message with words of one plane, into words that are 0 and as many as [`Packing::words_of_plane`] says.
+    pub fn pack_plane(&self, plane: usize, words: &[u64], message: &mut [u64]) {
+        self.append(&mut Message { words: message, at: 0 }, plane, words);
+    }
+
+    /// Adds the words in such a message to `sums`, for least residues.
+    pub fn add_packed(&self, plane: usize, message: &[u64], sums: &mut [u64]) {
+        let (mut at, mut words) = (0, [0; TOGETHER]);
+        for sums in sums.chunks_mut(TOGETHER) {
+            self.take(plane, (message, &mut at), &mut words[..sums.len()]);
+            self.add(plane, sums, &words[..sums.len()]);
+        }
+    }
+
+    /// Appends the residues of some words of a plane.
+    fn append(&self, message: &mut Message<'_>, plane: usize, words: &[u64]) {
+        let (bits, modulus) = (self.bits[plane], self.moduli[plane]);
         let (lane_bits, count) = (self.lanes.bits(), self.lanes.count());
         let mask = u64::MAX >> (64 - lane_bits);
-        stream.for_each(range, |piece| {
-            let (bits, modulus) = (self.bits[piece.plane], self.moduli[piece.plane]);
-            for &word in words(piece.plane, piece.words) {
-                for lane in 0..count as u32 {
-                    let lane = word >> (lane * lane_bits) & mask;
-                    message.push(self.lanes.least(lane, modulus), bits);
-                }
+        for &word in words {
+            for lane in 0..count as u32 {
+                let lane = word >> (lane * lane_bits) & mask;
+                message.push(self.lanes.least(lane, modulus), bits);
             }
-        });
-        message.words
+        }
+    }
+
+    /// The next words of a plane from bit number `at` of a message on.
+    fn take(&self, plane: usize, (message, at): (&[u64], &mut usize), words: &mut [u64]) {
+        let (bits, modulus) = (self.bits[plane], self.moduli[plane]);
+        let (lane_bits, count) = (self.lanes.bits(), self.lanes.count());
+        for word in words {
+            *word = 0;
+            for lane in 0..count {
+                *word |= self.lanes.lane(bits_at(message, *at, bits), modulus) << (lane as u32 * lane_bits);
+                *at += bits as usize;
+            }
+        }
     }
 
     /// Hands the words `range` of a stream to `take` as they were, some of a piece at a time: the plane, the run, where
@@ -79,49 +130,34 @@ impl Packing {
         (stream, range): (&ShareStream, Range<usize>),
         mut take: impl FnMut(usize, usize, Range<usize>, &[u64]),
     ) {
-        let (lane_bits, count) = (self.lanes.bits(), self.lanes.count());
         let mut at = 0;
         let mut words = [0; TOGETHER];
         stream.for_each(range, |piece| {
-            let (bits, modulus) = (self.bits[piece.plane], self.moduli[piece.plane]);
             for start in piece.within.clone().step_by(TOGETHER) {
                 let within = start..piece.within.end.min(start + TOGETHER);
-                for word in &mut words[..within.len()] {
-                    *word = 0;
-                    for lane in 0..count {
-                        *word |= self.lanes.lane(bits_at(message, at, bits), modulus) << (lane as u32 * lane_bits);
-                        at += bits as usize;
-                    }
-                }
+                self.take(piece.plane, (message, &mut at), &mut words[..within.len()]);
                 take(piece.plane, piece.run, within.clone(), &words[..within.len()]);
             }
         });
     }
 }
 
-/// A message under way.
-struct Message {
-    words: Vec<u64>,
-    /// Bits of the last word that are taken.
-    last: u32,
+/// A message under way, in words that were 0.
+struct Message<'m> {
+    words: &'m mut [u64],
+    /// Bits that are taken.
+    at: usize,
 }
 
-impl Message {
+impl Message<'_> {
     /// Appends the lowest bits of a word, whose others are 0.
     fn push(&mut self, value: u64, bits: u32) {
-        if self.last == 64 {
-            self.words.push(value);
-            self.last = bits;
-            return;
+        let (word, shift) = (self.at / 64, self.at as u32 % 64);
+        self.words[word] |= value << shift;
+        if shift + bits > 64 {
+            self.words[word + 1] = value >> (64 - shift);
         }
-        let free = 64 - self.last;
-        *self.words.last_mut().expect("a word is under way") |= value << self.last;
-        if bits > free {
-            self.words.push(value >> free);
-            self.last = bits - free;
-        } else {
-            self.last += bits;
-        }
+        self.at += bits as usize;
     }
 }
 
@@ -140,6 +176,30 @@ mod tests {
     use super::*;
     use crate::ops::product::shares::OwnedBlocks;
 
+    /// A message of one plane has the bits of a stream with nothing else, and adds up what it holds.
+    fn planes_alone(packing: &Packing, plane: usize, words: &[u64]) {
+        let (lanes, modulus) = (packing.lanes, packing.moduli[plane]);
+        let alone = Packing::of(lanes, &[modulus]);
+        let stream = ShareStream::new(&[OwnedBlocks { blocks: 0..words.len(), owner: 0 }], 0, (1, 1));
+        let want = alone.pack(&stream, 0..words.len(), |_, range| &words[range]);
+        let mut message = vec![0; packing.words_of_plane(plane, words.len())];
+        packing.pack_plane(plane, words, &mut message);
+        assert_eq!(message, want);
+        if !matches!(lanes, ResidueLanes::Pairs | ResidueLanes::Halves) {
+            return;
+        }
+        let mut sums = words.iter().rev().copied().collect::<Vec<_>>();
+        packing.add_packed(plane, &message, &mut sums);
+        let lane = |word: u64, at: usize| word >> (at as u32 * lanes.bits()) & (u64::MAX >> (64 - lanes.bits()));
+        for (at, &sum) in sums.iter().enumerate() {
+            let terms = [words[at], words[words.len() - 1 - at]];
+            for number in 0..lanes.count() {
+                let want = terms.iter().map(|&word| lane(word, number)).sum::<u64>() % modulus;
+                assert_eq!(lane(sum, number), want, "{lanes:?} modulo {modulus}");
+            }
+        }
+    }
+
     #[test]
     fn messages_hold_what_was_packed_in_as_few_words_as_there_can_be() {
         let mut state = 5u64;
@@ -149,6 +209,7 @@ mod tests {
         };
         for (lanes, moduli) in [
             (ResidueLanes::Words, vec![(1u64 << 52) - 47, 3, 65_537, (1 << 51) + 1]),
+            (ResidueLanes::Pairs, vec![(1 << 23) - 15, 3, 65_537, (1 << 31) - 1]),
             (ResidueLanes::Halves, vec![251, 16_381, 256, 2]),
             (ResidueLanes::BalancedHalves, vec![8191, 8179, 4093, 2039]),
             (ResidueLanes::Doubles, vec![(1 << 23) - 15, 8_388_593, 101]),
@@ -164,7 +225,7 @@ mod tests {
                         let value = match lanes {
                             ResidueLanes::BalancedHalves => u64::from(balanced as u16),
                             ResidueLanes::Doubles => (balanced as f64).to_bits(),
-                            ResidueLanes::Words | ResidueLanes::Halves => least,
+                            ResidueLanes::Words | ResidueLanes::Pairs | ResidueLanes::Halves => least,
                         };
                         word | value << (lane as u32 * lanes.bits())
                     })
@@ -172,6 +233,9 @@ mod tests {
                 (0..20 * block).map(word).collect::<Vec<u64>>()
             });
             let planes = planes.collect::<Vec<_>>();
+            for (plane, words) in planes.iter().enumerate() {
+                planes_alone(&packing, plane, words);
+            }
             for owner in [0, 1] {
                 let stream = ShareStream::new(&owners, owner, (moduli.len(), block));
                 for size in [1, 7, 64, 1000, stream.len()] {

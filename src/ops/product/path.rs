@@ -1,5 +1,6 @@
 //! Which path a product takes, and its plan on that path: exact sums on limbs, residue planes, devices.
 
+use crate::comm::local;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::digit_lanes::{DigitLanes, LANES};
@@ -210,10 +211,19 @@ fn smaller(one: Error, other: Error) -> Error {
 fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     let size = request.size;
     let input_limbs = limbs_for(request.bits.result);
-    let device_request = DeviceRequest { size, upper: false, plain: true, input_limbs, bits: request.bits, cut: None };
-    let planned = DevicePlan::new(ctx, &device_request, None)?;
+    let device_request = DeviceRequest {
+        size,
+        upper: false,
+        plain: true,
+        input_limbs,
+        bits: request.bits,
+        cut: None,
+        exchanged: 0,
+        most_entries: usize::MAX,
+    };
+    let planned = DevicePlan::new(ctx, local::alone(), &device_request, None)?;
     let CutCounts { batches, bands, chunks } = planned.cuts();
-    let bytes = PlanBytes { result: request.result_bytes, scratch: planned.pinned_bytes, ..PlanBytes::default() };
+    let bytes = PlanBytes { result: request.result_bytes, scratch: planned.pinned_bytes(), ..PlanBytes::default() };
     Ok(Plan {
         operation: request.operation,
         contracted: size.contracted,

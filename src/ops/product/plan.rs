@@ -90,7 +90,8 @@ pub struct TeamPlan {
     pub tile_size: usize,
     /// What each kind of node takes.
     pub per_node: Vec<NodePlan>,
-    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node.
+    /// Bytes of residues that the node which sends most of them sends to others; 0 on one node. Where ranks have
+    /// devices, bytes that its ranks send each other count too.
     pub sent_bytes: u64,
     /// Parts of a batch of primes that are multiplied one after the other, each while the one before is exchanged; 1
     /// where little is exchanged.

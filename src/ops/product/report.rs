@@ -63,7 +63,7 @@ pub struct TeamReport {
     pub window: &'static str,
     /// Bytes of the windows of the node that has most of them.
     pub window_bytes: u64,
-    /// Bytes of residues that all ranks sent to other nodes.
+    /// Bytes of residues that all ranks sent to other nodes; where they have devices, to any rank.
     pub exchanged_bytes: u64,
     /// The share of the time of the exchange, over all ranks, during which their products went on; 0 without one.
     pub exchange_hidden: f64,

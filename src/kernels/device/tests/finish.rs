@@ -1,6 +1,6 @@
 //! Reduction, reconstruction, rounding, packing.
 
-use super::super::{DeviceFamily, Integers, Pack, Reduce, ReduceInto, Residues, Round};
+use super::super::{DeviceFamily, Integers, Pack, Reduce, ReduceInto, Residues, Round, Select};
 use super::{PRECISIONS, Rig, Source, centred, crt, least, rigs};
 use crate::math::float::{Head, bit_length, limbs_for, round_integer};
 use rug::Integer;
@@ -73,6 +73,40 @@ fn sums_become_residues() {
                 reduce_and_compare(&rig, &mut source, entries, moduli - 1..moduli);
                 reduce_and_compare(&rig, &mut source, entries, 0..0);
             }
+        }
+    }
+}
+
+/// Rectangles with one column and with several, of all moduli and of some, go where they are asked to and nowhere else.
+#[test]
+fn rectangles_of_residues_are_selected() {
+    let mut source = Source::new(7);
+    for rig in rigs(200) {
+        let (count, stride, to_stride) = (rig.engine.moduli().len(), 90, 40);
+        let modulus = |place: usize, stride: usize| rig.engine.moduli()[place / stride] as u32;
+        let held = (0..count * stride).map(|place| source.below(modulus(place, stride))).collect::<Vec<_>>();
+        let region = rig.send_stored(&held);
+        for (rows, cols, leading, moduli) in [
+            (5, 7, 12, 0..count),
+            (1, 6, 14, 1..count),
+            (30, 1, 30, 0..1),
+            (4, 4, 4, count / 2..count),
+            (3, 0, 3, 0..2),
+        ] {
+            let before = vec![1; count * to_stride];
+            let target = rig.send_stored(&before);
+            let (first, at) = (moduli.start, 3);
+            let from = Residues { region: &region, first_modulus: 0, stride, offset: 2 };
+            let to = Residues { region: &target, first_modulus: first, stride: to_stride, offset: at };
+            rig.launcher().select(&Select { from, leading, rows, cols, moduli: moduli.clone(), to }).unwrap();
+            let mut want = before;
+            for (modulus, col, row) in
+                moduli.flat_map(|modulus| (0..cols).flat_map(move |col| (0..rows).map(move |row| (modulus, col, row))))
+            {
+                let place = (modulus - first) * to_stride + at + col * rows + row;
+                want[place] = held[modulus * stride + 2 + col * leading + row];
+            }
+            assert_eq!(rig.fetch_stored(&target), want, "{rows} x {cols}, {leading} apart");
         }
     }
 }

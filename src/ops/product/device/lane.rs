@@ -64,8 +64,10 @@ pub(super) struct Lane {
     pub residues: Region,
     pub integers: Region,
     pub outputs: [Slot; 2],
-    /// Residues of all moduli for a piece, where other devices have some of them.
-    pub gathered: Option<[Slot; 2]>,
+    /// Residues of all moduli for a piece, where other devices or other ranks have a part in them.
+    pub gathered: Vec<Slot>,
+    /// Where ranks have parts, a shift for each entry of a piece.
+    pub entry_shifts: Option<[Slot; 2]>,
     pub left_shifts: Region,
     pub right_shifts: Region,
     /// Bytes allocated here.
@@ -107,9 +109,10 @@ impl Lane {
             Ok::<_, crate::Error>(Slot { pinned, region: region(&*device, on_device)?, free: None })
         };
         let in_bytes = float_bytes(input.piece_cols(&cut) * cut.chunk_rows, input.input_limbs);
-        let out_bytes = float_bytes(cut.piece_entries, input.output_limbs) + FAULT_BYTES;
+        let made = input.made_entries(&cut);
+        let out_bytes = float_bytes(made, input.output_limbs) + FAULT_BYTES;
         let sets = input.chunks(&cut).clamp(1, 2) as u64;
-        let gather_bytes = input.all_moduli * cut.piece_entries * input.residue_bytes;
+        let (gather_bytes, shift_bytes) = (input.gathered_bytes(&cut), input.entry_shift_bytes(&cut));
         let digits = (0..sets).map(|_| half(bytes.digits / sets)).collect::<Result<Vec<_>>>()?;
         let tables = engine.upload(&*device, streams.compute)?;
         let lane = Lane {
@@ -117,11 +120,12 @@ impl Lane {
             planes: region(&*device, bytes.planes)?,
             sums: [half(bytes.sums / 2)?, half(bytes.sums / 2)?],
             residues: region(&*device, (input.largest_band_entries(&cut) * input.moduli * input.residue_bytes) as u64)?,
-            integers: region(&*device, (cut.piece_entries * 4 * (input.words + 1)) as u64)?,
+            integers: region(&*device, (made * 4 * (input.words + 1)) as u64)?,
             outputs: [slot(out_bytes as u64, out_bytes)?, slot(out_bytes as u64, out_bytes)?],
-            gathered: match moduli.len() < input.all_moduli {
-                true => Some([slot(gather_bytes as u64, gather_bytes)?, slot(gather_bytes as u64, gather_bytes)?]),
-                false => None,
+            gathered: (0..input.gathered()).map(|_| slot(gather_bytes as u64, gather_bytes)).collect::<Result<_>>()?,
+            entry_shifts: match shift_bytes {
+                0 => None,
+                bytes => Some([slot(bytes as u64, bytes)?, slot(bytes as u64, bytes)?]),
             },
             left_shifts: shift_region(&*device, streams.compute, input.rows, shifts.0)?,
             right_shifts: shift_region(&*device, streams.compute, input.cols, shifts.1)?,

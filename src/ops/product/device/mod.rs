@@ -4,28 +4,37 @@
 //! there.
 //! Promise: whatever fails on a device, the operands are untouched, and the error says what happened.
 
+mod finish;
 mod lane;
+mod portions;
 mod products;
+mod rank_sum;
 mod rates;
 mod recover;
 mod report;
 mod stage;
 mod timer;
+mod turns;
 
 pub use report::DeviceReport;
+pub(crate) use stage::Target;
 pub use timer::DeviceSeconds;
+pub(crate) use turns::Owners;
 
-use crate::comm::local;
-use crate::context::{Context, Workspace};
+use crate::comm::{Reduction, Transport, agreed, local};
+use crate::context::Context;
 use crate::device::{Device, DeviceKind, Event, MemoryShare, Traffic};
 use crate::drive::Meter;
 use crate::error::{Error, Result};
-use crate::kernels::device::DeviceEngine;
+use crate::kernels::device::{DeviceEngine, DeviceFamily};
 use crate::math::bound::range_check_bits;
 use crate::math::float::limbs_for;
-use crate::matrix::{MatrixViewMut, Uplo};
+use crate::matrix::Uplo;
+use crate::ops::product::clock::{PhaseClock, RankPhase};
+use crate::ops::product::combine::Combination;
 use crate::ops::product::device::lane::{Lane, LaneParts};
-use crate::ops::product::device::products::{Band, Operands};
+use crate::ops::product::device::products::Band;
+use crate::ops::product::device::rank_sum::RankSum;
 use crate::ops::product::device::recover::Recovery;
 use crate::ops::product::device::stage::Sink;
 use crate::ops::product::device::timer::Timer;
@@ -34,6 +43,7 @@ use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
 use crate::store::room_for_threads;
+use crate::tile::TileMap;
 use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +51,7 @@ use std::sync::Arc;
 /// Shape and bit counts of a product: all that its plan depends on beside the context.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeviceRequest {
-    /// The three sizes.
+    /// The three sizes; the contracted rows of this process.
     pub size: ProductSize,
     /// Whether the upper triangle is wanted.
     pub upper: bool,
@@ -53,10 +63,15 @@ pub(crate) struct DeviceRequest {
     pub bits: Bits,
     /// A cut to run instead of the one that memory asks for.
     pub cut: Option<DeviceCut>,
+    /// Entries that ranks exchange at a time; 0 in one process.
+    pub exchanged: usize,
+    /// Most entries that a copy carries, where the memory limit asks for fewer than are of use.
+    pub most_entries: usize,
 }
 
 impl DeviceRequest {
-    fn new(problem: &Problem<'_>, bits: Bits) -> DeviceRequest {
+    /// That of a product in one process.
+    pub fn of(problem: &Problem<'_>, bits: Bits) -> DeviceRequest {
         let limbs = |operand: Operand<'_>| operand.view.limbs_per_element();
         DeviceRequest {
             size: problem.size(),
@@ -65,6 +80,8 @@ impl DeviceRequest {
             input_limbs: limbs(problem.left).max(limbs(problem.right_operand())),
             bits,
             cut: problem.hooks.device_cut,
+            exchanged: 0,
+            most_entries: usize::MAX,
         }
     }
 }
@@ -73,8 +90,6 @@ impl DeviceRequest {
 pub(crate) struct DevicePlan {
     engine: Arc<DeviceEngine>,
     parts: Vec<Part>,
-    /// Bytes of pinned host memory.
-    pub pinned_bytes: u64,
 }
 
 /// Into how many pieces a product is cut.
@@ -123,17 +138,64 @@ struct Part {
 }
 
 impl DevicePlan {
-    /// Chooses the family and each device's share and cut.
+    /// Chooses the family and each device's share and cut; the family and all cuts by which residues lie on devices are
+    /// the same on all ranks of `world`. Collective.
     ///
     /// # Errors
-    /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::Precision`].
-    pub fn new(ctx: &Context, request: &DeviceRequest, limit_bytes: Option<u64>) -> Result<DevicePlan> {
+    /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::Precision`]; [`Error::InvalidArgument`]
+    /// where ranks force different kernels; on all ranks.
+    pub fn new(
+        ctx: &Context,
+        world: &dyn Transport,
+        request: &DeviceRequest,
+        limit_bytes: Option<u64>,
+    ) -> Result<DevicePlan> {
+        let family = rates::family(ctx, world, &request.bits.spec(ctx.self_check()))?;
+        let mut plan = agreed(world, DevicePlan::of_rank(ctx, family, request, limit_bytes))?;
+        let mut least = plan.common();
+        world.all_reduce(Reduction::Min, &mut least)?;
+        plan.narrow(least);
+        Ok(plan)
+    }
+
+    /// The plan of a rank of several that have devices like these and requests like some of `requests`, its own the
+    /// first of them.
+    ///
+    /// # Errors
+    /// Those of [`DevicePlan::new`].
+    pub fn among(ctx: &Context, requests: &[DeviceRequest]) -> Result<DevicePlan> {
+        let plan_of = |request| DevicePlan::new(ctx, local::alone(), request, None);
+        let mut plans = requests.iter().map(plan_of).collect::<Result<Vec<_>>>()?;
+        let common = plans.iter().map(DevicePlan::common).collect::<Vec<_>>();
+        let least = |at: usize| common.iter().map(|sizes| sizes[at]).min().expect("a request");
+        let mut own = plans.swap_remove(0);
+        own.narrow([0, 1, 2].map(least));
+        Ok(own)
+    }
+
+    /// The sizes that are the same on all ranks.
+    fn common(&self) -> [u64; 3] {
+        let cut = self.parts[0].cut;
+        [cut.band_cols, cut.strip_cols, cut.piece_entries].map(|size| size as u64)
+    }
+
+    /// Takes the sizes of all ranks. A narrower cut never takes more.
+    fn narrow(&mut self, least: [u64; 3]) {
+        let [band_cols, strip_cols, piece_entries] = least.map(|size| size as usize);
+        for part in &mut self.parts {
+            part.cut = DeviceCut { band_cols, strip_cols, piece_entries, ..part.cut };
+        }
+    }
+
+    /// The plan of one rank by itself.
+    fn of_rank(
+        ctx: &Context,
+        family: DeviceFamily,
+        request: &DeviceRequest,
+        limit_bytes: Option<u64>,
+    ) -> Result<DevicePlan> {
         let spec = request.bits.spec(ctx.self_check());
         let set = ctx.devices();
-        let family = match set.family {
-            Some(family) => family,
-            None => rates::faster_family(ctx, &spec)?,
-        };
         let engine = set.engine(family, spec)?;
         let speeds = rates::speeds(ctx, family)?;
         let costs = (0..engine.moduli().len()).map(|at| engine.planes(at..at + 1).len() as u64).collect::<Vec<_>>();
@@ -148,14 +210,33 @@ impl DevicePlan {
             let limit_bytes = allowance.bytes(&**device).min(limit_bytes.unwrap_or(u64::MAX));
             let input = device_input(request, &engine, &moduli);
             let cut = input.choose(limit_bytes).map_err(|least| allowance.refusal(limit_bytes, least))?;
+            let cut = DeviceCut { piece_entries: cut.piece_entries.min(request.most_entries).max(1), ..cut };
             // The host reconstructs nothing where a GPU is there to do it.
             let weight = if device.description().kind == DeviceKind::Host { speed * 1e-9 } else { speed };
             let share = allowance.share;
             parts.push(Part { device: device.clone(), share, moduli, weight, input, cut });
         }
         join_cuts(&mut parts, request.cut);
-        let pinned_bytes = parts.iter().map(Part::pinned_bytes).sum();
-        Ok(DevicePlan { engine, parts, pinned_bytes })
+        Ok(DevicePlan { engine, parts })
+    }
+
+    /// Bytes of pinned host memory.
+    pub fn pinned_bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.input.pinned_bytes(&part.cut)).sum()
+    }
+
+    /// Bytes of the host's memory beside that, in which ranks of `nodes` nodes add up residues of tiles as `map` has
+    /// them on `ranks` ranks.
+    pub fn exchange_bytes(&self, map: &TileMap, (nodes, ranks): (usize, usize)) -> u64 {
+        let Part { input, cut, .. } = &self.parts[0];
+        let lists = input.bands(cut).map(|band| rank_sum::list_bytes(map, ranks, (input, cut), band));
+        rank_sum::buffer_bytes((nodes, ranks), self.engine.moduli(), (input, cut)) + lists.max().unwrap_or(0)
+    }
+
+    /// Bytes that this rank sends in an exchange over such ranks.
+    pub fn sent_bytes(&self, owners: &Owners<'_>) -> u64 {
+        let Part { input, cut, .. } = &self.parts[0];
+        rank_sum::sent_bytes(owners, self.engine.moduli(), (input, cut))
     }
 
     /// Name of the kernel.
@@ -199,18 +280,6 @@ impl DevicePlan {
     }
 }
 
-impl Part {
-    fn pinned_bytes(&self) -> u64 {
-        let bytes = self.input.bytes(&self.cut);
-        let gathered = if self.moduli.len() < self.input.all_moduli {
-            2 * (self.input.all_moduli * self.cut.piece_entries * self.input.residue_bytes) as u64
-        } else {
-            0
-        };
-        bytes.input + bytes.output + bytes.tables + gathered
-    }
-}
-
 /// All devices work on the same bands, strip by strip; a narrower cut never takes more.
 fn join_cuts(parts: &mut [Part], forced: Option<DeviceCut>) {
     let least = |of: &dyn Fn(&DeviceCut) -> usize| parts.iter().map(|part| of(&part.cut)).min().expect("a device");
@@ -249,62 +318,70 @@ fn device_input(request: &DeviceRequest, engine: &DeviceEngine, moduli: &Range<u
         // Freivalds' test asks for the integers, so there is always room for them.
         output_limbs: engine.limbs().max(if request.plain { limbs_for(request.bits.result) } else { 0 }),
         table_bytes: engine.table_bytes() as u64,
+        exchanged: request.exchanged,
     }
 }
 
 /// A product under way.
 pub(crate) struct DeviceRun<'a> {
     pub ctx: &'a Context,
-    pub problem: &'a Problem<'a>,
-    pub bits: Bits,
+    /// Rows of the left operand, and the scale shifts of its columns.
+    pub left: OperandRows<'a>,
+    /// Rows of the right operand; `None` for SYRK.
+    pub right: Option<OperandRows<'a>>,
+    pub combination: Combination<'a>,
+    pub request: DeviceRequest,
+    /// The ranks that have rows of the product; this process alone, or all of a team.
+    pub world: &'a dyn Transport,
+    /// Who of them owns what; `None` in one process.
+    pub owners: Option<Owners<'a>>,
 }
 
 impl DeviceRun<'_> {
-    /// The plan of the run.
+    /// Fills `target`; where a device has less memory than it said, again with less. Collective over the ranks.
     ///
     /// # Errors
-    /// Those of [`DevicePlan::new`].
-    pub fn plan(&self) -> Result<DevicePlan> {
-        DevicePlan::new(self.ctx, &DeviceRequest::new(self.problem, self.bits), None)
-    }
-
-    /// Fills `result`; where a device has less memory than it said, again with less.
-    ///
-    /// # Errors
-    /// Those of [`crate::syrk_with`], [`Error::DeviceMemory`], [`Error::DeviceLost`].
+    /// Those of [`crate::syrk_with`], [`Error::DeviceMemory`], [`Error::DeviceLost`], on all ranks.
     pub fn run(
         &self,
         plan: DevicePlan,
-        workspace: &Workspace,
-        mut result: MatrixViewMut<'_>,
+        mut target: Target<'_>,
+        clock: &mut PhaseClock,
     ) -> Result<(DevicePlan, Vec<DeviceReport>)> {
-        let right = if self.problem.right.is_some() { &workspace.right_shifts } else { &workspace.left_shifts };
-        let shifts = (&*workspace.left_shifts, &**right);
-        let request = DeviceRequest::new(self.problem, self.bits);
         let (mut plan, mut last) = (plan, None);
         loop {
             let before = plan.parts.iter().map(|part| part.device.traffic()).collect::<Vec<_>>();
-            match self.lanes(&plan, shifts) {
-                Ok(lanes) => {
-                    let reports = self.run_lanes(lanes, &before, shifts, &mut result)?;
-                    return Ok((plan, reports));
-                }
-                Err(error @ Error::DeviceMemory { bytes, used_bytes, .. }) => {
-                    // Somebody else has taken memory since it was asked for: what was got so far is what there is.
-                    let limit_bytes = (used_bytes.saturating_add(bytes) / 4 * 3).min(last.unwrap_or(u64::MAX) / 4 * 3);
-                    last = Some(limit_bytes);
-                    plan = DevicePlan::new(self.ctx, &request, last).map_err(|_| error)?;
-                }
-                Err(error) => return Err(error),
+            let (lanes, short) = match self.lanes(&plan) {
+                Err(error @ Error::DeviceMemory { .. }) => (Ok(Vec::new()), Some(error)),
+                lanes => (lanes, None),
+            };
+            let lanes = agreed(self.world, lanes)?;
+            let mut any_short = [u64::from(short.is_some())];
+            self.world.all_reduce(Reduction::Max, &mut any_short)?;
+            if any_short[0] == 0 {
+                let reports = self.run_lanes(lanes, &before, &mut target, clock)?;
+                return Ok((plan, reports));
             }
+            drop(lanes);
+            if let Some(Error::DeviceMemory { bytes, used_bytes, .. }) = short {
+                // Somebody else has taken memory since it was asked for: what was got so far is what there is.
+                last = Some((used_bytes.saturating_add(bytes) / 4 * 3).min(last.unwrap_or(u64::MAX) / 4 * 3));
+            }
+            let again = DevicePlan::new(self.ctx, self.world, &self.request, last);
+            plan = again.map_err(|refusal| short.unwrap_or(refusal))?;
         }
     }
 
-    fn lanes(&self, plan: &DevicePlan, shifts: (&[i64], &[i64])) -> Result<Vec<Lane>> {
+    fn right(&self) -> OperandRows<'_> {
+        self.right.unwrap_or(self.left)
+    }
+
+    fn lanes(&self, plan: &DevicePlan) -> Result<Vec<Lane>> {
         let lane = |part: &Part| {
             let Part { device, share, moduli, weight, input, cut } = part.clone();
             let (engine, ranks) = (plan.engine.clone(), share.ranks);
-            Lane::new(LaneParts { device, ranks, engine, moduli, weight, input, cut }, shifts)
+            let parts = LaneParts { device, ranks, engine, moduli, weight, input, cut };
+            Lane::new(parts, (self.left.shifts, self.right().shifts))
         };
         plan.parts.iter().map(lane).collect()
     }
@@ -313,40 +390,48 @@ impl DeviceRun<'_> {
         &self,
         mut lanes: Vec<Lane>,
         before: &[Traffic],
-        shifts: (&[i64], &[i64]),
-        result: &mut MatrixViewMut<'_>,
+        target: &mut Target<'_>,
+        clock: &mut PhaseClock,
     ) -> Result<Vec<DeviceReport>> {
-        let (ctx, problem) = (self.ctx, self.problem);
-        let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
-        let left = OperandRows { blocks: &blocks[0], shifts: shifts.0 };
-        let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: shifts.1 });
-        let check = ctx.freivalds().then(|| InnerCheck::new(ctx, local::alone(), left, right)).transpose()?;
+        let (ctx, world, bits) = (self.ctx, self.world, self.request.bits);
+        let check = ctx.freivalds().then(|| InnerCheck::new(ctx, world, self.left, self.right)).transpose()?;
+        let uplo = if self.request.upper { Uplo::Upper } else { Uplo::Lower };
         let sink = Sink {
             ctx,
-            triangle: problem.triangle().then_some(problem.uplo),
-            left_shifts: shifts.0,
-            right_shifts: shifts.1,
-            combination: problem.combination,
-            precision_bits: self.bits.result,
-            largest_bits: ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
+            triangle: self.request.size.triangle.then_some(uplo),
+            left_shifts: self.left.shifts,
+            right_shifts: self.right().shifts,
+            combination: self.combination,
+            precision_bits: bits.result,
+            largest_bits: ctx.self_check().then(|| range_check_bits(bits.modulus)),
             check: check.as_ref(),
         };
         for lane in &mut lanes {
             // What a lane sends back: rounded entries, or integers.
-            let limbs = if sink.rounds_on_device() { limbs_for(self.bits.result) } else { lane.engine.limbs() };
+            let limbs = if sink.rounds_on_device() { limbs_for(bits.result) } else { lane.engine.limbs() };
             lane.input.output_limbs = limbs;
         }
         let meter = Meter::new(ctx, self.units(&lanes));
-        let mut timers = lanes.iter().map(Timer::begin).collect::<Result<Vec<_>>>()?;
+        let mut timers = agreed(world, lanes.iter().map(Timer::begin).collect::<Result<Vec<_>>>())?;
         let (input, cut) = (lanes[0].input, lanes[0].cut);
         for cols in input.bands(&cut) {
-            let done = self.multiply(&mut lanes, &mut timers, &meter, cols.clone())?;
+            let multiplied =
+                clock.time(RankPhase::Product, || self.multiply(&mut lanes, &mut timers, &meter, cols.clone()));
+            let done = agreed(world, multiplied)?;
             let (strips, entries) = (input.strips(&cut, cols.clone()), input.band_entries(&cut, &cols));
-            Recovery { sink: &sink, strips, entries }.run(&mut lanes, &mut timers, &done, result)?;
+            match self.owners {
+                None => Recovery { sink: &sink, strips, entries }.run(&mut lanes, &mut timers, &done, target)?,
+                Some(owners) => {
+                    let sum = RankSum { world, owners, sink: &sink, meter: &meter, strips, entries, done: &done };
+                    let sent = clock.time(RankPhase::Exchange, || sum.run(&mut lanes, &mut timers, target))?;
+                    clock.note_sent(sent);
+                }
+            }
         }
-        check.map_or(Ok(()), |check| check.finish(local::alone()))?;
+        check.map_or(Ok(()), |check| check.finish(world))?;
         let each = lanes.iter().zip(timers).zip(before);
-        each.map(|((lane, timer), before)| DeviceReport::new(lane, timer, before)).collect()
+        let reports = each.map(|((lane, timer), before)| DeviceReport::new(lane, timer, before));
+        agreed(world, reports.collect())
     }
 
     /// The products of a band on all devices at the same time.
@@ -357,8 +442,7 @@ impl DeviceRun<'_> {
         meter: &Meter<'_>,
         cols: Range<usize>,
     ) -> Result<Vec<Event>> {
-        let operands = Operands { left: self.problem.left.view, right: self.problem.right_operand().view };
-        let band = Band { ctx: self.ctx, meter, operands, cols, rows: self.problem.contracted() };
+        let band = Band { ctx: self.ctx, meter, left: self.left.blocks, right: self.right().blocks, cols };
         if let ([lane], [timer]) = (&mut *lanes, &mut *timers) {
             return Ok(vec![band.multiply(lane, timer)?]);
         }
@@ -376,7 +460,7 @@ impl DeviceRun<'_> {
     fn units(&self, lanes: &[Lane]) -> u64 {
         let units = lanes.iter().map(|lane| {
             let entries = lane.input.bands(&lane.cut).map(|band| lane.input.band_entries(&lane.cut, &band) as u64);
-            lane.moduli.len() as u64 * self.problem.contracted() as u64 * entries.sum::<u64>()
+            lane.moduli.len() as u64 * self.request.size.contracted as u64 * entries.sum::<u64>()
         });
         units.sum()
     }

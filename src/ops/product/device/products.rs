@@ -10,21 +10,15 @@ use crate::error::Result;
 use crate::kernels::device::{Digits, Reduce, ReduceInto, Residues, Scale, ToPlanes};
 use crate::matrix::MatrixView;
 use crate::ops::product::device::lane::{Half, Lane};
-use crate::ops::product::device::stage::{Piece, float_bytes, gather};
+use crate::ops::product::device::portions::Piece;
+use crate::ops::product::device::stage::{float_bytes, gather};
 use crate::ops::product::device::timer::{Part, Timer};
 use crate::plan::{DEVICE_ALIGN, Strip, pieces};
 use std::ops::Range;
 
-/// The operands of a product as a device needs them.
-#[derive(Clone, Copy)]
-pub(super) struct Operands<'a> {
-    pub left: MatrixView<'a>,
-    pub right: MatrixView<'a>,
-}
-
 /// Columns of one operand that are staged, and where they begin among the columns of a chunk.
 struct Staged<'a> {
-    view: MatrixView<'a>,
+    blocks: &'a [MatrixView<'a>],
     cols: Range<usize>,
     at: usize,
     right: bool,
@@ -34,9 +28,28 @@ struct Staged<'a> {
 pub(super) struct Band<'a> {
     pub ctx: &'a Context,
     pub meter: &'a Meter<'a>,
-    pub operands: Operands<'a>,
+    /// Rows of the left operand, and the same rows of the right one.
+    pub left: &'a [MatrixView<'a>],
+    pub right: &'a [MatrixView<'a>],
     pub cols: Range<usize>,
-    pub rows: usize,
+}
+
+/// A chunk on the device.
+#[derive(Clone, Copy)]
+struct Ready {
+    /// Its rows.
+    rows: usize,
+    /// Which of the two sets its digits are in.
+    set: usize,
+    /// Whether it is the first of the band.
+    is_first: bool,
+}
+
+/// Some rows of a block.
+#[derive(Clone)]
+struct Chunk {
+    block: usize,
+    rows: Range<usize>,
 }
 
 impl Band<'_> {
@@ -49,13 +62,16 @@ impl Band<'_> {
             lane.wait(lane.streams.prepare, half.free.as_ref())?;
             lane.device.clear(lane.streams.prepare, &half.region)?; // columns that pad are never written
         }
-        let chunks = pieces(self.rows, lane.cut.chunk_rows).collect::<Vec<_>>();
-        let mut ready = chunks.first().map(|rows| self.stage(lane, rows, 0)).transpose()?;
+        let of_block = |(block, view): (usize, &MatrixView<'_>)| {
+            pieces(view.rows(), lane.cut.chunk_rows).map(move |rows| Chunk { block, rows }).collect::<Vec<_>>()
+        };
+        let chunks = self.left.iter().enumerate().flat_map(of_block).collect::<Vec<_>>();
+        let mut ready = chunks.first().map(|chunk| self.stage(lane, chunk, 0)).transpose()?;
         let strips = lane.input.strips(&lane.cut, self.cols.clone());
-        for (index, rows) in chunks.iter().enumerate() {
+        for (index, chunk) in chunks.iter().enumerate() {
             let set = index % lane.digits.len();
             lane.wait(lane.streams.compute, ready.take().as_ref())?;
-            self.compute(lane, timer, &strips, (rows.clone(), set))?;
+            self.compute(lane, timer, &strips, Ready { rows: chunk.rows.len(), set, is_first: index == 0 })?;
             if let Some(next) = chunks.get(index + 1) {
                 ready = Some(self.stage(lane, next, (index + 1) % lane.digits.len())?);
             }
@@ -68,8 +84,8 @@ impl Band<'_> {
     fn staged(&self, lane: &Lane) -> Vec<Staged<'_>> {
         let (left, right) = lane.input.operand_cols(&self.cols);
         let at = left.len();
-        let mut staged = vec![Staged { view: self.operands.left, cols: left, at: 0, right: false }];
-        staged.extend(right.map(|cols| Staged { view: self.operands.right, cols, at, right: true }));
+        let mut staged = vec![Staged { blocks: self.left, cols: left, at: 0, right: false }];
+        staged.extend(right.map(|cols| Staged { blocks: self.right, cols, at, right: true }));
         staged
     }
 
@@ -86,21 +102,22 @@ impl Band<'_> {
     }
 
     /// Sends the big floats of some rows and makes them digits; returns when they are ready.
-    fn stage(&self, lane: &mut Lane, rows: &Range<usize>, set: usize) -> Result<Event> {
+    fn stage(&self, lane: &mut Lane, Chunk { block, rows }: &Chunk, set: usize) -> Result<Event> {
         let (load, prepare) = (lane.streams.load, lane.streams.prepare);
         lane.wait(prepare, lane.digits[set].free.as_ref())?;
         let piece_cols = lane.input.piece_cols(&lane.cut);
         for operand in self.staged(lane) {
-            let real = operand.cols.start.min(operand.view.cols())..operand.cols.end.min(operand.view.cols());
+            let view = operand.blocks[*block];
+            let real = operand.cols.start.min(view.cols())..operand.cols.end.min(view.cols());
             for (number, part) in pieces(real.len(), piece_cols).enumerate() {
                 let cols = real.start + part.start..real.start + part.end;
                 let piece = Piece { rows: rows.clone(), cols: cols.clone() };
                 let slot = &mut lane.inputs[number % 2];
-                gather(self.ctx, operand.view, &piece, &mut slot.pinned.lock()?)?;
+                gather(self.ctx, view, &piece, &mut slot.pinned.lock()?)?;
                 if let Some(free) = &slot.free {
                     lane.device.wait(load, free)?;
                 }
-                let width = operand.view.limbs_per_element();
+                let width = view.limbs_per_element();
                 let region = slot.region.region(0..float_bytes(piece.entries(), width));
                 lane.device.upload(load, &slot.pinned, 0, &region)?;
                 let sent = lane.device.record(load)?;
@@ -133,7 +150,7 @@ impl Band<'_> {
         lane: &mut Lane,
         timer: &mut Timer,
         strips: &[Strip],
-        (rows, set): (Range<usize>, usize),
+        Ready { rows, set, is_first }: Ready,
     ) -> Result<()> {
         let compute = lane.streams.compute;
         let entries = lane.input.leading_rows(&lane.cut) * self.width(lane);
@@ -154,18 +171,23 @@ impl Band<'_> {
             }
             timer.start(Part::Product, lane)?;
             for strip in strips {
-                self.strip(lane, strip, &batch, &rows)?;
+                self.strip(lane, strip, &batch, (rows, is_first))?;
             }
             timer.stop(lane)?;
-            let units =
-                batch.len() as u64 * rows.len() as u64 * (strips.iter().map(Strip::entries).sum::<usize>() as u64);
+            let units = batch.len() as u64 * rows as u64 * (strips.iter().map(Strip::entries).sum::<usize>() as u64);
             self.meter.add("product", units)?;
         }
         Ok(())
     }
 
     /// One strip of the products of a batch, in pieces of rows short enough to be summed exactly.
-    fn strip(&self, lane: &mut Lane, strip: &Strip, batch: &Range<usize>, rows: &Range<usize>) -> Result<()> {
+    fn strip(
+        &self,
+        lane: &mut Lane,
+        strip: &Strip,
+        batch: &Range<usize>,
+        (rows, is_first): (usize, bool),
+    ) -> Result<()> {
         let (compute, reduce) = (lane.streams.compute, lane.streams.reduce);
         let (left, right) = lane.input.operand_cols(&self.cols);
         let ld = lane.input.leading_rows(&lane.cut);
@@ -176,7 +198,7 @@ impl Band<'_> {
             Some(right) => left.len() + strip.cols.start - right.start,
             None => strip.cols.start - left.start,
         };
-        for part in pieces(rows.len(), lane.engine.largest_chunk_rows()) {
+        for part in pieces(rows, lane.engine.largest_chunk_rows()) {
             let operand = |col: usize| Plane {
                 region: lane.planes.from((col * ld + part.start) * lane.input.operand_bytes),
                 ld,
@@ -217,7 +239,7 @@ impl Band<'_> {
                     stride,
                     offset: strip.offset,
                 },
-                into: if rows.start == 0 && part.start == 0 { ReduceInto::Overwrite } else { ReduceInto::Add },
+                into: if is_first && part.start == 0 { ReduceInto::Overwrite } else { ReduceInto::Add },
             })?;
             lane.sums[half].free = Some(lane.device.record(reduce)?);
         }

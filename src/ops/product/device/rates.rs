@@ -1,8 +1,9 @@
 //! How fast devices multiply planes of either family, measured once for each device and kept in the context.
 
+use crate::comm::{Reduction, Transport, agreed};
 use crate::context::Context;
 use crate::device::{Device, DeviceKind, Element, Gemm, Operand};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::EngineSpec;
 use crate::kernels::device::DeviceFamily;
 
@@ -13,29 +14,43 @@ const HOST_SIZE: usize = 128;
 /// Products timed, after one that is not.
 const TRIALS: usize = 3;
 
-/// The family with the least time for the planes of `spec`, on the first device.
+/// The family with the least time for the planes of `spec`, on the first device of each rank: where ranks add up
+/// residues they need the same moduli, so the slowest rank decides. A family that is forced is taken; the others follow
+/// a rank that forces one. Collective.
 ///
 /// # Errors
-/// [`crate::Error::DeviceLost`], [`crate::Error::DeviceMemory`].
-pub(super) fn faster_family(ctx: &Context, spec: &EngineSpec) -> Result<DeviceFamily> {
-    let mut best = None;
-    for family in DeviceFamily::ALL {
-        if spec.modulus_bits > family.maximum_modulus_bits() {
-            continue;
-        }
-        let seconds = family.plane_count(spec) as f64 / rate(ctx, 0, family)?;
-        if best.is_none_or(|(_, least)| seconds < least) {
-            best = Some((family, seconds));
-        }
+/// [`Error::InvalidArgument`] where ranks force different families; [`Error::DeviceLost`], [`Error::DeviceMemory`], on
+/// all ranks.
+pub(super) fn family(ctx: &Context, world: &dyn Transport, spec: &EngineSpec) -> Result<DeviceFamily> {
+    let number = |family: DeviceFamily| DeviceFamily::ALL.iter().position(|&other| other == family);
+    let forced = ctx.devices().family.and_then(number).map_or(0, |number| 1 << number);
+    let mut both = [forced & 1, forced >> 1];
+    world.all_reduce(Reduction::Max, &mut both)?;
+    match both {
+        [1, 1] => return Err(Error::InvalidArgument("ranks have different kernels of devices".to_string())),
+        [1, 0] => return Ok(DeviceFamily::ALL[0]),
+        [0, 1] => return Ok(DeviceFamily::ALL[1]),
+        _ => {}
     }
-    Ok(best.map_or(DeviceFamily::F64, |(family, _)| family))
+    let mut seconds = agreed(world, DeviceFamily::ALL.map(|family| seconds(ctx, spec, family)).into_iter().collect())
+        .map(|seconds: Vec<f64>| seconds.into_iter().map(f64::to_bits).collect::<Vec<_>>())?;
+    world.all_reduce(Reduction::Max, &mut seconds)?; // positive doubles are ordered like their bits
+    Ok(DeviceFamily::ALL[usize::from(seconds[1] < seconds[0])])
+}
+
+/// Seconds of a multiply-add of all planes of a family on the first device; infinite where it has too few moduli.
+fn seconds(ctx: &Context, spec: &EngineSpec, family: DeviceFamily) -> Result<f64> {
+    if spec.modulus_bits > family.maximum_modulus_bits() {
+        return Ok(f64::INFINITY);
+    }
+    Ok(family.plane_count(spec) as f64 / rate(ctx, 0, family)?)
 }
 
 /// Multiply-adds a second that this rank gets of every device; 1 where there is only one to choose from. Ranks that
 /// share a device take turns.
 ///
 /// # Errors
-/// As [`faster_family`].
+/// [`Error::DeviceLost`], [`Error::DeviceMemory`].
 pub(super) fn speeds(ctx: &Context, family: DeviceFamily) -> Result<Vec<f64>> {
     match ctx.devices().devices.len() {
         1 => Ok(vec![1.0]),

@@ -3,28 +3,15 @@
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
-use crate::math::float::{Head, bit_length};
+use crate::math::float::{Head, bit_length, limbs_for};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::{Combination, Place};
+use crate::ops::product::device::portions::{Piece, Portion};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
+use crate::tile::TileId;
 use std::ops::Range;
-
-/// A rectangle of a matrix, dense and column-major in a copy.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
-    /// Rows.
-    pub rows: Range<usize>,
-    /// Columns.
-    pub cols: Range<usize>,
-}
-
-impl Piece {
-    /// Number of entries.
-    pub fn entries(&self) -> usize {
-        self.rows.len() * self.cols.len()
-    }
-}
 
 /// Bytes of `entries` heads and as many times `limbs` limbs.
 pub(super) fn float_bytes(entries: usize, limbs: usize) -> usize {
@@ -76,6 +63,34 @@ pub(super) struct Sink<'a> {
     pub check: Option<&'a InnerCheck>,
 }
 
+/// The result of this process, or of this rank.
+pub(crate) enum Target<'a> {
+    /// All of it.
+    Whole(MatrixViewMut<'a>),
+    /// The tiles of a rank.
+    Tiles(&'a mut DistMatrix),
+}
+
+impl Target<'_> {
+    /// The matrix that a piece lies in, and where that begins in the result. A piece lies in one tile of this rank.
+    fn part(&mut self, piece: &Piece) -> (MatrixViewMut<'_>, (usize, usize)) {
+        match self {
+            Target::Whole(view) => (view.reborrow(), (0, 0)),
+            Target::Tiles(matrix) => {
+                let map = *matrix.map();
+                let id = TileId { row: piece.rows.start / map.tile_size, col: piece.cols.start / map.tile_size };
+                let tile = matrix.tile_mut(id).expect("a tile of this rank");
+                (tile.view_mut(), (map.row_range(id.row).start, map.col_range(id.col).start))
+            }
+        }
+    }
+}
+
+/// Entries of a copy that holds these portions, one after the other.
+fn entries_of(portions: &[Portion]) -> usize {
+    portions.iter().map(|portion| portion.piece.entries()).sum()
+}
+
 /// One column of the result, and where in a copy its entries begin.
 struct Column<'r> {
     col: usize,
@@ -92,6 +107,17 @@ impl Sink<'_> {
         self.combination.is_plain() && self.check.is_none()
     }
 
+    /// The sum of both shifts of each entry of a copy.
+    pub fn entry_shifts(&self, portions: &[Portion], sums: &mut [i64]) {
+        for Portion { piece, at, .. } in portions {
+            let columns = sums[*at..][..piece.entries()].chunks_exact_mut(piece.rows.len());
+            for (col, sums) in piece.cols.clone().zip(columns) {
+                let right = self.right_shifts[col];
+                sums.iter_mut().zip(&self.left_shifts[piece.rows.clone()]).for_each(|(sum, left)| *sum = left + right);
+            }
+        }
+    }
+
     /// Rows of column `col` that are wanted of `rows`; `0..0` for none.
     fn wanted(&self, rows: &Range<usize>, col: usize, count: usize) -> Range<usize> {
         let (start, end) = match self.triangle {
@@ -103,52 +129,59 @@ impl Sink<'_> {
         if wanted.is_empty() { 0..0 } else { wanted }
     }
 
-    /// Runs `work` on all columns of a piece that lie in the result.
+    /// Runs `work` on all columns of a portion that lie in the result.
     fn for_columns<L: Send>(
         &self,
-        piece: &Piece,
-        result: &mut MatrixViewMut<'_>,
+        portion: &Portion,
+        target: &mut Target<'_>,
         locals: &mut [L],
         work: impl Fn(&mut L, Column<'_>) -> Result<()> + Send + Sync,
     ) -> Result<()> {
-        let (count, width, cols) = (result.rows(), result.limbs_per_element(), result.cols());
-        let inside = piece.cols.start.min(cols)..piece.cols.end.min(cols);
-        if count == 0 || inside.is_empty() {
+        let Portion { piece, at, .. } = portion;
+        let (view, (first_row, first_col)) = target.part(piece);
+        let (count, width) = (first_row + view.rows(), view.limbs_per_element());
+        let inside = piece.cols.start.min(first_col + view.cols())..piece.cols.end.min(first_col + view.cols());
+        if view.rows() == 0 || inside.is_empty() {
             return Ok(());
         }
-        let columns = result.reborrow().block(0..count, inside.clone())?.into_columns();
+        let local = inside.start - first_col..inside.end - first_col;
+        let columns = view.block(0..count - first_row, local)?.into_columns();
         let mut columns = inside.zip(columns).map(|(col, (heads, limbs))| {
             let rows = self.wanted(&piece.rows, col, count);
-            let first = (col - piece.cols.start) * piece.rows.len() + rows.start.saturating_sub(piece.rows.start);
-            let limbs = &mut limbs[rows.start * width..rows.end * width];
-            Column { col, first, heads: &mut heads[rows.clone()], limbs, rows }
+            let first = at + (col - piece.cols.start) * piece.rows.len() + rows.start.saturating_sub(piece.rows.start);
+            let own = if rows.is_empty() { 0..0 } else { rows.start - first_row..rows.end - first_row };
+            let limbs = &mut limbs[own.start * width..own.end * width];
+            Column { col, first, heads: &mut heads[own], limbs, rows }
         });
         self.ctx.install(|| drive::parallel_for(locals, |_| columns.next(), work))
     }
 
     /// Copies rounded entries, heads first and then limbs, into the result.
-    pub fn store_rounded(&self, piece: &Piece, bytes: &[u8], result: &mut MatrixViewMut<'_>) -> Result<()> {
-        let width = result.limbs_per_element();
-        let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(piece.entries(), width)]);
-        let (heads, limbs) = words.split_at(piece.entries());
+    pub fn store_rounded(&self, portions: &[Portion], bytes: &[u8], target: &mut Target<'_>) -> Result<()> {
+        let (width, entries) = (limbs_for(self.precision_bits), entries_of(portions));
+        let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(entries, width)]);
+        let (heads, limbs) = words.split_at(entries);
         let mut locals = vec![(); self.ctx.threads()];
-        self.for_columns(piece, result, &mut locals, |_, column| {
-            let count = column.rows.len();
-            column.heads.copy_from_slice(&heads[column.first..][..count]);
-            column.limbs.copy_from_slice(&limbs[column.first * width..][..count * width]);
-            Ok(())
-        })
+        let mut store = |portion: &Portion| {
+            self.for_columns(portion, target, &mut locals, |_, column| {
+                let count = column.rows.len();
+                column.heads.copy_from_slice(&heads[column.first..][..count]);
+                column.limbs.copy_from_slice(&limbs[column.first * width..][..count * width]);
+                Ok(())
+            })
+        };
+        portions.iter().try_for_each(&mut store)
     }
 
     /// Finishes exact integers, each a sign word and `limbs` limbs, into the result.
     ///
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`].
-    pub fn finish(&self, piece: &Piece, bytes: &[u8], limbs: usize, result: &mut MatrixViewMut<'_>) -> Result<()> {
-        let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(piece.entries(), limbs)]);
-        let width = result.limbs_per_element();
+    pub fn finish(&self, portions: &[Portion], (bytes, limbs): (&[u8], usize), target: &mut Target<'_>) -> Result<()> {
+        let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(entries_of(portions), limbs)]);
+        let width = limbs_for(self.precision_bits);
         let mut sums = (0..self.ctx.threads()).map(|_| self.check.map(InnerCheck::row_sums)).collect::<Vec<_>>();
-        self.for_columns(piece, result, &mut sums, |sums: &mut Option<RowSums>, column| {
+        let finish = |sums: &mut Option<RowSums>, column: Column<'_>| {
             let integers = words[column.first * (1 + limbs)..].chunks_exact(1 + limbs);
             let targets = column.heads.iter_mut().zip(column.limbs.chunks_exact_mut(width));
             for ((row, integer), (head, out)) in column.rows.zip(integers).zip(targets) {
@@ -163,7 +196,8 @@ impl Sink<'_> {
                 *head = self.combination.finish(exact, place, self.precision_bits, out)?.0;
             }
             Ok(())
-        })?;
+        };
+        portions.iter().try_for_each(|portion| self.for_columns(portion, target, &mut sums, finish))?;
         if let Some(check) = self.check {
             sums.into_iter().flatten().for_each(|sums| check.collect(sums));
         }
@@ -177,12 +211,13 @@ impl Sink<'_> {
         }
     }
 
-    /// The error that a device found while rounding a piece: the first entry out of the proven range, and the first
-    /// whose exponent cannot be stored, counted in the piece; `u64::MAX` where there is none.
-    pub fn faults(&self, piece: &Piece, [range, exponent]: [u64; 2], heads: &[u8]) -> Result<()> {
+    /// The error that a device found while rounding some portions: the first entry out of the proven range, and the
+    /// first whose exponent cannot be stored, counted in the copy; `u64::MAX` where there is none.
+    pub fn faults(&self, portions: &[Portion], [range, exponent]: [u64; 2], heads: &[u8]) -> Result<()> {
         let place = |entry: usize| {
-            let (rows, cols) = (piece.rows.len(), &piece.cols);
-            let (row, col) = (piece.rows.start + entry % rows, cols.start + entry / rows);
+            let portion = portions.iter().rfind(|portion| portion.at <= entry).expect("an entry of the copy");
+            let (rows, cols, entry) = (portion.piece.rows.len(), &portion.piece.cols, entry - portion.at);
+            let (row, col) = (portion.piece.rows.start + entry % rows, cols.start + entry / rows);
             // A square on the diagonal has both triangles, of which one was asked for.
             match self.triangle {
                 Some(Uplo::Upper) if row > col => (col, row),

@@ -1,27 +1,39 @@
-//! Products on ranks whose contexts have devices: each rank multiplies its own rows on its own devices, as one process
-//! does, and the owner of an entry adds up the parts of all ranks.
+//! Products on ranks whose contexts have devices: each rank multiplies its own rows on its own devices, and the owner
+//! of an entry adds up the residues that all ranks have of it, makes it and rounds it once, on its device.
 //!
-//! A part is exact: integers times powers of two that are the same on all ranks, at a precision that holds every sum of
-//! parts (no sum of some rows exceeds the bound of all). So the order of the ranks cannot change a bit, and an entry is
-//! rounded once, by its owner. Ranks may have devices of different kinds and families.
+//! Sums of residues are exact, so the order of the ranks cannot change a bit. Ranks may have devices of different
+//! kinds, and as many as they like; their moduli are the same.
 
-use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::comm::{Reduction, agree, local};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
-use crate::math::float::{FloatRef, Head, limbs_for};
-use crate::matrix::{Matrix, Op};
+use crate::math::float::limbs_for;
+use crate::matrix::{MatrixView, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::place::{Place, pack, trade, unpack};
-use crate::ops::distribution::team::Ranks;
-use crate::ops::exact_sum::ExactEntry;
-use crate::ops::product::clock::{PhaseClock, RankPhase};
-use crate::ops::product::combine::{Addend, Combination, Place as Entry};
-use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRun};
+use crate::ops::distribution::shared_devices::with_shared_devices;
+use crate::ops::distribution::team::{NodeLayout, Ranks};
+use crate::ops::product::clock::PhaseClock;
+use crate::ops::product::combine::Combination;
+use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, Target};
+use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::plan::{Plan, TeamPlan};
-use crate::ops::product::problem::{Bits, OperandRows, Problem};
+use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::size::ProductSize;
-use crate::plan::PlanBytes;
-use crate::tile::{TileId, TileMap};
+use crate::plan::{DeviceCut, PlanBytes, even_share};
+use crate::tile::TileMap;
+
+/// Parts of a rank's entries that it exchanges one after the other: what it holds of residues meanwhile is less than
+/// its result.
+const EXCHANGES: usize = 16;
+
+/// Entries that are always exchanged together, if there are so many.
+const LEAST_EXCHANGED: usize = 1 << 12;
+
+/// Most entries of a copy, one after the other, until what a rank takes of its node's memory fits.
+const COPY_ENTRIES: [usize; 4] = [usize::MAX, 1 << 14, 1 << 11, 1 << 8];
+
+/// Bytes of the lists of a rank that do not grow with the result: marks of work under way, times, facts of ranks.
+const LIST_BYTES: u64 = 64 << 10;
 
 /// A product of which each rank has some rows.
 pub(super) struct RankProduct<'a> {
@@ -36,191 +48,228 @@ pub(super) struct RankProduct<'a> {
     pub map: TileMap,
 }
 
-impl<'a> RankProduct<'a> {
-    /// Bit counts of a part: it holds the integers of the product.
-    fn part_bits(&self) -> Bits {
-        Bits { result: self.bits.modulus, ..self.bits }
+/// The numbers from which the memory of a product on devices of ranks follows.
+#[derive(Clone, Copy)]
+pub(super) struct DeviceShape {
+    pub size: ProductSize,
+    pub bits: Bits,
+    pub map: TileMap,
+    /// Whether the result is the product itself.
+    pub plain: bool,
+    pub input_limbs: usize,
+    /// Bytes of Freivalds' test; 0 without it.
+    pub check_bytes: u64,
+    /// A cut that a test asks for.
+    pub cut: Option<DeviceCut>,
+}
+
+/// A product planned on the devices of ranks.
+pub(super) struct RankPlan {
+    request: DeviceRequest,
+    devices: DevicePlan,
+    /// What users read.
+    pub plan: Plan,
+}
+
+impl DeviceShape {
+    /// What a rank with so many rows asks of its devices.
+    pub fn request(&self, contracted: usize, ranks: usize, most_entries: usize) -> DeviceRequest {
+        let largest = (0..ranks).map(|rank| self.map.entries_of(rank)).max().unwrap_or(0);
+        DeviceRequest {
+            size: ProductSize { contracted, ..self.size },
+            upper: self.map.triangle == Some(Uplo::Upper),
+            plain: self.plain,
+            input_limbs: self.input_limbs,
+            bits: self.bits,
+            cut: self.cut,
+            exchanged: largest.div_ceil(EXCHANGES).max(LEAST_EXCHANGED).min(largest.max(1)),
+            most_entries,
+        }
     }
 
-    /// The products of the blocks that have rows.
-    fn problems(&self) -> Vec<Problem<'a>> {
-        let precision_bits = self.bits.result;
-        let blocks = (0..self.left.blocks.len()).filter(|&at| self.left.blocks[at].rows() > 0);
-        let problem = |at: usize| match self.right {
-            None => {
-                let uplo = self.map.triangle.unwrap_or_default();
-                Problem { uplo, ..Problem::syrk(self.left.blocks[at], Op::NoTranspose, precision_bits) }
-            }
-            Some(right) => {
-                let operands = [(self.left.blocks[at], Op::Transpose), (right.blocks[at], Op::NoTranspose)];
-                Problem::gemm(operands[0], operands[1], precision_bits)
-            }
-        };
-        blocks.map(problem).collect()
+    /// Host bytes of a rank: its tiles of the result, what copies run from and to, sums and messages, the shifts.
+    pub fn bytes(&self, (rank, layout): (usize, &NodeLayout), devices: &DevicePlan) -> PlanBytes {
+        let among = (layout.nodes.len(), layout.node_of.len());
+        PlanBytes {
+            result: DistMatrix::bytes_for(&self.map, rank, self.bits.result),
+            scratch: devices.pinned_bytes(),
+            lists: LIST_BYTES
+                + devices.exchange_bytes(&self.map, among)
+                + (2 * 8 * (self.size.rows + self.size.cols)) as u64
+                + self.check_bytes,
+            ..PlanBytes::default()
+        }
     }
 
-    /// The sum over all ranks, in this rank's tiles, and what its devices did. Collective.
-    ///
-    /// # Errors
-    /// Those of [`crate::syrk_with`] on devices, on all ranks; [`Error::MemoryLimit`] with what a node needs.
-    pub fn compute(
+    /// The plan that users read, of `planned_bytes` on the node that takes most, `bytes` of them on this rank.
+    pub fn describe(
         &self,
-        (ctx, world): (&Context, &dyn Transport),
-        planned_bytes: u64,
-        clock: &mut PhaseClock,
-    ) -> Result<(DistMatrix, Vec<DeviceReport>)> {
-        let part = clock.time(RankPhase::Product, || self.part(ctx, planned_bytes));
-        let (part, reports) = agreed(world, part)?;
-        let sum = clock.time(RankPhase::Exchange, || self.sum(world, &part))?;
-        Ok((sum, reports))
-    }
-
-    /// The product of this rank's rows.
-    fn part(&self, ctx: &Context, planned_bytes: u64) -> Result<(Matrix, Vec<DeviceReport>)> {
-        let bits = self.part_bits();
-        let zeros = || Matrix::zeros(self.size.rows, self.size.cols, bits.result);
-        let (mut part, mut reports) = (zeros()?, Vec::new());
-        let mut workspace = ctx.workspace();
-        workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
-        workspace.left_shifts.clear();
-        workspace.left_shifts.extend(self.left.shifts);
-        workspace.right_shifts.clear();
-        workspace.right_shifts.extend(self.right.map_or(&[][..], |right| right.shifts));
-        for (index, problem) in self.problems().iter().enumerate() {
-            let run = DeviceRun { ctx, problem, bits };
-            let plan = run.plan()?;
-            if index == 0 {
-                reports = run.run(plan, &workspace, part.view_mut())?.1;
-                continue;
-            }
-            let mut other = zeros()?;
-            reports.extend(run.run(plan, &workspace, other.view_mut())?.1);
-            add_exactly(&mut part, &other)?;
-        }
-        Ok((part, reports))
-    }
-
-    /// This rank's tiles of the sum of all ranks' parts. Collective.
-    fn sum(&self, world: &dyn Transport, part: &Matrix) -> Result<DistMatrix> {
-        let (rank, size, map) = (world.rank(), world.size(), &self.map);
-        let mut own = agreed(world, DistMatrix::zeros(*map, rank, part.precision_bits()))?;
-        let words = map.entries_of(rank) * (1 + part.limbs_per_element());
-        for step in 0..size {
-            let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-            let pack_tile = |mut message: Vec<u64>, id: TileId| {
-                pack(part.view(), &Place::of_tile(map, id), &mut message).map(|()| message)
-            };
-            let message = agreed(world, map.tiles_of(to).try_fold(Vec::new(), pack_tile))?;
-            let received = match step {
-                0 => message,
-                _ => {
-                    let mut received = vec![0; words];
-                    trade(world, (to, &message), (from, &mut received))?;
-                    received
-                }
-            };
-            agree(world, add_tiles(&mut own, &received))?;
-        }
-        Ok(own)
-    }
-
-    /// How the product will run on ranks with so many `threads` together. Collective.
-    ///
-    /// # Errors
-    /// [`Error::MemoryLimit`] where a node needs more than the `node_bytes` that it may take, [`Error::DeviceLimit`];
-    /// on all ranks.
-    pub fn plan(&self, ctx: &Context, ranks: Ranks<'_>, node_bytes: u64, threads: usize) -> Result<Plan> {
-        let plan_of = |problem: &Problem<'_>| DeviceRun { ctx, problem, bits: self.part_bits() }.plan();
-        let plans = agreed(ranks.world, self.problems().iter().map(plan_of).collect::<Result<Vec<_>>>())?;
-        let bytes = self.bytes(ranks.world, &plans);
-        let mut node = [bytes.total()];
-        ranks.node.all_reduce(Reduction::Sum, &mut node)?;
-        let refusal = Error::MemoryLimit { limit_bytes: node_bytes, minimum_bytes: node[0] };
-        agree(ranks.world, if node[0] <= node_bytes { Ok(()) } else { Err(refusal) })?;
-        ranks.world.all_reduce(Reduction::Max, &mut node)?;
-        let first = plans.first();
-        let counts = first.map_or(CutCounts { batches: 1, bands: 1, chunks: 1 }, DevicePlan::cuts);
-        Ok(Plan {
-            operation: self.operation,
+        operation: &'static str,
+        devices: &DevicePlan,
+        (bytes, planned_bytes): (PlanBytes, u64),
+        (threads, team): (usize, TeamPlan),
+    ) -> Plan {
+        let CutCounts { batches, bands, chunks } = devices.cuts();
+        Plan {
+            operation,
             contracted: self.size.contracted,
             rows: self.size.rows,
             cols: self.size.cols,
             precision_bits: self.bits.result,
             working_bits: self.bits.working,
-            kernel: first.map_or(ctx.kernel().name(), DevicePlan::kernel),
+            kernel: devices.kernel(),
             threads,
-            primes: first.map_or(0, DevicePlan::moduli),
-            batches: counts.batches,
-            bands: counts.bands,
-            chunks: counts.chunks,
+            primes: devices.moduli(),
+            batches,
+            bands,
+            chunks,
             bytes,
-            planned_bytes: node[0],
+            planned_bytes,
             load_max_over_mean: 1.0,
-            team: Some(self.team(ranks)),
-            devices: first.map_or(Vec::new(), DevicePlan::describe),
+            team: Some(TeamPlan {
+                grid: (self.map.grid.rows, self.map.grid.cols),
+                tile_size: self.map.tile_size,
+                exchange_parts: 1,
+                ..team
+            }),
+            devices: devices.describe(),
             ..Plan::default()
-        })
-    }
-
-    /// Host bytes of this rank: its tiles of the result and of the sum, its part, two messages.
-    fn bytes(&self, world: &dyn Transport, plans: &[DevicePlan]) -> PlanBytes {
-        let (rank, part_bits) = (world.rank(), self.part_bits().result);
-        let tiles = |precision_bits: u32| DistMatrix::bytes_for(&self.map, rank, precision_bits);
-        let part = Matrix::bytes_for(self.size.rows, self.size.cols, part_bits);
-        let parts = part.saturating_mul(plans.len().clamp(1, 2) as u64);
-        let width = 8 * (1 + limbs_for(part_bits));
-        let largest = (0..world.size()).map(|rank| self.map.entries_of(rank)).max().unwrap_or(0);
-        PlanBytes {
-            result: tiles(self.bits.result),
-            product_window: parts.saturating_add(tiles(part_bits)),
-            scratch: plans.iter().map(|plan| plan.pinned_bytes).max().unwrap_or(0),
-            lists: (2 * largest * width + 2 * 8 * (self.size.rows + self.size.cols)) as u64,
-            ..PlanBytes::default()
-        }
-    }
-
-    fn team(&self, ranks: Ranks<'_>) -> TeamPlan {
-        let nodes = &ranks.layout.nodes;
-        let entries = |ranks: &[usize]| ranks.iter().map(|&rank| self.map.entries_of(rank)).sum::<usize>();
-        let all = nodes.iter().map(|node| entries(node)).sum::<usize>();
-        let sent = nodes.iter().map(|node| node.len() * (all - entries(node))).max().unwrap_or(0);
-        TeamPlan {
-            nodes: nodes.len(),
-            ranks: ranks.world.size(),
-            grid: (self.map.grid.rows, self.map.grid.cols),
-            tile_size: self.map.tile_size,
-            per_node: Vec::new(),
-            exchange_parts: 1,
-            sent_bytes: (sent * 8 * (1 + limbs_for(self.part_bits().result))) as u64,
         }
     }
 }
 
-/// Adds the tiles in a message, one after the other, to those of `own`.
-fn add_tiles(own: &mut DistMatrix, message: &[u64]) -> Result<()> {
-    let mut at = 0;
-    for (_, tile) in own.tiles_mut() {
-        let mut other = Matrix::zeros(tile.rows(), tile.cols(), tile.precision_bits())?;
-        let whole = Place { rows: 0..tile.rows(), cols: 0..tile.cols() };
-        let end = at + whole.entries() * (1 + tile.limbs_per_element());
-        unpack(&message[at..end], &whole, &mut other);
-        add_exactly(tile, &other)?;
-        at = end;
-    }
-    Ok(())
+/// Bytes of Freivalds' test on a rank with so many rows and threads, where the context asks for it.
+pub(super) fn check_bytes(ctx: &Context, size: &ProductSize, (rows, threads): (usize, usize)) -> u64 {
+    let sums = 2 * 8 * size.rows as u64; // on their way to all ranks
+    if ctx.freivalds() { InnerCheck::bytes(size.rows, size.cols, rows, threads) + sums } else { 0 }
 }
 
-/// Adds `other` to `sum`, of the same shape, whose precision holds the result.
-fn add_exactly(sum: &mut Matrix, other: &Matrix) -> Result<()> {
-    let combination = Combination::new(None, None, Some(Addend::Whole(other.view())));
-    let (rows, width, precision_bits) = (sum.rows(), sum.limbs_per_element(), sum.precision_bits());
-    let (heads, limbs) = sum.parts_mut();
-    let mut before = vec![0; width];
-    for (at, (head, limbs)) in heads.iter_mut().zip(limbs.chunks_exact_mut(width)).enumerate() {
-        before.copy_from_slice(limbs);
-        let value = FloatRef { head: Head(*head), limbs: &before };
-        let entry = Entry { row: at % rows, col: at / rows };
-        *head = combination.finish(ExactEntry::from(value), entry, precision_bits, limbs)?.0;
+/// The plan of a product whose contracted rows are shared out evenly over the ranks of `nodes`, each with devices like
+/// those of the context: `own_rank` says whose bytes are told. No rank waits for another.
+///
+/// # Errors
+/// [`Error::MemoryLimit`] names the least bytes of a node that would do, [`Error::DeviceLimit`].
+pub(super) fn plan_ahead(
+    ctx: &Context,
+    (layout, own_rank): (&NodeLayout, usize),
+    operation: &'static str,
+    shape: &DeviceShape,
+) -> Result<Plan> {
+    let ctx = &with_shared_devices(ctx, local::alone())?;
+    let ranks = layout.node_of.len();
+    let rows = |rank: usize| even_share(shape.size.contracted, ranks, rank).len();
+    let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
+    let (mut fit, mut minimum_bytes) = (None, u64::MAX);
+    for most_entries in COPY_ENTRIES {
+        let requests = [own_rank, 0, ranks - 1].map(|rank| shape.request(rows(rank), ranks, most_entries));
+        let devices = DevicePlan::among(ctx, &requests)?;
+        let bytes = shape.bytes((own_rank, layout), &devices);
+        // Ranks differ in their tiles.
+        let of_rank =
+            |&rank: &usize| bytes.total() - bytes.result + DistMatrix::bytes_for(&shape.map, rank, shape.bits.result);
+        let of_node = |node: &Vec<usize>| node.iter().map(of_rank).sum::<u64>();
+        let planned_bytes = layout.nodes.iter().map(of_node).max().unwrap_or(0);
+        minimum_bytes = minimum_bytes.min(planned_bytes); // smaller copies have longer lists
+        fit = Some((devices, bytes, planned_bytes));
+        if planned_bytes <= limit_bytes {
+            break;
+        }
     }
-    Ok(())
+    let (devices, bytes, planned_bytes) = fit.expect("a plan was made");
+    if planned_bytes > limit_bytes {
+        return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
+    }
+    let sends = (0..ranks).map(|rank| rows(rank) > 0).collect::<Vec<_>>();
+    let owners = Owners { rank: own_rank, layout, map: &shape.map, sends: &sends };
+    let sent_bytes = devices.sent_bytes(&owners) * layout.nodes[layout.node_of[own_rank]].len() as u64;
+    let team = TeamPlan { nodes: layout.nodes.len(), ranks, sent_bytes, ..TeamPlan::default() };
+    Ok(shape.describe(operation, &devices, (bytes, planned_bytes), (ctx.threads() * ranks, team)))
+}
+
+impl RankProduct<'_> {
+    /// Contracted rows of this rank.
+    fn own_rows(&self) -> usize {
+        self.left.blocks.iter().map(MatrixView::rows).sum()
+    }
+
+    fn shape(&self, ctx: &Context, plain: bool, cut: Option<DeviceCut>) -> DeviceShape {
+        let blocks = self.left.blocks.iter().chain(self.right.iter().flat_map(|right| right.blocks));
+        let widths = blocks.map(MatrixView::limbs_per_element);
+        DeviceShape {
+            size: self.size,
+            bits: self.bits,
+            map: self.map,
+            plain,
+            input_limbs: widths.max().unwrap_or(limbs_for(self.bits.result)),
+            check_bytes: check_bytes(ctx, &self.size, (self.own_rows(), ctx.threads())),
+            cut,
+        }
+    }
+
+    /// How the product will run on ranks with so many `threads` together, where `sends` says which have rows.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::MemoryLimit`] where a node needs more than the `node_bytes` that it may take, [`Error::DeviceLimit`];
+    /// on all ranks.
+    pub fn plan(
+        &self,
+        ctx: &Context,
+        (ranks, sends): (Ranks<'_>, &[bool]),
+        (node_bytes, threads): (u64, usize),
+        (plain, cut): (bool, Option<DeviceCut>),
+    ) -> Result<RankPlan> {
+        let (world, shape) = (ranks.world, self.shape(ctx, plain, cut));
+        let (mut fit, mut minimum_bytes) = (None, u64::MAX);
+        for most_entries in COPY_ENTRIES {
+            let request = shape.request(self.own_rows(), world.size(), most_entries);
+            let devices = DevicePlan::new(ctx, world, &request, None)?;
+            let bytes = shape.bytes((world.rank(), ranks.layout), &devices);
+            let mut node = [bytes.total()];
+            ranks.node.all_reduce(Reduction::Sum, &mut node)?;
+            let mut refused = [u64::from(node[0] > node_bytes)];
+            world.all_reduce(Reduction::Max, &mut refused)?;
+            minimum_bytes = minimum_bytes.min(node[0]); // smaller copies have longer lists
+            fit = Some((request, devices, bytes, node[0]));
+            if refused[0] == 0 {
+                break;
+            }
+        }
+        let (request, devices, bytes, own_node) = fit.expect("a plan was made");
+        let refusal = Error::MemoryLimit { limit_bytes: node_bytes, minimum_bytes };
+        agree(world, if own_node <= node_bytes { Ok(()) } else { Err(refusal) })?;
+        let owners = Owners { rank: world.rank(), layout: ranks.layout, map: &self.map, sends };
+        let mut sent = [devices.sent_bytes(&owners)];
+        ranks.node.all_reduce(Reduction::Sum, &mut sent)?;
+        let mut most = [own_node, sent[0]];
+        world.all_reduce(Reduction::Max, &mut most)?;
+        let [planned_bytes, sent_bytes] = most;
+        let (nodes, ranks) = (ranks.layout.nodes.len(), world.size());
+        let team = TeamPlan { nodes, ranks, sent_bytes, ..TeamPlan::default() };
+        let plan = shape.describe(self.operation, &devices, (bytes, planned_bytes), (threads, team));
+        Ok(RankPlan { request, devices, plan })
+    }
+
+    /// Fills this rank's tiles of the result; what its devices did. Collective.
+    ///
+    /// # Errors
+    /// Those of [`crate::syrk_with`] on devices, on all ranks.
+    pub fn compute(
+        &self,
+        ctx: &Context,
+        (ranks, sends): (Ranks<'_>, &[bool]),
+        planned: RankPlan,
+        (combination, clock): (&Combination<'_>, &mut PhaseClock),
+        result: &mut DistMatrix,
+    ) -> Result<Vec<DeviceReport>> {
+        let RankPlan { request, devices, plan } = planned;
+        let needs = WorkspaceNeeds { planned_bytes: plan.planned_bytes, ..WorkspaceNeeds::default() };
+        ctx.workspace().trim(ctx.memory(), &needs);
+        let map = *result.map();
+        let Ranks { world, layout, .. } = ranks;
+        let owners = Some(Owners { rank: world.rank(), layout, map: &map, sends });
+        let (left, right, combination) = (self.left, self.right, *combination);
+        let run = DeviceRun { ctx, left, right, combination, request, world, owners };
+        Ok(run.run(devices, Target::Tiles(result), clock)?.1)
+    }
 }

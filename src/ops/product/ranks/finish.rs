@@ -49,16 +49,12 @@ pub(super) fn without_product(
     agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(map, team.rank(), precision_bits))?;
     let report = Report { team: Some(TeamReport::default()), ..Report::default() };
-    agree(world, combination.map_or(Ok(()), |combination| finish_tiles(combination, None, &mut result)))?;
+    agree(world, combination.map_or(Ok(()), |combination| finish_tiles(combination, &mut result)))?;
     Ok(DistOutcome { result, report, spans: Vec::new() })
 }
 
-/// Fills a rank's tiles from those of the exact product; without any, where no row is contracted, it is 0.
-pub(super) fn finish_tiles(
-    combination: &Combination<'_>,
-    product: Option<&DistMatrix>,
-    result: &mut DistMatrix,
-) -> Result<()> {
+/// Fills a rank's tiles where no row is contracted and the product is 0.
+fn finish_tiles(combination: &Combination<'_>, result: &mut DistMatrix) -> Result<()> {
     let (map, precision_bits) = (*result.map(), result.precision_bits());
     for (id, tile) in result.tiles_mut() {
         let (rows, cols, width) = (map.row_range(id.row), map.col_range(id.col), tile.limbs_per_element());
@@ -67,8 +63,7 @@ pub(super) fn finish_tiles(
         for (col, row) in cols.flat_map(|col| rows.clone().map(move |row| (col, row))) {
             let (head, limbs) = entries.next().expect("an entry for each place");
             if map.triangle.is_none_or(|uplo| in_triangle(uplo, row, col)) {
-                let exact = product.map_or(ExactEntry::ZERO, |product| product.entry(row, col).into());
-                *head = combination.finish(exact, Place { row, col }, precision_bits, limbs)?.0;
+                *head = combination.finish(ExactEntry::ZERO, Place { row, col }, precision_bits, limbs)?.0;
             }
         }
     }

@@ -92,12 +92,15 @@ pub struct DistOutcome {
 /// symmetric matrix.
 /// Accuracy and bits: as [`crate::syrk_with`] on all the rows.
 /// Memory: the context's limit is that of each node, all its ranks together; without one, what the machine has free.
-/// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others.
+/// Cost: as [`crate::syrk_with`], shared by all workers; each node sends the residues of the result once to the others,
+/// in as many bits as their moduli have.
+/// Devices: where the ranks' contexts have some, each rank multiplies its rows on its own, and makes the entries of its
+/// tiles there; ranks of a node send each other residues too. All multiply modulo the moduli of one kernel.
 ///
 /// # Errors
 /// As [`crate::syrk_with`], on every rank, as [`crate::Error::Rank`] where one rank met it: rows and columns are those
 /// of the block that this rank passed. [`crate::Error::InvalidArgument`] where ranks differ in columns, precision,
-/// options or kernel; [`crate::Error::Transport`].
+/// options or kernel, that of devices included; [`crate::Error::Transport`].
 pub fn syrk(
     ctx: &Context,
     team: &mut Team,

@@ -7,7 +7,7 @@ use crate::kernels::PlaneEngine;
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::team::Team;
+use crate::ops::distribution::team::{NodeLayout, Team};
 use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::MESSAGE_WORDS;
 use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
@@ -16,6 +16,7 @@ use crate::ops::product::kernel::choose_kernel;
 use crate::ops::product::packing::Packing;
 use crate::ops::product::plan::{NodePlan, Plan, PlannedRun, TeamPlan, describe};
 use crate::ops::product::problem::{Accuracy, Bits, check_precision};
+use crate::ops::product::ranks::devices::{self, DeviceShape};
 use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::ProductSize;
 use crate::plan::default_tile_size;
@@ -347,8 +348,12 @@ pub fn plan_syrk_cluster_with(
              1 to {MOST_WORKERS} threads on a node"
         )));
     }
-    let members = (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect());
-    let cluster = Cluster { nodes: &members.collect::<Vec<_>>(), own_node: 0, threads };
+    let layout = NodeLayout {
+        nodes: (0..nodes).map(|node| (node * ranks_per_node..(node + 1) * ranks_per_node).collect()).collect(),
+        node_of: (0..ranks).map(|rank| rank / ranks_per_node).collect(),
+        local_of: (0..ranks).map(|rank| rank % ranks_per_node).collect(),
+    };
+    let cluster = Cluster { layout: &layout, own_rank: 0, threads };
     let size = ProductSize { contracted: rows, rows: cols, cols, triangle: true };
     cluster.plan(ctx, ("syrk", size), precision_bits, options)
 }
@@ -389,18 +394,16 @@ pub fn plan_gemm(
 
 /// Ranks on nodes.
 struct Cluster<'a> {
-    /// World ranks of each node.
-    nodes: &'a [Vec<usize>],
-    /// The node that bytes are told of.
-    own_node: usize,
+    layout: &'a NodeLayout,
+    /// The rank of whose node bytes are told.
+    own_rank: usize,
     /// Worker threads of each rank.
     threads: usize,
 }
 
 impl<'a> Cluster<'a> {
     fn of(ctx: &Context, team: &'a Team) -> Cluster<'a> {
-        let layout = team.layout();
-        Cluster { nodes: &layout.nodes, own_node: layout.node_of[team.rank()], threads: ctx.threads() }
+        Cluster { layout: team.layout(), own_rank: team.rank(), threads: ctx.threads() }
     }
 
     /// The plan of a product whose contracted rows are shared out evenly.
@@ -414,12 +417,13 @@ impl<'a> Cluster<'a> {
         let contracted = size.contracted;
         check_precision(ctx.maximum_modulus_bits(), precision_bits, contracted)?;
         size.check(precision_bits)?;
-        let ranks = self.nodes.iter().map(Vec::len).sum();
+        let nodes = &self.layout.nodes;
+        let ranks = self.layout.node_of.len();
         let shape = |node: &Vec<usize>| NodeShape {
             rows: node.iter().map(|&rank| even_share(contracted, ranks, rank).len()).collect(),
             threads: vec![self.threads; node.len()],
         };
-        let node_shapes = self.nodes.iter().map(shape).collect::<Vec<_>>();
+        let node_shapes = nodes.iter().map(shape).collect::<Vec<_>>();
         let grid = RankGrid::for_ranks(ranks);
         let tile_size = default_tile_size(size.rows.max(size.cols), grid);
         let triangle = size.triangle.then_some(Uplo::Lower);
@@ -427,31 +431,50 @@ impl<'a> Cluster<'a> {
         let (range_bits, choice) = match accuracy {
             Accuracy::Entrywise if !size.is_empty() => {
                 let own = ProductSize { contracted: contracted.div_ceil(ranks), ..size };
-                let most = self.nodes.iter().map(Vec::len).max().unwrap_or(1) as u64;
+                let most = nodes.iter().map(Vec::len).max().unwrap_or(1) as u64;
                 let choice = choice_bytes(&own).saturating_mul(most);
                 (possible_range_bits(&size, precision_bits, options.range_bits), choice)
             }
             _ => (0, 0),
         };
         let bits = Bits::scaled(precision_bits, contracted);
-        let planned = plan_cluster(
-            ctx,
-            &ClusterRequest {
-                operation,
-                size,
-                bits: if range_bits > 0 { bits.widened(bits.working + range_bits) } else { bits },
-                nodes: &node_shapes,
-                ranks: self.nodes,
-                map: TileMap { rows: size.rows, cols: size.cols, tile_size, grid, triangle },
-                node_bytes: &vec![ctx.memory_bytes().unwrap_or(u64::MAX); self.nodes.len()],
-                cut: None,
-                chooses: true,
-            },
-            self.own_node,
-        );
-        let plan = larger_refusal(ctx.admit(choice), planned)?.plan;
+        let bits = if range_bits > 0 { bits.widened(bits.working + range_bits) } else { bits };
+        let map = TileMap { rows: size.rows, cols: size.cols, tile_size, grid, triangle };
+        let planned = match ctx.devices().is_empty() || size.is_empty() {
+            true => {
+                let (node_bytes, ranks) = (&vec![ctx.memory_bytes().unwrap_or(u64::MAX); nodes.len()], &nodes[..]);
+                let (nodes, cut, chooses) = (&node_shapes[..], None, true);
+                let request = ClusterRequest { operation, size, bits, nodes, ranks, map, node_bytes, cut, chooses };
+                plan_cluster(ctx, &request, self.layout.node_of[self.own_rank]).map(|planned| planned.plan)
+            }
+            false => self.plan_on_devices(ctx, (operation, size), (bits, map)),
+        };
+        let plan = larger_refusal(ctx.admit(choice), planned)?;
         let planned_bytes = plan.planned_bytes.max(choice);
         Ok(Plan { accuracy, range_bits, planned_bytes, ..plan })
+    }
+
+    /// The same on devices like those of the context, which each rank has to itself but for who has opened them
+    /// already.
+    fn plan_on_devices(
+        &self,
+        ctx: &Context,
+        (operation, size): (&'static str, ProductSize),
+        (bits, map): (Bits, TileMap),
+    ) -> Result<Plan> {
+        let ranks = self.layout.node_of.len();
+        let own_rows = even_share(size.contracted, ranks, self.own_rank).len();
+        let shape = DeviceShape {
+            size,
+            bits,
+            map,
+            plain: true,
+            input_limbs: limbs_for(bits.result),
+            check_bytes: devices::check_bytes(ctx, &size, (own_rows, self.threads)),
+            cut: None,
+        };
+        let plan = devices::plan_ahead(ctx, (self.layout, self.own_rank), operation, &shape)?;
+        Ok(Plan { threads: self.threads * ranks, ..plan })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
 use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::devices::RankProduct;
-use crate::ops::product::ranks::finish::{NodeLimits, finish_singles, finish_tiles, make_report, without_product};
+use crate::ops::product::ranks::finish::{NodeLimits, finish_singles, make_report, without_product};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
 use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook};
 use crate::ops::product::report::Report;
@@ -172,7 +172,12 @@ fn run_on_devices(
     (combination, mut clock): (&Combination<'_>, PhaseClock),
 ) -> Result<DistOutcome> {
     let (world, node) = (team.world(), team.layout().node_of[team.rank()]);
-    let plan = product.plan(ctx, team.ranks(), shared.node_bytes[node], shared.threads.iter().sum())?;
+    let sends = shared.rows.iter().map(|&rows| rows > 0).collect::<Vec<_>>();
+    let on_ranks = (team.ranks(), &sends[..]);
+    let limits = (shared.node_bytes[node], shared.threads.iter().sum());
+    let wanted = (combination.is_plain(), problem.options.hooks.device_cut);
+    let planned = product.plan(ctx, on_ranks, limits, wanted)?;
+    let plan = planned.plan.clone();
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
     }
@@ -182,8 +187,7 @@ fn run_on_devices(
     let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
     agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
-    let (sum, devices) = product.compute((ctx, world), plan.planned_bytes, &mut clock)?;
-    agree(world, clock.time(RankPhase::Reconstruct, || finish_tiles(combination, Some(&sum), &mut result)))?;
+    let devices = product.compute(ctx, on_ranks, planned, (combination, &mut clock), &mut result)?;
     let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
@@ -359,7 +363,7 @@ impl RankProblem<'_> {
         let DistOptions { tile_size, grid, hooks, on_plan: _, .. } = self.options;
         let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
         let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
-        let (cut, checks) = (hooks.cut, [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()]);
+        let (cut, checks) = ((hooks.cut, hooks.device_cut), [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()]);
         let choices =
             format!("{uplo:?} {exact_integers} {accuracy:?} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
         hash(&format!("{} {choices} {checks:?}", self.operation))

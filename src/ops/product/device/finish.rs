@@ -1,0 +1,174 @@
+//! From residues of some entries on a device to the result: integers, big floats, the copy out.
+//!
+//! Entries are reconstructed and rounded while those before are copied out and stored.
+
+use crate::device::Region;
+use crate::error::Result;
+use crate::kernels::device::{Integers, Pack, Reconstruct, Residues, Round};
+use crate::ops::product::device::lane::{FAULT_BYTES, Lane};
+use crate::ops::product::device::portions::Portion;
+use crate::ops::product::device::stage::{Sink, Target, float_bytes};
+use crate::ops::product::device::timer::{Part, Timer};
+use std::collections::VecDeque;
+
+/// Entries on their way to the host.
+struct Pending {
+    lane: usize,
+    slot: usize,
+    portions: Vec<Portion>,
+}
+
+/// The last steps of a call, of one copy of entries after the other.
+pub(super) struct Finish<'a, 'b> {
+    sink: &'a Sink<'b>,
+    pending: VecDeque<Pending>,
+    turns: Turns,
+}
+
+impl<'a, 'b> Finish<'a, 'b> {
+    /// Nothing is on its way yet.
+    pub fn new(sink: &'a Sink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
+        Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes) }
+    }
+
+    /// The lane that takes the next copy, of so many entries, and into which of its two slots; what was there is
+    /// stored.
+    ///
+    /// # Errors
+    /// Those of [`Finish::store_all`].
+    pub fn place(&mut self, lanes: &[Lane], entries: usize, target: &mut Target<'_>) -> Result<(usize, usize)> {
+        let (index, slot) = self.turns.next(entries);
+        while self.pending.iter().any(|other| (other.lane, other.slot) == (index, slot)) {
+            let oldest = self.pending.pop_front().expect("one is pending");
+            self.store(lanes, &oldest, target)?;
+        }
+        Ok((index, slot))
+    }
+
+    /// Submits integers and big floats of a copy, and the way out. Residues of all moduli lie `stride` apart. A copy of
+    /// one rectangle finds its shifts on the device, any other brings one for each entry.
+    ///
+    /// # Errors
+    /// [`crate::Error::DeviceLost`].
+    pub fn make(
+        &mut self,
+        (lanes, timers): (&mut [Lane], &mut [Timer]),
+        (index, slot): (usize, usize),
+        (region, stride): (&Region, usize),
+        portions: Vec<Portion>,
+    ) -> Result<()> {
+        let (lane, timer) = (&mut lanes[index], &mut timers[index]);
+        let count = portions.iter().map(|portion| portion.piece.entries()).sum();
+        let (compute, store) = (lane.streams.compute, lane.streams.store);
+        timer.start(Part::Reconstruct, lane)?;
+        let integers = lane.integers.clone();
+        let integers = Integers { region: &integers, entries: count };
+        let residues = Residues { region, first_modulus: 0, stride, offset: 0 };
+        lane.launcher(compute).reconstruct(&Reconstruct { residues, integers })?;
+        timer.stop(lane)?;
+        timer.start(Part::Round, lane)?;
+        lane.wait(compute, lane.outputs[slot].free.as_ref())?;
+        let entries_bytes = float_bytes(count, lane.input.output_limbs);
+        let out = lane.outputs[slot].region.region(0..entries_bytes + FAULT_BYTES);
+        match self.sink.rounds_on_device() {
+            true => self.round(lane, (slot, &portions), integers, &out)?,
+            false => lane.launcher(compute).pack(&Pack { integers, packed: &out.region(0..entries_bytes) })?,
+        }
+        timer.stop(lane)?;
+        let rounded = lane.device.record(compute)?;
+        lane.device.wait(store, &rounded)?;
+        lane.device.download(store, &out, &lane.outputs[slot].pinned, 0)?;
+        lane.outputs[slot].free = Some(lane.device.record(store)?);
+        self.pending.push_back(Pending { lane: index, slot, portions });
+        Ok(())
+    }
+
+    /// Submits the rounding of integers.
+    fn round(
+        &self,
+        lane: &Lane,
+        (slot, portions): (usize, &[Portion]),
+        integers: Integers<'_>,
+        out: &Region,
+    ) -> Result<()> {
+        let (compute, count) = (lane.streams.compute, integers.entries);
+        let entries_bytes = float_bytes(count, lane.input.output_limbs);
+        let (rows, left, right) = match &lane.entry_shifts {
+            None => {
+                let piece = &portions[0].piece;
+                let left = lane.left_shifts.region(piece.rows.start * 8..piece.rows.end * 8);
+                let right = lane.right_shifts.region(piece.cols.start * 8..piece.cols.end * 8);
+                (piece.rows.len(), left, Some(right))
+            }
+            Some(shifts) => {
+                let (pinned, region) = (&shifts[slot].pinned, shifts[slot].region.region(0..count * 8));
+                let mut bytes = pinned.lock()?;
+                self.sink.entry_shifts(portions, bytemuck::cast_slice_mut(&mut bytes[..count * 8]));
+                drop(bytes);
+                lane.device.upload(compute, pinned, 0, &region)?;
+                (count, region, None)
+            }
+        };
+        let faults = out.from(entries_bytes);
+        lane.launcher(compute).clear_faults(&faults)?;
+        lane.launcher(compute).round(&Round {
+            integers,
+            rows,
+            left_shifts: Some(&left),
+            right_shifts: right.as_ref(),
+            precision_bits: self.sink.precision_bits,
+            heads: &out.region(0..count * 8),
+            limbs: &out.region(count * 8..entries_bytes),
+            largest_bits: self.sink.largest_bits,
+            faults: &faults,
+            first_index: 0,
+        })
+    }
+
+    /// Stores all that is still on its way.
+    ///
+    /// # Errors
+    /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].
+    pub fn store_all(&mut self, lanes: &[Lane], target: &mut Target<'_>) -> Result<()> {
+        while let Some(oldest) = self.pending.pop_front() {
+            self.store(lanes, &oldest, target)?;
+        }
+        Ok(())
+    }
+
+    /// Takes entries that have come out into the result.
+    fn store(&self, lanes: &[Lane], pending: &Pending, target: &mut Target<'_>) -> Result<()> {
+        let (lane, portions) = (&lanes[pending.lane], &pending.portions);
+        let limbs = lane.input.output_limbs;
+        let bytes = lane.outputs[pending.slot].pinned.lock()?;
+        if !self.sink.rounds_on_device() {
+            return self.sink.finish(portions, (&bytes, limbs), target);
+        }
+        let end = float_bytes(portions.iter().map(|portion| portion.piece.entries()).sum(), limbs);
+        let faults = [0, 8].map(|at| bytemuck::pod_read_unaligned::<u64>(&bytes[end + at..][..8]));
+        self.sink.faults(portions, faults, &bytes)?;
+        self.sink.store_rounded(portions, &bytes, target)
+    }
+}
+
+/// Which lane takes the next piece, by weight, and into which of its two slots.
+struct Turns {
+    weights: Vec<f64>,
+    loads: Vec<f64>,
+    counts: Vec<usize>,
+}
+
+impl Turns {
+    fn new(lanes: &[Lane]) -> Turns {
+        let weights = lanes.iter().map(|lane| lane.weight).collect::<Vec<_>>();
+        Turns { loads: vec![0.0; weights.len()], counts: vec![0; weights.len()], weights }
+    }
+
+    fn next(&mut self, entries: usize) -> (usize, usize) {
+        let after = |lane: usize| (self.loads[lane] + entries as f64) / self.weights[lane].max(1e-300);
+        let lane = (0..self.weights.len()).min_by(|&a, &b| after(a).total_cmp(&after(b))).expect("a lane");
+        self.loads[lane] += entries as f64;
+        self.counts[lane] += 1;
+        (lane, (self.counts[lane] - 1) % 2)
+    }
+}

@@ -1,0 +1,217 @@
+//! Rectangles of a band of the result: those that are made in one process, and those of each rank's tiles.
+//!
+//! Pure numbers: where entries lie in the result, among the residues of a band, and in a copy of some of them.
+
+use crate::matrix::Uplo;
+use crate::plan::{BLOCK, Strip};
+use crate::tile::{TileId, TileMap};
+use std::ops::Range;
+
+/// A rectangle of a matrix, dense and column-major in a copy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Piece {
+    /// Rows.
+    pub rows: Range<usize>,
+    /// Columns.
+    pub cols: Range<usize>,
+}
+
+impl Piece {
+    /// Number of entries.
+    pub fn entries(&self) -> usize {
+        self.rows.len() * self.cols.len()
+    }
+}
+
+/// A rectangle of the result whose entries lie in one strip of a band, and one after the other in a copy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Portion {
+    /// Where it lies in the result.
+    pub piece: Piece,
+    /// Its first entry among those of the band.
+    pub first: usize,
+    /// Entries of the band from one of its columns to the next.
+    pub leading: usize,
+    /// Its first entry in the copy.
+    pub at: usize,
+}
+
+impl Portion {
+    fn of(strip: &Strip, rows: Range<usize>, cols: Range<usize>) -> Portion {
+        let leading = strip.rows.len();
+        let first = strip.offset + (cols.start - strip.cols.start) * leading + rows.start - strip.rows.start;
+        Portion { piece: Piece { rows, cols }, first, leading, at: 0 }
+    }
+}
+
+/// The pieces of a strip: whole columns, or parts of one where it is longer than a piece.
+pub(super) fn of_strip(strip: &Strip, largest: usize) -> Vec<Portion> {
+    let height = strip.rows.len();
+    let (rows, cols) = (largest.min(height), (largest / height).max(1));
+    let mut portions = Vec::new();
+    for col in strip.cols.clone().step_by(cols) {
+        let cols = col..(col + cols).min(strip.cols.end);
+        for row in strip.rows.clone().step_by(rows) {
+            portions.push(Portion::of(strip, row..(row + rows).min(strip.rows.end), cols.clone()));
+        }
+    }
+    portions
+}
+
+/// The entries of one rank's tiles in a band, cut into copies of at most so many entries.
+#[derive(Debug, Default)]
+pub(super) struct Share {
+    /// The portions of each copy.
+    pub copies: Vec<Vec<Portion>>,
+    /// Entries of the last of them.
+    filled: usize,
+}
+
+impl Share {
+    /// Entries of copy number `index`; 0 where there is none.
+    pub fn entries(&self, index: usize) -> usize {
+        self.copies.get(index).and_then(|copy| copy.last()).map_or(0, |last| last.at + last.piece.entries())
+    }
+
+    /// Appends a rectangle, by whole columns where a copy holds one.
+    fn push(&mut self, strip: &Strip, rows: Range<usize>, cols: Range<usize>, largest: usize) {
+        for start in rows.clone().step_by(largest) {
+            let rows = start..(start + largest).min(rows.end);
+            let mut col = cols.start;
+            while col < cols.end {
+                let fit = (largest - self.filled) / rows.len();
+                if self.copies.is_empty() || fit == 0 {
+                    self.copies.push(Vec::new());
+                    self.filled = 0;
+                    continue;
+                }
+                let end = cols.end.min(col + fit);
+                let portion = Portion { at: self.filled, ..Portion::of(strip, rows.clone(), col..end) };
+                self.filled += portion.piece.entries();
+                self.copies.last_mut().expect("a copy under way").push(portion);
+                col = end;
+            }
+        }
+    }
+}
+
+/// The entries of a band that lie in the tiles of each of `ranks` ranks: those that are wanted, but for what lies in a
+/// block on the diagonal.
+pub(super) fn of_ranks(map: &TileMap, ranks: usize, strips: &[Strip], largest: usize) -> Vec<Share> {
+    let mut shares = (0..ranks).map(|_| Share::default()).collect::<Vec<_>>();
+    let size = map.tile_size;
+    let tiles = |range: &Range<usize>| range.start / size..range.end.div_ceil(size);
+    let common = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start)..a.end.min(b.end);
+    for strip in strips {
+        // What pads the operands is nobody's.
+        let (rows, cols) = (common(&strip.rows, &(0..map.rows)), common(&strip.cols, &(0..map.cols)));
+        if rows.is_empty() || cols.is_empty() {
+            continue;
+        }
+        for (col, row) in tiles(&cols).flat_map(|col| tiles(&rows).map(move |row| (col, row))) {
+            let outside = match map.triangle {
+                None => false,
+                Some(Uplo::Lower) => row < col,
+                Some(Uplo::Upper) => row > col,
+            };
+            if outside {
+                continue;
+            }
+            let share = &mut shares[map.owner(TileId { row, col })];
+            let (rows, cols) = (common(&rows, &map.row_range(row)), common(&cols, &map.col_range(col)));
+            match map.triangle.filter(|_| row == col) {
+                None => share.push(strip, rows, cols, largest),
+                Some(uplo) => {
+                    for start in cols.clone().step_by(BLOCK) {
+                        let block = start..(start + BLOCK).min(cols.end);
+                        let rows = match uplo {
+                            Uplo::Lower => common(&rows, &(block.start..rows.end)),
+                            Uplo::Upper => common(&rows, &(rows.start..block.end)),
+                        };
+                        share.push(strip, rows, block, largest);
+                    }
+                }
+            }
+        }
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tile::RankGrid;
+
+    /// Strips of a band as `DeviceInput` makes them.
+    fn strips(rows: usize, band: Range<usize>, width: usize, triangle: Option<Uplo>) -> Vec<Strip> {
+        let (mut strips, mut offset) = (Vec::new(), 0);
+        for start in band.clone().step_by(width) {
+            let cols = start..(start + width).min(band.end);
+            let rows = match triangle {
+                None => 0..rows,
+                Some(Uplo::Lower) => cols.start..rows,
+                Some(Uplo::Upper) => 0..cols.end,
+            };
+            let strip = Strip { rows, cols, offset };
+            offset += strip.entries();
+            strips.push(strip);
+        }
+        strips
+    }
+
+    #[test]
+    fn shares_of_ranks_hold_every_wanted_entry_once() {
+        for triangle in [None, Some(Uplo::Lower), Some(Uplo::Upper)] {
+            for (rows, cols, tile_size, ranks) in [(67, 67, 16, 6), (130, 130, 24, 4), (9, 9, 256, 3), (40, 40, 8, 1)] {
+                let cols = if triangle.is_none() { cols / 2 } else { cols };
+                let grid = RankGrid::for_ranks(ranks);
+                let map = TileMap { rows, cols, tile_size, grid, triangle };
+                let padded = |size: usize| size.next_multiple_of(16);
+                for (largest, width) in [(4, 32), (100, 16), (1000, 512), (1 << 20, 48)] {
+                    let mut seen = vec![0; rows * cols];
+                    for band in [0..padded(cols) / 32 * 16, padded(cols) / 32 * 16..padded(cols)] {
+                        let strips = strips(padded(rows), band, width, triangle);
+                        for (rank, share) in of_ranks(&map, ranks, &strips, largest).iter().enumerate() {
+                            for (index, copy) in share.copies.iter().enumerate() {
+                                let mut at = 0;
+                                for portion in copy {
+                                    assert_eq!(portion.at, at);
+                                    at += portion.piece.entries();
+                                    check(portion, &strips, &map, rank, &mut seen);
+                                }
+                                assert!(at > 0 && at <= largest && share.entries(index) == at);
+                            }
+                        }
+                    }
+                    let mut beside = 0;
+                    for (place, count) in seen.into_iter().enumerate() {
+                        let (row, col) = (place % rows, place / rows);
+                        let wanted = match triangle {
+                            None => true,
+                            Some(Uplo::Lower) => row >= col,
+                            Some(Uplo::Upper) => row <= col,
+                        };
+                        assert!(if wanted { count == 1 } else { count <= 1 }, "({row}, {col}) {count} times");
+                        beside += if wanted { 0 } else { count };
+                    }
+                    assert!(beside <= 28 * cols.div_ceil(8), "{beside} entries beside the triangle");
+                }
+            }
+        }
+    }
+
+    /// The entries of a portion are those of its strip, in tiles of `rank`.
+    fn check(portion: &Portion, strips: &[Strip], map: &TileMap, rank: usize, seen: &mut [usize]) {
+        let strip = strips.iter().rfind(|strip| strip.offset <= portion.first).unwrap();
+        let Piece { rows, cols } = &portion.piece;
+        for (c, col) in cols.clone().enumerate() {
+            for (r, row) in rows.clone().enumerate() {
+                let place = portion.first + c * portion.leading + r - strip.offset;
+                let height = strip.rows.len();
+                assert_eq!((strip.rows.start + place % height, strip.cols.start + place / height), (row, col));
+                assert_eq!(map.owner(TileId { row: row / map.tile_size, col: col / map.tile_size }), rank);
+                seen[col * map.rows + row] += 1;
+            }
+        }
+    }
+}

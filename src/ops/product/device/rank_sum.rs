@@ -1,0 +1,436 @@
+//! Sums over ranks of the residues that their devices have: each rank gets those of the entries in its own tiles.
+//!
+//! What goes from rank to rank are residues in as many bits as their modulus has (`packing`), as between nodes of CPUs.
+//! Ranks of a node first add up what they have for a rank of another node, so that between nodes every residue travels
+//! once. Sums modulo the moduli are exact: no order of ranks can change a bit.
+//! A rank holds some entries at a time (`DeviceInput::exchanged`), however large the result is.
+
+use crate::comm::{Incoming, Outgoing, Transport, agree, agreed};
+use crate::context::Context;
+use crate::device::{Event, Region};
+use crate::drive::{Meter, parallel_for};
+use crate::error::{Error, Result};
+use crate::kernels::ResidueLanes;
+use crate::kernels::device::{Residues, Select};
+use crate::ops::product::device::finish::Finish;
+use crate::ops::product::device::lane::Lane;
+use crate::ops::product::device::portions::{Portion, Share, of_ranks};
+use crate::ops::product::device::stage::{Sink, Target};
+use crate::ops::product::device::timer::Timer;
+use crate::ops::product::device::turns::{Owners, Turn};
+use crate::ops::product::packing::Packing;
+use crate::plan::{DeviceCut, DeviceInput, Strip};
+use crate::tile::TileMap;
+use std::ops::Range;
+
+/// How the residues of some entries lie in the host's memory, modulo one modulus after the other: as many of each as
+/// make whole words of a message, so that moduli are packed and added side by side.
+#[derive(Clone, Copy)]
+struct Planes {
+    /// Entries.
+    count: usize,
+    /// Bytes of a residue.
+    size: usize,
+    /// Number of moduli.
+    moduli: usize,
+}
+
+impl Planes {
+    /// Words of each modulus.
+    fn words(&self) -> usize {
+        self.count.next_multiple_of(u64::BITS as usize) * self.size / 8
+    }
+
+    /// Residues from one modulus to the next.
+    fn stride(&self) -> usize {
+        self.words() * 8 / self.size
+    }
+
+    /// Words of a message.
+    fn message_words(&self, packing: &Packing) -> usize {
+        (0..self.moduli).map(|plane| packing.words_of_plane(plane, self.words())).sum()
+    }
+
+    /// The part of each modulus of a message.
+    fn parts<'m>(&self, packing: &'m Packing, message: &'m mut [u64]) -> impl Iterator<Item = &'m mut [u64]> + use<'m> {
+        let (words, mut rest) = (self.words(), message);
+        (0..self.moduli).map(move |plane| {
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(packing.words_of_plane(plane, words));
+            rest = after;
+            part
+        })
+    }
+
+    /// Runs `work` on what `each` has for each modulus, side by side.
+    fn for_each<T: Send>(
+        ctx: &Context,
+        each: impl Iterator<Item = T> + Send,
+        work: impl Fn(usize, T) + Sync,
+    ) -> Result<()> {
+        let (mut each, mut locals) = (each.enumerate(), vec![(); ctx.threads()]);
+        let work = |_: &mut (), (plane, item): (usize, T)| {
+            work(plane, item);
+            Ok(())
+        };
+        ctx.install(|| parallel_for(&mut locals, |_| each.next(), work))
+    }
+
+    /// Bytes of the residues modulo some moduli.
+    fn bytes(&self, moduli: Range<usize>) -> Range<usize> {
+        moduli.start * self.words() * 8..moduli.end * self.words() * 8
+    }
+}
+
+/// Sums of residues, and what comes from other ranks.
+struct Buffers {
+    /// Those of this rank's own entries.
+    own: Vec<u64>,
+    /// Those of an owner on another node.
+    collected: Vec<u64>,
+    received: Vec<u64>,
+}
+
+impl Buffers {
+    /// Room for the largest copies, on so many `nodes` with so many `ranks`.
+    fn new((nodes, ranks): (usize, usize), planes: &Planes, packing: &Packing) -> Result<Buffers> {
+        let room = |words: usize| {
+            let mut buffer = Vec::new();
+            let refused = |_| Error::OutOfMemory { bytes: 8 * words as u64 };
+            buffer.try_reserve_exact(words).map_err(refused).map(|()| buffer)
+        };
+        let (sums, message) = (planes.moduli * planes.words(), planes.message_words(packing));
+        Ok(Buffers {
+            own: room(sums)?,
+            collected: room(if nodes > 1 { sums } else { 0 })?,
+            received: room(if ranks > 1 { message } else { 0 })?,
+        })
+    }
+
+    fn sums(&mut self, is_own: bool) -> &mut Vec<u64> {
+        if is_own { &mut self.own } else { &mut self.collected }
+    }
+}
+
+/// The sums of one band.
+pub(super) struct RankSum<'a, 'b> {
+    pub world: &'a dyn Transport,
+    pub owners: Owners<'a>,
+    pub sink: &'a Sink<'b>,
+    /// Asked whether to go on.
+    pub meter: &'a Meter<'a>,
+    pub strips: Vec<Strip>,
+    /// Entries of the band.
+    pub entries: usize,
+    /// When the residues of each lane are there.
+    pub done: &'a [Event],
+}
+
+/// One round of the exchange: copy number `index` of every rank's share.
+struct Round<'r> {
+    ctx: &'r Context,
+    lanes: &'r [Lane],
+    done: &'r [Event],
+    shares: &'r [Share],
+    index: usize,
+    /// Entries of the band.
+    entries: usize,
+    packing: &'r Packing,
+    /// Owners whose residues this rank has to give, in the order of its turns.
+    given: Vec<usize>,
+    /// How many of them were asked for, and taken.
+    asked: usize,
+    taken: usize,
+    /// The first error of a device. The messages of the round are sent nevertheless: others wait for them.
+    failed: Option<Error>,
+    sent_words: u64,
+}
+
+/// Bytes of the host's memory in which sums and messages are, on so many `nodes` with so many `ranks`.
+pub(super) fn buffer_bytes(
+    (nodes, ranks): (usize, usize),
+    moduli: &[u64],
+    (input, cut): (&DeviceInput, &DeviceCut),
+) -> u64 {
+    let planes = Planes { count: input.made_entries(cut), size: input.residue_bytes, moduli: moduli.len() };
+    let message = 8 * planes.message_words(&Packing::of(lanes_of(input), moduli)) as u64;
+    // Own sums and those for another node, a message that is sent and one that comes.
+    let sums = if nodes > 1 { 2 } else { 1 };
+    let messages = if ranks > 1 { 2 } else { 0 };
+    sums * planes.bytes(0..planes.moduli).len() as u64 + messages * message
+}
+
+/// Bytes of the lists of a band's portions.
+pub(super) fn list_bytes(
+    map: &TileMap,
+    ranks: usize,
+    (input, cut): (&DeviceInput, &DeviceCut),
+    band: Range<usize>,
+) -> u64 {
+    let shares = of_ranks(map, ranks, &input.strips(cut, band), input.made_entries(cut));
+    let copies = shares.iter().flat_map(|share| &share.copies);
+    let bytes = |copy: &Vec<Portion>| size_of::<Vec<Portion>>() + copy.capacity() * size_of::<Portion>();
+    2 * copies.map(bytes).sum::<usize>() as u64 // lists grow by doubling
+}
+
+/// Bytes that this rank sends in the exchanges of all bands.
+pub(super) fn sent_bytes(owners: &Owners<'_>, moduli: &[u64], (input, cut): (&DeviceInput, &DeviceCut)) -> u64 {
+    let (rank, ranks) = (owners.rank, owners.layout.node_of.len());
+    let (turns, packing) = (owners.turns(), Packing::of(lanes_of(input), moduli));
+    let mut words = 0;
+    for band in input.bands(cut) {
+        let shares = of_ranks(owners.map, ranks, &input.strips(cut, band), input.made_entries(cut));
+        let message = |owner: usize, index: usize| {
+            let planes =
+                Planes { count: shares[owner].entries(index), size: input.residue_bytes, moduli: moduli.len() };
+            planes.message_words(&packing) as u64
+        };
+        let of_owner = |owner: usize| (0..shares[owner].copies.len()).map(|index| message(owner, index)).sum::<u64>();
+        for turn in &turns {
+            let given = turn.owner.filter(|_| owners.sends[rank] && turn.to != rank);
+            let forwarded = turn.collected.filter(|_| owners.node_sends() && turn.ends.1 && turn.nodes_on > 0);
+            words += given.map_or(0, of_owner) + forwarded.map_or(0, of_owner);
+        }
+    }
+    8 * words
+}
+
+/// How residues lie in the words of a copy.
+fn lanes_of(input: &DeviceInput) -> ResidueLanes {
+    if input.residue_bytes == 2 { ResidueLanes::Halves } else { ResidueLanes::Pairs }
+}
+
+impl RankSum<'_, '_> {
+    /// Adds up the band and fills this rank's tiles; the words that were sent. Collective.
+    ///
+    /// # Errors
+    /// [`Error::SelfCheck`], [`Error::ExponentRange`], [`Error::DeviceLost`], [`Error::Cancelled`], on all ranks;
+    /// [`Error::Transport`].
+    pub fn run(&self, lanes: &mut [Lane], timers: &mut [Timer], target: &mut Target<'_>) -> Result<u64> {
+        let Owners { rank, map, sends, .. } = self.owners;
+        let largest = lanes.iter().map(|lane| lane.input.made_entries(&lane.cut)).min().expect("a lane");
+        let shares = of_ranks(map, self.world.size(), &self.strips, largest);
+        let turns = self.owners.turns();
+        let packing = Packing::of(lanes_of(&lanes[0].input), lanes[0].engine.moduli());
+        let mut finish = Finish::new(self.sink, lanes);
+        let (nodes, ranks) = (self.owners.layout.nodes.len(), self.world.size());
+        let made = Buffers::new((nodes, ranks), &planes_of(lanes, largest), &packing);
+        let (mut buffers, mut sent_words) = (agreed(self.world, made)?, 0);
+        for index in 0..shares.iter().map(|share| share.copies.len()).max().unwrap_or(0) {
+            let has_entries = |owner: usize| sends[rank] && shares[owner].entries(index) > 0;
+            let mut round = Round {
+                ctx: self.sink.ctx,
+                lanes,
+                done: self.done,
+                shares: &shares,
+                index,
+                entries: self.entries,
+                packing: &packing,
+                given: turns.iter().filter_map(|turn| turn.owner).filter(|&owner| has_entries(owner)).collect(),
+                asked: 0,
+                taken: 0,
+                failed: None,
+                sent_words: 0,
+            };
+            for turn in &turns {
+                round.collect((self.world, &self.owners), turn, &mut buffers)?;
+                if turn.ends.1 && turn.nodes_on > 0 {
+                    round.forward((self.world, &self.owners), turn, &mut buffers)?;
+                }
+            }
+            sent_words += round.sent_words;
+            let outcome = round.failed.map_or_else(|| self.meter.add("exchange", 0), Err);
+            let made = outcome.and_then(|()| match shares[rank].copies.get(index) {
+                None => Ok(()),
+                Some(copy) => {
+                    let planes = planes_of(lanes, shares[rank].entries(index));
+                    let (index, slot) = finish.place(lanes, planes.count, target)?;
+                    let region = send_sums(&mut lanes[index], &planes, &buffers.own)?;
+                    finish.make((lanes, timers), (index, slot), (&region, planes.stride()), copy.clone())
+                }
+            });
+            agree(self.world, made)?;
+        }
+        agree(self.world, finish.store_all(lanes, target))?;
+        Ok(sent_words)
+    }
+}
+
+/// How the residues of a copy of `count` entries lie.
+fn planes_of(lanes: &[Lane], count: usize) -> Planes {
+    Planes { count, size: lanes[0].input.residue_bytes, moduli: lanes[0].input.all_moduli }
+}
+
+/// Sends sums to a device, which reads them in the order of its compute stream.
+fn send_sums(lane: &mut Lane, planes: &Planes, sums: &[u64]) -> Result<Region> {
+    let slot = &lane.gathered[SUMS];
+    let region = slot.region.region(planes.bytes(0..planes.moduli));
+    slot.pinned.lock()?[..region.bytes()].copy_from_slice(bytemuck::cast_slice(sums));
+    lane.device.upload(lane.streams.compute, &slot.pinned, 0, &region)?;
+    Ok(region)
+}
+
+/// The slot of the sums; the two before take turns with residues on their way to the host.
+const SUMS: usize = 2;
+
+impl Round<'_> {
+    fn planes(&self, owner: usize) -> Planes {
+        planes_of(self.lanes, self.shares[owner].entries(self.index))
+    }
+
+    /// Whether an owner has entries in this round.
+    fn concerns(&self, owner: usize) -> bool {
+        self.shares[owner].entries(self.index) > 0
+    }
+
+    /// A turn within the node.
+    fn collect(
+        &mut self,
+        (world, owners): (&dyn Transport, &Owners<'_>),
+        turn: &Turn,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let is_own = turn.nodes_on == 0;
+        let collected = turn.collected.filter(|&owner| self.concerns(owner));
+        if let (Some(owner), true) = (collected, turn.ends.0) {
+            let (sums, planes) = (buffers.sums(is_own), self.planes(owner));
+            sums.clear();
+            sums.resize(planes.moduli * planes.words(), 0);
+        }
+        let given = turn.owner.filter(|&owner| owners.sends[owners.rank] && self.concerns(owner));
+        if turn.to == owners.rank {
+            let Some(owner) = given else { return Ok(()) };
+            let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
+            let sums = buffers.sums(is_own).chunks_exact_mut(planes.words());
+            self.give(owner, |words| Planes::for_each(ctx, sums, |plane, sums| packing.add(plane, sums, words(plane))));
+            return Ok(());
+        }
+        let message = given.map_or(Vec::new(), |owner| self.message(owner));
+        let incoming = collected.filter(|_| owners.sends[turn.from]).map(|owner| (owner, turn.from));
+        self.trade(world, (turn.to, message), incoming, (buffers, is_own))
+    }
+
+    /// After the last turn within the node: what was collected goes to its owner, and what another node has collected
+    /// for this rank comes.
+    fn forward(
+        &mut self,
+        (world, owners): (&dyn Transport, &Owners<'_>),
+        turn: &Turn,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let rank = owners.rank;
+        let collected = turn.collected.filter(|&owner| owners.node_sends() && self.concerns(owner));
+        let packed = |owner: usize| {
+            let planes = self.planes(owner);
+            let mut message = vec![0; planes.message_words(self.packing)];
+            let sums = buffers.collected.chunks_exact(planes.words());
+            let parts = planes.parts(self.packing, &mut message).zip(sums);
+            let pack = |plane: usize, (part, sums): (&mut [u64], &[u64])| self.packing.pack_plane(plane, sums, part);
+            Planes::for_each(self.ctx, parts, pack).map(|()| message)
+        };
+        let message = collected.map(packed).transpose()?.unwrap_or_default();
+        let sender = owners.sender(turn.nodes_on, turn.number).filter(|_| self.concerns(rank));
+        let to = collected.unwrap_or(rank);
+        self.trade(world, (to, message), sender.map(|sender| (rank, sender)), (buffers, true))
+    }
+
+    /// Sends a message, if it has words, and adds one that comes for an owner to the sums of its entries.
+    fn trade(
+        &mut self,
+        world: &dyn Transport,
+        (to, message): (usize, Vec<u64>),
+        incoming: Option<(usize, usize)>,
+        (buffers, is_own): (&mut Buffers, bool),
+    ) -> Result<()> {
+        self.sent_words += message.len() as u64;
+        let send = Outgoing { to, words: &message };
+        let sends = if message.is_empty() { &[][..] } else { std::slice::from_ref(&send) };
+        let Some((owner, from)) = incoming else { return world.exchange(sends, &mut []) };
+        let planes = self.planes(owner);
+        let mut received = std::mem::take(&mut buffers.received);
+        received.resize(planes.message_words(self.packing), 0);
+        world.exchange(sends, &mut [Incoming { from, words: &mut received }])?;
+        let sums = buffers.sums(is_own).chunks_exact_mut(planes.words());
+        let parts = planes.parts(self.packing, &mut received).zip(sums);
+        let add = |plane: usize, (part, sums): (&mut [u64], &mut [u64])| self.packing.add_packed(plane, part, sums);
+        Planes::for_each(self.ctx, parts, add)?;
+        buffers.received = received;
+        Ok(())
+    }
+
+    /// This rank's residues of the entries of `owner`, packed.
+    fn message(&mut self, owner: usize) -> Vec<u64> {
+        let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
+        // Nobody uses it where the device has failed.
+        let mut message = vec![0; planes.message_words(packing)];
+        self.give(owner, |words| {
+            let parts = planes.parts(packing, &mut message);
+            Planes::for_each(ctx, parts, |plane, part| packing.pack_plane(plane, words(plane), part))
+        });
+        message
+    }
+
+    /// Lets `take` read this rank's residues of the entries of `owner`, the next in the list of those that it gives,
+    /// and asks for those after them. Notes an error.
+    fn give(&mut self, owner: usize, take: impl for<'w> FnOnce(&(dyn Fn(usize) -> &'w [u64] + Sync)) -> Result<()>) {
+        if self.failed.is_none() {
+            self.failed = self.try_give(owner, take).err();
+        }
+    }
+
+    fn try_give(
+        &mut self,
+        owner: usize,
+        take: impl for<'w> FnOnce(&(dyn Fn(usize) -> &'w [u64] + Sync)) -> Result<()>,
+    ) -> Result<()> {
+        assert_eq!(self.given[self.taken], owner, "residues are given in the order of the turns");
+        let slot = self.taken % 2;
+        self.taken += 1;
+        while self.asked < self.given.len().min(self.taken + 1) {
+            self.ask(self.given[self.asked], self.asked % 2)?;
+            self.asked += 1;
+        }
+        let planes = self.planes(owner);
+        let mut guards = self.lanes.iter().map(|lane| lane.gathered[slot].pinned.lock()).collect::<Result<Vec<_>>>()?;
+        let (rest, bytes) = (planes.count * planes.size, planes.words() * 8);
+        for (lane, guard) in self.lanes.iter().zip(&mut guards) {
+            // The last word of a modulus is sent whole.
+            let own = &mut guard[planes.bytes(lane.moduli.clone())];
+            own.chunks_exact_mut(bytes).for_each(|plane| plane[rest..].fill(0));
+        }
+        let lane_of = |plane: usize| self.lanes.iter().position(|lane| lane.moduli.contains(&plane)).expect("a lane");
+        let words = |plane: usize| bytemuck::cast_slice(&guards[lane_of(plane)][planes.bytes(plane..plane + 1)]);
+        take(&words)
+    }
+
+    /// Submits the copy of the residues of an owner's entries to the host.
+    fn ask(&self, owner: usize, slot: usize) -> Result<()> {
+        let planes = self.planes(owner);
+        for (lane, done) in self.lanes.iter().zip(self.done) {
+            let (store, gathered) = (lane.streams.store, &lane.gathered[slot]);
+            lane.device.wait(store, done)?;
+            for portion in &self.shares[owner].copies[self.index] {
+                lane.launcher(store).select(&Select {
+                    from: Residues {
+                        region: &lane.residues,
+                        first_modulus: lane.moduli.start,
+                        stride: self.entries,
+                        offset: portion.first,
+                    },
+                    leading: portion.leading,
+                    rows: portion.piece.rows.len(),
+                    cols: portion.piece.cols.len(),
+                    moduli: lane.moduli.clone(),
+                    to: Residues {
+                        region: &gathered.region,
+                        first_modulus: 0,
+                        stride: planes.stride(),
+                        offset: portion.at,
+                    },
+                })?;
+            }
+            let bytes = planes.bytes(lane.moduli.clone());
+            lane.device.download(store, &gathered.region.region(bytes.clone()), &gathered.pinned, bytes.start)?;
+        }
+        Ok(())
+    }
+}

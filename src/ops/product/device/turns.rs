@@ -1,0 +1,130 @@
+//! Who sends whom residues of whose entries, and when.
+//!
+//! Pure: numbers of ranks and nodes. Does not know: residues, messages.
+
+use crate::ops::distribution::team::NodeLayout;
+use crate::tile::TileMap;
+
+/// What this rank does at a time: it sends its residues of one owner's entries to who collects them within the node,
+/// and takes what another rank of the node has for the owner that it collects for itself.
+pub(super) struct Turn {
+    /// How many nodes further the owners are.
+    pub nodes_on: usize,
+    /// How many ranks of that node each rank here has collected for already.
+    pub number: usize,
+    /// Who collects; this rank at first.
+    pub to: usize,
+    /// Whose entries these are; none where the other node has fewer ranks.
+    pub owner: Option<usize>,
+    /// Whose residues this rank takes.
+    pub from: usize,
+    /// The owner that this rank collects for.
+    pub collected: Option<usize>,
+    /// Whether nothing has been collected yet, and whether this is the last part.
+    pub ends: (bool, bool),
+}
+
+/// The ranks, and who has what of a product.
+#[derive(Clone, Copy)]
+pub(crate) struct Owners<'a> {
+    /// This rank.
+    pub rank: usize,
+    /// Which ranks lie on which node.
+    pub layout: &'a NodeLayout,
+    /// Tiles of the result.
+    pub map: &'a TileMap,
+    /// Whether each rank has rows of the operands, and so residues.
+    pub sends: &'a [bool],
+}
+
+impl Owners<'_> {
+    /// All turns of a round, in an order in which nobody waits for who waits for it: at the same turn the sender of a
+    /// message has its receiver as `to`, and the receiver has the sender as `from`.
+    pub(super) fn turns(&self) -> Vec<Turn> {
+        let Owners { rank, layout, .. } = *self;
+        let (node, local, nodes) = (layout.node_of[rank], layout.local_of[rank], layout.nodes.len());
+        let own = &layout.nodes[node];
+        let sizes = layout.nodes.iter().map(Vec::len);
+        let (least, most) = (sizes.clone().min().unwrap_or(1), sizes.max().unwrap_or(1));
+        let mut turns = Vec::new();
+        for (nodes_on, number) in (0..nodes).flat_map(|on| (0..most.div_ceil(least)).map(move |number| (on, number))) {
+            let owners = &layout.nodes[(node + nodes_on) % nodes];
+            let collects_for = |local: usize| owners.get(local + number * own.len()).copied();
+            turns.extend((0..own.len()).map(|step| Turn {
+                nodes_on,
+                number,
+                to: own[(local + step) % own.len()],
+                owner: collects_for((local + step) % own.len()),
+                from: own[(local + own.len() - step) % own.len()],
+                collected: collects_for(local),
+                ends: (step == 0, step + 1 == own.len()),
+            }));
+        }
+        turns
+    }
+
+    /// Who sends this rank the sums of the node so many places before, if it is at the turns of that number.
+    pub(super) fn sender(&self, nodes_on: usize, number: usize) -> Option<usize> {
+        let Owners { rank, layout, .. } = *self;
+        let nodes = layout.nodes.len();
+        let from = &layout.nodes[(layout.node_of[rank] + nodes - nodes_on) % nodes];
+        let local = layout.local_of[rank];
+        let sends = from.iter().any(|&rank| self.sends[rank]) && number == local / from.len();
+        sends.then(|| from[local % from.len()])
+    }
+
+    /// Whether some rank of this rank's node has rows.
+    pub(super) fn node_sends(&self) -> bool {
+        self.layout.nodes[self.layout.node_of[self.rank]].iter().any(|&rank| self.sends[rank])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tile::RankGrid;
+
+    /// Whatever the nodes are, at every turn the sender of a message and its receiver name each other, and in the end
+    /// every owner has been given the residues of all ranks, once.
+    #[test]
+    fn every_owner_gets_the_residues_of_all_ranks_once() {
+        let grid = RankGrid { rows: 1, cols: 1 };
+        let map = &TileMap { rows: 1, cols: 1, tile_size: 8, grid, triangle: None };
+        for machine_of in [vec![0], vec![0, 0, 0], vec![0, 1], vec![0, 0, 1, 1, 2], vec![0, 1, 1, 1, 1, 1, 2, 0]] {
+            let (layout, ranks) = (&NodeLayout::new(&machine_of, None), machine_of.len());
+            let sends = &vec![true; ranks][..];
+            let owners = |rank: usize| Owners { rank, layout, map, sends };
+            let turns = (0..ranks).map(|rank| owners(rank).turns()).collect::<Vec<_>>();
+            assert!(turns.iter().all(|of_rank| of_rank.iter().filter(|turn| turn.owner.is_some()).count() == ranks));
+            // What a rank has collected for its owner, and what owners have.
+            let mut collected = vec![Vec::new(); ranks];
+            let mut own = vec![Vec::new(); ranks];
+            let longest = turns.iter().map(Vec::len).max().unwrap();
+            let place = |turn: &Turn| (turn.nodes_on, turn.number);
+            for (rank, of_rank) in turns.iter().enumerate() {
+                for (index, turn) in of_rank.iter().enumerate() {
+                    let Some(owner) = turn.owner else { continue };
+                    let partner = &turns[turn.to][index];
+                    assert_eq!((partner.from, partner.collected, place(partner)), (rank, Some(owner), place(turn)));
+                }
+            }
+            assert!(longest >= ranks.div_ceil(layout.nodes.len()));
+            for (rank, of_rank) in turns.iter().enumerate() {
+                for turn in of_rank {
+                    if turn.ends.0 {
+                        collected[rank].clear();
+                    }
+                    collected[rank].push(turn.from);
+                    let Some(owner) = turn.collected.filter(|_| turn.ends.1) else { continue };
+                    let of_owner = owners(owner).sender(turn.nodes_on, turn.number);
+                    assert!(if turn.nodes_on == 0 { owner == rank } else { of_owner == Some(rank) });
+                    own[owner].extend(std::mem::take(&mut collected[rank]));
+                }
+            }
+            for got in &mut own {
+                got.sort_unstable();
+                assert_eq!(*got, (0..ranks).collect::<Vec<_>>(), "{machine_of:?}");
+            }
+        }
+    }
+}
