@@ -2,8 +2,8 @@
 //!
 //! `tiles` is how operands of a unit lie, `amx` and `lanes` the units, and `isa` which of them a CPU has. Tiles do all
 //! products: those of planes (`product`, from the bytes of `pack`), of magnitudes by radix powers (`to_residues`), of
-//! weighted residues by cofactors (`reconstruct`). Layout of an operand panel: `[row][8 columns]`, least residues of 16
-//! bits; of a block of a product plane: 64 of them. Proofs: docs/ALGORITHM.md, "Moduli of signed bytes", "Bytes on a
+//! weighted residues by cofactors (`reconstruct`). Layout of an operand panel: `[row][8 columns]`, the two digits of a
+//! residue in 16 bits; of a block of a product plane: 64 least residues of 16 bits. Proofs: docs/ALGORITHM.md, "Moduli of signed bytes", "Bytes on a
 //! CPU".
 
 #[cfg(target_arch = "x86_64")]
