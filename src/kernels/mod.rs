@@ -330,7 +330,12 @@ const STREAM_BYTES: usize = 24 << 20;
 impl PanelSource<'_> {
     /// Whether residues of 16 bits modulo `planes` primes bypass the caches.
     fn streams_halves(&self, planes: usize) -> bool {
-        2 * planes * self.rows.len() * self.view.cols() > STREAM_BYTES
+        self.halves_bytes(planes) > STREAM_BYTES
+    }
+
+    /// Bytes of residues of 16 bits modulo `planes` primes, of all columns.
+    fn halves_bytes(&self, planes: usize) -> usize {
+        2 * planes * self.rows.len() * self.view.cols()
     }
 }
 

@@ -32,6 +32,11 @@ const STEP_LIMBS: usize = STEP / 8;
 /// Steps of a table whose products are summed before they are reduced.
 const MOST_STEPS: usize = I8_TABLE_TERMS / STEP;
 
+/// Windows larger than this bypass the caches. Entries of a hundred planes lie in as many pages: to fetch a line before it
+/// is written costs more than to read it from memory later, and nothing is gained where the second-level cache, which
+/// has two megabytes where there are tile registers, does not hold the window.
+const STREAM_BYTES: usize = 2 << 20;
+
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
     /// Moduli and tables.
@@ -59,7 +64,7 @@ impl Task for ToResidues<'_, '_> {
         let columns = columns_mut(&mut aligned(scratch)[..STRIPS * strip_steps * STEP_WORDS]);
         let (mut sums, mut part) = ([const { AlignedSums::new() }; 2], AlignedSums::new());
         let rows = source.rows.len();
-        let streams = source.streams_halves(primes.len());
+        let streams = source.halves_bytes(primes.len()) > STREAM_BYTES;
         for first in (0..rows).step_by(STRIPS * STRIP_ROWS) {
             let starts = (first..(first + STRIPS * STRIP_ROWS).min(rows)).step_by(STRIP_ROWS);
             for (start, strip) in starts.clone().zip(columns.chunks_exact_mut(strip_steps)) {
