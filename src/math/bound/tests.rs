@@ -377,7 +377,7 @@ fn sums_of_bytes_on_a_cpu_fit_and_one_step_more_does_not() {
     // The sums of three planes in halves with signs, times balanced residues, and the start.
     let largest = i8_moduli().iter().max().unwrap();
     let joined = 6 * (1u64 << 15) * (largest / 2) + largest / 2;
-    assert!(joined < 1 << 31 && joined + 2 * (1 << 15) * (largest / 2) > 1 << 31, "a fourth sum would not fit");
+    assert!(joined < 1 << 31 && joined + 4 * (1 << 15) * (largest / 2) > 1 << 31, "two more sums would not fit");
     let table = |terms: usize| (128 + 1) * 64 * 255 * terms as u64 + 129 * largest;
     assert!(table(I8_TABLE_TERMS) < 1 << 31);
     // What is reduced stays below 2^18 moduli, and 2^19 would leave more than 9/16 of one.
