@@ -333,7 +333,12 @@ const STREAM_BYTES: usize = 24 << 20;
 impl PanelSource<'_> {
     /// Whether residues of 16 bits modulo `planes` primes bypass the caches.
     fn streams_halves(&self, planes: usize) -> bool {
-        2 * planes * self.rows.len() * self.view.cols() > STREAM_BYTES
+        self.halves_bytes(planes) > STREAM_BYTES
+    }
+
+    /// Bytes of residues of 16 bits modulo `planes` primes, of all columns.
+    fn halves_bytes(&self, planes: usize) -> usize {
+        2 * planes * self.rows.len() * self.view.cols()
     }
 }
 
@@ -389,6 +394,13 @@ impl<'a> BlockResidues<'a> {
     #[inline]
     pub fn words_of_prime(&self, prime: usize, words: usize) -> &'a [u64] {
         &self.window[prime * self.plane_words + self.offset..][..words]
+    }
+
+    /// As many words behind them, as far as the window goes: the residues of the next block, where there is one.
+    #[inline]
+    pub fn words_behind(&self, prime: usize, words: usize) -> &'a [u64] {
+        let start = (prime * self.plane_words + self.offset + words).min(self.window.len());
+        &self.window[start..(start + words).min(self.window.len())]
     }
 }
 

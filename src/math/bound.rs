@@ -268,15 +268,21 @@ pub const I8_CHUNK_ROWS: usize = 1 << 16;
 /// `|sum| <= 2^45` for every sum of a chunk of the `i8` family, those put together from three planes included.
 pub const I8_SUM_BITS: u32 = 45;
 
-/// Most rows of a plane product of the `i8` family on a CPU before residues are taken: 31 steps of 64.
+/// Most rows of a plane product of the `i8` family on a CPU before residues are taken: 64 steps of 64.
 ///
-/// One factor's bytes are least there, at most 127 for the two digits of a residue, the other's are at most 64 in
-/// magnitude, so that `128 high + middle` is at most `(128 + 2) 64 * 127 rows` and fits 32 bits.
-pub const I8_PASS_ROWS: usize = 31 * 64;
+/// Balanced residues modulo 256 make sums of up to `2^14 rows`, and their quotient is to be `2^18` at most. Sums of the
+/// digits of larger moduli fit 32 bits for more rows.
+pub const I8_PASS_ROWS: usize = 64 * 64;
 
-/// Most bytes of a magnitude whose products with the two digits of a residue are summed before it is reduced:
-/// `(128 + 1) 64 * 255 terms` fits 32 bits.
-pub const I8_TABLE_TERMS: usize = 15 * 64;
+/// Most bytes of a magnitude whose products with a residue are summed before it is reduced: 8 steps of 64.
+///
+/// The quotient is below `255 terms / 2 + 73`, and a reduction leaves no more than `m / 2` and the error of the quotient
+/// times `m`: at most [`I8_LARGEST_DIGITS`].
+pub const I8_TABLE_TERMS: usize = 8 * 64;
+
+/// Largest magnitude of `128 high + low`, `-64 <= low < 64`, for which `low`, `high` and `low + high` are signed bytes:
+/// the digits of 8383 are 63 and 65.
+pub const I8_LARGEST_DIGITS: u64 = 8382;
 
 /// Sums of the `i8` family on a CPU are reduced where `|sum / modulus| <= 2^18`: in single precision the quotient is
 /// off by less than `1/16`, and rounding it by a half, so that less than `9/16` of the modulus is left.

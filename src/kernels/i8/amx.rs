@@ -89,8 +89,8 @@ fn ask_system() -> bool {
 }
 
 /// # Safety
-/// The CPU has AVX2, AVX-512 F, BW, DQ and VL, and [`is_granted`].
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
+/// The CPU has AVX2, AVX-512 F, BW, DQ, VL, VBMI and VNNI, and [`is_granted`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx2")]
 pub unsafe fn run<T: Task>(task: T) {
     // SAFETY: the caller's promise.
     unsafe { run_configured::<Avx512, T>(task) }
@@ -183,11 +183,49 @@ pub unsafe fn run_configured<V: Vector, T: Task>(task: T) {
 /// The unit, beside vectors `V`; it only runs inside of [`run_configured`].
 pub struct Amx<V>(PhantomData<V>);
 
+/// Sums of all products of some steps by the instruction `$product`, columns loaded by `$load`.
+macro_rules! multiply_tiles {
+    ($product:literal, $load:literal, $rows:ident, $columns:ident, $steps:ident, $sums:ident) => {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "2:",
+            "tileloadd tmm4, [{rows} + 1*{stride}]",
+            concat!($load, " tmm6, [{columns} + 1*{stride}]"),
+            concat!($product, " tmm0, tmm4, tmm6"),
+            concat!($load, " tmm7, [{columns} + 1*{stride} + 1024]"),
+            concat!($product, " tmm1, tmm4, tmm7"),
+            "tileloadd tmm5, [{rows} + 1*{stride} + 1024]",
+            concat!($product, " tmm2, tmm5, tmm6"),
+            concat!($product, " tmm3, tmm5, tmm7"),
+            "add {rows}, 2048",
+            "add {columns}, 2048",
+            "dec {steps}",
+            "jnz 2b",
+            "tilestored [{sums} + 1*{sums_stride}], tmm0",
+            "tilestored [{sums} + 1*{sums_stride} + 64], tmm1",
+            "tilestored [{sums} + 1*{sums_stride} + 2048], tmm2",
+            "tilestored [{sums} + 1*{sums_stride} + 2112], tmm3",
+            rows = inout(reg) $rows.as_ptr() => _,
+            columns = inout(reg) $columns.as_ptr() => _,
+            steps = inout(reg) $steps => _,
+            stride = in(reg) 64usize,
+            sums = in(reg) $sums.as_mut_ptr(),
+            sums_stride = in(reg) 128usize,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            options(nostack),
+        )
+    };
+}
+
 impl<V: Vector> Unit for Amx<V> {
     type Vectors = V;
 
     #[inline(always)]
-    fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
+    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
         let steps = extent.groups.div_ceil(STEP_GROUPS);
         if steps == 0 {
             *sums = [[0; SIDE]; SIDE];
@@ -200,38 +238,11 @@ impl<V: Vector> Unit for Amx<V> {
         // bytes. Loads read `steps` times 2048 bytes of both slices, stores write the 4096 bytes of the sums; the tile
         // registers are named as changed.
         unsafe {
-            asm!(
-                "tilezero tmm0",
-                "tilezero tmm1",
-                "tilezero tmm2",
-                "tilezero tmm3",
-                "2:",
-                "tileloadd tmm4, [{rows} + 1*{stride}]",
-                "tileloadd tmm6, [{columns} + 1*{stride}]",
-                "tileloadd tmm7, [{columns} + 1*{stride} + 1024]",
-                "tdpbsud tmm0, tmm4, tmm6",
-                "tileloadd tmm5, [{rows} + 1*{stride} + 1024]",
-                "tdpbsud tmm1, tmm4, tmm7",
-                "tdpbsud tmm2, tmm5, tmm6",
-                "tdpbsud tmm3, tmm5, tmm7",
-                "add {rows}, 2048",
-                "add {columns}, 2048",
-                "dec {steps}",
-                "jnz 2b",
-                "tilestored [{sums} + 1*{sums_stride}], tmm0",
-                "tilestored [{sums} + 1*{sums_stride} + 64], tmm1",
-                "tilestored [{sums} + 1*{sums_stride} + 2048], tmm2",
-                "tilestored [{sums} + 1*{sums_stride} + 2112], tmm3",
-                rows = inout(reg) rows.as_ptr() => _,
-                columns = inout(reg) columns.as_ptr() => _,
-                steps = inout(reg) steps => _,
-                stride = in(reg) 64usize,
-                sums = in(reg) sums.as_mut_ptr(),
-                sums_stride = in(reg) 128usize,
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-                options(nostack),
-            );
+            match SIGNED {
+                // Columns of residues come from the second-level cache and leave the first one to the rows.
+                true => multiply_tiles!("tdpbssd", "tileloaddt1", rows, columns, steps, sums),
+                false => multiply_tiles!("tdpbsud", "tileloadd", rows, columns, steps, sums),
+            }
         }
     }
 }

@@ -108,7 +108,7 @@ pub struct Emulated;
 impl Unit for Emulated {
     type Vectors = Plain;
 
-    fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
+    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
         let mut machine = Machine::new();
         machine.configure(&CONFIGURATION);
         (0..4).for_each(|tile| machine.zero(tile));
@@ -119,7 +119,7 @@ impl Unit for Emulated {
                 machine.load(6 + half, |row, _| bytemuck::cast_slice(&columns[half][row]));
             }
             for tile in 0..4 {
-                machine.multiply([tile, 4 + tile / 2, 6 + tile % 2], false);
+                machine.multiply([tile, 4 + tile / 2, 6 + tile % 2], SIGNED);
             }
         }
         for tile in 0..4 {

@@ -53,10 +53,10 @@ impl Isa {
         let levels = {
             let avx2 = processor_has!(Avx2: "avx2");
             let avx_vnni = avx2 && processor_has!(Vnni: "avxvnni");
-            let avx512 = avx2 && processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl");
+            let avx512 = avx2 && processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi");
             let vnni = avx512 && processor_has!(Vnni: "avx512vnni");
             [
-                (avx512 && level() == processor::Level::Native && amx::is_granted()).then_some(Level::Amx),
+                (vnni && level() == processor::Level::Native && amx::is_granted()).then_some(Level::Amx),
                 vnni.then_some(Level::Vnni),
                 avx_vnni.then_some(Level::AvxVnni),
                 avx2.then_some(Level::Avx2),

@@ -3,7 +3,7 @@
 //! The register tile is written once over [`Lanes`]: AVX-512 with VNNI, AVX-VNNI, AVX2,
 //! I8MM of AArch64, or plain Rust.
 
-use super::tiles::{Columns, Extent, Rows, STEP_GROUPS, Sums, Unit};
+use super::tiles::{Columns, Extent, Rows, SIDE, STEP_GROUPS, Sums, Unit};
 use super::vectors::{self, Vector};
 use std::marker::PhantomData;
 
@@ -21,6 +21,8 @@ pub trait Lanes: Copy {
     fn load(from: &[u32]) -> Self;
     /// Writes the lanes to the front of `to`.
     fn store(self, to: &mut [i32]);
+    /// The bits of one of the two.
+    fn xor(self, other: Self) -> Self;
     /// `self + sum_j u_j s_j` for the unsigned bytes `u_j` and the signed bytes `s_j` of each lane, modulo `2^32`.
     fn add_products(self, unsigned: Self, signed: Self) -> Self;
 }
@@ -32,13 +34,18 @@ impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
     type Vectors = L::Vectors;
 
     #[inline(always)]
-    fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
+    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums) {
         const { assert!(V * L::WIDTH <= 32 && 32 % (V * L::WIDTH) == 0 && 32 % R == 0 && L::WIDTH <= 16) };
         let steps = extent.groups.div_ceil(STEP_GROUPS);
         let (rows, columns) = (&rows[..steps], &columns[..steps]);
+        let excess = if SIGNED { excesses::<L>(rows, extent) } else { [0; SIDE] };
         for column in (0..extent.columns).step_by(V * L::WIDTH) {
             for row in (0..extent.rows).step_by(R) {
-                let tile = register_tile::<L, R, V>((rows, row), (columns, column), extent.groups);
+                let mut tile = [[L::zero(); V]; R];
+                for (lanes, excess) in tile.iter_mut().zip(&excess[row..]) {
+                    *lanes = [L::splat(excess.wrapping_neg()); V];
+                }
+                register_tile::<L, R, V, SIGNED>((rows, row), (columns, column), extent.groups, &mut tile);
                 for (lanes, sums) in tile.iter().zip(&mut sums[row..]) {
                     for (lanes, sums) in lanes.iter().zip(sums[column..].chunks_exact_mut(L::WIDTH)) {
                         lanes.store(sums);
@@ -49,13 +56,40 @@ impl<L: Lanes, const R: usize, const V: usize> Unit for ByLanes<L, R, V> {
     }
 }
 
+/// The highest bit of each byte: a signed byte with it flipped is the unsigned one of a number 128 larger.
+const SIGNS: u32 = 0x8080_8080;
+
+/// 128 times the sum of the terms of each row: by so much are products too large with columns that are 128 too large.
 #[inline(always)]
-fn register_tile<L: Lanes, const R: usize, const V: usize>(
+fn excesses<L: Lanes>(rows: &[Rows], extent: Extent) -> [u32; SIDE] {
+    let mut excesses = [0u32; SIDE];
+    for (row, excess) in excesses.iter_mut().enumerate().take(extent.rows) {
+        let mut sums = L::zero();
+        for (step, rows) in rows.iter().enumerate() {
+            // Groups behind the last one may hold anything.
+            let mut words = [0; STEP_GROUPS];
+            let count = STEP_GROUPS.min(extent.groups - step * STEP_GROUPS);
+            words[..count].copy_from_slice(&rows[row][..count]);
+            for words in words.chunks_exact(L::WIDTH) {
+                sums = sums.add_products(L::splat(SIGNS), L::load(words));
+            }
+        }
+        let mut lanes = [0i32; STEP_GROUPS];
+        sums.store(&mut lanes);
+        for lane in lanes {
+            *excess = excess.wrapping_add(lane as u32);
+        }
+    }
+    excesses
+}
+
+#[inline(always)]
+fn register_tile<L: Lanes, const R: usize, const V: usize, const SIGNED: bool>(
     (rows, row): (&[Rows], usize),
     (columns, column): (&[Columns], usize),
     groups: usize,
-) -> [[L; V]; R] {
-    let mut sums = [[L::zero(); V]; R];
+    sums: &mut [[L; V]; R],
+) {
     for (step, (rows, columns)) in rows.iter().zip(columns).enumerate() {
         let rows: &[[u32; STEP_GROUPS]; R] = rows[row..].first_chunk().expect("whole register tiles");
         for group in 0..STEP_GROUPS.min(groups - step * STEP_GROUPS) {
@@ -63,6 +97,9 @@ fn register_tile<L: Lanes, const R: usize, const V: usize>(
             for (v, lanes) in unsigned.iter_mut().enumerate() {
                 let at = column + v * L::WIDTH;
                 *lanes = L::load(&columns[at / 16][group][at % 16..]);
+                if SIGNED {
+                    *lanes = lanes.xor(L::splat(SIGNS));
+                }
             }
             for r in 0..R {
                 let signed = L::splat(rows[r][group]);
@@ -72,7 +109,6 @@ fn register_tile<L: Lanes, const R: usize, const V: usize>(
             }
         }
     }
-    sums
 }
 
 /// Eight integers in plain Rust.
@@ -101,6 +137,15 @@ impl Lanes for Plain {
     #[inline(always)]
     fn store(self, to: &mut [i32]) {
         to[..8].copy_from_slice(&self.0);
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        let mut lanes = self.0;
+        for (lane, other) in lanes.iter_mut().zip(other.0) {
+            *lane ^= other;
+        }
+        Plain(lanes)
     }
 
     #[inline(always)]

@@ -1,18 +1,19 @@
 //! One plane product: packed operands, chunk of rows after chunk, tile after tile.
 //!
-//! A panel holds its rows one after the other, 8 least residues of 16 bits each; packing makes bytes of tiles. Columns
-//! of the result are the rows of a tile and the other way round, so that the residues of a column are neighbours.
+//! A panel holds its rows one after the other, the digits of 8 residues each; packing makes bytes of tiles. Columns of
+//! the result are the rows of a tile and the other way round, so that the residues of a column are neighbours.
 //!
 //! Tile registers take 64 bytes a cycle, which only the first-level cache gives, and half of which the second one
 //! does. So a pass has few rows: one plane of a strip of the right operand stays in the first-level cache while it is
 //! multiplied with many strips of the left one, which come from the second. The right strip is packed just before,
 //! from residues that lie in order, since what was packed long ago would come from the third-level cache, and too
-//! late.
+//! late; and while the strip before is multiplied, its residues are fetched. Left strips are loaded past the first-level
+//! cache, which keeps more of the right one.
 #![forbid(unsafe_code)]
 
 use super::isa::Isa;
 use super::pack::{Digits, STRIP_PANELS, Single, Triple, pack_columns, pack_rows, steps};
-use super::reduce::Reducer;
+use super::reduce::Karatsuba;
 use super::tiles::{
     Columns, Extent, LINE_WORDS, Rows, SIDE, STEP, STEP_GROUPS, STEP_WORDS, SUM_WORDS, Sums, Task, Unit, aligned,
     columns_mut, rows_mut, sums_mut,
@@ -27,7 +28,7 @@ use std::ops::Range;
 const LEFT_STRIPS: usize = 16;
 
 /// Most rows of a pass: a plane of a strip takes 22 KiB.
-const PASS_ROWS: usize = 11 * STEP;
+pub const PASS_ROWS: usize = 11 * STEP;
 
 /// Rows of each pass, a multiple of [`STEP`].
 fn depth_of_passes(rows: usize) -> usize {
@@ -77,6 +78,7 @@ impl Multiply<'_> {
     fn run_with<U: Unit, D: Digits>(self) {
         let Multiply { modulus, product, c, scratch, .. } = self;
         let PlaneProduct { grid, blocks, .. } = product;
+        let joiner = Karatsuba::new(modulus);
         let words = aligned(&mut scratch[..scratch_words(product.rows, grid, D::PLANES)]);
         let step = depth_of_passes(product.rows);
         let columns = grid.column_of(blocks.start)..grid.column_of(blocks.end - 1) + 1;
@@ -85,7 +87,7 @@ impl Multiply<'_> {
             let strip_steps = steps(rows.len()) * D::PLANES;
             let (right, rest) = words.split_at_mut(strip_steps * STEP_WORDS);
             let (left, sums) = rest.split_at_mut(left_strips(grid) * strip_steps * STEP_WORDS);
-            let pass = Pass { modulus, product, rows, columns: columns.clone(), strip_steps };
+            let pass = Pass { joiner: &joiner, product, rows, columns: columns.clone(), strip_steps };
             let buffers = Buffers { right: rows_mut(right), left: columns_mut(left), sums: sums_mut(sums) };
             pass.run::<U, D>(buffers, c);
         }
@@ -117,11 +119,13 @@ struct Tiles<'a> {
     strips: Range<usize>,
     /// Columns of blocks.
     columns: Range<usize>,
+    /// The columns of blocks that follow.
+    next: Range<usize>,
 }
 
 /// Some rows of the operands, some columns of blocks.
 struct Pass<'a> {
-    modulus: u64,
+    joiner: &'a Karatsuba,
     product: &'a PlaneProduct<'a>,
     rows: Range<usize>,
     columns: Range<usize>,
@@ -136,9 +140,12 @@ impl Pass<'_> {
         let wanted = self.wanted_rows(self.columns.clone());
         for start in wanted.clone().step_by(LEFT_STRIPS * STRIP_PANELS) {
             let panels = start..(start + LEFT_STRIPS * STRIP_PANELS).min(wanted.end);
-            for (number, panel) in panels.clone().enumerate() {
-                let strip = &mut left[number / STRIP_PANELS * self.strip_steps..][..self.strip_steps];
-                pack_columns::<U::Vectors, D>(self.panel(x, panel), number % STRIP_PANELS, strip);
+            for (strip, first) in left.chunks_exact_mut(self.strip_steps).zip(panels.clone().step_by(STRIP_PANELS)) {
+                let mut of_strip = [Default::default(); STRIP_PANELS];
+                for (panel, number) in of_strip.iter_mut().zip(first..panels.end) {
+                    *panel = self.panel(x, number);
+                }
+                pack_columns::<U::Vectors, D>(of_strip, strip);
             }
             for begin in self.columns.clone().step_by(STRIP_PANELS) {
                 let columns = begin..(begin + STRIP_PANELS).min(self.columns.end);
@@ -148,10 +155,11 @@ impl Pass<'_> {
                     continue;
                 }
                 for (number, panel) in columns.clone().enumerate() {
-                    pack_rows::<U::Vectors, D>(self.panel(y, panel), self.modulus as u16, number, right);
+                    pack_rows::<U::Vectors, D>(self.panel(y, panel), number, right);
                 }
                 let strips = (reached.start - start) / STRIP_PANELS..(reached.end - start).div_ceil(STRIP_PANELS);
-                let tiles = Tiles { left, right, start, strips, columns };
+                let next = columns.end..(columns.end + STRIP_PANELS).min(self.columns.end);
+                let tiles = Tiles { left, right, start, strips, columns, next };
                 self.multiply::<U, D>(&tiles, sums, c);
             }
         }
@@ -170,7 +178,8 @@ impl Pass<'_> {
             let right = &tiles.right[plane * steps..][..steps];
             for strip in tiles.strips.clone() {
                 let left = &tiles.left[strip * self.strip_steps + plane * steps..][..steps];
-                U::multiply(right, left, extent, &mut sums[strip * D::PLANES + plane]);
+                self.fetch::<U, D>(tiles, plane, strip);
+                U::multiply::<true>(right, left, extent, &mut sums[strip * D::PLANES + plane]);
                 if plane + 1 == D::PLANES
                     && let Some(last) = last.replace(strip)
                 {
@@ -180,6 +189,16 @@ impl Pass<'_> {
         }
         if let Some(last) = last {
             self.put::<U, D>(tiles, last, sums, c);
+        }
+    }
+
+    /// Asks for a part of the panels that are packed next, to be there when all products of `tiles` are done.
+    #[inline(always)]
+    fn fetch<U: Unit, D: Digits>(&self, tiles: &Tiles<'_>, plane: usize, strip: usize) {
+        let (part, parts) = (plane * tiles.strips.len() + strip - tiles.strips.start, D::PLANES * tiles.strips.len());
+        for panel in tiles.next.clone() {
+            let rows = self.panel(self.product.y, panel);
+            U::Vectors::prefetch(&rows[rows.len() * part / parts..rows.len() * (part + 1) / parts]);
         }
     }
 
@@ -204,7 +223,6 @@ impl Pass<'_> {
         let PlaneProduct { grid, blocks, accumulate, .. } = self.product;
         let sums = &sums[strip * D::PLANES..][..D::PLANES];
         let start = tiles.start + strip * STRIP_PANELS;
-        let reducer = Reducer::new(self.modulus);
         let adds = *accumulate || self.rows.start > 0;
         for (number, col) in tiles.columns.clone().enumerate() {
             let wanted = grid.rows_in(col, blocks);
@@ -213,12 +231,12 @@ impl Pass<'_> {
                 let first = number * BLOCK + 4 * half;
                 let mut residues = [U::Vectors::splat(0); 4];
                 for (lane, residues) in residues.iter_mut().enumerate() {
-                    *residues = D::least(reducer, sums, first + lane);
+                    *residues = D::least(self.joiner, sums, first + lane);
                 }
                 let parts = U::Vectors::swap_quarters(residues);
                 for row in start.max(wanted.start)..(start + STRIP_PANELS).min(wanted.end) {
                     let block = &mut c[(grid.index(row, col) - blocks.start) * BLOCK_WORDS..][..BLOCK_WORDS];
-                    reducer.put(&mut block.as_chunks_mut().0[half], parts[row - start], adds);
+                    self.joiner.reducer().put(&mut block.as_chunks_mut().0[half], parts[row - start], adds);
                 }
             }
         }

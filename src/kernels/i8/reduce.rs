@@ -3,6 +3,7 @@
 
 use super::tiles::SIDE;
 use super::vectors::{HALVES, ROUNDER, Vector, WORDS};
+use crate::math::modulus::Modulus;
 
 /// A modulus, ready for reductions.
 #[derive(Clone, Copy, Debug)]
@@ -33,21 +34,31 @@ impl Reducer {
 
     /// The least residues of words, in turns one of `even` and one of `odd`.
     ///
-    /// Halves are enough for what is left, which is less than `2^14`.
     #[inline(always)]
     pub fn least_halves<V: Vector>(self, even: V, odd: V) -> V {
-        let quotients = even.round_product(self.inverse).join_low_halves(odd.round_product(self.inverse));
-        let modulus = V::splat_half(self.modulus as u16);
-        let near = even.join_low_halves(odd).subtract_halves(quotients.multiply_halves(modulus));
+        let near = self.near_halves(even, odd);
         // Without signs, what is negative is larger than its sum with the modulus, and what is not is smaller.
-        near.least_halves(near.add_halves(modulus))
+        near.least_halves(near.add_halves(V::splat_half(self.modulus as u16)))
     }
 
-    /// The residues of `low + 128 (both - low - high) + 2^14 high` but for one reduction more.
+    /// The same as `near_words`, in turns of one of `even` and one of `odd`.
+    ///
+    /// Halves are enough for what is left, which is less than `2^14`.
     #[inline(always)]
-    fn karatsuba<V: Vector>(self, [low, high, both]: [V; 3]) -> V {
-        let middle = both.subtract(low).subtract(high);
-        self.near_words(high.shift_left_7().add(middle)).shift_left_7().add(low)
+    pub fn near_halves<V: Vector>(self, even: V, odd: V) -> V {
+        let quotients = even.round_product(self.inverse).join_low_halves(odd.round_product(self.inverse));
+        even.join_low_halves(odd).subtract_halves(quotients.multiply_halves(V::splat_half(self.modulus as u16)))
+    }
+
+    /// Balanced residues of words, in turns one of `even` and one of `odd`, for `|sum / modulus| <= 2^16`.
+    #[inline(always)]
+    pub fn balanced_halves<V: Vector>(self, even: V, odd: V) -> V {
+        let least = self.least_halves(even, odd);
+        // What is beyond the half, less the modulus, is larger than all without signs once the rest is added back.
+        let modulus = self.modulus as u16;
+        let rest = V::splat_half(modulus - 1 - (modulus - 1) / 2);
+        let moved = least.add_halves(rest);
+        moved.least_halves(moved.subtract_halves(V::splat_half(modulus))).subtract_halves(rest)
     }
 
     /// `sums := sums + residues`, least residues; words that are none become some others.
@@ -92,12 +103,55 @@ pub fn row<V: Vector>(reducer: Reducer, sums: &[i32; SIDE]) -> V {
     reducer.least_halves(even, odd)
 }
 
-/// The same from the three sums of Karatsuba's formula.
-#[inline(always)]
-pub fn karatsuba_row<V: Vector>(reducer: Reducer, [low, high, both]: [&[i32; SIDE]; 3]) -> V {
-    let ([low, low_odd], [high, high_odd], [both, both_odd]) = (halves::<V>(low), halves::<V>(high), halves::<V>(both));
-    let (even, odd) = (reducer.karatsuba([low, high, both]), reducer.karatsuba([low_odd, high_odd, both_odd]));
-    reducer.least_halves(even, odd)
+/// The sums of three planes, of low digits, high digits and sums of digits, put together modulo one modulus:
+/// `low + 128 (both - low - high) + 2^14 high = -127 low + (2^14 - 128) high + 128 both`.
+///
+/// Each sum is taken as two halves with signs, which one instruction multiplies with the residues of its factor and of
+/// `2^16` times that. The lower half has none: with its sign bit flipped it is one that is `2^15` less.
+#[derive(Clone, Copy, Debug)]
+pub struct Karatsuba {
+    reducer: Reducer,
+    /// The residues that the halves of each sum are multiplied with.
+    factors: [u32; 3],
+    /// What the flipped bits take away.
+    start: u32,
+}
+
+impl Karatsuba {
+    /// For a modulus below `2^14`.
+    pub fn new(modulus: u64) -> Karatsuba {
+        let arithmetic = Modulus::new(modulus);
+        let residue = |integer: i64| arithmetic.balanced(integer.rem_euclid(modulus as i64) as u64);
+        let factors = [-127, (1 << 14) - 128, 128];
+        let pair = |factor: i64| u32::from(residue(factor) as u16) | u32::from(residue(factor << 16) as u16) << 16;
+        let start = residue(factors.iter().sum::<i64>() << 15) as u32;
+        Karatsuba { reducer: Reducer::new(modulus), factors: factors.map(pair), start }
+    }
+
+    /// The reducer of the modulus.
+    #[inline(always)]
+    pub fn reducer(&self) -> Reducer {
+        self.reducer
+    }
+
+    /// Words with the residues of what the sums make together: below `3 * 2^29 + 2^13` in magnitude.
+    #[inline(always)]
+    fn join<V: Vector>(&self, sums: [V; 3]) -> V {
+        let mut joined = V::splat(self.start);
+        for plane in 0..3 {
+            joined = joined.add_products(sums[plane].xor(V::splat(0x8000)), V::splat(self.factors[plane]));
+        }
+        joined
+    }
+
+    /// Least residues of a row of sums, in the order of [`row`].
+    #[inline(always)]
+    pub fn row<V: Vector>(&self, [low, high, both]: [&[i32; SIDE]; 3]) -> V {
+        let ([low, low_odd], [high, high_odd], [both, both_odd]) =
+            (halves::<V>(low), halves::<V>(high), halves::<V>(both));
+        let (even, odd) = (self.join([low, high, both]), self.join([low_odd, high_odd, both_odd]));
+        self.reducer.least_halves(even, odd)
+    }
 }
 
 #[cfg(test)]
@@ -105,7 +159,9 @@ mod tests {
     use super::*;
     use crate::kernels::i8::vectors::Plain;
     use crate::math::bound::I8_QUOTIENT_BITS;
-    use crate::math::family_i8::i8_moduli;
+    use crate::math::family_i8::{I8_SINGLES, i8_moduli};
+    use rand::{Rng, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
 
     /// The first word.
     fn word(vector: Plain) -> i32 {
@@ -134,6 +190,27 @@ mod tests {
                 let both = word(reducer.least_halves(Plain::splat(sum as u32), Plain::splat(-sum as u32)));
                 assert_eq!(i64::from(both & 0xffff), least, "{sum} modulo {modulus}");
                 assert_eq!(i64::from(both >> 16), i64::from(-sum).rem_euclid(m), "{} modulo {modulus}", -sum);
+                let balanced = word(reducer.balanced_halves(Plain::splat(sum as u32), Plain::splat(0)));
+                let wanted = if least > (m - 1) / 2 { least - m } else { least };
+                assert_eq!((i64::from(balanced as i16), balanced >> 16), (wanted, 0), "{sum} modulo {modulus}");
+            }
+        }
+    }
+
+    #[test]
+    fn three_sums_of_any_words_are_put_together() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let ends = [i32::MIN, i32::MIN + 1, -0x8001, -0x8000, -1, 0, 1, 0x7fff, 0x8000, 0xffff, 0x10000, i32::MAX];
+        for &modulus in &i8_moduli()[I8_SINGLES.len()..] {
+            let karatsuba = Karatsuba::new(modulus);
+            let mut any = || if rng.random_ratio(1, 2) { rng.random() } else { ends[rng.random_range(0..ends.len())] };
+            for trial in 0..200 {
+                let sums: [i32; 3] = if trial < ends.len() { [ends[trial]; 3] } else { [any(), any(), any()] };
+                let rows = sums.map(|sum| [sum; SIDE]);
+                let [low, high, both] = sums.map(i128::from);
+                let wanted = (low + 128 * (both - low - high) + (high << 14)).rem_euclid(i128::from(modulus));
+                let got = word(karatsuba.row([&rows[0], &rows[1], &rows[2]]));
+                assert_eq!(got, wanted as i32 * 0x1_0001, "{sums:?} modulo {modulus}");
             }
         }
     }

@@ -1,8 +1,9 @@
 //! The engine against plain big-integer arithmetic, on every unit of this CPU and on emulated tiles.
 
+use super::product::PASS_ROWS;
 use super::tiles::STEP;
 use super::*;
-use crate::math::bound::{I8_PASS_ROWS, I8_TABLE_TERMS};
+use crate::math::bound::{I8_LARGEST_DIGITS, I8_TABLE_TERMS};
 use crate::math::family_i8::i8_moduli;
 use crate::math::scale::scaled_integer;
 use crate::matrix::{Matrix, MatrixView};
@@ -42,6 +43,18 @@ fn random_matrix(rng: &mut ChaCha8Rng, rows: usize, cols: usize, spread: i64) ->
     matrix
 }
 
+/// The number whose digits an entry of a panel holds.
+fn number(half: u16, is_triple: bool) -> i64 {
+    let [low, high] = half.to_le_bytes().map(|byte| i64::from(byte as i8));
+    if is_triple { 128 * high + low } else { low }
+}
+
+/// The entry of a panel for a number: its digits, or itself for a modulus of one plane.
+fn digits(number: i64, is_triple: bool) -> u16 {
+    let high = if is_triple { (number + 64).div_euclid(128) } else { 0 };
+    u16::from_le_bytes([(number - 128 * high) as u8, high as u8])
+}
+
 /// Converts into dirty planes and checks each residue.
 fn check_residues(engine: &I8Engine, source: &PanelSource<'_>, primes: Range<usize>, label: &str) {
     let rows = source.rows.len();
@@ -61,8 +74,11 @@ fn check_residues(engine: &I8Engine, source: &PanelSource<'_>, primes: Range<usi
             };
             for (plane, index) in planes.iter().zip(primes.clone()) {
                 let prime = engine.moduli()[index];
-                let residue = i64::from(halves(plane)[row * BLOCK + column]);
-                assert!((residue as u64) < prime, "{label}: {residue} is no least residue modulo {prime}");
+                let (half, is_triple) = (halves(plane)[row * BLOCK + column], index >= engine.tables.singles);
+                let residue = number(half, is_triple);
+                let limit = if is_triple { I8_LARGEST_DIGITS } else { prime / 2 };
+                assert!(residue.unsigned_abs() <= limit, "{label}: {residue} modulo {prime} is too large");
+                assert!(!is_triple || half == digits(residue, true), "{label}: {half:04x} for {residue}");
                 assert!(congruent(&want, residue, prime), "{label}: row {row}, column {column}, prime {prime}");
             }
         }
@@ -135,13 +151,13 @@ fn magnitudes_longer_than_one_sum_of_a_table_are_right() {
     }
 }
 
-/// Panels of `columns` columns (a multiple of 8) of residues that `entry(row, column)` gives.
-fn panels(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> u64) -> Vec<u64> {
+/// Panels of `columns` columns (a multiple of 8) of entries that `entry(row, column)` gives.
+fn panels(rows: usize, columns: usize, mut entry: impl FnMut(usize, usize) -> u16) -> Vec<u64> {
     let mut words = vec![0u64; rows * columns / 4];
     let residues: &mut [u16] = bytemuck::cast_slice_mut(&mut words);
     for col in 0..columns {
         for row in 0..rows {
-            residues[(col / BLOCK * rows + row) * BLOCK + col % BLOCK] = entry(row, col) as u16;
+            residues[(col / BLOCK * rows + row) * BLOCK + col % BLOCK] = entry(row, col);
         }
     }
     words
@@ -158,19 +174,33 @@ fn check_product(engine: &I8Engine, prime: usize, product: &PlaneProduct<'_>, la
     engine.multiply(prime, product, &mut c, &mut scratch);
     let mut blocks = halves(&c).chunks_exact(BLOCK_WORDS);
     let of = |words, column: usize, k: usize| {
-        u64::from(halves(words)[(column / BLOCK * product.rows + k) * BLOCK + column % BLOCK])
+        number(
+            halves(words)[(column / BLOCK * product.rows + k) * BLOCK + column % BLOCK],
+            prime >= engine.tables.singles,
+        )
     };
     for col in 0..product.grid.cols {
         for row in product.grid.rows_in(col, &product.blocks) {
             let block = blocks.next().unwrap();
             for (entry, &got) in block.iter().enumerate() {
                 let (i, j) = (row * BLOCK + entry % BLOCK, col * BLOCK + entry / BLOCK);
-                let start = if product.accumulate { u64::from(before) } else { 0 };
+                let start = if product.accumulate { i64::from(before) } else { 0 };
                 let want = (0..product.rows).fold(start, |sum, k| sum + of(product.x, i, k) * of(product.y, j, k));
-                assert_eq!(u64::from(got), want % modulus, "{label}, modulus {modulus}: entry ({i}, {j})");
+                assert_eq!(
+                    i64::from(got),
+                    want.rem_euclid(modulus as i64),
+                    "{label}, modulus {modulus}: entry ({i}, {j})"
+                );
             }
         }
     }
+}
+
+/// The digits of a balanced residue.
+fn random_entry(engine: &I8Engine, prime: usize, rng: &mut ChaCha8Rng) -> u16 {
+    let half = engine.moduli()[prime] as i64 / 2;
+    let even = i64::from(engine.moduli()[prime] % 2 == 0);
+    digits(rng.random_range(-half..=half - even), prime >= engine.tables.singles)
 }
 
 /// Moduli of both kinds: number 0 is 256, number 50 the first of three planes.
@@ -179,7 +209,8 @@ const SMALL: EngineSpec = EngineSpec { operand_bits: 30, modulus_bits: 380, redu
 #[test]
 fn products_equal_integer_sums() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
-    let rows_tried = [0, 1, 3, 4, 5, STEP - 1, STEP, STEP + 1, I8_PASS_ROWS - 1, I8_PASS_ROWS, I8_PASS_ROWS + 1];
+    let rows_tried =
+        [0, 1, 3, 4, 5, STEP - 1, STEP, STEP + 1, PASS_ROWS - 1, PASS_ROWS, PASS_ROWS + 1, 2 * PASS_ROWS + 1];
     for rows in rows_tried {
         let shapes = [(9usize, 8usize), (1, 1), (8, 50), (70, 33), (136, 600)];
         for &(left, right) in &shapes[..if rows > 4 { 3 } else { 5 }] {
@@ -188,9 +219,9 @@ fn products_equal_integer_sums() {
                     continue;
                 }
                 for prime in [0, 1, 50, 51] {
-                    let modulus = engine.moduli()[prime];
-                    let x = panels(rows, left.next_multiple_of(BLOCK), |_, _| rng.random_range(0..modulus));
-                    let y = panels(rows, right.next_multiple_of(BLOCK), |_, _| rng.random_range(0..modulus));
+                    let mut entry = |_, _| random_entry(&engine, prime, &mut rng);
+                    let x = panels(rows, left.next_multiple_of(BLOCK), &mut entry);
+                    let y = panels(rows, right.next_multiple_of(BLOCK), &mut entry);
                     let accumulate = prime % 2 == 1;
                     let label = format!("{isa:?}, {rows} rows, {left} by {right}");
                     let (triangle, grid) = (BlockGrid::triangle(left), BlockGrid::rectangle(left, right));
@@ -210,8 +241,7 @@ fn any_range_of_blocks_can_be_computed_alone() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let rows = 19;
     let (isa, engine) = engines(SMALL).next().unwrap();
-    let modulus = engine.moduli()[50];
-    let x = panels(rows, 104, |_, _| rng.random_range(0..modulus));
+    let x = panels(rows, 104, |_, _| random_entry(&engine, 50, &mut rng));
     for grid in [BlockGrid::triangle(100), BlockGrid::rectangle(40, 100)] {
         for start in (0..=grid.len()).step_by(3) {
             for end in (start..=grid.len()).step_by(5) {
@@ -224,27 +254,26 @@ fn any_range_of_blocks_can_be_computed_alone() {
 
 #[test]
 fn the_largest_residues_everywhere_stay_exact() {
-    // Residues whose bytes are the largest and the least as rows and as columns of tiles, over whole passes.
+    // Numbers whose bytes are the largest and the least, over whole passes; sums of the digits of -8256 are -128.
     let spec = EngineSpec { operand_bits: 30, modulus_bits: i8_maximum_modulus_bits(), redundant: true };
     let moduli = i8_moduli();
-    let patterns: [fn(usize, usize, u64) -> u64; 5] = [
-        |_, _, modulus| modulus - 1,
-        |_, _, modulus| modulus / 2,
-        |_, col, modulus| if col % 2 == 0 { modulus - 1 } else { modulus / 2 + 1 },
-        |row, col, modulus| if (row + col) % 2 == 0 { modulus.div_ceil(2) } else { modulus / 2 },
-        |_, col, modulus| (127 * 128 + if col % 2 == 0 { 64 } else { 127 }).min(modulus - 1) & !(col as u64 % 2),
-    ];
+    let limit = I8_LARGEST_DIGITS as i64;
     for (isa, engine) in engines(spec) {
         for prime in [0, 1, 2, 49, 50, 51, moduli.len() - 1] {
-            for rows in [STEP, I8_PASS_ROWS, 2 * I8_PASS_ROWS] {
+            let (is_triple, half) = (prime >= engine.tables.singles, moduli[prime] as i64 / 2);
+            let ends =
+                if is_triple { [limit, -limit, 8255, -8256] } else { [(moduli[prime] as i64 - 1) / 2, -half, 1, 0] };
+            for rows in [STEP, PASS_ROWS, 2 * PASS_ROWS] {
                 if is_slow(isa) && rows > STEP {
                     continue;
                 }
-                for (index, pattern) in patterns.iter().enumerate() {
-                    let x = panels(rows, 16, |row, col| pattern(row, col, moduli[prime]));
-                    let (grid, accumulate) = (BlockGrid::rectangle(16, 16), index % 2 == 0);
+                for pattern in 0..6 {
+                    let x = panels(rows, 16, |row, col| {
+                        digits(ends[if pattern < 4 { pattern } else { (row * (pattern - 4) + col) % 4 }], is_triple)
+                    });
+                    let (grid, accumulate) = (BlockGrid::rectangle(16, 16), pattern % 2 == 0);
                     let product = PlaneProduct { x: &x, y: &x, rows, grid, blocks: 0..grid.len(), accumulate };
-                    check_product(&engine, prime, &product, &format!("{isa:?}, pattern {index}, {rows} rows"));
+                    check_product(&engine, prime, &product, &format!("{isa:?}, pattern {pattern}, {rows} rows"));
                 }
             }
         }

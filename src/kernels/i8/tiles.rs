@@ -1,7 +1,8 @@
 //! Tiles of bytes: how operands lie, and the unit that multiplies them.
 //!
-//! A unit multiplies 32 rows of signed bytes with 32 columns of unsigned ones, 64 terms at a step, as the tile
-//! registers of AMX want them: 16 rows of 64 bytes, and 16 groups of 4 terms of 16 columns each. Does not know: moduli.
+//! A unit multiplies 32 rows of signed bytes with 32 columns of signed or unsigned ones, 64 terms at a step, as the
+//! tile registers of AMX want them: 16 rows of 64 bytes, and 16 groups of 4 terms of 16 columns each. Does not know:
+//! moduli.
 #![forbid(unsafe_code)]
 
 use super::vectors::Vector;
@@ -24,7 +25,7 @@ pub const STEP_WORDS: usize = SIDE * STEP_GROUPS;
 /// A step of the signed operand: of each row 16 groups of 4 bytes.
 pub type Rows = [[u32; STEP_GROUPS]; SIDE];
 
-/// A step of the unsigned operand: for columns 0 to 15, then 16 to 31, of each group the 4 bytes of each column.
+/// A step of the other operand: for columns 0 to 15, then 16 to 31, of each group the 4 bytes of each column.
 pub type Columns = [[[u32; 16]; STEP_GROUPS]; 2];
 
 /// Sums of products, row after row; units are fastest where they begin a cache line.
@@ -60,8 +61,8 @@ pub struct Extent {
 pub trait Unit {
     /// What packs operands and reduces sums where the unit runs.
     type Vectors: Vector;
-    /// `sums[m][n] := sum_k rows[m][k] columns[k][n]` modulo `2^32`.
-    fn multiply(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums);
+    /// `sums[m][n] := sum_k rows[m][k] columns[k][n]` modulo `2^32`; the bytes of columns have signs if `SIGNED`.
+    fn multiply<const SIGNED: bool>(rows: &[Rows], columns: &[Columns], extent: Extent, sums: &mut Sums);
 }
 
 /// Work that can run on any unit.

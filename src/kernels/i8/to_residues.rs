@@ -1,15 +1,16 @@
-//! Big floats to least residues: scale and round, multiply the bytes of integers by radix powers, reduce.
+//! Big floats to digits of residues: scale and round, multiply the bytes of integers by radix powers, reduce.
 //!
 //! The limbs of an integer are columns of a tile as they are, four bytes a word, in two's complement; one more word
 //! holds a carry, for rounding and for negative numbers, and the sign. The radix powers end with 1 and with what a
-//! negative number in two's complement lacks. Promise: equal to `math::scale::scaled_integer` modulo each modulus;
-//! allocates nothing.
+//! negative number in two's complement lacks. Promise: `128 high + low`, or `low` for a modulus of one plane, is equal
+//! to `math::scale::scaled_integer` modulo each modulus; allocates nothing.
 #![forbid(unsafe_code)]
 
 use super::reduce::{Reducer, halves};
 use super::tables::{ModulusGroup, Tables};
 use super::tiles::{
-    AlignedSums, Columns, Extent, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Task, Unit, aligned, columns_mut,
+    AlignedSums, Columns, Extent, LINE_WORDS, SIDE, STEP, STEP_GROUPS, STEP_WORDS, Sums, Task, Unit, aligned,
+    columns_mut,
 };
 use super::vectors::{Vector, WORDS};
 use crate::kernels::PanelSource;
@@ -30,6 +31,11 @@ const STEP_LIMBS: usize = STEP / 8;
 
 /// Steps of a table whose products are summed before they are reduced.
 const MOST_STEPS: usize = I8_TABLE_TERMS / STEP;
+
+/// Windows larger than this bypass the caches. Entries of a hundred planes lie in as many pages: to fetch a line before it
+/// is written costs more than to read it from memory later, and nothing is gained where the second-level cache, which
+/// has two megabytes where there are tile registers, does not hold the window.
+const STREAM_BYTES: usize = 2 << 20;
 
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
@@ -56,9 +62,9 @@ impl Task for ToResidues<'_, '_> {
         let ToResidues { tables, primes, source, planes, scratch } = self;
         let strip_steps = tables.radix_powers.steps();
         let columns = columns_mut(&mut aligned(scratch)[..STRIPS * strip_steps * STEP_WORDS]);
-        let mut tiles = [const { Tile::new() }; 2];
+        let (mut sums, mut part) = ([const { AlignedSums::new() }; 2], AlignedSums::new());
         let rows = source.rows.len();
-        let streams = source.streams_halves(primes.len());
+        let streams = source.halves_bytes(primes.len()) > STREAM_BYTES;
         for first in (0..rows).step_by(STRIPS * STRIP_ROWS) {
             let starts = (first..(first + STRIPS * STRIP_ROWS).min(rows)).step_by(STRIP_ROWS);
             for (start, strip) in starts.clone().zip(columns.chunks_exact_mut(strip_steps)) {
@@ -72,18 +78,18 @@ impl Task for ToResidues<'_, '_> {
                     continue;
                 }
                 for (start, strip) in starts.clone().zip(columns.chunks_exact(strip_steps)) {
-                    tiles[turn].sum::<U>(tables, index, strip);
+                    Tile { tables, group, sums: &mut sums[turn].0 }.sum::<U>(index, strip, &mut part.0);
                     turn = 1 - turn;
                     let entries = start * BLOCK..(start + STRIP_ROWS).min(rows) * BLOCK;
                     if let Some((group, entries)) = last.replace((group, entries)) {
                         let out = Out { primes: primes.clone(), entries, streams };
-                        tiles[turn].write::<U::Vectors>(tables, group, out, planes);
+                        Tile { tables, group, sums: &mut sums[turn].0 }.write::<U::Vectors>(out, planes);
                     }
                 }
             }
             if let Some((group, entries)) = last {
                 let out = Out { primes: primes.clone(), entries, streams };
-                tiles[1 - turn].write::<U::Vectors>(tables, group, out, planes);
+                Tile { tables, group, sums: &mut sums[1 - turn].0 }.write::<U::Vectors>(out, planes);
             }
         }
         U::Vectors::fence(); // streamed words must be visible before another thread is told of them
@@ -100,33 +106,31 @@ struct Out {
     streams: bool,
 }
 
-/// The sums of one tile.
-struct Tile {
-    sums: AlignedSums,
-    part: AlignedSums,
+/// The sums of one tile, for some group of moduli.
+struct Tile<'a> {
+    tables: &'a Tables,
+    group: &'a ModulusGroup,
+    sums: &'a mut Sums,
 }
 
-impl Tile {
-    const fn new() -> Tile {
-        Tile { sums: AlignedSums::new(), part: AlignedSums::new() }
-    }
-
-    /// Writes the residues of some entries, modulo the moduli of a group that are wanted.
+impl Tile<'_> {
+    /// Writes the digits of the residues of some entries, modulo the moduli of the group that are wanted.
     #[inline(always)]
-    fn write<V: Vector>(&self, tables: &Tables, group: &ModulusGroup, out: Out, planes: &mut [&mut [u64]]) {
-        let wanted = group.moduli.start.max(out.primes.start)..group.moduli.end.min(out.primes.end);
+    fn write<V: Vector>(&self, out: Out, planes: &mut [&mut [u64]]) {
+        let (moduli, tables) = (&self.group.moduli, self.tables);
+        let wanted = moduli.start.max(out.primes.start)..moduli.end.min(out.primes.end);
         let planes = &mut planes[wanted.start - out.primes.start..][..wanted.len()];
-        let first = wanted.start - group.moduli.start;
+        let first = wanted.start - moduli.start;
         for (number, (reducer, plane)) in tables.reducers[wanted].iter().zip(planes).enumerate() {
-            let residues = self.residues::<V>(*reducer, group.is_triple, first + number);
-            write(plane, out.entries.clone(), residues, out.streams);
+            let digits = self.digits::<V>(*reducer, first + number);
+            write(plane, out.entries.clone(), digits, out.streams);
         }
     }
 
-    /// Sums of the entries of a strip for each of a group of moduli.
+    /// Sums of the entries of a strip with the factors of strip number `index` of the table.
     #[inline(always)]
-    fn sum<U: Unit>(&mut self, tables: &Tables, index: usize, strip: &[Columns]) {
-        let (table, group) = (&tables.radix_powers, &tables.groups[index]);
+    fn sum<U: Unit>(&mut self, index: usize, strip: &[Columns], part: &mut Sums) {
+        let (table, group) = (&self.tables.radix_powers, self.group);
         let rows_each = if group.is_triple { 2 } else { 1 };
         for first in (0..table.steps()).step_by(MOST_STEPS) {
             let steps = first..(first + MOST_STEPS).min(table.steps());
@@ -134,28 +138,28 @@ impl Tile {
             let extent = Extent { groups, rows: group.moduli.len() * rows_each, columns: SIDE };
             let factors = &table.strip(index)[steps.clone()];
             if first == 0 {
-                U::multiply(factors, &strip[steps], extent, &mut self.sums.0);
+                U::multiply::<false>(factors, &strip[steps], extent, self.sums);
                 continue;
             }
-            U::multiply(factors, &strip[steps], extent, &mut self.part.0);
-            for (number, reducer) in tables.reducers[group.moduli.clone()].iter().enumerate() {
+            U::multiply::<false>(factors, &strip[steps], extent, part);
+            for (number, reducer) in self.tables.reducers[group.moduli.clone()].iter().enumerate() {
                 for row in number * rows_each..(number + 1) * rows_each {
-                    add_part::<U::Vectors>(*reducer, &mut self.sums.0[row], &self.part.0[row]);
+                    add_part::<U::Vectors>(*reducer, &mut self.sums[row], &part[row]);
                 }
             }
         }
     }
 
-    /// Least residues of all entries modulo one modulus of the group.
+    /// The digits of the residues of all entries modulo one modulus of the group.
     #[inline(always)]
-    fn residues<V: Vector>(&self, reducer: Reducer, is_triple: bool, number: usize) -> V {
-        if !is_triple {
-            let [even, odd] = halves::<V>(&self.sums.0[number]);
-            return reducer.least_halves(even, odd);
+    fn digits<V: Vector>(&self, reducer: Reducer, number: usize) -> V {
+        if !self.group.is_triple {
+            let [even, odd] = halves::<V>(&self.sums[number]);
+            return reducer.balanced_halves(even, odd);
         }
-        let [low, low_odd] = halves::<V>(&self.sums.0[2 * number]);
-        let [high, high_odd] = halves::<V>(&self.sums.0[2 * number + 1]);
-        reducer.least_halves(high.shift_left_7().add(low), high_odd.shift_left_7().add(low_odd))
+        let [low, low_odd] = halves::<V>(&self.sums[2 * number]);
+        let [high, high_odd] = halves::<V>(&self.sums[2 * number + 1]);
+        reducer.near_halves(high.shift_left_7().add(low), high_odd.shift_left_7().add(low_odd)).digits()
     }
 }
 

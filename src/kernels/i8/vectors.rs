@@ -28,17 +28,15 @@ pub trait Vector: Copy {
     fn stream_halves(self, to: &mut [u16; HALVES]) {
         self.store_halves(to);
     }
-    /// Writes the words `4 Q` to `4 Q + 3`.
-    fn store_quarter<const Q: i32>(self, to: &mut [u32; WORDS / 4]);
     /// Waits for all that was streamed.
     fn fence() {}
+    /// Asks for the cache lines of `from` where it can, up to the second-level cache.
+    fn prefetch(_from: &[u16]) {}
 
     /// `x` in each half.
     fn splat_half(x: u16) -> Self;
     /// `x` in each word.
     fn splat(x: u32) -> Self;
-    /// Bits of both.
-    fn and(self, other: Self) -> Self;
     /// Bits of one of the two.
     fn xor(self, other: Self) -> Self;
 
@@ -50,14 +48,16 @@ pub trait Vector: Copy {
     fn multiply_halves(self, other: Self) -> Self;
     /// The least of each two halves without signs.
     fn least_halves(self, other: Self) -> Self;
-    /// `floor(x / 2^7)` of halves with signs.
-    fn shift_halves_right_7(self) -> Self;
-    /// The low byte of each half of `self`, and above it that of `high`.
-    fn join_bytes(self, high: Self) -> Self;
+    /// Of each half `x` with a sign the digits of `x = 128 high + low`, `-64 <= low < 64`, modulo 256: `low` in the low
+    /// byte, `high` in the high one.
+    fn digits(self) -> Self;
+    /// The bytes of four rows of eight halves, as words of the four rows: in quarter 0 the low bytes of the even
+    /// columns, in quarter 1 those of the odd ones, in quarters 2 and 3 the high bytes.
+    fn group_rows(self) -> Self;
+    /// Sums of bytes.
+    fn add_bytes(self, other: Self) -> Self;
     /// The low half of each word of `self`, and above it that of `high`.
     fn join_low_halves(self, high: Self) -> Self;
-    /// The high half of each word of `self`, and above it that of `high`.
-    fn join_high_halves(self, high: Self) -> Self;
 
     /// Sums of words.
     fn add(self, other: Self) -> Self;
@@ -65,6 +65,8 @@ pub trait Vector: Copy {
     fn subtract(self, other: Self) -> Self;
     /// Products of words.
     fn multiply(self, other: Self) -> Self;
+    /// `self + a_0 b_0 + a_1 b_1` for the halves with signs of each word.
+    fn add_products(self, a: Self, b: Self) -> Self;
     /// The least of each two words without signs.
     fn least(self, other: Self) -> Self;
     /// Words times `2^7`.
@@ -97,6 +99,19 @@ pub trait Vector: Copy {
     /// 512 bits from bit `first` of a number on; bits that the number lacks are 0.
     fn bits_from(limbs: &[u64], first: i64) -> Self;
 }
+
+/// Which byte of a vector becomes each byte of [`Vector::group_rows`].
+const GROUP_ROWS: [u8; 4 * WORDS] = {
+    let mut from = [0; 4 * WORDS];
+    let mut at = 0;
+    while at < from.len() {
+        let (word, row) = (at / 4, at % 4);
+        let (digit, parity, pair) = (word / 8, word / 4 % 2, word % 4);
+        from[at] = (16 * row + 2 * (2 * pair + parity) + digit) as u8;
+        at += 1;
+    }
+    from
+};
 
 /// Plain Rust.
 #[derive(Clone, Copy)]
@@ -149,11 +164,6 @@ impl Vector for Plain {
     }
 
     #[inline(always)]
-    fn store_quarter<const Q: i32>(self, to: &mut [u32; WORDS / 4]) {
-        to.copy_from_slice(&self.0[4 * Q as usize..][..4]);
-    }
-
-    #[inline(always)]
     fn splat_half(x: u16) -> Self {
         Plain(cast([x; HALVES]))
     }
@@ -161,11 +171,6 @@ impl Vector for Plain {
     #[inline(always)]
     fn splat(x: u32) -> Self {
         Plain([x; WORDS])
-    }
-
-    #[inline(always)]
-    fn and(self, other: Self) -> Self {
-        self.of_words(other, |a, b| a & b)
     }
 
     #[inline(always)]
@@ -194,23 +199,34 @@ impl Vector for Plain {
     }
 
     #[inline(always)]
-    fn shift_halves_right_7(self) -> Self {
-        self.of_halves(self, |x, _| (x as i16 >> 7) as u16)
+    fn digits(self) -> Self {
+        self.of_halves(self, |x, _| {
+            let shifted = x.wrapping_add(64);
+            (shifted & 127).wrapping_sub(64) & 0xff | (shifted >> 7) << 8
+        })
     }
 
     #[inline(always)]
-    fn join_bytes(self, high: Self) -> Self {
-        self.of_halves(high, |low, high| low & 0xff | high << 8)
+    fn group_rows(self) -> Self {
+        let (bytes, mut out): ([u8; 4 * WORDS], _) = (cast(self.0), [0u8; 4 * WORDS]);
+        for (at, out) in out.iter_mut().enumerate() {
+            *out = bytes[GROUP_ROWS[at] as usize];
+        }
+        Plain(cast(out))
+    }
+
+    #[inline(always)]
+    fn add_bytes(self, other: Self) -> Self {
+        let (mut sums, other): ([u8; 4 * WORDS], [u8; 4 * WORDS]) = (cast(self.0), cast(other.0));
+        for (sum, other) in sums.iter_mut().zip(other) {
+            *sum = sum.wrapping_add(other);
+        }
+        Plain(cast(sums))
     }
 
     #[inline(always)]
     fn join_low_halves(self, high: Self) -> Self {
         self.of_words(high, |low, high| low & 0xffff | high << 16)
-    }
-
-    #[inline(always)]
-    fn join_high_halves(self, high: Self) -> Self {
-        self.of_words(high, |low, high| low >> 16 | high & 0xffff_0000)
     }
 
     #[inline(always)]
@@ -226,6 +242,13 @@ impl Vector for Plain {
     #[inline(always)]
     fn multiply(self, other: Self) -> Self {
         self.of_words(other, u32::wrapping_mul)
+    }
+
+    #[inline(always)]
+    fn add_products(self, a: Self, b: Self) -> Self {
+        let product = |x: u32, y: u32| i32::from(x as u16 as i16) * i32::from(y as u16 as i16);
+        let products = a.of_words(b, |a, b| product(a, b).wrapping_add(product(a >> 16, b >> 16)) as u32);
+        self.add(products)
     }
 
     #[inline(always)]

@@ -374,16 +374,31 @@ fn weighted_residues_and_their_digits_fit() {
 #[test]
 fn sums_of_bytes_on_a_cpu_fit_and_one_step_more_does_not() {
     use crate::math::family_i8::{I8_SINGLES, i8_moduli};
-    let planes = |rows: usize| (128 + 2) * 64 * 127 * rows as u64;
-    assert!(planes(I8_PASS_ROWS) < 1 << 31 && planes(I8_PASS_ROWS + 64) >= 1 << 31);
-    let table = |terms: usize| (128 + 1) * 64 * 255 * terms as u64;
-    assert!(table(I8_TABLE_TERMS) < 1 << 31 && table(I8_TABLE_TERMS + 64) >= 1 << 31);
+    // The sums of three planes in halves with signs, times balanced residues, and the start.
+    let largest = i8_moduli().iter().max().unwrap();
+    let joined = 6 * (1u64 << 15) * (largest / 2) + largest / 2;
+    assert!(joined < 1 << 31 && joined + 4 * (1 << 15) * (largest / 2) > 1 << 31, "two more sums would not fit");
+    let table = |terms: usize| (128 + 1) * 64 * 255 * terms as u64 + 129 * largest;
+    assert!(table(I8_TABLE_TERMS) < 1 << 31);
     // What is reduced stays below 2^18 moduli, and 2^19 would leave more than 9/16 of one.
     let most = f64::from(1 << I8_QUOTIENT_BITS);
-    let single = |modulus: &u64| (modulus / 2 * (modulus - 1) * I8_PASS_ROWS as u64) as f64 / *modulus as f64;
-    assert!(I8_SINGLES.iter().map(single).fold(0.0, f64::max) <= most);
+    let single = |modulus: u64, rows: usize| ((modulus / 2).pow(2) * rows as u64) as f64 / modulus as f64;
+    let singles = |rows: usize| I8_SINGLES.iter().map(|&modulus| single(modulus, rows)).fold(0.0, f64::max);
+    assert!(singles(I8_PASS_ROWS) <= most && singles(I8_PASS_ROWS + 64) > most);
+    assert!(128 * 128 * I8_PASS_ROWS as u64 <= 1 << 31, "a sum of digits");
     assert!(2f64.powi(31) / *i8_moduli().last().unwrap() as f64 <= most);
-    assert!(255.0 * I8_TABLE_TERMS as f64 / 2.0 <= most && 65536.0 / 2.0 <= most);
+    assert!(65536.0 / 2.0 <= most);
     let error = |quotient: f64| 3.01 * 2f64.powi(-24) * quotient;
     assert!(error(most) < 1.0 / 16.0 && error(2.0 * most) > 1.0 / 16.0);
+    // What is left of a conversion has digits that are bytes, what is left of the part before included.
+    let left = |terms: usize| *largest as f64 * (0.5 + error(255.0 * terms as f64 / 2.0 + 129.0 * 9.0 / 16.0));
+    let fits = |terms: usize| left(terms).floor() as u64 <= I8_LARGEST_DIGITS;
+    assert!(fits(I8_TABLE_TERMS) && !fits(I8_TABLE_TERMS + 64));
+    let are_bytes = |residue: i64| {
+        let high = (residue + 64).div_euclid(128);
+        let low = residue - 128 * high;
+        [low, high, low + high].into_iter().all(|digit| i8::try_from(digit).is_ok())
+    };
+    let limit = I8_LARGEST_DIGITS as i64;
+    assert!((-limit..=limit).all(are_bytes) && !are_bytes(limit + 1));
 }

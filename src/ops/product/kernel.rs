@@ -120,7 +120,17 @@ mod tests {
             (4000, 1000, 256, true),
             (5000, 500, 512, true),
         ];
-        let bytes = [(2000, 2000, 768, true), (4000, 1000, 1024, true), (5000, 500, 512, true), (400, 200, 768, false)];
+        let bytes = [
+            (200, 200, 1024, false),
+            (200, 1000, 512, false),
+            (400, 400, 256, true),
+            (400, 400, 1024, true),
+            (1000, 300, 1024, true),
+            (2000, 200, 512, true),
+            (2000, 2000, 768, true),
+            (4000, 1000, 1024, true),
+            (5000, 500, 512, true),
+        ];
         for (costs, measured) in [(ONE_A_CYCLE, &one[..]), (TWO_A_CYCLE, &two), (ON_TILE_REGISTERS, &bytes)] {
             for &(contracted, cols, precision_bits, faster) in measured {
                 let size = size(contracted, cols, cols, true);

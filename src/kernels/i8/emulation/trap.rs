@@ -1,7 +1,7 @@
 //! The instructions of AMX on a CPU that refuses them: the signal for it decodes and emulates each.
 //!
 //! So the assembly of `amx` itself is run, with its encodings, addresses and strides. Encodings: VEX with the opcodes
-//! 49 (configuration, TILERELEASE, TILEZERO), 4B (TILELOADD, TILESTORED) and 5E (products) of map 0F38.
+//! 49 (configuration, TILERELEASE, TILEZERO), 4B (TILELOADD, TILELOADDT1, TILESTORED) and 5E (products) of map 0F38.
 
 use super::Machine;
 use crate::kernels::i8::amx;
@@ -109,7 +109,8 @@ fn emulate(code: &[u8; 10], registers: &Registers) -> Option<usize> {
             machine.zero(reg);
             Some(5)
         }
-        (0x4b, 3, false) if rm == 4 && register == 0 => {
+        // With the prefix of 1 it is TILELOADDT1.
+        (0x4b, 1 | 3, false) if rm == 4 && register == 0 => {
             let memory = memory();
             // SAFETY: the instruction reads so many bytes of each row.
             machine.load(reg, |row, length| unsafe {

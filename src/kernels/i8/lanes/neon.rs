@@ -54,6 +54,12 @@ impl Lanes for I8mm {
     }
 
     #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { I8mm([veorq_s32(self.0[0], other.0[0]), veorq_s32(self.0[1], other.0[1])]) }
+    }
+
+    #[inline(always)]
     fn add_products(self, unsigned: Self, signed: Self) -> Self {
         let mut sums = self.0;
         for (at, sum) in sums.iter_mut().enumerate() {

@@ -30,6 +30,10 @@ impl Lanes for Model {
         to[..16].copy_from_slice(&self.0.map(|lane| lane as i32));
     }
 
+    fn xor(self, other: Self) -> Self {
+        Model(std::array::from_fn(|lane| self.0[lane] ^ other.0[lane]))
+    }
+
     fn add_products(self, unsigned: Self, signed: Self) -> Self {
         Model(std::array::from_fn(|lane| {
             let pairs = unsigned.0[lane].to_le_bytes().into_iter().zip(signed.0[lane].to_le_bytes());
@@ -38,17 +42,34 @@ impl Lanes for Model {
     }
 }
 
-/// Multiplies and keeps the sums.
-struct Product<'a> {
+/// Multiplies and keeps the sums; the bytes of columns have signs if `SIGNED`.
+struct Product<'a, const SIGNED: bool> {
     operands: (&'a [Rows], &'a [Columns]),
     extent: Extent,
     sums: &'a mut Sums,
 }
 
-impl Task for Product<'_> {
+impl<const SIGNED: bool> Task for Product<'_, SIGNED> {
     #[inline(always)]
     fn run<U: Unit>(self) {
-        U::multiply(self.operands.0, self.operands.1, self.extent, self.sums);
+        U::multiply::<SIGNED>(self.operands.0, self.operands.1, self.extent, self.sums);
+    }
+}
+
+/// A unit that runs tasks.
+trait Units {
+    fn run(&self, task: impl Task);
+}
+
+impl Units for Isa {
+    fn run(&self, task: impl Task) {
+        Isa::run(*self, task);
+    }
+}
+
+impl<U: Unit> Units for PhantomData<U> {
+    fn run(&self, task: impl Task) {
+        task.run::<U>();
     }
 }
 
@@ -76,14 +97,26 @@ impl Operands {
         Operands { rows, columns, words }
     }
 
-    fn check(&mut self, extent: Extent, label: &str, multiply: impl FnOnce(Product<'_>)) {
+    /// Checks `units` with unsigned columns, then with signed ones.
+    fn check(&mut self, extent: Extent, label: &str, units: impl Units) {
+        self.check_one(extent, &format!("{label}, unsigned"), |product: Product<'_, false>| units.run(product));
+        self.check_one(extent, &format!("{label}, signed"), |product: Product<'_, true>| units.run(product));
+    }
+
+    fn check_one<const SIGNED: bool>(
+        &mut self,
+        extent: Extent,
+        label: &str,
+        multiply: impl FnOnce(Product<'_, SIGNED>),
+    ) {
         let mut sums = [[i32::MIN; SIDE]; SIDE];
         let [rows, columns] = &mut self.words;
         multiply(Product { operands: (rows_mut(rows), columns_mut(columns)), extent, sums: &mut sums });
         for m in 0..extent.rows {
             for n in 0..extent.columns {
                 let pairs = self.rows.iter().zip(&self.columns);
-                let want: i64 = pairs.map(|(row, column)| i64::from(row[m]) * i64::from(column[n])).sum();
+                let column = |byte: u8| if SIGNED { i64::from(byte as i8) } else { i64::from(byte) };
+                let want: i64 = pairs.map(|(row, other)| i64::from(row[m]) * column(other[n])).sum();
                 assert_eq!(i64::from(sums[m][n]), want, "{label}: sum ({m}, {n})");
             }
         }
@@ -100,10 +133,10 @@ fn every_unit_sums_products_of_bytes() {
             let mut random = Operands::new(terms, |_| rng.random(), |_| other.random());
             for isa in Isa::all() {
                 let label = format!("{isa:?}, {terms} terms, {extent:?}");
-                random.check(extent, &label, |product| isa.run(product));
+                random.check(extent, &label, isa);
             }
-            random.check(extent, "512 bits", |product| product.run::<ByLanes<Model, 8, 2>>());
-            random.check(extent, "256 bits", |product| product.run::<ByLanes<Plain, 4, 2>>());
+            random.check(extent, "512 bits", PhantomData::<ByLanes<Model, 8, 2>>);
+            random.check(extent, "256 bits", PhantomData::<ByLanes<Plain, 4, 2>>);
         }
     }
 }
@@ -115,9 +148,9 @@ fn the_largest_bytes_do_not_saturate() {
             let mut operands = Operands::new(terms, |side| if side % 3 == 2 { -1 } else { row }, |_| column);
             let extent = Extent { groups: terms / 4, rows: SIDE, columns: SIDE };
             for isa in Isa::all() {
-                operands.check(extent, &format!("{isa:?}, {row} times {column}"), |product| isa.run(product));
+                operands.check(extent, &format!("{isa:?}, {row} times {column}"), isa);
             }
-            operands.check(extent, "512 bits", |product| product.run::<ByLanes<Model, 8, 2>>());
+            operands.check(extent, "512 bits", PhantomData::<ByLanes<Model, 8, 2>>);
         }
     }
 }

@@ -23,8 +23,8 @@ pub unsafe fn run_avx_vnni<T: Task>(task: T) {
 }
 
 /// # Safety
-/// The CPU has AVX2 and AVX-512 F, BW, DQ, VL and VNNI.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2")]
+/// The CPU has AVX2 and AVX-512 F, BW, DQ, VL, VBMI and VNNI.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx2")]
 pub unsafe fn run_vnni<T: Task>(task: T) {
     task.run::<ByLanes<Vnni, 8, 2>>();
 }
@@ -75,6 +75,12 @@ macro_rules! narrow_lanes {
             }
 
             #[inline(always)]
+            fn xor(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_xor_si256(self.0, other.0)) }
+            }
+
+            #[inline(always)]
             fn add_products(self, unsigned: Self, signed: Self) -> Self {
                 let ($sum, $unsigned, $signed) = (self.0, unsigned.0, signed.0);
                 // SAFETY: see the note on top of this module.
@@ -122,6 +128,12 @@ impl Lanes for Vnni {
         assert!(to.len() >= Self::WIDTH);
         // SAFETY: see the note on top of this module; the slice is long enough.
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe { Vnni(_mm512_xor_si512(self.0, other.0)) }
     }
 
     #[inline(always)]

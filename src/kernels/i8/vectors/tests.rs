@@ -1,6 +1,8 @@
 //! The plain vectors against their definition, and those of this CPU against the plain ones.
 
 use super::*;
+use crate::math::bound::I8_LARGEST_DIGITS;
+use crate::plan::BLOCK;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -25,29 +27,23 @@ fn results<V: Vector>(operands: &[[u32; WORDS]; WORDS], limbs: &[u64], firsts: &
     streamed[1] = halves;
     b.stream_halves(&mut streamed[0]);
     V::fence();
-    let mut quarters = [[0; 4]; 4];
-    a.store_quarter::<0>(&mut quarters[0]);
-    a.store_quarter::<1>(&mut quarters[1]);
-    a.store_quarter::<2>(&mut quarters[2]);
-    a.store_quarter::<3>(&mut quarters[3]);
     let mut out = vec![
         words(V::load_halves(&halves)),
         words(V::load_halves(&streamed[0])),
-        *quarters.as_flattened().first_chunk().unwrap(),
         words(V::splat_half(operands[0][0] as u16)),
-        words(a.and(b)),
         words(a.xor(b)),
         words(a.add_halves(b)),
         words(a.subtract_halves(b)),
         words(a.multiply_halves(b)),
         words(a.least_halves(b)),
-        words(a.shift_halves_right_7()),
-        words(a.join_bytes(b)),
+        words(a.digits()),
+        words(a.group_rows()),
+        words(a.add_bytes(b)),
         words(a.join_low_halves(b)),
-        words(a.join_high_halves(b)),
         words(a.add(b)),
         words(a.subtract(b)),
         words(a.multiply(b)),
+        words(a.add_products(b, c)),
         words(a.least(b)),
         words(a.shift_left_7()),
     ];
@@ -80,6 +76,43 @@ fn words_and_quarters_are_turned() {
 }
 
 #[test]
+fn digits_are_signed_bytes_of_halves() {
+    let limit = I8_LARGEST_DIGITS as i16;
+    for number in -limit..=limit {
+        let word = words(Plain::splat_half(number as u16).digits())[0];
+        let (low, high) = (i16::from(word as u8 as i8), i16::from((word >> 8) as u8 as i8));
+        assert!((-64..64).contains(&low) && 128 * high + low == number, "{number} has the digits {low} and {high}");
+        assert_eq!(word >> 16, word & 0xffff);
+    }
+}
+
+#[test]
+fn four_rows_become_words_of_four_terms() {
+    // Digit `d` of column `c` in row `r`.
+    let byte = |row: usize, column: usize, digit: usize| (64 * digit + 8 * column + row) as u8;
+    let mut halves = [0; HALVES];
+    for (at, half) in halves.iter_mut().enumerate() {
+        let (row, column) = (at / BLOCK, at % BLOCK);
+        *half = u16::from_le_bytes([byte(row, column, 0), byte(row, column, 1)]);
+    }
+    let grouped = words(Plain::load_halves(&halves).group_rows());
+    for (digit, column) in (0..16).map(|at| (at / 8, at % 8)) {
+        let word = grouped[8 * digit + column % 2 * 4 + column / 2];
+        assert_eq!(word.to_le_bytes(), [0, 1, 2, 3].map(|row| byte(row, column, digit)));
+    }
+}
+
+#[test]
+fn products_of_halves_are_added() {
+    for (a, b) in [(i16::MIN, i16::MIN), (i16::MIN, i16::MAX), (-1, 1), (300, -7)] {
+        let pair = |x: i16, y: i16| u32::from(x as u16) | u32::from(y as u16) << 16;
+        let sum = Plain::splat(5).add_products(Plain::splat(pair(a, b)), Plain::splat(pair(b, 3)));
+        let wanted = 5 + i64::from(a) * i64::from(b) + 3 * i64::from(b);
+        assert_eq!(words(sum), [wanted as u32; WORDS]);
+    }
+}
+
+#[test]
 fn bits_of_numbers_begin_anywhere() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     for count in [0usize, 1, 2, 8, 17] {
@@ -103,12 +136,12 @@ fn bits_of_numbers_begin_anywhere() {
 fn vectors_of_this_cpu_do_what_the_plain_ones_do() {
     use super::x86::Avx512;
 
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
     fn of_this_cpu(operands: &[[u32; WORDS]; WORDS], limbs: &[u64], firsts: &[i64]) -> Vec<[u32; WORDS]> {
         results::<Avx512>(operands, limbs, firsts)
     }
 
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
     fn rounded(sums: &[u32; WORDS], inverse: f32) -> [u32; WORDS] {
         words(Avx512::load(sums).round_product(inverse))
     }
@@ -116,9 +149,11 @@ fn vectors_of_this_cpu_do_what_the_plain_ones_do() {
     let has = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vnni");
     if !has {
-        return println!("skipped: no AVX-512");
+        return println!("skipped: no AVX-512 with VBMI and VNNI");
     }
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     for round in 0..300 {

@@ -1,9 +1,9 @@
 //! Vectors of AVX-512.
 //!
-//! The type never leaves this module but as the vectors of a unit that only runs where the CPU has AVX-512 F, BW, DQ
-//! and VL, so its methods only execute there.
+//! The type never leaves this module but as the vectors of a unit that only runs where the CPU has AVX-512 F, BW, DQ,
+//! VL, VBMI and VNNI, so its methods only execute there.
 
-use super::{HALVES, ROUNDER, Vector, WORDS};
+use super::{GROUP_ROWS, HALVES, ROUNDER, Vector, WORDS};
 use std::arch::x86_64::*;
 
 /// A 512-bit register.
@@ -63,15 +63,17 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    fn store_quarter<const Q: i32>(self, to: &mut [u32; WORDS / 4]) {
-        // SAFETY: see the note on top of this module; the array has 16 bytes.
-        unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), _mm512_extracti32x4_epi32::<Q>(self.0)) }
-    }
-
-    #[inline(always)]
     fn fence() {
         // SAFETY: every CPU of this architecture has the instruction.
         unsafe { _mm_sfence() }
+    }
+
+    #[inline(always)]
+    fn prefetch(from: &[u16]) {
+        for line in from.chunks(HALVES) {
+            // SAFETY: every CPU of this architecture has the instruction, which changes no memory.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(line.as_ptr().cast()) }
+        }
     }
 
     #[inline(always)]
@@ -87,21 +89,36 @@ impl Vector for Avx512 {
     }
 
     operations! {
-        and(other) = |x| _mm512_and_si512(x, other);
         xor(other) = |x| _mm512_xor_si512(x, other);
         add_halves(other) = |x| _mm512_add_epi16(x, other);
         subtract_halves(other) = |x| _mm512_sub_epi16(x, other);
         multiply_halves(other) = |x| _mm512_mullo_epi16(x, other);
         least_halves(other) = |x| _mm512_min_epu16(x, other);
-        shift_halves_right_7() = |x| _mm512_srai_epi16::<7>(x);
-        join_bytes(high) = |x| select(_mm512_set1_epi16(0xff), x, _mm512_slli_epi16::<8>(high));
+        add_bytes(other) = |x| _mm512_add_epi8(x, other);
         join_low_halves(high) = |x| select(_mm512_set1_epi32(0xffff), x, _mm512_slli_epi32::<16>(high));
-        join_high_halves(high) = |x| select(_mm512_set1_epi32(0xffff), _mm512_srli_epi32::<16>(x), high);
         add(other) = |x| _mm512_add_epi32(x, other);
         subtract(other) = |x| _mm512_sub_epi32(x, other);
         multiply(other) = |x| _mm512_mullo_epi32(x, other);
+        add_products(a, b) = |x| _mm512_dpwssd_epi32(x, a, b);
         least(other) = |x| _mm512_min_epu32(x, other);
         shift_left_7() = |x| _mm512_slli_epi32::<7>(x);
+    }
+
+    #[inline(always)]
+    fn digits(self) -> Self {
+        // SAFETY: see the note on top of this module.
+        unsafe {
+            let shifted = _mm512_add_epi16(self.0, _mm512_set1_epi16(64));
+            let low = _mm512_and_si512(shifted, _mm512_set1_epi16(127));
+            let both = select(_mm512_set1_epi16(0xff), low, _mm512_slli_epi16::<1>(shifted));
+            Avx512(_mm512_sub_epi8(both, _mm512_set1_epi16(64)))
+        }
+    }
+
+    #[inline(always)]
+    fn group_rows(self) -> Self {
+        // SAFETY: see the note on top of this module; the array has 64 bytes.
+        unsafe { Avx512(_mm512_permutexvar_epi8(_mm512_loadu_si512(GROUP_ROWS.as_ptr().cast()), self.0)) }
     }
 
     #[inline(always)]
