@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_primes_of_a_range_are_those_that_the_test_finds() {
-        let ranges = [0..0, 0..3, 0..4, 3..10, 9..10, 9..26, 25..26, 48..50, 1000..3000, 4097..8192, 10..3];
+        let ranges = [0..0, 0..3, 0..4, 3..10, 9..10, 9..26, 25..26, 48..50, 1000..3000, 4097..8192];
         let large = [(1 << 22)..(1 << 22) + 3000, 5_930_641 - 9000..5_930_641];
         for range in ranges.into_iter().chain(large) {
             let tested = range.clone().rev().filter(|&number| number > 2 && is_prime(number)).collect::<Vec<_>>();

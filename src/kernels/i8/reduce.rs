@@ -138,8 +138,8 @@ impl Karatsuba {
     #[inline(always)]
     fn join<V: Vector>(&self, sums: [V; 3]) -> V {
         let mut joined = V::splat(self.start);
-        for plane in 0..3 {
-            joined = joined.add_products(sums[plane].xor(V::splat(0x8000)), V::splat(self.factors[plane]));
+        for (sum, factors) in sums.into_iter().zip(self.factors) {
+            joined = joined.add_products(sum.xor(V::splat(0x8000)), V::splat(factors));
         }
         joined
     }

@@ -199,7 +199,7 @@ fn check_product(engine: &I8Engine, prime: usize, product: &PlaneProduct<'_>, la
 /// The digits of a balanced residue.
 fn random_entry(engine: &I8Engine, prime: usize, rng: &mut ChaCha8Rng) -> u16 {
     let half = engine.moduli()[prime] as i64 / 2;
-    let even = i64::from(engine.moduli()[prime] % 2 == 0);
+    let even = i64::from(engine.moduli()[prime].is_multiple_of(2));
     digits(rng.random_range(-half..=half - even), prime >= engine.tables.singles)
 }
 

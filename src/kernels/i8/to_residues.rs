@@ -143,8 +143,9 @@ impl Tile<'_> {
             }
             U::multiply::<false>(factors, &strip[steps], extent, part);
             for (number, reducer) in self.tables.reducers[group.moduli.clone()].iter().enumerate() {
-                for row in number * rows_each..(number + 1) * rows_each {
-                    add_part::<U::Vectors>(*reducer, &mut self.sums[row], &part[row]);
+                let rows = number * rows_each..(number + 1) * rows_each;
+                for (sums, part) in self.sums[rows.clone()].iter_mut().zip(&part[rows]) {
+                    add_part::<U::Vectors>(*reducer, sums, part);
                 }
             }
         }
