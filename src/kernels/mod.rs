@@ -395,13 +395,6 @@ impl<'a> BlockResidues<'a> {
     pub fn words_of_prime(&self, prime: usize, words: usize) -> &'a [u64] {
         &self.window[prime * self.plane_words + self.offset..][..words]
     }
-
-    /// As many words behind them, as far as the window goes: the residues of the next block, where there is one.
-    #[inline]
-    pub fn words_behind(&self, prime: usize, words: usize) -> &'a [u64] {
-        let start = (prime * self.plane_words + self.offset + words).min(self.window.len());
-        &self.window[start..(start + words).min(self.window.len())]
-    }
 }
 
 /// Sixty-four signed integers of equal width: entry `(r, c)` of a block has number `8 c + r`.

@@ -276,8 +276,8 @@ pub const I8_PASS_ROWS: usize = 64 * 64;
 
 /// Most bytes of a magnitude whose products with a residue are summed before it is reduced: 8 steps of 64.
 ///
-/// The quotient is below `255 terms / 2 + 73`, and a reduction leaves no more than `m / 2` and the error of the quotient
-/// times `m`: at most [`I8_LARGEST_DIGITS`].
+/// The quotient is below `255 terms / 2 + 73`, and a reduction leaves no more than `m / 2` and the error of the
+/// quotient times `m`: at most [`I8_LARGEST_DIGITS`].
 pub const I8_TABLE_TERMS: usize = 8 * 64;
 
 /// Largest magnitude of `128 high + low`, `-64 <= low < 64`, for which `low`, `high` and `low + high` are signed bytes:

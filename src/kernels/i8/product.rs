@@ -7,8 +7,8 @@
 //! does. So a pass has few rows: one plane of a strip of the right operand stays in the first-level cache while it is
 //! multiplied with many strips of the left one, which come from the second. The right strip is packed just before,
 //! from residues that lie in order, since what was packed long ago would come from the third-level cache, and too
-//! late; and while the strip before is multiplied, its residues are fetched. Left strips are loaded past the first-level
-//! cache, which keeps more of the right one.
+//! late; and while the strip before is multiplied, its residues are fetched. Left strips are loaded past the
+//! first-level cache, which keeps more of the right one.
 #![forbid(unsafe_code)]
 
 use super::isa::Isa;

@@ -93,6 +93,13 @@ fn join(positions: &[i32], words: &mut [i64]) {
     }
 }
 
+/// The residues of the next block for one modulus, as far as the window goes.
+#[inline(always)]
+fn block_behind<'a>(residues: &BlockResidues<'a>, modulus: usize) -> &'a [u64] {
+    let start = (modulus * residues.plane_words + residues.offset + RESIDUE_WORDS).min(residues.window.len());
+    &residues.window[start..(start + RESIDUE_WORDS).min(residues.window.len())]
+}
+
 /// Weighted residues of all entries for one modulus, added to the quotients.
 #[inline(always)]
 fn weigh_one<V: Vector>(
@@ -104,7 +111,7 @@ fn weigh_one<V: Vector>(
     let words: &[u16] = bytemuck::cast_slice(residues.words_of_prime(modulus, RESIDUE_WORDS));
     let words: &[u16; BLOCK_WORDS] = words.first_chunk().expect("a block");
     // The block that is taken next lies right behind in every plane: too many places for the CPU to see them coming.
-    V::prefetch(bytemuck::cast_slice(residues.words_behind(modulus, RESIDUE_WORDS)));
+    V::prefetch(bytemuck::cast_slice(block_behind(residues, modulus)));
     let (reducer, weight) = (tables.reducers[modulus], V::splat(tables.weights[modulus] as u32));
     let mut weighted = [0; BLOCK_WORDS];
     for (words, weighted) in words.as_chunks::<WORDS>().0.iter().zip(weighted.as_chunks_mut::<WORDS>().0) {

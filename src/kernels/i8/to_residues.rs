@@ -32,9 +32,9 @@ const STEP_LIMBS: usize = STEP / 8;
 /// Steps of a table whose products are summed before they are reduced.
 const MOST_STEPS: usize = I8_TABLE_TERMS / STEP;
 
-/// Windows larger than this bypass the caches. Entries of a hundred planes lie in as many pages: to fetch a line before it
-/// is written costs more than to read it from memory later, and nothing is gained where the second-level cache, which
-/// has two megabytes where there are tile registers, does not hold the window.
+/// Windows larger than this bypass the caches. Entries of a hundred planes lie in as many pages: to fetch a line before
+/// it is written costs more than to read it from memory later, and nothing is gained where the second-level cache,
+/// which has two megabytes where there are tile registers, does not hold the window.
 const STREAM_BYTES: usize = 2 << 20;
 
 /// One panel to convert.
