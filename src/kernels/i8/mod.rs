@@ -40,8 +40,8 @@ use tables::Tables;
 const RESIDUE_WORDS: usize = BLOCK_WORDS / 4;
 
 /// Beside `ifma52` where a unit multiplies tiles: from products of 200 to 2000 columns at 64 to 2048 bits on a Xeon,
-/// where planes take 0.29 of the time. Square matrices of 400 rows gain at 256 bits and lose 7 % at 64; those of 300 rows
-/// gain at 512 bits, and are left out.
+/// where planes take 0.29 of the time. Square matrices of 400 rows gain at 256 bits and lose 7 % at 64; those of 300
+/// rows gain at 512 bits, and are left out.
 pub const ON_TILE_REGISTERS: ConversionCosts =
     ConversionCosts { saved: 0.68, operands: 70.0, results: 180.0, result_bits: 0.0 };
 
