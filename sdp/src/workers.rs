@@ -130,10 +130,24 @@ impl Workers {
         results.sort_by_key(|(at, _)| *at);
         let again = |(at, result)| match result {
             // Beside the others there was too little for it.
-            Err(Error::MemoryLimit { .. }) => work(&limits.alone(&self.all, at), &tasks[at]),
+            Err(Error::MemoryLimit { .. }) => self.alone(|ctx| work(&limits.alone(ctx, at), &tasks[at])),
             result => result,
         };
         results.into_iter().map(again).collect()
+    }
+
+    /// Does one of several tasks while no other is at work: on all threads, or, where these have devices, on one that
+    /// has none, as it was planned; a factor on devices has no way that takes as little memory as the one on limbs.
+    fn alone<R>(&self, work: impl FnOnce(&Context) -> R) -> R {
+        if self.all.devices().is_empty() {
+            return work(&self.all);
+        }
+        let ctx = self.single.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let ctx = ctx.unwrap_or_else(|| self.all.clone());
+        let result = work(&ctx);
+        release(&ctx);
+        self.single.lock().unwrap_or_else(PoisonError::into_inner).push(ctx);
+        result
     }
 }
 

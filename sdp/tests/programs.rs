@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use sunzi::io::AtomicFiles;
 use sunzi::rug::{Float, float::Constant};
 use sunzi::{Context, Result};
-use sunzi_sdp::output::{WriteSolution, write_solution};
+use sunzi_sdp::output::{WriteSolution, write_solution, write_text_among};
 use sunzi_sdp::{CallTimes, Control, Problem, Solution, Solver, SolverOptions, Termination};
 use sunzi_sdp::{load_checkpoint, read_problem, time_calls};
 
@@ -165,6 +165,14 @@ fn polynomials_have_their_minima_and_files_are_written() -> Result<()> {
             assert!(text(name).lines().count() > dim, "{name}");
         }
         assert!(text("c_minus_By/c_minus_By.json").contains("c_minus_By"));
+        // `out.txt` comes after the sync of all others, those of the caller included, and not where that fails.
+        std::fs::remove_file(out.join("out.txt")).unwrap();
+        let (gone, mut files) = (folder.path().join("gone"), AtomicFiles::default());
+        std::fs::create_dir(&gone).unwrap();
+        write_text_among(&mut files, &gone.join("a.txt"), "")?;
+        std::fs::remove_dir_all(&gone).unwrap();
+        let unsynced = write_solution(&mut files, &out, (&problem, &one), parts).unwrap_err().to_string();
+        assert!(unsynced.contains("gone: cannot sync: ") && !out.join("out.txt").exists(), "{unsynced}");
         // The text files are a checkpoint of a run that has nothing left to do.
         let state = load_checkpoint(&out, &problem)?.unwrap();
         let solver = Solver::new(Context::builder().threads(1).build()?, &problem, SolverOptions::new(problem.form))?;

@@ -9,7 +9,7 @@ use crate::io::progress::Reporter;
 use crate::io::temporary::{Temporary, remove_stale};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -84,8 +84,9 @@ pub fn write_atomically(path: &Path, body: impl FnOnce(&File) -> Result<()>) -> 
     AtomicFiles::default().write(path, body)
 }
 
-/// Files that are written one after the other, each as by [`write_atomically`]; their folders are synced once, when
-/// this goes. Until then a crash of the machine may bring back what had a name before, as a whole, and nothing else.
+/// Files that are written one after the other, each as by [`write_atomically`]; their folders are synced once, by
+/// [`AtomicFiles::sync`] or when this goes. Until then a crash of the machine may bring back what had a name before, as
+/// a whole, and nothing else: of some files and not of others, whichever was written first.
 #[derive(Debug, Default)]
 pub struct AtomicFiles {
     folders: BTreeSet<PathBuf>,
@@ -99,14 +100,34 @@ impl AtomicFiles {
     pub fn write(&mut self, path: &Path, body: impl FnOnce(&File) -> Result<()>) -> Result<()> {
         write_and_name(path, body, &mut self.folders)
     }
+
+    /// Syncs the folders of all that were written since the last time: no crash takes their names away any more, and
+    /// what is written next, as a mark that they are there, has its name after them. File systems that sync no folders
+    /// promise less.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with the folder; those that are left are synced by the next call.
+    pub fn sync(&mut self) -> Result<()> {
+        while let Some(folder) = self.folders.pop_first() {
+            sync_folder(&folder).map_err(|source| Error::Io { path: folder, action: "sync", source })?;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for AtomicFiles {
     fn drop(&mut self) {
-        for folder in &self.folders {
-            // All have their names; some file systems refuse to sync a folder, which is no failure of this write.
-            let _ = File::open(folder).and_then(|folder| folder.sync_all());
-        }
+        // All have their names, and nothing follows that speaks of them. One folder that fails keeps no other back.
+        while self.sync().is_err() {}
+    }
+}
+
+/// Syncs a folder where that can be done: some file systems refuse it, and some folders may be written and not read,
+/// which is no failure.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| (error.kind(), error)) {
+        Err((ErrorKind::InvalidInput | ErrorKind::Unsupported | ErrorKind::PermissionDenied, _)) | Ok(()) => Ok(()),
+        Err((_, error)) => Err(error),
     }
 }
 
@@ -118,7 +139,7 @@ fn write_and_name(path: &Path, body: impl FnOnce(&File) -> Result<()>, folders: 
         return body(&file);
     }
     if path.is_dir() {
-        return Err(fail("write")(io::Error::from(io::ErrorKind::IsADirectory)));
+        return Err(fail("write")(io::Error::from(ErrorKind::IsADirectory)));
     }
     let target = link_target(path);
     let folder = match target.parent() {
@@ -210,9 +231,28 @@ mod tests {
         }
         assert!(files.write(&paths[0], |_| Err(Error::Cancelled)).is_err());
         assert_eq!(files.folders.iter().collect::<Vec<_>>(), [folder.path(), &inner]);
-        drop(files);
+        files.sync().unwrap();
+        assert!(files.folders.is_empty());
         assert_eq!(fs::read(&paths[0]).unwrap(), [0]);
         assert_eq!(names(folder.path()), ["a", "c", "inner"]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_synced_is_named_and_keeps_no_other_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = ["a", "b"].map(|name| folder.path().join(name));
+        let mut files = AtomicFiles::default();
+        for inner in &inner {
+            fs::create_dir(inner).unwrap();
+            files.write(&inner.join("c"), |_| Ok(())).unwrap();
+        }
+        fs::remove_dir_all(&inner[0]).unwrap();
+        let message = files.sync().unwrap_err().to_string();
+        assert!(message.starts_with(&format!("{}: cannot sync: ", inner[0].display())), "{message}");
+        assert_eq!(files.folders.iter().collect::<Vec<_>>(), [&inner[1]]);
+        files.sync().unwrap();
+        // A file system that syncs no folders.
+        sync_folder(Path::new("/proc")).unwrap();
     }
 
     #[test]

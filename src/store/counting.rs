@@ -19,8 +19,9 @@ const SMALL_BYTES: usize = 1024;
 pub struct CountingAllocator;
 
 // SAFETY: every method hands its arguments to the system's allocator unchanged and returns what that returned, so the
-// contract of `GlobalAlloc` holds because it holds there; the counters touch no allocated memory and do not unwind, and
-// after a refusal the process ends, or null is returned.
+// contract of `GlobalAlloc` holds because it holds there; but `alloc_zeroed` asks for small blocks with `alloc`, which
+// has the same contract, and clears all their bytes itself. The counters touch no allocated memory and do not unwind,
+// and after a refusal the process ends, or null is returned.
 unsafe impl GlobalAlloc for CountingAllocator {
     // SAFETY: as `GlobalAlloc::alloc`; the body hands the demands on.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

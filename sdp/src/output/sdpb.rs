@@ -125,7 +125,8 @@ fn block_numbers(problem: &Problem) -> Vec<usize> {
     cones(problem).into_iter().enumerate().map(number).collect()
 }
 
-/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last.
+/// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when
+/// all others have their names for good.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::InvalidArgument`] where z is asked for and there is no normalization.
@@ -169,6 +170,8 @@ pub fn write_solution(
         std::fs::create_dir_all(&inner).map_err(io(&inner))?;
         write_text_among(files, &inner.join("c_minus_By.json"), &c_minus_by(problem, &point.y)?)?;
     }
+    // Who finds it finds all others of this run, and none of an earlier one, after a crash of the machine as well.
+    files.sync()?;
     write_text_among(files, &folder.join("out.txt"), &out_txt(solution))
 }
 

@@ -33,7 +33,6 @@ impl Reducer {
     }
 
     /// The least residues of words, in turns one of `even` and one of `odd`.
-    ///
     #[inline(always)]
     pub fn least_halves<V: Vector>(self, even: V, odd: V) -> V {
         let near = self.near_halves(even, odd);

@@ -2,7 +2,7 @@
 
 use crate::iterate::factors::exponent;
 use rug::Float;
-use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Plan, ProductPlanOptions, Result};
+use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Plan, ProductPlanOptions, Result};
 use sunzi::{plan_cholesky, plan_gemm_with, plan_solve, plan_syrk_with, plan_trsm};
 
 /// The name of the kernel of products that are formed number by number.
@@ -38,7 +38,8 @@ impl Gap {
     }
 }
 
-/// Plans in one context.
+/// Plans in one context. Ranges of exponents may be asked for beyond what a kernel reaches: neither plans nor calls
+/// take more bits for them than all kernels have.
 #[derive(Clone, Copy)]
 pub struct Calls<'c> {
     /// On how many threads, and with which kernel.
@@ -66,14 +67,6 @@ pub struct BlockCalls {
     pub any_cholesky: u64,
 }
 
-/// With room for the range of exponents, or without where the kernel does not reach so far.
-fn with_range<T>(range_bits: u32, plan: impl Fn(u32) -> Result<T>) -> Result<T> {
-    match plan(range_bits) {
-        Err(Error::Precision { .. }) => plan(0),
-        other => other,
-    }
-}
-
 impl Calls<'_> {
     fn product_range(&self, order: usize) -> u32 {
         if order < NARROW_ORDER { self.gap.0 + RANGE_BITS } else { PRODUCT_RANGE_BITS }
@@ -82,11 +75,11 @@ impl Calls<'_> {
     /// The bytes of a product of so many rows or columns at most. One that is formed number by number has no bands.
     fn product(&self, order: usize, plan: impl Fn(&ProductPlanOptions) -> Result<Plan>) -> Result<u64> {
         let with = |range| plan(&ProductPlanOptions::new().accuracy(Accuracy::Entrywise).range_bits(range));
-        let first = with_range(self.product_range(order), with)?;
+        let first = with(self.product_range(order))?;
         if first.kernel != DIRECT || order < NARROW_ORDER {
             return Ok(first.planned_bytes);
         }
-        Ok(with_range(2 * self.gap.0 + RANGE_BITS, with)?.planned_bytes)
+        Ok(with(2 * self.gap.0 + RANGE_BITS)?.planned_bytes)
     }
 
     /// The Gram matrix of the columns of a `rows x cols` matrix.
@@ -132,10 +125,8 @@ impl Calls<'_> {
     }
 
     fn cholesky(&self, order: usize, range_bits: u32) -> Result<u64> {
-        with_range(range_bits, |range| {
-            let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range);
-            Ok(plan_cholesky(self.ctx, order, self.bits, &options)?.planned_bytes)
-        })
+        let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise).range_bits(range_bits);
+        Ok(plan_cholesky(self.ctx, order, self.bits, &options)?.planned_bytes)
     }
 
     /// A triangular solve for so many columns. The plan takes pivots near the norms of their rows; smaller ones take
@@ -167,5 +158,36 @@ impl Calls<'_> {
             cholesky: self.cholesky(order, RANGE_BITS)?,
             any_cholesky: self.cholesky(order, RANGE_BITS)?.max(self.any_cholesky(order)?),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sunzi::cholesky_with;
+
+    /// Near the end of a kernel's precisions a factor takes the bits that are left, and has room for them.
+    #[test]
+    fn factors_near_the_end_of_a_forced_kernel_keep_their_plan() -> Result<()> {
+        let (order, bits, options) = (40, 4900, CholeskyOptions::new().accuracy(Accuracy::Entrywise));
+        // A tridiagonal matrix: the entries of its factor fall away from the diagonal, and no bits are enough for them.
+        let a = Matrix::from_fn(order, order, bits, |row, col| {
+            Float::with_val(bits, [1.0, 2f64.powi(-100)].get(row.abs_diff(col)).copied().unwrap_or(0.0))
+        })?;
+        for kernel in ["f64", "i8"] {
+            let builder = Context::builder().threads(1).kernel(kernel);
+            let ctx = builder.clone().build()?;
+            let calls = Calls { ctx: &ctx, bits, gap: Gap(100) };
+            let (any, even) = (calls.any_cholesky(order)?, calls.cholesky(order, 0)?);
+            let under =
+                |limit_bytes| cholesky_with(&builder.clone().memory_bytes(limit_bytes).build()?, &a, bits, &options);
+            let report = under(any)?.report;
+            assert!(report.range_bits > 100 && report.kernel != DIRECT, "{kernel}: {}", report.range_bits);
+            assert!(
+                even < any && matches!(under(even), Err(sunzi::Error::MemoryLimit { .. })),
+                "{kernel}: {even}, {any}"
+            );
+        }
+        Ok(())
     }
 }
