@@ -5,6 +5,7 @@
 mod batches;
 mod calls;
 mod cluster;
+mod devices;
 mod disk;
 #[cfg(target_os = "linux")]
 mod files;

@@ -34,8 +34,8 @@ pub const CASES: &[Case] = &[
 /// Bytes that lists and MPI's own calls may add.
 const SLACK_BYTES: u64 = 32 << 10;
 
-/// What a software device takes of the host for its products and its queues, and no GPU does.
-const SOFT_BYTES: u64 = (2 << 20) + (320 << 10);
+/// What a software device takes of the host for its queues, and no GPU does.
+const QUEUE_BYTES: u64 = 320 << 10;
 
 /// A factor near the identity, so that no unknown outgrows a try.
 fn factor(order: usize, precision_bits: u32) -> Matrix {
@@ -96,9 +96,13 @@ fn products_on_devices(rank: MpiRank) {
     for (family, per_node) in [("cuda-i8", 2), ("cuda-f64", 4)] {
         let options = TeamOptions::new().ranks_per_node(per_node);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+        let device = || Arc::new(SoftDevice::new(SoftOptions::default())) as Arc<dyn Device>;
+        let context = |device| Context::builder().threads(1).devices(vec![device]).kernel(family).build().unwrap();
+        // The first product of a thread makes memory that the next ones of a software device use again.
+        drop(syrk(&context(device()), &mut team, &own[0], bits, &DistOptions::new()).unwrap());
         for general in [false, true] {
-            let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions::default()));
-            let ctx = Context::builder().threads(1).devices(vec![device.clone()]).kernel(family).build().unwrap();
+            let device = device();
+            let ctx = context(device.clone());
             let plan_options = ProductPlanOptions::new();
             let planned = match general {
                 false => plan_syrk(&ctx, &team, (rows, cols), bits, &plan_options).unwrap(),
@@ -115,7 +119,7 @@ fn products_on_devices(rank: MpiRank) {
             let (taken, plan) = (peak_bytes() - before - device.peak_bytes(), planned.bytes.total());
             let what = format!("{family}, {general}, rank {} of {}: {taken} of {plan}", rank.rank(), rank.size());
             println!("{what}, {} on the device", device.peak_bytes());
-            assert!(taken <= plan + SOFT_BYTES, "{what}");
+            assert!(taken <= plan + QUEUE_BYTES, "{what}");
             assert!(device.peak_bytes() <= planned.devices[0].planned_bytes, "{what}");
             let mut most = [taken, plan];
             rank.all_reduce(Reduction::Max, &mut most).unwrap();

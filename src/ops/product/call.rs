@@ -153,16 +153,17 @@ fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
     }
     let bits = problem.scaled_bits();
     match DevicePlan::new(ctx, local::alone(), &DeviceRequest::of(problem, bits), None) {
-        Ok(plan) => Ok(ctx.admit(device_host_bytes(problem, bits, &plan)).is_ok()),
+        Ok(plan) => Ok(ctx.admit(device_host_bytes(ctx, problem, bits, &plan)).is_ok()),
         Err(Error::DeviceLimit { .. }) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
 /// Bytes on the host of a product on devices.
-fn device_host_bytes(problem: &Problem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
+fn device_host_bytes(ctx: &Context, problem: &Problem<'_>, bits: Bits, plan: &DevicePlan) -> u64 {
     let (rows, cols) = problem.result_shape();
-    Matrix::bytes_for(rows, cols, bits.result).saturating_add(plan.pinned_bytes())
+    let beside = plan.pinned_bytes() + plan.list_bytes(ctx.freivalds().then(|| ctx.threads()));
+    Matrix::bytes_for(rows, cols, bits.result).saturating_add(beside)
 }
 
 fn run_devices(
@@ -178,7 +179,7 @@ fn run_devices(
     let scale = start.elapsed().as_secs_f64();
     let request = DeviceRequest::of(problem, bits);
     let plan = DevicePlan::new(ctx, local::alone(), &request, None)?;
-    let planned_bytes = device_host_bytes(problem, bits, &plan);
+    let planned_bytes = device_host_bytes(ctx, problem, bits, &plan);
     ctx.admit(planned_bytes)?;
     workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
     let start = Instant::now();

@@ -223,7 +223,12 @@ fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
     };
     let planned = DevicePlan::new(ctx, local::alone(), &device_request, None)?;
     let CutCounts { batches, bands, chunks } = planned.cuts();
-    let bytes = PlanBytes { result: request.result_bytes, scratch: planned.pinned_bytes(), ..PlanBytes::default() };
+    let bytes = PlanBytes {
+        result: request.result_bytes,
+        scratch: planned.pinned_bytes(),
+        lists: planned.list_bytes(ctx.freivalds().then(|| ctx.threads())),
+        ..PlanBytes::default()
+    };
     Ok(Plan {
         operation: request.operation,
         contracted: size.contracted,

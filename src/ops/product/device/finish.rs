@@ -9,6 +9,7 @@ use crate::ops::product::device::lane::{FAULT_BYTES, Lane};
 use crate::ops::product::device::portions::Portion;
 use crate::ops::product::device::stage::{Sink, Target, float_bytes};
 use crate::ops::product::device::timer::{Part, Timer};
+use crate::ops::product::inner_check::RowSums;
 use std::collections::VecDeque;
 
 /// Entries on their way to the host.
@@ -23,12 +24,14 @@ pub(super) struct Finish<'a, 'b> {
     sink: &'a Sink<'b>,
     pending: VecDeque<Pending>,
     turns: Turns,
+    /// What each thread adds to Freivalds' test.
+    sums: Vec<Option<RowSums>>,
 }
 
 impl<'a, 'b> Finish<'a, 'b> {
     /// Nothing is on its way yet.
     pub fn new(sink: &'a Sink<'b>, lanes: &[Lane]) -> Finish<'a, 'b> {
-        Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes) }
+        Finish { sink, pending: VecDeque::new(), turns: Turns::new(lanes), sums: sink.row_sums() }
     }
 
     /// The lane that takes the next copy, of so many entries, and into which of its two slots; what was there is
@@ -125,24 +128,27 @@ impl<'a, 'b> Finish<'a, 'b> {
         })
     }
 
-    /// Stores all that is still on its way.
+    /// Stores all that is still on its way, and hands over what was added to Freivalds' test.
     ///
     /// # Errors
     /// [`crate::Error::SelfCheck`], [`crate::Error::ExponentRange`], [`crate::Error::DeviceLost`].
-    pub fn store_all(&mut self, lanes: &[Lane], target: &mut Target<'_>) -> Result<()> {
+    pub fn store_all(mut self, lanes: &[Lane], target: &mut Target<'_>) -> Result<()> {
         while let Some(oldest) = self.pending.pop_front() {
             self.store(lanes, &oldest, target)?;
+        }
+        if let Some(check) = self.sink.check {
+            self.sums.into_iter().flatten().for_each(|sums| check.collect(sums));
         }
         Ok(())
     }
 
     /// Takes entries that have come out into the result.
-    fn store(&self, lanes: &[Lane], pending: &Pending, target: &mut Target<'_>) -> Result<()> {
+    fn store(&mut self, lanes: &[Lane], pending: &Pending, target: &mut Target<'_>) -> Result<()> {
         let (lane, portions) = (&lanes[pending.lane], &pending.portions);
         let limbs = lane.input.output_limbs;
         let bytes = lane.outputs[pending.slot].pinned.lock()?;
         if !self.sink.rounds_on_device() {
-            return self.sink.finish(portions, (&bytes, limbs), target);
+            return self.sink.finish(portions, (&bytes, limbs), &mut self.sums, target);
         }
         let end = float_bytes(portions.iter().map(|portion| portion.piece.entries()).sum(), limbs);
         let faults = [0, 8].map(|at| bytemuck::pod_read_unaligned::<u64>(&bytes[end + at..][..8]));

@@ -225,18 +225,27 @@ impl DevicePlan {
         self.parts.iter().map(|part| part.input.pinned_bytes(&part.cut)).sum()
     }
 
+    /// Bytes of lists of the host beside that: the shifts of all columns, of the product and on their way to each
+    /// device, and Freivalds' test where so many threads are to make it.
+    pub fn list_bytes(&self, check_threads: Option<usize>) -> u64 {
+        let DeviceInput { contracted, rows, cols, .. } = self.parts[0].input;
+        let shifts = (1 + self.parts.len()) * 8 * (rows + cols);
+        shifts as u64 + check_threads.map_or(0, |threads| InnerCheck::bytes(rows, cols, contracted, threads))
+    }
+
     /// Bytes of the host's memory beside that, in which ranks of `nodes` nodes add up residues of tiles as `map` has
     /// them on `ranks` ranks.
     pub fn exchange_bytes(&self, map: &TileMap, (nodes, ranks): (usize, usize)) -> u64 {
         let Part { input, cut, .. } = &self.parts[0];
-        let lists = input.bands(cut).map(|band| rank_sum::list_bytes(map, ranks, (input, cut), band));
+        let pending = 2 * self.parts.len(); // copies on their way to the host
+        let lists = input.bands(cut).map(|band| rank_sum::list_bytes((map, ranks), (input, cut), band, pending));
         rank_sum::buffer_bytes((nodes, ranks), self.engine.moduli(), (input, cut)) + lists.max().unwrap_or(0)
     }
 
-    /// Bytes that this rank sends in an exchange over such ranks.
-    pub fn sent_bytes(&self, owners: &Owners<'_>) -> u64 {
+    /// Words of the messages about the entries of each of `ranks` ranks, each from one sender.
+    pub fn message_words(&self, map: &TileMap, ranks: usize) -> Vec<u64> {
         let Part { input, cut, .. } = &self.parts[0];
-        rank_sum::sent_bytes(owners, self.engine.moduli(), (input, cut))
+        rank_sum::message_words((map, ranks), self.engine.moduli(), (input, cut))
     }
 
     /// Name of the kernel.

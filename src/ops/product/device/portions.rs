@@ -58,83 +58,94 @@ pub(super) fn of_strip(strip: &Strip, largest: usize) -> Vec<Portion> {
     portions
 }
 
-/// The entries of one rank's tiles in a band, cut into copies of at most so many entries.
-#[derive(Debug, Default)]
-pub(super) struct Share {
-    /// The portions of each copy.
-    pub copies: Vec<Vec<Portion>>,
-    /// Entries of the last of them.
-    filled: usize,
+/// Entries of a copy that holds these portions, one after the other.
+pub(super) fn entries_of(copy: &[Portion]) -> usize {
+    copy.last().map_or(0, |last| last.at + last.piece.entries())
 }
 
-impl Share {
-    /// Entries of copy number `index`; 0 where there is none.
-    pub fn entries(&self, index: usize) -> usize {
-        self.copies.get(index).and_then(|copy| copy.last()).map_or(0, |last| last.at + last.piece.entries())
-    }
+/// A rectangle of one strip.
+type Rectangle<'s> = (&'s Strip, Range<usize>, Range<usize>);
 
-    /// Appends a rectangle, by whole columns where a copy holds one.
-    fn push(&mut self, strip: &Strip, rows: Range<usize>, cols: Range<usize>, largest: usize) {
-        for start in rows.clone().step_by(largest) {
-            let rows = start..(start + largest).min(rows.end);
-            let mut col = cols.start;
-            while col < cols.end {
-                let fit = (largest - self.filled) / rows.len();
-                if self.copies.is_empty() || fit == 0 {
-                    self.copies.push(Vec::new());
-                    self.filled = 0;
-                    continue;
-                }
-                let end = cols.end.min(col + fit);
-                let portion = Portion { at: self.filled, ..Portion::of(strip, rows.clone(), col..end) };
-                self.filled += portion.piece.entries();
-                self.copies.last_mut().expect("a copy under way").push(portion);
-                col = end;
+/// The entries of one rank's tiles in a band, cut into copies: the portions of one after the other, since those of all
+/// copies would grow with the result.
+pub(super) struct Copies<'s> {
+    /// With no more rows than a copy has entries.
+    rectangles: Box<dyn Iterator<Item = Rectangle<'s>> + 's>,
+    /// What the last copy has left of a rectangle.
+    rest: Option<Rectangle<'s>>,
+    largest: usize,
+}
+
+impl Iterator for Copies<'_> {
+    type Item = Vec<Portion>;
+
+    /// The next copy, by whole columns of rectangles.
+    fn next(&mut self) -> Option<Vec<Portion>> {
+        let (mut copy, mut filled) = (Vec::new(), 0);
+        while let Some((strip, rows, cols)) = self.rest.take().or_else(|| self.rectangles.next()) {
+            let end = cols.end.min(cols.start + (self.largest - filled) / rows.len());
+            if end > cols.start {
+                let portion = Portion { at: filled, ..Portion::of(strip, rows.clone(), cols.start..end) };
+                filled += portion.piece.entries();
+                copy.push(portion);
+            }
+            if end < cols.end {
+                self.rest = Some((strip, rows, end..cols.end));
+                break;
             }
         }
+        (!copy.is_empty()).then_some(copy)
     }
 }
 
-/// The entries of a band that lie in the tiles of each of `ranks` ranks: those that are wanted, but for what lies in a
-/// block on the diagonal.
-pub(super) fn of_ranks(map: &TileMap, ranks: usize, strips: &[Strip], largest: usize) -> Vec<Share> {
-    let mut shares = (0..ranks).map(|_| Share::default()).collect::<Vec<_>>();
+/// Copies of at most `largest` entries of those that lie in a band and in the tiles of `rank`.
+pub(super) fn copies_of<'s>(map: &'s TileMap, rank: usize, strips: &'s [Strip], largest: usize) -> Copies<'s> {
+    let split = move |(strip, rows, cols): Rectangle<'s>| {
+        let part = move |start: usize| (strip, start..(start + largest).min(rows.end), cols.clone());
+        rows.clone().step_by(largest).map(part)
+    };
+    Copies { rectangles: Box::new(rectangles(map, rank, strips).flat_map(split)), rest: None, largest }
+}
+
+/// The rectangles of a band that lie in the tiles of `rank`: what is wanted, and what lies in a block on the diagonal.
+fn rectangles<'s>(map: &'s TileMap, rank: usize, strips: &'s [Strip]) -> impl Iterator<Item = Rectangle<'s>> {
     let size = map.tile_size;
-    let tiles = |range: &Range<usize>| range.start / size..range.end.div_ceil(size);
-    let common = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start)..a.end.min(b.end);
-    for strip in strips {
+    let tiles = move |range: Range<usize>| match range.is_empty() {
+        true => 0..0,
+        false => range.start / size..range.end.div_ceil(size),
+    };
+    let is_own = move |id: &TileId| {
+        let wanted = match map.triangle {
+            None => true,
+            Some(Uplo::Lower) => id.row >= id.col,
+            Some(Uplo::Upper) => id.row <= id.col,
+        };
+        wanted && map.owner(*id) == rank
+    };
+    strips.iter().flat_map(move |strip| {
         // What pads the operands is nobody's.
         let (rows, cols) = (common(&strip.rows, &(0..map.rows)), common(&strip.cols, &(0..map.cols)));
-        if rows.is_empty() || cols.is_empty() {
-            continue;
-        }
-        for (col, row) in tiles(&cols).flat_map(|col| tiles(&rows).map(move |row| (col, row))) {
-            let outside = match map.triangle {
-                None => false,
-                Some(Uplo::Lower) => row < col,
-                Some(Uplo::Upper) => row > col,
-            };
-            if outside {
-                continue;
-            }
-            let share = &mut shares[map.owner(TileId { row, col })];
+        let (tile_rows, tile_cols) = (tiles(rows.clone()), tiles(cols.clone()));
+        let ids = tile_cols.flat_map(move |col| tile_rows.clone().map(move |row| TileId { row, col }));
+        ids.filter(is_own).flat_map(move |TileId { row, col }| {
             let (rows, cols) = (common(&rows, &map.row_range(row)), common(&cols, &map.col_range(col)));
-            match map.triangle.filter(|_| row == col) {
-                None => share.push(strip, rows, cols, largest),
-                Some(uplo) => {
-                    for start in cols.clone().step_by(BLOCK) {
-                        let block = start..(start + BLOCK).min(cols.end);
-                        let rows = match uplo {
-                            Uplo::Lower => common(&rows, &(block.start..rows.end)),
-                            Uplo::Upper => common(&rows, &(rows.start..block.end)),
-                        };
-                        share.push(strip, rows, block, largest);
-                    }
-                }
-            }
-        }
-    }
-    shares
+            let triangle = map.triangle.filter(|_| row == col);
+            let width = if triangle.is_some() { BLOCK } else { cols.len().max(1) };
+            cols.clone().step_by(width).map(move |start| {
+                let block = start..(start + width).min(cols.end);
+                let rows = match triangle {
+                    None => rows.clone(),
+                    Some(Uplo::Lower) => common(&rows, &(block.start..rows.end)),
+                    Some(Uplo::Upper) => common(&rows, &(rows.start..block.end)),
+                };
+                (strip, rows, block)
+            })
+        })
+    })
+}
+
+fn common(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
+    a.start.max(b.start)..a.end.min(b.end)
 }
 
 #[cfg(test)]
@@ -171,15 +182,15 @@ mod tests {
                     let mut seen = vec![0; rows * cols];
                     for band in [0..padded(cols) / 32 * 16, padded(cols) / 32 * 16..padded(cols)] {
                         let strips = strips(padded(rows), band, width, triangle);
-                        for (rank, share) in of_ranks(&map, ranks, &strips, largest).iter().enumerate() {
-                            for (index, copy) in share.copies.iter().enumerate() {
+                        for rank in 0..ranks {
+                            for copy in copies_of(&map, rank, &strips, largest) {
                                 let mut at = 0;
-                                for portion in copy {
+                                for portion in &copy {
                                     assert_eq!(portion.at, at);
                                     at += portion.piece.entries();
                                     check(portion, &strips, &map, rank, &mut seen);
                                 }
-                                assert!(at > 0 && at <= largest && share.entries(index) == at);
+                                assert!(at > 0 && at <= largest && entries_of(&copy) == at);
                             }
                         }
                     }

@@ -14,7 +14,7 @@ use crate::kernels::ResidueLanes;
 use crate::kernels::device::{Residues, Select};
 use crate::ops::product::device::finish::Finish;
 use crate::ops::product::device::lane::Lane;
-use crate::ops::product::device::portions::{Portion, Share, of_ranks};
+use crate::ops::product::device::portions::{Portion, copies_of, entries_of};
 use crate::ops::product::device::stage::{Sink, Target};
 use crate::ops::product::device::timer::Timer;
 use crate::ops::product::device::turns::{Owners, Turn};
@@ -125,13 +125,13 @@ pub(super) struct RankSum<'a, 'b> {
     pub done: &'a [Event],
 }
 
-/// One round of the exchange: copy number `index` of every rank's share.
+/// One round of the exchange: the next copy of every rank's entries.
 struct Round<'r> {
     ctx: &'r Context,
     lanes: &'r [Lane],
     done: &'r [Event],
-    shares: &'r [Share],
-    index: usize,
+    /// The copy of each owner; empty where that has none left.
+    copies: &'r [Vec<Portion>],
     /// Entries of the band.
     entries: usize,
     packing: &'r Packing,
@@ -159,39 +159,41 @@ pub(super) fn buffer_bytes(
     sums * planes.bytes(0..planes.moduli).len() as u64 + messages * message
 }
 
-/// Bytes of the lists of a band's portions.
+/// Bytes of the lists of portions: of one copy of each rank, the next of one of them, and of those that are `pending`.
 pub(super) fn list_bytes(
-    map: &TileMap,
-    ranks: usize,
+    (map, ranks): (&TileMap, usize),
     (input, cut): (&DeviceInput, &DeviceCut),
     band: Range<usize>,
+    pending: usize,
 ) -> u64 {
-    let shares = of_ranks(map, ranks, &input.strips(cut, band), input.made_entries(cut));
-    let copies = shares.iter().flat_map(|share| &share.copies);
-    let bytes = |copy: &Vec<Portion>| size_of::<Vec<Portion>>() + copy.capacity() * size_of::<Portion>();
-    2 * copies.map(bytes).sum::<usize>() as u64 // lists grow by doubling
+    let strips = input.strips(cut, band);
+    let copies = |owner: usize| copies_of(map, owner, &strips, input.made_entries(cut));
+    let longest = |owner: usize| copies(owner).map(|copy| copy.capacity()).max().unwrap_or(0);
+    let (sum, most) = (0..ranks).map(longest).fold((0, 0), |(sum, most), one| (sum + one, one.max(most)));
+    ((sum + (pending + 1) * most) * size_of::<Portion>()) as u64
 }
 
-/// Bytes that this rank sends in the exchanges of all bands.
-pub(super) fn sent_bytes(owners: &Owners<'_>, moduli: &[u64], (input, cut): (&DeviceInput, &DeviceCut)) -> u64 {
-    let (rank, ranks) = (owners.rank, owners.layout.node_of.len());
-    let (turns, packing) = (owners.turns(), Packing::of(lanes_of(input), moduli));
-    let mut words = 0;
+/// Words of the messages about the entries of each rank, of all bands.
+pub(super) fn message_words(
+    (map, ranks): (&TileMap, usize),
+    moduli: &[u64],
+    (input, cut): (&DeviceInput, &DeviceCut),
+) -> Vec<u64> {
+    let packing = Packing::of(lanes_of(input), moduli);
+    let (mut words, mut last) = (vec![0; ranks], (0, 0));
     for band in input.bands(cut) {
-        let shares = of_ranks(owners.map, ranks, &input.strips(cut, band), input.made_entries(cut));
-        let message = |owner: usize, index: usize| {
-            let planes =
-                Planes { count: shares[owner].entries(index), size: input.residue_bytes, moduli: moduli.len() };
-            planes.message_words(&packing) as u64
-        };
-        let of_owner = |owner: usize| (0..shares[owner].copies.len()).map(|index| message(owner, index)).sum::<u64>();
-        for turn in &turns {
-            let given = turn.owner.filter(|_| owners.sends[rank] && turn.to != rank);
-            let forwarded = turn.collected.filter(|_| owners.node_sends() && turn.ends.1 && turn.nodes_on > 0);
-            words += given.map_or(0, of_owner) + forwarded.map_or(0, of_owner);
+        let strips = input.strips(cut, band);
+        for (owner, words) in words.iter_mut().enumerate() {
+            for count in copies_of(map, owner, &strips, input.made_entries(cut)).map(|copy| entries_of(&copy)) {
+                if count != last.0 {
+                    let planes = Planes { count, size: input.residue_bytes, moduli: moduli.len() };
+                    last = (count, planes.message_words(&packing) as u64);
+                }
+                *words += last.1;
+            }
         }
     }
-    8 * words
+    words
 }
 
 /// How residues lie in the words of a copy.
@@ -208,21 +210,24 @@ impl RankSum<'_, '_> {
     pub fn run(&self, lanes: &mut [Lane], timers: &mut [Timer], target: &mut Target<'_>) -> Result<u64> {
         let Owners { rank, map, sends, .. } = self.owners;
         let largest = lanes.iter().map(|lane| lane.input.made_entries(&lane.cut)).min().expect("a lane");
-        let shares = of_ranks(map, self.world.size(), &self.strips, largest);
         let turns = self.owners.turns();
         let packing = Packing::of(lanes_of(&lanes[0].input), lanes[0].engine.moduli());
         let mut finish = Finish::new(self.sink, lanes);
         let (nodes, ranks) = (self.owners.layout.nodes.len(), self.world.size());
         let made = Buffers::new((nodes, ranks), &planes_of(lanes, largest), &packing);
         let (mut buffers, mut sent_words) = (agreed(self.world, made)?, 0);
-        for index in 0..shares.iter().map(|share| share.copies.len()).max().unwrap_or(0) {
-            let has_entries = |owner: usize| sends[rank] && shares[owner].entries(index) > 0;
+        let mut each = (0..ranks).map(|owner| copies_of(map, owner, &self.strips, largest)).collect::<Vec<_>>();
+        loop {
+            let copies = each.iter_mut().map(|copies| copies.next().unwrap_or_default()).collect::<Vec<_>>();
+            if copies.iter().all(Vec::is_empty) {
+                break;
+            }
+            let has_entries = |owner: usize| sends[rank] && !copies[owner].is_empty();
             let mut round = Round {
                 ctx: self.sink.ctx,
                 lanes,
                 done: self.done,
-                shares: &shares,
-                index,
+                copies: &copies,
                 entries: self.entries,
                 packing: &packing,
                 given: turns.iter().filter_map(|turn| turn.owner).filter(|&owner| has_entries(owner)).collect(),
@@ -239,10 +244,10 @@ impl RankSum<'_, '_> {
             }
             sent_words += round.sent_words;
             let outcome = round.failed.map_or_else(|| self.meter.add("exchange", 0), Err);
-            let made = outcome.and_then(|()| match shares[rank].copies.get(index) {
-                None => Ok(()),
-                Some(copy) => {
-                    let planes = planes_of(lanes, shares[rank].entries(index));
+            let made = outcome.and_then(|()| match &copies[rank] {
+                copy if copy.is_empty() => Ok(()),
+                copy => {
+                    let planes = planes_of(lanes, entries_of(copy));
                     let (index, slot) = finish.place(lanes, planes.count, target)?;
                     let region = send_sums(&mut lanes[index], &planes, &buffers.own)?;
                     finish.make((lanes, timers), (index, slot), (&region, planes.stride()), copy.clone())
@@ -274,12 +279,12 @@ const SUMS: usize = 2;
 
 impl Round<'_> {
     fn planes(&self, owner: usize) -> Planes {
-        planes_of(self.lanes, self.shares[owner].entries(self.index))
+        planes_of(self.lanes, entries_of(&self.copies[owner]))
     }
 
     /// Whether an owner has entries in this round.
     fn concerns(&self, owner: usize) -> bool {
-        self.shares[owner].entries(self.index) > 0
+        !self.copies[owner].is_empty()
     }
 
     /// A turn within the node.
@@ -408,7 +413,7 @@ impl Round<'_> {
         for (lane, done) in self.lanes.iter().zip(self.done) {
             let (store, gathered) = (lane.streams.store, &lane.gathered[slot]);
             lane.device.wait(store, done)?;
-            for portion in &self.shares[owner].copies[self.index] {
+            for portion in &self.copies[owner] {
                 lane.launcher(store).select(&Select {
                     from: Residues {
                         region: &lane.residues,

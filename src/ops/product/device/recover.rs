@@ -68,11 +68,11 @@ impl Recovery<'_, '_> {
                 }
                 continue;
             }
-            let bytes = self.bring(&lanes[other], slot, (&piece, portion), &done[other])?;
-            let slots = &lanes[index].gathered;
+            self.bring(&lanes[other], slot, (&piece, portion), &done[other])?;
+            let [from, to] = [other, index].map(|lane| &lanes[lane].gathered[slot].pinned);
             let range = plane(moduli.start).start..plane(moduli.end - 1).end;
-            slots[slot].pinned.lock()?[range.clone()].copy_from_slice(&bytes);
-            lanes[index].device.upload(compute, &slots[slot].pinned, range.start, &target.region(range))?;
+            to.lock()?[range.clone()].copy_from_slice(&from.lock()?[range.clone()]);
+            lanes[index].device.upload(compute, to, range.start, &target.region(range))?;
         }
         Ok(target)
     }
@@ -84,18 +84,16 @@ impl Recovery<'_, '_> {
         lane.residues.region(first..first + portion.piece.entries() * size)
     }
 
-    /// The residues of a portion that a lane has, on the host.
-    fn bring(&self, lane: &Lane, slot: usize, (piece, portion): (&Planes, &Portion), done: &Event) -> Result<Vec<u8>> {
+    /// Submits the copies of the residues of a portion that a lane has to its pinned memory.
+    fn bring(&self, lane: &Lane, slot: usize, (piece, portion): (&Planes, &Portion), done: &Event) -> Result<()> {
         let pinned = &lane.gathered[slot].pinned;
         drop(pinned.lock()?); // copies of an earlier piece from it are done
         lane.device.wait(lane.streams.store, done)?;
         let moduli = lane.moduli.clone();
-        for modulus in moduli.clone() {
+        moduli.clone().try_for_each(|modulus| {
             let from = self.source(lane, modulus - moduli.start, portion);
-            lane.device.download(lane.streams.store, &from, pinned, piece.of(modulus).start)?;
-        }
-        let bytes = pinned.lock()?;
-        Ok(bytes[piece.of(moduli.start).start..piece.of(moduli.end - 1).end].to_vec())
+            lane.device.download(lane.streams.store, &from, pinned, piece.of(modulus).start)
+        })
     }
 }
 

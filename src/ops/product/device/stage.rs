@@ -8,7 +8,7 @@ use crate::matrix::{MAXIMUM_EXPONENT, MatrixView, MatrixViewMut, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::combine::{Combination, Place};
-use crate::ops::product::device::portions::{Piece, Portion};
+use crate::ops::product::device::portions::{Piece, Portion, entries_of};
 use crate::ops::product::inner_check::{InnerCheck, RowSums};
 use crate::tile::TileId;
 use std::ops::Range;
@@ -84,11 +84,6 @@ impl Target<'_> {
             }
         }
     }
-}
-
-/// Entries of a copy that holds these portions, one after the other.
-fn entries_of(portions: &[Portion]) -> usize {
-    portions.iter().map(|portion| portion.piece.entries()).sum()
 }
 
 /// One column of the result, and where in a copy its entries begin.
@@ -173,14 +168,24 @@ impl Sink<'_> {
         portions.iter().try_for_each(&mut store)
     }
 
-    /// Finishes exact integers, each a sign word and `limbs` limbs, into the result.
+    /// What each thread adds to Freivalds' test, if that is made.
+    pub fn row_sums(&self) -> Vec<Option<RowSums>> {
+        (0..self.ctx.threads()).map(|_| self.check.map(InnerCheck::row_sums)).collect()
+    }
+
+    /// Finishes exact integers, each a sign word and `limbs` limbs, into the result, and adds them to the `sums`.
     ///
     /// # Errors
     /// [`Error::SelfCheck`], [`Error::ExponentRange`].
-    pub fn finish(&self, portions: &[Portion], (bytes, limbs): (&[u8], usize), target: &mut Target<'_>) -> Result<()> {
+    pub fn finish(
+        &self,
+        portions: &[Portion],
+        (bytes, limbs): (&[u8], usize),
+        sums: &mut [Option<RowSums>],
+        target: &mut Target<'_>,
+    ) -> Result<()> {
         let words = bytemuck::cast_slice::<u8, u64>(&bytes[..float_bytes(entries_of(portions), limbs)]);
         let width = limbs_for(self.precision_bits);
-        let mut sums = (0..self.ctx.threads()).map(|_| self.check.map(InnerCheck::row_sums)).collect::<Vec<_>>();
         let finish = |sums: &mut Option<RowSums>, column: Column<'_>| {
             let integers = words[column.first * (1 + limbs)..].chunks_exact(1 + limbs);
             let targets = column.heads.iter_mut().zip(column.limbs.chunks_exact_mut(width));
@@ -197,11 +202,7 @@ impl Sink<'_> {
             }
             Ok(())
         };
-        portions.iter().try_for_each(|portion| self.for_columns(portion, target, &mut sums, finish))?;
-        if let Some(check) = self.check {
-            sums.into_iter().flatten().for_each(|sums| check.collect(sums));
-        }
-        Ok(())
+        portions.iter().try_for_each(|portion| self.for_columns(portion, target, sums, finish))
     }
 
     fn check_range(&self, magnitude: &[u64], Place { row, col }: Place) -> Result<()> {

@@ -73,6 +73,17 @@ impl Owners<'_> {
         sends.then(|| from[local % from.len()])
     }
 
+    /// Bytes that this rank sends, where messages about the entries of each rank have so many words.
+    pub fn sent_bytes(&self, message_words: &[u64]) -> u64 {
+        let words_of = |owner: Option<usize>| owner.map_or(0, |owner| message_words[owner]);
+        let of_turn = |turn: &Turn| {
+            let given = turn.owner.filter(|_| self.sends[self.rank] && turn.to != self.rank);
+            let forwarded = turn.collected.filter(|_| self.node_sends() && turn.ends.1 && turn.nodes_on > 0);
+            words_of(given) + words_of(forwarded)
+        };
+        8 * self.turns().iter().map(of_turn).sum::<u64>()
+    }
+
     /// Whether some rank of this rank's node has rows.
     pub(super) fn node_sends(&self) -> bool {
         self.layout.nodes[self.layout.node_of[self.rank]].iter().any(|&rank| self.sends[rank])

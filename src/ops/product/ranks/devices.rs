@@ -15,7 +15,6 @@ use crate::ops::distribution::team::{NodeLayout, Ranks};
 use crate::ops::product::clock::PhaseClock;
 use crate::ops::product::combine::Combination;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, Target};
-use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::size::ProductSize;
@@ -32,8 +31,11 @@ const LEAST_EXCHANGED: usize = 1 << 12;
 /// Most entries of a copy, one after the other, until what a rank takes of its node's memory fits.
 const COPY_ENTRIES: [usize; 4] = [usize::MAX, 1 << 14, 1 << 11, 1 << 8];
 
-/// Bytes of the lists of a rank that do not grow with the result: marks of work under way, times, facts of ranks.
+/// Bytes of the lists of a rank that do not grow with the result: marks of work under way, times.
 const LIST_BYTES: u64 = 64 << 10;
+
+/// Bytes of what a rank knows of each rank: its turn, the cursor over its entries, its rows and its node.
+const RANK_BYTES: u64 = 3 << 9;
 
 /// A product of which each rank has some rows.
 pub(super) struct RankProduct<'a> {
@@ -57,8 +59,8 @@ pub(super) struct DeviceShape {
     /// Whether the result is the product itself.
     pub plain: bool,
     pub input_limbs: usize,
-    /// Bytes of Freivalds' test; 0 without it.
-    pub check_bytes: u64,
+    /// Threads of a rank, where they make Freivalds' test.
+    pub check_threads: Option<usize>,
     /// A cut that a test asks for.
     pub cut: Option<DeviceCut>,
 }
@@ -94,9 +96,11 @@ impl DeviceShape {
             result: DistMatrix::bytes_for(&self.map, rank, self.bits.result),
             scratch: devices.pinned_bytes(),
             lists: LIST_BYTES
+                + among.1 as u64 * RANK_BYTES
                 + devices.exchange_bytes(&self.map, among)
-                + (2 * 8 * (self.size.rows + self.size.cols)) as u64
-                + self.check_bytes,
+                + devices.list_bytes(self.check_threads)
+                // Sums of Freivalds' test on their way to all ranks.
+                + self.check_threads.map_or(0, |_| 2 * 8 * self.size.rows as u64),
             ..PlanBytes::default()
         }
     }
@@ -138,12 +142,6 @@ impl DeviceShape {
     }
 }
 
-/// Bytes of Freivalds' test on a rank with so many rows and threads, where the context asks for it.
-pub(super) fn check_bytes(ctx: &Context, size: &ProductSize, (rows, threads): (usize, usize)) -> u64 {
-    let sums = 2 * 8 * size.rows as u64; // on their way to all ranks
-    if ctx.freivalds() { InnerCheck::bytes(size.rows, size.cols, rows, threads) + sums } else { 0 }
-}
-
 /// The plan of a product whose contracted rows are shared out evenly over the ranks of `nodes`, each with devices like
 /// those of the context: `own_rank` says whose bytes are told. No rank waits for another.
 ///
@@ -161,16 +159,21 @@ pub(super) fn plan_ahead(
     let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
     let (mut fit, mut minimum_bytes) = (None, u64::MAX);
     for most_entries in COPY_ENTRIES {
-        let requests = [own_rank, 0, ranks - 1].map(|rank| shape.request(rows(rank), ranks, most_entries));
-        let devices = DevicePlan::among(ctx, &requests)?;
-        let bytes = shape.bytes((own_rank, layout), &devices);
-        // Ranks differ in their tiles.
-        let of_rank =
-            |&rank: &usize| bytes.total() - bytes.result + DistMatrix::bytes_for(&shape.map, rank, shape.bits.result);
-        let of_node = |node: &Vec<usize>| node.iter().map(of_rank).sum::<u64>();
+        let [most, least] = [0, ranks - 1].map(|rank| shape.request(rows(rank), ranks, most_entries));
+        let plans = [DevicePlan::among(ctx, &[most, least])?, DevicePlan::among(ctx, &[least, most])?];
+        let each = [0, 1].map(|plan| shape.bytes((own_rank, layout), &plans[plan]));
+        // Shares of rows have two sizes, and ranks differ in their tiles.
+        let plan_of = |rank: usize| usize::from(rows(rank) != most.size.contracted);
+        let bytes_of = |&rank: &usize| {
+            let result = DistMatrix::bytes_for(&shape.map, rank, shape.bits.result);
+            PlanBytes { result, ..each[plan_of(rank)] }
+        };
+        let of_node = |node: &Vec<usize>| node.iter().map(|rank| bytes_of(rank).total()).sum::<u64>();
         let planned_bytes = layout.nodes.iter().map(of_node).max().unwrap_or(0);
-        minimum_bytes = minimum_bytes.min(planned_bytes); // smaller copies have longer lists
-        fit = Some((devices, bytes, planned_bytes));
+        minimum_bytes = minimum_bytes.min(planned_bytes);
+        let [first, second] = plans;
+        let devices = if plan_of(own_rank) == 0 { first } else { second };
+        fit = Some((devices, bytes_of(&own_rank), planned_bytes));
         if planned_bytes <= limit_bytes {
             break;
         }
@@ -180,8 +183,10 @@ pub(super) fn plan_ahead(
         return Err(Error::MemoryLimit { limit_bytes, minimum_bytes });
     }
     let sends = (0..ranks).map(|rank| rows(rank) > 0).collect::<Vec<_>>();
-    let owners = Owners { rank: own_rank, layout, map: &shape.map, sends: &sends };
-    let sent_bytes = devices.sent_bytes(&owners) * layout.nodes[layout.node_of[own_rank]].len() as u64;
+    let messages = devices.message_words(&shape.map, ranks);
+    let sent_by = |&rank: &usize| Owners { rank, layout, map: &shape.map, sends: &sends }.sent_bytes(&messages);
+    let of_nodes = layout.nodes.iter().map(|node| node.iter().map(sent_by).sum::<u64>());
+    let sent_bytes = of_nodes.max().unwrap_or(0);
     let team = TeamPlan { nodes: layout.nodes.len(), ranks, sent_bytes, ..TeamPlan::default() };
     Ok(shape.describe(operation, &devices, (bytes, planned_bytes), (ctx.threads() * ranks, team)))
 }
@@ -201,7 +206,7 @@ impl RankProduct<'_> {
             map: self.map,
             plain,
             input_limbs: widths.max().unwrap_or(limbs_for(self.bits.result)),
-            check_bytes: check_bytes(ctx, &self.size, (self.own_rows(), ctx.threads())),
+            check_threads: ctx.freivalds().then(|| ctx.threads()),
             cut,
         }
     }
@@ -229,7 +234,7 @@ impl RankProduct<'_> {
             ranks.node.all_reduce(Reduction::Sum, &mut node)?;
             let mut refused = [u64::from(node[0] > node_bytes)];
             world.all_reduce(Reduction::Max, &mut refused)?;
-            minimum_bytes = minimum_bytes.min(node[0]); // smaller copies have longer lists
+            minimum_bytes = minimum_bytes.min(node[0]);
             fit = Some((request, devices, bytes, node[0]));
             if refused[0] == 0 {
                 break;
@@ -239,7 +244,7 @@ impl RankProduct<'_> {
         let refusal = Error::MemoryLimit { limit_bytes: node_bytes, minimum_bytes };
         agree(world, if own_node <= node_bytes { Ok(()) } else { Err(refusal) })?;
         let owners = Owners { rank: world.rank(), layout: ranks.layout, map: &self.map, sends };
-        let mut sent = [devices.sent_bytes(&owners)];
+        let mut sent = [owners.sent_bytes(&devices.message_words(&self.map, world.size()))];
         ranks.node.all_reduce(Reduction::Sum, &mut sent)?;
         let mut most = [own_node, sent[0]];
         world.all_reduce(Reduction::Max, &mut most)?;

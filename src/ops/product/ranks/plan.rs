@@ -463,14 +463,13 @@ impl<'a> Cluster<'a> {
         (bits, map): (Bits, TileMap),
     ) -> Result<Plan> {
         let ranks = self.layout.node_of.len();
-        let own_rows = even_share(size.contracted, ranks, self.own_rank).len();
         let shape = DeviceShape {
             size,
             bits,
             map,
             plain: true,
             input_limbs: limbs_for(bits.result),
-            check_bytes: devices::check_bytes(ctx, &size, (own_rows, self.threads)),
+            check_threads: ctx.freivalds().then_some(self.threads),
             cut: None,
         };
         let plan = devices::plan_ahead(ctx, (self.layout, self.own_rank), operation, &shape)?;
