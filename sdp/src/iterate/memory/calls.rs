@@ -108,8 +108,8 @@ impl Calls<'_> {
         Ok(planned.max(self.any_cholesky(order)?))
     }
 
-    /// What a factor takes that wants all the bits that it may: one that is made number by number, where its tiles have
-    /// no room for them; but a kernel that is forced, and devices, keep their tiles.
+    /// What a factor takes of numbers that spread far: one that is made number by number, where its tiles have no room
+    /// for them; but a kernel that is forced, and devices, keep their tiles, with bits for twice the gap.
     fn any_cholesky(&self, order: usize) -> Result<u64> {
         let range = 2 * self.gap.0 + RANGE_BITS;
         if self.ctx.forced_kernel().is_some() || !self.ctx.devices().is_empty() {
