@@ -335,9 +335,9 @@ fn plan_and_peak(problem: &Problem, threads: usize, options: &SolverOptions) -> 
     Ok(Measured { planned: plan.planned_bytes, of_steps, peak })
 }
 
-/// Programs of some KiB and of some MiB, to their ends: within 5 % of the peak, and 24 KiB for products of small orders,
-/// whose bits hang on numbers and for which there is no narrower way; on two threads 112, as both may take their most
-/// at once, and rarely do.
+/// Programs of some KiB and of some MiB, to their ends: within 5 % of the peak, and 24 KiB for products of small
+/// orders, whose bits hang on numbers and for which there is no narrower way; on two threads 112, as both may take
+/// their most at once, and rarely do.
 #[test]
 fn plans_of_small_programs_meet_the_peak() -> Result<()> {
     let Some(data) = shared() else { return Ok(()) };
