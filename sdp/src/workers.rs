@@ -112,17 +112,13 @@ impl Workers {
         order.sort_by_key(|&at| (Reverse(cost(&tasks[at])), at));
         let next = AtomicUsize::new(0);
         let run = |_: usize| {
-            let ctx = self.single.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let ctx = ctx.unwrap_or_else(|| self.all.clone());
-            let mut done = Vec::new();
-            while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((at, work(&limits.beside_others(&ctx, at), &tasks[at])));
-            }
-            if limits.are_there() {
-                release(&ctx);
-            }
-            self.single.lock().unwrap_or_else(PoisonError::into_inner).push(ctx);
-            done
+            self.on_one_thread(|ctx| {
+                let mut done = Vec::new();
+                while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    done.push((at, work(&limits.beside_others(ctx, at), &tasks[at])));
+                }
+                done
+            })
         };
         let workers = self.count.min(tasks.len());
         let done = self.all.install(|| (0..workers).into_par_iter().map(run).collect::<Vec<_>>());
@@ -139,13 +135,17 @@ impl Workers {
     /// Does one of several tasks while no other is at work: on all threads, or, where these have devices, on one that
     /// has none, as it was planned; a factor on devices has no way that takes as little memory as the one on limbs.
     fn alone<R>(&self, work: impl FnOnce(&Context) -> R) -> R {
-        if self.all.devices().is_empty() {
-            return work(&self.all);
-        }
+        if self.all.devices().is_empty() { work(&self.all) } else { self.on_one_thread(work) }
+    }
+
+    /// Does `work` in a context of one thread that nobody else uses meanwhile; under a limit nothing is left of it.
+    fn on_one_thread<R>(&self, work: impl FnOnce(&Context) -> R) -> R {
         let ctx = self.single.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let ctx = ctx.unwrap_or_else(|| self.all.clone());
         let result = work(&ctx);
-        release(&ctx);
+        if self.all.memory_bytes().is_some() {
+            release(&ctx);
+        }
         self.single.lock().unwrap_or_else(PoisonError::into_inner).push(ctx);
         result
     }
@@ -169,10 +169,6 @@ impl Limits {
         let left = limit_bytes.saturating_sub(tasks.iter().map(|task| task.result).sum());
         let share = limit_bytes.saturating_sub(TaskBytes::together(&tasks, workers)) / workers.max(1) as u64;
         Limits { tasks: Some(tasks), left, share }
-    }
-
-    fn are_there(&self) -> bool {
-        self.tasks.is_some()
     }
 
     /// The context of a task while others are at work.

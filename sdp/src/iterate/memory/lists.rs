@@ -5,7 +5,7 @@
 /// Bytes of all that is no matrix and belongs to no block: what is known of the run, lists, a context.
 const BASE_BYTES: u64 = 7 << 10;
 
-/// Bytes of each of several threads, and of its context, which keeps tables of each precision of a run.
+/// Bytes of each of several threads, and of its context: the most that was seen beyond what is counted.
 const THREAD_BYTES: u64 = 32 << 10;
 
 /// Bytes of the tables that a context keeps of products and factors, by the rows of the largest.

@@ -61,6 +61,17 @@ impl Planes {
         })
     }
 
+    /// Packs the words of each modulus into a message.
+    fn pack<'w>(
+        &self,
+        (ctx, packing): (&Context, &Packing),
+        words: &(dyn Fn(usize) -> &'w [u64] + Sync),
+        message: &mut [u64],
+    ) -> Result<()> {
+        let parts = self.parts(packing, message);
+        Planes::for_each(ctx, parts, |plane, part| packing.pack_plane(plane, words(plane), part))
+    }
+
     /// Runs `work` on what `each` has for each modulus, side by side.
     fn for_each<T: Send>(
         ctx: &Context,
@@ -327,10 +338,8 @@ impl Round<'_> {
         let packed = |owner: usize| {
             let planes = self.planes(owner);
             let mut message = vec![0; planes.message_words(self.packing)];
-            let sums = buffers.collected.chunks_exact(planes.words());
-            let parts = planes.parts(self.packing, &mut message).zip(sums);
-            let pack = |plane: usize, (part, sums): (&mut [u64], &[u64])| self.packing.pack_plane(plane, sums, part);
-            Planes::for_each(self.ctx, parts, pack).map(|()| message)
+            let sums = |plane: usize| &buffers.collected[plane * planes.words()..][..planes.words()];
+            planes.pack((self.ctx, self.packing), &sums, &mut message).map(|()| message)
         };
         let message = collected.map(packed).transpose()?.unwrap_or_default();
         let sender = owners.sender(turn.nodes_on, turn.number).filter(|_| self.concerns(rank));
@@ -367,10 +376,7 @@ impl Round<'_> {
         let (ctx, planes, packing) = (self.ctx, self.planes(owner), self.packing);
         // Nobody uses it where the device has failed.
         let mut message = vec![0; planes.message_words(packing)];
-        self.give(owner, |words| {
-            let parts = planes.parts(packing, &mut message);
-            Planes::for_each(ctx, parts, |plane, part| packing.pack_plane(plane, words(plane), part))
-        });
+        self.give(owner, |words| planes.pack((ctx, packing), words, &mut message));
         message
     }
 
