@@ -8,6 +8,7 @@ use sunzi::comm::{Fence, Transport, barrier};
 /// The cases of this file.
 pub const CASES: &[Case] = &[
     Case { name: "windows::all_ranks_see_what_each_wrote", ranks: ALL, run: Run::Group(phases) },
+    Case { name: "windows::large_ones_are_one_memory_on_huge_pages", ranks: &[2, 3], run: Run::Group(large) },
     Case { name: "windows::two_are_open_at_the_same_time", ranks: ALL, run: Run::Group(two) },
     Case { name: "windows::one_that_does_not_fit_is_an_error_on_every_rank", ranks: ALL, run: Run::Group(too_large) },
     Case { name: "windows::memory_is_given_back", ranks: &[1, 3], run: Run::Group(given_back) },
@@ -74,6 +75,46 @@ fn phases(rank: MpiRank) {
     empty.close().unwrap();
 }
 
+/// Whether this system joins pages of shared memory for who asks.
+fn joins_pages() -> bool {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let release = read("/proc/sys/kernel/osrelease");
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|text| text.parse::<u32>().unwrap_or(0));
+    let is_new = (numbers.next(), numbers.next()) >= (Some(6), Some(1));
+    let setting = read("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    is_new && !setting.is_empty() && !setting.contains("[deny]")
+}
+
+fn large(rank: MpiRank) {
+    let ranks = rank.size();
+    let words = (10 << 20) / 8 + 1000;
+    let each = words / ranks;
+    for (kind, name) in kinds(ranks).into_iter().filter(|(_, name)| *name != "heap") {
+        let mut window = SharedWindow::open(&rank, kind, words).unwrap();
+        let fence = Fence::new(&rank);
+        let runs = (0..ranks).map(|rank| Words { words: rank * each..(rank + 1) * each, rank }).collect();
+        let partition = Partition::new(ranks, Level::ONCE, Level::ONCE, runs);
+        for round in 1..4 {
+            let shares = window.write(&fence, Ok(()), &partition).unwrap();
+            shares.into_iter().for_each(|run| run.fill((round * 10 + rank.rank()) as u64));
+            let all = window.read(&fence, Ok(())).unwrap();
+            let is_right = |(at, &word): (usize, &u64)| word == (round * 10 + at / each) as u64;
+            assert!(all[..ranks * each].iter().enumerate().all(is_right), "{name}, round {round}");
+        }
+        let start = window.read(&fence, Ok(())).unwrap().as_ptr().addr();
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut own = maps.lines().skip_while(|line| !line.starts_with(&format!("{start:x}-")));
+        let huge = own.find_map(|line| line.strip_prefix("ShmemPmdMapped:")).map(|kib| kib.trim().to_string());
+        // Of five pages that of a beginning between two is lost.
+        let some = ["8192 kB", "10240 kB"];
+        assert!(
+            !joins_pages() || huge.as_deref().is_some_and(|kib| some.contains(&kib)),
+            "{name}: {huge:?} at {start:x}"
+        );
+        window.close().unwrap();
+    }
+}
+
 fn two(rank: MpiRank) {
     let partition = partition(rank.size());
     for (kind, _) in kinds(rank.size()) {
@@ -121,7 +162,8 @@ fn held() -> (usize, usize, u64) {
 fn given_back(rank: MpiRank) {
     for (kind, name) in kinds(rank.size()) {
         let open_and_close = || {
-            let mut window = SharedWindow::open(&rank, kind, 1 << 17).unwrap();
+            // Large enough for huge pages, for which MPI's memory is mapped a second time.
+            let mut window = SharedWindow::open(&rank, kind, 1 << 19).unwrap();
             write(&mut window, &rank, &partition(rank.size()), 1);
             check(&mut window, &rank, 1);
             window.close().unwrap();

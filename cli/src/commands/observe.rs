@@ -53,6 +53,7 @@ fn name([kind, what, row, col, ..]: [u64; SPAN_WORDS]) -> String {
     let last = if on_diagonal { "potrf" } else { "trsm" };
     let updates = if on_diagonal { "syrk" } else { "gemm" };
     let step = match (kind, what) {
+        (0, 0) => "load".into(),
         (0, count) => format!("{count} {updates}"),
         (1, 0) => last.into(),
         (1, count) => format!("{count} {updates}, {last}"),
@@ -168,6 +169,7 @@ mod tests {
         let span = |kind, row, col| Span { kind, row, col, start_ns: 1, end_ns: 2 };
         for (kind, row, want) in [
             (SpanKind::Updates(3), 5, "3 gemm (5, 2)"),
+            (SpanKind::Updates(0), 5, "load (5, 2)"),
             (SpanKind::Finish(0), 2, "potrf (2, 2)"),
             (SpanKind::Finish(2), 5, "2 gemm, trsm (5, 2)"),
             (SpanKind::Receive { from: 7 }, 5, "receive from 7 (5, 2)"),

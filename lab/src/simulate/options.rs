@@ -153,6 +153,7 @@ impl SimulationOptions {
             most_updates: self.most_updates,
             strip_tiles: 1,
             updates_at_once: false,
+            loads_ahead: false,
             imports: false,
             room_tiles: machine.room_tiles(),
         }

@@ -10,7 +10,7 @@
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::{result, sys};
-use crate::comm::window::{Backing, PAGE_BYTES, WindowKind, page_share, room};
+use crate::comm::window::{Backing, PAGE_BYTES, WindowKind, huge, page_share, room};
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -30,6 +30,8 @@ pub struct MpiWindow {
     window: sys::MPI_Win,
     start: *mut u64,
     len: usize,
+    /// Whether `start` is where we have mapped MPI's memory once more.
+    mapped_again: bool,
 }
 
 // SAFETY: plain memory behind a pointer, whose users `SharedWindow` keeps apart, and a handle of MPI, which any thread
@@ -61,8 +63,15 @@ impl MpiWindow {
         // SAFETY: the window has just been made, and nobody has used it.
         let (start, offset) = agreed(group, unsafe { begin(window) })?;
         LIVE.fetch_add(1, Ordering::SeqCst);
-        let window = MpiWindow { window, start, len: words };
+        // SAFETY: the words are mapped until the window is freed, after which nobody uses them.
+        let again = unsafe { huge::map_again(start.cast(), bytes) };
+        let start = again.map_or(start, |again| again.cast());
+        let window = MpiWindow { window, start, len: words, mapped_again: again.is_some() };
         let share = page_share(group.rank(), group.size(), bytes);
+        if window.mapped_again {
+            // SAFETY: mapped by the rule that huge pages take.
+            unsafe { huge::join(start.cast(), bytes, share.clone()) };
+        }
         // SAFETY: the share lies inside the window, and no other rank uses it before all have agreed below.
         let provided = unsafe { provide(start.cast::<u8>(), bytes, share) };
         window.sync();
@@ -158,6 +167,10 @@ pub fn live() -> usize {
 impl Drop for MpiWindow {
     /// Nobody uses the memory any more; MPI keeps it until it ends, unless `close` has freed it.
     fn drop(&mut self) {
+        if self.mapped_again {
+            // SAFETY: mapped when the window was opened, with this length, and used through this value alone.
+            unsafe { huge::forget(self.start.cast(), self.len * 8) };
+        }
         LIVE.fetch_sub(1, Ordering::SeqCst);
     }
 }

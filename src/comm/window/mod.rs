@@ -7,6 +7,7 @@
 //! A window is closed by [`SharedWindow::close`], a collective call; dropping one frees what a single rank can free.
 
 mod heap;
+pub(in crate::comm) mod huge;
 mod node;
 mod partition;
 mod pieces;

@@ -5,7 +5,7 @@
 //! are removed by whoever opens a window next. Each rank reserves an equal range of its pages, so that a lack of memory
 //! is an error now, not a signal later, and so that they lie near the rank.
 
-use crate::comm::window::{Backing, WindowKind, page_share, room};
+use crate::comm::window::{Backing, WindowKind, huge, page_share, room};
 use crate::comm::{Transport, agreed, broadcast_bytes};
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, Mode, fallocate, ftruncate};
@@ -49,8 +49,12 @@ impl Posix {
         }
         let object = opened?;
         let share = page_share(node.rank(), node.size(), words * 8);
-        let reserved = reserve(&object, share, words * 8, &name).and_then(|()| map(&object, words));
-        agreed(node, reserved)
+        let provided = map(&object, words).and_then(|window| {
+            // SAFETY: the whole object was just mapped by the rule that huge pages take.
+            unsafe { huge::join(window.start.cast(), words * 8, share.clone()) };
+            reserve(&object, share, words * 8, &name).map(|()| window)
+        });
+        agreed(node, provided)
     }
 }
 
@@ -92,10 +96,17 @@ fn full_or_refused(name: &str, error: Errno, bytes: u64) -> Error {
 
 fn map(object: &OwnedFd, words: usize) -> Result<Posix> {
     let bytes = words * 8;
-    // SAFETY: a new mapping at an address of the system's choice; the object is at least this long.
-    let start =
-        unsafe { mmap(std::ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, object, 0) }
-            .map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
+    let reserved = huge::reserve(bytes, 0);
+    let (place, fixed) = reserved.map_or((std::ptr::null_mut(), MapFlags::empty()), |at| (at, MapFlags::FIXED));
+    // SAFETY: a new mapping at an address of the system's choice, or in place of addresses that were reserved for it;
+    // the object is at least this long.
+    let mapped =
+        unsafe { mmap(place.cast(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | fixed, object, 0) };
+    let start = mapped.map_err(|_| {
+        // SAFETY: reserved above, and nobody has got the address.
+        reserved.into_iter().for_each(|at| unsafe { huge::forget(at, bytes) });
+        Error::OutOfMemory { bytes: bytes as u64 }
+    })?;
     // SAFETY: advice on huge pages for the mapping just made changes no contents; a refusal does not matter.
     let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
     Ok(Posix { start: start.cast(), len: words })

@@ -44,7 +44,8 @@ pub trait RankTiles: Sync {
     /// Whether tiles that come must be converted by [`RankTiles::unpack`] before tasks can read them.
     const UNPACKS: bool;
 
-    /// Carries out a run on own tiles: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`.
+    /// Carries out a run on own tiles: updates by the columns `run.updates`, then POTRF or TRSM where `run.finish`. A
+    /// run of no task ([`TileRun::is_ahead`]) takes in what the first task needs of the tiles beside operands.
     ///
     /// # Errors
     /// [`Error::NotPositiveDefinite`], and whatever else is to end the factorisation on all ranks.
@@ -319,7 +320,8 @@ fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals
     // Above a disk runs are begun ahead of the workers, as many as the protocol's choices say.
     let ahead = if above_disk { protocol.workers } else { 0 };
     let workers = workers(Sites::HOST).max(ahead);
-    let protocol = ProtocolOptions { workers, imports: W::UNPACKS || above_disk, devices, ..protocol };
+    let (imports, loads_ahead) = (W::UNPACKS || above_disk, protocol.loads_ahead && !above_disk);
+    let protocol = ProtocolOptions { workers, imports, loads_ahead, devices, ..protocol };
     Ok(RankPlan { protocol, ..plan.clone() })
 }
 

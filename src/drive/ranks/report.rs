@@ -9,7 +9,7 @@ use std::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// SYRK or GEMM: that many of them.
+    /// SYRK or GEMM: that many of them; with none of them, the tile was taken in ahead of its tasks.
     Updates(u32),
     /// Updates, then POTRF or TRSM.
     Finish(u32),

@@ -91,6 +91,7 @@ fn plan(grid: RankGrid, tiles: usize, delivery: DeliveryKind) -> RankPlan {
         most_updates: 1,
         strip_tiles: 1,
         updates_at_once: false,
+        loads_ahead: true,
         imports: false,
         room_tiles: 8,
     };
@@ -137,7 +138,8 @@ fn tiles_that_are_unpacked_are_there_when_they_are_read() {
             assert_eq!(sum(&|report| report.sent_bytes), sum(&|report| report.received_bytes));
             for (report, tasks) in &reports {
                 let spans = report.workers.iter().flat_map(|worker| &worker.spans).collect::<Vec<_>>();
-                let runs = spans.iter().filter(|span| matches!(span.kind, SpanKind::Updates(_) | SpanKind::Finish(_)));
+                let runs =
+                    spans.iter().filter(|span| matches!(span.kind, SpanKind::Updates(1..) | SpanKind::Finish(_)));
                 assert_eq!(runs.count(), *tasks);
                 assert!(
                     spans.iter().chain(&report.transfers.iter().collect::<Vec<_>>()).all(|s| s.start_ns <= s.end_ns)

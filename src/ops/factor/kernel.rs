@@ -15,7 +15,7 @@ const LEAST_ROWS: usize = 400;
 const LEAST_RIGHT_SIDES: usize = 400;
 
 /// Rows of the smallest tiles that costs were measured with: sums of smaller ones are reduced more often.
-const LEAST_TILE_ROWS: usize = 96;
+pub(super) const LEAST_TILE_ROWS: usize = 96;
 
 /// The kernel of a factor or a solve of `order` rows with so many working bits: the context's, or the `other` one where
 /// it is faster for so many rows.

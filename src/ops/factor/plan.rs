@@ -162,6 +162,7 @@ impl Plan {
             most_updates: usize::MAX,
             strip_tiles: STRIP_TILES,
             updates_at_once: engine.updates_at_once(),
+            loads_ahead: true,
             imports: true,
             room_tiles: graph.tile_count().max(1),
         };

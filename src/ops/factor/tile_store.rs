@@ -53,6 +53,8 @@ struct RemoteTiles<'w> {
 
 /// Words of an own tile.
 enum Words<'w> {
+    /// Nothing of the matrix is in them.
+    Fresh(&'w mut [u64]),
     Own(&'w mut [u64]),
     /// The tile is finished, and other ranks read it.
     Shown(&'w [u64]),
@@ -63,7 +65,7 @@ impl Deref for Words<'_> {
 
     fn deref(&self) -> &[u64] {
         match self {
-            Words::Own(words) => words,
+            Words::Fresh(words) | Words::Own(words) => words,
             Words::Shown(words) => words,
         }
     }
@@ -72,8 +74,18 @@ impl Deref for Words<'_> {
 impl DerefMut for Words<'_> {
     fn deref_mut(&mut self) -> &mut [u64] {
         match self {
-            Words::Own(words) => words,
+            Words::Fresh(words) | Words::Own(words) => words,
             Words::Shown(_) => panic!("a tile that others read is written"),
+        }
+    }
+}
+
+impl Words<'_> {
+    /// The entries of the tile are in them now.
+    fn loaded(&mut self) {
+        match std::mem::replace(self, Words::Shown(&[])) {
+            Words::Fresh(words) => *self = Words::Own(words),
+            other => *self = other,
         }
     }
 }
@@ -156,7 +168,7 @@ impl<'a, 'w> TileStore<'a, 'w> {
         let (tiling, tiles) = (work.tiling, work.tiling.tile_rows());
         let own = OwnTiles::new(tiling.grid, tiles, rank);
         let total = own.in_columns(0..tiles).map(|tile| units(tiling, tile, tile.col + 1)).sum();
-        let words = memory.own.into_iter().map(|words| RwLock::new(Words::Own(words))).collect::<Vec<_>>();
+        let words = memory.own.into_iter().map(|words| RwLock::new(Words::Fresh(words))).collect::<Vec<_>>();
         assert!(words.len() == own.count(), "memory for {} of {} tiles", words.len(), own.count());
         let free = memory.remote.chunks_exact_mut(memory.remote_words.max(1)).collect();
         let remote = RemoteTiles { free: Mutex::new(free), ..RemoteTiles::default() };
@@ -248,10 +260,15 @@ impl<'a, 'w> TileStore<'a, 'w> {
         }
     }
 
+    /// Takes the entries of the tiles in, where no run has done so before.
     fn load(&self, local: &mut Local<'_>, run: &TileRun, own: &mut [RwLockWriteGuard<'_, Words<'_>>]) -> Result<()> {
-        for (tile, words) in run.tiles().zip(own) {
-            let words = &mut words[..self.tile_words(tile)];
-            self.work.load(tile, (self.entries)(tile)?, words, local.scratch);
+        let is_fresh = |words: &Words<'_>| matches!(words, Words::Fresh(_));
+        if !own.iter().any(|words| is_fresh(words)) {
+            return Ok(());
+        }
+        for (tile, words) in run.tiles().zip(own).filter(|(_, words)| is_fresh(words)) {
+            self.work.load(tile, (self.entries)(tile)?, &mut words[..self.tile_words(tile)], local.scratch);
+            words.loaded();
         }
         local.log.add(TaskKind::Load, run.tile);
         Ok(())
@@ -397,7 +414,7 @@ impl<'w> RankTiles for TileStore<'_, 'w> {
     fn run(&self, local: &mut Local<'w>, run: &TileRun) -> Result<()> {
         let mut own = run.tiles().map(|tile| unpoisoned(self.own(tile).write())).collect::<Vec<_>>();
         local.log.begin();
-        if run.is_first() && self.home.is_none() {
+        if self.home.is_none() {
             self.load(local, run, &mut own)?;
         }
         if !run.updates.is_empty() {

@@ -212,7 +212,9 @@ impl TaskMachine {
         }
         let (ready, progress) = (&mut self.at_sites[site].ready, &self.progress);
         let tile = loop {
-            let tile = ready.pop(&|tile| resident(site, tile), |tile| progress.is_whole(tile))?;
+            let Some(tile) = ready.pop(&|tile| resident(site, tile), |tile| progress.is_whole(tile)) else {
+                return self.run_ahead(site);
+            };
             // Others have gone with a run on a tile above them.
             if progress.is_ready(tile) {
                 break tile;
@@ -226,6 +228,14 @@ impl TaskMachine {
         self.at_sites[site].running += 1;
         let run = self.progress.start(tile, &self.limits(site, tile));
         run.tiles().skip(1).for_each(|tile| self.at_sites[site].ready.remove(tile));
+        Some(run)
+    }
+
+    /// Work for a worker of a site where no task can be done: it spares the first task of a tile some time.
+    fn run_ahead(&mut self, site: usize) -> Option<TileRun> {
+        let is_wanted = self.options.loads_ahead && self.options.devices.is_none() && site == Sites::HOST;
+        let run = if is_wanted { self.progress.start_ahead() } else { None }?;
+        self.at_sites[site].running += 1;
         Some(run)
     }
 

@@ -68,6 +68,9 @@ pub struct ProtocolOptions {
     /// Whether a run waits until all updates of its tiles are ready. Only where there is one process: over several, an
     /// update that waits would keep the slots of its operands.
     pub updates_at_once: bool,
+    /// Whether a worker of the host that finds nothing to do takes own tiles in ahead of their first task: runs of no
+    /// task at all ([`TileRun::is_ahead`]).
+    pub loads_ahead: bool,
     /// Whether a tile that came must be converted before tasks can read it ([`Event::Imported`]).
     pub imports: bool,
     /// Tiles that each device has room for, for the policies that ask.
@@ -87,6 +90,7 @@ impl ProtocolOptions {
             most_updates: 1,
             strip_tiles: 1,
             updates_at_once: false,
+            loads_ahead: false,
             imports: false,
             room_tiles: usize::MAX,
         }
@@ -94,7 +98,8 @@ impl ProtocolOptions {
 }
 
 /// Work on a strip of own tiles, neighbours in a tile column: on each the updates by some columns, in order, then
-/// perhaps its last task, from the first tile to the last. The tiles share the right operands of their updates.
+/// perhaps its last task, from the first tile to the last. The tiles share the right operands of their updates. A run
+/// of no task takes a tile in: what its first task would have to do before.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TileRun {
     /// The first tile.
@@ -131,7 +136,12 @@ impl TileRun {
         })
     }
 
-    /// Whether nothing was done on the tiles before.
+    /// Whether it takes a tile in ahead of its tasks, and does none of them.
+    pub fn is_ahead(&self) -> bool {
+        self.updates.is_empty() && !self.finish
+    }
+
+    /// Whether no task was done on the tiles before.
     pub fn is_first(&self) -> bool {
         self.updates.start == 0 && (self.tile.col == 0 || !self.updates.is_empty())
     }

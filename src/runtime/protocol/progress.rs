@@ -32,6 +32,8 @@ struct Own {
     /// Updates done.
     applied: u32,
     stage: TileStage,
+    /// Whether a run has begun on it.
+    begun: bool,
 }
 
 /// Where a finished tile lies for the tasks of this rank.
@@ -83,6 +85,8 @@ pub(super) struct Progress {
     ready: usize,
     /// A tile waits until all its updates are ready.
     at_once: bool,
+    /// The own tiles before this one, column by column, have been begun.
+    ahead: TileId,
     /// Under the synchronous algorithm: updates by each column still to be done, and the first column with any.
     pending: Option<Vec<usize>>,
     step: usize,
@@ -114,6 +118,7 @@ impl Progress {
             unfinished: count,
             ready: 0,
             at_once: order.at_once,
+            ahead: TileId { row: first_from(grid_col, grid_row, grid.rows), col: grid_col },
             pending,
             step: 0,
         };
@@ -132,7 +137,7 @@ impl Progress {
     fn finished_before(&mut self, tile: TileId) {
         let index = self.index(tile);
         self.ready -= usize::from(self.tiles[index].stage == TileStage::Ready);
-        self.tiles[index] = Own { applied: tile.col as u32, stage: TileStage::Finished };
+        self.tiles[index] = Own { applied: tile.col as u32, stage: TileStage::Finished, begun: true };
         self.unfinished -= 1;
         if let Some(pending) = &mut self.pending {
             pending[..tile.col].iter_mut().for_each(|updates| *updates -= 1);
@@ -228,7 +233,7 @@ impl Progress {
     /// task.
     pub fn take(&mut self, tile: TileId) -> Option<usize> {
         let index = self.index(tile);
-        let Own { applied, stage } = self.tiles[index];
+        let Own { applied, stage, .. } = self.tiles[index];
         let applied = applied as usize;
         if stage != TileStage::Waiting {
             return None;
@@ -279,14 +284,34 @@ impl Progress {
         for tile in run.tiles() {
             let index = self.index(tile);
             self.ready -= usize::from(self.tiles[index].stage == TileStage::Ready);
-            self.tiles[index].stage = TileStage::Running;
+            self.tiles[index] = Own { stage: TileStage::Running, begun: true, ..self.tiles[index] };
         }
         run
     }
 
+    /// A run that takes in the leftmost own tile that nothing was done on and nothing can be done on yet.
+    pub fn start_ahead(&mut self) -> Option<TileRun> {
+        let (grid, tiles) = (self.grid, self.graph.tiles);
+        while self.ahead.col < tiles {
+            let tile = self.ahead;
+            self.ahead.row += grid.rows;
+            if tile.row >= tiles {
+                let col = tile.col + grid.cols;
+                self.ahead = TileId { row: first_from(col, self.place.row, grid.rows), col };
+                continue;
+            }
+            let index = self.index(tile);
+            if self.tiles[index].stage == TileStage::Waiting && !self.tiles[index].begun {
+                self.tiles[index] = Own { stage: TileStage::Running, begun: true, ..self.tiles[index] };
+                return Some(TileRun { tile, count: 1, row_step: grid.rows, updates: 0..0, finish: false });
+            }
+        }
+        None
+    }
+
     /// Whether a run can take the next tile below its strip.
     fn joins(&self, run: &TileRun, next: TileId, limits: &RunLimits) -> bool {
-        let Own { applied, stage } = self.tiles[self.index(next)];
+        let Own { applied, stage, .. } = self.tiles[self.index(next)];
         let is_free = matches!(stage, TileStage::Waiting | TileStage::Ready) && applied as usize == run.updates.start;
         // A tile on the diagonal is finished before those below it in the strip.
         let below_finished = run.finish && run.tile.row == run.tile.col;

@@ -25,6 +25,8 @@ struct World {
     /// Tiles of others that each rank has heard it may read where they lie.
     near: Vec<HashSet<TileId>>,
     done: HashSet<Task>,
+    /// Tiles that a run has begun on.
+    begun: HashSet<TileId>,
     finished: usize,
     seed: u64,
 }
@@ -40,6 +42,7 @@ fn options(delivery: DeliveryKind, policy: Policy, slots: usize) -> ProtocolOpti
         most_updates: 1,
         strip_tiles: 1,
         updates_at_once: false,
+        loads_ahead: false,
         imports: false,
         room_tiles: 8,
     }
@@ -63,6 +66,7 @@ impl World {
             data: vec![HashSet::new(); grid.size()],
             near: vec![HashSet::new(); grid.size()],
             done: HashSet::new(),
+            begun: HashSet::new(),
             finished: 0,
             seed,
         }
@@ -104,7 +108,12 @@ impl World {
 
     /// Every operand is there, every task comes once and in order.
     fn check(&mut self, rank: usize, run: &TileRun) {
-        assert!(!run.updates.is_empty() || run.finish);
+        if run.is_ahead() {
+            assert!(self.options.loads_ahead && run.count == 1 && self.machines[rank].ready() == 0, "{run:?}");
+            assert!(self.grid.owner(run.tile) == rank && self.begun.insert(run.tile), "{run:?} comes late");
+            return;
+        }
+        self.begun.extend(run.tiles());
         assert!(run.count <= self.options.strip_tiles, "{run:?}");
         let mut own = HashSet::new();
         for tile in run.tiles() {
@@ -211,6 +220,7 @@ fn every_run_ends_with_all_tasks_done_and_the_fewest_slots_are_enough() {
                     options.strip_tiles = [1, 8, 2][(seed + tiles) % 3];
                     options.updates_at_once = seed % 4 == 3;
                     options.imports = seed % 2 == 1;
+                    options.loads_ahead = (seed + tiles) % 5 < 3;
                     let devices = [(1, 1), (1, 2), (2, 2)].map(|(rows, cols)| DeviceSites {
                         grid: RankGrid { rows, cols },
                         workers: 2,
@@ -276,6 +286,42 @@ fn one_worker_takes_strips_of_a_column_at_once() {
     }
     assert_eq!(strips[..4], [(0, 0..8), (0, 8..10), (1, 1..9), (1, 9..10)]);
     assert!(machine.is_finished() && strips.len() == 12);
+}
+
+#[test]
+fn a_worker_that_finds_nothing_to_do_takes_tiles_in_until_there_is() {
+    let (grid, graph) = (RankGrid { rows: 1, cols: 2 }, CholeskyGraph { tiles: 4 });
+    let memories = Memories::new(vec![0, 0]);
+    let base = options(DeliveryKind::CsListAhead, Policy::Leftmost, 0);
+    let options = ProtocolOptions { workers: 1, most_updates: usize::MAX, loads_ahead: true, ..base };
+    let machine = |options| TaskMachine::new((grid, &memories), graph, 1, options).unwrap();
+    let mut patient = machine(ProtocolOptions { loads_ahead: false, ..options });
+    assert_eq!(patient.poll(), None);
+    let mut machine = machine(options);
+    let mut next = || match machine.poll() {
+        Some(Action::Run(run)) => {
+            assert_eq!(machine.poll(), None, "one worker has one run");
+            machine.handle(Event::Done(run.clone()));
+            Some((run.tile.row, run.tile.col, run.is_ahead()))
+        }
+        action => {
+            assert_eq!(action, None);
+            None
+        }
+    };
+    assert_eq!((next(), next()), (Some((1, 1, true)), Some((2, 1, true))));
+    machine.handle(Event::Message { from: 0, message: Message::Shown(TileId { row: 1, col: 0 }) });
+    let mut next = || match machine.poll() {
+        Some(Action::Run(run)) => {
+            machine.handle(Event::Done(run.clone()));
+            Some((run.tile.row, run.tile.col, run.is_ahead()))
+        }
+        _ => None,
+    };
+    // What can be done comes first; tiles that were begun are not taken in, and the last one of the next column is.
+    assert_eq!(next(), Some((1, 1, false)));
+    assert_eq!((next(), next()), (Some((3, 1, true)), Some((3, 3, true))));
+    assert_eq!(next(), None);
 }
 
 #[test]

@@ -274,6 +274,7 @@ impl Plan {
             most_updates: if ahead { 1 } else { options.most_updates },
             strip_tiles: 1,
             updates_at_once: false,
+            loads_ahead: false,
             imports: false,
             room_tiles: room_tiles.unwrap_or(self.graph.tile_count()),
         };

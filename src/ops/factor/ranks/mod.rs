@@ -262,7 +262,8 @@ fn tiles_for(
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(map.grid);
-    let rows = |preferred| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred));
+    let is_shared = window::may_share((ctx, team));
+    let rows = |preferred| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred, is_shared));
     let (engine, _) = engine_of_node((ctx, team), map.rows, working_bits, rows)?;
     // Nodes may have different kernels, which prefer different tiles: the smallest is right for all.
     let mut wanted = [rows(engine.preferred_rows()) as u64];

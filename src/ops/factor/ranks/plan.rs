@@ -11,6 +11,7 @@ use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
+use crate::ops::factor::kernel::LEAST_TILE_ROWS;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
 use crate::ops::factor::problem::Problem;
@@ -18,7 +19,7 @@ use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::Memories;
-use crate::tile::{RankGrid, TileId, TileMap};
+use crate::tile::{RankGrid, RankPlace, TileId, TileMap, count_in};
 
 /// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
 const CALL_BYTES: u64 = 64 << 10;
@@ -26,8 +27,15 @@ const CALL_BYTES: u64 = 64 << 10;
 /// Bytes of lists and locks for a tile, own or not.
 const TILE_BYTES: u64 = 512;
 
-/// Tiles for each row or column of ranks, so that all of them stay busy.
+/// Tiles for each row or column of ranks, so that all of them stay busy; fewer do where none travels.
 const TILES_EACH: usize = 9;
+const SHARED_TILES_EACH: usize = 5;
+
+/// Taking a tile in, its last task and its rounding take as long as so many updates of it, about.
+const LAST_TASK: f64 = 1.8;
+
+/// The part of the time of a factor that half as high tiles would cost more, roughly.
+const COST_OF_LOWER: f64 = 0.05;
 
 /// Smaller tiles are not made to keep ranks busy.
 const LEAST_ROWS: usize = 48;
@@ -44,9 +52,45 @@ const INCOMING_TILES: usize = 2;
 const COLUMNS_AHEAD: usize = 4;
 
 /// Rows of a tile for a matrix of `order` rows on `grid`, where the kernel prefers so many.
-pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize) -> usize {
-    let by_ranks = (order / (TILES_EACH * grid.rows.max(grid.cols)).max(1)).max(LEAST_ROWS);
-    preferred_rows.min(by_ranks).next_multiple_of(PANEL_ROWS)
+///
+/// Where ranks read each other's tiles where they lie, who waits takes tiles in ahead, and the time is that of the rank
+/// with most work: of the heights that are about as good for the kernel, the one that shares the work out best.
+pub(super) fn tile_rows(order: usize, grid: RankGrid, preferred_rows: usize, is_shared: bool) -> usize {
+    let each = if is_shared { SHARED_TILES_EACH } else { TILES_EACH };
+    let by_ranks = (order / (each * grid.rows.max(grid.cols)).max(1)).max(LEAST_ROWS);
+    let most = preferred_rows.min(by_ranks).next_multiple_of(PANEL_ROWS);
+    if !is_shared {
+        return most;
+    }
+    // No lower than kernels are chosen for.
+    let lowest = (most - most / 8).max(LEAST_TILE_ROWS.min(most));
+    let lower = |rows: usize| COST_OF_LOWER * (2 * (most - rows)) as f64 / most as f64;
+    let time = |rows: usize| largest_share(order, grid, rows) * (1.0 + lower(rows));
+    let heights = (lowest..=most).filter(|rows| rows.is_multiple_of(PANEL_ROWS));
+    heights.min_by(|&one, &other| time(one).total_cmp(&time(other))).unwrap_or(most)
+}
+
+/// The work of the rank that has most of it, over that of each if all had the same.
+fn largest_share(order: usize, grid: RankGrid, rows: usize) -> f64 {
+    let tiles = order.div_ceil(rows);
+    let height = |tile: usize| (order - tile * rows).min(rows) as f64 / rows as f64;
+    let (mut most, mut all) = (0.0f64, 0.0);
+    for RankPlace { row: grid_row, col: grid_col } in (0..grid.size()).map(|rank| grid.place(rank)) {
+        let in_column = |col: usize| {
+            let mut heights = count_in(col..tiles, grid_row, grid.rows) as f64;
+            if (tiles - 1) % grid.rows == grid_row {
+                heights -= 1.0 - height(tiles - 1);
+            }
+            // Half of a tile on the diagonal.
+            if col % grid.rows == grid_row {
+                heights -= height(col) / 2.0;
+            }
+            (col as f64 + LAST_TASK) * height(col) * heights
+        };
+        let own = (grid_col..tiles).step_by(grid.cols).map(in_column).sum::<f64>();
+        (most, all) = (most.max(own), all + own);
+    }
+    if all > 0.0 { most * grid.size() as f64 / all } else { 1.0 }
 }
 
 /// The tiles of the factor in the tiles `map` of the matrix.
@@ -149,4 +193,54 @@ fn check(plan: &Plan, ranks: usize) -> Result<()> {
         return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
     }
     plan.memories.check(grid, plan.tiling.tile_rows(), plan.slots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tile by tile.
+    fn counted(order: usize, grid: RankGrid, rows: usize) -> f64 {
+        let map = TileMap::symmetric(order, rows);
+        let mut works = vec![0.0; grid.size()];
+        for tile in CholeskyGraph::of(&map).all_tiles() {
+            let (rows, cols) = map.shape(tile);
+            let part = if tile.row == tile.col { 0.5 } else { 1.0 };
+            works[grid.owner(tile)] += part * (rows * cols) as f64 * (tile.col as f64 + LAST_TASK);
+        }
+        works.iter().fold(0.0f64, |most, &work| most.max(work)) * grid.size() as f64 / works.iter().sum::<f64>()
+    }
+
+    #[test]
+    fn the_largest_share_is_that_of_all_tiles_one_by_one() {
+        for (rows, cols) in [(1, 1), (1, 2), (2, 2), (3, 1), (2, 4), (3, 5)] {
+            let grid = RankGrid { rows, cols };
+            for (order, height) in [(8, 8), (9, 8), (1000, 96), (1000, 104), (960, 96), (2000, 128), (301, 24)] {
+                let (share, counted) = (largest_share(order, grid, height), counted(order, grid, height));
+                assert!(
+                    (share - counted).abs() < 1e-12 * counted,
+                    "{order} in {height} on {grid:?}: {share} {counted}"
+                );
+            }
+        }
+        assert_eq!(largest_share(0, RankGrid { rows: 1, cols: 2 }, 8), 1.0);
+    }
+
+    #[test]
+    fn heights_share_the_work_out_where_no_tile_travels() {
+        let (two, four) = (RankGrid { rows: 1, cols: 2 }, RankGrid { rows: 2, cols: 2 });
+        let shared = |order, grid, preferred| tile_rows(order, grid, preferred, true);
+        // 17 and 16 tiles of 2000 rows are about as even; of 1024 rows 11 share better than 10.
+        assert!([120, 128].contains(&shared(2000, two, 128)));
+        assert_eq!((shared(1024, two, 112), shared(1024, two, 96)), (96, 96));
+        assert_eq!((shared(0, two, 96), shared(300, four, 96)), (48, 48));
+        for (order, grid) in [(600, two), (1500, four), (3001, four), (5000, RankGrid { rows: 3, cols: 4 })] {
+            let most = tile_rows(order, grid, 136, false).max(96.min(order / (5 * grid.cols)));
+            let rows = shared(order, grid, 136);
+            assert!(rows.is_multiple_of(PANEL_ROWS) && (48..=136).contains(&rows), "{order} on {grid:?}: {rows}");
+            assert!(rows + 8 > most - most / 8, "{order} on {grid:?}: {rows} of {most}");
+        }
+        // Between nodes as before.
+        assert_eq!((tile_rows(2000, two, 128, false), tile_rows(1000, two, 96, false)), (112, 56));
+    }
 }

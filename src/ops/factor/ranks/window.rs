@@ -39,6 +39,11 @@ pub(super) fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kern
     Ok(Memories::new((0..world.size()).map(of).collect()))
 }
 
+/// Whether this rank expects that no tile travels, as all ranks may have theirs in one window.
+pub(super) fn may_share((ctx, team): (&Context, &Team)) -> bool {
+    team.layout().nodes.len() == 1 && team.size() > 1 && ctx.devices().is_empty() && ctx.memory_bytes().is_none()
+}
+
 /// What must be the same for ranks to read each other's tiles. A kernel has one name with other instructions too, and
 /// may then lay out other words.
 fn layout_of(work: &TileWork<'_>, kernel: &str) -> String {

@@ -1,0 +1,169 @@
+//! Huge pages under windows.
+//!
+//! Reading many megabytes from small pages costs a walk through the tables of the system for each of them. The memory
+//! of one process lies on huge pages where it asks for them (`store`); shared memory does so only where the machine was
+//! set up for it, which by default it is not. But Linux joins small pages that are there into a huge one when it is
+//! asked to at once (`MADV_COLLAPSE`, since 6.1), whatever the default, if they begin at a multiple of the size of a
+//! huge page in the file and lie at an address with the same remainder.
+//! Promise: contents never change, and nothing fails: what cannot be had is left as it is.
+
+use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
+use std::ops::Range;
+
+/// Bytes of a huge page.
+const HUGE_BYTES: usize = 2 << 20;
+
+/// Addresses for `bytes` bytes of a file from its byte `offset` on, at which they can lie on huge pages: nothing is
+/// mapped there yet but what keeps others away. `None` where no huge page fits, or the system has no room.
+pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
+    let total = bytes.checked_add(HUGE_BYTES).filter(|_| bytes >= HUGE_BYTES)?;
+    // SAFETY: a new mapping at an address of the system's choice, which nobody can read or write.
+    let begin = unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), MapFlags::PRIVATE) }.ok()?;
+    let before = (offset % HUGE_BYTES + HUGE_BYTES - begin.addr() % HUGE_BYTES) % HUGE_BYTES;
+    let start = begin.wrapping_byte_add(before);
+    let end = bytes.next_multiple_of(super::PAGE_BYTES) + before;
+    for (at, length) in [(0, before), (end, total.saturating_sub(end))] {
+        if length > 0 {
+            // SAFETY: a part of the mapping just made, beside what is returned.
+            let _ = unsafe { munmap(begin.wrapping_byte_add(at), length) };
+        }
+    }
+    Some(start.cast())
+}
+
+/// The `bytes` shared bytes from `start` on, a page boundary, once more at an address where they can lie on huge pages;
+/// `None` where the system does not do that. [`forget`] takes the addresses back.
+///
+/// # Safety
+/// The bytes are mapped, and stay so as long as anybody uses the addresses that are returned.
+pub(in crate::comm) unsafe fn map_again(start: *mut u8, bytes: usize) -> Option<*mut u8> {
+    let again = reserve(bytes, offset_in_file(start.addr(), bytes)?)?;
+    // SAFETY: with an old size of 0 the old mapping stays as it is, and the new one takes the place of the reserved
+    // addresses, which nobody uses.
+    match unsafe { mremap_fixed(start.cast(), 0, bytes, MremapFlags::MAYMOVE, again.cast()) } {
+        Ok(mapped) => Some(mapped.cast()),
+        Err(_) => {
+            // SAFETY: reserved above, and nobody has got the address.
+            unsafe { forget(again, bytes) };
+            None
+        }
+    }
+}
+
+/// Takes addresses back that [`map_again`] has given.
+///
+/// # Safety
+/// They came from there, with as many bytes, and nobody uses them any more.
+pub(in crate::comm) unsafe fn forget(start: *mut u8, bytes: usize) {
+    // SAFETY: a mapping of our own, by contract.
+    let _ = unsafe { munmap(start.cast(), bytes) };
+}
+
+/// Where in its file the shared mapping has the bytes at an address; `None` where they are not in one such mapping.
+fn offset_in_file(address: usize, bytes: usize) -> Option<usize> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        // Addresses, permissions, offset.
+        let mut fields = line.split_ascii_whitespace();
+        let (first, end) = fields.next()?.split_once('-')?;
+        let [first, end] = [first, end].map(|text| usize::from_str_radix(text, 16));
+        let (first, is_shared) = (first.ok()?, fields.next()?.contains('s'));
+        let inside = first <= address && address.checked_add(bytes)? <= end.ok()?;
+        let offset = usize::from_str_radix(fields.next()?, 16).ok()?;
+        (is_shared && inside).then(|| offset + address - first)
+    })
+}
+
+/// Has the system make huge pages of those that begin among the bytes `share` of a window of `bytes` bytes, as far as
+/// they can be had. Where nothing was there this is a tenth of the time that small pages take.
+///
+/// # Safety
+/// The bytes from `start` on are shared memory of a file, mapped by [`reserve`]'s rule.
+pub(in crate::comm) unsafe fn join(start: *mut u8, bytes: usize, share: Range<usize>) {
+    let first = (start.addr() + share.start).next_multiple_of(HUGE_BYTES) - start.addr();
+    for page in (first..share.end).step_by(HUGE_BYTES).take_while(|page| page + HUGE_BYTES <= bytes) {
+        let page = start.wrapping_add(page);
+        // SAFETY: inside the mapping by contract; a page is provided, contents stay.
+        let there = unsafe { madvise(page.cast(), super::PAGE_BYTES, Advice::LinuxPopulateWrite) };
+        // SAFETY: as above; where the bytes lie changes, not what they are.
+        let joined = there.is_ok() && unsafe { libc::madvise(page.cast(), HUGE_BYTES, libc::MADV_COLLAPSE) } == 0;
+        if !joined {
+            return; // the rest would fare alike, and takes small pages
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local;
+    use crate::comm::window::{PAGE_BYTES, SharedWindow, WindowKind};
+    use crate::store::Buffer;
+
+    /// Whether this system joins pages: it does so to memory of one process, and has not denied it to shared memory.
+    fn joins_pages() -> bool {
+        let denied = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+        let mut buffer = Buffer::default();
+        let words = buffer.words(HUGE_BYTES / 4).unwrap();
+        words.fill(1);
+        let first = words.as_ptr().addr().next_multiple_of(HUGE_BYTES) - words.as_ptr().addr();
+        let page = words.as_mut_ptr().wrapping_byte_add(first).cast();
+        // SAFETY: inside the buffer, which is twice as long; contents stay.
+        let joined = unsafe { libc::madvise(page, HUGE_BYTES, libc::MADV_COLLAPSE) } == 0;
+        joined && denied.is_ok_and(|text| !text.contains("[deny]"))
+    }
+
+    /// KiB of the mapping that begins at an address which lie on huge pages.
+    fn huge_kib(start: usize) -> Option<usize> {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let own = maps.lines().skip_while(|line| !line.starts_with(&format!("{start:x}-")));
+        let kib = own.into_iter().find_map(|line| line.strip_prefix("ShmemPmdMapped:"))?;
+        kib.trim().trim_end_matches(" kB").parse().ok()
+    }
+
+    #[test]
+    fn windows_of_several_megabytes_lie_on_huge_pages() {
+        if !joins_pages() {
+            return println!("skipped: this system joins no pages");
+        }
+        for (ranks, pages) in [(1, 1), (2, 5), (3, 4)] {
+            let words = pages * HUGE_BYTES / 8 + 1000;
+            local::run(ranks, |rank| {
+                let mut window = SharedWindow::open(rank, WindowKind::Posix, words).unwrap();
+                let words = window.read(&crate::comm::Fence::new(rank), Ok(())).unwrap();
+                assert!(words.iter().all(|&word| word == 0));
+                let start = words.as_ptr().addr();
+                assert_eq!(
+                    (start % HUGE_BYTES, huge_kib(start)),
+                    (0, Some(pages * HUGE_BYTES / 1024)),
+                    "{ranks} ranks"
+                );
+                window.close().unwrap();
+            });
+        }
+    }
+
+    #[test]
+    fn reserved_addresses_have_the_remainder_of_the_offset_and_keep_nothing_else() {
+        let maps = || std::fs::read_to_string("/proc/self/maps").unwrap();
+        for (bytes, offset) in
+            [(HUGE_BYTES, 0), (3 * HUGE_BYTES + 5, PAGE_BYTES), (HUGE_BYTES + 1, 3 * HUGE_BYTES - PAGE_BYTES)]
+        {
+            let start = reserve(bytes, offset).unwrap();
+            assert_eq!((start.addr() + 2 * HUGE_BYTES - offset % HUGE_BYTES) % HUGE_BYTES, 0);
+            let end = start.addr() + bytes.next_multiple_of(PAGE_BYTES);
+            let ranges = maps();
+            let held = |address: usize| {
+                ranges.lines().any(|line| {
+                    let (first, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+                    let [first, end] = [first, end].map(|text| usize::from_str_radix(text, 16).unwrap());
+                    (first..end).contains(&address) && line.contains("---p")
+                })
+            };
+            assert!(held(start.addr()) && held(end - 1), "{bytes} bytes at {offset}");
+            // SAFETY: reserved above, and nobody else has the address.
+            unsafe { forget(start, bytes) };
+        }
+        assert_eq!((reserve(HUGE_BYTES - 1, 0), reserve(usize::MAX, 0)), (None, None));
+    }
+}
