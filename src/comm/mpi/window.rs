@@ -84,6 +84,17 @@ impl MpiWindow {
     }
 }
 
+impl MpiWindow {
+    /// Takes our own mapping of the memory back, if there is one: nobody uses the words any more.
+    fn forget(&mut self) {
+        if std::mem::take(&mut self.mapped_again) {
+            // SAFETY: mapped when the window was opened, with this length, and used through this value alone, which is
+            // about to go.
+            unsafe { huge::forget(self.start.cast(), self.len * 8) };
+        }
+    }
+}
+
 /// How long a group waits for another that opens a window: after that something must be wrong with it.
 const CLAIM_LIMIT: Duration = Duration::from_secs(60);
 
@@ -167,10 +178,7 @@ pub fn live() -> usize {
 impl Drop for MpiWindow {
     /// Nobody uses the memory any more; MPI keeps it until it ends, unless `close` has freed it.
     fn drop(&mut self) {
-        if self.mapped_again {
-            // SAFETY: mapped when the window was opened, with this length, and used through this value alone.
-            unsafe { huge::forget(self.start.cast(), self.len * 8) };
-        }
+        self.forget();
         LIVE.fetch_sub(1, Ordering::SeqCst);
     }
 }
@@ -199,7 +207,9 @@ unsafe impl Backing for MpiWindow {
         fence(Ordering::SeqCst);
     }
 
-    fn close(self: Box<Self>) -> Result<()> {
+    fn close(mut self: Box<Self>) -> Result<()> {
+        // Before all ranks meet in the call that frees: else one may find the memory still held by another.
+        self.forget();
         let gate = Gate::enter()?;
         // SAFETY: the window is live and its epoch open; `self` is consumed, so nothing of it is used again.
         gate.call(|| unsafe {

@@ -8,15 +8,22 @@
 //! Promise: contents never change, and nothing fails: what cannot be had is left as it is.
 
 use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
 /// Bytes of a huge page.
-const HUGE_BYTES: usize = 2 << 20;
+pub(super) const HUGE_BYTES: usize = 2 << 20;
 
 /// Addresses for `bytes` bytes of a file from its byte `offset` on, at which they can lie on huge pages: nothing is
-/// mapped there yet but what keeps others away. `None` where no huge page fits, or the system has no room.
+/// mapped there yet but what keeps others away. `None` where no huge page fits, where pages have another size than
+/// windows are cut by, or where the system has no room.
+///
+/// Who maps something there and fails must leave the addresses alone: some versions of Linux have given them back then,
+/// and another thread may have them.
 pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
-    let total = bytes.checked_add(HUGE_BYTES).filter(|_| bytes >= HUGE_BYTES)?;
+    let fits = bytes >= HUGE_BYTES && rustix::param::page_size() == super::PAGE_BYTES;
+    let total = bytes.checked_add(HUGE_BYTES).filter(|_| fits)?;
     // SAFETY: a new mapping at an address of the system's choice, which nobody can read or write.
     let begin = unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), MapFlags::PRIVATE) }.ok()?;
     let before = (offset % HUGE_BYTES + HUGE_BYTES - begin.addr() % HUGE_BYTES) % HUGE_BYTES;
@@ -37,17 +44,14 @@ pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
 /// # Safety
 /// The bytes are mapped, and stay so as long as anybody uses the addresses that are returned.
 pub(in crate::comm) unsafe fn map_again(start: *mut u8, bytes: usize) -> Option<*mut u8> {
+    if bytes < HUGE_BYTES {
+        return None;
+    }
     let again = reserve(bytes, offset_in_file(start.addr(), bytes)?)?;
     // SAFETY: with an old size of 0 the old mapping stays as it is, and the new one takes the place of the reserved
     // addresses, which nobody uses.
-    match unsafe { mremap_fixed(start.cast(), 0, bytes, MremapFlags::MAYMOVE, again.cast()) } {
-        Ok(mapped) => Some(mapped.cast()),
-        Err(_) => {
-            // SAFETY: reserved above, and nobody has got the address.
-            unsafe { forget(again, bytes) };
-            None
-        }
-    }
+    let mapped = unsafe { mremap_fixed(start.cast(), 0, bytes, MremapFlags::MAYMOVE, again.cast()) };
+    mapped.ok().map(|mapped| mapped.cast())
 }
 
 /// Takes addresses back that [`map_again`] has given.
@@ -61,8 +65,7 @@ pub(in crate::comm) unsafe fn forget(start: *mut u8, bytes: usize) {
 
 /// Where in its file the shared mapping has the bytes at an address; `None` where they are not in one such mapping.
 fn offset_in_file(address: usize, bytes: usize) -> Option<usize> {
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    maps.lines().find_map(|line| {
+    let of_line = |line: &str| {
         // Addresses, permissions, offset.
         let mut fields = line.split_ascii_whitespace();
         let (first, end) = fields.next()?.split_once('-')?;
@@ -71,7 +74,16 @@ fn offset_in_file(address: usize, bytes: usize) -> Option<usize> {
         let inside = first <= address && address.checked_add(bytes)? <= end.ok()?;
         let offset = usize::from_str_radix(fields.next()?, 16).ok()?;
         (is_shared && inside).then(|| offset + address - first)
-    })
+    };
+    // Line by line: with many threads there are thousands, and no plan counts them.
+    let (mut maps, mut line) = (BufReader::new(File::open("/proc/self/maps").ok()?), String::new());
+    while maps.read_line(&mut line).ok()? > 0 {
+        if let Some(offset) = of_line(&line) {
+            return Some(offset);
+        }
+        line.clear();
+    }
+    None
 }
 
 /// Has the system make huge pages of those that begin among the bytes `share` of a window of `bytes` bytes, as far as
@@ -81,15 +93,18 @@ fn offset_in_file(address: usize, bytes: usize) -> Option<usize> {
 /// The bytes from `start` on are shared memory of a file, mapped by [`reserve`]'s rule.
 pub(in crate::comm) unsafe fn join(start: *mut u8, bytes: usize, share: Range<usize>) {
     let first = (start.addr() + share.start).next_multiple_of(HUGE_BYTES) - start.addr();
-    for page in (first..share.end).step_by(HUGE_BYTES).take_while(|page| page + HUGE_BYTES <= bytes) {
-        let page = start.wrapping_add(page);
+    let begun = (first..share.end).step_by(HUGE_BYTES).take_while(|page| page + HUGE_BYTES <= bytes);
+    let is_there = |&page: &usize| {
         // SAFETY: inside the mapping by contract; a page is provided, contents stay.
-        let there = unsafe { madvise(page.cast(), super::PAGE_BYTES, Advice::LinuxPopulateWrite) };
-        // SAFETY: as above; where the bytes lie changes, not what they are.
-        let joined = there.is_ok() && unsafe { libc::madvise(page.cast(), HUGE_BYTES, libc::MADV_COLLAPSE) } == 0;
-        if !joined {
-            return; // the rest would fare alike, and takes small pages
-        }
+        let provided =
+            unsafe { madvise(start.wrapping_add(page).cast(), super::PAGE_BYTES, Advice::LinuxPopulateWrite) };
+        provided.is_ok()
+    };
+    let count = begun.take_while(is_there).count();
+    if count > 0 {
+        // One call for all: what it cannot have now it leaves, and goes on.
+        // SAFETY: as above; where the bytes lie changes, not what they are, and a refusal changes nothing.
+        let _ = unsafe { libc::madvise(start.wrapping_add(first).cast(), count * HUGE_BYTES, libc::MADV_COLLAPSE) };
     }
 }
 
@@ -126,8 +141,8 @@ mod tests {
         if !joins_pages() {
             return println!("skipped: this system joins no pages");
         }
-        for (ranks, pages) in [(1, 1), (2, 5), (3, 4)] {
-            let words = pages * HUGE_BYTES / 8 + 1000;
+        for (ranks, pages, more) in [(1, 1, 0), (2, 5, 1000), (3, 4, 0), (3, 7, 1000)] {
+            let words = pages * HUGE_BYTES / 8 + more;
             local::run(ranks, |rank| {
                 let mut window = SharedWindow::open(rank, WindowKind::Posix, words).unwrap();
                 let words = window.read(&crate::comm::Fence::new(rank), Ok(())).unwrap();

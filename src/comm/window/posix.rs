@@ -102,11 +102,7 @@ fn map(object: &OwnedFd, words: usize) -> Result<Posix> {
     // the object is at least this long.
     let mapped =
         unsafe { mmap(place.cast(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | fixed, object, 0) };
-    let start = mapped.map_err(|_| {
-        // SAFETY: reserved above, and nobody has got the address.
-        reserved.into_iter().for_each(|at| unsafe { huge::forget(at, bytes) });
-        Error::OutOfMemory { bytes: bytes as u64 }
-    })?;
+    let start = mapped.map_err(|_| Error::OutOfMemory { bytes: bytes as u64 })?;
     // SAFETY: advice on huge pages for the mapping just made changes no contents; a refusal does not matter.
     let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
     Ok(Posix { start: start.cast(), len: words })

@@ -127,7 +127,7 @@ pub struct Team {
     /// What factors and solves kept of their windows, between calls without a memory limit.
     tile_windows: Mutex<Option<[SharedWindow; 2]>>,
     /// Bytes that the machine has free, where it says so.
-    machine_bytes: fn() -> Option<u64>,
+    pub(in crate::ops) machine_bytes: fn() -> Option<u64>,
 }
 
 /// The shared memory of a node.

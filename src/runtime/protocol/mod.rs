@@ -141,11 +141,6 @@ impl TileRun {
         self.updates.is_empty() && !self.finish
     }
 
-    /// Whether no task was done on the tiles before.
-    pub fn is_first(&self) -> bool {
-        self.updates.start == 0 && (self.tile.col == 0 || !self.updates.is_empty())
-    }
-
     /// Tasks on each tile.
     pub fn tasks_each(&self) -> usize {
         self.updates.len() + usize::from(self.finish)

@@ -280,7 +280,7 @@ fn one_worker_takes_strips_of_a_column_at_once() {
     let mut machine = TaskMachine::new((grid, &Memories::apart()), graph, 0, options).unwrap();
     let mut strips = Vec::new();
     while let Some(Action::Run(run)) = machine.poll() {
-        assert!(run.is_first() && run.finish && run.updates == (0..run.tile.col));
+        assert!(!run.is_ahead() && run.finish && run.updates == (0..run.tile.col));
         strips.push((run.tile.col, run.tile.row..run.tile.row + run.count));
         machine.handle(Event::Done(run));
     }

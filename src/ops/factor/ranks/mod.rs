@@ -262,11 +262,14 @@ fn tiles_for(
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(map.grid);
-    let is_shared = window::may_share((ctx, team));
-    let rows = |preferred| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred, is_shared));
-    let (engine, _) = engine_of_node((ctx, team), map.rows, working_bits, rows)?;
+    let may_share = window::may_share((ctx, team), grid);
+    let rows =
+        |preferred, shared| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred, shared));
+    let (engine, _) = engine_of_node((ctx, team), map.rows, working_bits, |preferred| rows(preferred, may_share))?;
+    let preferred = engine.preferred_rows();
+    let is_shared = may_share && window::has_room(team, &*engine, map.rows, rows(preferred, true));
     // Nodes may have different kernels, which prefer different tiles: the smallest is right for all.
-    let mut wanted = [rows(engine.preferred_rows()) as u64];
+    let mut wanted = [rows(preferred, is_shared) as u64];
     team.world().all_reduce(Reduction::Min, &mut wanted)?;
     let tile_size = wanted[0] as usize;
     Ok(TileMap { tile_size, grid, triangle: Some(Uplo::Lower), ..*map })

@@ -4,13 +4,14 @@ use crate::comm::window::SharedWindow;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::error::Result;
+use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::processor;
 use crate::ops::distribution::team::{Team, close_all};
 use crate::ops::factor::node_tiles::NodePlan;
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::protocol::Memories;
-use crate::tile::TileId;
+use crate::tile::{RankGrid, TileId};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Which ranks would have their tiles in a window of their node: all of one where tiles are laid out alike and no rank
@@ -39,9 +40,18 @@ pub(super) fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kern
     Ok(Memories::new((0..world.size()).map(of).collect()))
 }
 
-/// Whether this rank expects that no tile travels, as all ranks may have theirs in one window.
-pub(super) fn may_share((ctx, team): (&Context, &Team)) -> bool {
-    team.layout().nodes.len() == 1 && team.size() > 1 && ctx.devices().is_empty() && ctx.memory_bytes().is_none()
+/// Whether this rank expects that no tile travels, as all ranks of `grid` may have theirs in one window.
+pub(super) fn may_share((ctx, team): (&Context, &Team), grid: RankGrid) -> bool {
+    let is_one_node = team.layout().nodes.len() == 1 && (1..=team.size()).contains(&grid.size());
+    is_one_node && team.size() > 1 && ctx.devices().is_empty() && ctx.memory_bytes().is_none()
+}
+
+/// Whether tiles of so many rows have room in one window, as far as this rank can tell.
+pub(super) fn has_room(team: &Team, engine: &dyn TileEngine, order: usize, tile_rows: usize) -> bool {
+    let tiles = order.div_ceil(tile_rows.max(1));
+    let each = engine.tile_words(TileShape { rows: tile_rows, cols: tile_rows, diagonal: false });
+    let bytes = (tiles as u128 * (tiles as u128 + 1) / 2) * each as u128 * 8;
+    bytes <= team.tile_window_room().into()
 }
 
 /// What must be the same for ranks to read each other's tiles. A kernel has one name with other instructions too, and
@@ -74,5 +84,51 @@ pub(super) fn open(
             agree(team.world(), opened.ok().flatten().map_or(Ok(()), close_all))?;
             Ok((Memories::apart(), None))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::Transport;
+    use crate::comm::local;
+    use crate::comm::window::WindowKind;
+    use crate::ops::distribution::team::TeamOptions;
+    use crate::ops::factor::options::DistCholeskyOptions;
+    use crate::ops::factor::ranks::cholesky_tiles;
+
+    fn on_two_ranks(check: impl Fn(&Context, &mut Team) + Sync) {
+        local::run(2, |rank| {
+            let ctx = Context::builder().threads(1).build().unwrap();
+            let options = TeamOptions::new().window(WindowKind::Heap);
+            let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
+            check(&ctx, &mut team);
+            team.close().unwrap();
+        });
+    }
+
+    #[test]
+    fn tiles_are_as_low_as_between_nodes_where_a_window_has_no_room() {
+        on_two_ranks(|ctx, team| {
+            let options = DistCholeskyOptions::default();
+            let rows = |team: &Team| cholesky_tiles(ctx, team, 2000, 768, &options).unwrap().tile_size;
+            let tall = rows(team);
+            team.machine_bytes = || Some(1 << 20);
+            let low = rows(team);
+            assert!(low <= 112 && low <= tall, "{low} {tall}");
+            let engine = ctx.tile_engine(ctx.kernel(), 300).unwrap();
+            assert!(has_room(team, &*engine, 8, 48) && !has_room(team, &*engine, 1 << 30, 128));
+        });
+    }
+
+    #[test]
+    fn tiles_are_shared_on_one_node_by_the_ranks_of_a_grid_that_they_fill() {
+        on_two_ranks(|ctx, team| {
+            let shares = |rows, cols| may_share((ctx, team), RankGrid { rows, cols });
+            assert!(shares(1, 2) && shares(2, 1) && shares(1, 1));
+            assert!(!shares(0, 2) && !shares(2, 2) && !shares(usize::MAX, usize::MAX));
+            let limited = Context::builder().threads(1).memory_bytes(1 << 30).build().unwrap();
+            assert!(!may_share((&limited, team), RankGrid { rows: 1, cols: 2 }));
+        });
     }
 }
