@@ -37,6 +37,9 @@ pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
 /// # Safety
 /// The bytes are mapped, and stay so as long as anybody uses the addresses that are returned.
 pub(in crate::comm) unsafe fn map_again(start: *mut u8, bytes: usize) -> Option<*mut u8> {
+    if bytes < HUGE_BYTES {
+        return None;
+    }
     let again = reserve(bytes, offset_in_file(start.addr(), bytes)?)?;
     // SAFETY: with an old size of 0 the old mapping stays as it is, and the new one takes the place of the reserved
     // addresses, which nobody uses.
