@@ -215,7 +215,7 @@ mod tests {
                     state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(97);
                     match case {
                         0..81 => (case / 3i64.pow(part as u32) % 3 - 1) * half,
-                        _ if at % 5 == 0 => (state >> 40) as i64 % 3 * half - half,
+                        _ if at.is_multiple_of(5) => (state >> 40) as i64 % 3 * half - half,
                         _ => (state >> 33) as i64 % p - half,
                     }
                 };
