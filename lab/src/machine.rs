@@ -79,6 +79,7 @@ fn features() -> Vec<&'static str> {
     let all = [
         (Level::Avx2, "avx2", std::arch::is_x86_feature_detected!("avx2")),
         (Level::Avx2, "fma", std::arch::is_x86_feature_detected!("fma")),
+        (Level::AvxVnni, "avxvnni", std::arch::is_x86_feature_detected!("avxvnni")),
         (Level::Avx512, "avx512f", std::arch::is_x86_feature_detected!("avx512f")),
         (Level::Avx512, "avx512bw", std::arch::is_x86_feature_detected!("avx512bw")),
         (Level::Avx512, "avx512dq", std::arch::is_x86_feature_detected!("avx512dq")),

@@ -53,6 +53,16 @@ rate!(
 );
 #[cfg(target_arch = "x86_64")]
 rate!(
+    pairs_avx_vnni,
+    "avx2,avxvnni",
+    __m256i,
+    ymm_reg,
+    12,
+    _mm256_set1_epi32(0x0003_0005),
+    ["{{vex}} vpdpwssd {sum}, {a}, {a}", "/* {t} */"]
+);
+#[cfg(target_arch = "x86_64")]
+rate!(
     pairs_avx512,
     "avx512f,avx512bw",
     __m512i,

@@ -1,7 +1,7 @@
 //! What the processor has, and what of it is used.
 //!
 //! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable` and `native` everywhere,
-//! `avx2`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves to test and to
+//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves to test and to
 //! measure what other processors get.
 
 use crate::error::{Error, Result};
@@ -18,6 +18,9 @@ pub enum Level {
     /// AVX2 with FMA and BMI2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// With AVX-VNNI: VNNI on 256 bits, in processors without AVX-512 as well.
+    #[cfg(target_arch = "x86_64")]
+    AvxVnni,
     /// AVX-512 F, BW, DQ, VL and CD.
     #[cfg(target_arch = "x86_64")]
     Avx512,
@@ -38,6 +41,8 @@ impl Level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx2,
         #[cfg(target_arch = "x86_64")]
+        Level::AvxVnni,
+        #[cfg(target_arch = "x86_64")]
         Level::Avx512,
         #[cfg(target_arch = "x86_64")]
         Level::Vnni,
@@ -52,6 +57,8 @@ impl Level {
             Level::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => "avx-vnni",
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]

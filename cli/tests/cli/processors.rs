@@ -8,7 +8,7 @@ const EMULATOR: &str = "qemu-x86_64";
 
 /// Sets of instructions that have names, the smallest first.
 const LEVELS: &[&str] = match () {
-    () if cfg!(target_arch = "x86_64") => &["portable", "avx2", "avx512", "vnni"],
+    () if cfg!(target_arch = "x86_64") => &["portable", "avx2", "avx-vnni", "avx512", "vnni"],
     () if cfg!(target_arch = "aarch64") => &["portable", "neon"],
     () => &["portable"],
 };

@@ -1,5 +1,5 @@
 //! 32-bit integers side by side, each also a pair of 16-bit integers, and which instructions compute with them:
-//! AVX-512 with VNNI, AVX-512, AVX2, NEON, or plain Rust.
+//! AVX-512 with VNNI, AVX-512, AVX2 with AVX-VNNI, AVX2, NEON, or plain Rust.
 //!
 //! An algorithm is a [`Task`], written once over [`Lanes`]; [`Isa::run`] compiles it once per instruction set and calls
 //! the instance that the holder of the `Isa` has proven the CPU to have. Does not know: what is computed.
@@ -13,8 +13,14 @@ use crate::math::processor::processor_has;
 
 use plain::Plain;
 
-/// Rows that [`Lanes::interleave`] takes at a time.
+/// Rows that are made pairs at a time.
 pub const INTERLEAVED: usize = 4;
+
+/// Four rows of a panel of 8 columns.
+pub type Rows = [i16; INTERLEAVED * 8];
+
+/// Pairs of rows of [`Rows`], in integers of 32 bits.
+pub const PAIRS: usize = INTERLEAVED / 2 * 8;
 
 /// Some 32-bit integers.
 pub trait Lanes: Copy {
@@ -53,6 +59,8 @@ pub trait Lanes: Copy {
     fn xor(self, other: Self) -> Self;
     /// Lower halves of `self` below those of `high`.
     fn pair(self, high: Self) -> Self;
+    /// Upper halves of `self` below those of `high`.
+    fn pair_upper(self, high: Self) -> Self;
     /// The lower halves of all lanes of `self`, then of `other`, in an order of the instruction set's own.
     fn low_halves(self, other: Self) -> Self;
     /// The upper halves in the same order.
@@ -82,8 +90,12 @@ pub trait Lanes: Copy {
     fn sub_halves(self, other: Self) -> Self;
     /// Of each half and that of `other` the lesser one, without signs.
     fn min_halves(self, other: Self) -> Self;
-    /// Four rows of 8 columns as two rows of 8 pairs: rows 0 and 1, rows 2 and 3.
-    fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]);
+    /// Vector number `part` of four rows of 8 columns as two rows of 8 pairs: rows 0 and 1, then rows 2 and 3.
+    fn paired(rows: &Rows, part: usize) -> Self;
+    /// Writes such a vector to its place in two rows of pairs.
+    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize);
+    /// Writes such a vector to its place in four rows of 8 columns.
+    fn store_rows(self, to: &mut Rows, part: usize);
     /// Asks for the cache line at `from`, which is not read by it.
     #[inline(always)]
     fn prefetch<T>(_from: *const T) {}
@@ -114,6 +126,8 @@ enum Level {
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
+    AvxVnni,
+    #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Vnni,
@@ -130,11 +144,13 @@ impl Isa {
         #[cfg(target_arch = "x86_64")]
         let levels = {
             let avx2 = processor_has!(Avx2: "avx2");
+            let avx_vnni = avx2 && processor_has!(AvxVnni: "avxvnni");
             let avx512 = avx2 && processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl");
             let vnni = avx512 && processor_has!(Vnni: "avx512vnni");
             [
                 vnni.then_some(Level::Vnni),
                 avx512.then_some(Level::Avx512),
+                avx_vnni.then_some(Level::AvxVnni),
                 avx2.then_some(Level::Avx2),
                 Some(Level::Portable),
             ]
@@ -169,6 +185,8 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => "avx-vnni",
+            #[cfg(target_arch = "x86_64")]
             Level::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
             Level::Vnni => "vnni",
@@ -190,6 +208,9 @@ impl Isa {
             // SAFETY: only `available` makes this level, after the CPU reported AVX2.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => Some(16.0 * unsafe { rate::pairs_avx2(trials) }),
+            // SAFETY: only `available` makes this level, after the CPU reported AVX2 and AVX-VNNI.
+            #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => Some(16.0 * unsafe { rate::pairs_avx_vnni(trials) }),
             // SAFETY: only `available` makes this level, after the CPU reported AVX-512 F and BW.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => Some(32.0 * unsafe { rate::pairs_avx512(trials) }),
@@ -211,6 +232,9 @@ impl Isa {
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx2` needs.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { x86::run_avx2(task) },
+            // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx_vnni` needs.
+            #[cfg(target_arch = "x86_64")]
+            Level::AvxVnni => unsafe { x86::run_avx_vnni(task) },
             // SAFETY: only `available` makes this level, after the CPU reported every feature `run_avx512` needs.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => unsafe { x86::run_avx512(task) },

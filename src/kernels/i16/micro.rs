@@ -73,7 +73,7 @@ impl Prime {
 
     /// `(p - 1) / 2`, twice.
     #[inline(always)]
-    fn half(&self) -> i32 {
+    pub fn half(&self) -> i32 {
         pair(self.prime >> 17, self.prime >> 17)
     }
 
@@ -228,14 +228,19 @@ fn residue<L: Lanes>(first: L, second: L, prime: &Prime) -> L {
 /// the upper halves. That is congruent to `2^-16 S` and a half, so less `(p + 1) / 2` it is the residue: plus
 /// `(p - 1) / 2`, which makes residues least ones, that is less 1.
 #[inline(always)]
-pub fn reduce<L: Lanes>(sums: [L; 2], prime: &Prime) -> L {
-    least(sums, prime).sub_halves(L::splat(prime.half()))
+fn reduce<L: Lanes>(sums: [L; 2], prime: &Prime) -> L {
+    least(halves(sums), prime).sub_halves(L::splat(prime.half()))
 }
 
-/// The same plus `(p - 1) / 2`: in `0..p`.
+/// The lower halves of two vectors of sums, and the upper ones in the same order.
 #[inline(always)]
-fn least<L: Lanes>([first, second]: [L; 2], prime: &Prime) -> L {
-    let (low, high) = (first.low_halves(second), first.high_halves(second));
+fn halves<L: Lanes>([first, second]: [L; 2]) -> (L, L) {
+    (first.low_halves(second), first.high_halves(second))
+}
+
+/// The same plus `(p - 1) / 2`, in `0..p`, from the lower and the upper halves of the sums.
+#[inline(always)]
+pub fn least<L: Lanes>((low, high): (L, L), prime: &Prime) -> L {
     let p = L::splat(prime.prime);
     let multiples = low.multiply_halves(L::splat(prime.inverse)).multiply_halves_top(p);
     let above = high.sub_halves(multiples).sub_halves(L::splat(pair(1, 1)));
@@ -344,7 +349,7 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
         for (at, two) in columns.iter_mut().enumerate() {
             let even = L::load(&tile.sums[2 * at][v * L::WIDTH..]);
             let odd = L::load(&tile.sums[2 * at + 1][v * L::WIDTH..]);
-            *two = least([fold(even, prime.lift), fold(odd, prime.lift)], prime);
+            *two = least(halves([fold(even, prime.lift), fold(odd, prime.lift)]), prime);
         }
         let values = L::in_blocks(columns);
         for panel in 0..panels {

@@ -399,7 +399,7 @@ impl PlaneEngine for I16Engine {
         let prime = self.tables.moduli[prime] as i16;
         let (sums, words) = (bytemuck::cast_slice_mut::<u64, i16>(sum), bytemuck::cast_slice::<u64, i16>(words));
         for (sum, words) in sums.as_chunks_mut::<8>().0.iter_mut().zip(words.as_chunks().0) {
-            *sum = rules::sum(prime, sum, words);
+            rules::put(prime, sum, words, true);
         }
     }
 

@@ -3,8 +3,8 @@
 //! A panel holds its rows one after the other, 8 residues of 16 bits each; packing makes pairs of neighbouring rows.
 #![forbid(unsafe_code)]
 
-use super::lanes::{INTERLEAVED, Lanes};
-use super::rules::{GROUP, Rule, Symmetric, WinogradLeft, WinogradRight};
+use super::lanes::{INTERLEAVED, Lanes, PAIRS, Rows};
+use super::rules::{Rule, Symmetric, WinogradLeft, WinogradRight, in_pairs};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
@@ -117,19 +117,22 @@ fn pack_number<L: Lanes, R: Rule, const N: usize>(
     parts: [&[i16]; 4],
     (out, (stride, at)): (&mut [i32], (usize, usize)),
 ) {
-    assert!(parts[0].len().is_multiple_of(GROUP));
-    let [a, b, c, d] = parts.map(|part| part.as_chunks::<GROUP>().0);
+    assert!(parts[0].len().is_multiple_of(size_of::<Rows>() / 2));
+    let [a, b, c, d] = parts.map(|part| part.as_chunks::<{ 2 * PAIRS }>().0);
     let groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
     for ((((a, b), c), d), group) in a.iter().zip(b).zip(c).zip(d).zip(groups) {
-        interleave::<L>(&rule.sums::<L>([a, b, c, d])[N], group, stride, at);
+        let [first, second] = eights(group, stride, at);
+        for part in 0..PAIRS / L::WIDTH {
+            rule.sum::<L, N>(in_pairs([a, b, c, d], part)).store_paired([&mut *first, &mut *second], part);
+        }
     }
 }
 
 /// Pairs of rows of one panel, `stride` integers apart, from integer `at` on.
 #[inline(always)]
 fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
-    let (whole, rest) = rows.as_chunks::<{ INTERLEAVED * BLOCK }>();
-    let mut last = [0; INTERLEAVED * BLOCK];
+    let (whole, rest) = rows.as_chunks::<{ 2 * PAIRS }>();
+    let mut last = [0; 2 * PAIRS];
     last[..rest.len()].copy_from_slice(rest);
     let mut groups = out.chunks_exact_mut(INTERLEAVED / 2 * stride);
     for (rows, group) in whole.iter().zip(&mut groups) {
@@ -141,8 +144,17 @@ fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
 }
 
 #[inline(always)]
-fn interleave<L: Lanes>(rows: &[i16; INTERLEAVED * BLOCK], group: &mut [i32], stride: usize, at: usize) {
-    let (first, second) = group.split_at_mut(stride);
+fn interleave<L: Lanes>(rows: &Rows, group: &mut [i32], stride: usize, at: usize) {
+    let [first, second] = eights(group, stride, at);
+    for part in 0..PAIRS / L::WIDTH {
+        L::paired(rows, part).store_paired([&mut *first, &mut *second], part);
+    }
+}
+
+/// Eight integers of each of two rows, from integer `at` on.
+#[inline(always)]
+fn eights(rows: &mut [i32], stride: usize, at: usize) -> [&mut [i32; BLOCK]; 2] {
+    let (first, second) = rows.split_at_mut(stride);
     let (first, second) = (first[at..].first_chunk_mut(), second[at..].first_chunk_mut());
-    L::interleave(rows, [first.expect("eight pairs"), second.expect("eight pairs")]);
+    [first.expect("eight pairs"), second.expect("eight pairs")]
 }

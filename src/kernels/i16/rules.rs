@@ -1,22 +1,40 @@
 //! Sums and differences of residues, and the sums of parts of an operand that the sub-cubic schemes multiply: four of
 //! four, some with rotations of pairs of rows.
+//!
+//! What is added is reduced once: up to three balanced residues lie between `-3 (p - 1) / 2` and `3 (p - 1) / 2`, up to
+//! five between `-5 (p - 1) / 2` and `5 (p - 1) / 2`, which 16 bits have room for. Unsigned, what lies below zero is
+//! larger than with a prime added, and what lies above a prime is larger than with one taken off: the lesser counts.
+//! Damaged words become some others.
 #![forbid(unsafe_code)]
 
-use super::lanes::{INTERLEAVED, Lanes};
-use super::micro::{BIAS, Prime, reduce};
+use super::lanes::{Lanes, PAIRS, Rows};
+use super::micro::{BIAS, Prime, least};
 use super::tables::Rotation;
-use crate::plan::BLOCK;
-
-/// Residues of the rows of a panel that are worked on together.
-pub const GROUP: usize = INTERLEAVED * BLOCK;
-
-/// Some rows of one panel.
-pub type Group = [i16; GROUP];
 
 /// Four sums of four parts.
 pub trait Rule: Copy {
-    /// The sums.
-    fn sums<L: Lanes>(&self, parts: [&Group; 4]) -> [Group; 4];
+    /// Sum number `N`, of pairs of rows.
+    fn sum<L: Lanes, const N: usize>(&self, parts: [L; 4]) -> L;
+
+    /// All of them, row by row.
+    #[inline(always)]
+    fn sums<L: Lanes>(&self, parts: [&Rows; 4]) -> [Rows; 4] {
+        let [mut first, mut second, mut third, mut fourth] = [[0; 2 * PAIRS]; 4];
+        for part in 0..PAIRS / L::WIDTH {
+            let pairs = in_pairs::<L>(parts, part);
+            self.sum::<L, 0>(pairs).store_rows(&mut first, part);
+            self.sum::<L, 1>(pairs).store_rows(&mut second, part);
+            self.sum::<L, 2>(pairs).store_rows(&mut third, part);
+            self.sum::<L, 3>(pairs).store_rows(&mut fourth, part);
+        }
+        [first, second, third, fourth]
+    }
+}
+
+/// Vector number `part` of the pairs of rows of each part.
+#[inline(always)]
+pub fn in_pairs<L: Lanes>([a, b, c, d]: [&Rows; 4], part: usize) -> [L; 4] {
+    [L::paired(a, part), L::paired(b, part), L::paired(c, part), L::paired(d, part)]
 }
 
 /// The sums of `levels::symmetric`.
@@ -28,14 +46,29 @@ pub struct Symmetric {
     pub rotation: Rotation,
 }
 
+impl Symmetric {
+    /// Pairs of rows times a skew-orthogonal matrix of order 2, plus `(p - 1) / 2`: in `0..p`. What is rotated may be
+    /// the difference of two residues: `math::bound::i16_montgomery_fits` holds for its products.
+    #[inline(always)]
+    fn rotated<L: Lanes>(&self, pairs: L) -> L {
+        let bias = L::splat(BIAS);
+        let even = bias.multiply_add(pairs, L::splat(self.rotation.even));
+        let odd = bias.multiply_add(pairs, L::splat(self.rotation.odd));
+        least((even.pair(odd), even.pair_upper(odd)), &self.prime)
+    }
+}
+
 impl Rule for Symmetric {
     #[inline(always)]
-    fn sums<L: Lanes>(&self, [a11, a12, a21, a22]: [&Group; 4]) -> [Group; 4] {
-        let prime = self.prime.value();
-        let s1 = rotate::<L>(&self.prime, self.rotation, &difference(prime, a21, a11));
-        let s2 = difference(prime, a22, &rotate::<L>(&self.prime, self.rotation, a21));
-        let s3 = difference(prime, &s1, a22);
-        [s1, s2, s3, sum(prime, &s3, a12)]
+    fn sum<L: Lanes, const N: usize>(&self, [a11, a12, a21, a22]: [L; 4]) -> L {
+        let (prime, half) = (L::splat(self.prime.prime), L::splat(self.prime.half()));
+        let rotated = self.rotated(if N == 1 { a21 } else { a21.sub_halves(a11) });
+        match N {
+            0 => rotated.sub_halves(half),
+            1 => near(prime, a22.sub_halves(rotated).add_halves(half).add_halves(half)).sub_halves(half),
+            2 => near(prime, rotated.sub_halves(a22)).sub_halves(half),
+            _ => near(prime, rotated.sub_halves(a22).add_halves(a12)).sub_halves(half),
+        }
     }
 }
 
@@ -45,11 +78,15 @@ pub struct WinogradLeft(pub Prime);
 
 impl Rule for WinogradLeft {
     #[inline(always)]
-    fn sums<L: Lanes>(&self, [a11, a12, a21, a22]: [&Group; 4]) -> [Group; 4] {
-        let prime = self.0.value();
-        let s1 = sum(prime, a21, a22);
-        let s2 = difference(prime, &s1, a11);
-        [s1, s2, difference(prime, a11, a21), difference(prime, a12, &s2)]
+    fn sum<L: Lanes, const N: usize>(&self, [a11, a12, a21, a22]: [L; 4]) -> L {
+        let (prime, half) = (L::splat(self.0.prime), L::splat(self.0.half()));
+        let sum = match N {
+            0 => near(prime, a21.add_halves(a22).add_halves(half)),
+            1 => near(prime, a21.add_halves(a22).sub_halves(a11).add_halves(half)),
+            2 => near(prime, a11.sub_halves(a21).add_halves(half)),
+            _ => far(prime, a12.sub_halves(a21).sub_halves(a22).add_halves(a11).add_halves(half)),
+        };
+        sum.sub_halves(half)
     }
 }
 
@@ -59,69 +96,210 @@ pub struct WinogradRight(pub Prime);
 
 impl Rule for WinogradRight {
     #[inline(always)]
-    fn sums<L: Lanes>(&self, [b11, b12, b21, b22]: [&Group; 4]) -> [Group; 4] {
-        let prime = self.0.value();
-        let t1 = difference(prime, b12, b11);
-        let t2 = difference(prime, b22, &t1);
-        [t1, t2, difference(prime, b22, b12), difference(prime, b21, &t2)]
+    fn sum<L: Lanes, const N: usize>(&self, [b11, b12, b21, b22]: [L; 4]) -> L {
+        let (prime, half) = (L::splat(self.0.prime), L::splat(self.0.half()));
+        let sum = match N {
+            0 => near(prime, b12.sub_halves(b11).add_halves(half)),
+            1 => near(prime, b22.sub_halves(b12).add_halves(b11).add_halves(half)),
+            2 => near(prime, b22.sub_halves(b12).add_halves(half)),
+            _ => far(prime, b21.sub_halves(b22).add_halves(b12).sub_halves(b11).add_halves(half)),
+        };
+        sum.sub_halves(half)
     }
 }
 
-/// Pairs of rows times a skew-orthogonal matrix of order 2.
+/// The least residues of integers in `-p..2p`: sums of up to three balanced residues, and `(p - 1) / 2`.
 #[inline(always)]
-fn rotate<L: Lanes>(prime: &Prime, rotation: Rotation, rows: &Group) -> Group {
-    let (mut first, mut second) = ([0; BLOCK], [0; BLOCK]);
-    L::interleave(rows, [&mut first, &mut second]);
-    let pairs = [first, second];
-    let (pairs, bias) = (pairs.as_flattened(), L::splat(BIAS));
-    let mut out = [0; GROUP];
-    for at in (0..GROUP / 2).step_by(L::WIDTH) {
-        let lanes = L::load(&pairs[at..]);
-        let even = bias.multiply_add(lanes, L::splat(rotation.even));
-        let odd = bias.multiply_add(lanes, L::splat(rotation.odd));
-        let mut halves = [0; 2 * GROUP];
-        reduce([even, odd], prime).store_halves(&mut halves);
-        for pair in 0..L::WIDTH / BLOCK {
-            let row = 2 * (at + pair * BLOCK);
-            out[row..][..BLOCK].copy_from_slice(&halves[pair * BLOCK..][..BLOCK]);
-            out[row + BLOCK..][..BLOCK].copy_from_slice(&halves[L::WIDTH + pair * BLOCK..][..BLOCK]);
-        }
-    }
-    out
+fn near<L: Lanes>(prime: L, integers: L) -> L {
+    let integers = integers.min_halves(integers.add_halves(prime));
+    integers.min_halves(integers.sub_halves(prime))
 }
 
-/// `a + b` for balanced residues.
-///
-/// Unsigned, what lies outside of the range is larger by a prime taken off or added than without: the lesser counts.
-/// Damaged words become some others.
+/// The least residues of integers in `-2p..3p`: sums of up to five balanced residues, and `(p - 1) / 2`.
 #[inline(always)]
-pub fn sum<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {
-    let (prime, half, mut sums) = (prime as u16, prime as u16 / 2, [0; N]);
-    for at in 0..N {
-        sums[at] = least(prime, (a[at] as u16).wrapping_add(b[at] as u16).wrapping_add(half)).wrapping_sub(half) as i16;
+fn far<L: Lanes>(prime: L, integers: L) -> L {
+    let twice = prime.add_halves(prime);
+    let integers = integers.min_halves(integers.add_halves(twice));
+    let integers = integers.min_halves(integers.sub_halves(twice));
+    integers.min_halves(integers.sub_halves(prime))
+}
+
+/// Balanced residues of a block of a plane.
+pub type Block = [i16; crate::plan::BLOCK_WORDS];
+
+/// `a + b` without a reduction.
+#[inline(always)]
+pub fn plus(a: &Block, b: &Block) -> Block {
+    let mut sums = *a;
+    for (sum, b) in sums.iter_mut().zip(b) {
+        *sum = sum.wrapping_add(*b);
     }
     sums
 }
 
-/// `c := c + value` where it `adds`, else `c := value`, for balanced residues.
+/// `c := c + value` where it `adds`, else `c := value`, for balanced residues and a value of up to four of them.
 #[inline(always)]
 pub fn put<const N: usize>(prime: i16, c: &mut [i16; N], value: &[i16; N], adds: bool) {
-    *c = if adds { sum(prime, c, value) } else { *value };
-}
-
-/// `a - b` for balanced residues.
-#[inline(always)]
-pub fn difference<const N: usize>(prime: i16, a: &[i16; N], b: &[i16; N]) -> [i16; N] {
-    let (prime, half, mut sums) = (prime as u16, prime as u16 / 2, [0; N]);
-    for at in 0..N {
-        sums[at] = least(prime, (a[at] as u16).wrapping_sub(b[at] as u16).wrapping_add(half)).wrapping_sub(half) as i16;
+    let (prime, half) = (prime as u16, prime as u16 / 2);
+    for (c, value) in c.iter_mut().zip(value) {
+        let sum = (if adds { *c } else { 0 }).wrapping_add(*value) as u16;
+        let sum = sum.wrapping_add(half);
+        let sum = sum.min(sum.wrapping_add(2 * prime));
+        let sum = sum.min(sum.wrapping_sub(2 * prime));
+        *c = sum.min(sum.wrapping_sub(prime)).wrapping_sub(half) as i16;
     }
-    sums
 }
 
-/// The least residue of an integer in `-p..2p`.
-#[inline(always)]
-fn least(prime: u16, integer: u16) -> u16 {
-    let integer = integer.min(integer.wrapping_add(prime));
-    integer.min(integer.wrapping_sub(prime))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::i16::lanes::{Isa, Task};
+    use crate::math::family_i16::i16_primes;
+    use crate::math::modulus::Modulus;
+    use crate::plan::BLOCK_WORDS;
+    use std::array::from_fn;
+
+    /// All sums of one rule: as they are packed, then as they are formed.
+    struct Sums<'a, R> {
+        rule: R,
+        parts: &'a [Rows; 4],
+        out: &'a mut [[Rows; 4]; 2],
+    }
+
+    impl<R: Rule> Sums<'_, R> {
+        #[inline(always)]
+        fn packed<L: Lanes, const N: usize>(&mut self) {
+            let mut pairs = [[0; 8]; 2];
+            for part in 0..PAIRS / L::WIDTH {
+                let sum = self.rule.sum::<L, N>(in_pairs(self.parts.each_ref(), part));
+                let [first, second] = &mut pairs;
+                sum.store_paired([first, second], part);
+            }
+            self.out[0][N] = from_fn(|at| (pairs[at / 16][at % 8] >> (16 * (at / 8 % 2))) as i16);
+        }
+    }
+
+    impl<R: Rule> Task for Sums<'_, R> {
+        #[inline(always)]
+        fn run<L: Lanes, const V: usize, const C: usize>(mut self) {
+            self.packed::<L, 0>();
+            self.packed::<L, 1>();
+            self.packed::<L, 2>();
+            self.packed::<L, 3>();
+            self.out[1] = self.rule.sums::<L>(self.parts.each_ref());
+        }
+    }
+
+    fn sums(isa: Isa, rule: impl Rule, parts: &[Rows; 4]) -> [[Rows; 4]; 2] {
+        let mut out = [[[0; 2 * PAIRS]; 4]; 2];
+        isa.run(Sums { rule, parts, out: &mut out });
+        out
+    }
+
+    fn balanced(prime: i64, value: i64) -> i16 {
+        let least = value.rem_euclid(prime);
+        (if least > prime / 2 { least - prime } else { least }) as i16
+    }
+
+    /// Every sum is what its formula says, at all ends of the range at once and in between, for the longest primes and
+    /// the shortest.
+    #[test]
+    fn sums_are_those_of_their_formulas() {
+        for prime in [i16_primes()[0], i16_primes()[100], *i16_primes().last().unwrap()] {
+            let (a, b) = Modulus::new(prime).squares_of_minus_one();
+            let (field, rotation, p) = (Prime::new(prime), Rotation::new(Modulus::new(prime)), prime as i64);
+            for case in 0..300 {
+                let half = p / 2;
+                let mut state = case as u64 + 1;
+                let mut value = |part: usize, at: usize| {
+                    state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(97);
+                    match case {
+                        0..81 => (case / 3i64.pow(part as u32) % 3 - 1) * half,
+                        _ if at.is_multiple_of(5) => (state >> 40) as i64 % 3 * half - half,
+                        _ => (state >> 33) as i64 % p - half,
+                    }
+                };
+                let parts: [Rows; 4] = from_fn(|part| from_fn(|at| value(part, at) as i16));
+                let of = |part: usize, at: usize| i64::from(parts[part][at]);
+                // Rows 2 i and 2 i + 1 times (a, -b; b, a).
+                let rotated = |at: usize, value: &dyn Fn(usize) -> i64| {
+                    let (upper, lower) = (at / 16 * 16 + at % 8, at / 16 * 16 + 8 + at % 8);
+                    let (a, b) = (a as i64, b as i64);
+                    if at == upper { a * value(upper) + b * value(lower) } else { a * value(lower) - b * value(upper) }
+                };
+                let left = |at| {
+                    let (s1, s3) = (of(2, at) + of(3, at), of(0, at) - of(2, at));
+                    [s1, s1 - of(0, at), s3, of(1, at) - s1 + of(0, at)]
+                };
+                let right = |at| {
+                    let t1 = of(1, at) - of(0, at);
+                    [t1, of(3, at) - t1, of(3, at) - of(1, at), of(2, at) - of(3, at) + t1]
+                };
+                let symmetric = |at| {
+                    let s1 = rotated(at, &|at| of(2, at) - of(0, at));
+                    let s3 = s1 - of(3, at);
+                    [s1, of(3, at) - rotated(at, &|at| of(2, at)), s3, s3 + of(1, at)]
+                };
+                let want = |sums: &dyn Fn(usize) -> [i64; 4]| -> [Rows; 4] {
+                    from_fn(|number| from_fn(|at| balanced(p, sums(at)[number])))
+                };
+                let (left, right, symmetric) = (want(&left), want(&right), want(&symmetric));
+                for isa in Isa::all() {
+                    let name = isa.name();
+                    assert!(sums(isa, WinogradLeft(field), &parts) == [left; 2], "{name} {prime} {case}");
+                    assert!(sums(isa, WinogradRight(field), &parts) == [right; 2], "{name} {prime} {case}");
+                    let rule = Symmetric { prime: field, rotation };
+                    assert!(sums(isa, rule, &parts) == [symmetric; 2], "{name} {prime} {case}");
+                }
+            }
+        }
+    }
+
+    /// What is left of an integer on the way of up to three residues, and on that of up to five.
+    struct Reduce<'a> {
+        prime: i16,
+        integer: i16,
+        out: &'a mut [i16; 2],
+    }
+
+    impl Task for Reduce<'_> {
+        #[inline(always)]
+        fn run<L: Lanes, const V: usize, const C: usize>(self) {
+            let (prime, integers) = (L::splat(self.prime.into()), L::splat(self.integer.into()));
+            for (out, reduced) in self.out.iter_mut().zip([near(prime, integers), far(prime, integers)]) {
+                let mut lanes = [0; 16];
+                reduced.store(&mut lanes);
+                *out = lanes[0] as i16;
+            }
+        }
+    }
+
+    /// Three balanced residues at their ends are reduced on the near way and four are not; five on the far way, and of
+    /// six those at the lower end are not.
+    #[test]
+    fn no_more_residues_are_reduced_than_there_is_room_for() {
+        for prime in [i16_primes()[0], *i16_primes().last().unwrap()] {
+            let (p, half) = (prime as i64, prime as i64 / 2);
+            for end in [half, -half] {
+                let reduced = |count: i64| {
+                    let mut out = [0; 2];
+                    let integer = (count * end + half) as i16;
+                    Isa::detect().run(Reduce { prime: prime as i16, integer, out: &mut out });
+                    out.map(|least| i64::from(least) == (count * end + half).rem_euclid(p))
+                };
+                assert!((1..=3).all(|count| reduced(count) == [true; 2]), "{prime} {end}");
+                assert!(reduced(4) == [false, true] && reduced(5) == [false, true], "{prime} {end}");
+                assert!(reduced(6) == [false, end > 0], "{prime} {end}");
+                let put_of = |count: i64| {
+                    let mut c: Block = [end as i16; BLOCK_WORDS];
+                    put(prime as i16, &mut c, &[((count - 1) * end) as i16; BLOCK_WORDS], true);
+                    c[0] == balanced(p, count * end)
+                };
+                assert!((1..=5).all(put_of) && put_of(6) == (end > 0), "{prime} {end}");
+            }
+            let mut c: Block = [-1; BLOCK_WORDS];
+            put(prime as i16, &mut c, &plus(&[1; BLOCK_WORDS], &[p as i16 / 2; BLOCK_WORDS]), false);
+            assert_eq!(c[63], balanced(p, p / 2 + 1));
+        }
+    }
 }

@@ -89,7 +89,7 @@ pub struct Rotation {
 
 impl Rotation {
     /// For an odd prime, modulo which -1 is a sum of two squares.
-    fn new(modulus: Modulus) -> Rotation {
+    pub fn new(modulus: Modulus) -> Rotation {
         let (a, b) = modulus.squares_of_minus_one();
         let lifted = |residue: u64| modulus.balanced(modulus.multiply(residue, 1 << 16)) as i32;
         let (a, b) = (lifted(a), lifted(b));

@@ -52,7 +52,7 @@ impl Isa {
         #[cfg(target_arch = "x86_64")]
         let levels = {
             let avx2 = processor_has!(Avx2: "avx2");
-            let avx_vnni = avx2 && processor_has!(Vnni: "avxvnni");
+            let avx_vnni = avx2 && processor_has!(AvxVnni: "avxvnni");
             let avx512 = avx2 && processor_has!(Avx512: "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi");
             let vnni = avx512 && processor_has!(Vnni: "avx512vnni");
             [

@@ -7,7 +7,7 @@
 //! The vector type never leaves this module but as the type parameter of a task that `run` runs, so its methods only
 //! execute on a CPU that has the instructions.
 
-use super::{INTERLEAVED, Lanes, Task};
+use super::{INTERLEAVED, Lanes, Rows, Task};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -151,6 +151,7 @@ impl Lanes for Neon {
     }
 
     on_halves!(pair, |low, high| vtrn1q_s16(low, high));
+    on_halves!(pair_upper, |low, high| vtrn2q_s16(low, high));
     on_halves!(multiply_halves, |a, b| vmulq_s16(a, b));
     on_halves!(multiply_halves_high, |a, b| vqrdmulhq_s16(a, b));
     on_halves!(multiply_halves_top, |a, b| {
@@ -190,14 +191,28 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
-        for (rows, to) in from.as_chunks::<16>().0.iter().zip(to) {
-            // SAFETY: see the note on top of this module; both loads lie inside the array.
-            let pairs = unsafe {
-                let (upper, lower) = (vld1q_s16(rows.as_ptr()), vld1q_s16(rows.as_ptr().add(8)));
-                [vzip1q_s16(upper, lower), vzip2q_s16(upper, lower)]
-            };
-            Neon::of_halves(pairs).store(to);
+    fn paired(rows: &Rows, part: usize) -> Self {
+        let rows = &rows.as_chunks::<16>().0[part];
+        // SAFETY: see the note on top of this module; both loads lie inside the array.
+        unsafe {
+            let (upper, lower) = (vld1q_s16(rows.as_ptr()), vld1q_s16(rows.as_ptr().add(8)));
+            Neon::of_halves([vzip1q_s16(upper, lower), vzip2q_s16(upper, lower)])
+        }
+    }
+
+    #[inline(always)]
+    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
+        self.store(to[part]);
+    }
+
+    #[inline(always)]
+    fn store_rows(self, to: &mut Rows, part: usize) {
+        let [upper, lower] = self.separated();
+        let to = &mut to.as_chunks_mut::<16>().0[part];
+        // SAFETY: see the note on top of this module; both stores lie inside the array.
+        unsafe {
+            vst1q_s16(to.as_mut_ptr(), upper);
+            vst1q_s16(to.as_mut_ptr().add(8), lower);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Plain Rust, which compilers make vectors of: what runs everywhere, and what instruction sets are compared with.
 #![forbid(unsafe_code)]
 
-use super::{INTERLEAVED, Lanes};
+use super::{INTERLEAVED, Lanes, Rows};
 
 /// `N` integers: 8, or 16 in tests.
 #[derive(Clone, Copy)]
@@ -78,6 +78,11 @@ impl<const N: usize> Lanes for Plain<N> {
     }
 
     #[inline(always)]
+    fn pair_upper(self, upper: Self) -> Self {
+        self.zip(upper, |low, upper| (low >> 16 & 0xffff) | high(upper) << 16)
+    }
+
+    #[inline(always)]
     fn low_halves(self, other: Self) -> Self {
         Plain(std::array::from_fn(|lane| {
             let of = |at: usize| if at < N { self.0[at] } else { other.0[at - N] };
@@ -143,10 +148,25 @@ impl<const N: usize> Lanes for Plain<N> {
     }
 
     #[inline(always)]
-    fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
-        for (rows, to) in from.chunks_exact(16).zip(to) {
-            for column in 0..8 {
-                to[column] = (i32::from(rows[column]) & 0xffff) | i32::from(rows[8 + column]) << 16;
+    fn paired(rows: &Rows, part: usize) -> Self {
+        Plain(std::array::from_fn(|lane| {
+            let (pair, column) = ((part * N + lane) / 8, lane % 8);
+            (i32::from(rows[16 * pair + column]) & 0xffff) | i32::from(rows[16 * pair + 8 + column]) << 16
+        }))
+    }
+
+    #[inline(always)]
+    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
+        for (pairs, to) in self.0.chunks_exact(8).zip(to.into_iter().skip(part * N / 8)) {
+            to.copy_from_slice(pairs);
+        }
+    }
+
+    #[inline(always)]
+    fn store_rows(self, to: &mut Rows, part: usize) {
+        for (pairs, rows) in self.0.chunks_exact(8).zip(to.chunks_exact_mut(16).skip(part * N / 8)) {
+            for (column, &pair) in pairs.iter().enumerate() {
+                (rows[column], rows[8 + column]) = (low(pair) as i16, high(pair) as i16);
             }
         }
     }

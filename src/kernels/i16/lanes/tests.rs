@@ -23,13 +23,14 @@ impl Task for Operations<'_> {
             out.extend_from_slice(&lanes[..L::WIDTH]);
         };
         let halves: &[i16] = bytemuck::cast_slice(self.b);
-        let mut results = vec![Vec::new(); 12];
+        let (mut results, mut upper) = (vec![Vec::new(); 12], Vec::new());
         for first in (0..16).step_by(L::WIDTH) {
             let (a, b) = (L::load(&self.a[first..]), L::load(&self.b[first..]));
             store(a.multiply_add(b, a), &mut results[0]);
             store(a.multiply_halves_top(b), &mut results[1]);
             store(a.xor(L::splat(77)), &mut results[2]);
             store(a.pair(b), &mut results[3]);
+            store(a.pair_upper(b), &mut upper);
             store(a.add_halves(b).min_halves(a), &mut results[4]);
             store(a.multiply_halves(b), &mut results[5]);
             store(a.multiply_halves_high(b), &mut results[6]);
@@ -44,12 +45,19 @@ impl Task for Operations<'_> {
             }
         }
         let (mut first, mut second) = ([0; 8], [0; 8]);
-        L::interleave(halves.first_chunk().unwrap(), [&mut first, &mut second]);
+        let mut rows = [0; 2 * PAIRS];
+        for part in 0..PAIRS / L::WIDTH {
+            let pairs = L::paired(halves.first_chunk().unwrap(), part);
+            pairs.store_paired([&mut first, &mut second], part);
+            pairs.store_rows(&mut rows, part);
+        }
+        assert_eq!(rows, halves[..2 * PAIRS], "and rows again");
         results[9].extend(first.into_iter().chain(second));
         results.push(blocks::<L>(self.a).to_vec());
         results.push(sums::<L, C>(self.a, self.b));
         let rows: &[i16; 64] = &from_fn(|at| 3 * at as i16 - 77);
         results.push(L::transpose(rows).map(i32::from).to_vec());
+        results.push(upper);
         *self.out = results.concat();
     }
 }
@@ -100,10 +108,12 @@ fn every_instruction_set_computes_the_same() {
     let mut want = Vec::new();
     Isa(Level::Portable).run(Operations { a: &a, b: &b, out: &mut want });
     assert_eq!((&want[160..176], &want[176..192]), (&a[..], &b[..]), "the halves of both vectors");
-    assert_eq!(want.len(), 192 + 32 + 64 + 64);
+    assert_eq!(want.len(), 192 + 32 + 64 + 64 + 16);
     let halves: &[i16] = bytemuck::cast_slice(&want[192..224]);
     assert_eq!(halves, from_fn::<i16, 64, _>(|at| (at as i16).wrapping_add(a[0] as i16)), "a block, column by column");
     assert_eq!((want[288 + 1], want[288 + 8]), (3 * 8 - 77, 3 - 77), "rows become columns");
+    let upper = |lane: usize| pair((a[lane] >> 16) as i16, (b[lane] >> 16) as i16);
+    assert_eq!(want[352..], from_fn::<i32, 16, _>(upper), "upper halves");
     for isa in Isa::all() {
         let mut got = Vec::new();
         isa.run(Operations { a: &a, b: &b, out: &mut got });

@@ -1,9 +1,9 @@
-//! The lanes of x86-64: AVX2, AVX-512, and AVX-512 with VNNI.
+//! The lanes of x86-64: AVX2, AVX-VNNI, AVX-512, and AVX-512 with VNNI.
 //!
 //! The vector types never leave this module but as the type parameter of a task that one of the `run` functions runs,
 //! so their methods only execute on a CPU that has the instructions.
 
-use super::{INTERLEAVED, Lanes, Task};
+use super::{INTERLEAVED, Lanes, Rows, Task};
 use std::arch::x86_64::*;
 
 /// # Safety
@@ -11,6 +11,14 @@ use std::arch::x86_64::*;
 #[target_feature(enable = "avx2")]
 pub unsafe fn run_avx2<T: Task>(task: T) {
     task.run::<Avx2, 2, 4>();
+}
+
+/// # Safety
+/// The CPU has AVX2 and AVX-VNNI.
+#[target_feature(enable = "avx2,avxvnni")]
+pub unsafe fn run_avx_vnni<T: Task>(task: T) {
+    // Without a product before its sum there is a register for a third vector of sums in each column.
+    task.run::<AvxVnni, 3, 4>();
 }
 
 /// # Safety
@@ -31,6 +39,10 @@ pub unsafe fn run_vnni<T: Task>(task: T) {
 #[derive(Clone, Copy)]
 struct Avx2(__m256i);
 
+/// Eight lanes; products are added to sums at once.
+#[derive(Clone, Copy)]
+struct AvxVnni(__m256i);
+
 /// Sixteen lanes.
 #[derive(Clone, Copy)]
 struct Avx512(__m512i);
@@ -39,151 +51,185 @@ struct Avx512(__m512i);
 #[derive(Clone, Copy)]
 struct Vnni(__m512i);
 
-impl Lanes for Avx2 {
-    const WIDTH: usize = 8;
+/// Bytes of a 128-bit register when four halves of a row and those of the next one become pairs.
+const BYTES_PAIRED: [i8; 16] = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
 
-    #[inline(always)]
-    fn splat(x: i32) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_set1_epi32(x)) }
-    }
+/// The other way.
+const BYTES_APART: [i8; 16] = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15];
 
-    #[inline(always)]
-    fn load(from: &[i32]) -> Self {
-        assert!(from.len() >= Self::WIDTH);
-        // SAFETY: see the note on top of this module; the slice is long enough.
-        unsafe { Avx2(_mm256_loadu_si256(from.as_ptr().cast())) }
-    }
+/// The lanes of a 256-bit register; the two types differ in how products are added.
+macro_rules! narrow_lanes {
+    ($lanes:ident, |$sum:ident, $a:ident, $b:ident| $multiply_add:expr) => {
+        impl Lanes for $lanes {
+            const WIDTH: usize = 8;
 
-    #[inline(always)]
-    fn join(low: &[i32; 8], _high: &[i32; 8]) -> Self {
-        // SAFETY: see the note on top of this module; the array is a whole vector.
-        unsafe { Avx2(_mm256_loadu_si256(low.as_ptr().cast())) }
-    }
+            #[inline(always)]
+            fn splat(x: i32) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_set1_epi32(x)) }
+            }
 
-    #[inline(always)]
-    fn store(self, to: &mut [i32]) {
-        assert!(to.len() >= Self::WIDTH);
-        // SAFETY: see the note on top of this module; the slice is long enough.
-        unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self.0) }
-    }
+            #[inline(always)]
+            fn load(from: &[i32]) -> Self {
+                assert!(from.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe { $lanes(_mm256_loadu_si256(from.as_ptr().cast())) }
+            }
 
-    #[inline(always)]
-    fn widen(from: &[i16]) -> Self {
-        assert!(from.len() >= Self::WIDTH);
-        // SAFETY: see the note on top of this module; the slice is long enough.
-        unsafe { Avx2(_mm256_cvtepi16_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
-    }
+            #[inline(always)]
+            fn join(low: &[i32; 8], _high: &[i32; 8]) -> Self {
+                // SAFETY: see the note on top of this module; the array is a whole vector.
+                unsafe { $lanes(_mm256_loadu_si256(low.as_ptr().cast())) }
+            }
 
-    #[inline(always)]
-    fn multiply_add(self, a: Self, b: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_add_epi32(self.0, _mm256_madd_epi16(a.0, b.0))) }
-    }
+            #[inline(always)]
+            fn store(self, to: &mut [i32]) {
+                assert!(to.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self.0) }
+            }
 
-    #[inline(always)]
-    fn xor(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_xor_si256(self.0, other.0)) }
-    }
+            #[inline(always)]
+            fn widen(from: &[i16]) -> Self {
+                assert!(from.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe { $lanes(_mm256_cvtepi16_epi32(_mm_loadu_si128(from.as_ptr().cast()))) }
+            }
 
-    #[inline(always)]
-    fn pair(self, high: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_blend_epi16::<0b1010_1010>(self.0, _mm256_slli_epi32::<16>(high.0))) }
-    }
+            #[inline(always)]
+            fn multiply_add(self, a: Self, b: Self) -> Self {
+                let ($sum, $a, $b) = (self.0, a.0, b.0);
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes($multiply_add) }
+            }
 
-    #[inline(always)]
-    fn low_halves(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe {
-            let mask = _mm256_set1_epi32(0xffff);
-            Avx2(_mm256_packus_epi32(_mm256_and_si256(self.0, mask), _mm256_and_si256(other.0, mask)))
-        }
-    }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_xor_si256(self.0, other.0)) }
+            }
 
-    #[inline(always)]
-    fn high_halves(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_packs_epi32(_mm256_srai_epi32::<16>(self.0), _mm256_srai_epi32::<16>(other.0))) }
-    }
+            #[inline(always)]
+            fn pair(self, high: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_blend_epi16::<0b1010_1010>(self.0, _mm256_slli_epi32::<16>(high.0))) }
+            }
 
-    #[inline(always)]
-    fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
-        let mut blocks = columns;
-        for at in 0..4 {
-            // SAFETY: see the note on top of this module.
-            blocks[at] = unsafe { Avx2(_mm256_permute4x64_epi64::<0b11_01_10_00>(columns[at].0)) };
-        }
-        blocks
-    }
+            #[inline(always)]
+            fn pair_upper(self, high: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_blend_epi16::<0b1010_1010>(_mm256_srli_epi32::<16>(self.0), high.0)) }
+            }
 
-    #[inline(always)]
-    fn store_halves(self, to: &mut [i16]) {
-        assert!(to.len() >= 2 * Self::WIDTH);
-        // SAFETY: see the note on top of this module; the slice is long enough.
-        unsafe {
-            let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(self.0);
-            _mm256_storeu_si256(to.as_mut_ptr().cast(), ordered);
-        }
-    }
+            #[inline(always)]
+            fn low_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe {
+                    let mask = _mm256_set1_epi32(0xffff);
+                    $lanes(_mm256_packus_epi32(_mm256_and_si256(self.0, mask), _mm256_and_si256(other.0, mask)))
+                }
+            }
 
-    #[inline(always)]
-    fn multiply_halves(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_mullo_epi16(self.0, other.0)) }
-    }
+            #[inline(always)]
+            fn high_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_packs_epi32(_mm256_srai_epi32::<16>(self.0), _mm256_srai_epi32::<16>(other.0))) }
+            }
 
-    #[inline(always)]
-    fn multiply_halves_high(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_mulhrs_epi16(self.0, other.0)) }
-    }
+            #[inline(always)]
+            fn in_blocks(columns: [Self; 4]) -> [Self; 4] {
+                let mut blocks = columns;
+                for at in 0..4 {
+                    // SAFETY: see the note on top of this module.
+                    blocks[at] = unsafe { $lanes(_mm256_permute4x64_epi64::<0b11_01_10_00>(columns[at].0)) };
+                }
+                blocks
+            }
 
-    #[inline(always)]
-    fn multiply_halves_top(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_mulhi_epi16(self.0, other.0)) }
-    }
+            #[inline(always)]
+            fn store_halves(self, to: &mut [i16]) {
+                assert!(to.len() >= 2 * Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough.
+                unsafe {
+                    let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(self.0);
+                    _mm256_storeu_si256(to.as_mut_ptr().cast(), ordered);
+                }
+            }
 
-    #[inline(always)]
-    fn add_halves(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_add_epi16(self.0, other.0)) }
-    }
+            #[inline(always)]
+            fn multiply_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_mullo_epi16(self.0, other.0)) }
+            }
 
-    #[inline(always)]
-    fn sub_halves(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_sub_epi16(self.0, other.0)) }
-    }
+            #[inline(always)]
+            fn multiply_halves_high(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_mulhrs_epi16(self.0, other.0)) }
+            }
 
-    #[inline(always)]
-    fn min_halves(self, other: Self) -> Self {
-        // SAFETY: see the note on top of this module.
-        unsafe { Avx2(_mm256_min_epu16(self.0, other.0)) }
-    }
+            #[inline(always)]
+            fn multiply_halves_top(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_mulhi_epi16(self.0, other.0)) }
+            }
 
-    #[inline(always)]
-    fn prefetch<T>(from: *const T) {
-        // SAFETY: a hint, which reads nothing, whatever the address is.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) };
-    }
+            #[inline(always)]
+            fn add_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_add_epi16(self.0, other.0)) }
+            }
 
-    #[inline(always)]
-    fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
-        // SAFETY: see the note on top of this module; both loads lie inside the array, each store is a whole one.
-        unsafe {
-            for (number, to) in to.into_iter().enumerate() {
-                let upper = _mm_loadu_si128(from.as_ptr().add(16 * number).cast());
-                let lower = _mm_loadu_si128(from.as_ptr().add(16 * number + 8).cast());
-                let pairs = (_mm_unpacklo_epi16(upper, lower), _mm_unpackhi_epi16(upper, lower));
-                _mm_storeu_si128(to.as_mut_ptr().cast(), pairs.0);
-                _mm_storeu_si128(to.as_mut_ptr().add(4).cast(), pairs.1);
+            #[inline(always)]
+            fn sub_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_sub_epi16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn min_halves(self, other: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm256_min_epu16(self.0, other.0)) }
+            }
+
+            #[inline(always)]
+            fn prefetch<T>(from: *const T) {
+                // SAFETY: a hint, which reads nothing, whatever the address is.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(from.cast()) };
+            }
+
+            #[inline(always)]
+            fn paired(rows: &Rows, part: usize) -> Self {
+                let rows = &rows.as_chunks::<16>().0[part];
+                // SAFETY: see the note on top of this module; both arrays are whole vectors.
+                unsafe {
+                    let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(BYTES_PAIRED.as_ptr().cast()));
+                    let quarters = _mm256_loadu_si256(rows.as_ptr().cast());
+                    $lanes(_mm256_shuffle_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(quarters), order))
+                }
+            }
+
+            #[inline(always)]
+            fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
+                self.store(to[part]);
+            }
+
+            #[inline(always)]
+            fn store_rows(self, to: &mut Rows, part: usize) {
+                let to = &mut to.as_chunks_mut::<16>().0[part];
+                // SAFETY: see the note on top of this module; both arrays are whole vectors.
+                unsafe {
+                    let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(BYTES_APART.as_ptr().cast()));
+                    let quarters = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(self.0, order));
+                    _mm256_storeu_si256(to.as_mut_ptr().cast(), quarters);
+                }
             }
         }
-    }
+    };
 }
+
+narrow_lanes!(Avx2, |sum, a, b| _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)));
+narrow_lanes!(AvxVnni, |sum, a, b| _mm256_dpwssd_avx_epi32(sum, a, b));
 
 /// Where each 16-bit integer of four rows of 8 comes from when rows 0 and 1, 2 and 3 become pairs.
 const PAIRED: [i16; 32] = {
@@ -191,6 +237,17 @@ const PAIRED: [i16; 32] = {
     let mut at = 0;
     while at < 32 {
         order[at] = (at / 16 * 16 + at % 2 * 8 + at % 16 / 2) as i16;
+        at += 1;
+    }
+    order
+};
+
+/// The other way: where each 16-bit integer of two rows of 8 pairs comes from when they become four rows.
+const APART: [i16; 32] = {
+    let mut order = [0; 32];
+    let mut at = 0;
+    while at < 32 {
+        order[PAIRED[at] as usize] = at as i16;
         at += 1;
     }
     order
@@ -266,6 +323,12 @@ macro_rules! wide_lanes {
             fn pair(self, high: Self) -> Self {
                 // SAFETY: see the note on top of this module.
                 unsafe { $lanes(_mm512_mask_blend_epi16(0xaaaa_aaaa, self.0, _mm512_slli_epi32::<16>(high.0))) }
+            }
+
+            #[inline(always)]
+            fn pair_upper(self, high: Self) -> Self {
+                // SAFETY: see the note on top of this module.
+                unsafe { $lanes(_mm512_mask_blend_epi16(0xaaaa_aaaa, _mm512_srli_epi32::<16>(self.0), high.0)) }
             }
 
             #[inline(always)]
@@ -376,14 +439,30 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
-            fn interleave(from: &[i16; INTERLEAVED * 8], to: [&mut [i32; 8]; INTERLEAVED / 2]) {
-                // SAFETY: see the note on top of this module; the loads are whole arrays, and so are the stores.
+            fn paired(rows: &Rows, _part: usize) -> Self {
+                // SAFETY: see the note on top of this module; both arrays are whole vectors.
                 unsafe {
                     let order = _mm512_loadu_si512(PAIRED.as_ptr().cast());
-                    let pairs = _mm512_permutexvar_epi16(order, _mm512_loadu_si512(from.as_ptr().cast()));
-                    let [first, second] = to;
-                    _mm256_storeu_si256(first.as_mut_ptr().cast(), _mm512_castsi512_si256(pairs));
-                    _mm256_storeu_si256(second.as_mut_ptr().cast(), _mm512_extracti64x4_epi64::<1>(pairs));
+                    $lanes(_mm512_permutexvar_epi16(order, _mm512_loadu_si512(rows.as_ptr().cast())))
+                }
+            }
+
+            #[inline(always)]
+            fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], _part: usize) {
+                let [first, second] = to;
+                // SAFETY: see the note on top of this module; both arrays are half a vector.
+                unsafe {
+                    _mm256_storeu_si256(first.as_mut_ptr().cast(), _mm512_castsi512_si256(self.0));
+                    _mm256_storeu_si256(second.as_mut_ptr().cast(), _mm512_extracti64x4_epi64::<1>(self.0));
+                }
+            }
+
+            #[inline(always)]
+            fn store_rows(self, to: &mut Rows, _part: usize) {
+                // SAFETY: see the note on top of this module; both arrays are whole vectors.
+                unsafe {
+                    let order = _mm512_loadu_si512(APART.as_ptr().cast());
+                    _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_permutexvar_epi16(order, self.0));
                 }
             }
 

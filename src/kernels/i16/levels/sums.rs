@@ -1,9 +1,9 @@
 //! The sums of parts of an operand: formed at once where products of them are cut further, else while they are packed.
 #![forbid(unsafe_code)]
 
-use crate::kernels::i16::lanes::{INTERLEAVED, Isa, Lanes, Task};
+use crate::kernels::i16::lanes::{INTERLEAVED, Isa, Lanes, PAIRS, Task};
 use crate::kernels::i16::operand::{Operand, Panels, Sum, Sums};
-use crate::kernels::i16::rules::{GROUP, Rule};
+use crate::kernels::i16::rules::Rule;
 use crate::plan::BLOCK;
 
 /// Four parts of an operand.
@@ -53,10 +53,11 @@ impl<R: Rule> Task for FormSums<'_, '_, R> {
         let size = depth * BLOCK;
         assert!(depth.is_multiple_of(INTERLEAVED) && out.len() == 4 * panels * size);
         for panel in 0..panels {
-            let [a, b, c, d] = parts.map(|part| part.rows(panel, &(0..depth)).as_chunks::<GROUP>().0);
+            let [a, b, c, d] = parts.map(|part| part.rows(panel, &(0..depth)).as_chunks::<{ 2 * PAIRS }>().0);
             for (group, (((a, b), c), d)) in a.iter().zip(b).zip(c).zip(d).enumerate() {
                 for (number, sum) in rule.sums::<L>([a, b, c, d]).iter().enumerate() {
-                    out[(number * panels + panel) * size + group * GROUP..][..GROUP].copy_from_slice(sum);
+                    let at = (number * panels + panel) * size + group * sum.len();
+                    out[at..][..sum.len()].copy_from_slice(sum);
                 }
             }
         }

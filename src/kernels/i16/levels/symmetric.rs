@@ -15,7 +15,7 @@ use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
 use crate::kernels::i16::product::Operands;
-use crate::kernels::i16::rules::{Symmetric, put, sum};
+use crate::kernels::i16::rules::{Symmetric, plus, put};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
@@ -118,9 +118,9 @@ impl Task for Combine<'_> {
         for col in 0..h {
             for row in 0..h {
                 let lower = half.triangle.index(row.max(col), row.min(col));
-                let symmetric = sum(prime, &p1[lower], &p5[lower]);
+                let symmetric = plus(&p1[lower], &p5[lower]);
                 let mirrored = if row < col { L::transpose(&symmetric) } else { symmetric };
-                let both = sum(prime, &mirrored, &p4[half.square.index(row, col)]);
+                let both = plus(&mirrored, &p4[half.square.index(row, col)]);
                 let is_there = h + row < area.rows.len();
                 if is_there {
                     put(prime, &mut c[area.index(h + row, col)], &both, true);
@@ -128,7 +128,7 @@ impl Task for Combine<'_> {
                 if row >= col {
                     let across = L::transpose(&p4[half.square.index(col, row)]);
                     if is_there {
-                        put(prime, &mut c[area.index(h + row, h + col)], &sum(prime, &both, &across), adds);
+                        put(prime, &mut c[area.index(h + row, h + col)], &plus(&both, &across), adds);
                     }
                     put(prime, &mut c[area.index(row, col)], &p1[lower], true);
                 }

@@ -14,7 +14,7 @@ use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
 use crate::kernels::i16::product::Operands;
-use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, put, sum};
+use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, plus, put};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
@@ -131,9 +131,9 @@ impl Task for Combine<'_> {
             for row in 0..half.x_panels {
                 let index = half.quarter.index(row, col);
                 let [p1, p5, p6, p7] = [0, 1, 2, 3].map(|number| &products[number * size + index]);
-                let u2 = sum(prime, p1, p6);
-                let u3 = sum(prime, &u2, p7);
-                let (u4, u7) = (sum(prime, &u2, p5), sum(prime, &u3, p5));
+                let u2 = plus(p1, p6);
+                let u3 = plus(&u2, p7);
+                let (u4, u7) = (plus(&u2, p5), plus(&u3, p5));
                 let (below, beside) = (half.x_panels + row, half.y_panels + col);
                 // C11, C12, C21, C22: a panel that made a number of panels even is not there.
                 for (row, col, value, adds) in [
