@@ -113,7 +113,8 @@ impl<'a> Factoring<'a> {
         self.engine.load_integers(shape, (limbs, &mut source), &mut operand, &mut self.scratch);
         let data = data.map(|_| {
             let pivots = (0..shape.cols).map(|at| entry(self.engine, shape, &words, (at, at))).collect::<Vec<_>>();
-            self.engine.triangle(shape, &mut operand, &pivots)
+            self.engine.set_pivots(shape, &mut operand, &pivots);
+            self.engine.triangle(shape, &operand, &pivots)
         });
         Finished { words: operand, data }
     }
