@@ -202,7 +202,7 @@ impl TilePlan {
 
     /// Words of the largest tile row that the ranks of a node make together, whoever makes which tiles.
     pub fn window_words(&self) -> usize {
-        let words = |row: usize| self.row_pieces(row, 0, [0..row + 1]).total_words();
+        let words = |row: usize| self.row_pieces(row, 0, std::iter::once(0..row + 1)).total_words();
         if self.together.is_some() { self.largest_of_rows(words) } else { 0 }
     }
 
