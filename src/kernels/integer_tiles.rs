@@ -184,11 +184,14 @@ impl TileEngine for IntegerTiles {
         fill_slots(shape, integers, words, |row, col| self.index(shape, row, col), scratch);
     }
 
-    fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+    fn set_pivots(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) {
         for (at, pivot) in pivots.iter().enumerate() {
             let slot = &mut words[self.index(shape, at, at)..][..self.slot_words()];
             self.set(slot, *pivot < 0, pivot.as_limbs());
         }
+    }
+
+    fn triangle(&self, _shape: TileShape, _words: &[u64], _pivots: &[Integer]) -> Box<dyn DiagonalData> {
         Box::new(NoData)
     }
 

@@ -247,9 +247,12 @@ pub trait TileEngine: Send + Sync {
         words: &mut [u64],
         scratch: &mut [u64],
     );
-    /// What [`TileEngine::solve`] needs of a loaded operand on the diagonal, whose pivots are given: none is 0, and
-    /// none exceeds `2^working_bits`.
-    fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData>;
+    /// Makes a loaded operand on the diagonal one of these pivots, where a solve reads them from its words: none is 0,
+    /// and none exceeds `2^working_bits`.
+    fn set_pivots(&self, _shape: TileShape, _words: &mut [u64], _pivots: &[Integer]) {}
+    /// What [`TileEngine::solve`] needs of an operand on the diagonal beside its words, after
+    /// [`TileEngine::set_pivots`] with the same pivots: perhaps in another process, whose kernels are these.
+    fn triangle(&self, shape: TileShape, words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData>;
     /// The same of a tile that [`TileEngine::factor`] has finished, perhaps in another process whose kernels are these.
     fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData>;
     /// `C := C - sum of X Y^T` for all of `tiles`, which have the same columns: over operands of `depth` columns with

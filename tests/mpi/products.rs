@@ -196,7 +196,8 @@ fn together(rank: MpiRank) {
     for (window, ranks_per_node) in [(WindowKind::Auto, 4), (WindowKind::Posix, 2)] {
         let options = TeamOptions::new().ranks_per_node(ranks_per_node).window(window);
         let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
-        for (cols, memory_bytes) in [(9, None), (40, None), (40, Some(1 << 30)), (9, None)] {
+        let widths = [1, 7, 8, 15, 16, 17, 100].map(|cols| (cols, None));
+        for (cols, memory_bytes) in [(9, None), (40, None), (40, Some(1 << 30)), (9, None)].into_iter().chain(widths) {
             let builder = Context::builder().threads(1);
             let ctx = memory_bytes.map_or(builder.clone(), |bytes| builder.memory_bytes(bytes)).build().unwrap();
             let b = matrix(Kind::Graded, order, cols, bits, 7);

@@ -239,6 +239,33 @@ static void limbs(int one, int other, mpfr_t *q, mpfr_t *b) {
     free_array(solution, N * M);
 }
 
+// Other factors in the place of a kept one, and the first one again; one that fails leaves none.
+static void renewals(int one, int uplo, mpfr_t *held, mpfr_t *want, sunzi_mpi_factor *kept) {
+    mpfr_t *fourfold = copy(N * N, held), *half = copy(N * N, want);
+    for (int at = 0; at < N * N; at++) {
+        mpfr_mul_2si(fourfold[at], held[at], 2, MPFR_RNDN);
+        mpfr_mul_2si(half[at], want[at], 1, MPFR_RNDN);
+    }
+    for (int time = 0; time < 3; time++) {
+        part of = take(one, N, N, time % 2 == 0 ? fourfold : held), to = take((one + time) % LAYOUTS, N, N, held);
+        CALL(ctx, sunzi_mpi_factor_renew(ctx, uplo, 0, &of.dist, kept));
+        CALL(ctx, sunzi_mpi_factor_get(ctx, kept, uplo, &to.dist));
+        check("a renewed factor", to, N, time % 2 == 0 ? half : want, uplo);
+        free_array(of.entries, of.rows * of.cols);
+    }
+    mpfr_neg(fourfold[0], fourfold[0], MPFR_RNDN);
+    part indefinite = take(one, N, N, fourfold), first = take(one, N, N, held);
+    EXPECT(sunzi_mpi_factor_renew(ctx, uplo, 0, &indefinite.dist, kept) == SUNZI_NOT_POSITIVE_DEFINITE);
+    EXPECT(sunzi_mpi_factor_order(kept) == 0);
+    EXPECT(sunzi_mpi_factor_get(ctx, kept, uplo, &first.dist) != SUNZI_OK);
+    CALL(ctx, sunzi_mpi_factor_renew(ctx, uplo, 2 * BITS, &first.dist, kept));
+    EXPECT(sunzi_mpi_factor_order(kept) == N && sunzi_mpi_factor_precision_bits(kept) == 2 * BITS);
+    free_array(indefinite.entries, indefinite.rows * indefinite.cols);
+    free_array(first.entries, first.rows * first.cols);
+    free_array(half, N * N);
+    free_array(fourfold, N * N);
+}
+
 // The inverse, from the matrix and from its kept factor: the solution for the identity.
 static void inverses(int one, int other, int uplo, mpfr_t *held, const sunzi_mpi_factor *kept) {
     mpfr_t *inverse = new_array(N * N, BITS);
@@ -318,6 +345,8 @@ static void factors(int one, int other, mpfr_t *q, mpfr_t *b, mpfr_t *scalars, i
         CALL(ctx, sunzi_mpi_factor_get(ctx, kept, uplo, &pq.dist));
         check("the kept factor", pq, N, factor, uplo);
         if (other == (one + 1) % LAYOUTS) inverses(one, other, uplo, held, kept);
+        // The factor of another matrix in its place, and of the first one at another precision and back.
+        renewals(one, uplo, held, factor, kept);
         sunzi_mpi_factor_free(kept);
         free_array(want, N * columns);
         free_array(held, N * N);
@@ -357,6 +386,9 @@ static void refusals(mpfr_t *q) {
     CALL(ctx, sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 100, &p.dist, &kept));
     EXPECT(sunzi_mpi_factor_precision_bits(kept) == 100);
     EXPECT(sunzi_mpi_factor_solve(ctx, rank == 0 ? NULL : kept, &p.dist) != SUNZI_OK);
+    EXPECT(sunzi_mpi_factor_renew(ctx, SUNZI_LOWER, 100, &p.dist, rank == 0 ? NULL : kept) != SUNZI_OK);
+    EXPECT(sunzi_mpi_factor_renew(ctx, SUNZI_LOWER, rank == 0 ? -1 : 0, &p.dist, kept) != SUNZI_OK);
+    EXPECT(sunzi_mpi_factor_order(kept) == N && sunzi_mpi_factor_precision_bits(kept) == 100);
     wrong = p.dist;
     wrong.rows = N - 1;
     EXPECT(sunzi_mpi_factor_solve(ctx, kept, &wrong) != SUNZI_OK);

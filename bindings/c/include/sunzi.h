@@ -151,8 +151,9 @@ typedef struct sunzi_context sunzi_context;
 // by several threads at the same time, and with any context.
 typedef struct sunzi_factor sunzi_factor;
 
-// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, freed
-// by `sunzi_mpi_factor_free`. It may be used with any context on the same ranks in the same order.
+// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, made
+// that of another matrix by `sunzi_mpi_factor_renew`, freed by `sunzi_mpi_factor_free`. It may be used with any
+// context on the same ranks in the same order.
 typedef struct sunzi_mpi_factor sunzi_mpi_factor;
 
 // A matrix in the caller's memory: made by `sunzi_mpfr_matrix`, `sunzi_mpf_matrix` or `sunzi_limb_matrix`, or filled
@@ -1058,6 +1059,19 @@ enum sunzi_status sunzi_mpi_factor_new(const struct sunzi_context *ctx,
                                        int64_t precision_bits,
                                        const struct sunzi_dist_matrix *a,
                                        struct sunzi_mpi_factor **factor);
+
+// `sunzi_mpi_factor_new` into a factor that is there, which becomes that of A, in the memory that it has where order
+// and precision are the same and there is no memory limit: repeated factorisations spare the time that the system
+// takes for fresh memory. Collective, with bits and errors as `sunzi_mpi_factor_new`.
+//
+// `precision_bits` as there. Where the call is refused before it factors, the factor is as it was; where it fails
+// after that, as for a matrix that is not positive definite, it has no rows, and may be renewed again. No other call
+// may use it meanwhile.
+enum sunzi_status sunzi_mpi_factor_renew(const struct sunzi_context *ctx,
+                                         int32_t uplo,
+                                         int64_t precision_bits,
+                                         const struct sunzi_dist_matrix *a,
+                                         struct sunzi_mpi_factor *factor);
 
 // Frees this rank's tiles of a factor; null does nothing. Not collective, and allowed after `MPI_Finalize`.
 //

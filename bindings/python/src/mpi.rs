@@ -12,7 +12,7 @@ use crate::native::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, T
 use crate::view::View;
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// A matrix of this rank's and the numbers of its distribution.
 type Described<'py> = (Bound<'py, Matrix>, [i64; 11]);
@@ -24,7 +24,13 @@ pub struct Ranks(RwLock<Option<ranks::Ranks>>);
 
 /// The factor of `sunzi.mpi.Cholesky`.
 #[pyclass(frozen, module = "sunzi._sunzi")]
-pub struct RankFactor(ranks::Factor);
+pub struct RankFactor(RwLock<ranks::Factor>);
+
+impl RankFactor {
+    fn get(&self) -> RwLockReadGuard<'_, ranks::Factor> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// An operand of a call, where it lies.
 struct Operand {
@@ -193,7 +199,16 @@ impl Ranks {
     fn factor(&self, py: Python<'_>, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<RankFactor> {
         let a = Operand::of(&a);
         let made = py.detach(|| self.open(|ranks| ranks.factor(uplo, precision, &a.part())));
-        made?.map(RankFactor).map_err(|failed| exception(py, &failed))
+        made?.map(|made| RankFactor(RwLock::new(made))).map_err(|failed| exception(py, &failed))
+    }
+
+    /// The factor of another matrix in the memory of `factor`.
+    fn renew(&self, py: Python<'_>, factor: &RankFactor, uplo: i32, precision: i64, a: Described<'_>) -> PyResult<()> {
+        let a = Operand::of(&a);
+        self.work(py, |ranks| {
+            let mut factor = factor.0.write().unwrap_or_else(PoisonError::into_inner);
+            ranks.renew(uplo, precision, &a.part(), &mut factor)
+        })
     }
 
     /// Bytes that a call would take; see the Python layer, which has checked how many matrices it has.
@@ -222,36 +237,40 @@ impl Ranks {
     /// `A^-1 B` with a kept factor.
     fn factor_solve(&self, py: Python<'_>, factor: &RankFactor, b: Described<'_>) -> PyResult<Matrix> {
         let mut b = Output::of(&b)?;
-        self.run(py, Verb::FactorSolve { factor: &factor.0, b: b.target() })?;
+        self.work(py, |ranks| ranks.call(Verb::FactorSolve { factor: &factor.get(), b: b.target() }))?;
         Ok(b.into_matrix())
     }
 
     /// `A^-1` with a kept factor, in a matrix like `x`.
     fn inverse(&self, py: Python<'_>, factor: &RankFactor, x: Described<'_>) -> PyResult<Matrix> {
         let mut x = Output::of(&x)?;
-        self.run(py, Verb::Inverse { factor: &factor.0, x: x.target() })?;
+        self.work(py, |ranks| ranks.call(Verb::Inverse { factor: &factor.get(), x: x.target() }))?;
         Ok(x.into_matrix())
     }
 
     /// The logarithm of the determinant of the factored matrix, in a matrix like `like`, of one entry.
     fn log_det(&self, py: Python<'_>, factor: &RankFactor, like: Bound<'_, Matrix>) -> PyResult<Matrix> {
         let mut result = own(&like)?;
-        self.run(py, Verb::LogDet { factor: &factor.0, result: &mut result })?;
+        self.work(py, |ranks| ranks.call(Verb::LogDet { factor: &factor.get(), result: &mut result }))?;
         Ok(Matrix::new(result.into(), like.get().number_kind()))
     }
 
     /// The factor in the lower triangle of a matrix.
     fn lower(&self, py: Python<'_>, factor: &RankFactor, a: Described<'_>) -> PyResult<Matrix> {
         let mut a = Output::of(&a)?;
-        self.run(py, Verb::Lower { factor: &factor.0, a: a.target() })?;
+        self.work(py, |ranks| ranks.call(Verb::Lower { factor: &factor.get(), a: a.target() }))?;
         Ok(a.into_matrix())
     }
 }
 
 impl Ranks {
     fn run(&self, py: Python<'_>, verb: Verb<'_>) -> PyResult<()> {
-        let done = py.detach(|| self.open(|ranks| ranks.call(verb)));
-        done?.map_err(|failed| exception(py, &failed))
+        self.work(py, |ranks| ranks.call(verb))
+    }
+
+    /// A call without the interpreter's lock, also while it waits for calls of other threads that renew a factor.
+    fn work(&self, py: Python<'_>, call: impl FnOnce(&ranks::Ranks) -> Result<(), Failed> + Send) -> PyResult<()> {
+        py.detach(|| self.open(call))?.map_err(|failed| exception(py, &failed))
     }
 
     /// Calls that overlap share the communicator; an end of its use waits for them.
@@ -267,12 +286,12 @@ impl RankFactor {
     /// Rows of the factored matrix.
     #[getter]
     fn order(&self) -> i64 {
-        self.0.order()
+        self.get().order()
     }
 
     /// Bits of the factor.
     #[getter]
     fn precision(&self) -> i64 {
-        self.0.precision_bits()
+        self.get().precision_bits()
     }
 }

@@ -22,7 +22,9 @@ pub(super) const HUGE_BYTES: usize = 2 << 20;
 /// Who maps something there and fails must leave the addresses alone: some versions of Linux have given them back then,
 /// and another thread may have them.
 pub(in crate::comm) fn reserve(bytes: usize, offset: usize) -> Option<*mut u8> {
-    let fits = bytes >= HUGE_BYTES && rustix::param::page_size() == super::PAGE_BYTES;
+    // SAFETY: asks the system for a number.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let fits = bytes >= HUGE_BYTES && usize::try_from(page_bytes) == Ok(super::PAGE_BYTES);
     let total = bytes.checked_add(HUGE_BYTES).filter(|_| fits)?;
     // SAFETY: a new mapping at an address of the system's choice, which nobody can read or write.
     let begin = unsafe { mmap_anonymous(std::ptr::null_mut(), total, ProtFlags::empty(), MapFlags::PRIVATE) }.ok()?;

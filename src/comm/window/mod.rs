@@ -17,7 +17,7 @@ pub(crate) mod room;
 pub use heap::Heap;
 pub use node::NodeWindow;
 pub use partition::{Level, Partition, Run};
-pub(crate) use pieces::{Pieces, Shown};
+pub(crate) use pieces::{Pieces, PiecesFrom, Shown};
 pub use posix::Posix;
 
 use crate::comm::{Fence, Transport};

@@ -94,17 +94,43 @@ impl SharedWindow {
         outcome: Result<()>,
         pieces: &'w Pieces,
     ) -> Result<(Vec<&'w mut [u64]>, Shown<'w>)> {
+        self.begin_pieces(fence, outcome, pieces, "")
+    }
+
+    /// The same while everybody may read `source`, whose words come with the pieces. Collective.
+    ///
+    /// # Errors
+    /// As [`Fence::pass`].
+    pub(crate) fn pieces_from<'w>(
+        &'w mut self,
+        source: &'w mut SharedWindow,
+        fence: &Fence<'_>,
+        pieces: &'w Pieces,
+    ) -> Result<PiecesFrom<'w>> {
+        source.sync();
+        let (own, shown) = self.begin_pieces(fence, Ok(()), pieces, &format!(" from {:x}", source.id))?;
+        source.sync();
+        Ok(PiecesFrom { source: source.words(), own, shown })
+    }
+
+    fn begin_pieces<'w>(
+        &'w mut self,
+        fence: &Fence<'_>,
+        outcome: Result<()>,
+        pieces: &'w Pieces,
+        from: &str,
+    ) -> Result<(Vec<&'w mut [u64]>, Shown<'w>)> {
         assert!(pieces.total_words() <= self.len(), "pieces of {} words in {}", pieces.total_words(), self.len());
         assert!(pieces.ranks() == self.ranks, "pieces for {} ranks", pieces.ranks());
         let (hash, rank) = (pieces.hash(), self.rank);
         self.sync();
-        fence.pass(outcome, self.token(fence, "hide pieces", hash))?;
+        fence.pass(outcome, self.token(fence, &format!("hide pieces{from}"), hash))?;
         let start = self.backing.as_ref().map_or(std::ptr::NonNull::dangling().as_ptr(), |backing| backing.start());
         let shown = Shown { start, pieces, rank, window: PhantomData };
         // All ranks have left the phase before: nobody reads or writes anything but marks before the next fence.
         pieces.of(rank).for_each(|number| shown.mark(number).store(0, Ordering::Release));
         self.sync();
-        fence.pass(Ok(()), self.token(fence, "pieces", hash))?;
+        fence.pass(Ok(()), self.token(fence, &format!("pieces{from}"), hash))?;
         self.sync();
         let own = pieces.of(rank).map(|number| {
             // SAFETY: inside the window by the first assertion, apart from the marks and from every other piece, as
@@ -114,6 +140,16 @@ impl SharedWindow {
         });
         Ok((own.collect(), shown))
     }
+}
+
+/// What one rank may read and write in a phase of pieces beside another window.
+pub(crate) struct PiecesFrom<'w> {
+    /// The window that everybody reads.
+    pub source: &'w [u64],
+    /// This rank's pieces, in order.
+    pub own: Vec<&'w mut [u64]>,
+    /// What shows them, and finds those of others.
+    pub shown: Shown<'w>,
 }
 
 /// What shows pieces of a window, and finds those that were shown.
@@ -165,7 +201,7 @@ impl<'w> Shown<'w> {
 
 #[cfg(test)]
 mod tests {
-    use crate::comm::window::{Pieces, SharedWindow, WindowKind};
+    use crate::comm::window::{Level, Partition, Pieces, PiecesFrom, Run, SharedWindow, WindowKind};
     use crate::comm::{Fence, Transport, local};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -200,6 +236,39 @@ mod tests {
                 window.close().unwrap();
             });
         }
+    }
+
+    /// What all ranks have written into another window is read by all while they write pieces.
+    #[test]
+    fn pieces_are_made_from_another_window() {
+        let (ranks, words) = (3, 40);
+        let pieces = Pieces::new((0..ranks).map(|rank| vec![8; rank]));
+        let runs = (0..ranks).map(|rank| Run { words: rank * 10..rank * 10 + 10, rank }).collect();
+        let partition = Partition::new(ranks, Level::ONCE, Level::ONCE, runs);
+        local::run(ranks, |rank| {
+            let [mut source, mut window] =
+                [words, pieces.total_words()].map(|words| SharedWindow::open(rank, WindowKind::Heap, words).unwrap());
+            let fence = Fence::new(rank);
+            for round in 0..3 {
+                let shares = source.write(&fence, Ok(()), &partition).unwrap();
+                shares.into_iter().for_each(|words| words.fill(round * 10 + rank.rank() as u64));
+                let PiecesFrom { source, own, shown } = window.pieces_from(&mut source, &fence, &pieces).unwrap();
+                let want = (0..ranks as u64).flat_map(|rank| [round * 10 + rank; 10]);
+                assert!(source[..30].iter().copied().eq(want), "round {round}");
+                for (at, piece) in own.into_iter().enumerate() {
+                    piece.copy_from_slice(&source[10..18]);
+                    shown.show(at, piece);
+                }
+                let last = loop {
+                    match shown.get(2, 1) {
+                        Some(piece) => break piece,
+                        None => std::thread::yield_now(),
+                    }
+                };
+                assert_eq!(last, [round * 10 + 1; 8]);
+            }
+            source.close().and(window.close()).unwrap();
+        });
     }
 
     #[test]

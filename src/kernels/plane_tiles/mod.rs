@@ -181,7 +181,7 @@ impl<R: BlockRules> TileEngine for PlaneTiles<R> {
         publish::load_integers(self, shape, integers, words, scratch);
     }
 
-    fn triangle(&self, _shape: TileShape, _words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+    fn triangle(&self, _shape: TileShape, _words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
         Box::new(Pivots(pivots.iter().map(|pivot| self.rules.pivot(pivot)).collect()))
     }
 

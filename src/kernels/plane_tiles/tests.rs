@@ -113,7 +113,8 @@ impl<'a> Factoring<'a> {
         self.engine.load_integers(shape, (limbs, &mut source), &mut operand, &mut self.scratch);
         let data = data.map(|_| {
             let pivots = (0..shape.cols).map(|at| entry(self.engine, shape, &words, (at, at))).collect::<Vec<_>>();
-            self.engine.triangle(shape, &mut operand, &pivots)
+            self.engine.set_pivots(shape, &mut operand, &pivots);
+            self.engine.triangle(shape, &operand, &pivots)
         });
         Finished { words: operand, data }
     }
@@ -307,7 +308,8 @@ fn solve(engine: &dyn TileEngine, shape: TileShape, bits: u32, seed: u64) -> (Ve
         |at: usize| Integer::from(if at.is_multiple_of(3) { -1 } else { 1 }) << (bits - (at as u32 % 4).min(bits));
     let pivots = (0..cols).map(pivot).collect::<Vec<_>>();
     let square = TileShape { rows: cols, cols, diagonal: true };
-    let data = engine.triangle(square, &mut above, &pivots);
+    engine.set_pivots(square, &mut above, &pivots);
+    let data = engine.triangle(square, &above, &pivots);
     let part = TilePart::Whole;
     let source =
         TileSource { matrix: right.view(), part, rows: 0..rows, cols: 0..cols, row_shifts: &double, col_shifts: &none };

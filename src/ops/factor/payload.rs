@@ -178,7 +178,11 @@ impl TileWork<'_> {
             group.read(&payload[group_index(shape, at) * group.words()..][..group.words()], magnitudes)
         };
         self.engine.load_integers(shape, (group.limbs(), &mut read), words, scratch);
-        shape.diagonal.then(|| self.engine.triangle(shape, words, &self.pivots(shape, payload)))
+        shape.diagonal.then(|| {
+            let pivots = self.pivots(shape, payload);
+            self.engine.set_pivots(shape, words, &pivots);
+            self.engine.triangle(shape, words, &pivots)
+        })
     }
 
     /// Rounds a tile that has travelled into heads and limbs of its shape, column by column; what lies above the

@@ -1,6 +1,6 @@
 //! How a solve in fixed point is cut into tiles, and the memory it takes.
 
-use crate::comm::window::SharedWindow;
+use crate::comm::window::{Pieces, SharedWindow};
 use crate::context::{Context, MemoryBudget, Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::kernels::PlaneKernel;
@@ -137,6 +137,11 @@ impl TilePlan {
         index * self.tile_rows..((index + 1) * self.tile_rows).min(self.order)
     }
 
+    /// The columns of some neighbouring tiles of the triangle.
+    pub fn cols(&self, tiles: Range<usize>) -> Range<usize> {
+        (tiles.start * self.tile_rows).min(self.order)..(tiles.end * self.tile_rows).min(self.order)
+    }
+
     /// Tile rows of the triangle.
     pub fn tiles(&self) -> usize {
         self.order.div_ceil(self.tile_rows)
@@ -183,19 +188,22 @@ impl TilePlan {
         (tiles.saturating_sub(2)..tiles).map(of_row).max().unwrap_or(0)
     }
 
-    /// Words of this rank's own tiles of the largest tile row: all, or the one on the diagonal alone where ranks make
-    /// the others together.
+    /// Words of the tiles of the largest tile row that this rank makes for itself: none where ranks make them together.
     pub fn own_row_words(&self) -> usize {
-        self.largest_of_rows(|row| match self.together {
-            None => self.row_words(row),
-            Some(_) => self.engine.operand_words(self.triangle_shape(row, row)),
-        })
+        if self.together.is_some() { 0 } else { self.largest_of_rows(|row| self.row_words(row)) }
     }
 
-    /// Words of the tiles of the largest tile row that the ranks of a node make together.
+    /// The tiles of a tile row of the triangle from the tile `first` on, as pieces of the window of a node: by rank
+    /// those that it makes.
+    pub fn row_pieces(&self, row: usize, first: usize, makers: impl IntoIterator<Item = Range<usize>>) -> Pieces {
+        let words = move |col: usize| self.engine.operand_words(self.triangle_shape(row, first + col));
+        Pieces::new(makers.into_iter().map(|tiles| tiles.map(words)))
+    }
+
+    /// Words of the largest tile row that the ranks of a node make together, whoever makes which tiles.
     pub fn window_words(&self) -> usize {
-        let before = |row: usize| self.row_words(row) - self.engine.operand_words(self.triangle_shape(row, row));
-        if self.together.is_some() { self.largest_of_rows(before) } else { 0 }
+        let words = |row: usize| self.row_pieces(row, 0, std::iter::once(0..row + 1)).total_words();
+        if self.together.is_some() { self.largest_of_rows(words) } else { 0 }
     }
 
     /// Most entries of the triangle that the ranks of a node see at a time, where they make its tiles together.

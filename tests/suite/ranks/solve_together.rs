@@ -61,6 +61,26 @@ fn nodes_of_any_size_give_the_bits_of_one_process() {
     }
 }
 
+/// Right sides of whole panels, of one more and of one less: ranks have as many panels but for one, or none at all, and
+/// who has fewer makes more of the residues.
+#[test]
+fn widths_around_whole_panels_give_the_bits_of_one_process() {
+    let mut rng = Rng::new(8150);
+    let l = factor(ORDER, 60, 4, rng.word());
+    for columns in [1, 7, 8, 9, 15, 16, 17, 100] {
+        let b = matrix(Kind::Unit, ORDER, columns, 60, rng.word());
+        for op in [None, Some(Op::NoTranspose), Some(Op::Transpose)] {
+            let want = alone(op, &l, &b);
+            for (ranks, ranks_per_node) in [(1, 1), (2, 2), (3, 3), (3, 2), (4, 4), (4, 3)] {
+                let contexts = (0..ranks).map(|rank| threads(1 + rank % 2)).collect::<Vec<_>>();
+                let lies = (Lie::random(ranks, &mut rng), Lie::random(ranks, &mut rng));
+                let got = on_nodes(&contexts, (op, ranks_per_node), (&l, &b), lies).unwrap();
+                assert!(got == want, "{op:?}, {columns} columns, {ranks} ranks, {ranks_per_node} a node, {lies:?}");
+            }
+        }
+    }
+}
+
 /// Every kernel, kernels that differ between ranks, and memory limits, under which some ranks take smaller tiles.
 #[test]
 fn kernels_and_limits_do_not_show() {

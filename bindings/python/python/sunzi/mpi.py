@@ -531,6 +531,7 @@ class Cholesky:
     def __init__(self, ranks: Ranks, factor: _sunzi.RankFactor) -> None:
         self._ranks = ranks
         self._factor = factor
+        self._asked = factor.precision
 
     @property
     def order(self) -> int:
@@ -541,6 +542,23 @@ class Cholesky:
     def precision(self) -> int:
         """Bits of the factor."""
         return self._factor.precision
+
+    def renew(
+        self, a: DistMatrix, *, uplo: Literal["both", "lower", "upper"] = "both", precision: int | None = None
+    ) -> None:
+        """Becomes the factor of `a`, at the precision that it has had where none is named, bit for bit that of
+        `Ranks.cholesky`.
+
+        It is written where the old one lies where order and precision are the same and there is no memory limit:
+        the system takes time for fresh memory. After an error that comes while the matrix is factored, such as
+        `NotPositiveDefiniteError`, the factor has no rows until it is renewed again.
+        """
+        none = (None, None)
+        ready = self._ranks._ready(
+            "Cholesky.renew", {"uplo": (uplo, _UPLO)}, {"a": a}, none, none, precision, self._asked
+        )
+        self._ranks._ranks.renew(self._factor, ready.choices[0], ready.precision, ready.of["a"])
+        self._asked = ready.precision
 
     def solve(self, b: DistMatrix, *, precision: int | None = None) -> DistMatrix:
         """The solution of `A X = B`, distributed as `b`, at the factor's precision where none is named."""

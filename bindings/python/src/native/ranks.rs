@@ -19,7 +19,7 @@ unsafe impl Sync for Ranks {}
 /// This rank's tiles of a factor that the C library keeps.
 pub struct Factor(*mut sunzi_mpi_factor);
 
-// SAFETY: numbers that are only read.
+// SAFETY: numbers that are only read, but by `Ranks::renew`, which has them to itself.
 unsafe impl Send for Factor {}
 // SAFETY: as above.
 unsafe impl Sync for Factor {}
@@ -186,6 +186,16 @@ impl Ranks {
         let status = unsafe { sunzi_mpi_factor_new(self.0, uplo, precision_bits, &part(a), &mut factor) };
         let factor = Factor(factor);
         self.answer(status).map(|()| factor)
+    }
+
+    /// The factor of another matrix in the memory of one that is kept. Collective.
+    ///
+    /// # Errors
+    /// What the library refuses.
+    pub fn renew(&self, uplo: i32, precision_bits: i64, a: &Part<'_>, factor: &mut Factor) -> Result<(), Failed> {
+        // SAFETY: as above, and nothing else uses the factor meanwhile.
+        let status = unsafe { sunzi_mpi_factor_renew(self.0, uplo, precision_bits, &part(a), factor.0) };
+        self.answer(status)
     }
 
     /// Bytes of copies on this rank, of all on this rank, and of all on its node, that a call would take. Collective.

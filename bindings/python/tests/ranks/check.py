@@ -112,12 +112,30 @@ def factors(ranks: Ranks) -> int:
         same(ranks.trsm(part(FACTOR, of((N, N), 6)), b), unknowns, "trsm")
         same(kept.inverse(of((N, N), 3)), reciprocal, "inverse")
         assert kept.log_det() == sunzi.Cholesky(GRAM).log_det()
+        renewed(kept, of)
     turned = sunzi.gemm(B, [[1 if i == j else 0 for j in range(M)] for i in range(M)])
     across = sunzi.trsm(FACTOR, turned.T, side="right", transpose=True, alpha=2)
     right = part(B.T, distributions(M, N)[4])
     got = ranks.trsm(part(FACTOR, distributions(N, N)[2]), right, side="right", transpose=True, alpha=2)
     same(got, across, "right")
-    return 6 * PLACES + 1
+    return 10 * PLACES + 1
+
+
+def renewed(kept: Cholesky, of: Callable[[tuple[int, int], int], Distribution]) -> None:
+    """A factor that others take the place of: of the same order and precision, of others, and after one that fails."""
+    other, larger = sunzi.syrk(P, alpha=3), sunzi.syrk(random_matrix(N + 18, N + 9, 4))
+    indefinite = sunzi.Matrix([[-1]], precision=90)
+    cases = [(other, None, BITS), (GRAM, 150, 150), (larger, None, 150), (larger, 300, 300)]
+    for matrix, precision, bits in cases:
+        order = matrix.shape[0]
+        kept.renew(part(matrix, of((order, order), 5)), uplo="lower", precision=precision)
+        assert (kept.order, kept.precision) == (order, bits)
+        same(kept.lower(of((order, order), 1)), sunzi.cholesky(matrix, precision=bits), "renewed factor")
+    refused(sunzi.NotPositiveDefiniteError, lambda: kept.renew(part(indefinite, of((1, 1), 4))))
+    assert kept.order == 0
+    refused(ValueError, lambda: kept.solve(part(B, of((N, M), 4))))
+    kept.renew(part(GRAM, of((N, N), 2)), precision=BITS)
+    same(kept.solve(part(B, of((N, M), 4))), sunzi.Cholesky(GRAM).solve(B), "solve with a renewed factor")
 
 
 def bad_input(ranks: Ranks) -> int:
@@ -162,6 +180,7 @@ def one_alone(ranks: Ranks) -> int:
     refused(TypeError, lambda: ranks.trsm(t, odd(matrix, b)), "it must be a DistMatrix")
     refused(TypeError, lambda: ranks.syrk(p, odd(text, to)), "it must be a Distribution")
     refused(TypeError, lambda: kept.inverse(odd(None, to)), "to")
+    refused(ValueError, lambda: kept.renew(gram, uplo=odd(text, "lower")), "uplo is 'middle'")
     refused(TypeError, lambda: kept.solve(b, precision=odd(text, None)), "'str'")
     refused(TypeError, lambda: kept.log_det(precision=odd(text, None)), "'str'")
     refused(ValueError, lambda: kept.log_det(precision=odd(1, None)), "1")
@@ -172,7 +191,7 @@ def one_alone(ranks: Ranks) -> int:
     refused(ValueError, lambda: Ranks(COMM, accuracy=odd(text, "norm")), "accuracy is 'middle'")
     refused(ValueError, lambda: Ranks(COMM, memory=odd(-1, None)), "memory is -1")
     refused(TypeError, lambda: Ranks(COMM, threads=odd(text, 1)), "'str'")
-    count = 18
+    count = 19
     if SIZE > 1:
         between = "differs between ranks"
         refused(ValueError, lambda: ranks.syrk(p, to, uplo=odd("upper", "lower")), "uplo", between, "upper", "lower")
@@ -190,7 +209,9 @@ def one_alone(ranks: Ranks) -> int:
         refused(ValueError, lambda: Ranks(COMM, accuracy=odd("norm", "entrywise")), "accuracy", between)
         other = ranks.cholesky(gram)
         refused(ValueError, lambda: odd(other, kept).solve(b), "factor", between)
-        count += 14
+        refused(ValueError, lambda: odd(other, kept).renew(gram), "factor", between)
+        refused(ValueError, lambda: kept.renew(gram, precision=odd(90, 80)), "precision", between, "90", "80")
+        count += 16
     # Operands of other precisions on one rank: the largest counts.
     fine = sunzi.Matrix(P, precision=BITS + 80)
     got = ranks.syrk(part(odd(fine, P), distributions(K, N)[0]), to)

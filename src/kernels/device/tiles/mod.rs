@@ -273,9 +273,13 @@ impl TileEngine for DeviceTiles {
         words[0] = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+    fn set_pivots(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) {
         let start = self.inner_start(shape);
-        self.inner.triangle(shape, &mut words[start..], pivots)
+        self.inner.set_pivots(shape, &mut words[start..], pivots);
+    }
+
+    fn triangle(&self, shape: TileShape, words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+        self.inner.triangle(shape, &words[self.inner_start(shape)..], pivots)
     }
 
     fn factored(&self, shape: TileShape, words: &[u64]) -> Box<dyn DiagonalData> {

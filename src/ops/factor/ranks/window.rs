@@ -51,7 +51,7 @@ pub(super) fn has_room(team: &Team, engine: &dyn TileEngine, order: usize, tile_
     let tiles = order.div_ceil(tile_rows.max(1));
     let each = engine.tile_words(TileShape { rows: tile_rows, cols: tile_rows, diagonal: false });
     let bytes = (tiles as u128 * (tiles as u128 + 1) / 2) * each as u128 * 8;
-    bytes <= team.tile_window_room().into()
+    bytes <= u128::from(team.tile_window_room())
 }
 
 /// What must be the same for ranks to read each other's tiles. A kernel has one name with other instructions too, and

@@ -6,6 +6,7 @@
 //! Proof: docs/ALGORITHM.md, "Solves in fixed point".
 
 mod check;
+mod makers;
 mod rows;
 mod run;
 mod together;
@@ -22,7 +23,7 @@ use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::tiles::{TilePlan, Together, TrySize, first_bits, tries};
 use crate::ops::solve::triangle::Triangle;
-pub(crate) use rows::{RankOfNode, RowPiece, RowsFrom, SharedRows, TriangleRows};
+pub(crate) use rows::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use rug::Integer;
 
 /// A triangle whose rows are scaled by powers of two to norms of about 1, its unknowns in the order in which they are

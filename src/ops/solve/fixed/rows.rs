@@ -1,7 +1,6 @@
 //! Where a solve in fixed point has the rows of its triangle from: a view of all of them, or pieces that come and go.
 
-use crate::comm::Fence;
-use crate::comm::window::{Partition, SharedWindow, Shares};
+use crate::comm::window::{Pieces, Shown};
 use crate::error::Result;
 use crate::math::float::FloatRef;
 use crate::matrix::MatrixView;
@@ -41,46 +40,48 @@ pub(crate) trait TriangleRows {
     }
 }
 
-/// A rank of some node: its number there, and how many there are.
-#[derive(Clone, Copy)]
-pub(crate) struct RankOfNode {
-    pub rank: usize,
-    pub ranks: usize,
-}
-
 /// A lower triangle, row by row, whose tiles the ranks of each node make together: all of a node see the entries of a
-/// row of tiles in one window, and write its tiles into another.
+/// row of tiles in one window, write its tiles into another, and show each to the others when it is finished.
 pub(crate) trait SharedRows {
     /// All ranks, those of this node, and which are where.
     fn ranks(&self) -> Ranks<'_>;
 
-    /// A pass over the rows begins, in pieces of at most so many entries, with tiles of so many words. Collective.
+    /// A pass over the rows begins, in pieces of at most so many entries, with tiles of so many words in all.
+    /// Collective.
     ///
     /// # Errors
     /// [`crate::Error::OutOfMemory`], [`crate::Error::Transport`]; on every rank.
     fn begin(&mut self, piece_entries: usize, tile_words: usize) -> Result<()>;
 
     /// Brings some rows to each node, from a column on up to the diagonal; what comes from another node comes to the
-    /// rank among whose columns `cols(rank)` it is. Collective.
+    /// rank of all ranks among whose columns `cols(rank)` it is. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(RankOfNode) -> Range<usize>) -> Result<()>;
+    fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(usize) -> Range<usize>) -> Result<()>;
 
-    /// What was brought last, and this rank's shares of the window of tiles. Collective.
+    /// What was brought last, and the tiles to be made of it: no rank works on those of another row any more.
+    /// Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
-    fn making<'a>(&'a mut self, partition: &'a Partition) -> Result<(RowPiece<'a>, Shares<'a>)>;
-
-    /// The window of tiles, and the fence of its phases.
-    fn window(&mut self) -> (&mut SharedWindow, Fence<'_>);
+    fn making<'a>(&'a mut self, tiles: &'a Pieces) -> Result<Making<'a>>;
 
     /// The pass is over. Collective.
     ///
     /// # Errors
     /// [`crate::Error::Transport`].
     fn end(&mut self) -> Result<()>;
+}
+
+/// A row of tiles on its way from entries to residues.
+pub(crate) struct Making<'a> {
+    /// The entries.
+    pub piece: RowPiece<'a>,
+    /// The tiles that this rank makes, in order.
+    pub own: Vec<&'a mut [u64]>,
+    /// What shows them, and finds those of the others of the node.
+    pub shown: Shown<'a>,
 }
 
 /// Rows of a triangle from a column on.

@@ -58,14 +58,41 @@ impl Strip<'_> {
     }
 }
 
-/// A tile row of the triangle, loaded.
-pub(super) struct RowTiles<'a> {
-    /// Its tiles before the one on the diagonal.
-    pub others: &'a [&'a [u64]],
-    pub diagonal: &'a [u64],
-    pub data: &'a dyn DiagonalData,
+/// A tile row of the triangle, as those who solve with it find it.
+pub(super) trait RowTiles: Sync {
+    /// The tile in that column before the one on the diagonal, where it is finished.
+    fn before(&self, col: usize) -> Option<&[u64]>;
+
+    /// The one on the diagonal, as soon as it is finished, with what a solve needs beside it.
+    fn diagonal(&self) -> (&[u64], &dyn DiagonalData);
+
     /// For accuracy entry by entry.
-    pub depths: Option<&'a RowDepths>,
+    fn depths(&self) -> Option<&RowDepths> {
+        None
+    }
+}
+
+/// A tile row that is loaded.
+struct LoadedRow<'a> {
+    /// Its tiles, the first one in column `first`.
+    tiles: &'a [&'a mut [u64]],
+    first: usize,
+    data: Box<dyn DiagonalData>,
+    depths: Option<RowDepths>,
+}
+
+impl RowTiles for LoadedRow<'_> {
+    fn before(&self, col: usize) -> Option<&[u64]> {
+        Some(&*self.tiles[col - self.first])
+    }
+
+    fn diagonal(&self) -> (&[u64], &dyn DiagonalData) {
+        (&*self.tiles[self.tiles.len() - 1], &*self.data)
+    }
+
+    fn depths(&self) -> Option<&RowDepths> {
+        self.depths.as_ref()
+    }
 }
 
 /// Replaces the columns of `w` that fit by their solutions; the numbers of the others.
@@ -90,7 +117,7 @@ pub fn run(
     let meter = Meter::new(ctx, ((plan.tiles() - run.first) * plan.strips()) as u64);
     let mut strips = run.strips(words);
     let solved = match rows.together().filter(|_| plan.together.is_some()) {
-        Some(rows) => run.solve_together((ctx, &meter), rows, (&mut strips, row_words), &mut scratch),
+        Some(rows) => run.solve_together((ctx, &meter), rows, &mut strips, &mut scratch),
         None => run.solve((ctx, &meter), rows, (&mut strips, row_words), &mut scratch),
     };
     run.engine.end_operation();
@@ -181,12 +208,9 @@ impl<'a> FixedRun<'a> {
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
         for row in self.first..self.plan.tiles() {
-            let (mut operands, depths) = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
-            let (diagonal, others) = operands.split_last_mut().expect("the tile on the diagonal");
-            let others = others.iter().map(|tile| &**tile).collect::<Vec<_>>();
-            let shape = self.plan.triangle_shape(row, row);
-            let data = self.engine.triangle(shape, diagonal, &self.pivots[self.plan.rows(row)]);
-            let row_tiles = RowTiles { others: &others, diagonal, data: &*data, depths: depths.as_ref() };
+            let (tiles, depths) = self.load_row(ctx, (row, &mut *rows), row_words, scratch)?;
+            let data = self.diagonal_data(row, &*tiles[tiles.len() - 1]);
+            let row_tiles = LoadedRow { tiles: &tiles, first: self.first, data, depths };
             self.step_strips((ctx, meter), row, &row_tiles, strips, scratch)?;
             if strips.iter().all(Strip::is_rejected) {
                 break;
@@ -195,22 +219,38 @@ impl<'a> FixedRun<'a> {
         Ok(())
     }
 
+    /// What a solve needs beside the words of the tile on the diagonal of tile row `row`.
+    pub fn diagonal_data(&self, row: usize, words: &[u64]) -> Box<dyn DiagonalData> {
+        self.engine.triangle(self.plan.triangle_shape(row, row), words, &self.pivots[self.plan.rows(row)])
+    }
+
     /// Tile `row` of all strips, shared out among the workers.
     pub fn step_strips(
         &self,
         (ctx, meter): (&Context, &Meter<'_>),
         row: usize,
-        row_tiles: &RowTiles<'_>,
+        row_tiles: &dyn RowTiles,
         strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
-        let together = self.plan.strips().div_ceil(self.plan.threads).clamp(1, STEP_STRIPS);
-        let mut steps = strips.chunks_mut(together);
+        let mut steps = strips.chunks_mut(self.step_strip_count());
         let step = |scratch: &mut &mut [u64], step: &mut [Strip<'_>]| {
             self.step(row, step, row_tiles, scratch)?;
             meter.add("solve", step.len() as u64)
         };
         ctx.install(|| drive::parallel_for(scratch, |_| steps.next(), step))
+    }
+
+    /// Strips of a step.
+    fn step_strip_count(&self) -> usize {
+        self.plan.strips().div_ceil(self.plan.threads).clamp(1, STEP_STRIPS)
+    }
+
+    /// Panels of right sides that the busiest worker has in a step, about.
+    pub fn busiest_panels(&self) -> usize {
+        let (strips, each) = (self.plan.strips(), self.step_strip_count());
+        let turns = strips.div_ceil(each).div_ceil(self.plan.threads);
+        (turns * each * self.plan.right_rows.div_ceil(PANEL_ROWS)).min(self.plan.columns.div_ceil(PANEL_ROWS))
     }
 
     fn is_entrywise(&self) -> bool {
@@ -266,20 +306,19 @@ impl<'a> FixedRun<'a> {
             col_shifts: &self.triangle_shifts.1[cols],
         };
         self.engine.load_operand(&source, words, scratch);
+        if row == col {
+            let shape = self.plan.triangle_shape(row, row);
+            self.engine.set_pivots(shape, words, &self.pivots[self.plan.rows(row)]);
+        }
         Ok(())
     }
 
     /// Tile `row` of some strips: loaded, updated by the tiles before it, and solved.
-    fn step(
-        &self,
-        row: usize,
-        strips: &mut [Strip<'_>],
-        &RowTiles { others, diagonal, data, depths }: &RowTiles<'_>,
-        scratch: &mut [u64],
-    ) -> Result<()> {
+    fn step(&self, row: usize, strips: &mut [Strip<'_>], row_tiles: &dyn RowTiles, scratch: &mut [u64]) -> Result<()> {
         let (plan, engine) = (self.plan, self.engine);
         let mut tiles = Vec::with_capacity(strips.len());
         let mut columns = Vec::with_capacity(strips.len());
+        let mut unknowns = Vec::with_capacity(strips.len());
         for strip in strips {
             let shape = plan.solution_shape(strip.index, row);
             let (before, own) = strip.tiles.split_at_mut(row);
@@ -293,19 +332,50 @@ impl<'a> FixedRun<'a> {
                 col_shifts: &self.right_shifts.1,
             };
             engine.load(&source, words, scratch);
-            let x = before[self.first..].iter().map(|tile| &**tile).collect();
             // A device keeps the strips whose tiles it updates.
-            tiles.push(UpdateTile { shape, words, x, device: strip.index % engine.device_count() });
+            tiles.push(UpdateTile { shape, words, x: Vec::new(), device: strip.index % engine.device_count() });
+            unknowns.push(&*before);
             columns.push((strip.index, &mut strip.weights, &mut strip.depths));
         }
-        engine.update(&mut tiles, others, plan.tile_rows, scratch)?;
+        self.update(row, (&mut tiles, &unknowns), row_tiles, scratch)?;
+        let diagonal = row_tiles.diagonal();
         for (UpdateTile { shape, words, .. }, (strip, weights, unknowns)) in tiles.into_iter().zip(columns) {
-            engine.solve(SolveTile { shape, words: &mut *words, weights: &mut *weights }, (diagonal, data), scratch);
-            if let (Some(unknowns), Some(depths)) = (unknowns, depths) {
+            engine.solve(SolveTile { shape, words: &mut *words, weights: &mut *weights }, diagonal, scratch);
+            if let (Some(unknowns), Some(depths)) = (unknowns, row_tiles.depths()) {
                 self.take_depths((shape, words), plan.rows(row), unknowns, scratch);
                 let deepest = trsm_fixed_depth(self.extra_bits, plan.order);
                 unknowns.reject((depths, deepest), (&self.right, plan.rights(strip).start), weights);
             }
+        }
+        Ok(())
+    }
+
+    /// Updates some tiles in row `row` of the solution by the tiles of the triangle before the diagonal, as these are
+    /// finished, and by the unknowns before, of each tile its own.
+    fn update<'t>(
+        &self,
+        row: usize,
+        (tiles, unknowns): (&mut [UpdateTile<'t>], &[&'t [&mut [u64]]]),
+        row_tiles: &dyn RowTiles,
+        scratch: &mut [u64],
+    ) -> Result<()> {
+        let mut left = (self.first..row).collect::<Vec<_>>();
+        while !left.is_empty() {
+            let (mut found, mut others) = (Vec::with_capacity(left.len()), Vec::with_capacity(left.len()));
+            left.retain(|&col| {
+                let tile = row_tiles.before(col);
+                others.extend(tile);
+                found.extend(tile.map(|_| col));
+                tile.is_none()
+            });
+            if found.is_empty() {
+                std::thread::yield_now(); // another rank makes what is left
+                continue;
+            }
+            for (tile, unknowns) in tiles.iter_mut().zip(unknowns) {
+                tile.x = found.iter().map(|&col| &*unknowns[col]).collect();
+            }
+            self.engine.update(tiles, &others, self.plan.tile_rows, scratch)?;
         }
         Ok(())
     }

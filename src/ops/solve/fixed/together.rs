@@ -1,51 +1,80 @@
 //! A try whose tiles of the triangle the ranks of a node make together, in a window that all of them read.
 //!
 //! Tile row by tile row: all ranks agree on what became of the row before; the entries come to a window of each node,
-//! where each rank makes the residues of some tiles from them; all read these. The tile on the diagonal each rank makes
-//! for itself, since a solve with it changes its words. Every rank takes part in every row, whether it has right sides
-//! or not. Knows the same tiles as a try by oneself, so the bits are the same.
+//! where each rank makes the residues of some tiles from them, and shows them to the others. Who has made its own goes
+//! on with its right sides, with the tiles that are there. Who has fewer right sides makes more tiles, so that nobody
+//! waits long: not for the last tile, nor at the end of the row. Every rank takes part in every row, whether it has
+//! right sides or not. Knows the same tiles as a try by oneself, so the bits are the same.
 
-use super::rows::{RankOfNode, RowsFrom, SharedRows};
+use super::makers::{Costs, Load, share_out};
+use super::rows::{Making, RowsFrom, SharedRows};
 use super::run::{FixedRun, RowTiles, Strip};
-use crate::comm::window::{Level, Partition, Run};
+use crate::comm::window::Shown;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::Result;
-use crate::ops::solve::tiles::TilePlan;
-use crate::plan::even_share;
+use crate::kernels::tiles::DiagonalData;
+use crate::ops::distribution::team::Ranks;
 use std::ops::Range;
+use std::sync::OnceLock;
 
-/// The tiles of tile row `row` that a rank makes, of those from `first` on. Ranks take turns at the odd ones.
-fn own_tiles((first, row): (usize, usize), of: RankOfNode) -> Range<usize> {
-    let share = even_share(row - first, of.ranks, (of.rank + row) % of.ranks);
-    first + share.start..first + share.end
+/// A tile that this rank makes. The others wait for it, so that it is shown whatever becomes of it.
+struct Unfinished<'s, 'w> {
+    shown: &'s Shown<'w>,
+    /// Its number among those of this rank.
+    at: usize,
+    words: Option<&'w mut [u64]>,
 }
 
-/// The columns of the triangle before the diagonal, and on it, that come from other nodes to a rank: those of the tiles
-/// that it makes, and of the one on the diagonal to one of the ranks.
-fn own_columns(plan: &TilePlan, (first, row): (usize, usize), of: RankOfNode) -> Range<usize> {
-    let tiles = own_tiles((first, row), of);
-    let is_last = (of.rank + row) % of.ranks == of.ranks - 1;
-    let end = if is_last { plan.rows(row).end } else { plan.rows(tiles.end).start };
-    plan.rows(tiles.start).start..end
-}
-
-/// Which words of the window each rank of a node writes in tile row `row`: tile after tile.
-fn partition(plan: &TilePlan, (first, row): (usize, usize), ranks: usize) -> Partition {
-    let mut runs = Vec::with_capacity(row - first);
-    for rank in 0..ranks {
-        runs.extend(own_tiles((first, row), RankOfNode { rank, ranks }).map(|col| (col, rank)));
+impl Unfinished<'_, '_> {
+    fn finish(mut self) {
+        self.words.take().map(|words| self.shown.show(self.at, words));
     }
-    runs.sort_unstable();
-    let mut start = 0;
-    let runs = runs.into_iter().map(|(col, rank)| {
-        let words = start..start + plan.engine.operand_words(plan.triangle_shape(row, col));
-        start = words.end;
-        Run { words, rank }
-    });
-    let runs = runs.collect();
-    Partition::new(ranks, Level::ONCE, Level::ONCE, runs)
+}
+
+impl Drop for Unfinished<'_, '_> {
+    /// Of what could not be made all go on with zeros, until they agree on the error before the next row.
+    fn drop(&mut self) {
+        if let Some(words) = self.words.take() {
+            words.fill(0);
+            self.shown.show(self.at, words);
+        }
+    }
+}
+
+/// A tile row of the triangle that the ranks of this node make.
+struct SharedRow<'a, 'w> {
+    run: &'a FixedRun<'a>,
+    row: usize,
+    shown: &'a Shown<'w>,
+    /// By rank of the node: which of the tiles from the first on.
+    makers: &'a [Range<usize>],
+    data: OnceLock<Box<dyn DiagonalData>>,
+}
+
+impl SharedRow<'_, '_> {
+    /// Tile `at` of those from the first on, where it is finished.
+    fn tile(&self, at: usize) -> Option<&[u64]> {
+        let rank = self.makers.iter().position(|tiles| tiles.contains(&at))?;
+        self.shown.get(rank, at - self.makers[rank].start)
+    }
+}
+
+impl RowTiles for SharedRow<'_, '_> {
+    fn before(&self, col: usize) -> Option<&[u64]> {
+        self.tile(col - self.run.first)
+    }
+
+    fn diagonal(&self) -> (&[u64], &dyn DiagonalData) {
+        let words = loop {
+            match self.tile(self.row - self.run.first) {
+                Some(words) => break words,
+                None => std::thread::yield_now(),
+            }
+        };
+        (words, &**self.data.get_or_init(|| self.run.diagonal_data(self.row, words)))
+    }
 }
 
 impl FixedRun<'_> {
@@ -57,9 +86,10 @@ impl FixedRun<'_> {
         &self,
         (ctx, meter): (&Context, &Meter<'_>),
         rows: &mut dyn SharedRows,
-        (strips, own_words): (&mut [Strip<'_>], &mut [u64]),
+        strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
+        let loads = self.loads(rows.ranks())?;
         let mut done = Ok(());
         for row in self.first..self.plan.tiles() {
             let world = rows.ranks().world;
@@ -69,63 +99,96 @@ impl FixedRun<'_> {
             if live[0] == 0 {
                 break;
             }
-            let size = self.plan.triangle_shape(row, row);
-            let diagonal = &mut own_words[..self.engine.operand_words(size)];
-            let made = self.make_tiles(ctx, (row, &mut *rows), diagonal, scratch)?;
-            let (window, fence) = rows.window();
-            let mut words = window.read(&fence, Ok(()))?;
-            done = made.and_then(|()| {
-                let others = (self.first..row).map(|col| {
-                    let (tile, rest) = words.split_at(self.engine.operand_words(self.plan.triangle_shape(row, col)));
-                    words = rest;
-                    tile
-                });
-                let others = others.collect::<Vec<_>>();
-                let data = self.engine.triangle(size, diagonal, &self.pivots[self.plan.rows(row)]);
-                let row_tiles = RowTiles { others: &others, diagonal, data: &*data, depths: None };
-                self.step_strips((ctx, meter), row, &row_tiles, strips, scratch)
-            });
+            done = self.row_together((ctx, meter), (row, &mut *rows), &loads, strips, scratch)?;
         }
         agree(rows.ranks().world, done)
     }
 
-    /// Makes this rank's tiles of tile row `row` in the node's window, and the one on the diagonal in `diagonal`.
-    /// Collective; what fails here alone comes inside.
-    fn make_tiles(
+    /// What each rank works on in every row, by node and rank. Collective.
+    fn loads(&self, ranks: Ranks<'_>) -> Result<Vec<Vec<Load>>> {
+        let Ranks { world, layout, .. } = ranks;
+        let mut all = vec![0; 2 * world.size()];
+        world.all_gather(&[self.busiest_panels() as u64, self.plan.threads as u64], &mut all)?;
+        let load = |&rank: &usize| Load { panels: all[2 * rank] as usize, workers: all[2 * rank + 1] as usize };
+        Ok(layout.nodes.iter().map(|ranks| ranks.iter().map(load).collect()).collect())
+    }
+
+    /// Tile row `row`: its tiles, and the unknowns of all strips. Collective; what fails here alone comes inside.
+    fn row_together(
         &self,
-        ctx: &Context,
+        (ctx, meter): (&Context, &Meter<'_>),
         (row, rows): (usize, &mut dyn SharedRows),
-        diagonal: &mut [u64],
+        loads: &[Vec<Load>],
+        strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<Result<()>> {
         let (plan, first) = (self.plan, self.first);
-        let node = rows.ranks().node;
-        let of = RankOfNode { rank: node.rank(), ranks: node.size() };
-        let partition = partition(plan, (first, row), of.ranks);
-        let from = RowsFrom { rows: &plan.rows(row), first_col: plan.rows(first).start };
-        rows.share(from, &|of| own_columns(plan, (first, row), of))?;
-        let (piece, shares) = rows.making(&partition)?;
-        let mut tiles = own_tiles((first, row), of).zip(shares).chain([(row, diagonal)]);
-        let load = |scratch: &mut &mut [u64], (col, words): (usize, &mut [u64])| {
-            self.load_tile((row, col), &piece, words, scratch)
+        let Ranks { world, node, layout } = rows.ranks();
+        let (local, own_node, several) = (node.rank(), layout.node_of[world.rank()], layout.nodes.len() > 1);
+        let costs = Costs::new(plan.fixed_bits);
+        let makers = |node: usize| share_out(&loads[node], costs, row - first, row);
+        let own = makers(own_node);
+        // What other ranks want of the factor is asked for where there are other nodes alone.
+        let of_nodes = if several { (0..loads.len()).map(makers).collect() } else { Vec::new() };
+        let places = layout.node_of.iter().copied().zip(layout.local_of.iter().copied()).collect::<Vec<_>>();
+        let columns = |rank: usize| {
+            let (node, local) = places[rank];
+            let tiles = if several { &of_nodes[node][local] } else { &own[local] };
+            plan.cols(first + tiles.start..first + tiles.end)
         };
-        Ok(ctx.install(|| drive::parallel_for(scratch, |_| tiles.next(), load)))
+        rows.share(RowsFrom { rows: &plan.rows(row), first_col: plan.rows(first).start }, &columns)?;
+        let pieces = plan.row_pieces(row, first, own.iter().cloned());
+        let Making { piece, own: words, shown } = rows.making(&pieces)?;
+        let unfinished = |(at, words)| Unfinished { shown: &shown, at, words: Some(words) };
+        let mut tiles = words.into_iter().enumerate().map(unfinished).collect::<Vec<_>>().into_iter();
+        let load = |scratch: &mut &mut [u64], mut tile: Unfinished<'_, '_>| {
+            let col = first + own[local].start + tile.at;
+            if let Some(words) = &mut tile.words {
+                self.load_tile((row, col), &piece, words, scratch)?;
+            }
+            tile.finish();
+            Ok(())
+        };
+        let made = ctx.install(|| drive::parallel_for(scratch, |_| tiles.next(), load));
+        drop(tiles);
+        Ok(made.and_then(|()| {
+            let tiles = SharedRow { run: self, row, shown: &shown, makers: &own, data: OnceLock::new() };
+            self.step_strips((ctx, meter), row, &tiles, strips, scratch)
+        }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::window::{Pieces, SharedWindow, WindowKind};
+    use crate::comm::{Fence, local};
 
+    /// A rank that fails, or panics, before its tiles are made does not let the others wait for ever.
     #[test]
-    fn every_tile_before_the_diagonal_has_one_maker() {
-        for (first, row, ranks) in [(0, 0, 3), (0, 1, 4), (2, 9, 2), (0, 11, 4), (5, 5, 1)] {
-            let mut tiles =
-                (0..ranks).flat_map(|rank| own_tiles((first, row), RankOfNode { rank, ranks })).collect::<Vec<_>>();
-            let most = (0..ranks).map(|rank| own_tiles((first, row), RankOfNode { rank, ranks }).len()).max();
-            assert_eq!(most, Some((row - first).div_ceil(ranks)));
-            tiles.sort_unstable();
-            assert_eq!(tiles, (first..row).collect::<Vec<_>>(), "{first} {row} {ranks}");
-        }
+    fn tiles_that_could_not_be_made_are_shown_as_zeros() {
+        let pieces = Pieces::new([vec![], vec![9, 8]]);
+        local::run(2, |rank| {
+            let mut window = SharedWindow::open(rank, WindowKind::Heap, pieces.total_words()).unwrap();
+            let fence = Fence::new(rank);
+            for round in 0..2 {
+                let (own, shown) = window.pieces(&fence, Ok(()), &pieces).unwrap();
+                for (at, words) in own.into_iter().enumerate() {
+                    words.fill(7);
+                    let tile = Unfinished { shown: &shown, at, words: Some(words) };
+                    if round == 0 { tile.finish() } else { drop(tile) }
+                }
+                for (at, words) in [9, 8].into_iter().enumerate() {
+                    let tile = loop {
+                        match shown.get(1, at) {
+                            Some(tile) => break tile,
+                            None => std::thread::yield_now(),
+                        }
+                    };
+                    assert_eq!(tile, vec![7 * (1 - round); words]);
+                }
+            }
+            window.close().unwrap();
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! The rows of a factor in tiles, brought to all ranks one piece after the other.
 
-use crate::comm::window::{Partition, SharedWindow, Shares};
+use crate::comm::window::{Pieces, PiecesFrom, SharedWindow};
 use crate::comm::{Fence, Reduction, agree};
 use crate::context::Context;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::place::Place;
 use crate::ops::distribution::team::{Ranks, close_all};
-use crate::ops::solve::fixed::{RankOfNode, RowPiece, RowsFrom, SharedRows, TriangleRows};
+use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::source::{Letters, MESSAGE_WORDS, StreamSource, reserve};
 use crate::ops::solve::ranks::strip::Strip;
@@ -163,16 +163,13 @@ impl SharedRows for Stream<'_> {
         outcome
     }
 
-    fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(RankOfNode) -> Range<usize>) -> Result<()> {
+    fn share(&mut self, from: RowsFrom<'_>, cols: &dyn Fn(usize) -> Range<usize>) -> Result<()> {
         let team = self.source.team;
-        let Ranks { node, layout, .. } = team.ranks();
+        let node = team.node();
         let RowsFrom { rows, first_col } = from;
         let mut letters = std::mem::take(&mut self.letters);
         let mut windows = self.windows.take().expect("a pass has begun");
-        let places = |rank: usize| {
-            let (rank, ranks) = (layout.local_of[rank], layout.nodes[layout.node_of[rank]].len());
-            self.place(rows, cols(RankOfNode { rank, ranks }))
-        };
+        let places = |rank: usize| self.place(rows, cols(rank));
         let place = self.place(rows, first_col..rows.end);
         let parts = self.source.writers(&place, &places);
         let strip = Strip::new(place, limbs_for(self.source.factor.precision_bits()));
@@ -187,17 +184,12 @@ impl SharedRows for Stream<'_> {
         filled
     }
 
-    fn making<'a>(&'a mut self, partition: &'a Partition) -> Result<(RowPiece<'a>, Shares<'a>)> {
+    fn making<'a>(&'a mut self, tiles_of_row: &'a Pieces) -> Result<Making<'a>> {
         let [entries, tiles] = self.windows.as_mut().expect("a pass has begun");
         let fence = Fence::new(self.source.team.node());
-        let (words, shares) = tiles.write_from(entries, &fence, Ok(()), partition)?;
-        let view = in_order(self.strip.view(words, self.source.factor.precision_bits())?, self.reversed);
-        Ok((RowPiece { view, first: self.first.0, first_col: self.first.1 }, shares))
-    }
-
-    fn window(&mut self) -> (&mut SharedWindow, Fence<'_>) {
-        let [_, tiles] = self.windows.as_mut().expect("a pass has begun");
-        (tiles, Fence::new(self.source.team.node()))
+        let PiecesFrom { source, own, shown } = tiles.pieces_from(entries, &fence, tiles_of_row)?;
+        let view = in_order(self.strip.view(source, self.source.factor.precision_bits())?, self.reversed);
+        Ok(Making { piece: RowPiece { view, first: self.first.0, first_col: self.first.1 }, own, shown })
     }
 
     fn end(&mut self) -> Result<()> {

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use rug::Float;
 use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, RankGrid, Team, TileMap, cholesky_tiles, cholesky_with, inverse_local,
+    DistCholeskyOptions, DistMatrix, RankGrid, Team, TileMap, cholesky_into, cholesky_tiles, inverse_local,
     solve_local, trsm_local,
 };
 use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
@@ -61,7 +61,7 @@ pub(super) unsafe fn cholesky_over(
         // As it is stored, so that room is left for a copy wherever it is stored through one.
         let (a, uplo) = as_lower(a, uplo);
         let bits = a.result_place(&ranks, uplo.map(triangle))?;
-        let factor = factor(call, team, (uplo, &a), bits)?;
+        let factor = new_factor(call, team, (uplo, &a), bits)?;
         a.give(&ranks, uplo.map(triangle), &factor)
     }
 }
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn sunzi_mpi_solve(
                 let (a, b) = (a.place(&parts)?, b.place(&parts)?);
                 b.check_shape(a.order()?, b.shape().1)?;
                 let bits = b.result_place(&Ranks::new(call, team), None)?;
-                let factor = factor(call, team, (uplo, &a), bits)?;
+                let factor = new_factor(call, team, (uplo, &a), bits)?;
                 solve_factored(call, team, &factor, (&b, bits))
             },
         )
@@ -196,7 +196,7 @@ pub unsafe extern "C" fn sunzi_mpi_inverse(
                 let (a, x) = (a.place(&parts)?, x.place(&parts)?);
                 x.check_shape(a.order()?, a.order()?)?;
                 let bits = x.result_place(&Ranks::new(call, team), None)?;
-                let factor = factor(call, team, (uplo, &a), bits)?;
+                let factor = new_factor(call, team, (uplo, &a), bits)?;
                 inverse_of(call, team, &factor, (&x, bits))
             },
         )
@@ -346,12 +346,36 @@ const TILE: usize = 64;
 ///
 /// # Safety
 /// The header's rules.
+pub(super) unsafe fn new_factor(
+    call: &Call<'_>,
+    team: &Team,
+    of: (Option<Uplo>, &DistOperand),
+    bits: u32,
+) -> Outcome<DistMatrix> {
+    let mut made = no_factor()?;
+    // SAFETY: by contract.
+    unsafe { factor(call, team, of, bits, &mut made)? };
+    Ok(made)
+}
+
+/// The factor of a matrix without rows.
+pub(super) fn no_factor() -> Outcome<DistMatrix> {
+    let map = TileMap { rows: 0, cols: 0, tile_size: TILE, grid: RankGrid::for_ranks(1), triangle: Some(Uplo::Lower) };
+    Ok(DistMatrix::zeros(map, 0, 2)?)
+}
+
+/// [`new_factor`] into `made`, in the memory that it has where it is such a factor; without entries where that fails.
+/// Collective.
+///
+/// # Safety
+/// The header's rules.
 pub(super) unsafe fn factor(
     call: &Call<'_>,
     team: &Team,
     (uplo, a): (Option<Uplo>, &DistOperand),
     bits: u32,
-) -> Outcome<DistMatrix> {
+    made: &mut DistMatrix,
+) -> Outcome<()> {
     let (order, ranks) = (a.order()?, Ranks::new(call, team));
     let options = DistCholeskyOptions::new().accuracy(call.accuracy());
     let map = call.done(cholesky_tiles(&*ranks.context()?, team, order, bits, &options))?;
@@ -364,13 +388,13 @@ pub(super) unsafe fn factor(
             None => a.take(&ranks, None, TileMap { triangle: None, ..map })?,
         }
     };
-    let done = call.done(cholesky_with(&*ranks.context()?, team, &taken, bits, &options))?;
+    let done = call.done(cholesky_into(&*ranks.context()?, team, &taken, bits, &options, made))?;
     call.release_bytes(taken.bytes());
-    ranks.hold(done.factor.bytes())?;
+    ranks.hold(made.bytes())?;
     call.note_plan(done.report.planned_bytes);
     call.note_accuracy(done.report.accuracy, done.report.range_bits);
     call.note(|report| report.precision_bits = bits.into());
-    Ok(done.factor)
+    Ok(())
 }
 
 /// The factor in a triangle, in tiles. Collective.

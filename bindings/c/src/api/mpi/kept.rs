@@ -1,6 +1,6 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
-use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, solve_factored};
+use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, new_factor, solve_factored};
 use super::matrix::triangle;
 use super::opening::{Opening, Routine};
 use super::{Ranks, collective};
@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sunzi::comm::Reduction;
 use sunzi::distributed::{DistMatrix, Team};
 
-/// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, freed
-/// by `sunzi_mpi_factor_free`. It may be used with any context on the same ranks in the same order.
+/// A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, made
+/// that of another matrix by `sunzi_mpi_factor_renew`, freed by `sunzi_mpi_factor_free`. It may be used with any
+/// context on the same ranks in the same order.
 pub struct sunzi_mpi_factor {
     tiles: DistMatrix,
     /// What no other factor of these ranks is called.
@@ -68,9 +69,55 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
                     0 => a.result_bits(&Ranks::new(call, team), uplo.map(triangle))?,
                     asked => asked,
                 };
-                let tiles = self::factor(call, team, (uplo, &a), bits)?;
+                let tiles = new_factor(call, team, (uplo, &a), bits)?;
                 let number = next_number(team)?;
                 factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, number })));
+                Ok(())
+            },
+        )
+    }
+}
+
+/// `sunzi_mpi_factor_new` into a factor that is there, which becomes that of A, in the memory that it has where order
+/// and precision are the same and there is no memory limit: repeated factorisations spare the time that the system
+/// takes for fresh memory. Collective, with bits and errors as `sunzi_mpi_factor_new`.
+///
+/// `precision_bits` as there. Where the call is refused before it factors, the factor is as it was; where it fails
+/// after that, as for a matrix that is not positive definite, it has no rows, and may be renewed again. No other call
+/// may use it meanwhile.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_mpi_factor_renew(
+    ctx: *const sunzi_context,
+    uplo: i32,
+    precision_bits: i64,
+    a: *const sunzi_dist_matrix,
+    factor: *mut sunzi_mpi_factor,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        collective(
+            ctx,
+            Routine { name: "sunzi_mpi_factor_renew", arguments: &["uplo", "precision_bits", "a", "factor"] },
+            |open| {
+                let uplo = open.symmetric(uplo)?;
+                let asked = open.choice("precision_bits", asked_bits(precision_bits))?;
+                let a = open.matrix("a", a)?;
+                kept(open, factor)?;
+                Ok((uplo, asked, a, factor))
+            },
+            |call, team, ((uplo, asked, a, factor), parts)| {
+                let a = a.place(&parts)?;
+                let bits = match asked {
+                    0 => a.result_bits(&Ranks::new(call, team), uplo.map(triangle))?,
+                    asked => asked,
+                };
+                let number = next_number(team)?;
+                let kept = &mut *factor;
+                self::factor(call, team, (uplo, &a), bits, &mut kept.tiles)?;
+                kept.number = number;
                 Ok(())
             },
         )

@@ -401,7 +401,7 @@ impl TileEngine for DigitTiles {
         unsafe { load_integers(self, shape, integers, words, scratch) }
     }
 
-    fn triangle(&self, _shape: TileShape, _words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+    fn triangle(&self, _shape: TileShape, _words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
         Box::new(Diagonal(pivots.iter().map(|pivot| OwnPivot::new(pivot, self.working_bits)).collect()))
     }
 

@@ -198,7 +198,7 @@ impl TileEngine for Factor {
         unsafe { load::load_integers(self, shape, integers, words, scratch) }
     }
 
-    fn triangle(&self, shape: TileShape, words: &mut [u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
+    fn triangle(&self, shape: TileShape, words: &[u64], pivots: &[Integer]) -> Box<dyn DiagonalData> {
         Box::new(triangle::given(self, shape, words, pivots))
     }
 
