@@ -7,6 +7,7 @@
 //! reaches all of them by [`agree`].
 
 mod agree;
+pub(crate) mod idle;
 mod launch;
 pub mod local;
 pub mod mailbox;

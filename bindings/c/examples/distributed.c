@@ -241,28 +241,32 @@ static void limbs(int one, int other, mpfr_t *q, mpfr_t *b) {
 
 // Other factors in the place of a kept one, and the first one again; one that fails leaves none.
 static void renewals(int one, int uplo, mpfr_t *held, mpfr_t *want, sunzi_mpi_factor *kept) {
-    mpfr_t *fourfold = copy(N * N, held), *half = copy(N * N, want);
+    mpfr_t *fourfold = copy(N * N, held), *twice = copy(N * N, want);
     for (int at = 0; at < N * N; at++) {
         mpfr_mul_2si(fourfold[at], held[at], 2, MPFR_RNDN);
-        mpfr_mul_2si(half[at], want[at], 1, MPFR_RNDN);
+        mpfr_mul_2si(twice[at], want[at], 1, MPFR_RNDN);
     }
     for (int time = 0; time < 3; time++) {
         part of = take(one, N, N, time % 2 == 0 ? fourfold : held), to = take((one + time) % LAYOUTS, N, N, held);
         CALL(ctx, sunzi_mpi_factor_renew(ctx, uplo, 0, &of.dist, kept));
         CALL(ctx, sunzi_mpi_factor_get(ctx, kept, uplo, &to.dist));
-        check("a renewed factor", to, N, time % 2 == 0 ? half : want, uplo);
+        check("a renewed factor", to, N, time % 2 == 0 ? twice : want, uplo);
         free_array(of.entries, of.rows * of.cols);
     }
     mpfr_neg(fourfold[0], fourfold[0], MPFR_RNDN);
     part indefinite = take(one, N, N, fourfold), first = take(one, N, N, held);
     EXPECT(sunzi_mpi_factor_renew(ctx, uplo, 0, &indefinite.dist, kept) == SUNZI_NOT_POSITIVE_DEFINITE);
     EXPECT(sunzi_mpi_factor_order(kept) == 0);
-    EXPECT(sunzi_mpi_factor_get(ctx, kept, uplo, &first.dist) != SUNZI_OK);
+    EXPECT(sunzi_mpi_factor_get(ctx, kept, uplo, &first.dist) == SUNZI_INVALID_ARGUMENT);
+    EXPECT(sunzi_mpi_factor_log_det(ctx, kept, NULL) == SUNZI_INVALID_ARGUMENT);
     CALL(ctx, sunzi_mpi_factor_renew(ctx, uplo, 2 * BITS, &first.dist, kept));
     EXPECT(sunzi_mpi_factor_order(kept) == N && sunzi_mpi_factor_precision_bits(kept) == 2 * BITS);
+    CALL(ctx, sunzi_mpi_factor_renew(ctx, uplo, 0, &first.dist, kept));
+    CALL(ctx, sunzi_mpi_factor_get(ctx, kept, uplo, &first.dist));
+    check("a factor renewed after a failure", first, N, want, uplo);
     free_array(indefinite.entries, indefinite.rows * indefinite.cols);
     free_array(first.entries, first.rows * first.cols);
-    free_array(half, N * N);
+    free_array(twice, N * N);
     free_array(fourfold, N * N);
 }
 

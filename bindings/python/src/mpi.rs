@@ -285,13 +285,13 @@ impl Ranks {
 impl RankFactor {
     /// Rows of the factored matrix.
     #[getter]
-    fn order(&self) -> i64 {
-        self.get().order()
+    fn order(&self, py: Python<'_>) -> i64 {
+        py.detach(|| self.get().order())
     }
 
     /// Bits of the factor.
     #[getter]
-    fn precision(&self) -> i64 {
-        self.get().precision_bits()
+    fn precision(&self, py: Python<'_>) -> i64 {
+        py.detach(|| self.get().precision_bits())
     }
 }

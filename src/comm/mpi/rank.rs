@@ -1,11 +1,12 @@
 //! A rank that is a process under MPI.
 
+use crate::comm::idle::Patience;
 use crate::comm::mailbox::Mailbox;
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::mailbox::MpiMailbox;
 use crate::comm::mpi::posted::Posted;
 use crate::comm::mpi::result::Tag;
-use crate::comm::mpi::wait::{Patience, wait};
+use crate::comm::mpi::wait::{patience_for, wait};
 use crate::comm::mpi::window::MpiWindow;
 use crate::comm::mpi::{result, sys};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind};
@@ -173,7 +174,7 @@ impl Turn<'_> {
 
     /// Gives every rank the words of `root`, in pieces.
     fn broadcast(&self, group: &MpiRank, root: usize, words: &mut [u64]) -> Result<()> {
-        let patience = Patience::for_words(words.len());
+        let patience = patience_for(words.len());
         for piece in words.chunks_mut(group.piece_words) {
             // SAFETY: the communicator lives as long as the group, and the piece until the wait below is over.
             let request = self.gate.call(|| unsafe { result::start_broadcast(group.comm, root, piece) })?;
@@ -196,7 +197,7 @@ unsafe impl Transport for MpiRank {
     }
 
     fn all_reduce(&self, reduction: Reduction, words: &mut [u64]) -> Result<()> {
-        let (turn, patience) = (self.turn()?, Patience::for_words(words.len()));
+        let (turn, patience) = (self.turn()?, patience_for(words.len()));
         // MPICH compares unsigned words as signed ones: so extremes go as signed words in the same order.
         let flip = if reduction == Reduction::Sum { 0 } else { 1 << 63 };
         for piece in words.chunks_mut(self.piece_words) {
@@ -232,7 +233,7 @@ unsafe impl Transport for MpiRank {
         if own.is_empty() {
             return Ok(());
         }
-        let patience = Patience::for_words(all.len());
+        let patience = patience_for(all.len());
         // SAFETY: the communicator lives as long as `self`, both slices until the wait below is over; `all` has room
         // by the assert.
         let request = turn.gate.call(|| unsafe { result::start_all_gather(self.comm, own, all) })?;
@@ -243,7 +244,7 @@ unsafe impl Transport for MpiRank {
     fn exchange(&self, sends: &[Outgoing<'_>], receives: &mut [Incoming<'_>]) -> Result<()> {
         let turn = self.turn()?;
         let words = sends.iter().map(|send| send.words.len()).chain(receives.iter().map(|receive| receive.words.len()));
-        let patience = Patience::for_words(words.sum());
+        let patience = patience_for(words.sum());
         let everybody = sends.iter().map(|send| send.to).chain(receives.iter().map(|receive| receive.from));
         assert!(everybody.max().is_none_or(|rank| rank < self.size), "a message to or from a rank that is not there");
         let (mut requests, mut expected) = (Vec::new(), Vec::new());

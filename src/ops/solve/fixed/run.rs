@@ -3,6 +3,7 @@
 use super::check::{RowDepths, UnknownDepths};
 use super::{FixedPoint, RowPiece, TriangleRows};
 use crate::comm::agreed;
+use crate::comm::idle::{Idle, Patience};
 use crate::context::{Context, Workspace};
 use crate::drive::{self, Meter};
 use crate::error::Result;
@@ -359,7 +360,7 @@ impl<'a> FixedRun<'a> {
         row_tiles: &dyn RowTiles,
         scratch: &mut [u64],
     ) -> Result<()> {
-        let mut left = (self.first..row).collect::<Vec<_>>();
+        let (mut left, mut idle) = ((self.first..row).collect::<Vec<_>>(), Idle::new(Patience::Sleep));
         while !left.is_empty() {
             let (mut found, mut others) = (Vec::with_capacity(left.len()), Vec::with_capacity(left.len()));
             left.retain(|&col| {
@@ -369,9 +370,10 @@ impl<'a> FixedRun<'a> {
                 tile.is_none()
             });
             if found.is_empty() {
-                std::thread::yield_now(); // another rank makes what is left
+                idle.pass_in_pool(); // another rank makes what is left
                 continue;
             }
+            idle = Idle::new(Patience::Sleep);
             for (tile, unknowns) in tiles.iter_mut().zip(unknowns) {
                 tile.x = found.iter().map(|&col| &*unknowns[col]).collect();
             }

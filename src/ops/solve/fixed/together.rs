@@ -9,6 +9,7 @@
 use super::makers::{Costs, Load, share_out};
 use super::rows::{Making, RowsFrom, SharedRows};
 use super::run::{FixedRun, RowTiles, Strip};
+use crate::comm::idle::{Idle, Patience};
 use crate::comm::window::Shown;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
@@ -67,10 +68,11 @@ impl RowTiles for SharedRow<'_, '_> {
     }
 
     fn diagonal(&self) -> (&[u64], &dyn DiagonalData) {
+        let mut idle = Idle::new(Patience::Sleep);
         let words = loop {
             match self.tile(self.row - self.run.first) {
                 Some(words) => break words,
-                None => std::thread::yield_now(),
+                None => idle.pass_in_pool(),
             }
         };
         (words, &**self.data.get_or_init(|| self.run.diagonal_data(self.row, words)))
@@ -164,7 +166,7 @@ mod tests {
     use crate::comm::window::{Pieces, SharedWindow, WindowKind};
     use crate::comm::{Fence, local};
 
-    /// A rank that fails, or panics, before its tiles are made does not let the others wait for ever.
+    /// A rank that fails before its tiles are made does not let the others wait for them.
     #[test]
     fn tiles_that_could_not_be_made_are_shown_as_zeros() {
         let pieces = Pieces::new([vec![], vec![9, 8]]);

@@ -17,6 +17,8 @@ use sunzi::distributed::{DistMatrix, Team};
 /// context on the same ranks in the same order.
 pub struct sunzi_mpi_factor {
     tiles: DistMatrix,
+    /// Whether a renewal failed, and none since has not.
+    is_lost: bool,
     /// What no other factor of these ranks is called.
     number: u64,
 }
@@ -71,7 +73,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
                 };
                 let tiles = new_factor(call, team, (uplo, &a), bits)?;
                 let number = next_number(team)?;
-                factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, number })));
+                factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, is_lost: false, number })));
                 Ok(())
             },
         )
@@ -82,9 +84,9 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
 /// and precision are the same and there is no memory limit: repeated factorisations spare the time that the system
 /// takes for fresh memory. Collective, with bits and errors as `sunzi_mpi_factor_new`.
 ///
-/// `precision_bits` as there. Where the call is refused before it factors, the factor is as it was; where it fails
-/// after that, as for a matrix that is not positive definite, it has no rows, and may be renewed again. No other call
-/// may use it meanwhile.
+/// `precision_bits` as there. Where arguments are refused, the factor is as it was; where the call fails after that, as
+/// for a matrix that is not symmetric or not positive definite or for want of memory, it is lost: it has no rows, and no
+/// call takes it until it is renewed. No other call may use it meanwhile.
 ///
 /// # Safety
 /// The header's rules.
@@ -105,7 +107,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 let uplo = open.symmetric(uplo)?;
                 let asked = open.choice("precision_bits", asked_bits(precision_bits))?;
                 let a = open.matrix("a", a)?;
-                kept(open, factor)?;
+                described(open, factor)?;
                 Ok((uplo, asked, a, factor))
             },
             |call, team, ((uplo, asked, a, factor), parts)| {
@@ -116,8 +118,9 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 };
                 let number = next_number(team)?;
                 let kept = &mut *factor;
+                kept.is_lost = true;
                 self::factor(call, team, (uplo, &a), bits, &mut kept.tiles)?;
-                kept.number = number;
+                (kept.is_lost, kept.number) = (false, number);
                 Ok(())
             },
         )
@@ -267,11 +270,22 @@ pub unsafe extern "C" fn sunzi_mpi_factor_get(
     }
 }
 
-/// The factor, which must be the same one on all ranks.
+/// The tiles of the factor, which must be the same one on all ranks, and one that is there.
 ///
 /// # Safety
 /// `factor` is null or live, for as long as the answer is used.
 unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f DistMatrix> {
+    // SAFETY: the caller's promise.
+    let factor = unsafe { described(open, factor) }?;
+    let lost = || Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "factor", "its renewal failed: renew it first");
+    if factor.is_lost { Err(lost()) } else { Ok(&factor.tiles) }
+}
+
+/// The factor, which must be the same one on all ranks.
+///
+/// # Safety
+/// `factor` is null or live, for as long as the answer is used.
+unsafe fn described<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> Outcome<&'f sunzi_mpi_factor> {
     // SAFETY: null or live by contract.
     let factor = unsafe { factor.as_ref() }.ok_or_else(|| Failure::null("factor"))?;
     let (map, bits) = (factor.tiles.map(), factor.tiles.precision_bits());
@@ -281,5 +295,5 @@ unsafe fn kept<'f>(open: &mut Opening<'_>, factor: *const sunzi_mpi_factor) -> O
     let tiles = format!("tiles of {} on {} x {} ranks", map.tile_size, grid.rows, grid.cols);
     open.say(("factor", None), "it lies in", tiles);
     open.say(("factor", None), "it is the factor number", factor.number);
-    Ok(&factor.tiles)
+    Ok(factor)
 }
