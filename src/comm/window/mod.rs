@@ -101,8 +101,8 @@ fn address(group: &dyn Transport) -> usize {
 }
 
 /// The bytes of a window of `bytes` bytes whose pages `rank` provides, and so places near itself: an equal range of
-/// whole pages, of huge ones where each rank has some: two ranks that provide parts of one would be in each other's way.
-/// A rank that works on neighbouring words in the order of the ranks finds most of them there.
+/// whole pages, of huge ones where each rank has some: two ranks that provide parts of one would be in each other's
+/// way. A rank that works on neighbouring words in the order of the ranks finds most of them there.
 pub(crate) fn page_share(rank: usize, ranks: usize, bytes: usize) -> Range<usize> {
     let page_bytes = if bytes / huge::HUGE_BYTES >= ranks { huge::HUGE_BYTES } else { PAGE_BYTES };
     let pages = bytes.div_ceil(page_bytes);

@@ -85,8 +85,8 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
 /// takes for fresh memory. Collective, with bits and errors as `sunzi_mpi_factor_new`.
 ///
 /// `precision_bits` as there. Where arguments are refused, the factor is as it was; where the call fails after that, as
-/// for a matrix that is not symmetric or not positive definite or for want of memory, it is lost: it has no rows, and no
-/// call takes it until it is renewed. No other call may use it meanwhile.
+/// for a matrix that is not symmetric or not positive definite or for want of memory, it is lost: it has no rows, and
+/// no call takes it until it is renewed. No other call may use it meanwhile.
 ///
 /// # Safety
 /// The header's rules.
