@@ -1,8 +1,8 @@
 //! What the processor has, and what of it is used.
 //!
 //! The environment variable `SUNZI_CPU` hides instructions from the whole library: `portable` and `native` everywhere,
-//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves to test and to
-//! measure what other processors get.
+//! `avx2`, `avx-vnni`, `avx512` and `vnni` on x86-64, `neon` on AArch64. Results have the same bits; it serves to test
+//! and to measure what other processors get.
 
 use crate::error::{Error, Result};
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Waiting for requests without burning the core that another rank may need. MPI moves messages only while it is called,
-//! so waits for long messages do not sleep.
+//! Waiting for requests without burning the core that another rank may need. MPI moves messages only while it is
+//! called, so waits for long messages do not sleep.
 
 use crate::comm::idle::{Idle, Patience};
 use crate::comm::mpi::gate::Gate;
