@@ -12,7 +12,6 @@ pub(crate) enum Patience {
     /// Sleeps in the end: for what does not take time itself, but may come late.
     Sleep,
     /// Offers its core, but never sleeps: for what needs steady attention.
-    #[cfg_attr(not(feature = "mpi"), expect(dead_code))]
     Yield,
 }
 

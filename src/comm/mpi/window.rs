@@ -10,7 +10,7 @@
 
 use crate::comm::mpi::gate::Gate;
 use crate::comm::mpi::{result, sys};
-use crate::comm::window::{Backing, PAGE_BYTES, WindowKind, huge, page_share, room};
+use crate::comm::window::{Backing, PAGE_BYTES, WindowKind, again, huge, page_share, room};
 use crate::comm::{Reduction, Transport, agree, agreed};
 use crate::error::{Error, Result};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -64,7 +64,7 @@ impl MpiWindow {
         let (start, offset) = agreed(group, unsafe { begin(window) })?;
         LIVE.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the words are mapped until the window is freed, after which nobody uses them.
-        let again = unsafe { huge::map_again(start.cast(), bytes) };
+        let again = unsafe { again::map_again(start.cast(), bytes) };
         let start = again.map_or(start, |again| again.cast());
         let window = MpiWindow { window, start, len: words, mapped_again: again.is_some() };
         let share = page_share(group.rank(), group.size(), bytes);
@@ -90,7 +90,7 @@ impl MpiWindow {
         if std::mem::take(&mut self.mapped_again) {
             // SAFETY: mapped when the window was opened, with this length, and used through this value alone, which is
             // about to go.
-            unsafe { huge::forget(self.start.cast(), self.len * 8) };
+            unsafe { again::forget(self.start.cast(), self.len * 8) };
         }
     }
 }

@@ -6,6 +6,8 @@
 //! between ranks that are threads) the agreement on one checked [`Partition`].
 //! A window is closed by [`SharedWindow::close`], a collective call; dropping one frees what a single rank can free.
 
+#[cfg(feature = "mpi")]
+pub(in crate::comm) mod again;
 mod heap;
 pub(in crate::comm) mod huge;
 mod node;
