@@ -61,4 +61,12 @@ impl Ranks {
     pub fn factor(&self, _uplo: i32, _precision_bits: i64, _a: &Part<'_>) -> Result<Factor, Failed> {
         match *self {}
     }
+
+    /// Never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn renew(&self, _uplo: i32, _bits: i64, _a: &Part<'_>, _factor: &mut Factor) -> Result<(), Failed> {
+        match *self {}
+    }
 }
