@@ -72,6 +72,8 @@ impl MpiWindow {
             // SAFETY: mapped by the rule that huge pages take.
             unsafe { huge::join(start.cast(), bytes, share.clone()) };
         }
+        // A page of this rank may end among those of the next one, which is not to fill them meanwhile.
+        agree(group, Ok(()))?;
         // SAFETY: the share lies inside the window, and no other rank uses it before all have agreed below.
         let provided = unsafe { provide(start.cast::<u8>(), bytes, share) };
         window.sync();

@@ -6,7 +6,7 @@
 //! is an error now, not a signal later, and so that they lie near the rank.
 
 use crate::comm::window::{Backing, WindowKind, huge, page_share, room};
-use crate::comm::{Transport, agreed, broadcast_bytes};
+use crate::comm::{Transport, agree, agreed, broadcast_bytes};
 use crate::error::{Error, Result};
 use rustix::fs::{FallocateFlags, Mode, fallocate, ftruncate};
 use rustix::io::Errno;
@@ -49,12 +49,12 @@ impl Posix {
         }
         let object = opened?;
         let share = page_share(node.rank(), node.size(), words * 8);
-        let provided = map(&object, words).and_then(|window| {
-            // SAFETY: the whole object was just mapped by the rule that huge pages take.
-            unsafe { huge::join(window.start.cast(), words * 8, share.clone()) };
-            reserve(&object, share, words * 8, &name).map(|()| window)
-        });
-        agreed(node, provided)
+        let window = agreed(node, map(&object, words))?;
+        // SAFETY: the whole object was just mapped by the rule that huge pages take.
+        unsafe { huge::join(window.start.cast(), words * 8, share.clone()) };
+        // A page of this rank may end among those of the next one, which is not to fill them meanwhile.
+        agree(node, Ok(()))?;
+        agreed(node, reserve(&object, share, words * 8, &name).map(|()| window))
     }
 }
 
