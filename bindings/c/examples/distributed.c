@@ -265,7 +265,6 @@ static void renewals(int one, int uplo, mpfr_t *held, mpfr_t *want, sunzi_mpi_fa
     CALL(ctx, sunzi_mpi_factor_get(ctx, kept, uplo, &first.dist));
     check("a factor renewed after a failure", first, N, want, uplo);
     free_array(indefinite.entries, indefinite.rows * indefinite.cols);
-    free_array(first.entries, first.rows * first.cols);
     free_array(twice, N * N);
     free_array(fourfold, N * N);
 }
