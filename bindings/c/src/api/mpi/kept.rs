@@ -1,7 +1,7 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
 use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, new_factor, solve_factored};
-use super::matrix::triangle;
+use super::matrix::{DistOperand, triangle};
 use super::opening::{Opening, Routine};
 use super::{Ranks, collective};
 use crate::api::uplo_of;
@@ -9,6 +9,7 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::Uplo;
 use sunzi::comm::Reduction;
 use sunzi::distributed::{DistMatrix, Team};
 
@@ -67,10 +68,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_new(
             },
             |call, team, ((uplo, asked, a), parts)| {
                 let a = a.place(&parts)?;
-                let bits = match asked {
-                    0 => a.result_bits(&Ranks::new(call, team), uplo.map(triangle))?,
-                    asked => asked,
-                };
+                let bits = bits_of(&Ranks::new(call, team), &a, uplo, asked)?;
                 let tiles = new_factor(call, team, (uplo, &a), bits)?;
                 let number = next_number(team)?;
                 factor.write(Box::into_raw(Box::new(sunzi_mpi_factor { tiles, is_lost: false, number })));
@@ -112,10 +110,7 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
             },
             |call, team, ((uplo, asked, a, factor), parts)| {
                 let a = a.place(&parts)?;
-                let bits = match asked {
-                    0 => a.result_bits(&Ranks::new(call, team), uplo.map(triangle))?,
-                    asked => asked,
-                };
+                let bits = bits_of(&Ranks::new(call, team), &a, uplo, asked)?;
                 let number = next_number(team)?;
                 let kept = &mut *factor;
                 kept.is_lost = true;
@@ -124,6 +119,19 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 Ok(())
             },
         )
+    }
+}
+
+/// The bits of a factor of `a` where so many are asked for: with 0 the most that its entries have, over all ranks.
+/// Collective.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn bits_of(ranks: &Ranks<'_>, a: &DistOperand, uplo: Option<Uplo>, asked: u32) -> Outcome<u32> {
+    match asked {
+        // SAFETY: by contract.
+        0 => unsafe { a.result_bits(ranks, uplo.map(triangle)) },
+        asked => Ok(asked),
     }
 }
 
