@@ -30,7 +30,8 @@ pub fn has_scaled_sums() -> bool {
     has_digit_sums() && is_x86_feature_detected!("avx512cd")
 }
 
-/// Whether a core issues one instruction of the kernel `ifma52` a cycle; measured at the first call.
+/// Whether a core issues one instruction of the kernel `ifma52` a cycle; measured at the first call where it is not
+/// known.
 pub fn issues_one_ifma() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     // SAFETY: the instructions are there.
