@@ -408,6 +408,15 @@ static void refusals(mpfr_t *q) {
     }
     EXPECT(sunzi_mpi_factor_log_det(ctx, kept, NULL) == SUNZI_OK);
     EXPECT(sunzi_mpi_factor_get(ctx, kept, SUNZI_BOTH, &p.dist) == SUNZI_INVALID_ARGUMENT);
+    EXPECT(sunzi_mpi_factor_order(kept) == N);
+    sunzi_options options = sunzi_options_default();
+    sunzi_context *narrow;
+    options.threads = 1;
+    options.memory_bytes = 1;
+    CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &narrow));
+    EXPECT(sunzi_mpi_factor_renew(narrow, SUNZI_LOWER, 0, &p.dist, kept) != SUNZI_OK); // a rank may own no tile
+    EXPECT(sunzi_mpi_factor_order(kept) == 0);
+    sunzi_context_free(narrow);
     sunzi_mpi_factor_free(kept);
     sunzi_mpi_factor_free(NULL);
     EXPECT(sunzi_mpi_factor_order(NULL) == -1 && sunzi_mpi_factor_precision_bits(NULL) == -1);

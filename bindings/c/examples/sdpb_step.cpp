@@ -113,7 +113,17 @@ static void other_ways(se::Context &ctx, El::Grid &grid, const Whole &want, Q &q
     El::DistMatrix<T, El::STAR, El::VR> x(N, M, grid);
     El::DistMatrix<T, El::MR, El::MC> y(N, M, grid);
     fill_part(x, want.s), fill_part(y, want.s);
-    se::Factor<T> kept(ctx, El::LOWER, on_root);
+    El::DistMatrix<T> identity(N, N, grid);
+    for (int j = 0; j < identity.LocalWidth(); j++) {
+        for (int i = 0; i < identity.LocalHeight(); i++) {
+            mpfr_set_ui(number, identity.GlobalRow(i) == identity.GlobalCol(j), MPFR_RNDN);
+            put(identity.Local(i, j), number);
+        }
+    }
+    se::Factor<T> kept(ctx, El::UPPER, identity);
+    kept.Solve(x);
+    same("solved with the identity", x, want.s, 0);
+    kept.Renew(El::LOWER, on_root);
     kept.Solve(x);
     se::Trsm<T>(ctx, El::LEFT, El::UPPER, El::TRANSPOSE, El::NON_UNIT, one, q, y);
     se::Trsm<T>(ctx, El::LEFT, El::UPPER, El::NORMAL, El::NON_UNIT, one, q, y);

@@ -245,6 +245,13 @@ template <class T> class Factor {
     Factor(const Factor &) = delete;
     Factor &operator=(const Factor &) = delete;
 
+    // Becomes the factor of another A, in the memory that it has where order and precision stay and there is no memory
+    // limit. After an exception it has no rows, and must be renewed before it is used, unless arguments were refused.
+    template <class U, class M> void Renew(U uplo, const M &A) {
+        detail::Operand<T> matrix(*ctx_, A);
+        ctx_->check(sunzi_mpi_factor_renew(ctx_->get(), detail::uplo_of(uplo), 0, matrix.get(), factor_));
+    }
+
     // B := A^-1 B.
     template <class M> void Solve(M &B) const {
         detail::Operand<T> right(*ctx_, B);

@@ -1,6 +1,6 @@
 //! A factor over ranks that is kept: factored once, solved with many times, without its numbers being taken in again.
 
-use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, new_factor, solve_factored};
+use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, new_factor, no_factor, solve_factored};
 use super::matrix::{DistOperand, triangle};
 use super::opening::{Opening, Routine};
 use super::{Ranks, collective};
@@ -114,7 +114,11 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 let number = next_number(team)?;
                 let kept = &mut *factor;
                 kept.is_lost = true;
-                self::factor(call, team, (uplo, &a), bits, &mut kept.tiles)?;
+                if let Err(failure) = self::factor(call, team, (uplo, &a), bits, &mut kept.tiles) {
+                    // The old one is still there where A could not be taken in.
+                    kept.tiles = no_factor()?;
+                    return Err(failure);
+                }
                 (kept.is_lost, kept.number) = (false, number);
                 Ok(())
             },
