@@ -220,7 +220,7 @@ impl Lanes for Neon {
     fn prefetch<T>(from: *const T) {
         // SAFETY: a hint, which reads nothing, whatever the address is.
         unsafe {
-            asm!("prfm pldl2keep, [{from}]", from = in(reg) from, options(nomem, nostack, preserves_flags));
+            asm!("prfm pldl2keep, [{from}]", from = in(reg) from, options(readonly, nostack, preserves_flags));
         }
     }
 
@@ -230,8 +230,8 @@ impl Lanes for Neon {
         // SAFETY: see the note on top of this module; loads and stores are eighths of arrays.
         unsafe {
             let mut lines: [int16x8_t; 8] = [vdupq_n_s16(0); 8];
-            for at in 0..8 {
-                lines[at] = vld1q_s16(rows.as_ptr().add(8 * at));
+            for (at, line) in lines.iter_mut().enumerate() {
+                *line = vld1q_s16(rows.as_ptr().add(8 * at));
             }
             // Each step moves the highest bit of a place to its end: after three steps rows and columns have changed.
             for _ in 0..3 {
@@ -241,8 +241,8 @@ impl Lanes for Neon {
                     lines[2 * at + 1] = vzip2q_s16(before[at], before[at + 4]);
                 }
             }
-            for at in 0..8 {
-                vst1q_s16(columns.as_mut_ptr().add(8 * at), lines[at]);
+            for (at, line) in lines.into_iter().enumerate() {
+                vst1q_s16(columns.as_mut_ptr().add(8 * at), line);
             }
         }
         columns
