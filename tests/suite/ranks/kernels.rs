@@ -57,11 +57,11 @@ fn ranks_agree_on_the_kernel_of_a_large_product() {
 /// their contexts; ranks with different kernels have the same tiles and the same factor.
 #[test]
 fn ranks_of_a_node_agree_on_the_kernel_of_the_tiles_of_a_factor() {
-    let (order, bits) = (470, 64);
+    let (own, large) = (context(None).kernel().name(), kernels::preferred_for_large_factors());
+    let chosen = large.map_or(own, |(kernel, _)| kernel.name());
+    let (order, bits) = (large.map_or(470, |(_, costs)| costs.least_rows(200)), 64);
     let a = Known::Kms.matrix(order, bits);
-    let own = context(None).kernel().name();
     let want = sunzi::cholesky(&context(Some(own)), &a, bits).unwrap().into_factor();
-    let chosen = kernels::preferred_for_large_factors().map_or(own, |(kernel, _)| kernel.name());
     for (told, tile_rows) in told(own).into_iter().flat_map(|told| [(told, 96), (told, 88)]) {
         local::run(2, |rank| {
             let (told, all_free) = (told[rank.rank()], told.iter().all(Option::is_none));
@@ -107,7 +107,8 @@ fn ranks_with_different_kernels_agree_on_tiles() {
 /// Solves with so many rows and right sides that another kernel suits them have the bits of the context's kernel.
 #[test]
 fn large_solves_have_the_bits_of_one_process_on_another_kernel() {
-    let (order, columns, bits) = (700, 416, 60);
+    let order = kernels::preferred_for_large_solves().map_or(700, |(_, costs)| costs.least_rows(200));
+    let (columns, bits) = (416, 60);
     let (l, b) = (factor(order, bits, 4, 1), matrix(Kind::Unit, order, columns, bits, 2));
     let own = context(None).kernel().name();
     let alone = context(Some(own));

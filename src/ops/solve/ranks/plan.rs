@@ -296,7 +296,9 @@ mod tests {
     fn the_ranks_of_a_node_take_one_kernel() {
         let builder = || Context::builder().threads(1);
         let free = || builder().build().unwrap();
-        let other = kernels::preferred_for_large_solves().map_or("", |(kernel, _)| kernel.name());
+        let large = kernels::preferred_for_large_solves();
+        let other = large.map_or("", |(kernel, _)| kernel.name());
+        let [small, order] = [0, 200].map(|bits| large.map_or(700, |(_, costs)| costs.least_rows(bits)));
         let forced = || builder().kernel(free().kernel().name()).build().unwrap();
         let limited = || builder().memory_bytes(1 << 40).build().unwrap();
         // As many right sides for each node as one process has.
@@ -310,18 +312,18 @@ mod tests {
             (2, 1, 400, ""),
         ] {
             let contexts = (0..ranks).map(|_| free()).collect::<Vec<_>>();
-            let found = kernels_of(&contexts, ranks_per_node, (700, columns));
+            let found = kernels_of(&contexts, ranks_per_node, (order, columns));
             assert_eq!(found, vec![want; ranks], "{ranks} ranks, {ranks_per_node} a node, {columns} right sides");
         }
-        assert_eq!(kernels_of(&[free(), free()], 2, (600, 400)), ["", ""]);
-        assert_eq!(kernels_of(&[free(), forced()], 2, (700, 400)), ["", ""]);
-        assert_eq!(kernels_of(&[limited(), free()], 2, (700, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[free(), free()], 2, (small - 1, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[free(), forced()], 2, (order, 400)), ["", ""]);
+        assert_eq!(kernels_of(&[limited(), free()], 2, (order, 400)), ["", ""]);
         // Ranks that share no window choose each for itself, and so do nodes.
-        assert_eq!(kernels_of(&[free(), forced()], 1, (700, 800)), [other, ""]);
-        assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, (700, 800)), [other, other, "", ""]);
+        assert_eq!(kernels_of(&[free(), forced()], 1, (order, 800)), [other, ""]);
+        assert_eq!(kernels_of(&[free(), free(), forced(), free()], 2, (order, 800)), [other, other, "", ""]);
         // Too few right sides for each worker.
         let threads = || Context::builder().threads(4).build().unwrap();
-        assert_eq!(kernels_of(&[threads(), threads()], 2, (700, 752)), ["", ""]);
-        assert_eq!(kernels_of(&[threads(), threads()], 2, (700, 768)), [other, other]);
+        assert_eq!(kernels_of(&[threads(), threads()], 2, (order, 752)), ["", ""]);
+        assert_eq!(kernels_of(&[threads(), threads()], 2, (order, 768)), [other, other]);
     }
 }
