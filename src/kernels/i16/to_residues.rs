@@ -75,12 +75,14 @@ impl Task for ToResidues<'_, '_> {
             let groups = primes.start / COLUMNS..primes.end.div_ceil(COLUMNS);
             let next = batch.end..(batch.end + STRIPS * strip_rows).min(rows);
             for group in groups.clone() {
-                fetch::<L>(source, &next, (group - groups.start, groups.len()));
-                let words = form.panel_words(batch.start)..form.panel_words(batch.end);
-                let after = (group + 1) * COLUMNS..((group + 2) * COLUMNS).min(primes.end);
-                for prime in after.filter(|_| !streams) {
-                    let lines = planes[prime - primes.start][words.clone()].iter().step_by(LINE_WORDS);
-                    lines.for_each(|line| L::prefetch(line));
+                // Beside streams it costs more than it saves.
+                if !L::STREAMS {
+                    fetch::<L>(source, &next, (group - groups.start, groups.len()));
+                    let words = form.panel_words(batch.start)..form.panel_words(batch.end);
+                    for prime in (group + 1) * COLUMNS..((group + 2) * COLUMNS).min(primes.end) {
+                        let lines = planes[prime - primes.start][words.clone()].iter().step_by(LINE_WORDS);
+                        lines.for_each(|line| L::prefetch(line));
+                    }
                 }
                 let factors = tables.radix_powers.group(group);
                 let moduli = (&tables.primes[group], tables.intervals[group]);
