@@ -246,8 +246,8 @@ fn factors(prime: u64, fold: i64) -> Factors {
     Factors { field: Field { prime: Prime::new(prime), interval }, rotation: Rotation::new(Modulus::new(prime)) }
 }
 
-/// Pairs of digits between folds for a group of primes: of the fewest equal runs whose sums fit. The factors of the table
-/// are known, and half as large as they may be on the average.
+/// Pairs of digits between folds for a group of primes: of the fewest equal runs whose sums fit. The factors of the
+/// table are known, and half as large as they may be on the average.
 fn interval(factors: &[[i32; COLUMNS]], primes: &[Prime; COLUMNS]) -> usize {
     let size = |pair: i32| u64::from((pair as i16).unsigned_abs()) + u64::from((pair >> 16).unsigned_abs());
     let fits = |pairs: &usize| {
