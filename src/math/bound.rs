@@ -218,11 +218,10 @@ pub fn i16_sum_pairs(left: u32, right: u32, fold: u32) -> usize {
     (room / (2 * u64::from(left) * u64::from(right))) as usize
 }
 
-/// Largest magnitude of a sum of the `i16` family whose last fold multiplied its halves with `2^16` and `2^32` modulo
-/// the prime, at most `low` and `high` in magnitude, after one that left at most `2^15 (fold + 1)`.
-pub fn i16_lifted_sum(low: u32, high: u32, fold: u32) -> u64 {
-    let upper_half = ((u64::from(fold) + 2) << 15) >> 16;
-    (u64::from(low) << 15) + u64::from(high) * upper_half
+/// Largest magnitude of a sum of the `i16` family whose halves, of 16 bits each, were multiplied with `2^16` and `2^32`
+/// modulo the prime, at most `low` and `high` in magnitude.
+pub fn i16_lifted_sum(low: u32, high: u32) -> u64 {
+    (u64::from(low) + u64::from(high)) << 15
 }
 
 /// Whether Montgomery's reduction of every `|S| <= sum` modulo `prime` is a balanced residue after one comparison.
@@ -236,9 +235,14 @@ pub fn i16_montgomery_fits(sum: u64, prime: u64) -> bool {
     least >= -prime && most < prime
 }
 
-/// Largest magnitude of the digits that an operand of the `i16` family is cut into: balanced digits of 13 bits, and the
-/// lowest one takes a rounding.
-pub const I16_LARGEST_DIGIT: u32 = (1 << 12) + 1;
+/// Bits of the balanced digits that an operand of the `i16` family is cut into: they are at most `2^15` in magnitude.
+pub const I16_DIGIT_BITS: u32 = 16;
+
+/// Whether products of such digits with residues, the sum of whose magnitudes is `residues`, are summed in 32 bits on
+/// top of what a fold leaves; `fold` is as in [`i16_sum_pairs`], and 0 where nothing was folded.
+pub fn i16_digit_sum_fits(residues: u64, fold: u32) -> bool {
+    (residues + u64::from(fold) + 2) << (I16_DIGIT_BITS - 1) < 1 << 31
+}
 
 /// Largest magnitude of a residue of the `i16` family times its weight: `p (1/2 + |r| / 2^16)` for `|r| <= 4095`.
 pub const I16_LARGEST_WEIGHTED: u32 = 4608;

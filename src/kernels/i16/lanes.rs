@@ -70,6 +70,8 @@ pub trait Lanes: Copy {
     fn in_blocks(columns: [Self; 4]) -> [Self; 4];
     /// Writes halves that came in that order, those of the first vector before those of the second one.
     fn store_halves(self, to: &mut [i16]);
+    /// Whether [`Lanes::stream_halves`] goes past the caches.
+    const STREAMS: bool = false;
     /// Copies whole vectors of halves, past the caches where the instruction set can and `to` is aligned.
     #[inline(always)]
     fn stream_halves(from: &[i16], to: &mut [i16]) {
@@ -176,6 +178,11 @@ impl Isa {
     /// Whether it is plain Rust.
     pub fn is_portable(self) -> bool {
         self.0 == Level::Portable
+    }
+
+    /// Whether its vectors have 16 lanes.
+    pub fn is_wide(self) -> bool {
+        matches!(self.name(), "avx512" | "vnni" | "wide")
     }
 
     /// Its name.

@@ -28,7 +28,7 @@ const BLOCK_PAIRS: usize = BLOCK * BLOCK / 2;
 /// A tile: a column after the other.
 #[repr(C, align(64))]
 pub struct Tile {
-    /// Sums that were folded once.
+    /// Sums, small enough to be lifted.
     sums: [[i32; MOST_LANES]; COLUMNS],
     /// Their residues.
     pub residues: [[i16; RESIDUE_LANES]; COLUMNS],
@@ -215,7 +215,7 @@ fn fold<L: Lanes>(sum: L, constants: i32) -> L {
     bias.multiply_add(sum.xor(bias), L::splat(constants))
 }
 
-/// The balanced residues of two vectors of sums that were folded, as halves.
+/// The balanced residues of two vectors of sums, as halves.
 #[inline(always)]
 fn residue<L: Lanes>(first: L, second: L, prime: &Prime) -> L {
     reduce([fold(first, prime.lift), fold(second, prime.lift)], prime)
@@ -247,8 +247,7 @@ pub fn least<L: Lanes>((low, high): (L, L), prime: &Prime) -> L {
     above.min_halves(above.add_halves(p))
 }
 
-/// Sums of `left^T right` for `V` vectors of lanes in `C` columns, folded every `interval` rows and at the end, into
-/// the tile.
+/// Sums of `left^T right` for `V` vectors of lanes in `C` columns, folded every `interval` rows, into the tile.
 #[inline(always)]
 fn columns<L: Lanes, const V: usize, const C: usize>(
     factors: impl Factors,
@@ -271,9 +270,6 @@ fn columns<L: Lanes, const V: usize, const C: usize>(
                 room = interval;
             }
         }
-    }
-    if room < interval {
-        sums = fold_all(sums, primes, first);
     }
     // Through memory: a long loop over registers would keep the sums there from the start.
     for (sums, out) in sums.iter().zip(&mut tile.sums[first..]) {

@@ -187,7 +187,7 @@ struct I16Engine {
 
 /// How operands become residues.
 enum Conversion {
-    /// By digits of 13 bits, on the instructions of the products.
+    /// By digits of 16 bits, on the instructions of the products.
     Digits(OperandTables),
     /// By digits of 52 bits, where the CPU multiplies them: half the time.
     #[cfg(target_arch = "x86_64")]

@@ -6,7 +6,9 @@
 use super::micro::{COLUMNS, Field, Prime, pair};
 use crate::kernels::EngineSpec;
 use crate::kernels::radix::Digits;
-use crate::math::bound::{I16_LARGEST_DIGIT, I16_PRIME_BITS, I16_QUOTIENT_BITS, i16_digit_bits, i16_sum_pairs};
+use crate::math::bound::{
+    I16_DIGIT_BITS, I16_PRIME_BITS, I16_QUOTIENT_BITS, i16_digit_bits, i16_digit_sum_fits, i16_sum_pairs,
+};
 use crate::math::family_i16::{i16_prime_count, i16_prime_count_redundant, i16_primes, i16_weight_ratio};
 use crate::math::modulus::Modulus;
 use rug::Integer;
@@ -203,14 +205,14 @@ fn product(moduli: &[u64]) -> Integer {
     moduli.iter().fold(Integer::from(1), |product, &prime| product * prime)
 }
 
-/// What the conversion of operands by 13-bit digits knows.
+/// What the conversion of operands by digits of 16 bits knows.
 pub struct OperandTables {
     /// The primes, ready for reductions, padded to whole groups.
     pub primes: Vec<[Prime; COLUMNS]>,
-    /// Balanced digits of the scaled integers.
-    pub digits: Digits,
-    /// Pairs of digits after which sums are folded.
-    pub interval: usize,
+    /// Number of balanced digits of the scaled integers.
+    pub digits: usize,
+    /// Pairs of digits after which sums modulo the primes of a group are folded.
+    pub intervals: Vec<usize>,
     /// Balanced residues of the radix powers: terms are digits, outputs are primes.
     pub radix_powers: Table,
 }
@@ -218,14 +220,17 @@ pub struct OperandTables {
 impl OperandTables {
     /// The tables for operands of so many bits.
     pub fn new(moduli: &[u64], operand_bits: u32) -> OperandTables {
-        let digits = operand_digits(operand_bits);
-        let interval = operand_interval(moduli, &folds(moduli));
-        OperandTables { primes: prime_groups(moduli), digits, interval, radix_powers: radix_powers(digits, moduli) }
+        // The magnitude may be 2^operand_bits, and the highest digit must not be carried out of.
+        let digits = (operand_bits + 2).div_ceil(I16_DIGIT_BITS) as usize;
+        let (primes, radix_powers) = (prime_groups(moduli), radix_powers(digits, moduli));
+        let intervals = primes.iter().enumerate().map(|(group, primes)| interval(radix_powers.group(group), primes));
+        OperandTables { intervals: intervals.collect(), primes, digits, radix_powers }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> u64 {
-        self.radix_powers.bytes() + (self.primes.len() * COLUMNS * size_of::<Prime>()) as u64
+        let group = COLUMNS * size_of::<Prime>() + size_of::<usize>();
+        self.radix_powers.bytes() + (self.primes.len() * group) as u64
     }
 }
 
@@ -241,32 +246,34 @@ fn factors(prime: u64, fold: i64) -> Factors {
     Factors { field: Field { prime: Prime::new(prime), interval }, rotation: Rotation::new(Modulus::new(prime)) }
 }
 
-/// Digits of scaled integers of so many bits.
-fn operand_digits(operand_bits: u32) -> Digits {
-    // The magnitude may be 2^operand_bits, and the highest digit must not be carried out of.
-    Digits { bits: I16_PRIME_BITS, count: (operand_bits + 2).div_ceil(I16_PRIME_BITS) as usize }
-}
-
-/// Pairs of such digits between folds.
-fn operand_interval(moduli: &[u64], folds: &[i64]) -> usize {
-    let interval = |(&prime, &fold): (&u64, &i64)| {
-        i16_sum_pairs(I16_LARGEST_DIGIT, (prime / 2) as u32, fold.unsigned_abs() as u32)
+/// Pairs of digits between folds for a group of primes: of the fewest equal runs whose sums fit. The factors of the
+/// table are known, and half as large as they may be on the average.
+fn interval(factors: &[[i32; COLUMNS]], primes: &[Prime; COLUMNS]) -> usize {
+    let size = |pair: i32| u64::from((pair as i16).unsigned_abs()) + u64::from((pair >> 16).unsigned_abs());
+    let fits = |pairs: &usize| {
+        factors.chunks(*pairs).enumerate().all(|(number, run)| {
+            (0..COLUMNS).all(|column| {
+                let fold = if number == 0 { 0 } else { (primes[column].fold >> 16).unsigned_abs() };
+                i16_digit_sum_fits(run.iter().map(|row| size(row[column])).sum(), fold)
+            })
+        })
     };
-    moduli.iter().zip(folds).map(interval).min().expect("there are primes")
+    let runs = 1..=factors.len();
+    runs.map(|runs| factors.len().div_ceil(runs)).find(fits).expect("one pair of digits fits")
 }
 
 /// Residues of the powers of their radix.
-fn radix_powers(operand: Digits, moduli: &[u64]) -> Table {
+fn radix_powers(digits: usize, moduli: &[u64]) -> Table {
     let moduli: Vec<_> = moduli.iter().map(|&prime| Modulus::new(prime)).collect();
     let mut powers = vec![1; moduli.len()];
-    let mut table = Table::empty(operand.count, moduli.len());
-    for digit in 0..operand.count {
+    let mut table = Table::empty(digits, moduli.len());
+    for digit in 0..digits {
         let balanced: Vec<_> = moduli.iter().zip(&powers).map(|(modulus, &power)| modulus.balanced(power)).collect();
         table.set_term(digit, &balanced);
         moduli
             .iter()
             .zip(&mut powers)
-            .for_each(|(modulus, power)| *power = modulus.multiply(*power, 1 << operand.bits));
+            .for_each(|(modulus, power)| *power = modulus.multiply(*power, 1 << I16_DIGIT_BITS));
     }
     table
 }

@@ -1,7 +1,9 @@
 //! The engine against plain big-integer arithmetic, on every instruction set of this CPU and in the shapes of AVX-512.
 
+use super::micro::COLUMNS;
 use super::operand::MOST_DEPTH;
 use super::*;
+use crate::math::bound::i16_digit_sum_fits;
 use crate::math::family_i16::i16_primes;
 use crate::math::modulus::Modulus;
 use crate::math::scale::scaled_integer;
@@ -121,6 +123,56 @@ fn residues_of_the_largest_integers_and_precisions_are_right() {
             let source = PanelSource { view: matrix.view(), columns: 0..2, rows: 0..4, shifts: &[0, 0] };
             let count = engine.moduli().len();
             check_residues(&engine, &source, 0..count, &format!("{isa:?}, {operand_bits} bits"));
+        }
+    }
+}
+
+/// Balanced residues of powers of `2^16` modulo a prime.
+fn powers_of_radix(prime: u64, count: usize) -> Vec<i64> {
+    let modulus = Modulus::new(prime);
+    let next = |power: &u64| Some(modulus.multiply(*power, (1 << 16) % prime));
+    std::iter::successors(Some(1), next).take(count).map(|power| modulus.balanced(power)).collect()
+}
+
+/// Integers whose digits are at their ends, with the signs of a prime's powers of the radix, have the largest sums that
+/// there are: a run that is too long would show. In fewer runs they would not fit.
+#[test]
+fn the_largest_sums_of_digits_stay_exact() {
+    for digits in [3usize, 33, 65, 130, 314] {
+        let operand_bits = 16 * digits as u32 - 2;
+        let spec = EngineSpec { operand_bits, modulus_bits: 2 * operand_bits + 2, redundant: false };
+        let moduli = Tables::new(&spec).moduli;
+        let (tables, powers) = (OperandTables::new(&moduli, operand_bits), |prime| powers_of_radix(prime, digits));
+        assert_eq!(tables.digits, digits);
+        for (interval, primes) in tables.intervals.iter().zip(moduli.chunks(COLUMNS)) {
+            let of_primes: Vec<_> = primes.iter().map(|&prime| powers(prime)).collect();
+            let fits = |runs: usize| {
+                let run = 2 * digits.div_ceil(2).div_ceil(runs);
+                let sum = |powers: &[i64]| powers.iter().map(|power| power.unsigned_abs()).sum();
+                let fold = |number, powers: &[i64]| if number == 0 { 0 } else { powers[1].unsigned_abs() as u32 };
+                of_primes.iter().all(|powers| {
+                    let mut runs = powers.chunks(run).enumerate();
+                    runs.all(|(number, of_run)| i16_digit_sum_fits(sum(of_run), fold(number, powers)))
+                })
+            };
+            let runs = digits.div_ceil(2).div_ceil(*interval);
+            assert!(fits(runs) && (1..runs).all(|fewer| !fits(fewer)), "{digits} digits modulo {primes:?}");
+        }
+        let worst = |(prime, towards): (u64, i64)| {
+            let end = |power: i64| if power * towards > 0 { (1i64 << 15) - 1 } else { -(1 << 15) };
+            let mut ends: Vec<_> = powers(prime).into_iter().map(end).collect();
+            ends[digits - 1] /= 4; // what the operand's bits leave to the highest digit
+            ends.iter().rev().fold(Integer::new(), |above, &digit| (above << 16) + digit)
+        };
+        let some = moduli.iter().step_by(moduli.len() / 20 + 1).flat_map(|&prime| [(prime, 1), (prime, -1)]);
+        let integers: Vec<_> = some.map(worst).collect();
+        let mut matrix = Matrix::zeros(integers.len(), 1, operand_bits).unwrap();
+        for (row, integer) in integers.iter().enumerate() {
+            matrix.set_integer_exponent(row, 0, integer, 0).unwrap();
+        }
+        for (isa, engine) in engines(spec) {
+            let source = PanelSource { view: matrix.view(), columns: 0..1, rows: 0..integers.len(), shifts: &[0] };
+            check_residues(&engine, &source, 0..moduli.len(), &format!("{isa:?}, {digits} digits"));
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Big floats to balanced residues: scale and round, cut into digits, multiply by radix powers, reduce.
 //!
-//! Some rows of a panel go through three steps in scratch: magnitudes (a limb of all entries, then the next limb),
-//! pairs of balanced digits (a pair of all entries, then the next), and the product with the table of radix powers.
-//! A digit of 13 bits is balanced by the bit below it alone: the digit becomes negative where its own highest bit is
-//! set, and one more where that of the digit below is, so that no carry runs through the limbs. Signs go into the
-//! digits, and the rounding bit is added to the lowest.
+//! Some rows of a panel go through two steps in scratch: pairs of balanced digits of 16 bits (a pair of all entries,
+//! then the next), and the product with the table of radix powers. With `2^15` added to each of its digits an integer
+//! of either sign is a natural number, and each of that number's 16 bits less `2^15` is the balanced digit: one
+//! addition with carries gives all of them, the sign and the rounding, and pairs of digits are halves of limbs.
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
@@ -13,7 +12,6 @@ use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Til
 use super::tables::OperandTables;
 use crate::kernels::PanelSource;
 use crate::kernels::form::Form;
-use crate::kernels::radix::Digits;
 use crate::kernels::scaled::write_scaled;
 use crate::math::float::{FloatRef, Head};
 use crate::plan::BLOCK;
@@ -21,6 +19,15 @@ use std::ops::Range;
 
 /// Strips of rows whose digits are held: as many neighbouring lines of a plane are written together.
 const STRIPS: usize = 16;
+
+/// Words in a cache line.
+const LINE_WORDS: usize = 8;
+
+/// Digits of 16 bits in a limb.
+const DIGITS_OF_LIMB: usize = 4;
+
+/// `2^15` for each digit of a limb.
+const HALVES: u64 = 0x8000_8000_8000_8000;
 
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
@@ -38,14 +45,14 @@ pub struct ToResidues<'a, 'b> {
     pub scratch: &'a mut [u64],
 }
 
-/// Words of scratch for one call.
+/// Words of scratch for one call: a magnitude, then the digits of all strips, two pairs in a word.
 pub fn scratch_words(tables: &OperandTables) -> usize {
-    (limbs(tables.digits) + (STRIPS * tables.radix_powers.pairs()).div_ceil(2)) * MOST_LANES
+    limbs(tables) * (1 + STRIPS * MOST_LANES)
 }
 
-/// Limbs of a magnitude, with one more, which is 0 or read beyond the highest digit alone.
-fn limbs(operand: Digits) -> usize {
-    operand.shift(operand.count.next_multiple_of(2)).div_ceil(64) as usize + 1
+/// Limbs of an entry's digits. Those beyond the highest digit that there is meet no factor.
+fn limbs(tables: &OperandTables) -> usize {
+    tables.digits.div_ceil(DIGITS_OF_LIMB)
 }
 
 impl Task for ToResidues<'_, '_> {
@@ -53,25 +60,32 @@ impl Task for ToResidues<'_, '_> {
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         let ToResidues { tables, primes, source, form, planes, scratch } = self;
         let lanes = VECTORS * L::WIDTH;
-        let (magnitudes, digits) = scratch.split_at_mut(limbs(tables.digits) * MOST_LANES);
-        let magnitudes = &mut magnitudes[..limbs(tables.digits) * lanes];
-        let strip_words = tables.radix_powers.pairs() * lanes;
+        let (magnitude, digits) = scratch.split_at_mut(limbs(tables));
+        let strip_words = limbs(tables) * DIGITS_OF_LIMB / 2 * lanes;
         let digits: &mut [i32] = bytemuck::cast_slice_mut(digits);
         let digits = &mut digits[..STRIPS * strip_words];
         let (rows, strip_rows) = (source.rows.len(), lanes / BLOCK);
         let mut tile = Tile::new();
-        let streams = source.streams_halves(primes.len());
+        let streams = L::STREAMS && source.streams_halves(primes.len());
         for first in (0..rows).step_by(STRIPS * strip_rows) {
             let batch = first..(first + STRIPS * strip_rows).min(rows);
             for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact_mut(strip_words)) {
-                let mut ends = Ends { signs: [0; MOST_LANES], rounding: [0; MOST_LANES] };
-                scale_rows(source, start..(start + strip_rows).min(rows), (magnitudes, lanes), &mut ends);
-                for (number, pairs) in digits.chunks_exact_mut(lanes).enumerate() {
-                    cut_pair(number, (magnitudes, lanes), &ends, pairs);
-                }
+                cut_rows(source, start..(start + strip_rows).min(rows), magnitude, (digits, lanes));
             }
-            for group in primes.start / COLUMNS..primes.end.div_ceil(COLUMNS) {
-                let (factors, moduli) = (tables.radix_powers.group(group), (&tables.primes[group], tables.interval));
+            let groups = primes.start / COLUMNS..primes.end.div_ceil(COLUMNS);
+            let next = batch.end..(batch.end + STRIPS * strip_rows).min(rows);
+            for group in groups.clone() {
+                // Beside streams it costs more than it saves.
+                if !L::STREAMS {
+                    fetch::<L>(source, &next, (group - groups.start, groups.len()));
+                    let words = form.panel_words(batch.start)..form.panel_words(batch.end);
+                    for prime in (group + 1) * COLUMNS..((group + 2) * COLUMNS).min(primes.end) {
+                        let lines = planes[prime - primes.start][words.clone()].iter().step_by(LINE_WORDS);
+                        lines.for_each(|line| L::prefetch(line));
+                    }
+                }
+                let factors = tables.radix_powers.group(group);
+                let moduli = (&tables.primes[group], tables.intervals[group]);
                 for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
                     residues::<L, C>((strip, factors), moduli, &mut tile);
@@ -124,63 +138,41 @@ fn interleave(rows: &[i16; 2 * BLOCK], pairs: &mut [i16; 2 * BLOCK]) {
     }
 }
 
-/// What a magnitude lacks: all ones where the entry is negative, and 1 where the magnitude is to be rounded up.
-struct Ends {
-    signs: [i32; MOST_LANES],
-    rounding: [i32; MOST_LANES],
-}
-
-/// Writes the magnitudes of some rows, row by row: limb `w` of entry `lane` to word `w * lanes + lane`.
+/// Writes the balanced digits of some rows, row by row: pair `w` of entry `lane` to integer `w * lanes + lane`.
 #[inline(always)]
-fn scale_rows(source: &PanelSource<'_>, rows: Range<usize>, (out, lanes): (&mut [u64], usize), ends: &mut Ends) {
+fn cut_rows(source: &PanelSource<'_>, rows: Range<usize>, magnitude: &mut [u64], (out, lanes): (&mut [i32], usize)) {
     let (view, columns) = (&source.view, source.columns.clone());
     let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
     for lane in 0..lanes {
         let (row, column) = (rows.start + lane / BLOCK, columns.start + lane % BLOCK);
-        let mut words = out[lane..].iter_mut().step_by(lanes);
         if row >= rows.end || column >= columns.end {
-            words.by_ref().for_each(|word| *word = 0);
+            out.chunks_exact_mut(lanes).for_each(|pairs| pairs[lane] = 0);
             continue;
         }
         let index = view.element_index(source.rows.start + row, column);
         let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
-        let round_up = write_scaled(value, source.shifts[column], words);
-        ends.signs[lane] = -i32::from(value.head.is_negative());
-        ends.rounding[lane] = i32::from(round_up);
-    }
-}
-
-/// Digits `2 number` and `2 number + 1` of all entries as pairs.
-#[inline(always)]
-fn cut_pair(number: usize, (magnitudes, lanes): (&[u64], usize), ends: &Ends, pairs: &mut [i32]) {
-    // The digits, and the bit below them: 27 bits.
-    const BITS: usize = 26;
-    if number == 0 {
-        for lane in 0..lanes {
-            pairs[lane] = balanced((magnitudes[lane] << 1) as u32, ends.signs[lane], ends.rounding[lane]);
-        }
-        return;
-    }
-    let (word, shift) = ((BITS * number - 1) / 64, (BITS * number - 1) % 64);
-    let low = &magnitudes[word * lanes..][..lanes];
-    if shift + BITS < 64 {
-        for lane in 0..lanes {
-            pairs[lane] = balanced((low[lane] >> shift) as u32, ends.signs[lane], 0);
-        }
-    } else {
-        let high = &magnitudes[(word + 1) * lanes..][..lanes];
-        for lane in 0..lanes {
-            let window = (low[lane] >> shift) | (high[lane] << (64 - shift));
-            pairs[lane] = balanced(window as u32, ends.signs[lane], 0);
+        let rounds_up = write_scaled(value, source.shifts[column], magnitude.iter_mut());
+        // The negative of `m + r` is that of `m` with all bits turned over, plus 1 less `r`.
+        let negative = value.head.is_negative();
+        let (mask, mut carry) = (0u64.wrapping_sub(u64::from(negative)), u64::from(negative ^ rounds_up));
+        for (limb, pairs) in magnitude.iter().zip(out.chunks_exact_mut(2 * lanes)) {
+            let (sum, over) = (limb ^ mask).overflowing_add(HALVES);
+            let (sum, again) = sum.overflowing_add(carry);
+            carry = u64::from(over | again);
+            let digits = sum ^ HALVES;
+            (pairs[lane], pairs[lanes + lane]) = (digits as i32, (digits >> 32) as i32);
         }
     }
 }
 
-/// Two digits of 13 bits, and the bit below them, as balanced digits with a sign; `more` is added to the lower one.
+/// Asks for part `part` of `parts` of some rows, which are converted next.
 #[inline(always)]
-fn balanced(window: u32, sign: i32, more: i32) -> i32 {
-    // Each digit with the bit below it as a signed number, half of it rounded up.
-    let digit = |top: u32| (((window << top) as i32 >> 18) + 1) >> 1;
-    let (low, high) = (digit(18) + more, digit(5));
-    (((low ^ sign) - sign) & 0xffff) | ((high ^ sign) - sign) << 16
+fn fetch<L: Lanes>(source: &PanelSource<'_>, rows: &Range<usize>, (part, parts): (usize, usize)) {
+    let (view, columns) = (&source.view, source.columns.clone());
+    let (limbs, width, count) = (view.all_limbs(), view.limbs_per_element(), rows.len() * columns.len());
+    for at in part * count / parts..(part + 1) * count / parts {
+        let (row, column) = (rows.start + at % rows.len(), columns.start + at / rows.len());
+        let index = view.element_index(source.rows.start + row, column);
+        limbs[index * width..][..width].iter().step_by(LINE_WORDS).for_each(|line| L::prefetch(line));
+    }
 }

@@ -314,16 +314,18 @@ fn sums_of_eight_lanes_are_known_as_far_as_they_are_looked_at() {
 
 #[test]
 fn sums_of_sixteen_bits_fit_and_one_pair_more_does_not() {
-    // Balanced digits of 13 bits are at most 2^12 in magnitude, and the lowest takes one more.
-    assert_eq!(I16_LARGEST_DIGIT, (1 << 12) + 1);
     // The least of all: every residue at its largest, and a power that folds worst.
     assert_eq!(i16_sum_pairs(4095, 4095, 4095), 60);
-    for (left, right, fold) in
-        [(4095u32, 4095u32, 4095u32), (4095, 4095, 8), (2047, 2047, 2047), (I16_LARGEST_DIGIT, 4095, 2000)]
-    {
+    for (left, right, fold) in [(4095u32, 4095u32, 4095u32), (4095, 4095, 8), (2047, 2047, 2047), (4097, 4095, 2000)] {
         let pairs = i16_sum_pairs(left, right, fold) as u64;
         let largest = |pairs: u64| 2 * pairs * u64::from(left * right) + ((u64::from(fold) + 1) << 15) + (1 << 15);
         assert!(largest(pairs) < 1 << 31 && largest(pairs + 1) >= 1 << 31, "{left}, {right}, {fold}");
+    }
+    // Digits of 16 bits, each at its largest, and residues that are known: with one more in all a sum does not fit.
+    for fold in [0, 8, 2000, 4095] {
+        let most = (0..1 << 17).take_while(|&residues| i16_digit_sum_fits(residues, fold)).last().unwrap();
+        let largest = |residues: u64| (residues << 15) + ((u64::from(fold) + 1) << 15) + (1 << 15);
+        assert!(largest(most) < 1 << 31 && largest(most + 1) >= 1 << 31, "{fold}");
     }
 }
 
@@ -333,7 +335,7 @@ fn folded_sums_are_reduced_by_one_comparison() {
     use crate::math::modulus::Modulus;
     for &prime in i16_primes() {
         let balanced = |bits: u32| Modulus::new(prime).balanced((1u64 << bits) % prime).unsigned_abs() as u32;
-        let sum = i16_lifted_sum(balanced(16), balanced(32), balanced(16));
+        let sum = i16_lifted_sum(balanced(16), balanced(32));
         assert!(i16_montgomery_fits(sum, prime), "{prime}");
         // Two products of balanced residues, as a sum of two rows is.
         assert!(i16_montgomery_fits(2 * (prime / 2).pow(2), prime), "{prime}");

@@ -374,6 +374,8 @@ macro_rules! wide_lanes {
                 }
             }
 
+            const STREAMS: bool = true;
+
             #[inline(always)]
             fn stream_halves(from: &[i16], to: &mut [i16]) {
                 assert!(from.len() == to.len());

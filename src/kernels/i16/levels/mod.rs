@@ -17,7 +17,11 @@ use crate::plan::BLOCK_WORDS;
 const SLAB_ROWS: usize = 2048;
 
 /// Fewest panels on either side for which a level pays (measured). Unit tests see several levels of small products.
-const LEAST_PANELS: usize = if cfg!(test) { 4 } else { 40 };
+/// Plans count with these, since no part of a product needs more scratch with fewer levels.
+const LEAST_PANELS: usize = if cfg!(test) { 4 } else { 28 };
+
+/// The same where vectors have 512 bits, so that sums and copies take a larger part of the time.
+const LEAST_PANELS_OF_WIDE: usize = if cfg!(test) { 5 } else { 40 };
 
 /// Fewest rows for which a level pays: results are combined once a product.
 const LEAST_ROWS: usize = if cfg!(test) { 32 } else { 512 };
@@ -45,6 +49,11 @@ pub struct Modular<'a> {
 }
 
 impl Modular<'_> {
+    /// Fewest panels on either side for which a level pays.
+    fn least_panels(self) -> usize {
+        if self.isa.is_wide() { LEAST_PANELS_OF_WIDE } else { LEAST_PANELS }
+    }
+
     /// `C := C + X^T Y` or `C := X^T Y` on the blocks of `target`, block by block.
     pub fn multiply(self, operands: Operands<'_>, target: &Target, Work { c, adds, scratch }: Work<'_>) {
         Multiply { field: self.factors.field, operands, target, c, adds, scratch }.run_on(self.isa);
@@ -63,9 +72,9 @@ enum Scheme {
 }
 
 impl Scheme {
-    /// For a product over `rows` rows into an area of `m x n` panels.
-    fn choose(rows: usize, (m, n): (usize, usize), triangle: bool) -> Scheme {
-        match rows >= LEAST_ROWS && m.min(n) >= LEAST_PANELS {
+    /// For a product over `rows` rows into an area of `m x n` panels, where a level pays from `least` panels on.
+    fn choose(rows: usize, (m, n): (usize, usize), triangle: bool, least: usize) -> Scheme {
+        match rows >= LEAST_ROWS && m.min(n) >= least {
             true if triangle => Scheme::Symmetric,
             true => Scheme::Winograd,
             false => Scheme::Classical,
@@ -75,7 +84,7 @@ impl Scheme {
 
 /// Words of scratch for a product over `rows` rows into an area of this many panels.
 pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
-    let schemes = match Scheme::choose(rows, panels, triangle) {
+    let schemes = match Scheme::choose(rows, panels, triangle, LEAST_PANELS) {
         Scheme::Classical => 0,
         Scheme::Symmetric => symmetric::scratch_words(rows, panels.0),
         Scheme::Winograd => winograd::scratch_words(rows, panels),
@@ -96,7 +105,7 @@ fn plane_words(blocks: usize) -> usize {
 
 /// `C := C + X^T Y` or `C := X^T Y` on an area.
 pub fn multiply_area(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
-    match Scheme::choose(operands.rows, area.panels(), area.is_triangle()) {
+    match Scheme::choose(operands.rows, area.panels(), area.is_triangle(), modular.least_panels()) {
         Scheme::Classical => {
             let (m, n) = area.panels();
             modular.multiply(operands, &area.target(0..m, 0..n), work);

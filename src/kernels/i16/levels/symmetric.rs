@@ -10,7 +10,7 @@
 #![forbid(unsafe_code)]
 
 use super::sums::Parts;
-use super::{Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
+use super::{LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
 use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
@@ -20,7 +20,7 @@ use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
 pub fn scratch_words(rows: usize, panels: usize) -> usize {
-    let half = Halves::new(rows, panels);
+    let half = Halves::new(rows, panels, LEAST_PANELS);
     let inner = |triangle| super::scratch_words(half.slab, (half.panels, half.panels), triangle);
     let own = 2 * plane_words(half.triangle.len()) + plane_words(half.square.len()) + half.sum_words();
     own + inner(true).max(inner(false))
@@ -35,14 +35,15 @@ struct Halves {
     slab: usize,
     triangle: BlockGrid,
     square: BlockGrid,
+    least: usize,
 }
 
 impl Halves {
-    fn new(rows: usize, panels: usize) -> Halves {
+    fn new(rows: usize, panels: usize, least: usize) -> Halves {
         let (panels, rows) = (panels.div_ceil(2), rows / 2 / INTERLEAVED * INTERLEAVED);
         let columns = panels * BLOCK;
         let (triangle, square) = (BlockGrid::triangle(columns), BlockGrid::rectangle(columns, columns));
-        Halves { panels, rows, slab: slab_rows(rows), triangle, square }
+        Halves { panels, rows, slab: slab_rows(rows), triangle, square, least }
     }
 
     /// Words of the sums, where they are not formed while they are packed.
@@ -52,14 +53,14 @@ impl Halves {
 
     /// Whether products of halves over so many rows are classical.
     fn is_last(&self, depth: usize) -> bool {
-        Scheme::choose(depth, (self.panels, self.panels), true) == Scheme::Classical
+        Scheme::choose(depth, (self.panels, self.panels), true, self.least) == Scheme::Classical
     }
 }
 
 /// `C := C + X^T X` or `C := X^T X` for a triangle.
 pub fn multiply_triangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
     let Work { c, adds, scratch } = work;
-    let half = Halves::new(operands.rows, area.rows.len());
+    let half = Halves::new(operands.rows, area.rows.len(), modular.least_panels());
     let (x, rows) = (operands.x.panels(), operands.rows);
     let (triangle_words, h) = (plane_words(half.triangle.len()), half.panels);
     let (products, rest) = scratch.split_at_mut(2 * triangle_words + plane_words(half.square.len()));

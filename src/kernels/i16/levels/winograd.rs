@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use super::sums::Parts;
-use super::{Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
+use super::{LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
 use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
@@ -19,7 +19,7 @@ use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
 /// Words of scratch.
 pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
-    let half = Halves::new(rows, panels);
+    let half = Halves::new(rows, panels, LEAST_PANELS);
     4 * plane_words(half.quarter.len())
         + half.sum_words()
         + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
@@ -34,13 +34,14 @@ struct Halves {
     rows: usize,
     slab: usize,
     quarter: BlockGrid,
+    least: usize,
 }
 
 impl Halves {
-    fn new(rows: usize, (m, n): (usize, usize)) -> Halves {
+    fn new(rows: usize, (m, n): (usize, usize), least: usize) -> Halves {
         let (x_panels, y_panels, rows) = (m.div_ceil(2), n.div_ceil(2), rows / 2 / INTERLEAVED * INTERLEAVED);
         let quarter = BlockGrid::rectangle(x_panels * BLOCK, y_panels * BLOCK);
-        Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter }
+        Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter, least }
     }
 
     /// Words of the sums, where they are not formed while they are packed.
@@ -54,14 +55,14 @@ impl Halves {
 
     /// Whether products of quarters over so many rows are classical.
     fn is_last(&self, depth: usize) -> bool {
-        Scheme::choose(depth, (self.x_panels, self.y_panels), false) == Scheme::Classical
+        Scheme::choose(depth, (self.x_panels, self.y_panels), false, self.least) == Scheme::Classical
     }
 }
 
 /// `C := C + X^T Y` or `C := X^T Y` for a rectangle.
 pub fn multiply_rectangle(modular: Modular<'_>, operands: Operands<'_>, area: &Area, work: Work<'_>) {
     let Work { c, adds, scratch } = work;
-    let half = Halves::new(operands.rows, area.panels());
+    let half = Halves::new(operands.rows, area.panels(), modular.least_panels());
     let (x, y, rows) = (operands.x.panels(), operands.right().panels(), operands.rows);
     let (products, rest) = scratch.split_at_mut(4 * plane_words(half.quarter.len()));
     let products: &mut [i16] = bytemuck::cast_slice_mut(products);

@@ -2,7 +2,7 @@
 //! from there modulo each.
 //!
 //! A product `M` of four primes is below `2^52`, so that the sums of digits times radix powers are those of `ifma52`,
-//! with a quarter of the moduli: half the instructions that digits of 13 bits take. Montgomery's reduction divides by
+//! with a quarter of the moduli: half the instructions that pairs of 16 bits take. Montgomery's reduction divides by
 //! `2^52`, which the radix powers have in advance; a multiple of `M` then brings the number below `M + 768`, and a
 //! quotient with a balanced remainder is taken for each prime.
 //! Layout of what is written: 4 rows of 8 columns, 16 bits each, are a vector, row after row or pair of rows after pair
