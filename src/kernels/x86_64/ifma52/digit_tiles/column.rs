@@ -23,8 +23,8 @@ pub fn value_limbs(digits: Digits) -> usize {
     (104 * digits.count).div_ceil(64) + 1
 }
 
-/// What is left of the entries of a cell, as magnitudes in `scratch`, and its signs; the limbs of the one in `lane` into
-/// `out`.
+/// What is left of the entries of a cell, as magnitudes in `scratch`, and its signs; the limbs of the one in `lane`
+/// into `out`.
 ///
 /// # Safety
 /// `cell` has `2 d` vectors, `scratch` [`scratch_words`]; `out` has [`value_limbs`].
@@ -67,7 +67,8 @@ pub unsafe fn finish(
     }
 }
 
-/// The same of a cell of which [`value`] has left the magnitudes in `scratch`. The lane of the diagonal takes the pivot.
+/// The same of a cell of which [`value`] has left the magnitudes in `scratch`. The lane of the diagonal takes the
+/// pivot.
 ///
 /// # Safety
 /// As [`finish`].

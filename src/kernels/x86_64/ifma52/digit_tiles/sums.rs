@@ -95,9 +95,9 @@ impl Part {
     }
 }
 
-/// `T := T - sum of x y` in some of the lanes, in whole cells but for the products that [`subtract_left_out`] takes off:
-/// those left out come to less than `(2 from + 1)` units of digit `from` for each term. The digits of T are below `2^52` in magnitude before; they are less than
-/// `2^63` afterwards.
+/// `T := T - sum of x y` in some of the lanes, in whole cells but for the products that [`subtract_left_out`] takes
+/// off: they come to less than `(2 from + 1)` units of digit `from` for each term. The digits of T are below `2^52` in
+/// magnitude before; they are less than `2^63` afterwards.
 ///
 /// # Safety
 /// `cell` has `2 d` vectors, and so has every cell of `terms`, which are finished and lie elsewhere.
@@ -269,7 +269,10 @@ macro_rules! groups {
                     $store(slot.cast(), after);
                 };
                 for at in 0..W {
-                    let both = |sums: [[$vector; W]; 2]| if upper == 0 { sums[0][at] } else { $add(sums[0][at], sums[1][at]) };
+                    let both = |[low, high]: [[$vector; W]; 2]| match upper {
+                        0 => low[at],
+                        _ => $add(low[at], high[at]),
+                    };
                     if at >= C {
                         change(x_digit + y_digit + at, both(low), true);
                     }

@@ -97,8 +97,8 @@ impl<'a> Pivot<'a> {
 /// Most digits of a reciprocal whose products are formed without loops.
 const SHORT_TERMS: usize = 8;
 
-/// Digits of the reciprocals of pivots of at least 64 bits, zeros above them included, where they are few: one less than
-/// [`Cuts::fraction`].
+/// Digits of the reciprocals of pivots of at least 64 bits, zeros above them included, where they are few: one less
+/// than [`Cuts::fraction`].
 ///
 /// A reciprocal is at most `2^(52 fraction + 1 - 64)`, so it has no more digits than that; and `used` is at most
 /// `ceil((working_bits + 117) / 52)`.
