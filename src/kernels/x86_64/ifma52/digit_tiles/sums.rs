@@ -269,9 +269,8 @@ macro_rules! groups {
                     $store(slot.cast(), after);
                 };
                 for at in 0..W {
-                    let both = |[low, high]: [[$vector; W]; 2]| match upper {
-                        0 => low[at],
-                        _ => $add(low[at], high[at]),
+                    let both = |sums: [[$vector; W]; 2]| {
+                        if upper == 0 { sums[0][at] } else { $add(sums[0][at], sums[1][at]) }
                     };
                     if at >= C {
                         change(x_digit + y_digit + at, both(low), true);
