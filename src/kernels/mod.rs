@@ -24,6 +24,8 @@ pub mod form;
 pub mod i16;
 pub mod i8;
 pub mod integer_tiles;
+#[cfg(any(target_arch = "x86_64", test))]
+mod inverse_roots;
 mod large;
 pub mod limbs;
 pub mod max_plus;

@@ -85,6 +85,15 @@ pub const CHOLESKY_GUARD_BITS: u32 = 64;
 /// Cutting the numerator, the reciprocal and the product moves the fraction by less than `2^-44`, that is 256 units.
 pub const QUOTIENT_WINDOW: u64 = 1 << 10;
 
+/// Bits that a fraction of whole limbs has at least beyond the working bits, where a root and its reciprocal are found
+/// together: the root is then short by less than `2^-69`, and a quotient by the reciprocal off by less than `2^-56`.
+pub const INVERSE_ROOT_SPARE_BITS: u32 = 90;
+
+/// Distance of a root's fraction of one limb below one half, in units of `2^-64`, up to which it is found otherwise.
+///
+/// The root is short by less than one unit, and cutting its fraction loses less than another.
+pub const ROOT_WINDOW: u64 = 8;
+
 /// Distance of a quotient's fraction of one limb from one half, in units of `2^-64`, up to which it is divided exactly.
 ///
 /// Cutting the numerator and the reciprocal moves the fraction by less than `2^-62`, cutting the product by one unit

@@ -187,17 +187,19 @@ fn fill_tile(
     let rounding = EntryRounding::new(engine.entry_form(), precision_bits);
     let (magnitudes, scratch) = scratch.split_at_mut(engine.entry_form().words());
     let (heads, limbs) = factor.parts_mut();
-    for (col, panel) in (0..order).flat_map(|col| (col / PANEL_ROWS..shape.panels()).map(move |panel| (col, panel))) {
-        let signs = engine.entries_in_form(shape, words, (panel, col), magnitudes);
-        let start = panel * PANEL_ROWS;
-        let exponent = |lane: usize| problem.exponents.get(start + lane).map_or(0, |exponent| exponent - bits);
-        let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
-        let rows = start.max(col)..(start + PANEL_ROWS).min(order);
-        let at = col * order + rows.start..col * order + rows.end;
-        let out = (&mut heads[at.clone()], &mut limbs[at.start * width..at.end * width]);
-        rounding.round(&eight, rows.start - start..rows.end - start, out, scratch);
-        for row in rows {
-            check_exponent(Head(heads[col * order + row]).exponent(), row, col)?;
+    for col in 0..order {
+        for panel in col / PANEL_ROWS..shape.panels() {
+            let signs = engine.entries_in_form(shape, words, (panel, col), magnitudes);
+            let start = panel * PANEL_ROWS;
+            let exponent = |lane: usize| problem.exponents.get(start + lane).map_or(0, |exponent| exponent - bits);
+            let eight = Eight { magnitudes, signs, exponents: std::array::from_fn(exponent) };
+            let rows = start.max(col)..(start + PANEL_ROWS).min(order);
+            let at = col * order + rows.start..col * order + rows.end;
+            let out = (&mut heads[at.clone()], &mut limbs[at.start * width..at.end * width]);
+            rounding.round(&eight, rows.start - start..rows.end - start, out, scratch);
+            for row in rows {
+                check_exponent(Head(heads[col * order + row]).exponent(), row, col)?;
+            }
         }
     }
     Ok(true)

@@ -23,6 +23,9 @@ const DIGIT_BITS: i64 = 52;
 /// Digits of a group: as many as a vector has.
 pub const GROUP_DIGITS: usize = 8;
 
+/// Words from a digit of a row to its next one.
+const STEP: usize = ROWS * BLOCK;
+
 /// Bytes from one group of 8 digits to the next.
 const GROUP_BYTES: i64 = DIGIT_BITS;
 
@@ -101,10 +104,17 @@ impl<'a> Cutter<'a> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
     pub fn next_row_of(&mut self, lanes: u8, row_shift: i64, digits: &mut [u64]) -> (u8, u8) {
-        const STEP: usize = ROWS * BLOCK;
+        self.next_digits(lanes, row_shift, digits.len().div_ceil(GROUP_DIGITS * STEP) * GROUP_DIGITS, digits)
+    }
+
+    /// As [`Cutter::next_row_of`], of which the lowest `count` digits are wanted, the one for rounding included: groups
+    /// of digits below the numbers of all lanes are not cut.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
+    pub fn next_digits(&mut self, lanes: u8, row_shift: i64, count: usize, digits: &mut [u64]) -> (u8, u8) {
         assert!(self.rows_left > 0);
-        let groups = digits.len().div_ceil(8 * STEP);
-        assert!(groups > 0 && digits.len() >= (groups * 8 - 1) * STEP + BLOCK);
+        let groups = count.div_ceil(GROUP_DIGITS);
+        assert!(groups > 0 && digits.len() >= (groups * GROUP_DIGITS - 1) * STEP + BLOCK);
         let elements = self.next;
         self.next = _mm512_add_epi64(elements, _mm512_set1_epi64(self.stride as i64));
         self.rows_left -= 1;
@@ -121,7 +131,13 @@ impl<'a> Cutter<'a> {
         let shift = _mm512_sub_epi64(fixed, _mm512_srai_epi64::<2>(heads));
         let limit = _mm512_set1_epi64(LARGEST_SHIFT);
         let shift = _mm512_max_epi64(_mm512_min_epi64(shift, limit), _mm512_sub_epi64(_mm512_setzero_si512(), limit));
-        let drop = _mm512_sub_epi64(shift, _mm512_set1_epi64(DIGIT_BITS));
+        let from_lowest = _mm512_sub_epi64(shift, _mm512_set1_epi64(DIGIT_BITS));
+        let (empty, groups) = leading_groups(from_lowest, nonzero, count);
+        for digit in digits.chunks_mut(STEP).take(empty) {
+            // SAFETY: asserted above.
+            unsafe { _mm512_storeu_si512(digit.as_mut_ptr().cast(), _mm512_setzero_si512()) };
+        }
+        let drop = _mm512_add_epi64(from_lowest, _mm512_set1_epi64(DIGIT_BITS * empty as i64));
         let mut start = _mm512_srai_epi64::<3>(drop);
         let bytes = _mm512_mullo_epi64(elements, _mm512_set1_epi64(self.width as i64));
         let at = store(_mm512_add_epi64(bytes, start));
@@ -143,12 +159,13 @@ impl<'a> Cutter<'a> {
                 _mm512_srlv_epi64(_mm512_permutexvar_epi8(pick, loaded), shifts[lane])
             });
             for (digit, vector) in transpose(entries).into_iter().enumerate() {
-                // SAFETY: asserted above.
-                unsafe { _mm512_storeu_si512(digits.as_mut_ptr().add((group * 8 + digit) * STEP).cast(), vector) };
+                let at = empty + group * GROUP_DIGITS + digit;
+                // SAFETY: asserted above, and as many groups fewer are cut as digits are empty.
+                unsafe { _mm512_storeu_si512(digits.as_mut_ptr().add(at * STEP).cast(), vector) };
             }
             start = _mm512_add_epi64(start, _mm512_set1_epi64(GROUP_BYTES));
         }
-        (signs, self.carries(digits, drop, &indices))
+        (signs, self.carries(digits, from_lowest, &indices))
     }
 
     /// The rounding bits of a row from its two lowest digits: to nearest, ties to even.
@@ -216,6 +233,22 @@ pub fn cut_integers<const STEP: usize>(integers: &[u64], out: &mut [u64]) {
     }
 }
 
+/// How many of the lowest digits are 0 in all lanes, so that the others are a whole number of groups, and how many
+/// groups: the fewest. The lowest bit of a lane is bit `-drop` of its digits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn leading_groups(drop: __m512i, nonzero: u8, count: usize) -> (usize, usize) {
+    let all = count.div_ceil(GROUP_DIGITS);
+    for groups in 1..all {
+        let empty = count - groups * GROUP_DIGITS;
+        let first = _mm512_set1_epi64(-DIGIT_BITS * empty as i64);
+        if _mm512_cmpgt_epi64_mask(drop, first) & nonzero == 0 {
+            return (empty, groups);
+        }
+    }
+    (0, all)
+}
+
 /// For each lane, which of the 64 bytes from byte `start` of an element on belong to its `width` bytes; none for zeros.
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -260,4 +293,66 @@ fn store(vector: __m512i) -> [i64; BLOCK] {
     // SAFETY: the array has 8 words.
     unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), vector) };
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::x86_64::ifma52::probe;
+    use crate::math::pivot::round_shift;
+    use crate::matrix::Matrix;
+    use rug::{Float, Integer, rand::RandState};
+
+    /// Numbers whose lowest bits lie at, one below and one above each group of digits, far below it and far above.
+    #[test]
+    fn digits_below_all_numbers_are_zeros_and_the_others_are_right() {
+        if probe().is_err() {
+            return println!("skipped: no IFMA");
+        }
+        let mut rng = RandState::new();
+        rng.seed(&Integer::from(41));
+        for case in 0..3000usize {
+            let (precision, count) = [(256u32, 11usize), (512, 21), (768, 31), (64, 7), (256, 8), (53, 17)][case % 6];
+            // The top digit may be filled, but not passed.
+            let room = 52 * (count as i64 - 1);
+            let edge = |rng: &mut RandState<'_>| {
+                let empty = count as i64 - 8 * (1 + i64::from(rng.below(3)));
+                52 * (empty - 1) + i64::from(rng.below(3)) - 1
+            };
+            let lowest = edge(&mut rng);
+            let mut a = Matrix::zeros(8, 1, precision).unwrap();
+            for lane in 0..8usize {
+                let place = match rng.below(6) {
+                    0 if case % 4 == 0 => edge(&mut rng),
+                    1 => lowest + i64::from(rng.below(20)),
+                    2 if case % 5 == 0 => lowest - i64::from(rng.below(400)),
+                    3 => continue, // zero
+                    _ => lowest,
+                };
+                let place = place.min(room - i64::from(precision));
+                let magnitude = Integer::from(Integer::random_bits(precision, &mut rng)) | 1u32;
+                let magnitude = magnitude | Integer::from(1) << (precision - 1);
+                let value = Float::with_val(precision, &magnitude) << place as i32;
+                a.set_float(lane, 0, &if rng.below(2) == 0 { value } else { -value }).unwrap();
+            }
+            let live = 1 + rng.below(8) as usize;
+            let shifts = vec![0i64; 8];
+            let source =
+                PanelSource { view: a.view().transposed(), columns: 0..live, rows: 0..1, shifts: &shifts[..live] };
+            let mut digits = vec![u64::MAX; padded(count - 1) * STEP];
+            // SAFETY: the CPU has the instructions.
+            let (signs, carries) = unsafe { Cutter::new(&source).next_digits(u8::MAX, 0, count, &mut digits) };
+            for lane in 0..8 {
+                let value = if lane < live { a.float(lane, 0) } else { Float::new(2) };
+                let (integer, exponent) = value.to_integer_exp().unwrap();
+                let mut got = Integer::new();
+                for at in (1..count).rev() {
+                    got = (got << 52u32) + (digits[at * STEP + lane] & ((1 << 52) - 1));
+                }
+                got += carries >> lane & 1;
+                let got = if signs >> lane & 1 == 1 { -got } else { got };
+                assert_eq!(got, round_shift(&integer, exponent.into()), "case {case}, lane {lane} of {live}: {value}");
+            }
+        }
+    }
 }

@@ -6,7 +6,8 @@
 
 use super::super::digits::{GROUP_DIGITS, ROWS, cut_integers};
 use super::super::factor::divide::{OwnPivot, Pivot, space_words};
-use super::super::factor::weights::{First, LaneWeights, Lanes};
+use super::super::factor::weights::{First, Lanes};
+use super::column::Reduced;
 use super::sums::{self, Terms};
 use super::{DigitTiles, Digits, column, entries, load, load_operand};
 use crate::kernels::plane_tiles::rules::BlockRules;
@@ -140,15 +141,17 @@ fn factor(
         // finished and only read.
         unsafe {
             let cell = block.add(lane * digits.cell_words());
-            let terms = Terms { x: block, y: block.add(lane), count: lane };
+            let terms = Terms { x: block, y: block.add(lane), count: lane, from: 0 };
             sums::subtract(digits, terms, sums::Part::All, cell);
-            let negative = column::value(digits, cell, lane, (scratch, value));
-            let root = if negative { None } else { Pivot::root(value, tiles.working_bits, space) };
+            let signs = column::value(digits, cell, lane, (scratch, value));
+            let root = if signs >> lane & 1 == 1 { None } else { Pivot::root(value, tiles.working_bits, space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: lane, value: Some(value) });
             };
-            column::finish(tiles, cell, (&pivot, First::Diagonal(lane)), lanes.of_panel(0), scratch);
+            let of_pivot = (&pivot, First::Diagonal(lane));
+            let reduced = Reduced { cell, terms };
+            column::finish_magnitudes(tiles, (reduced, signs), of_pivot, lanes.of_panel(0), scratch);
             pivots.push(OwnPivot::from(&pivot));
         }
     }
@@ -174,9 +177,9 @@ fn solve(
         // are finished and only read.
         unsafe {
             let cell = block.add(col * digits.cell_words());
-            sums::subtract(digits, Terms { x: block, y: above.add(col), count: col }, sums::Part::All, cell);
-            let weights: LaneWeights<'_> = lanes.of_panel(0);
-            column::finish(tiles, cell, (&pivot.get(), First::Below), weights, scratch);
+            let terms = Terms { x: block, y: above.add(col), count: col, from: 0 };
+            sums::subtract(digits, terms, sums::Part::All, cell);
+            column::finish(tiles, Reduced { cell, terms }, &pivot.get(), lanes.of_panel(0), scratch);
         }
     }
     lanes.give_back(weights);
@@ -226,6 +229,8 @@ impl BlockRules for LaneRules {
     }
 
     fn load(&self, source: &TileSource<'_>, panel: usize, finished: bool, blocks: &mut [u64], scratch: &mut [u64]) {
+        // Columns that the block lacks are read as zeros.
+        blocks[..self.0.layout(source.shape()).cell(1, 0)].fill(0);
         // SAFETY: the rules exist only where the CPU has the instructions; so for all below.
         unsafe {
             match finished {

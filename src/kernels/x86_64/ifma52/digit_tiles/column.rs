@@ -2,6 +2,7 @@
 
 use super::super::factor::divide::{self, Pivot, digit_of, divide};
 use super::super::factor::weights::{First, LaneWeights, Live};
+use super::sums::Terms;
 use super::{DigitTiles, Digits, sums};
 use crate::kernels::limbs;
 use crate::math::pivot::round_quotient;
@@ -22,28 +23,59 @@ pub fn value_limbs(digits: Digits) -> usize {
     (104 * digits.count).div_ceil(64) + 1
 }
 
-/// What is left of the entry in one lane of a cell: the limbs of its magnitude into `out`, and whether it is negative.
+/// What is left of the entries of a cell, as magnitudes in `scratch`, and its signs; the limbs of the one in `lane`
+/// into `out`.
 ///
 /// # Safety
 /// `cell` has `2 d` vectors, `scratch` [`scratch_words`]; `out` has [`value_limbs`].
 #[target_feature(enable = "avx512f")]
-pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, (scratch, out): (*mut u64, &mut [u64])) -> bool {
+pub unsafe fn value(digits: Digits, cell: *const u64, lane: usize, (scratch, out): (*mut u64, &mut [u64])) -> u8 {
     // SAFETY: the caller's promise.
     unsafe {
         let signs = magnitudes(digits, cell, scratch);
         write_limbs(scratch, lane, 2 * digits.count, out);
-        signs >> lane & 1 == 1
+        signs
     }
 }
 
-/// Finishes a cell: quotients by the pivot, of rows that are not rejected. The lane of the diagonal takes the pivot.
+/// A cell that the products of `terms` have been taken off.
+#[derive(Clone, Copy)]
+pub struct Reduced {
+    /// What is left of its entries.
+    pub cell: *mut u64,
+    /// The terms, of which some products may have been left out.
+    pub terms: Terms,
+}
+
+/// Finishes a cell: quotients by the pivot, of rows that are not rejected.
 ///
 /// # Safety
-/// As [`value`]; the digits of the cell are less than `2^63` in magnitude.
+/// As [`value`]; the digits of the cell are less than `2^63` in magnitude, and its terms as in
+/// [`sums::subtract_left_out`].
 #[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
 pub unsafe fn finish(
     tiles: &DigitTiles,
-    cell: *mut u64,
+    reduced: Reduced,
+    pivot: &Pivot<'_>,
+    weights: LaneWeights<'_>,
+    scratch: *mut u64,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let signs = magnitudes(tiles.digits, reduced.cell, scratch);
+        finish_magnitudes(tiles, (reduced, signs), (pivot, First::Below), weights, scratch);
+    }
+}
+
+/// The same of a cell of which [`value`] has left the magnitudes in `scratch`. The lane of the diagonal takes the
+/// pivot.
+///
+/// # Safety
+/// As [`finish`].
+#[target_feature(enable = "avx512f,avx512ifma,avx512dq")]
+pub unsafe fn finish_magnitudes(
+    tiles: &DigitTiles,
+    (Reduced { cell, terms }, mut signs): (Reduced, u8),
     (pivot, first): (&Pivot<'_>, First),
     weights: LaneWeights<'_>,
     scratch: *mut u64,
@@ -53,11 +85,14 @@ pub unsafe fn finish(
     // SAFETY: the caller's promise; the scratch has room for the magnitudes, and behind them for the quotients.
     unsafe {
         let quotients = scratch.add(all * BLOCK);
-        let mut signs = magnitudes(digits, cell, scratch);
         signs ^= if pivot.negative { u8::MAX } else { 0 };
         let verdict = divide::<1>(pivot, (scratch, all), (quotients, digits.count), tiles.window);
         let mut beyond = verdict.beyond[0];
         let mut unclear = verdict.unclear[0] & !beyond & live;
+        if unclear != 0 && terms.from > 0 {
+            sums::subtract_left_out(digits, terms, cell);
+            signs = magnitudes(digits, cell, scratch) ^ if pivot.negative { u8::MAX } else { 0 };
+        }
         while unclear != 0 {
             let lane = unclear.trailing_zeros() as usize;
             unclear &= unclear - 1;
@@ -70,10 +105,13 @@ pub unsafe fn finish(
             signs &= !clear;
             for at in 0..digits.count {
                 let slot = quotients.add(at * BLOCK);
-                _mm512_mask_storeu_epi64(slot.cast(), clear, _mm512_setzero_si512());
+                // No masked stores, nor one of a lane: what is read after them waits for memory.
+                let digit = _mm512_loadu_si512(slot.cast());
+                let mut digit = _mm512_mask_mov_epi64(digit, clear, _mm512_setzero_si512());
                 if let First::Diagonal(lane) = first {
-                    *slot.add(lane) = pivot.digit(at);
+                    digit = _mm512_mask_mov_epi64(digit, 1 << lane, _mm512_set1_epi64(pivot.digit(at) as i64));
                 }
+                _mm512_storeu_si512(slot.cast(), digit);
             }
         }
         store(digits, (quotients, BLOCK), (signs, 0), cell);
@@ -125,9 +163,11 @@ pub unsafe fn magnitudes(digits: Digits, cell: *const u64, out: *mut u64) -> u8 
             let mut carry = _mm512_set1_epi64(1);
             for at in 0..2 * digits.count {
                 let slot = out.add(at * BLOCK);
-                let sum = _mm512_add_epi64(_mm512_andnot_si512(_mm512_loadu_si512(slot.cast()), mask), carry);
+                let digit = _mm512_loadu_si512(slot.cast());
+                let sum = _mm512_add_epi64(_mm512_andnot_si512(digit, mask), carry);
                 carry = _mm512_srli_epi64::<52>(sum);
-                _mm512_mask_storeu_epi64(slot.cast(), signs, _mm512_and_si512(sum, mask));
+                // No masked store: what is read after one waits for memory.
+                _mm512_storeu_si512(slot.cast(), _mm512_mask_mov_epi64(digit, signs, _mm512_and_si512(sum, mask)));
             }
         }
         signs

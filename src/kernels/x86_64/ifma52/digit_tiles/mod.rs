@@ -12,6 +12,7 @@ mod column;
 mod entries;
 mod sums;
 
+use column::Reduced;
 pub(super) use column::magnitudes;
 pub(super) use sums::normalize;
 
@@ -23,7 +24,7 @@ use crate::kernels::tiles::{
     DiagonalData, EntryForm, EntrySource, FailedPivot, SolveTile, TileEngine, TileShape, TileSource, UpdateTile,
     pivots_of,
 };
-use crate::math::bound::cholesky_modulus_bits;
+use crate::math::bound::{cholesky_modulus_bits, digit_sum_terms};
 use crate::math::float::{LIMB_BITS, limbs_for};
 use crate::math::pivot::RowWeight;
 use crate::plan::BLOCK;
@@ -38,7 +39,8 @@ use sums::{Part, Terms};
 const MOST_ROWS: usize = 24;
 const MOST_ROWS_OF_SHORT: usize = 64;
 
-/// The same for factors in one tile, with entries of no more than so many digits: at 512 to 1024 bits.
+/// The same for factors in one tile of entries of few digits, and of no more than so many: at 512 to 1024 bits.
+const MOST_ROWS_OF_SHORT_IN_ONE_TILE: usize = 104;
 const MOST_ROWS_IN_ONE_TILE: usize = 32;
 const ONE_TILE_DIGITS: usize = 20;
 
@@ -55,6 +57,8 @@ pub(super) struct Digits {
     pub count: usize,
     /// Digits that are multiplied together.
     pub group: usize,
+    /// Products whose sums are formed without a carry.
+    pub terms: usize,
 }
 
 impl Digits {
@@ -67,7 +71,8 @@ impl Digits {
         let groups = (fewest..=least.min(fewest + 1)).min_by_key(|&groups| least.next_multiple_of(groups));
         let groups = groups.unwrap_or(least);
         let group = least.div_ceil(groups);
-        Digits { count: group * groups, group }
+        let count = group * groups;
+        Digits { count, group, terms: digit_sum_terms(count) }
     }
 
     fn cell_words(self) -> usize {
@@ -127,8 +132,11 @@ impl DigitTiles {
 
     /// Rows up to which a factor in one tile is faster than one of residues.
     pub(super) fn most_rows_in_one_tile(working_bits: u32) -> usize {
-        let is_middling = Digits::new(working_bits).count <= ONE_TILE_DIGITS;
-        DigitTiles::most_rows(working_bits).max(if is_middling { MOST_ROWS_IN_ONE_TILE } else { 0 })
+        match Digits::new(working_bits).count {
+            0..=SHORT_DIGITS => MOST_ROWS_OF_SHORT_IN_ONE_TILE,
+            count if count <= ONE_TILE_DIGITS => MOST_ROWS_IN_ONE_TILE,
+            _ => MOST_ROWS,
+        }
     }
 
     /// Rows up to which limbs are faster than digits, most of whose vectors are empty there.
@@ -176,7 +184,7 @@ impl DigitTiles {
             for (col, &shift) in col_shifts.iter().enumerate().take(end).skip(cols.start) {
                 let above = source.offset().map_or(0, |offset| (col + offset).saturating_sub(first));
                 let lanes = u8::MAX.checked_shl(above as u32).unwrap_or(0); // rows of the part
-                let signs = cutter.next_row_of(lanes, shift, scratch);
+                let signs = cutter.next_digits(lanes, shift, 2 * self.digits.count + 1, scratch);
                 // The digits that count follow the one for rounding.
                 each(layout.cell(panel - panels.start, col - cols.start), &scratch[ROWS * BLOCK..], signs);
             }
@@ -187,7 +195,6 @@ impl DigitTiles {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn load(tiles: &DigitTiles, source: &TileSource<'_>, panels: Range<usize>, words: &mut [u64], scratch: &mut [u64]) {
     let (cell_words, mask) = (tiles.digits.cell_words(), _mm512_set1_epi64((1 << 52) - 1));
-    words[..panels.len() * tiles.layout(source.shape()).cell(1, 0)].fill(0);
     tiles.cut(source, panels, scratch, |cell, digits, (signs, carries)| {
         let cell = &mut words[cell..cell + cell_words];
         let mut more = _mm512_maskz_set1_epi64(carries, 1);
@@ -213,7 +220,6 @@ fn load_operand(
     scratch: &mut [u64],
 ) {
     let digits = tiles.digits;
-    words[..panels.len() * tiles.layout(source.shape()).cell(1, 0)].fill(0);
     tiles.cut(source, panels, scratch, |cell, cut, signs| {
         let cell = &mut words[cell..cell + digits.cell_words()];
         assert!(cut.len() >= ((digits.count - 1) * ROWS + 1) * BLOCK);
@@ -231,7 +237,6 @@ fn load_integers(
     scratch: &mut [u64],
 ) {
     let (layout, digits) = (tiles.layout(shape), tiles.digits);
-    words[..layout.words()].fill(0);
     let (magnitudes, cut) = scratch.split_at_mut(BLOCK * limbs);
     let cut = &mut cut[..tiles.cut_words()];
     for (panel, col) in (0..layout.panels).flat_map(|panel| (0..shape.cols_of(panel)).map(move |col| (panel, col))) {
@@ -258,7 +263,8 @@ fn update(tiles: &DigitTiles, strip: &mut [UpdateTile<'_>], y: &[&[u64]], depth:
                 unsafe {
                     let (x, y) = (x.as_ptr().add(left.cell(panel, 0)), y.as_ptr().add(right.cell(col / BLOCK, 0)));
                     let cell = words.as_mut_ptr().add(layout.cell(panel, col));
-                    sums::subtract(digits, Terms { x, y: y.add(col % BLOCK), count: depth }, Part::All, cell);
+                    let terms = Terms { x, y: y.add(col % BLOCK), count: depth, from: 0 };
+                    sums::subtract(digits, terms, Part::All, cell);
                     normalize(digits, cell, cell);
                 }
             }
@@ -295,24 +301,26 @@ fn factor(
         // only read.
         unsafe {
             let y = words.add(layout.cell(block, 0) + lane).cast_const();
-            let take_off = |panel: usize| {
-                let terms = Terms { x: words.add(layout.cell(panel, 0)), y, count: col };
-                let cell = words.add(layout.cell(panel, col));
+            let take_off = |panel: usize, from: usize| {
                 let first = if panel == block { lane } else { 0 };
                 let part = Part::of(first..(shape.rows - panel * BLOCK).min(BLOCK));
+                let terms = Terms { x: words.add(layout.cell(panel, 0)), y, count: col, from };
+                let terms = terms.cut_for(digits, part);
+                let cell = words.add(layout.cell(panel, col));
                 sums::subtract(digits, terms, part, cell);
-                cell
+                Reduced { cell, terms }
             };
-            let diagonal = take_off(block);
-            let negative = column::value(digits, diagonal, lane, (scratch, value));
-            let root = if negative { None } else { Pivot::root(value, tiles.working_bits, space) };
+            let diagonal = take_off(block, 0);
+            let signs = column::value(digits, diagonal.cell, lane, (scratch, value));
+            let root = if signs >> lane & 1 == 1 { None } else { Pivot::root(value, tiles.working_bits, space) };
             let Some(pivot) = root else {
                 let value = -Integer::from_digits(value, Order::Lsf);
                 return Err(FailedPivot { column: col, value: Some(value) });
             };
-            column::finish(tiles, diagonal, (&pivot, First::Diagonal(lane)), lanes.of_panel(block), scratch);
+            let of_pivot = (&pivot, First::Diagonal(lane));
+            column::finish_magnitudes(tiles, (diagonal, signs), of_pivot, lanes.of_panel(block), scratch);
             for panel in block + 1..layout.panels {
-                column::finish(tiles, take_off(panel), (&pivot, First::Below), lanes.of_panel(panel), scratch);
+                column::finish(tiles, take_off(panel, pivot.first), &pivot, lanes.of_panel(panel), scratch);
             }
             keep(&pivot);
         }
@@ -340,8 +348,10 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diagon
                 let y = diagonal.0.as_ptr().add(above.cell(col / BLOCK, 0) + col % BLOCK);
                 let cell = words.add(layout.cell(panel, col));
                 let part = Part::of(0..(shape.rows - panel * BLOCK).min(BLOCK));
-                sums::subtract(digits, Terms { x, y, count: col }, part, cell);
-                column::finish(tiles, cell, (&pivot.get(), First::Below), lanes.of_panel(panel), scratch);
+                let pivot = pivot.get();
+                let terms = Terms { x, y, count: col, from: pivot.first }.cut_for(digits, part);
+                sums::subtract(digits, terms, part, cell);
+                column::finish(tiles, Reduced { cell, terms }, &pivot, lanes.of_panel(panel), scratch);
             }
         }
     }

@@ -5,13 +5,15 @@
 //! Bounds: docs/ALGORITHM.md, "Tiles of digits".
 
 use super::Digits;
-use crate::math::bound::digit_sum_terms;
 use crate::plan::BLOCK;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
 /// Digits of a group, at most: sums of twice as many and a few vectors fit the registers.
 pub const GROUP: usize = 7;
+
+/// Digits of a group, at most, whose lower and upper halves of products are summed apart.
+const MOST_APART: usize = 5;
 
 const MASK: i64 = (1 << 52) - 1;
 
@@ -24,6 +26,31 @@ pub struct Terms {
     pub y: *const u64,
     /// Number of columns.
     pub count: usize,
+    /// Digits of the sum below this one need not be complete; 0 where all of them are wanted.
+    pub from: usize,
+}
+
+impl Terms {
+    /// With all digits wanted where products cannot be left out: in halves, and where they do not fit one sum.
+    pub fn cut_for(self, digits: Digits, part: Part) -> Terms {
+        let from = if part == Part::All && self.count <= digits.terms { self.from } else { 0 };
+        Terms { from, ..self }
+    }
+}
+
+/// Digits of groups whose products are left out by columns.
+const CUT_GROUP: usize = 5;
+
+/// The first column of the products of two groups that is formed where digits from `local` on, counted from the lowest
+/// one of these products, are wanted: one of those that there are loops for.
+fn first_column(group: usize, local: usize) -> usize {
+    match local {
+        _ if group != CUT_GROUP => 0,
+        0..3 => 0,
+        3..8 => 3,
+        8..10 => 8,
+        _ => 2 * CUT_GROUP,
+    }
 }
 
 /// Makes the digits of a cell those of a number modulo `2^(104 d)`, each below `2^52`.
@@ -68,15 +95,15 @@ impl Part {
     }
 }
 
-/// `T := T - sum of x y` in some of the lanes. The digits of T are below `2^52` in magnitude before; they are less than
-/// `2^63` afterwards.
+/// `T := T - sum of x y` in some of the lanes, in whole cells but for the products that [`subtract_left_out`] takes
+/// off: they come to less than `(2 from + 1)` units of digit `from` for each term. The digits of T are below `2^52` in
+/// magnitude before; they are less than `2^63` afterwards.
 ///
 /// # Safety
 /// `cell` has `2 d` vectors, and so has every cell of `terms`, which are finished and lie elsewhere.
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
 pub unsafe fn subtract(digits: Digits, terms: Terms, part: Part, cell: *mut u64) {
-    let most = digit_sum_terms(digits.count);
-    let stride = digits.cell_words();
+    let (most, stride) = (digits.terms, digits.cell_words());
     for start in (0..terms.count).step_by(most) {
         let count = most.min(terms.count - start);
         // SAFETY: the terms from `start` on, of the caller's.
@@ -84,44 +111,95 @@ pub unsafe fn subtract(digits: Digits, terms: Terms, part: Part, cell: *mut u64)
             if start > 0 {
                 normalize(digits, cell, cell);
             }
-            let some = Terms { x: terms.x.add(start * stride), y: terms.y.add(start * stride), count };
+            let some = Terms { x: terms.x.add(start * stride), y: terms.y.add(start * stride), count, ..terms };
             macro_rules! of_group {
                 ($($size:literal)*) => {
                     match digits.group {
-                        $($size => all_groups::<$size>(digits, some, part, cell),)*
+                        CUT_GROUP => all_groups::<CUT_GROUP, 3, 8, { 2 * CUT_GROUP }>(digits, some, part, cell),
+                        $($size => all_groups::<$size, 0, 0, 0>(digits, some, part, cell),)*
                         other => unreachable!("groups of {other} digits"),
                     }
                 };
             }
-            of_group!(1 2 3 4 5 6 7);
+            of_group!(1 2 3 4 6 7);
         }
     }
 }
 
-/// The products of all pairs of groups of `W` digits.
+/// The products of all pairs of groups of `W` digits; `A`, `B` and `C` are what [`first_column`] says but 0.
 ///
 /// # Safety
 /// As [`subtract`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-unsafe fn all_groups<const W: usize>(digits: Digits, terms: Terms, part: Part, cell: *mut u64) {
+unsafe fn all_groups<const W: usize, const A: usize, const B: usize, const C: usize>(
+    digits: Digits,
+    terms: Terms,
+    part: Part,
+    cell: *mut u64,
+) {
     let groups = digits.count / W;
     let lane = if part == Part::High { BLOCK / 2 } else { 0 };
     // SAFETY: the caller's promise: a half of the lanes begins there.
     let (some, from) = unsafe { (Terms { x: terms.x.add(lane), ..terms }, cell.add(lane)) };
     for (x, y) in (0..groups).flat_map(|x| (0..groups).map(move |y| (x, y))) {
         let at = (x * W, y * W);
+        let first = first_column(W, terms.from.saturating_sub(at.0 + at.1));
+        macro_rules! whole {
+            ($x:literal $y:literal) => {
+                match first {
+                    0 => group::<W, $x, $y, 0>(digits, terms, at, cell),
+                    3 => group::<W, $x, $y, A>(digits, terms, at, cell),
+                    8 => group::<W, $x, $y, B>(digits, terms, at, cell),
+                    _ => group::<W, $x, $y, C>(digits, terms, at, cell),
+                }
+            };
+        }
         // SAFETY: as above.
         unsafe {
             match (part, at) {
-                (Part::All, (0, 0)) => group::<W, true, true>(digits, terms, at, cell),
-                (Part::All, (0, _)) => group::<W, true, false>(digits, terms, at, cell),
-                (Part::All, (_, 0)) => group::<W, false, true>(digits, terms, at, cell),
-                (Part::All, _) => group::<W, false, false>(digits, terms, at, cell),
-                (_, (0, 0)) => half_group::<W, true, true>(digits, some, at, from),
-                (_, (0, _)) => half_group::<W, true, false>(digits, some, at, from),
-                (_, (_, 0)) => half_group::<W, false, true>(digits, some, at, from),
-                _ => half_group::<W, false, false>(digits, some, at, from),
+                (Part::All, (0, 0)) => whole!(true true),
+                (Part::All, (0, _)) => whole!(true false),
+                (Part::All, (_, 0)) => whole!(false true),
+                (Part::All, _) => whole!(false false),
+                (_, (0, 0)) => half_group::<W, true, true, 0>(digits, some, at, from),
+                (_, (0, _)) => half_group::<W, true, false, 0>(digits, some, at, from),
+                (_, (_, 0)) => half_group::<W, false, true, 0>(digits, some, at, from),
+                _ => half_group::<W, false, false, 0>(digits, some, at, from),
+            }
+        }
+    }
+}
+
+/// Takes off what [`subtract`] has left out of whole cells with the same `terms`, of which there are at most
+/// `digits.terms`.
+///
+/// # Safety
+/// As [`subtract`].
+#[cold]
+pub unsafe fn subtract_left_out(digits: Digits, terms: Terms, cell: *mut u64) {
+    let (stride, group, from) = (digits.cell_words(), digits.group, terms.from);
+    let pairs = (0..digits.count).flat_map(|i| (0..digits.count).map(move |j| (i, j)));
+    for (i, j) in pairs {
+        let (x, y) = (i - i % group, j - j % group);
+        // Columns of the whole sum below this one are left out.
+        let first = x + y + first_column(group, from.saturating_sub(x + y));
+        let (low, high) = (i + j < first, i + j + 1 < first);
+        for (term, lane) in (0..terms.count).flat_map(|term| (0..BLOCK).map(move |lane| (term, lane))) {
+            // SAFETY: digits of the cells of the terms are read, and the cell's are written: `i + j + 1 < 2 d`.
+            unsafe {
+                let x = *terms.x.add(term * stride + i * BLOCK + lane);
+                let product = u128::from(x) * u128::from(*terms.y.add(term * stride + j * BLOCK));
+                let take = |at: usize, half: u64| {
+                    let slot = cell.add(at * BLOCK + lane);
+                    *slot = (*slot).wrapping_sub(half);
+                };
+                if low {
+                    take(i + j, product as u64 & MASK as u64);
+                }
+                if high {
+                    take(i + j + 1, (product >> 52) as u64);
+                }
             }
         }
     }
@@ -132,22 +210,26 @@ macro_rules! groups {
     ($($name:ident $vector:ident: $zero:ident $set:ident $load:ident $store:ident $low:ident $high:ident $add:ident
         $mask_add:ident $sub:ident $test:ident;)*) => {$(
         /// The products of `W` digits of x with `W` digits of y, from these on; with the digits of y where x is
-        /// negative (`X`), and those of x where y is (`Y`): both for the lowest groups alone.
+        /// negative (`X`), and those of x where y is (`Y`): both for the lowest groups alone. Of the products only
+        /// the columns from `C` on are formed.
         ///
         /// # Safety
         /// As [`subtract`]; the groups lie among the digits.
         #[inline]
         #[target_feature(enable = "avx512f,avx512vl,avx512ifma")]
-        unsafe fn $name<const W: usize, const X: bool, const Y: bool>(
+        unsafe fn $name<const W: usize, const X: bool, const Y: bool, const C: usize>(
             digits: Digits,
-            Terms { x, y, count }: Terms,
+            Terms { x, y, count, .. }: Terms,
             (x_digit, y_digit): (usize, usize),
             cell: *mut u64,
         ) {
             let (stride, signs) = (digits.cell_words(), digits.count * BLOCK);
             let zero = $zero();
             // With both `X` and `Y` the two groups are the lowest ones, so that their sums belong to the same digits.
-            let (mut low, mut high, mut by_sign) = ([zero; W], [zero; W], [zero; W]);
+            // Lower and upper halves have sums of their own, up to so many digits that they fit the registers: a sum of
+            // both would wait for its own additions.
+            let (mut low, mut high, mut by_sign) = ([[zero; W]; 2], [[zero; W]; 2], [zero; W]);
+            let upper = usize::from(W <= MOST_APART);
             // SAFETY: all digits that are read lie in the cells of the terms; those written are the cell's:
             // `x_digit + y_digit + 2 W` is `2 d` at most.
             unsafe {
@@ -161,10 +243,14 @@ macro_rules! groups {
                         let factor = $set(*y.add((y_digit + j) * BLOCK) as i64);
                         for (i, &digit) in row.iter().enumerate() {
                             let (lo, hi) = (i + j, i + j + 1);
-                            let sum = if lo < W { &mut low[lo] } else { &mut high[lo - W] };
-                            *sum = $low(*sum, digit, factor);
-                            let sum = if hi < W { &mut low[hi] } else { &mut high[hi - W] };
-                            *sum = $high(*sum, digit, factor);
+                            if lo >= C {
+                                let sum = if lo < W { &mut low[0][lo] } else { &mut high[0][lo - W] };
+                                *sum = $low(*sum, digit, factor);
+                            }
+                            if hi >= C {
+                                let sum = if hi < W { &mut low[upper][hi] } else { &mut high[upper][hi - W] };
+                                *sum = $high(*sum, digit, factor);
+                            }
                         }
                         if X {
                             *by_sign = $mask_add(*by_sign, x_signs, *by_sign, factor);
@@ -183,8 +269,15 @@ macro_rules! groups {
                     $store(slot.cast(), after);
                 };
                 for at in 0..W {
-                    change(x_digit + y_digit + at, low[at], true);
-                    change(x_digit + y_digit + W + at, high[at], true);
+                    let both = |sums: [[$vector; W]; 2]| {
+                        if upper == 0 { sums[0][at] } else { $add(sums[0][at], sums[1][at]) }
+                    };
+                    if at >= C {
+                        change(x_digit + y_digit + at, both(low), true);
+                    }
+                    if W + at >= C {
+                        change(x_digit + y_digit + W + at, both(high), true);
+                    }
                     if X || Y {
                         change(digits.count + if X { y_digit } else { x_digit } + at, by_sign[at], false);
                     }

@@ -16,7 +16,7 @@ fn random() -> RandState<'static> {
 #[test]
 fn digits_hold_what_they_must_in_groups_that_waste_little() {
     for bits in 1..5200 {
-        let Digits { count, group } = Digits::new(bits);
+        let Digits { count, group, .. } = Digits::new(bits);
         let least = (2 * bits as usize + 4).div_ceil(104);
         assert!(104 * count > cholesky_modulus_bits(bits) as usize && 52 * count >= bits as usize + 2, "{bits} bits");
         assert!((1..=sums::GROUP).contains(&group) && count.is_multiple_of(group), "{bits} bits");
@@ -69,7 +69,20 @@ fn sums_of_products_equal_those_of_integers() {
             y.chunks_mut(words).zip(&others).for_each(|(words, numbers)| cell(digits, numbers, words));
             let mut left = vec![1u64; words];
             let lane_of_y = count % BLOCK;
-            let terms = Terms { x: x.as_ptr(), y: y.as_ptr().wrapping_add(lane_of_y), count };
+            let terms = Terms { x: x.as_ptr(), y: y.as_ptr().wrapping_add(lane_of_y), count, from: 0 };
+            // Products that are left out are found again, and nothing is left out above the digit that is asked for.
+            for from in (0..2 * digits.count).filter(|_| count <= digits.terms) {
+                let (mut whole, mut cut) = (vec![1u64; words], vec![1u64; words]);
+                let terms = Terms { from, ..terms };
+                // SAFETY: the CPU has the instructions, and all cells have their words.
+                unsafe {
+                    sums::subtract(digits, Terms { from: 0, ..terms }, Part::All, whole.as_mut_ptr());
+                    sums::subtract(digits, terms, Part::All, cut.as_mut_ptr());
+                    assert_eq!(cut[from * BLOCK..], whole[from * BLOCK..], "{bits} bits, {count} terms, from {from}");
+                    sums::subtract_left_out(digits, terms, cut.as_mut_ptr());
+                }
+                assert_eq!(cut, whole, "{bits} bits, {count} terms, from {from}");
+            }
             // SAFETY: the CPU has the instructions, and all cells have their words.
             unsafe {
                 sums::subtract(digits, terms, Part::All, left.as_mut_ptr());
@@ -106,8 +119,9 @@ fn the_exact_road_and_the_fast_one_agree() {
         return println!("skipped: no IFMA");
     }
     let mut rng = random();
-    for bits in [5u32, 52, 104, 130, 260, 514] {
-        let n = 19;
+    for (bits, n) in
+        [(5u32, 19), (52, 19), (104, 19), (130, 19), (258, 37), (260, 19), (514, 30), (770, 27), (1026, 29)]
+    {
         let mut a = Matrix::zeros(n, n, bits).unwrap();
         for (row, col) in (0..n).flat_map(|row| (0..=row).map(move |col| (row, col))) {
             let value = Float::with_val(bits, Float::random_bits(&mut rng)) - 0.5f64;

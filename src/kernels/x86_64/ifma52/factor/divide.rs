@@ -4,6 +4,7 @@
 //! that to half an integer, the caller divides exactly. Bounds: docs/ALGORITHM.md, "Quotients by a common pivot".
 
 use crate::kernels::entries;
+use crate::kernels::inverse_roots::{self, RootAndInverse, bits_at};
 use crate::kernels::limbs;
 use crate::math::bound::{CHOLESKY_GUARD_BITS, QUOTIENT_WINDOW};
 use crate::math::family::IFMA52_BITS;
@@ -37,20 +38,36 @@ impl<'a> Pivot<'a> {
     /// The pivot nearest to the square root of `square`, whose limbs are those of what is left of a diagonal entry, for
     /// numerators of at most `2^working_bits` times the pivot; `None` for 0. `space` has [`space_words`].
     pub fn root(square: &[u64], working_bits: u32, space: &'a mut [u64]) -> Option<Pivot<'a>> {
+        let (of_both, space) = space.split_at_mut(inverse_roots::words(working_bits));
         let (of_root, rest) = space.split_at_mut(root_words(working_bits));
+        if let Some(both) = inverse_roots::root_and_inverse(square, working_bits, of_both) {
+            return Some(Pivot::with_inverse(both, working_bits, rest));
+        }
         let root = entries::root(square, of_root)?;
         let count = root.iter().rposition(|&limb| limb != 0)? + 1;
         Some(Pivot::new(&root[..count], working_bits, rest))
     }
 
+    /// Of a root whose reciprocal is known.
+    fn with_inverse(both: RootAndInverse<'a>, working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
+        let RootAndInverse { root: value, inverse } = both;
+        let length = bit_length(value) as u32;
+        let Cuts { first, used, fraction, terms } = Cuts::new(length, working_bits);
+        // The reciprocal is at least a half of this power of two, and below it.
+        let bits = DIGIT * (fraction + first) + 1 - length;
+        let below = inverse.len() as i64 * i64::from(LIMB_BITS) - i64::from(bits);
+        let reciprocal = &mut space[..terms.unwrap_or(bits.div_ceil(DIGIT) as usize)];
+        for (at, digit) in reciprocal.iter_mut().enumerate() {
+            *digit = bits_at(inverse, below + (at * DIGIT as usize) as i64) & MASK;
+        }
+        let (first, used, fraction) = (first as usize, used as usize, fraction as usize);
+        Pivot { value, negative: false, first, used, fraction, reciprocal }
+    }
+
     /// Of a magnitude other than 0.
     fn new(value: &'a [u64], working_bits: u32, space: &'a mut [u64]) -> Pivot<'a> {
-        let length = bit_length(value) as u32;
-        let first = length.saturating_sub(CHOLESKY_GUARD_BITS) / DIGIT;
-        let below = DIGIT * first;
-        let used = (length + working_bits + 2 - below).div_ceil(DIGIT);
-        let fraction = (working_bits + length + CHOLESKY_GUARD_BITS + 1 - below).div_ceil(DIGIT);
-        let bit = DIGIT * fraction + below;
+        let Cuts { first, used, fraction, terms } = Cuts::new(bit_length(value) as u32, working_bits);
+        let bit = DIGIT * (fraction + first);
         let (power, space) = space.split_at_mut(limbs_for(bit + 1));
         power.fill(0);
         power[(bit / LIMB_BITS) as usize] = 1 << (bit % LIMB_BITS);
@@ -58,7 +75,7 @@ impl<'a> Pivot<'a> {
         let (limbs, space) = space.split_at_mut(power.len() - value.len() + 1);
         limbs::divide(limbs, remainder, power, value);
         let count = (bit_length(limbs) as u32).div_ceil(DIGIT) as usize;
-        let reciprocal = &mut space[..count];
+        let reciprocal = &mut space[..terms.unwrap_or(count)];
         for (at, digit) in reciprocal.iter_mut().enumerate() {
             *digit = digit_of(limbs, at);
         }
@@ -74,6 +91,42 @@ impl<'a> Pivot<'a> {
     /// The magnitude.
     pub fn integer(&self) -> Integer {
         Integer::from_digits(self.value, Order::Lsf)
+    }
+}
+
+/// Most digits of a reciprocal whose products are formed without loops.
+const SHORT_TERMS: usize = 8;
+
+/// Digits of the reciprocals of pivots of at least 64 bits, zeros above them included, where they are few: one less
+/// than [`Cuts::fraction`].
+///
+/// A reciprocal is at most `2^(52 fraction + 1 - 64)`, so it has no more digits than that; and `used` is at most
+/// `ceil((working_bits + 117) / 52)`.
+fn short_terms(working_bits: u32) -> Option<usize> {
+    let terms = (working_bits + 2 * CHOLESKY_GUARD_BITS + DIGIT).div_ceil(DIGIT) as usize - 1;
+    (terms <= SHORT_TERMS).then_some(terms)
+}
+
+/// Digits of numerators and products that count, see [`Pivot`].
+struct Cuts {
+    first: u32,
+    used: u32,
+    fraction: u32,
+    /// Digits of the reciprocal, zeros above it included, where that is a fixed number.
+    terms: Option<usize>,
+}
+
+impl Cuts {
+    /// For a pivot of `length` bits.
+    fn new(length: u32, working_bits: u32) -> Cuts {
+        let first = length.saturating_sub(CHOLESKY_GUARD_BITS) / DIGIT;
+        let below = DIGIT * first;
+        let used = (length + working_bits + 2 - below).div_ceil(DIGIT);
+        let terms = short_terms(working_bits).filter(|_| length >= CHOLESKY_GUARD_BITS);
+        // The same for pivots of all lengths where that is what the loops are written for: 115 bits at most.
+        let most = if terms.is_some() { CHOLESKY_GUARD_BITS + DIGIT - 1 } else { length - below };
+        let fraction = (working_bits + most + CHOLESKY_GUARD_BITS + 1).div_ceil(DIGIT);
+        Cuts { first, used, fraction, terms }
     }
 }
 
@@ -125,7 +178,11 @@ fn root_words(working_bits: u32) -> usize {
 pub fn space_words(working_bits: u32) -> usize {
     // The power of two; as many limbs for the reciprocal and what is left over; the reciprocal's digits.
     let longest = 2 * working_bits + 3 * CHOLESKY_GUARD_BITS;
-    root_words(working_bits) + 2 * limbs_for(longest) + 2 + (longest / DIGIT + 1) as usize
+    inverse_roots::words(working_bits)
+        + root_words(working_bits)
+        + 2 * limbs_for(longest)
+        + 2
+        + (longest / DIGIT + 1) as usize
 }
 
 /// Digit number `at` of a non-negative integer.
@@ -167,6 +224,11 @@ pub unsafe fn divide<const V: usize>(
     let zero = _mm512_setzero_si512();
     let mask = _mm512_set1_epi64(MASK as i64);
     let mut verdict = Verdict { beyond: [0; V], unclear: [0; V] };
+    // SAFETY: the caller's promise.
+    let short = || unsafe { divide_short(pivot, (numerators, all), (quotients, digits), window) };
+    if let Some(Verdict { beyond: [beyond], unclear: [unclear] }) = (V == 1).then(short).flatten() {
+        return Verdict { beyond: [beyond; V], unclear: [unclear; V] };
+    }
     let (used, fraction) = (pivot.used.min(all - pivot.first), pivot.fraction);
     let terms = pivot.reciprocal.len();
     let mut above = [zero; V];
@@ -206,6 +268,94 @@ pub unsafe fn divide<const V: usize>(
         *beyond = _mm512_test_epi64_mask(above, above);
     }
     verdict
+}
+
+/// [`divide`] of one vector where the reciprocal has few digits.
+///
+/// # Safety
+/// As [`divide`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn divide_short(
+    pivot: &Pivot<'_>,
+    numerators: (*const u64, usize),
+    quotients: (*mut u64, usize),
+    window: u64,
+) -> Option<Verdict<1>> {
+    macro_rules! of_terms {
+        ($($terms:literal)*) => {
+            match pivot.reciprocal.len() {
+                $($terms if pivot.fraction == $terms + 1 => {
+                    // SAFETY: the caller's promise.
+                    Some(unsafe { divide_fixed::<$terms>(pivot, numerators, quotients, window) })
+                })*
+                _ => None,
+            }
+        };
+    }
+    of_terms!(4 5 6 7 8)
+}
+
+/// The same with `U` digits of the reciprocal, as many of the numerator, and `U + 1` below the quotient's.
+///
+/// # Safety
+/// As [`divide`]; the pivot has a reciprocal of so many digits, and such a fraction.
+#[target_feature(enable = "avx512f,avx512ifma")]
+unsafe fn divide_fixed<const U: usize>(
+    pivot: &Pivot<'_>,
+    (numerators, all): (*const u64, usize),
+    (quotients, digits): (*mut u64, usize),
+    window: u64,
+) -> Verdict<1> {
+    let zero = _mm512_setzero_si512();
+    let mask = _mm512_set1_epi64(MASK as i64);
+    let reciprocal: &[u64; U] = pivot.reciprocal.try_into().expect("a reciprocal of so many digits");
+    // Sums of the columns from `U - 1` on.
+    let (mut low, mut high, mut above) = ([zero; U], [zero; U], zero);
+    // SAFETY: digits below `all` are read and `digits` digits written, as the caller promises.
+    unsafe {
+        let numerator: [__m512i; U] = std::array::from_fn(|at| match pivot.first + at < all {
+            true => _mm512_loadu_si512(numerators.add((pivot.first + at) * BLOCK).cast()),
+            false => zero,
+        });
+        for at in pivot.first + U..all {
+            above = _mm512_or_si512(above, _mm512_loadu_si512(numerators.add(at * BLOCK).cast()));
+        }
+        for (j, &factor) in reciprocal.iter().enumerate() {
+            let factor = _mm512_set1_epi64(factor as i64);
+            for (i, &term) in numerator.iter().enumerate() {
+                if i + j + 1 >= U {
+                    let column = i + j + 1 - U;
+                    low[column] = _mm512_madd52lo_epu64(low[column], term, factor);
+                    high[column] = _mm512_madd52hi_epu64(high[column], term, factor);
+                }
+            }
+        }
+        // What the low halves of the first column carry is below 2^-44.
+        let sum = _mm512_add_epi64(low[1], high[0]);
+        let fraction = _mm512_and_si512(sum, mask);
+        let half = _mm512_set1_epi64(1 << (DIGIT - 1));
+        let up = _mm512_cmpgt_epu64_mask(fraction, half);
+        let distance = _mm512_abs_epi64(_mm512_sub_epi64(fraction, half));
+        let unclear = _mm512_cmple_epu64_mask(distance, _mm512_set1_epi64(window as i64));
+        let mut flow = _mm512_add_epi64(high[1], _mm512_srli_epi64::<52>(sum));
+        flow = _mm512_mask_add_epi64(flow, up, flow, _mm512_set1_epi64(1));
+        for at in 0..U - 1 {
+            let (lo, hi) = if at + 2 < U { (low[at + 2], high[at + 2]) } else { (zero, zero) };
+            let sum = _mm512_add_epi64(lo, flow);
+            let digit = _mm512_and_si512(sum, mask);
+            flow = _mm512_add_epi64(hi, _mm512_srli_epi64::<52>(sum));
+            match at < digits {
+                true => _mm512_storeu_si512(quotients.add(at * BLOCK).cast(), digit),
+                false => above = _mm512_or_si512(above, digit),
+            }
+        }
+        for at in U - 1..digits {
+            _mm512_storeu_si512(quotients.add(at * BLOCK).cast(), zero);
+        }
+        above = _mm512_or_si512(above, flow);
+        Verdict { beyond: [_mm512_test_epi64_mask(above, above)], unclear: [unclear] }
+    }
 }
 
 /// Default half-width of the window around one half in which a quotient is unclear.
