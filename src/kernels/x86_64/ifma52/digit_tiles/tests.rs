@@ -158,6 +158,57 @@ fn the_exact_road_and_the_fast_one_agree() {
     }
 }
 
+/// Every quotient lies at half an integer: products that were left out of what is divided would move it to the one side.
+#[test]
+fn halves_are_rounded_as_all_products_say() {
+    use crate::math::pivot::round_quotient;
+    if probe().is_err() {
+        return println!("skipped: no IFMA");
+    }
+    let mut rng = random();
+    for (bits, n) in [(130u32, 19usize), (258, 37), (260, 19), (514, 30), (770, 27), (1026, 29)] {
+        let mut below = |bits: u32| Integer::from(Integer::random_bits(bits, &mut rng));
+        let mut factor = vec![vec![Integer::new(); n]; n];
+        let mut a = Matrix::zeros(n, n, 2 * bits + 2).unwrap();
+        for (row, col) in (0..n).flat_map(|row| (0..=row).map(move |col| (row, col))) {
+            let products = (0..col).map(|k| Integer::from(&factor[row][k] * &factor[col][k])).sum::<Integer>();
+            let left = if row == col {
+                factor[row][row] = (Integer::from(3) << (bits - 2)) + (below(bits - 3) << 1u32);
+                Integer::from(factor[row][row].square_ref())
+            } else {
+                let pivot = &factor[col][col];
+                let half = below(bits - 6) * pivot + Integer::from(pivot >> 1u32);
+                let left = if (row + col) % 3 == 0 { -half } else { half };
+                factor[row][col] = round_quotient(&left, pivot);
+                left
+            };
+            let entry = Float::with_val(2 * bits + 2, left + products) >> (2 * bits);
+            a.set_float(row, col, &entry).unwrap();
+        }
+        let tiles = DigitTiles::new(bits);
+        let (rows, cols) = (vec![2 * i64::from(bits); n], vec![0; n]);
+        let (matrix, part) = (a.view(), TilePart::Lower);
+        let source = TileSource { matrix, part, rows: 0..n, cols: 0..n, row_shifts: &rows, col_shifts: &cols };
+        let mut scratch = vec![0xdead; tiles.scratch_words(n)];
+        let mut words = vec![u64::MAX; tiles.tile_words(source.shape())];
+        tiles.load(&source, &mut words, &mut scratch);
+        let mut open = vec![RowWeight { sum: 0, limit: u64::MAX >> 1 }; n];
+        tiles.factor(source.shape(), &mut words, &mut open, &mut scratch).unwrap();
+        let mut magnitudes = vec![0; BLOCK * tiles.entry_limbs()];
+        for (panel, col) in cells(source.shape()) {
+            let signs = tiles.entries(source.shape(), &words, (panel, col), &mut magnitudes);
+            for (lane, magnitude) in magnitudes.chunks_exact(tiles.entry_limbs()).enumerate() {
+                let row = panel * BLOCK + lane;
+                if row < n && row >= col {
+                    let entry = Integer::from_digits(magnitude, Order::Lsf);
+                    let entry = if signs >> lane & 1 == 1 { -entry } else { entry };
+                    assert_eq!(entry, factor[row][col], "{bits} bits, entry ({row}, {col})");
+                }
+            }
+        }
+    }
+}
+
 /// The rules of blocks against a tile of the same integers, with sums that are taken off in the middle: the largest of
 /// either sign that a factorisation has, whose digits reach as far as those of a cell.
 #[test]
