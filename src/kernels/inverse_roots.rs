@@ -145,7 +145,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         // It is short by less than 2 units of what is the fraction of 64 bits.
         let bit = 64 * N as i64 - length;
         let fraction = bits_at(&whole, bit - 64);
-        if fraction < 1 << 63 && fraction >= (1 << 63) - ROOT_WINDOW {
+        if ((1 << 63) - ROOT_WINDOW..1 << 63).contains(&fraction) {
             return None;
         }
         for (at, limb) in root.iter_mut().enumerate() {
@@ -167,8 +167,8 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         limbs::multiply(&mut product, &fraction[H..], &self.y);
         limbs::multiply(&mut low, &fraction[..H], &self.y);
         let mut carry = false;
-        for at in 0..N {
-            (product[at], carry) = add(product[at], low.get(H + at).copied().unwrap_or(0), carry);
+        for (at, limb) in product.iter_mut().enumerate() {
+            (*limb, carry) = add(*limb, low.get(H + at).copied().unwrap_or(0), carry);
         }
         product[N - 1] = product[N - 1].wrapping_sub(1 << 63);
         // Where it is less, the reciprocal lies above y.
@@ -221,8 +221,8 @@ mod tests {
 
     /// Roots where the fraction is next to one half, next to an integer, and anywhere, of all lengths.
     fn square(case: u32, working_bits: u32, rng: &mut RandState<'_>) -> Integer {
-        let length =
-            working_bits + 1 - if case % 4 == 0 { rng.below(working_bits) } else { rng.below(20.min(working_bits)) };
+        let length = working_bits + 1
+            - if case.is_multiple_of(4) { rng.below(working_bits) } else { rng.below(20.min(working_bits)) };
         let root = match rng.below(5) {
             0 => Integer::from(1) << (length - 1),
             1 => (Integer::from(1) << length) - 1u32,

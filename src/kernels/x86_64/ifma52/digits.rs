@@ -336,7 +336,7 @@ mod tests {
                 a.set_float(lane, 0, &if rng.below(2) == 0 { value } else { -value }).unwrap();
             }
             let live = 1 + rng.below(8) as usize;
-            let shifts = vec![0i64; 8];
+            let shifts = [0i64; 8];
             let source =
                 PanelSource { view: a.view().transposed(), columns: 0..live, rows: 0..1, shifts: &shifts[..live] };
             let mut digits = vec![u64::MAX; padded(count - 1) * STEP];
