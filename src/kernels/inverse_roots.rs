@@ -63,7 +63,8 @@ struct Newton<const H: usize, const N: usize> {
 impl<const H: usize, const N: usize> Newton<H, N> {
     fn both<'s>(square: &[u64], working_bits: u32, memory: &'s mut [u64]) -> Option<RootAndInverse<'s>> {
         let length = bit_length(square).div_ceil(2) as i64;
-        // With fewer bits the rounding of the root would show in the reciprocal.
+        // With fewer bits the rounding of the root would show in the reciprocal, by more than the page of proofs says;
+        // where it shows in a quotient, `inverse` sees it.
         let least = 64 * H as i64 - 14;
         if !(least.max(1)..=i64::from(working_bits) + 1).contains(&length) {
             return None;

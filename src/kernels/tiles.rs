@@ -96,7 +96,7 @@ pub enum TilePart {
 pub struct TileSource<'a> {
     /// The matrix; nothing outside of the part that counts is read.
     pub matrix: MatrixView<'a>,
-    /// What counts; the rest of the tile becomes 0.
+    /// What counts; what the rest of the tile becomes is undefined, and nobody reads it.
     pub part: TilePart,
     /// Rows of the tile.
     pub rows: Range<usize>,
@@ -126,7 +126,7 @@ impl TileSource<'_> {
 
 /// Where the integers of a finished tile come from, 8 at a time: what [`TileEngine::entries`] gives, with as many limbs
 /// as the magnitudes have room for. Asked for in any order; in a tile on the diagonal not for columns beyond the
-/// panel's rows, and what lies above the diagonal is 0.
+/// panel's rows, and what lies above the diagonal is undefined.
 pub type EntrySource<'s> = dyn FnMut((usize, usize), &mut [u64]) -> u8 + 's;
 
 /// Writes the integers of a finished tile, which have that many limbs, into `slots` of a sign and limbs each: that of
@@ -296,7 +296,7 @@ pub trait TileEngine: Send + Sync {
     /// TRSM: `T := T L^-T` for a tile below the factored diagonal tile `diagonal`, whose data `factor` gave.
     fn solve(&self, tile: SolveTile<'_>, diagonal: (&[u64], &dyn DiagonalData), scratch: &mut [u64]);
     /// The 8 entries of panel `panel` in column `col` of a factored tile: limbs into `magnitudes`, `entry_limbs` each,
-    /// and a sign bit each. What lies above the diagonal is 0.
+    /// and a sign bit each. What lies above the diagonal is undefined.
     fn entries(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8;
     /// Limbs of an entry of the factor.
     fn entry_limbs(&self) -> usize;

@@ -158,7 +158,7 @@ fn the_exact_road_and_the_fast_one_agree() {
     }
 }
 
-/// Every quotient lies at half an integer: products that were left out of what is divided would move it to the one side.
+/// Every quotient lies at half an integer: products left out of what is divided would move it to the one side.
 #[test]
 fn halves_are_rounded_as_all_products_say() {
     use crate::math::pivot::round_quotient;
@@ -166,7 +166,7 @@ fn halves_are_rounded_as_all_products_say() {
         return println!("skipped: no IFMA");
     }
     let mut rng = random();
-    for (bits, n) in [(130u32, 19usize), (258, 37), (260, 19), (514, 30), (770, 27), (1026, 29)] {
+    for (bits, n) in [(258u32, 37usize), (260, 19), (514, 30), (770, 27), (1026, 29)] {
         let mut below = |bits: u32| Integer::from(Integer::random_bits(bits, &mut rng));
         let mut factor = vec![vec![Integer::new(); n]; n];
         let mut a = Matrix::zeros(n, n, 2 * bits + 2).unwrap();
