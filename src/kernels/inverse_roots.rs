@@ -6,7 +6,7 @@
 //!
 //! Knows: slices of limbs. Does not know: matrices, digits.
 
-use crate::kernels::limbs;
+use crate::kernels::limbs::{self, add_with_carry, subtract_with_borrow};
 use crate::math::bound::{INVERSE_ROOT_SPARE_BITS, ROOT_WINDOW};
 use crate::math::float::{LIMB_BITS, bit_length, limbs_for};
 
@@ -108,7 +108,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         for (left, &limb) in left.iter_mut().zip(&product[count..]) {
             let four = limb << 2 | below >> 62;
             below = limb;
-            (*left, borrow) = subtract(0, four, borrow);
+            (*left, borrow) = subtract_with_borrow(0, four, borrow);
         }
         limbs::multiply(square, y, &left[..count]);
         // What was cut off could make `y` too large by 6 units.
@@ -116,8 +116,8 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         for (at, y) in y.iter_mut().enumerate() {
             let half = square[count + at] >> 1 | square.get(count + at + 1).map_or(0, |above| above << 63);
             let sum;
-            (sum, carry) = add(*y, half, carry);
-            (*y, borrow) = subtract(sum, less, borrow);
+            (sum, carry) = add_with_carry(*y, half, carry);
+            (*y, borrow) = subtract_with_borrow(sum, less, borrow);
             less = 0;
         }
     }
@@ -133,7 +133,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         limbs::multiply(&mut product, &half, &half);
         let mut borrow = false;
         for (rest, &t) in product.iter_mut().zip(&self.t) {
-            (*rest, borrow) = subtract(t, *rest, borrow);
+            (*rest, borrow) = subtract_with_borrow(t, *rest, borrow);
         }
         let rest: [u64; H] = std::array::from_fn(|at| bits_at(&product, OVERLAP + 64 * at as i64));
         limbs::multiply(&mut product, &rest, &self.y);
@@ -141,7 +141,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         whole[H..].copy_from_slice(&half);
         let mut carry = false;
         for (at, limb) in whole.iter_mut().enumerate() {
-            (*limb, carry) = add(*limb, bits_at(&product, 64 * (H + at) as i64 - OVERLAP), carry);
+            (*limb, carry) = add_with_carry(*limb, bits_at(&product, 64 * (H + at) as i64 - OVERLAP), carry);
         }
         // It is short by less than 2 units of what is the fraction of 64 bits.
         let bit = 64 * N as i64 - length;
@@ -169,7 +169,7 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         limbs::multiply(&mut low, &fraction[..H], &self.y);
         let mut carry = false;
         for (at, limb) in product.iter_mut().enumerate() {
-            (*limb, carry) = add(*limb, low.get(H + at).copied().unwrap_or(0), carry);
+            (*limb, carry) = add_with_carry(*limb, low.get(H + at).copied().unwrap_or(0), carry);
         }
         product[N - 1] = product[N - 1].wrapping_sub(1 << 63);
         // Where it is less, the reciprocal lies above y.
@@ -184,7 +184,8 @@ impl<const H: usize, const N: usize> Newton<H, N> {
         let mut carry = false;
         for (at, limb) in inverse.iter_mut().enumerate() {
             let change = bits_at(&product, 64 * (H + at) as i64 - OVERLAP - 1);
-            (*limb, carry) = if above { add(*limb, change, carry) } else { subtract(*limb, change, carry) };
+            (*limb, carry) =
+                if above { add_with_carry(*limb, change, carry) } else { subtract_with_borrow(*limb, change, carry) };
         }
         (!carry).then_some(())
     }
@@ -196,20 +197,6 @@ pub fn bits_at(magnitude: &[u64], bit: i64) -> u64 {
     let limb = |at: i64| usize::try_from(at).ok().and_then(|at| magnitude.get(at)).copied().unwrap_or(0);
     let (at, shift) = (bit >> 6, bit & 63);
     limb(at) >> shift | limb(at + 1) << 1 << (63 - shift)
-}
-
-#[inline]
-fn add(x: u64, y: u64, carry: bool) -> (u64, bool) {
-    let (sum, first) = x.overflowing_add(y);
-    let (sum, second) = sum.overflowing_add(u64::from(carry));
-    (sum, first | second)
-}
-
-#[inline]
-fn subtract(x: u64, y: u64, borrow: bool) -> (u64, bool) {
-    let (difference, first) = x.overflowing_sub(y);
-    let (difference, second) = difference.overflowing_sub(u64::from(borrow));
-    (difference, first | second)
 }
 
 #[cfg(test)]

@@ -170,11 +170,20 @@ fn add_product_fixed<const W: usize, const P: usize>(sum: &mut [u64], a: &[u64],
     }
 }
 
+/// One limb of a sum and its carry.
 #[inline]
-fn add_with_carry(x: u64, y: u64, carry: bool) -> (u64, bool) {
+pub fn add_with_carry(x: u64, y: u64, carry: bool) -> (u64, bool) {
     let (sum, first) = x.overflowing_add(y);
     let (sum, second) = sum.overflowing_add(u64::from(carry));
     (sum, first | second)
+}
+
+/// One limb of a difference and its borrow.
+#[inline]
+pub fn subtract_with_borrow(x: u64, y: u64, borrow: bool) -> (u64, bool) {
+    let (difference, first) = x.overflowing_sub(y);
+    let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+    (difference, first | second)
 }
 
 /// `sum := sum + x`, modulo the limbs of `sum`, which is longer than `x`, of at least 1 limb (asserted).

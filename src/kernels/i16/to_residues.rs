@@ -12,6 +12,7 @@ use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Til
 use super::tables::OperandTables;
 use crate::kernels::PanelSource;
 use crate::kernels::form::Form;
+use crate::kernels::limbs::add_with_carry;
 use crate::kernels::scaled::write_scaled;
 use crate::math::float::{FloatRef, Head};
 use crate::plan::BLOCK;
@@ -154,11 +155,10 @@ fn cut_rows(source: &PanelSource<'_>, rows: Range<usize>, magnitude: &mut [u64],
         let rounds_up = write_scaled(value, source.shifts[column], magnitude.iter_mut());
         // The negative of `m + r` is that of `m` with all bits turned over, plus 1 less `r`.
         let negative = value.head.is_negative();
-        let (mask, mut carry) = (0u64.wrapping_sub(u64::from(negative)), u64::from(negative ^ rounds_up));
+        let (mask, mut carry) = (0u64.wrapping_sub(u64::from(negative)), negative ^ rounds_up);
         for (limb, pairs) in magnitude.iter().zip(out.chunks_exact_mut(2 * lanes)) {
-            let (sum, over) = (limb ^ mask).overflowing_add(HALVES);
-            let (sum, again) = sum.overflowing_add(carry);
-            carry = u64::from(over | again);
+            let sum;
+            (sum, carry) = add_with_carry(limb ^ mask, HALVES, carry);
             let digits = sum ^ HALVES;
             (pairs[lane], pairs[lanes + lane]) = (digits as i32, (digits >> 32) as i32);
         }

@@ -113,6 +113,19 @@ fn sums_of_products_equal_those_of_integers() {
     }
 }
 
+/// The factor of `2^(2 bits)` times the lower triangle of `a`, in one tile.
+fn factored(tiles: &DigitTiles, a: &Matrix, bits: u32) -> (TileShape, Vec<u64>) {
+    let (matrix, part, n) = (a.view(), TilePart::Lower, a.rows());
+    let (rows, cols) = (vec![2 * i64::from(bits); n], vec![0; n]);
+    let source = TileSource { matrix, part, rows: 0..n, cols: 0..n, row_shifts: &rows, col_shifts: &cols };
+    let mut scratch = vec![0xdead; tiles.scratch_words(n)];
+    let mut words = vec![u64::MAX; tiles.tile_words(source.shape())];
+    tiles.load(&source, &mut words, &mut scratch);
+    let mut open = vec![RowWeight { sum: 0, limit: u64::MAX >> 1 }; n];
+    tiles.factor(source.shape(), &mut words, &mut open, &mut scratch).unwrap();
+    (source.shape(), words)
+}
+
 #[test]
 fn the_exact_road_and_the_fast_one_agree() {
     if probe().is_err() {
@@ -130,26 +143,13 @@ fn the_exact_road_and_the_fast_one_agree() {
         let mut tiles = DigitTiles::new(bits);
         let mut factors = [crate::math::bound::QUOTIENT_WINDOW, 1 << 52].map(|window| {
             tiles.window = window; // every quotient is unclear to the second
-            let (rows, cols) = (vec![2 * i64::from(bits); n], vec![0; n]);
-            let source = TileSource {
-                matrix: a.view(),
-                part: TilePart::Lower,
-                rows: 0..n,
-                cols: 0..n,
-                row_shifts: &rows,
-                col_shifts: &cols,
-            };
-            let mut scratch = vec![0xdead; tiles.scratch_words(n)];
-            let mut words = vec![u64::MAX; tiles.tile_words(source.shape())];
-            tiles.load(&source, &mut words, &mut scratch);
-            let mut open = vec![RowWeight { sum: 0, limit: u64::MAX >> 1 }; n];
-            tiles.factor(source.shape(), &mut words, &mut open, &mut scratch).unwrap();
+            let (shape, words) = factored(&tiles, &a, bits);
             let mut magnitudes = vec![0; BLOCK * tiles.entry_limbs()];
             let mut all = Vec::new();
-            for (panel, col) in cells(source.shape()) {
-                all.push(u64::from(tiles.entries(source.shape(), &words, (panel, col), &mut magnitudes)));
+            for (panel, col) in cells(shape) {
+                all.push(u64::from(tiles.entries(shape, &words, (panel, col), &mut magnitudes)));
                 all.extend_from_slice(&magnitudes);
-                assert_forms_agree(&tiles, (source.shape(), &words), (panel, col));
+                assert_forms_agree(&tiles, (shape, &words), (panel, col));
             }
             all
         });
@@ -186,17 +186,10 @@ fn halves_are_rounded_as_all_products_say() {
             a.set_float(row, col, &entry).unwrap();
         }
         let tiles = DigitTiles::new(bits);
-        let (rows, cols) = (vec![2 * i64::from(bits); n], vec![0; n]);
-        let (matrix, part) = (a.view(), TilePart::Lower);
-        let source = TileSource { matrix, part, rows: 0..n, cols: 0..n, row_shifts: &rows, col_shifts: &cols };
-        let mut scratch = vec![0xdead; tiles.scratch_words(n)];
-        let mut words = vec![u64::MAX; tiles.tile_words(source.shape())];
-        tiles.load(&source, &mut words, &mut scratch);
-        let mut open = vec![RowWeight { sum: 0, limit: u64::MAX >> 1 }; n];
-        tiles.factor(source.shape(), &mut words, &mut open, &mut scratch).unwrap();
+        let (shape, words) = factored(&tiles, &a, bits);
         let mut magnitudes = vec![0; BLOCK * tiles.entry_limbs()];
-        for (panel, col) in cells(source.shape()) {
-            let signs = tiles.entries(source.shape(), &words, (panel, col), &mut magnitudes);
+        for (panel, col) in cells(shape) {
+            let signs = tiles.entries(shape, &words, (panel, col), &mut magnitudes);
             for (lane, magnitude) in magnitudes.chunks_exact(tiles.entry_limbs()).enumerate() {
                 let row = panel * BLOCK + lane;
                 if row < n && row >= col {
