@@ -311,7 +311,8 @@ fn summarise(
     let seconds = Spread::of(batches);
     let side = |name, form: String, times: &[f64], checked| {
         let own = Spread::of(times);
-        BaselineReport { name, form, seconds: own, ratio: own.median / seconds.median, phases: Vec::new(), checked }
+        let (runs, ratio) = (times.len(), own.median / seconds.median);
+        BaselineReport { name, form, runs, seconds: own, ratio, phases: Vec::new(), checked }
     };
     let calls = (!calls.is_empty()).then(|| side(CALLS, "one call of ours for each problem".into(), calls, true));
     let others = timed.iter().zip(&judged.right).filter_map(|(baseline, right)| {

@@ -1,7 +1,8 @@
 //! `sunzi bench`: our operation beside others and beside the machine's limit, in one process, every answer checked.
 //!
 //! Runs are interleaved: in each round the instruction rate, ours, then each baseline. Figures are medians over the
-//! rounds. Each side is warmed up once outside the clock, with its input in its own number type and its memory in
+//! rounds. A baseline that has taken a minute sits out the rounds that are left, which the report shows by its runs.
+//! Each side is warmed up once outside the clock, with its input in its own number type and its memory in
 //! place; ours writes a product into a result that it keeps, as the baselines do.
 
 mod batch;
@@ -192,6 +193,7 @@ fn summarise(config: &Bench, ours: &Ours<'_>, timed: &[TimedBaseline], measured:
     let baselines = timed.iter().map(|baseline| BaselineReport {
         name: baseline.name(),
         form: baseline.form(),
+        runs: baseline.runs(),
         seconds: baseline.seconds(),
         ratio: baseline.seconds().median / seconds.median,
         phases: baseline.phases(),

@@ -56,6 +56,8 @@ pub struct BenchReport {
 pub struct BaselineReport {
     pub name: &'static str,
     pub form: String,
+    /// Timed runs, which are fewer than ours where they take long.
+    pub runs: usize,
     pub seconds: Spread,
     pub ratio: f64,
     pub phases: Vec<(&'static str, f64)>,
@@ -74,7 +76,8 @@ pub fn rows_of_sides(seconds: &Spread, baselines: &[BaselineReport]) -> Vec<Stri
     ];
     for baseline in baselines {
         let wrong = if baseline.checked { "" } else { "  WRONG RESULT" };
-        lines.push(row(baseline.name, &baseline.seconds, format!("{:.2}{wrong}  {}", baseline.ratio, baseline.form)));
+        let last = format!("{:.2}{wrong}  {}; {}", baseline.ratio, baseline.form, counted(baseline.runs, "run"));
+        lines.push(row(baseline.name, &baseline.seconds, last));
     }
     lines
 }

@@ -16,6 +16,8 @@ const LEAST_SECONDS: f64 = 0.01;
 const SLOW_SECONDS: f64 = 1.0;
 /// A baseline's warm-up that takes longer than this counts as its first run.
 const LONG_SECONDS: f64 = 20.0;
+/// A baseline whose timed runs have taken so long together sits out the rounds that are left.
+const MOST_SECONDS: f64 = 60.0;
 
 /// Our operation, its result and times.
 pub struct Ours<'a> {
@@ -165,9 +167,12 @@ impl TimedBaseline {
         start.elapsed().as_secs_f64() / self.repeats as f64
     }
 
-    /// One timed run, and its result before the verifier.
+    /// One timed run, and its result before the verifier; nothing once its runs have taken [`MOST_SECONDS`].
     pub fn run(&mut self, verifier: &dyn Verifier) {
         if !std::mem::take(&mut self.counted) {
+            if is_enough(&self.seconds, self.repeats) {
+                return;
+            }
             let seconds = self.time();
             self.seconds.push(seconds);
             self.phases.push(self.baseline.phases());
@@ -187,6 +192,11 @@ impl TimedBaseline {
         Spread::of(&self.seconds)
     }
 
+    /// Timed runs.
+    pub fn runs(&self) -> usize {
+        self.seconds.len()
+    }
+
     /// Phases of the run nearest to the median.
     pub fn phases(&self) -> Vec<(&'static str, f64)> {
         let median = self.seconds().median;
@@ -198,6 +208,11 @@ impl TimedBaseline {
     pub fn is_right(&self) -> bool {
         self.right
     }
+}
+
+/// Whether timed runs of so many repetitions each, with these means, have taken [`MOST_SECONDS`] together.
+fn is_enough(seconds: &[f64], repeats: usize) -> bool {
+    seconds.iter().sum::<f64>() * repeats as f64 >= MOST_SECONDS
 }
 
 /// Runs inside the clock of a side that takes so long.
@@ -212,4 +227,16 @@ pub(crate) fn hash(matrix: &Matrix) -> u128 {
     hasher.update(bytemuck::cast_slice(heads));
     hasher.update(bytemuck::cast_slice(limbs));
     hasher.digest128()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_baseline_sits_out_after_a_minute() {
+        assert!(!is_enough(&[], 1));
+        assert!(!is_enough(&[29.0, 30.0], 1) && is_enough(&[29.0, 31.0], 1));
+        assert!(!is_enough(&[0.5; 5], 20) && is_enough(&[0.6; 5], 20));
+    }
 }
