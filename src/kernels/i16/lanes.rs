@@ -68,14 +68,12 @@ pub trait Lanes: Copy {
     /// Halves of 8 columns that came in that order, two columns in each: panel by panel of a vector 8 columns of 8
     /// rows.
     fn in_blocks(columns: [Self; 4]) -> [Self; 4];
-    /// Writes halves that came in that order, those of the first vector before those of the second one.
-    fn store_halves(self, to: &mut [i16]);
-    /// Whether [`Lanes::stream_halves`] goes past the caches.
+    /// Whether [`Lanes::stream`] goes past the caches.
     const STREAMS: bool = false;
-    /// Copies whole vectors of halves, past the caches where the instruction set can and `to` is aligned.
+    /// Writes the lanes to the front of `to`, past the caches where the instruction set can and `to` is aligned.
     #[inline(always)]
-    fn stream_halves(from: &[i16], to: &mut [i16]) {
-        to.copy_from_slice(from);
+    fn stream(self, to: &mut [i32]) {
+        self.store(to);
     }
     /// Waits for all that was streamed.
     #[inline(always)]
@@ -92,12 +90,16 @@ pub trait Lanes: Copy {
     fn sub_halves(self, other: Self) -> Self;
     /// Of each half and that of `other` the lesser one, without signs.
     fn min_halves(self, other: Self) -> Self;
-    /// Vector number `part` of four rows of 8 columns as two rows of 8 pairs: rows 0 and 1, then rows 2 and 3.
-    fn paired(rows: &Rows, part: usize) -> Self;
-    /// Writes such a vector to its place in two rows of pairs.
-    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize);
+    /// Vector number `part` of four rows of 8 columns, row after row.
+    fn load_rows(rows: &Rows, part: usize) -> Self;
     /// Writes such a vector to its place in four rows of 8 columns.
     fn store_rows(self, to: &mut Rows, part: usize);
+    /// Rows of 8 columns, row after row, as rows of 8 pairs: rows 0 and 1, then rows 2 and 3.
+    fn paired(self) -> Self;
+    /// Rows of 8 pairs as rows of 8 columns again.
+    fn apart(self) -> Self;
+    /// Writes vector number `part` of two rows of pairs to its place there.
+    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize);
     /// Asks for the cache line at `from`, which is not read by it.
     #[inline(always)]
     fn prefetch<T>(_from: *const T) {}

@@ -19,25 +19,29 @@ pub const MOST_LANES: usize = 48;
 /// two are a cache line.
 pub const CONVERTED_VECTORS: usize = 2;
 
-/// Room for the residues of a column of a conversion.
-const RESIDUE_LANES: usize = 32;
+/// Most lanes of a tile of a conversion.
+pub const MOST_CONVERTED: usize = 32;
 
 /// Pairs of entries of a block of a product plane.
 const BLOCK_PAIRS: usize = BLOCK * BLOCK / 2;
 
-/// A tile: a column after the other.
+/// A tile: sums, a column after the other, small enough to be lifted.
 #[repr(C, align(64))]
-pub struct Tile {
-    /// Sums, small enough to be lifted.
-    sums: [[i32; MOST_LANES]; COLUMNS],
-    /// Their residues.
-    pub residues: [[i16; RESIDUE_LANES]; COLUMNS],
-}
+pub struct Tile([[i32; MOST_LANES]; COLUMNS]);
 
 impl Tile {
     /// A tile of zeros.
     pub fn new() -> Tile {
-        Tile { sums: [[0; MOST_LANES]; COLUMNS], residues: [[0; RESIDUE_LANES]; COLUMNS] }
+        Tile([[0; MOST_LANES]; COLUMNS])
+    }
+
+    /// The balanced residues of a column of a conversion: those of lane `i` of both vectors are pair `i`.
+    #[inline(always)]
+    pub fn residues<L: Lanes>(&self, column: usize, prime: &Prime) -> L {
+        let sums = &self.0[column];
+        let first = fold(L::load(sums), prime.lift);
+        let second = fold(L::load(&sums[L::WIDTH..]), prime.lift);
+        least((first.pair(second), first.pair_upper(second)), prime).sub_halves(L::splat(prime.half))
     }
 }
 
@@ -55,6 +59,8 @@ pub struct Prime {
     pub prime: i32,
     /// Its inverse modulo `2^16`, twice.
     pub inverse: i32,
+    /// `(p - 1) / 2`, twice.
+    pub half: i32,
 }
 
 impl Prime {
@@ -68,13 +74,8 @@ impl Prime {
             lift: pair(power(16), power(32)),
             prime: pair(prime as i32, prime as i32),
             inverse: pair(i32::from(inverse), i32::from(inverse)),
+            half: pair(prime as i32 / 2, prime as i32 / 2),
         }
-    }
-
-    /// `(p - 1) / 2`, twice.
-    #[inline(always)]
-    pub fn half(&self) -> i32 {
-        pair(self.prime >> 17, self.prime >> 17)
     }
 
     /// The prime.
@@ -215,30 +216,18 @@ fn fold<L: Lanes>(sum: L, constants: i32) -> L {
     bias.multiply_add(sum.xor(bias), L::splat(constants))
 }
 
-/// The balanced residues of two vectors of sums, as halves.
-#[inline(always)]
-fn residue<L: Lanes>(first: L, second: L, prime: &Prime) -> L {
-    reduce([fold(first, prime.lift), fold(second, prime.lift)], prime)
-}
-
-/// The balanced residues of `2^-16 S` for two vectors of sums `S`, held as `S + 2^15`, that `math::bound` calls small
-/// enough ([`crate::math::bound::i16_montgomery_fits`]), as halves.
-///
-/// With `m` the product of the lower half and the inverse of `p`, `S + 2^15 - m p` is `2^16` times the difference of
-/// the upper halves. That is congruent to `2^-16 S` and a half, so less `(p + 1) / 2` it is the residue: plus
-/// `(p - 1) / 2`, which makes residues least ones, that is less 1.
-#[inline(always)]
-fn reduce<L: Lanes>(sums: [L; 2], prime: &Prime) -> L {
-    least(halves(sums), prime).sub_halves(L::splat(prime.half()))
-}
-
 /// The lower halves of two vectors of sums, and the upper ones in the same order.
 #[inline(always)]
 fn halves<L: Lanes>([first, second]: [L; 2]) -> (L, L) {
     (first.low_halves(second), first.high_halves(second))
 }
 
-/// The same plus `(p - 1) / 2`, in `0..p`, from the lower and the upper halves of the sums.
+/// The balanced residues of `2^-16 S` plus `(p - 1) / 2`, in `0..p`, from the lower and the upper halves of sums `S`,
+/// held as `S + 2^15`, that `math::bound` calls small enough ([`crate::math::bound::i16_montgomery_fits`]).
+///
+/// With `m` the product of the lower half and the inverse of `p`, `S + 2^15 - m p` is `2^16` times the difference of
+/// the upper halves. That is congruent to `2^-16 S` and a half, so less `(p + 1) / 2` it is the residue: plus
+/// `(p - 1) / 2`, which makes residues least ones, that is less 1.
 #[inline(always)]
 pub fn least<L: Lanes>((low, high): (L, L), prime: &Prime) -> L {
     let p = L::splat(prime.prime);
@@ -272,7 +261,7 @@ fn columns<L: Lanes, const V: usize, const C: usize>(
         }
     }
     // Through memory: a long loop over registers would keep the sums there from the start.
-    for (sums, out) in sums.iter().zip(&mut tile.sums[first..]) {
+    for (sums, out) in sums.iter().zip(&mut tile.0[first..]) {
         for (v, sum) in sums.iter().enumerate() {
             sum.store(&mut out[v * L::WIDTH..]);
         }
@@ -314,14 +303,11 @@ fn all_columns<L: Lanes, const V: usize, const C: usize>(
     }
 }
 
-/// Residues of `left^T right` for [`CONVERTED_VECTORS`] vectors of lanes, column `c` modulo `primes[c]`.
+/// Sums of `left^T right` for [`CONVERTED_VECTORS`] vectors of lanes, whose residues are [`Tile::residues`]: those of
+/// column `c` are folded modulo `primes[c]`.
 #[inline(always)]
-pub fn residues<L: Lanes, const C: usize>(factors: impl Factors, moduli: (&[Prime; COLUMNS], usize), tile: &mut Tile) {
+pub fn convert<L: Lanes, const C: usize>(factors: impl Factors, moduli: (&[Prime; COLUMNS], usize), tile: &mut Tile) {
     all_columns::<L, CONVERTED_VECTORS, C>(CONVERTED_VECTORS, factors, moduli, tile);
-    let sums = tile.sums.iter().zip(&mut tile.residues);
-    for ((sums, residues), prime) in sums.zip(moduli.0) {
-        residue(L::load(sums), L::load(&sums[L::WIDTH..]), prime).store_halves(residues);
-    }
 }
 
 /// Residues of `left^T right` modulo one prime as blocks of a product plane, those of the panels from number `first`
@@ -337,14 +323,14 @@ pub fn blocks<L: Lanes, const V: usize, const C: usize>(
 ) {
     let Field { prime, interval } = field;
     all_columns::<L, V, C>(vectors, factors, (&[*prime; COLUMNS], *interval), tile);
-    let (p, half) = (L::splat(prime.prime), L::splat(prime.half()));
+    let (p, half) = (L::splat(prime.prime), L::splat(prime.half));
     let (panels, parts) = (L::WIDTH / BLOCK, BLOCK_PAIRS / L::WIDTH);
     let out = out.as_chunks_mut::<BLOCK_PAIRS>().0;
     for v in 0..vectors {
         let mut columns = [L::splat(0); COLUMNS / 2];
         for (at, two) in columns.iter_mut().enumerate() {
-            let even = L::load(&tile.sums[2 * at][v * L::WIDTH..]);
-            let odd = L::load(&tile.sums[2 * at + 1][v * L::WIDTH..]);
+            let even = L::load(&tile.0[2 * at][v * L::WIDTH..]);
+            let odd = L::load(&tile.0[2 * at + 1][v * L::WIDTH..]);
             *two = least(halves([fold(even, prime.lift), fold(odd, prime.lift)]), prime);
         }
         let values = L::in_blocks(columns);

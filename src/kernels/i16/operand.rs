@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::lanes::{INTERLEAVED, Lanes, PAIRS, Rows};
-use super::rules::{Rule, Symmetric, WinogradLeft, WinogradRight, in_pairs};
+use super::rules::{Rule, Symmetric, WinogradLeft, WinogradRight, load_rows};
 use crate::plan::BLOCK;
 use std::ops::Range;
 
@@ -123,7 +123,8 @@ fn pack_number<L: Lanes, R: Rule, const N: usize>(
     for ((((a, b), c), d), group) in a.iter().zip(b).zip(c).zip(d).zip(groups) {
         let [first, second] = eights(group, stride, at);
         for part in 0..PAIRS / L::WIDTH {
-            rule.sum::<L, N>(in_pairs([a, b, c, d], part)).store_paired([&mut *first, &mut *second], part);
+            let sum = rule.sum::<L, N, true>(load_rows([a, b, c, d], part));
+            sum.store_paired([&mut *first, &mut *second], part);
         }
     }
 }
@@ -147,7 +148,7 @@ fn pack<L: Lanes>(rows: &[i16], out: &mut [i32], (stride, at): (usize, usize)) {
 fn interleave<L: Lanes>(rows: &Rows, group: &mut [i32], stride: usize, at: usize) {
     let [first, second] = eights(group, stride, at);
     for part in 0..PAIRS / L::WIDTH {
-        L::paired(rows, part).store_paired([&mut *first, &mut *second], part);
+        L::load_rows(rows, part).paired().store_paired([&mut *first, &mut *second], part);
     }
 }
 

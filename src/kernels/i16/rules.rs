@@ -1,5 +1,5 @@
 //! Sums and differences of residues, and the sums of parts of an operand that the sub-cubic schemes multiply: four of
-//! four, some with rotations of pairs of rows.
+//! four, some with rotations of pairs of rows. They are formed of rows as they lie: pairs are made of the sums.
 //!
 //! What is added is reduced once: up to three balanced residues lie between `-3 (p - 1) / 2` and `3 (p - 1) / 2`, up to
 //! five between `-5 (p - 1) / 2` and `5 (p - 1) / 2`, which 16 bits have room for. Unsigned, what lies below zero is
@@ -13,28 +13,34 @@ use super::tables::Rotation;
 
 /// Four sums of four parts.
 pub trait Rule: Copy {
-    /// Sum number `N`, of pairs of rows.
-    fn sum<L: Lanes, const N: usize>(&self, parts: [L; 4]) -> L;
+    /// Sum number `N` of rows of 8 columns: as pairs of rows where it is `PAIRED`, else as they are.
+    fn sum<L: Lanes, const N: usize, const PAIRED: bool>(&self, parts: [L; 4]) -> L;
 
     /// All of them, row by row.
     #[inline(always)]
     fn sums<L: Lanes>(&self, parts: [&Rows; 4]) -> [Rows; 4] {
         let [mut first, mut second, mut third, mut fourth] = [[0; 2 * PAIRS]; 4];
         for part in 0..PAIRS / L::WIDTH {
-            let pairs = in_pairs::<L>(parts, part);
-            self.sum::<L, 0>(pairs).store_rows(&mut first, part);
-            self.sum::<L, 1>(pairs).store_rows(&mut second, part);
-            self.sum::<L, 2>(pairs).store_rows(&mut third, part);
-            self.sum::<L, 3>(pairs).store_rows(&mut fourth, part);
+            let rows = load_rows::<L>(parts, part);
+            self.sum::<L, 0, false>(rows).store_rows(&mut first, part);
+            self.sum::<L, 1, false>(rows).store_rows(&mut second, part);
+            self.sum::<L, 2, false>(rows).store_rows(&mut third, part);
+            self.sum::<L, 3, false>(rows).store_rows(&mut fourth, part);
         }
         [first, second, third, fourth]
     }
 }
 
-/// Vector number `part` of the pairs of rows of each part.
+/// Vector number `part` of the rows of each part.
 #[inline(always)]
-pub fn in_pairs<L: Lanes>([a, b, c, d]: [&Rows; 4], part: usize) -> [L; 4] {
-    [L::paired(a, part), L::paired(b, part), L::paired(c, part), L::paired(d, part)]
+pub fn load_rows<L: Lanes>([a, b, c, d]: [&Rows; 4], part: usize) -> [L; 4] {
+    [L::load_rows(a, part), L::load_rows(b, part), L::load_rows(c, part), L::load_rows(d, part)]
+}
+
+/// Rows as they are, or as pairs of them.
+#[inline(always)]
+fn in_form<L: Lanes, const PAIRED: bool>(rows: L) -> L {
+    if PAIRED { rows.paired() } else { rows }
 }
 
 /// The sums of `levels::symmetric`.
@@ -50,24 +56,29 @@ impl Symmetric {
     /// Pairs of rows times a skew-orthogonal matrix of order 2, plus `(p - 1) / 2`: in `0..p`. What is rotated may be
     /// the difference of two residues: `math::bound::i16_montgomery_fits` holds for its products.
     #[inline(always)]
-    fn rotated<L: Lanes>(&self, pairs: L) -> L {
-        let bias = L::splat(BIAS);
+    fn rotated<L: Lanes, const PAIRED: bool>(&self, rows: L) -> L {
+        let (bias, pairs) = (L::splat(BIAS), rows.paired());
         let even = bias.multiply_add(pairs, L::splat(self.rotation.even));
         let odd = bias.multiply_add(pairs, L::splat(self.rotation.odd));
-        least((even.pair(odd), even.pair_upper(odd)), &self.prime)
+        let rotated = least((even.pair(odd), even.pair_upper(odd)), &self.prime);
+        if PAIRED { rotated } else { rotated.apart() }
     }
 }
 
 impl Rule for Symmetric {
     #[inline(always)]
-    fn sum<L: Lanes, const N: usize>(&self, [a11, a12, a21, a22]: [L; 4]) -> L {
-        let (prime, half) = (L::splat(self.prime.prime), L::splat(self.prime.half()));
-        let rotated = self.rotated(if N == 1 { a21 } else { a21.sub_halves(a11) });
+    fn sum<L: Lanes, const N: usize, const PAIRED: bool>(&self, [a11, a12, a21, a22]: [L; 4]) -> L {
+        let (prime, half) = (L::splat(self.prime.prime), L::splat(self.prime.half));
+        let rotated = self.rotated::<L, PAIRED>(if N == 1 { a21 } else { a21.sub_halves(a11) });
+        let a22_again = in_form::<L, PAIRED>(a22);
         match N {
             0 => rotated.sub_halves(half),
-            1 => near(prime, a22.sub_halves(rotated).add_halves(half).add_halves(half)).sub_halves(half),
-            2 => near(prime, rotated.sub_halves(a22)).sub_halves(half),
-            _ => near(prime, rotated.sub_halves(a22).add_halves(a12)).sub_halves(half),
+            1 => near(prime, a22_again.sub_halves(rotated).add_halves(half).add_halves(half)).sub_halves(half),
+            2 => near(prime, rotated.sub_halves(a22_again)).sub_halves(half),
+            _ => {
+                let other = in_form::<L, PAIRED>(a12.sub_halves(a22));
+                near(prime, rotated.add_halves(other)).sub_halves(half)
+            }
         }
     }
 }
@@ -78,15 +89,15 @@ pub struct WinogradLeft(pub Prime);
 
 impl Rule for WinogradLeft {
     #[inline(always)]
-    fn sum<L: Lanes, const N: usize>(&self, [a11, a12, a21, a22]: [L; 4]) -> L {
-        let (prime, half) = (L::splat(self.0.prime), L::splat(self.0.half()));
+    fn sum<L: Lanes, const N: usize, const PAIRED: bool>(&self, [a11, a12, a21, a22]: [L; 4]) -> L {
+        let (prime, half) = (L::splat(self.0.prime), L::splat(self.0.half));
         let sum = match N {
             0 => near(prime, a21.add_halves(a22).add_halves(half)),
             1 => near(prime, a21.add_halves(a22).sub_halves(a11).add_halves(half)),
             2 => near(prime, a11.sub_halves(a21).add_halves(half)),
             _ => far(prime, a12.sub_halves(a21).sub_halves(a22).add_halves(a11).add_halves(half)),
         };
-        sum.sub_halves(half)
+        in_form::<L, PAIRED>(sum.sub_halves(half))
     }
 }
 
@@ -96,15 +107,15 @@ pub struct WinogradRight(pub Prime);
 
 impl Rule for WinogradRight {
     #[inline(always)]
-    fn sum<L: Lanes, const N: usize>(&self, [b11, b12, b21, b22]: [L; 4]) -> L {
-        let (prime, half) = (L::splat(self.0.prime), L::splat(self.0.half()));
+    fn sum<L: Lanes, const N: usize, const PAIRED: bool>(&self, [b11, b12, b21, b22]: [L; 4]) -> L {
+        let (prime, half) = (L::splat(self.0.prime), L::splat(self.0.half));
         let sum = match N {
             0 => near(prime, b12.sub_halves(b11).add_halves(half)),
             1 => near(prime, b22.sub_halves(b12).add_halves(b11).add_halves(half)),
             2 => near(prime, b22.sub_halves(b12).add_halves(half)),
             _ => far(prime, b21.sub_halves(b22).add_halves(b12).sub_halves(b11).add_halves(half)),
         };
-        sum.sub_halves(half)
+        in_form::<L, PAIRED>(sum.sub_halves(half))
     }
 }
 
@@ -171,7 +182,7 @@ mod tests {
         fn packed<L: Lanes, const N: usize>(&mut self) {
             let mut pairs = [[0; 8]; 2];
             for part in 0..PAIRS / L::WIDTH {
-                let sum = self.rule.sum::<L, N>(in_pairs(self.parts.each_ref(), part));
+                let sum = self.rule.sum::<L, N, true>(load_rows(self.parts.each_ref(), part));
                 let [first, second] = &mut pairs;
                 sum.store_paired([first, second], part);
             }

@@ -4,16 +4,17 @@
 //! then the next), and the product with the table of radix powers. With `2^15` added to each of its digits an integer
 //! of either sign is a natural number, and each of that number's 16 bits less `2^15` is the balanced digit: one
 //! addition with carries gives all of them, the sign and the rounding, and pairs of digits are halves of limbs.
+//! Which entry is which lane follows from the panel: a reduction puts the residues of a lane of the first vector and
+//! of the second one side by side, and that is how the panel wants them.
 //! Promise: equal to `math::scale::scaled_integer` modulo each prime; allocates nothing.
 #![forbid(unsafe_code)]
 
 use super::lanes::{Lanes, Task};
-use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_LANES, Strip, Tile, residues};
+use super::micro::{COLUMNS, CONVERTED_VECTORS as VECTORS, MOST_CONVERTED, Strip, Tile, convert};
 use super::tables::OperandTables;
 use crate::kernels::PanelSource;
 use crate::kernels::form::Form;
-use crate::kernels::limbs::add_with_carry;
-use crate::kernels::scaled::write_scaled;
+use crate::kernels::scaled::Scaled;
 use crate::math::float::{FloatRef, Head};
 use crate::plan::BLOCK;
 use std::ops::Range;
@@ -29,6 +30,9 @@ const DIGITS_OF_LIMB: usize = 4;
 
 /// `2^15` for each digit of a limb.
 const HALVES: u64 = 0x8000_8000_8000_8000;
+
+/// Entries that are cut side by side.
+const SIDE_BY_SIDE: usize = 8;
 
 /// One panel to convert.
 pub struct ToResidues<'a, 'b> {
@@ -46,9 +50,9 @@ pub struct ToResidues<'a, 'b> {
     pub scratch: &'a mut [u64],
 }
 
-/// Words of scratch for one call: a magnitude, then the digits of all strips, two pairs in a word.
+/// Words of scratch for one call: the limbs of a strip, then the digits of all strips, and what aligns them.
 pub fn scratch_words(tables: &OperandTables) -> usize {
-    limbs(tables) * (1 + STRIPS * MOST_LANES)
+    limbs(tables) * (1 + STRIPS) * MOST_CONVERTED + LINE_WORDS
 }
 
 /// Limbs of an entry's digits. Those beyond the highest digit that there is meet no factor.
@@ -61,17 +65,20 @@ impl Task for ToResidues<'_, '_> {
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
         let ToResidues { tables, primes, source, form, planes, scratch } = self;
         let lanes = VECTORS * L::WIDTH;
-        let (magnitude, digits) = scratch.split_at_mut(limbs(tables));
-        let strip_words = limbs(tables) * DIGITS_OF_LIMB / 2 * lanes;
-        let digits: &mut [i32] = bytemuck::cast_slice_mut(digits);
-        let digits = &mut digits[..STRIPS * strip_words];
+        let strip_words = limbs(tables) * lanes;
+        let skipped = scratch.as_ptr().align_offset(8 * LINE_WORDS).min(LINE_WORDS);
+        let (limbs, digits) = scratch[skipped..].split_at_mut(strip_words);
+        let digits: &mut [i32] = bytemuck::cast_slice_mut(&mut digits[..STRIPS * strip_words]);
         let (rows, strip_rows) = (source.rows.len(), lanes / BLOCK);
         let mut tile = Tile::new();
         let streams = L::STREAMS && source.streams_halves(primes.len());
         for first in (0..rows).step_by(STRIPS * strip_rows) {
             let batch = first..(first + STRIPS * strip_rows).min(rows);
-            for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact_mut(strip_words)) {
-                cut_rows(source, start..(start + strip_rows).min(rows), magnitude, (digits, lanes));
+            let strips = batch.clone().step_by(strip_rows);
+            for (start, digits) in strips.clone().zip(digits.chunks_exact_mut(2 * strip_words)) {
+                let strip = start..(start + strip_rows).min(rows);
+                let entries = gather::<L>((source, form), strip, limbs);
+                cut::<L>(limbs, &entries, digits);
             }
             let groups = primes.start / COLUMNS..primes.end.div_ceil(COLUMNS);
             let next = batch.end..(batch.end + STRIPS * strip_rows).min(rows);
@@ -85,16 +92,17 @@ impl Task for ToResidues<'_, '_> {
                         lines.for_each(|line| L::prefetch(line));
                     }
                 }
-                let factors = tables.radix_powers.group(group);
-                let moduli = (&tables.primes[group], tables.intervals[group]);
-                for (start, digits) in batch.clone().step_by(strip_rows).zip(digits.chunks_exact(strip_words)) {
+                let (factors, of_group) = (tables.radix_powers.group(group), &tables.primes[group]);
+                for (start, digits) in strips.clone().zip(digits.chunks_exact(2 * strip_words)) {
                     let strip = Strip { words: digits, stride: lanes, skipped: 0 };
-                    residues::<L, C>((strip, factors), moduli, &mut tile);
-                    let strip = start..(start + strip_rows).min(rows);
-                    for (prime, column) in (group * COLUMNS..).zip(&tile.residues) {
-                        if primes.contains(&prime) {
-                            let plane = &mut *planes[prime - primes.start];
-                            write::<L>(plane, (form, strip.clone()), &column[..lanes], streams);
+                    convert::<L, C>((strip, factors), (of_group, tables.intervals[group]), &mut tile);
+                    let rows = start..(start + strip_rows).min(rows);
+                    let words = form.panel_words(rows.start)..form.panel_words(rows.end);
+                    for (column, prime) in of_group.iter().enumerate() {
+                        let number = group * COLUMNS + column;
+                        if primes.contains(&number) {
+                            let out = &mut planes[number - primes.start][words.clone()];
+                            write(tile.residues::<L>(column, prime), bytemuck::cast_slice_mut(out), streams);
                         }
                     }
                 }
@@ -106,63 +114,109 @@ impl Task for ToResidues<'_, '_> {
 
 /// Writes the residues of some rows to one plane.
 #[inline(always)]
-fn write<L: Lanes>(plane: &mut [u64], (form, rows): (Form, Range<usize>), column: &[i16], streams: bool) {
-    let out = &mut plane[form.panel_words(rows.start)..form.panel_words(rows.end)];
-    let mut words = [0u64; MOST_LANES / 4];
-    let column = match form {
-        Form::Rows => column,
-        Form::Pairs => {
-            let words = &mut words[..column.len() / 4];
-            let pairs: &mut [i16] = bytemuck::cast_slice_mut(words);
-            for (pair, two) in pairs.as_chunks_mut::<{ 2 * BLOCK }>().0.iter_mut().zip(column.as_chunks().0) {
-                interleave(two, pair);
-            }
-            form.clear_behind(rows.len(), words);
-            bytemuck::cast_slice(words)
-        }
-    };
-    let out: &mut [i16] = bytemuck::cast_slice_mut(out);
-    if out.len() != column.len() {
-        out.copy_from_slice(&column[..out.len()]);
+fn write<L: Lanes>(residues: L, out: &mut [i32], streams: bool) {
+    if out.len() < L::WIDTH {
+        let mut whole = [0; MOST_CONVERTED];
+        residues.store(&mut whole);
+        out.copy_from_slice(&whole[..out.len()]);
     } else if streams {
-        L::stream_halves(column, out);
+        residues.stream(out);
     } else {
-        out.copy_from_slice(column); // of a length that is known when this is compiled
+        residues.store(out);
     }
 }
 
-/// Two rows as pairs.
-#[inline(always)]
-fn interleave(rows: &[i16; 2 * BLOCK], pairs: &mut [i16; 2 * BLOCK]) {
-    for at in 0..2 * BLOCK {
-        pairs[at] = rows[at % 2 * BLOCK + at / 2];
-    }
+/// How the limbs of each lane become digits.
+struct Entries {
+    /// Bits of the lowest limb that are no part of the integer.
+    shifts: [u64; MOST_CONVERTED],
+    /// All ones for entries below 0, else 0.
+    signs: [u64; MOST_CONVERTED],
+    /// 0 where a one is carried into the lowest limb, else 1.
+    borrows: [u64; MOST_CONVERTED],
 }
 
-/// Writes the balanced digits of some rows, row by row: pair `w` of entry `lane` to integer `w * lanes + lane`.
+/// Writes the limbs of the magnitudes of some rows, limb by limb of all lanes. Those that are not there are zeros.
 #[inline(always)]
-fn cut_rows(source: &PanelSource<'_>, rows: Range<usize>, magnitude: &mut [u64], (out, lanes): (&mut [i32], usize)) {
+fn gather<L: Lanes>((source, form): (&PanelSource<'_>, Form), rows: Range<usize>, out: &mut [u64]) -> Entries {
     let (view, columns) = (&source.view, source.columns.clone());
     let (heads, limbs, width) = (view.all_heads(), view.all_limbs(), view.limbs_per_element());
-    for lane in 0..lanes {
-        let (row, column) = (rows.start + lane / BLOCK, columns.start + lane % BLOCK);
-        if row >= rows.end || column >= columns.end {
-            out.chunks_exact_mut(lanes).for_each(|pairs| pairs[lane] = 0);
-            continue;
+    let lanes = VECTORS * L::WIDTH;
+    let mut entries = Entries { shifts: [0; MOST_CONVERTED], signs: [0; MOST_CONVERTED], borrows: [1; MOST_CONVERTED] };
+    for at in 0..lanes {
+        let place = form.place(at / BLOCK, at % BLOCK);
+        let (row, column, lane) = (rows.start + at / BLOCK, columns.start + at % BLOCK, lane::<L>(place));
+        let mut to = out.chunks_exact_mut(lanes);
+        if row < rows.end && column < columns.end {
+            let index = view.element_index(source.rows.start + row, column);
+            let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
+            let Scaled { limbs, low, rounds_up } = Scaled::new(value, source.shifts[column]);
+            // The negative of `m + r` is that of `m` with all bits turned over, plus 1 less `r`.
+            let negative = value.head.is_negative();
+            entries.shifts[lane] = low.rem_euclid(64) as u64;
+            entries.signs[lane] = u64::from(negative).wrapping_neg();
+            entries.borrows[lane] = u64::from(negative == rounds_up);
+            // Word `w` of the integer straddles limbs `first + w` and `first + w + 1`; those outside the number are 0.
+            let first = low.div_euclid(64);
+            for limbs in to.by_ref().take((-first).max(0) as usize) {
+                limbs[lane] = 0;
+            }
+            let above = (first.max(0) as usize).min(limbs.len());
+            for (&limb, limbs) in limbs[above..].iter().zip(&mut to) {
+                limbs[lane] = limb;
+            }
         }
-        let index = view.element_index(source.rows.start + row, column);
-        let value = FloatRef { head: Head(heads[index]), limbs: &limbs[index * width..][..width] };
-        let rounds_up = write_scaled(value, source.shifts[column], magnitude.iter_mut());
-        // The negative of `m + r` is that of `m` with all bits turned over, plus 1 less `r`.
-        let negative = value.head.is_negative();
-        let (mask, mut carry) = (0u64.wrapping_sub(u64::from(negative)), negative ^ rounds_up);
-        for (limb, pairs) in magnitude.iter().zip(out.chunks_exact_mut(2 * lanes)) {
-            let sum;
-            (sum, carry) = add_with_carry(limb ^ mask, HALVES, carry);
-            let digits = sum ^ HALVES;
-            (pairs[lane], pairs[lanes + lane]) = (digits as i32, (digits >> 32) as i32);
+        for limbs in to {
+            limbs[lane] = 0;
         }
     }
+    entries
+}
+
+/// The lane of the residue at `place` among those of some rows of a panel: pairs of residues are in one lane of both
+/// vectors.
+#[inline(always)]
+fn lane<L: Lanes>(place: usize) -> usize {
+    place % VECTORS * L::WIDTH + place / VECTORS
+}
+
+/// Writes the balanced digits of all lanes: pair `w` of lane `l` to integer `w * lanes + l`.
+#[inline(always)]
+fn cut<L: Lanes>(limbs: &[u64], entries: &Entries, out: &mut [i32]) {
+    let lanes = VECTORS * L::WIDTH;
+    for first in (0..lanes).step_by(SIDE_BY_SIDE) {
+        let (shifts, signs) = (some(&entries.shifts, first), some(&entries.signs, first));
+        let mut borrows = *some(&entries.borrows, first);
+        let mut limb = *some(limbs, first);
+        let mut above = limbs[lanes..].chunks_exact(lanes);
+        for pairs in out.chunks_exact_mut(2 * lanes) {
+            let next = match above.next() {
+                Some(limbs) => *some(limbs, first),
+                None => [0; SIDE_BY_SIDE],
+            };
+            let [mut lower, mut upper] = [[0; SIDE_BY_SIDE]; 2];
+            for lane in 0..SIDE_BY_SIDE {
+                let word = (limb[lane] >> shifts[lane]) | ((next[lane] << 1) << (63 - shifts[lane]));
+                let word = word ^ signs[lane];
+                // As the highest bit of what is added is 1, none is carried out only where that of the word is 0 and
+                // that of the sum is 1.
+                let sum = word.wrapping_add(HALVES + 1).wrapping_sub(borrows[lane]);
+                borrows[lane] = (!word & sum) >> 63;
+                let digits = sum ^ HALVES;
+                lower[lane] = digits as i32;
+                upper[lane] = (digits >> 32) as i32;
+            }
+            pairs[first..][..SIDE_BY_SIDE].copy_from_slice(&lower);
+            pairs[lanes + first..][..SIDE_BY_SIDE].copy_from_slice(&upper);
+            limb = next;
+        }
+    }
+}
+
+/// Eight neighbours.
+#[inline(always)]
+fn some(of_lanes: &[u64], first: usize) -> &[u64; SIDE_BY_SIDE] {
+    of_lanes[first..].first_chunk().expect("whole blocks of lanes")
 }
 
 /// Asks for part `part` of `parts` of some rows, which are converted next.

@@ -180,40 +180,38 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
-    fn store_halves(self, to: &mut [i16]) {
-        assert!(to.len() >= 2 * Self::WIDTH);
-        let [first, second] = self.halves();
-        // SAFETY: see the note on top of this module; the slice is long enough.
-        unsafe {
-            vst1q_s16(to.as_mut_ptr(), first);
-            vst1q_s16(to.as_mut_ptr().add(8), second);
-        }
-    }
-
-    #[inline(always)]
-    fn paired(rows: &Rows, part: usize) -> Self {
+    fn load_rows(rows: &Rows, part: usize) -> Self {
         let rows = &rows.as_chunks::<16>().0[part];
         // SAFETY: see the note on top of this module; both loads lie inside the array.
-        unsafe {
-            let (upper, lower) = (vld1q_s16(rows.as_ptr()), vld1q_s16(rows.as_ptr().add(8)));
-            Neon::of_halves([vzip1q_s16(upper, lower), vzip2q_s16(upper, lower)])
-        }
-    }
-
-    #[inline(always)]
-    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
-        self.store(to[part]);
+        unsafe { Neon::of_halves([vld1q_s16(rows.as_ptr()), vld1q_s16(rows.as_ptr().add(8))]) }
     }
 
     #[inline(always)]
     fn store_rows(self, to: &mut Rows, part: usize) {
-        let [upper, lower] = self.separated();
+        let [upper, lower] = self.halves();
         let to = &mut to.as_chunks_mut::<16>().0[part];
         // SAFETY: see the note on top of this module; both stores lie inside the array.
         unsafe {
             vst1q_s16(to.as_mut_ptr(), upper);
             vst1q_s16(to.as_mut_ptr().add(8), lower);
         }
+    }
+
+    #[inline(always)]
+    fn paired(self) -> Self {
+        let [upper, lower] = self.halves();
+        // SAFETY: see the note on top of this module.
+        unsafe { Neon::of_halves([vzip1q_s16(upper, lower), vzip2q_s16(upper, lower)]) }
+    }
+
+    #[inline(always)]
+    fn apart(self) -> Self {
+        Neon::of_halves(self.separated())
+    }
+
+    #[inline(always)]
+    fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
+        self.store(to[part]);
     }
 
     #[inline(always)]

@@ -13,6 +13,12 @@ impl<const N: usize> Plain<N> {
         Plain(std::array::from_fn(|lane| op(self.0[lane], other.0[lane])))
     }
 
+    /// Half number `place` of all lanes.
+    #[inline(always)]
+    fn half(self, place: usize) -> i32 {
+        self.0[place / 2] >> (16 * (place % 2))
+    }
+
     #[inline(always)]
     fn zip_halves(self, other: Self, op: impl Fn(i32, i32) -> i32) -> Self {
         self.zip(other, |a, b| {
@@ -111,13 +117,6 @@ impl<const N: usize> Lanes for Plain<N> {
     }
 
     #[inline(always)]
-    fn store_halves(self, to: &mut [i16]) {
-        for (pair, to) in self.0.into_iter().zip(to.as_chunks_mut::<2>().0) {
-            *to = [low(pair) as i16, high(pair) as i16];
-        }
-    }
-
-    #[inline(always)]
     fn multiply_halves(self, other: Self) -> Self {
         self.zip_halves(other, |a, b| a * b)
     }
@@ -148,26 +147,38 @@ impl<const N: usize> Lanes for Plain<N> {
     }
 
     #[inline(always)]
-    fn paired(rows: &Rows, part: usize) -> Self {
+    fn load_rows(rows: &Rows, part: usize) -> Self {
         Plain(std::array::from_fn(|lane| {
-            let (pair, column) = ((part * N + lane) / 8, lane % 8);
-            (i32::from(rows[16 * pair + column]) & 0xffff) | i32::from(rows[16 * pair + 8 + column]) << 16
+            let at = 2 * (part * N + lane);
+            (i32::from(rows[at]) & 0xffff) | i32::from(rows[at + 1]) << 16
         }))
+    }
+
+    #[inline(always)]
+    fn store_rows(self, to: &mut Rows, part: usize) {
+        for (pair, to) in self.0.into_iter().zip(to.as_chunks_mut::<2>().0.iter_mut().skip(part * N)) {
+            *to = [low(pair) as i16, high(pair) as i16];
+        }
+    }
+
+    #[inline(always)]
+    fn paired(self) -> Self {
+        Plain(std::array::from_fn(|lane| {
+            let place = lane / 8 * 16 + lane % 8;
+            (self.half(place) & 0xffff) | self.half(place + 8) << 16
+        }))
+    }
+
+    #[inline(always)]
+    fn apart(self) -> Self {
+        let from = |place: usize| 2 * (place / 16 * 8 + place % 8) + place / 8 % 2;
+        Plain(std::array::from_fn(|lane| (self.half(from(2 * lane)) & 0xffff) | self.half(from(2 * lane + 1)) << 16))
     }
 
     #[inline(always)]
     fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
         for (pairs, to) in self.0.chunks_exact(8).zip(to.into_iter().skip(part * N / 8)) {
             to.copy_from_slice(pairs);
-        }
-    }
-
-    #[inline(always)]
-    fn store_rows(self, to: &mut Rows, part: usize) {
-        for (pairs, rows) in self.0.chunks_exact(8).zip(to.chunks_exact_mut(16).skip(part * N / 8)) {
-            for (column, &pair) in pairs.iter().enumerate() {
-                (rows[column], rows[8 + column]) = (low(pair) as i16, high(pair) as i16);
-            }
         }
     }
 }

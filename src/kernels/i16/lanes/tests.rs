@@ -23,7 +23,7 @@ impl Task for Operations<'_> {
             out.extend_from_slice(&lanes[..L::WIDTH]);
         };
         let halves: &[i16] = bytemuck::cast_slice(self.b);
-        let (mut results, mut upper) = (vec![Vec::new(); 12], Vec::new());
+        let (mut results, mut upper) = (vec![Vec::new(); 10], Vec::new());
         for first in (0..16).step_by(L::WIDTH) {
             let (a, b) = (L::load(&self.a[first..]), L::load(&self.b[first..]));
             store(a.multiply_add(b, a), &mut results[0]);
@@ -36,24 +36,18 @@ impl Task for Operations<'_> {
             store(a.multiply_halves_high(b), &mut results[6]);
             store(a.sub_halves(b), &mut results[7]);
             store(L::widen(&halves[first..]), &mut results[8]);
-            let [mut low, mut high] = [[0; 32]; 2];
-            a.low_halves(b).store_halves(&mut low);
-            a.high_halves(b).store_halves(&mut high);
-            for (vector, results) in results[10..].iter_mut().enumerate() {
-                let halves = low.iter().zip(&high).skip(vector * L::WIDTH).take(L::WIDTH);
-                results.extend(halves.map(|(&low, &high)| pair(low, high)));
-            }
         }
         let (mut first, mut second) = ([0; 8], [0; 8]);
         let mut rows = [0; 2 * PAIRS];
         for part in 0..PAIRS / L::WIDTH {
-            let pairs = L::paired(halves.first_chunk().unwrap(), part);
+            let pairs = L::load_rows(halves.first_chunk().unwrap(), part).paired();
             pairs.store_paired([&mut first, &mut second], part);
-            pairs.store_rows(&mut rows, part);
+            pairs.apart().store_rows(&mut rows, part);
         }
         assert_eq!(rows, halves[..2 * PAIRS], "and rows again");
         results[9].extend(first.into_iter().chain(second));
-        results.push(blocks::<L>(self.a).to_vec());
+        results.push(blocks::<L>(self.a, 0).to_vec());
+        results.push(blocks::<L>(self.a, 16).to_vec());
         results.push(sums::<L, C>(self.a, self.b));
         let rows: &[i16; 64] = &from_fn(|at| 3 * at as i16 - 77);
         results.push(L::transpose(rows).map(i32::from).to_vec());
@@ -63,14 +57,15 @@ impl Task for Operations<'_> {
 }
 
 /// Residues of 8 columns of 8 rows in each panel of a vector, which name their places, as blocks: two columns at a
-/// time, in the instruction set's order.
+/// time, in the instruction set's order, from the halves of lanes `shift` bits up.
 #[inline(always)]
-fn blocks<L: Lanes>(offsets: &[i32; 16]) -> [i32; 32] {
+fn blocks<L: Lanes>(offsets: &[i32; 16], shift: u32) -> [i32; 32] {
     let mut columns = [L::splat(0); 4];
     for (at, two) in columns.iter_mut().enumerate() {
-        let column = |column: i32| from_fn::<i32, 16, _>(|lane| 8 * column + lane as i32 % 8 + offsets[lane / 8]);
+        let entry = |column: i32, lane: usize| 8 * column + lane as i32 % 8 + offsets[lane / 8];
+        let column = |column: i32| L::load(&from_fn::<i32, 16, _>(|lane| entry(column, lane) << shift));
         let (even, odd) = (column(2 * at as i32), column(2 * at as i32 + 1));
-        *two = L::load(&even).low_halves(L::load(&odd));
+        *two = if shift == 0 { even.low_halves(odd) } else { even.high_halves(odd) };
     }
     let mut out = [0; 64];
     for (at, block) in L::in_blocks(columns).into_iter().enumerate() {
@@ -107,10 +102,12 @@ fn every_instruction_set_computes_the_same() {
     let b: [i32; 16] = from_fn(|lane| (lane as i32).wrapping_mul(987_654_321) ^ 0x5a5a);
     let mut want = Vec::new();
     Isa(Level::Portable).run(Operations { a: &a, b: &b, out: &mut want });
-    assert_eq!((&want[160..176], &want[176..192]), (&a[..], &b[..]), "the halves of both vectors");
-    assert_eq!(want.len(), 192 + 32 + 64 + 64 + 16);
-    let halves: &[i16] = bytemuck::cast_slice(&want[192..224]);
-    assert_eq!(halves, from_fn::<i16, 64, _>(|at| (at as i16).wrapping_add(a[0] as i16)), "a block, column by column");
+    assert_eq!(want.len(), 160 + 2 * 32 + 64 + 64 + 16);
+    for halves in want[160..224].chunks(32) {
+        let halves: &[i16] = bytemuck::cast_slice(halves);
+        let block = from_fn::<i16, 64, _>(|at| (at as i16).wrapping_add(a[0] as i16));
+        assert_eq!(halves, block, "a block, column by column");
+    }
     assert_eq!((want[288 + 1], want[288 + 8]), (3 * 8 - 77, 3 - 77), "rows become columns");
     let upper = |lane: usize| pair((a[lane] >> 16) as i16, (b[lane] >> 16) as i16);
     assert_eq!(want[352..], from_fn::<i32, 16, _>(upper), "upper halves");
@@ -126,33 +123,32 @@ fn every_instruction_set_computes_the_same() {
     assert_eq!(lanes, [6; 8]);
 }
 
-/// Copies halves past the caches, to an aligned place and to one beside it.
+/// Writes lanes past the caches, to an aligned place and to one beside it.
 struct Streams<'a> {
-    from: &'a [i16; 64],
-    to: &'a mut [[i16; 64]; 2],
+    from: &'a [i32; 16],
+    to: &'a mut [[i32; 32]; 2],
 }
 
 #[repr(align(64))]
-struct Aligned([[i16; 64]; 2]);
+struct Aligned([[i32; 32]; 2]);
 
 impl Task for Streams<'_> {
     #[inline(always)]
     fn run<L: Lanes, const V: usize, const C: usize>(self) {
-        let length = 2 * L::WIDTH;
-        L::stream_halves(&self.from[..length], &mut self.to[0][..length]);
-        L::stream_halves(&self.from[..length], &mut self.to[1][1..][..length]);
+        L::load(self.from).stream(&mut self.to[0]);
+        L::load(self.from).stream(&mut self.to[1][1..]);
         L::fence();
     }
 }
 
 #[test]
-fn streamed_halves_are_those_that_were_given() {
-    let from: [i16; 64] = from_fn(|at| 7 * at as i16 - 99);
+fn streamed_lanes_are_those_that_were_given() {
+    let from: [i32; 16] = from_fn(|at| 7 * at as i32 - 99);
     for isa in Isa::all() {
-        let mut to = Aligned([[1000; 64]; 2]);
+        let mut to = Aligned([[1000; 32]; 2]);
         isa.run(Streams { from: &from, to: &mut to.0 });
-        let copied = to.0[0].iter().take_while(|&&half| half != 1000).count();
-        assert!(copied >= 16, "{isa:?}");
+        let copied = to.0[0].iter().take_while(|&&lane| lane != 1000).count();
+        assert!(copied >= 8, "{isa:?}");
         assert_eq!(to.0[0][..copied], from[..copied], "{isa:?}");
         assert_eq!(to.0[1][1..=copied], from[..copied], "{isa:?}");
         assert_eq!((to.0[1][0], to.0[1][copied + 1]), (1000, 1000), "{isa:?}");

@@ -147,16 +147,6 @@ macro_rules! narrow_lanes {
             }
 
             #[inline(always)]
-            fn store_halves(self, to: &mut [i16]) {
-                assert!(to.len() >= 2 * Self::WIDTH);
-                // SAFETY: see the note on top of this module; the slice is long enough.
-                unsafe {
-                    let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(self.0);
-                    _mm256_storeu_si256(to.as_mut_ptr().cast(), ordered);
-                }
-            }
-
-            #[inline(always)]
             fn multiply_halves(self, other: Self) -> Self {
                 // SAFETY: see the note on top of this module.
                 unsafe { $lanes(_mm256_mullo_epi16(self.0, other.0)) }
@@ -199,30 +189,40 @@ macro_rules! narrow_lanes {
             }
 
             #[inline(always)]
-            fn paired(rows: &Rows, part: usize) -> Self {
+            fn load_rows(rows: &Rows, part: usize) -> Self {
                 let rows = &rows.as_chunks::<16>().0[part];
-                // SAFETY: see the note on top of this module; both arrays are whole vectors.
+                // SAFETY: see the note on top of this module; the array is a whole vector.
+                unsafe { $lanes(_mm256_loadu_si256(rows.as_ptr().cast())) }
+            }
+
+            #[inline(always)]
+            fn store_rows(self, to: &mut Rows, part: usize) {
+                let to = &mut to.as_chunks_mut::<16>().0[part];
+                // SAFETY: see the note on top of this module; the array is a whole vector.
+                unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self.0) }
+            }
+
+            #[inline(always)]
+            fn paired(self) -> Self {
+                // SAFETY: see the note on top of this module; the array is half a vector.
                 unsafe {
                     let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(BYTES_PAIRED.as_ptr().cast()));
-                    let quarters = _mm256_loadu_si256(rows.as_ptr().cast());
-                    $lanes(_mm256_shuffle_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(quarters), order))
+                    $lanes(_mm256_shuffle_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(self.0), order))
+                }
+            }
+
+            #[inline(always)]
+            fn apart(self) -> Self {
+                // SAFETY: see the note on top of this module; the array is half a vector.
+                unsafe {
+                    let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(BYTES_APART.as_ptr().cast()));
+                    $lanes(_mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(self.0, order)))
                 }
             }
 
             #[inline(always)]
             fn store_paired(self, to: [&mut [i32; 8]; INTERLEAVED / 2], part: usize) {
                 self.store(to[part]);
-            }
-
-            #[inline(always)]
-            fn store_rows(self, to: &mut Rows, part: usize) {
-                let to = &mut to.as_chunks_mut::<16>().0[part];
-                // SAFETY: see the note on top of this module; both arrays are whole vectors.
-                unsafe {
-                    let order = _mm256_broadcastsi128_si256(_mm_loadu_si128(BYTES_APART.as_ptr().cast()));
-                    let quarters = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(self.0, order));
-                    _mm256_storeu_si256(to.as_mut_ptr().cast(), quarters);
-                }
             }
         }
     };
@@ -364,32 +364,16 @@ macro_rules! wide_lanes {
                 blocks
             }
 
-            #[inline(always)]
-            fn store_halves(self, to: &mut [i16]) {
-                assert!(to.len() >= 2 * Self::WIDTH);
-                // SAFETY: see the note on top of this module; the slice is long enough.
-                unsafe {
-                    let order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0);
-                    _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_permutexvar_epi64(order, self.0));
-                }
-            }
-
             const STREAMS: bool = true;
 
             #[inline(always)]
-            fn stream_halves(from: &[i16], to: &mut [i16]) {
-                assert!(from.len() == to.len());
+            fn stream(self, to: &mut [i32]) {
                 if !to.as_ptr().cast::<__m512i>().is_aligned() {
-                    return to.copy_from_slice(from);
+                    return self.store(to);
                 }
-                for (from, to) in from.chunks_exact(2 * Self::WIDTH).zip(to.chunks_exact_mut(2 * Self::WIDTH)) {
-                    // SAFETY: see the note on top of this module; both chunks are whole vectors, and those of `to`
-                    // are as aligned as the first.
-                    unsafe {
-                        let halves = _mm512_loadu_si512(from.as_ptr().cast());
-                        _mm512_stream_si512(to.as_mut_ptr().cast(), halves);
-                    }
-                }
+                assert!(to.len() >= Self::WIDTH);
+                // SAFETY: see the note on top of this module; the slice is long enough, and aligned as a vector is.
+                unsafe { _mm512_stream_si512(to.as_mut_ptr().cast(), self.0) }
             }
 
             #[inline(always)]
@@ -441,12 +425,27 @@ macro_rules! wide_lanes {
             }
 
             #[inline(always)]
-            fn paired(rows: &Rows, _part: usize) -> Self {
-                // SAFETY: see the note on top of this module; both arrays are whole vectors.
-                unsafe {
-                    let order = _mm512_loadu_si512(PAIRED.as_ptr().cast());
-                    $lanes(_mm512_permutexvar_epi16(order, _mm512_loadu_si512(rows.as_ptr().cast())))
-                }
+            fn load_rows(rows: &Rows, _part: usize) -> Self {
+                // SAFETY: see the note on top of this module; the array is a whole vector.
+                unsafe { $lanes(_mm512_loadu_si512(rows.as_ptr().cast())) }
+            }
+
+            #[inline(always)]
+            fn store_rows(self, to: &mut Rows, _part: usize) {
+                // SAFETY: see the note on top of this module; the array is a whole vector.
+                unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
+            }
+
+            #[inline(always)]
+            fn paired(self) -> Self {
+                // SAFETY: see the note on top of this module; the array is a whole vector.
+                unsafe { $lanes(_mm512_permutexvar_epi16(_mm512_loadu_si512(PAIRED.as_ptr().cast()), self.0)) }
+            }
+
+            #[inline(always)]
+            fn apart(self) -> Self {
+                // SAFETY: see the note on top of this module; the array is a whole vector.
+                unsafe { $lanes(_mm512_permutexvar_epi16(_mm512_loadu_si512(APART.as_ptr().cast()), self.0)) }
             }
 
             #[inline(always)]
@@ -456,15 +455,6 @@ macro_rules! wide_lanes {
                 unsafe {
                     _mm256_storeu_si256(first.as_mut_ptr().cast(), _mm512_castsi512_si256(self.0));
                     _mm256_storeu_si256(second.as_mut_ptr().cast(), _mm512_extracti64x4_epi64::<1>(self.0));
-                }
-            }
-
-            #[inline(always)]
-            fn store_rows(self, to: &mut Rows, _part: usize) {
-                // SAFETY: see the note on top of this module; both arrays are whole vectors.
-                unsafe {
-                    let order = _mm512_loadu_si512(APART.as_ptr().cast());
-                    _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_permutexvar_epi16(order, self.0));
                 }
             }
 
