@@ -61,8 +61,7 @@ fn peak_and_plan(held: &[DistMatrix], ranks_per_node: usize, kernel: Option<&str
 fn factors_over_ranks_keep_their_plan() {
     let _alone = alone();
     let mut missed = Vec::new();
-    let layouts: [Ranks; 10] =
-        [(1, 1), (2, 2), (2, 1), (3, 3), (3, 2), (4, 4), (4, 2), (4, 3), (3, 1), (4, 1)];
+    let layouts: [Ranks; 10] = [(1, 1), (2, 2), (2, 1), (3, 3), (3, 2), (4, 4), (4, 2), (4, 3), (3, 1), (4, 1)];
     for (order, tile_size, bits) in
         [(96, 96, 128), (180, 96, 128), (280, 96, 300), (400, 96, 128), (700, 96, 128), (700, 64, 128), (760, 64, 200)]
     {

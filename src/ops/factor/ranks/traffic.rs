@@ -60,10 +60,7 @@ impl Traffic {
             if owner == rank && readers(tile) > 0 {
                 traffic.sent.add(work.payload_words(tile));
                 traffic.sent_rows += if tile.row == tile.col { 0 } else { work.shape(tile).rows };
-            } else if owner != rank
-                && grid.consumers(graph.tiles, rank, tile) > 0
-                && !memories.share(owner, rank)
-            {
+            } else if owner != rank && grid.consumers(graph.tiles, rank, tile) > 0 && !memories.share(owner, rank) {
                 traffic.received.add(work.payload_words(tile));
                 traffic.passed_on += usize::from(rule.passes_on() && readers(tile) > 1);
             }

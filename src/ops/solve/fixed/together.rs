@@ -184,7 +184,7 @@ mod tests {
         };
         let mut l = Matrix::identity(order, bits).unwrap();
         (1..order).for_each(|i| (0..i).for_each(|j| l.set_f64(i, j, ((3 * i + 5 * j) % 7) as f64 / 64.0).unwrap()));
-        let b = Matrix::from_fn(order, columns, bits, |i, j| rug::Float::with_val(bits, (7 * i + j) % 11));
+        let b = Matrix::from_fn(order, columns, bits, |i, j| rug::Float::with_val(bits, (7 * i + j) % 11)).unwrap();
         let (sender, receiver) = std::sync::mpsc::channel();
         // Ranks that waited for ever would be left behind.
         std::thread::spawn(move || {
