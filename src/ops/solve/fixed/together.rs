@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn ranks_that_share_a_pool_do_not_wait_for_its_work() {
         let (order, columns, bits) = (200, 40, 100);
-        let map = |ranks, cols, triangle| TileMap {
+        let map = move |ranks, cols, triangle| TileMap {
             rows: order,
             cols,
             tile_size: 32,
