@@ -57,3 +57,50 @@ impl Idle {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// The only thread of a pool waits for work of this pool, which its own work or another thread has put there.
+    #[test]
+    fn who_waits_in_a_pool_does_its_other_work() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for (patience, inside) in [Patience::Sleep, Patience::Yield].into_iter().flat_map(|p| [(p, true), (p, false)]) {
+            let done = Arc::new(AtomicBool::new(false));
+            let other = Arc::clone(&done);
+            let work = move || other.store(true, Ordering::Release);
+            let is_done = pool.install(|| {
+                match inside {
+                    true => rayon::spawn(work),
+                    false => std::thread::scope(|scope| drop(scope.spawn(|| pool.spawn(work)))),
+                }
+                let mut idle = Idle::new(patience);
+                (0..1000).any(|_| {
+                    idle.pass_in_pool();
+                    done.load(Ordering::Acquire)
+                })
+            });
+            assert!(is_done, "{patience:?}, {inside}");
+        }
+    }
+
+    #[test]
+    fn long_waits_sleep_unless_they_need_attention() {
+        let waited = Duration::from_millis(10);
+        let passed = |patience: Patience, pass: fn(&mut Idle)| {
+            let mut idle = Idle { patience, since: Instant::now().checked_sub(waited) };
+            let start = Instant::now();
+            pass(&mut idle);
+            start.elapsed()
+        };
+        // Beside no pool there is no other work.
+        for pass in [Idle::pass, Idle::pass_in_pool] {
+            assert!(passed(Patience::Sleep, pass) >= waited / SLEEP_PART);
+            let shortest = (0..20).map(|_| passed(Patience::Yield, pass)).min();
+            assert!(shortest < Some(waited / SLEEP_PART), "{shortest:?}");
+        }
+    }
+}

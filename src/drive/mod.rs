@@ -13,7 +13,7 @@ mod streams;
 pub use meter::Meter;
 pub use ranks::{
     DiskEvent, DiskTiles, RankPlan, RankReport, RankTiles, Sample, Span, SpanKind, TransferRoom, WorkerReport,
-    run_tiles,
+    run_tiles, sample_bytes, span_bytes,
 };
 pub use shared_streams::{SharedStreams, Submission};
 pub use streams::{HostCopy, TileStreams, slot_bytes};

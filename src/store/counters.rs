@@ -11,9 +11,9 @@ static CURRENT: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Blocks that this thread asked for, or asked to grow. One number for all would cost each block as much as the
-    /// rest of its counting.
-    static COUNT: Cell<u64> = const { Cell::new(0) };
+    /// Blocks that this thread asked for, or asked to grow, and the bytes that it got. One number for all threads would
+    /// cost each block as much as the rest of its counting.
+    static REQUESTS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
 /// Bytes allocated now; 0 where the program did not install [`CountingAllocator`](crate::store::CountingAllocator).
@@ -33,11 +33,20 @@ pub fn reset_peak_bytes() {
 
 /// How often the calling thread asked for a block, or for a block to grow.
 pub fn allocation_count() -> u64 {
-    COUNT.try_with(Cell::get).unwrap_or(0)
+    REQUESTS.try_with(Cell::get).map_or(0, |(count, _)| count)
+}
+
+/// Bytes that the calling thread got in all, whatever it has given back: memory that is given back and asked for again
+/// shows here, and in no peak.
+pub fn requested_bytes() -> u64 {
+    REQUESTS.try_with(Cell::get).map_or(0, |(_, bytes)| bytes)
 }
 
 pub(super) fn grown(bytes: usize) {
-    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+    let _ = REQUESTS.try_with(|requests| {
+        let (count, all) = requests.get();
+        requests.set((count + 1, all + bytes as u64));
+    });
     let now = CURRENT.fetch_add(bytes, Ordering::Relaxed) + bytes;
     // Mostly there is nothing to write, and reading is cheaper.
     if now > PEAK.load(Ordering::Relaxed) {

@@ -12,7 +12,7 @@ mod room;
 mod system;
 
 pub use buffer::{Buffer, advise_huge_pages, vectors_on_huge_pages};
-pub use counters::{allocated_bytes, allocation_count, peak_bytes, reset_peak_bytes};
+pub use counters::{allocated_bytes, allocation_count, peak_bytes, requested_bytes, reset_peak_bytes};
 pub use counting::CountingAllocator;
 pub use freed::{keep_freed_memory, return_freed_memory};
 pub use io_buffer::IoBuffer;

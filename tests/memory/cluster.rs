@@ -10,9 +10,8 @@ use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{
-    ClusterShape, DistCholeskyOptions, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TrsmBits, cholesky_with,
-    even_share, plan_cholesky, plan_solve, plan_syrk, plan_syrk_cluster, plan_trsm, solve_into, solve_with, syrk,
-    trsm_with,
+    ClusterShape, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TrsmBits, even_share, plan_solve, plan_syrk,
+    plan_syrk_cluster, plan_trsm, solve_into, solve_with, syrk, trsm_with,
 };
 use sunzi::{Accuracy, Context, Device, Diag, Error, Matrix, ProductPlanOptions, Side, TrsmOptions, Uplo};
 
@@ -326,57 +325,6 @@ fn triangular_solves_over_ranks_keep_their_plan() {
             assert!(peak * 100 >= planned * least, "{what}");
         }
     }
-}
-
-/// Factors over ranks, on `i16` and on the kernel that suits them. The former takes nearly all of its plan. Tiles of
-/// others are larger than what they travel as, and less of the room for tiles on their way is used at once.
-#[test]
-fn factors_over_ranks_keep_their_plan() {
-    let _alone = alone();
-    let (order, bits) = (720, 128);
-    let mut a = Matrix::zeros(order, order, bits).unwrap();
-    (0..order).for_each(|i| (0..=i).for_each(|j| a.set_f64(i, j, 0.5f64.powi((i - j) as i32)).unwrap()));
-    // With the share of the plan that is taken at least: four ranks are at their peaks at times of their own.
-    for (ranks, ranks_per_node, percent) in [(2, 2, 95), (3, 3, 95), (2, 1, 95), (4, 2, 90)] {
-        let map = TileMap {
-            rows: order,
-            cols: order,
-            tile_size: 96,
-            grid: RankGrid::for_ranks(ranks),
-            triangle: Some(Uplo::Lower),
-        };
-        let held = local::run(ranks, |rank| {
-            DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(&a), map, bits).unwrap()
-        });
-        keeps_its_plan(&held, ranks_per_node, (Some("i16"), percent));
-        keeps_its_plan(&held, ranks_per_node, (None, percent - 5));
-    }
-}
-
-/// Factors a matrix in tiles of 96 rows, on the kernel that is named or the context's, which takes at least so many
-/// percent of the plan.
-fn keeps_its_plan(held: &[DistMatrix], ranks_per_node: usize, (kernel, percent): (Option<&str>, u64)) {
-    let (ranks, map, bits) = (held.len(), *held[0].map(), held[0].precision_bits());
-    let options = DistCholeskyOptions::new().tile_rows(map.tile_size);
-    let context = || {
-        let builder = Context::builder().threads(1);
-        kernel.map_or(builder.clone(), |kernel| builder.kernel(kernel)).build().unwrap()
-    };
-    let team = |rank: &local::LocalRank| {
-        Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(ranks_per_node)).unwrap()
-    };
-    let plans = local::run(ranks, |rank| plan_cholesky(&context(), &team(rank), (&map, bits), bits, &options).unwrap());
-    let (peak, made) = rise(|| {
-        local::run(ranks, |rank| cholesky_with(&context(), &team(rank), &held[rank.rank()], bits, &options).unwrap())
-    });
-    let planned = plans.iter().sum::<u64>();
-    assert_eq!(made[0].report.planned_bytes, *plans.iter().max().unwrap());
-    let what = format!("{}, {ranks} ranks, {ranks_per_node} a node: {peak} of {planned}", made[0].report.kernel);
-    println!("{what}");
-    // Between threads a piece of a message is copied once more on its way.
-    let mail = if ranks > 1 { ranks as u64 * PIECE_BYTES } else { 0 };
-    assert!(peak <= planned + mail, "{what}");
-    assert!(peak * 100 >= planned * percent, "{what}");
 }
 
 /// A second solve into the same result works in memory that is there: columns, pieces, windows and the result are kept.

@@ -7,6 +7,7 @@ mod calls;
 mod cluster;
 mod devices;
 mod disk;
+mod factors;
 #[cfg(target_os = "linux")]
 mod files;
 mod solves;

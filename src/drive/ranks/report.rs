@@ -135,8 +135,21 @@ impl SpanLog {
     }
 }
 
+/// Elements for which a list that is not empty has room.
+const LEAST_GROWTH: usize = 4;
+
 /// Most samples that are kept.
 const MOST_SAMPLES: usize = 4096;
+
+/// Most bytes of the samples of so many events; lists grow by doubling.
+pub fn sample_bytes(events: usize) -> u64 {
+    (events.min(MOST_SAMPLES).next_power_of_two().max(LEAST_GROWTH) * size_of::<Sample>()) as u64
+}
+
+/// Most bytes of the spans of so many events.
+pub fn span_bytes(events: usize) -> u64 {
+    (events.next_power_of_two().max(LEAST_GROWTH) * size_of::<Span>()) as u64
+}
 
 /// Samples of which every second one goes when there are too many, so that they stay evenly spread over events.
 pub(super) struct SampleLog {

@@ -56,7 +56,7 @@ fn kinds(tiling: &TileMap) -> impl Iterator<Item = (TileId, usize)> + use<> {
 }
 
 /// Most bytes of the recorded times: with several threads the updates of a tile may come one by one.
-fn span_bytes(tiling: &TileMap, threads: usize) -> u64 {
+pub(super) fn task_span_bytes(tiling: &TileMap, threads: usize) -> u64 {
     let tiles = tiling.tile_rows() as u128;
     // The sum of 1, or of `col + 1`, over all tiles.
     let pieces = if threads == 1 { tiles * (tiles + 1) / 2 } else { tiles * (tiles + 1) * (tiles + 2) / 6 };
@@ -72,6 +72,8 @@ pub(crate) struct Plan {
     pub rank: usize,
     /// Tiles of other ranks that every rank has room for.
     pub slots: usize,
+    /// Tiles of other ranks that come to this one at all: it has memory for no more.
+    pub received: usize,
     /// Words of all own tiles.
     pub tile_words: usize,
     /// Which ranks read each other's finished tiles where they lie.
@@ -115,6 +117,7 @@ impl Plan {
             tiling,
             rank: 0,
             slots: 0,
+            received: 0,
             tile_words,
             memories: Memories::apart(),
             node: None,
@@ -124,23 +127,21 @@ impl Plan {
             threads,
             bytes: 0,
         };
-        let bytes = plan.fixed_bytes(engine)
+        let bytes = plan.fixed_bytes(engine, |_| true)
             + Matrix::bytes_for(order, order, precision_bits)
             + tiles as u64 * 160
             + threads as u64 * STRIP_BYTES * tiling.tile_rows() as u64
             + CALL_BYTES;
-        plan.bytes = bytes.saturating_add(span_bytes(&tiling, threads));
+        plan.bytes = bytes.saturating_add(task_span_bytes(&tiling, threads));
         ctx.admit(plan.bytes)?;
         Ok(plan)
     }
 
-    /// Bytes of own tiles, scratch, tables, and of what there is for each row of the matrix.
-    pub fn fixed_bytes(&self, engine: &dyn TileEngine) -> u64 {
-        let (last, whole) = (self.tiling.tile_rows().saturating_sub(1), self.tiling.tile_size.min(self.tiling.rows));
-        let diagonals = match self.tiling.tile_rows() {
-            0 => 0,
-            _ => last as u64 * engine.diagonal_bytes(whole) + engine.diagonal_bytes(self.tiling.row_range(last).len()),
-        };
+    /// Bytes of own tiles, scratch, tables, of what there is for each row of the matrix, and of what solves need of the
+    /// tiles on the diagonal in the columns that `has_diagonal` names.
+    pub fn fixed_bytes(&self, engine: &dyn TileEngine, has_diagonal: impl Fn(usize) -> bool) -> u64 {
+        let columns = (0..self.tiling.tile_rows()).filter(|&col| has_diagonal(col));
+        let diagonals = columns.map(|col| engine.diagonal_bytes(self.tiling.col_range(col).len())).sum::<u64>();
         Buffer::bytes_for(self.private_words())
             + self.node.as_ref().map_or(0, NodePlan::bytes)
             + self.threads as u64 * (Buffer::bytes_for(self.scratch_words) + engine.call_bytes(self.tiling.tile_size))
@@ -182,9 +183,9 @@ impl Plan {
         if self.node.is_some() { 0 } else { self.tile_words }
     }
 
-    /// Words of all slots.
+    /// Words of all slots that are ever in use.
     pub fn slot_words(&self) -> usize {
-        self.slots * self.operand_words
+        self.slots.min(self.received) * self.operand_words
     }
 
     /// What the call takes of kept memory.
@@ -338,7 +339,7 @@ mod tests {
                 let plan = Plan::new(&ctx, (order, 300), Some(rows), &*engine).unwrap();
                 let (words, span_bytes_each) = counted(&plan.tiling, &*engine, threads);
                 assert_eq!(plan.tile_words, words, "{order} in tiles of {rows}");
-                assert_eq!(span_bytes(&plan.tiling, threads), span_bytes_each, "{order} in tiles of {rows}");
+                assert_eq!(task_span_bytes(&plan.tiling, threads), span_bytes_each, "{order} in tiles of {rows}");
             }
         }
     }

@@ -52,7 +52,7 @@ pub fn plan_cholesky(
     let tiling = tiling(&problem, tiles);
     let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
     let memories = window::memories((&beside, team), &work, kernel.name())?;
-    let input = PlanInput { problem: &problem, map: tiles, memories: &memories, moved_bytes };
+    let input = PlanInput { problem: &problem, map: tiles, memories: &memories, moved_bytes, holds_factor: false };
     // A whole matrix is compared with its mirror image first.
     let compared_bytes = match map.triangle {
         None if map.rows == map.cols => 3 * DistMatrix::bytes_for(&tiles, team.rank(), input_bits),

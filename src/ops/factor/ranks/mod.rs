@@ -8,8 +8,10 @@
 mod entrywise;
 mod failure;
 mod forecast;
+mod memory;
 mod plan;
 mod problem;
+mod traffic;
 mod window;
 
 pub use forecast::plan_cholesky;
@@ -185,7 +187,9 @@ impl Factoring<'_> {
             let (factor, made) = self.run(&beside, &problem, memory)?;
             let needed = entrywise::needed_bits((&beside, world), (&problem, a), &factor)?;
             if let Some(next) = range.next(needed) {
-                (range, memory) = (next, factor);
+                // Beside tiles on their way, as there was none in the first try: no limit has room for it.
+                let is_free = self.ctx.memory_bytes().is_none();
+                (range, memory) = (next, if is_free { factor } else { DistMatrix::empty() });
                 continue;
             }
             let report = made.report.entrywise(range, needed, check_bytes);
@@ -206,7 +210,8 @@ impl Factoring<'_> {
         let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
         let memories = window::memories((ctx, team), &work, kernel.name())?;
         let (memories, mut windows) = window::open(team, &work, memories)?;
-        let input = PlanInput { problem, map: *a.map(), memories: &memories, moved_bytes };
+        let holds_factor = memory.fits(a.map(), team.rank(), problem.precision_bits);
+        let input = PlanInput { problem, map: *a.map(), memories: &memories, moved_bytes, holds_factor };
         let plan = match Plan::over_ranks(ctx, team, &input, options, &*engine) {
             Ok(plan) => plan,
             Err(error) => {

@@ -1,5 +1,7 @@
-//! How a rank's part of a factorisation is cut, and the memory it takes.
+//! How a rank's part of a factorisation is cut, and the room that it has for tiles on their way.
 
+use super::memory::RankBytes;
+use super::traffic::Traffic;
 use super::window::node_plan;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
@@ -7,9 +9,6 @@ use crate::drive::TransferRoom;
 use crate::error::{Error, Result};
 use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
-use crate::math::pivot::RowWeight;
-use crate::matrix::Matrix;
-use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::kernel::LEAST_TILE_ROWS;
 use crate::ops::factor::options::DistCholeskyOptions;
@@ -20,12 +19,6 @@ use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::protocol::Memories;
 use crate::tile::{RankGrid, RankPlace, TileId, TileMap, count_in};
-
-/// Bytes that a call takes beside what is counted one by one: lists of tiles, weights, messages.
-const CALL_BYTES: u64 = 64 << 10;
-
-/// Bytes of lists and locks for a tile, own or not.
-const TILE_BYTES: u64 = 512;
 
 /// Tiles for each row or column of ranks, so that all of them stay busy; fewer do where none travels.
 const TILES_EACH: usize = 9;
@@ -93,6 +86,11 @@ fn largest_share(order: usize, grid: RankGrid, rows: usize) -> f64 {
     if all > 0.0 { most * grid.size() as f64 / all } else { 1.0 }
 }
 
+/// Tiles on their way that a rank with so many workers has room for.
+pub(super) fn room(threads: usize) -> TransferRoom {
+    TransferRoom { packed: PACKED_TILES + 2 * threads, incoming: INCOMING_TILES + threads }
+}
+
 /// The tiles of the factor in the tiles `map` of the matrix.
 pub(super) fn tiling(problem: &Problem, map: TileMap) -> TileMap {
     TileMap { rows: problem.order, cols: problem.order, ..map }
@@ -108,6 +106,8 @@ pub(super) struct PlanInput<'a> {
     pub memories: &'a Memories,
     /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
     pub moved_bytes: u64,
+    /// Whether this rank's tiles of the factor are there from the start, in memory of an earlier one.
+    pub holds_factor: bool,
 }
 
 impl Plan {
@@ -123,7 +123,7 @@ impl Plan {
         options: &DistCholeskyOptions,
         engine: &dyn TileEngine,
     ) -> Result<Plan> {
-        let PlanInput { problem, map, memories, moved_bytes } = *input;
+        let PlanInput { problem, map, memories, .. } = *input;
         let (world, rank) = (team.world(), team.rank());
         let tiling = tiling(problem, map);
         let (graph, grid) = (CholeskyGraph::of(&tiling), map.grid);
@@ -134,18 +134,17 @@ impl Plan {
         // Where nothing is sent there is no use for slots.
         let useful = if least == 0 { 0 } else { wanted.unwrap_or(least * COLUMNS_AHEAD) };
         let first = TileId { row: graph.tiles.min(2).saturating_sub(1), col: 0 };
-        let (operand_words, payload_words) = match graph.tiles {
-            0 => (0, 0),
-            _ => (
-                work.operand_words(first).max(work.operand_words(TileId { row: 0, col: 0 })),
-                work.payload_words(first),
-            ),
+        let operand_words = match graph.tiles {
+            0 => 0,
+            _ => work.operand_words(first).max(work.operand_words(TileId { row: 0, col: 0 })),
         };
+        let traffic = Traffic::new(&work, &memories, rank, options.delivery.rule());
         let threads = ctx.threads();
         let mut plan = Plan {
             rank,
-            room: TransferRoom { packed: PACKED_TILES + 2 * threads, incoming: INCOMING_TILES + threads },
+            room: room(threads),
             slots: grid.useful_slots(graph.tiles, useful),
+            received: traffic.received(),
             tile_words: own().map(|tile| engine.tile_words(shape_of(&tiling, tile))).sum(),
             operand_words,
             scratch_words: scratch_words(engine, tiling.tile_size, problem.precision_bits),
@@ -155,25 +154,9 @@ impl Plan {
             memories,
             node,
         };
-        let readers = |tile: TileId| plan.memories.clients(grid, graph.tiles, tile).len();
-        let sent = own().filter(|&tile| readers(tile) > 0).count();
-        let passed_on = options.delivery.rule().passes_on() && graph.all_tiles().any(|tile| readers(tile) > 1);
-        let payload_bytes = 8 * payload_words as u64;
-        let fixed = plan.fixed_bytes(engine)
-            + sent.min(plan.room.packed) as u64 * payload_bytes
-            + (sent * tiling.tile_size * size_of::<RowWeight>()) as u64
-            + DistMatrix::bytes_for(&map, rank, problem.precision_bits)
-            + map.tiles_of(rank).count() as u64 * TILE_BYTES
-            + Matrix::bytes_for(tiling.tile_size, tiling.tile_size, problem.precision_bits)
-            + CALL_BYTES;
-        // The words in which a tile has come stay where it may be passed on.
-        let most_in_words = if passed_on { usize::MAX } else { plan.room.incoming };
-        let in_words = |slots: usize| slots.min(most_in_words) as u64;
-        let each = 8 * operand_words as u64 + TILE_BYTES;
-        let (fixed, ranks_here) = (fixed + moved_bytes, team.ranks_here());
-        let bytes = |slots: usize| fixed + slots as u64 * each + in_words(slots) * payload_bytes;
+        let bytes = RankBytes::new((&plan, team.size()), input, (options, engine), traffic);
         // The largest number of slots that fits the limit, at least the least.
-        let fits = |slots: usize| ctx.admit(bytes(slots) * ranks_here);
+        let fits = |slots: usize| ctx.admit(bytes.with_slots(slots) * team.ranks_here());
         while wanted.is_none() && plan.slots > least && fits(plan.slots).is_err() {
             plan.slots = (plan.slots - plan.slots.div_ceil(8)).max(least);
         }
@@ -181,7 +164,7 @@ impl Plan {
         let mut fewest = [plan.slots as u64];
         world.all_reduce(Reduction::Min, &mut fewest)?;
         plan.slots = fewest[0] as usize;
-        plan.bytes = bytes(plan.slots);
+        plan.bytes = bytes.with_slots(plan.slots);
         agree(world, check(&plan, world.size()))?;
         Ok(plan)
     }

@@ -469,3 +469,7 @@ impl Columns<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

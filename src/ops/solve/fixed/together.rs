@@ -164,7 +164,50 @@ impl FixedRun<'_> {
 mod tests {
     use super::*;
     use crate::comm::window::{Pieces, SharedWindow, WindowKind};
-    use crate::comm::{Fence, local};
+    use crate::comm::{Fence, Transport, local};
+    use crate::matrix::{Matrix, Uplo};
+    use crate::ops::distributed::{DistMatrix, Team, TeamOptions, solve_with};
+    use crate::ops::product::problem::Accuracy;
+    use crate::tile::{RankGrid, TileMap};
+
+    /// Ranks that are threads share the workers of one context: a worker that waits for a tile of another rank makes it
+    /// itself, where it is the only one that could.
+    #[test]
+    fn ranks_that_share_a_pool_do_not_wait_for_its_work() {
+        let (order, columns, bits) = (200, 40, 100);
+        let map = move |ranks, cols, triangle| TileMap {
+            rows: order,
+            cols,
+            tile_size: 32,
+            grid: RankGrid::for_ranks(ranks),
+            triangle,
+        };
+        let mut l = Matrix::identity(order, bits).unwrap();
+        (1..order).for_each(|i| (0..i).for_each(|j| l.set_f64(i, j, ((3 * i + 5 * j) % 7) as f64 / 64.0).unwrap()));
+        let b = Matrix::from_fn(order, columns, bits, |i, j| rug::Float::with_val(bits, (7 * i + j) % 11)).unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        // Ranks that waited for ever would be left behind.
+        std::thread::spawn(move || {
+            let solved = |ranks: usize| {
+                let ctx = Context::builder().threads(2).build().unwrap();
+                let solved = local::run(ranks, |rank| {
+                    let team = Team::new(rank.split(0).unwrap(), TeamOptions::new()).unwrap();
+                    let whole = |matrix| (rank.rank() == 0).then_some(matrix);
+                    let l = DistMatrix::scatter(rank, 0, whole(&l), map(ranks, order, Some(Uplo::Lower)), bits);
+                    let b = DistMatrix::scatter(rank, 0, whole(&b), map(ranks, columns, None), bits);
+                    let solved = solve_with(&ctx, &team, &l.unwrap(), &b.unwrap(), bits, Accuracy::Norm);
+                    solved.unwrap().solution.gather(rank, 0).unwrap()
+                });
+                solved.into_iter().flatten().next().unwrap()
+            };
+            let want = solved(1);
+            (0..10).for_each(|turn| sender.send(solved(2 + turn % 3) == want).unwrap());
+        });
+        for turn in 0..10 {
+            let is_same = receiver.recv_timeout(std::time::Duration::from_secs(600));
+            assert_eq!(is_same, Ok(true), "turn {turn}");
+        }
+    }
 
     /// A rank that fails before its tiles are made does not let the others wait for them.
     #[test]

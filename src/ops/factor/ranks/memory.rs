@@ -1,0 +1,93 @@
+//! The bytes of one rank's part of a factorisation: what is there at once, counted one by one.
+//!
+//! Tiles on their way in words are gone before the factor is rounded, and its memory is made then. So a call takes the
+//! larger of the two beside what stays: tiles, slots, scratch, tables. Source:
+//! docs/decisions/102-what-is-there-at-once.md.
+
+use super::plan::PlanInput;
+use super::traffic::Traffic;
+use crate::drive::{TransferRoom, sample_bytes, span_bytes};
+use crate::kernels::tiles::TileEngine;
+use crate::math::pivot::RowWeight;
+use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::factor::options::DistCholeskyOptions;
+use crate::ops::factor::plan::{Plan, task_span_bytes};
+use crate::runtime::CholeskyGraph;
+use crate::tile::TileId;
+
+/// Bytes that a call takes beside what is counted one by one: messages, queues, the rank's state machine.
+const CALL_BYTES: u64 = 8 << 10;
+
+/// Bytes of lists and locks for a tile, own or not.
+const TILE_BYTES: u64 = 512;
+
+/// Of each row of the matrix beside what [`Plan::fixed_bytes`] counts: shifts are there twice.
+const ROW_BYTES: u64 = 16;
+
+/// What one rank's part takes, by the number of its slots.
+pub(super) struct RankBytes {
+    traffic: Traffic,
+    room: TransferRoom,
+    /// What does not hang on the number of slots and stays from the first task to the last rounded entry.
+    fixed: u64,
+    /// Of a slot, with what is known of the tile in it.
+    slot: u64,
+    /// Of this rank's tiles of the factor.
+    factor: u64,
+    /// Whether these are there from the start.
+    holds_factor: bool,
+}
+
+impl RankBytes {
+    /// Of the rank and the tiles of `plan`, whose slots and bytes are not asked for, among so many ranks.
+    pub fn new(
+        (plan, ranks): (&Plan, usize),
+        input: &PlanInput<'_>,
+        (options, engine): (&DistCholeskyOptions, &dyn TileEngine),
+        traffic: Traffic,
+    ) -> RankBytes {
+        let PlanInput { problem, map, moved_bytes, holds_factor, .. } = *input;
+        let (rank, tiling, grid) = (plan.rank, &plan.tiling, plan.tiling.grid);
+        // Tiles on the diagonal that this rank finishes or reads.
+        let is_known = |col: usize| {
+            let tile = TileId { row: col, col };
+            grid.owner(tile) == rank || grid.consumers(tiling.tile_rows(), rank, tile) > 0
+        };
+        let weight_bytes = |rows: usize| (rows * size_of::<RowWeight>()) as u64;
+        let fixed = plan.fixed_bytes(engine, is_known)
+            + weight_bytes(traffic.sent_rows)
+            + map.tiles_of(rank).count() as u64 * TILE_BYTES
+            + tiling.rows as u64 * ROW_BYTES
+            + log_bytes(plan, ranks, options)
+            + moved_bytes
+            + CALL_BYTES;
+        RankBytes {
+            room: plan.room,
+            fixed,
+            slot: 8 * plan.operand_words as u64 + weight_bytes(tiling.tile_size) + TILE_BYTES,
+            factor: DistMatrix::bytes_for(&map, rank, problem.precision_bits),
+            holds_factor,
+            traffic,
+        }
+    }
+
+    /// With so many slots.
+    pub fn with_slots(&self, slots: usize) -> u64 {
+        let in_words =
+            self.traffic.sent_bytes(self.room.packed) + self.traffic.received_bytes(self.room.incoming, slots);
+        let beside = if self.holds_factor { self.factor + in_words } else { self.factor.max(in_words) };
+        self.fixed + slots.min(self.traffic.received()) as u64 * self.slot + beside
+    }
+}
+
+/// Bytes of what each of so many ranks notes of a run for its report.
+fn log_bytes(plan: &Plan, ranks: usize, options: &DistCholeskyOptions) -> u64 {
+    if ranks == 1 {
+        return task_span_bytes(&plan.tiling, plan.threads);
+    }
+    let (graph, grid) = (CholeskyGraph::of(&plan.tiling), plan.tiling.grid);
+    let own = graph.all_tiles().filter(|&tile| grid.owner(tile) == plan.rank);
+    // Of an own tile its tasks, and that it was taken in; of each tile the messages between its readers.
+    let events = own.map(|tile| tile.col + 2).sum::<usize>() + 4 * (grid.rows + grid.cols) * (1 + graph.tile_count());
+    sample_bytes(events) + if options.spans { span_bytes(events) } else { 0 }
+}
