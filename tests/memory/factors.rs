@@ -55,8 +55,8 @@ fn peak_and_plan(held: &[DistMatrix], ranks_per_node: usize, kernel: Option<&str
 }
 
 /// Factors of one tile to a dozen of tile rows, on one node and on two: no more than the plan, and nearly all of it. On
-/// three nodes and four there is room for the words of all tiles that may be passed on, which are there in unlucky orders
-/// alone.
+/// three nodes and four there is room for the words of all tiles that may be passed on, which are there in unlucky
+/// orders alone.
 #[test]
 fn factors_over_ranks_keep_their_plan() {
     let _alone = alone();
@@ -69,8 +69,8 @@ fn factors_over_ranks_keep_their_plan() {
             let held = held((order, bits), ranks, tile_size);
             let percent = match (ranks, ranks_per_node, order) {
                 (3 | 4, 1, _) => 112,
-                // Two ranks of the four own tiles of few rows, and have more on their way than the factor takes, each at
-                // a time of its own.
+                // Two ranks of the four own tiles of few rows, and have more on their way than the factor takes, each
+                // at a time of its own.
                 (4, 2, 400) => 107,
                 _ => 105,
             };
