@@ -25,6 +25,27 @@ const SLEEP_PART: u32 = 20;
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
+/// One look's worth of time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pass {
+    Spin,
+    Yield,
+    Sleep(Duration),
+}
+
+impl Pass {
+    /// What is done after a wait of that length.
+    fn after(waited: Duration, patience: Patience) -> Pass {
+        if waited < SPIN {
+            Pass::Spin
+        } else if waited < YIELD || patience == Patience::Yield {
+            Pass::Yield
+        } else {
+            Pass::Sleep((waited / SLEEP_PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP))
+        }
+    }
+}
+
 /// Time that passes without anything to do.
 pub(crate) struct Idle {
     patience: Patience,
@@ -40,12 +61,10 @@ impl Idle {
     /// Passes some time.
     pub fn pass(&mut self) {
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited < SPIN {
-            std::hint::spin_loop();
-        } else if waited < YIELD || self.patience == Patience::Yield {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep((waited / SLEEP_PART).clamp(SHORTEST_SLEEP, LONGEST_SLEEP));
+        match Pass::after(waited, self.patience) {
+            Pass::Spin => std::hint::spin_loop(),
+            Pass::Yield => std::thread::yield_now(),
+            Pass::Sleep(time) => std::thread::sleep(time),
         }
     }
 
@@ -89,18 +108,15 @@ mod tests {
 
     #[test]
     fn long_waits_sleep_unless_they_need_attention() {
-        let waited = Duration::from_millis(10);
-        let passed = |patience: Patience, pass: fn(&mut Idle)| {
-            let mut idle = Idle { patience, since: Instant::now().checked_sub(waited) };
-            let start = Instant::now();
-            pass(&mut idle);
-            start.elapsed()
-        };
-        // Beside no pool there is no other work.
-        for pass in [Idle::pass, Idle::pass_in_pool] {
-            assert!(passed(Patience::Sleep, pass) >= waited / SLEEP_PART);
-            let shortest = (0..20).map(|_| passed(Patience::Yield, pass)).min();
-            assert!(shortest < Some(waited / SLEEP_PART), "{shortest:?}");
+        let after = |micros: u64, patience| Pass::after(Duration::from_micros(micros), patience);
+        for patience in [Patience::Sleep, Patience::Yield] {
+            assert_eq!(
+                [0, 19, 20, 299].map(|micros| after(micros, patience)),
+                [Pass::Spin, Pass::Spin, Pass::Yield, Pass::Yield]
+            );
         }
+        let slept = [300, 1000, 4000, 30_000].map(|micros| after(micros, Patience::Sleep));
+        assert_eq!(slept, [50, 50, 200, 1000].map(|micros| Pass::Sleep(Duration::from_micros(micros))));
+        assert_eq!(after(30_000, Patience::Yield), Pass::Yield);
     }
 }

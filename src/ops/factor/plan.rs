@@ -33,7 +33,7 @@ const MAXIMUM_BYTES: u64 = 1 << 62;
 pub(crate) const STRIP_TILES: usize = 8;
 
 /// Bytes of the locks on one column of operands of a strip.
-const STRIP_BYTES: u64 = 512;
+pub(super) const STRIP_BYTES: u64 = 512;
 
 /// Units of work of `tasks` tasks on a tile.
 pub(crate) fn units(tiling: &TileMap, tile: TileId, tasks: usize) -> u64 {

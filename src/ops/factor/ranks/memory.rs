@@ -11,12 +11,18 @@ use crate::kernels::tiles::TileEngine;
 use crate::math::pivot::RowWeight;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::{Plan, task_span_bytes};
+use crate::ops::factor::plan::{Plan, STRIP_BYTES, task_span_bytes};
 use crate::runtime::CholeskyGraph;
 use crate::tile::TileId;
 
 /// Bytes that a call takes beside what is counted one by one: messages, queues, the rank's state machine.
 const CALL_BYTES: u64 = 8 << 10;
+
+/// Bytes of a worker beside what is counted one by one: the thread itself, and the lists of its tasks.
+const WORKER_BYTES: u64 = 1 << 10;
+
+/// Bytes of another rank: what is told of its part in the end, and its place in the mailbox.
+const OTHER_RANK_BYTES: u64 = 160;
 
 /// Bytes of lists and locks for a tile, own or not.
 const TILE_BYTES: u64 = 512;
@@ -59,6 +65,8 @@ impl RankBytes {
             + map.tiles_of(rank).count() as u64 * TILE_BYTES
             + tiling.rows as u64 * ROW_BYTES
             + log_bytes(plan, ranks, options)
+            + plan.threads as u64 * (WORKER_BYTES + STRIP_BYTES * tiling.tile_rows() as u64)
+            + (ranks - 1) as u64 * OTHER_RANK_BYTES
             + moved_bytes
             + CALL_BYTES;
         RankBytes {
@@ -89,5 +97,6 @@ fn log_bytes(plan: &Plan, ranks: usize, options: &DistCholeskyOptions) -> u64 {
     let own = graph.all_tiles().filter(|&tile| grid.owner(tile) == plan.rank);
     // Of an own tile its tasks, and that it was taken in; of each tile the messages between its readers.
     let events = own.map(|tile| tile.col + 2).sum::<usize>() + 4 * (grid.rows + grid.cols) * (1 + graph.tile_count());
-    sample_bytes(events) + if options.spans { span_bytes(events) } else { 0 }
+    // Each worker's list grows by itself, so all of them have room for up to twice as many.
+    sample_bytes(events) + if options.spans { span_bytes(2 * events + plan.threads) } else { 0 }
 }

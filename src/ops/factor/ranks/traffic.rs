@@ -51,7 +51,8 @@ impl Traffic {
         let (graph, grid) = (CholeskyGraph::of(work.tiling), work.tiling.grid);
         let mut traffic = Traffic::default();
         // Where ranks share all memories nothing travels, and there may be many tiles.
-        if memories.least_slots(grid, graph.tiles) == 0 {
+        // Ranks beyond the grid have no part in it.
+        if memories.least_slots(grid, graph.tiles) == 0 || rank >= grid.size() {
             return traffic;
         }
         let readers = |tile: TileId| memories.clients(grid, graph.tiles, tile).len();
