@@ -1,6 +1,7 @@
 //! The memory that a factorisation over ranks takes, before there is a matrix.
 
-use super::plan::{PlanInput, tiling};
+use super::memory::PlanInput;
+use super::plan::tiling;
 use super::{engine_in_tiles, entrywise, tiles_for, window};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;

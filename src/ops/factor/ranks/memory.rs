@@ -4,7 +4,6 @@
 //! larger of the two beside what stays: tiles, slots, scratch, tables. Source:
 //! docs/decisions/102-what-is-there-at-once.md.
 
-use super::plan::PlanInput;
 use super::traffic::Traffic;
 use crate::drive::{TransferRoom, sample_bytes, span_bytes};
 use crate::kernels::tiles::TileEngine;
@@ -12,8 +11,10 @@ use crate::math::pivot::RowWeight;
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::{Plan, STRIP_BYTES, task_span_bytes};
+use crate::ops::factor::problem::Problem;
 use crate::runtime::CholeskyGraph;
-use crate::tile::TileId;
+use crate::runtime::protocol::Memories;
+use crate::tile::{TileId, TileMap};
 
 /// Bytes that a call takes beside what is counted one by one: messages, queues, the rank's state machine.
 const CALL_BYTES: u64 = 8 << 10;
@@ -29,6 +30,20 @@ const TILE_BYTES: u64 = 512;
 
 /// Of each row of the matrix beside what [`Plan::fixed_bytes`] counts: shifts are there twice.
 const ROW_BYTES: u64 = 16;
+
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+pub(super) struct PlanInput<'a> {
+    pub problem: &'a Problem,
+    /// The tiles to work in.
+    pub map: TileMap,
+    /// Which ranks have their tiles in one window.
+    pub memories: &'a Memories,
+    /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
+    pub moved_bytes: u64,
+    /// Whether this rank's tiles of the factor are there from the start, in memory of an earlier one.
+    pub holds_factor: bool,
+}
 
 /// What one rank's part takes, by the number of its slots.
 pub(super) struct RankBytes {

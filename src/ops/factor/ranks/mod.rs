@@ -38,7 +38,8 @@ use crate::ops::factor::tile_work::TileWork;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::{RankGrid, TileId, TileMap};
 use failure::Failure;
-use plan::{PlanInput, tiling};
+use memory::PlanInput;
+use plan::tiling;
 
 /// The factor of a distributed matrix.
 #[derive(Debug)]

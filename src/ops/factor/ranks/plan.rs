@@ -1,6 +1,6 @@
 //! How a rank's part of a factorisation is cut, and the room that it has for tiles on their way.
 
-use super::memory::RankBytes;
+use super::memory::{PlanInput, RankBytes};
 use super::traffic::Traffic;
 use super::window::node_plan;
 use crate::comm::{Reduction, agree};
@@ -17,7 +17,6 @@ use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
-use crate::runtime::protocol::Memories;
 use crate::tile::{RankGrid, RankPlace, TileId, TileMap, count_in};
 
 /// Tiles for each row or column of ranks, so that all of them stay busy; fewer do where none travels.
@@ -94,20 +93,6 @@ pub(super) fn room(threads: usize) -> TransferRoom {
 /// The tiles of the factor in the tiles `map` of the matrix.
 pub(super) fn tiling(problem: &Problem, map: TileMap) -> TileMap {
     TileMap { rows: problem.order, cols: problem.order, ..map }
-}
-
-/// What a plan is made from.
-#[derive(Clone, Copy)]
-pub(super) struct PlanInput<'a> {
-    pub problem: &'a Problem,
-    /// The tiles to work in.
-    pub map: TileMap,
-    /// Which ranks have their tiles in one window.
-    pub memories: &'a Memories,
-    /// Bytes of this rank's copy of the matrix in those tiles; 0 where it came in them.
-    pub moved_bytes: u64,
-    /// Whether this rank's tiles of the factor are there from the start, in memory of an earlier one.
-    pub holds_factor: bool,
 }
 
 impl Plan {
