@@ -19,7 +19,8 @@ use crate::tile::{TileId, TileMap};
 /// Bytes that a call takes beside what is counted one by one: messages, queues, the rank's state machine.
 const CALL_BYTES: u64 = 8 << 10;
 
-/// Bytes of a worker beside what is counted one by one: the thread itself, and the lists of its tasks.
+/// Bytes of a second worker, and of each further one, beside what is counted one by one: the thread itself, and the
+/// lists of its tasks.
 const WORKER_BYTES: u64 = 1 << 10;
 
 /// Bytes of another rank: what is told of its part in the end, and its place in the mailbox.
@@ -80,7 +81,7 @@ impl RankBytes {
             + map.tiles_of(rank).count() as u64 * TILE_BYTES
             + tiling.rows as u64 * ROW_BYTES
             + log_bytes(plan, ranks, options)
-            + plan.threads as u64 * (WORKER_BYTES + STRIP_BYTES * tiling.tile_rows() as u64)
+            + (plan.threads as u64 - 1) * (WORKER_BYTES + STRIP_BYTES * tiling.tile_rows() as u64)
             + (ranks - 1) as u64 * OTHER_RANK_BYTES
             + moved_bytes
             + CALL_BYTES;
