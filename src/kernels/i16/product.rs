@@ -11,8 +11,12 @@ use crate::kernels::area::Target;
 use crate::plan::{BLOCK, BLOCK_WORDS};
 use std::ops::Range;
 
-/// Most panels of the right operand that are packed at a time.
-const MOST_PANELS: usize = 32;
+/// Most panels of the right operand that are packed at a time: each strip of the left one is packed once for them.
+const MOST_PANELS: usize = 64;
+
+/// Pairs of rows of a strip that are packed of all its panels before those below them: two panels share a cache line,
+/// which stays in the first cache from one to the next.
+const PAIRS_AT_A_TIME: usize = 64;
 
 /// Words by which a buffer may begin too early for whole cache lines.
 const LINE_WORDS: usize = 8;
@@ -162,8 +166,25 @@ impl Pass<'_> {
     /// Pairs of rows of the panels of a strip side by side, zeros up to whole vectors.
     #[inline(always)]
     fn pack_strip<L: Lanes>(&self, strip: &Range<usize>, (left, lanes): (&mut [i32], usize), right: &[[i32; COLUMNS]]) {
+        let all = pairs(self.rows.len());
+        for (number, left) in left.chunks_mut(PAIRS_AT_A_TIME * lanes).enumerate() {
+            let first = number * PAIRS_AT_A_TIME;
+            self.pack_part::<L>(strip, first..(first + PAIRS_AT_A_TIME).min(all), (left, lanes), right);
+        }
+    }
+
+    /// Some pairs of rows of a strip, as `right` has them where it does.
+    #[inline(always)]
+    fn pack_part<L: Lanes>(
+        &self,
+        strip: &Range<usize>,
+        part: Range<usize>,
+        (left, lanes): (&mut [i32], usize),
+        right: &[[i32; COLUMNS]],
+    ) {
         let (pairs, origin) = (pairs(self.rows.len()), self.target.origin);
         let packed = self.columns.start - origin.1..self.columns.end - origin.1;
+        let rows = self.rows.start + 2 * part.start..(self.rows.start + 2 * part.end).min(self.rows.end);
         for number in 0..strip.len().next_multiple_of(L::WIDTH / BLOCK) {
             let panel = strip.start + number - origin.0;
             if number >= strip.len() {
@@ -171,12 +192,12 @@ impl Pass<'_> {
                     row[number * BLOCK..][..BLOCK].fill(0);
                 }
             } else if self.operands.y.is_none() && packed.contains(&panel) {
-                let from = &right[(panel - packed.start) * pairs..][..pairs];
+                let from = &right[(panel - packed.start) * pairs..][part.clone()];
                 for (row, from) in left.chunks_exact_mut(lanes).zip(from) {
                     row[number * BLOCK..][..BLOCK].copy_from_slice(from);
                 }
             } else {
-                self.operands.x.pack::<L>(panel, &self.rows, left, (lanes, number * BLOCK));
+                self.operands.x.pack::<L>(panel, &rows, left, (lanes, number * BLOCK));
             }
         }
     }
