@@ -79,7 +79,7 @@ SOAKED = --workspace --exclude sunzi-python --features "$(FEATURES)"
 
 soak:
 	unset OPENBLAS_CORETYPE; SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release $(SOAKED)
-	unset OPENBLAS_CORETYPE; set -e; for cpu in avx512 avx2 portable; do \
+	unset OPENBLAS_CORETYPE; set -e; for cpu in vnni avx512 avx-vnni avx2 portable; do \
 		SUNZI_CPU=$$cpu SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release $(SOAKED) --lib --test suite; \
 	done
 	$(CARGO) run --release -- simulate soak --seeds $$((1000 * $(EFFORT)))

@@ -403,9 +403,11 @@ fn bench_writes_the_report_that_scripts_read() {
         assert!((report["baselines"][0]["ratio"].as_f64().unwrap() / ratio - 1.0).abs() < 1e-9);
         assert_eq!(report["baselines"][0]["name"], "mpfr");
     }
-    let line = sandbox.run("bench kernel --rows 100 --cols 40 --runs 2 --kernel reference --report k.json");
-    assert!(line.contains("result checked"), "{line}");
-    assert_eq!(sandbox.json("k.json")["checked"], true);
+    for kernel in ["reference", "i16", "i8"] {
+        let line = sandbox.run(&format!("bench kernel --rows 100 --cols 40 --runs 2 --kernel {kernel} --report k.json"));
+        assert!(line.contains("result checked"), "{line}");
+        assert_eq!(sandbox.json("k.json")["checked"], true);
+    }
 }
 
 #[cfg(unix)]

@@ -85,15 +85,16 @@ fn through_residues(
         window
     };
     let (x, y) = (planes(source, shift), planes(identity, 0));
-    let mut product = vec![0xfeed_feed_feed_feed; primes * grid.words()];
-    for (prime, c) in product.chunks_mut(grid.words()).enumerate() {
+    let plane_words = engine.plane_words(&grid);
+    let mut product = vec![0xfeed_feed_feed_feed; primes * plane_words];
+    for (prime, c) in product.chunks_mut(plane_words).enumerate() {
         let words = prime * panel_words..(prime + 1) * panel_words;
         let (x, y) = (&x[words.clone()], &y[words]);
         let plane = PlaneProduct { x, y, rows: BLOCK, grid, blocks: 0..grid.len(), accumulate: false };
         engine.multiply(prime, &plane, c, &mut scratch);
     }
     let mut integers = IntegerBlock::new(engine.magnitude_limbs());
-    let residues = BlockResidues { window: &product, plane_words: grid.words(), offset: 0 };
+    let residues = BlockResidues { window: &product, plane_words, offset: 0 };
     engine.reconstruct(&residues, &mut integers, &mut scratch);
     integers
 }

@@ -40,6 +40,25 @@ fn emulated(sandbox: &Sandbox, model: &str, line: &str) -> Output {
     }
 }
 
+/// The rates of kernels that are there, in the report and in what is printed: those of instructions of the processor's
+/// own are above 0, plain Rust has none.
+fn check_rates(kernels: &[serde_json::Value], text: &str) {
+    for kernel in kernels {
+        let name = kernel["name"].as_str().unwrap();
+        let line = text.lines().find(|line| line.trim_start().starts_with(&format!("{name} "))).unwrap();
+        let rate = &kernel["multiply_adds_per_second"];
+        assert!(rate.is_null() || rate.as_f64().unwrap() > 0.0, "{kernel}");
+        assert_eq!(line.contains("G multiply-adds a second"), rate.is_number(), "{line}");
+        let gains = &kernel["gains_from_rows"];
+        assert_eq!(gains.is_object(), kernel["available"] == true, "{kernel}");
+        let gains = gains.as_object().is_some_and(|gains| gains.values().any(serde_json::Value::is_number));
+        assert_eq!(line.contains("gains in "), gains, "{line}");
+        if name == "i16" {
+            assert_eq!(rate.is_null(), kernel["instructions"] == "portable", "{kernel}");
+        }
+    }
+}
+
 #[test]
 fn hidden_instructions_change_the_kernels_and_no_bit() {
     let sandbox = Sandbox::new();
@@ -83,6 +102,15 @@ fn hidden_instructions_change_the_kernels_and_no_bit() {
             assert!(place(&of("i16")["instructions"]) <= place(&level.into()), "{level}: {report}");
             assert!(String::from_utf8_lossy(&info.stdout).contains(&format!("SUNZI_CPU={level} hides")));
         }
+        check_rates(kernels, &String::from_utf8_lossy(&info.stdout));
+        let bench = run(level, "bench syrk --rows 40 --cols 20 -p 128 --runs 1 --against mpfr --report bench.json");
+        assert!(bench.status.success(), "{level}: {bench:?}");
+        let bench: serde_json::Value = serde_json::from_slice(&sandbox.bytes("bench.json")).unwrap();
+        // The limit is that of a kernel whose instructions are there.
+        let limit = bench["limit_kernel"].as_str().map(|name| of(name).unwrap());
+        let is_measured = |kernel: &serde_json::Value| kernel["multiply_adds_per_second"].is_number();
+        assert!(bench["checked"] == true && limit.is_none_or(is_measured), "{level}: {bench}");
+        assert_eq!(limit.is_some(), is_measured(of("i16").unwrap()), "{level}: {bench}");
     }
     for line in ["info", "syrk P.mtx -o S.mtx -p 300"] {
         let output = run("avx9", line);

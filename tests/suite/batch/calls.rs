@@ -176,7 +176,18 @@ fn empty_batches_and_checked_contexts() {
 #[test]
 fn problems_of_one_shape() {
     let (one, count) = (context(1, None), 13u64);
-    for (bits, rows, cols) in [(64u32, 5, 3), (100, 20, 4), (256, 20, 10), (320, 9, 9), (512, 12, 6), (768, 16, 5)] {
+    let shapes = [
+        (64u32, 5, 3),
+        (100, 20, 4),
+        (128, 17, 8),
+        (256, 20, 10),
+        (320, 9, 9),
+        (512, 12, 6),
+        (768, 16, 5),
+        (1024, 10, 7),
+        (2048, 9, 4),
+    ];
+    for (bits, rows, cols) in shapes {
         let operand = |seed: u64| {
             let kind = [Kind::Unit, Kind::Graded, Kind::ZeroColumns][seed as usize % 3];
             matrix(kind, rows, cols, if seed % 5 == 1 { bits + 90 } else { bits }, seed)
