@@ -404,7 +404,8 @@ fn bench_writes_the_report_that_scripts_read() {
         assert_eq!(report["baselines"][0]["name"], "mpfr");
     }
     for kernel in ["reference", "i16", "i8"] {
-        let line = sandbox.run(&format!("bench kernel --rows 100 --cols 40 --runs 2 --kernel {kernel} --report k.json"));
+        let line =
+            sandbox.run(&format!("bench kernel --rows 100 --cols 40 --runs 2 --kernel {kernel} --report k.json"));
         assert!(line.contains("result checked"), "{line}");
         assert_eq!(sandbox.json("k.json")["checked"], true);
     }

@@ -64,6 +64,8 @@ mod tests {
         assert!(primes.windows(2).all(|pair| pair[0] > pair[1]) && primes.iter().all(|&p| is_prime(p)));
         let of_bits = |bits: u32| primes.iter().filter(|&&p| p.ilog2() + 1 == bits).count();
         assert_eq!([13, 12, 11].map(of_bits), [464, 255, 137]);
+        let product = primes.iter().fold(Integer::from(1), |product, &prime| product * prime);
+        assert_eq!(product.significant_bits() - 1, 10_214);
         // Enough for 5000 bits of precision.
         assert!(i16_maximum_modulus_bits() > 2 * (5000 + 40) + 2);
     }

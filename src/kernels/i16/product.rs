@@ -58,9 +58,10 @@ pub fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
     left.min(shared * panels)
 }
 
-/// Words of scratch for a product over `rows` rows into at most `columns` block columns.
+/// Words of scratch for a product over up to `rows` rows into at most `columns` block columns. Passes are equal, so that
+/// a few rows more may need less.
 pub fn scratch_words(rows: usize, columns: usize) -> usize {
-    let pairs = pairs(depth_of_passes(rows, MOST_DEPTH).min(rows));
+    let pairs = pairs(rows.min(MOST_DEPTH));
     pairs * (columns.min(MOST_PANELS) * COLUMNS + MOST_LANES) / 2 + LINE_WORDS
 }
 

@@ -41,9 +41,10 @@ fn left_strips(grid: &BlockGrid) -> usize {
     grid.rows.div_ceil(STRIP_PANELS).min(LEFT_STRIPS)
 }
 
-/// Words of scratch for one call, with so many planes of bytes.
+/// Words of scratch for one call over up to `rows` rows, with so many planes of bytes. Passes are equal, so that a few
+/// rows more may need less.
 pub fn scratch_words(rows: usize, grid: &BlockGrid, planes: usize) -> usize {
-    let (left, steps) = (left_strips(grid), steps(depth_of_passes(rows).min(rows)));
+    let (left, steps) = (left_strips(grid), steps(rows.min(PASS_ROWS)));
     ((left + 1) * steps * STEP_WORDS + left * SUM_WORDS) * planes / 2 + LINE_WORDS
 }
 
@@ -239,6 +240,24 @@ impl Pass<'_> {
                     self.joiner.reducer().put(&mut block.as_chunks_mut().0[half], parts[row - start], adds);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_covers_all_products_of_fewer_rows() {
+        let grid = BlockGrid::rectangle(300, 40);
+        let mut most = 0;
+        for rows in 0..5 * PASS_ROWS {
+            let words = scratch_words(rows, &grid, 3);
+            // What a pass over so many rows packs.
+            let needed = (left_strips(&grid) + 1) * steps(depth_of_passes(rows).min(rows)) * STEP_WORDS * 3 / 2;
+            assert!(words >= most && words > needed, "{rows} rows: {words} words, {most} before");
+            most = words;
         }
     }
 }

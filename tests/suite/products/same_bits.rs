@@ -8,6 +8,8 @@ use crate::common::oracle::{Factors, expected, expected_integers, mirrored};
 use crate::common::{KINDS, Kind, effort, forced, integer_matrix, kernel_names, matrix};
 use rug::Float;
 use std::collections::BTreeSet;
+use sunzi::advanced::Hooks;
+use sunzi::advanced::plan::Cut;
 use sunzi::verify::{VerifyOptions, freivalds_syrk, verify_syrk};
 use sunzi::{
     Context, Error, GemmOptions, Matrix, Op, Report, Symmetric, SymmetricMatrix, SyrkOptions, Uplo, gemm_with,
@@ -242,6 +244,23 @@ fn tiny_sizes_have_the_bits_of_the_forced_kernels() {
                     assert!(product.result == want.result, "gemm, {label}");
                 }
             }
+        }
+    }
+}
+
+/// Chunks are cut evenly, so a call meets other numbers of rows than the plan asks the kernel about. A kernel makes equal
+/// passes over its rows, which are longer for 1813 rows than for 2176 and for 1450.
+#[test]
+fn even_chunks_have_room_whatever_the_plan_asks_about() {
+    let (rows, cols, precision_bits) = (3626, 40, 64);
+    let p = matrix(Kind::Unit, rows, cols, precision_bits, 5);
+    let want = syrk_with(&context("reference", 2, None), &p, precision_bits, &SyrkOptions::default()).unwrap().result;
+    for kernel in kernel_names() {
+        for (batch_primes, band_panels, chunk_rows) in [(1000, 5, 2176), (3, 5, 2176), (1000, 3, 1300)] {
+            let options = SyrkOptions::new().hooks(Hooks::cut(Cut { batch_primes, band_panels, chunk_rows }));
+            let got = syrk_with(&context(kernel, 1, None), &p, precision_bits, &options).unwrap();
+            assert_eq!(got.report.chunks, rows.div_ceil(chunk_rows), "{kernel}");
+            assert_eq!(got.result, want, "{kernel}, chunks of {chunk_rows} rows");
         }
     }
 }

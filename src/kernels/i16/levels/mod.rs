@@ -82,7 +82,7 @@ impl Scheme {
     }
 }
 
-/// Words of scratch for a product over `rows` rows into an area of this many panels.
+/// Words of scratch for a product over up to `rows` rows into an area of this many panels.
 pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usize {
     let schemes = match Scheme::choose(rows, panels, triangle, LEAST_PANELS) {
         Scheme::Classical => 0,
@@ -96,6 +96,11 @@ pub fn scratch_words(rows: usize, panels: (usize, usize), triangle: bool) -> usi
 /// Rows of each half that one slab takes.
 fn slab_rows(half_rows: usize) -> usize {
     depth_of_passes(half_rows, SLAB_ROWS)
+}
+
+/// The most rows of [`slab_rows`] for up to so many: slabs are equal, so that a few rows more may make shorter ones.
+fn most_slab_rows(half_rows: usize) -> usize {
+    half_rows.min(SLAB_ROWS)
 }
 
 /// Words of a plane of so many blocks.
@@ -112,5 +117,26 @@ pub fn multiply_area(modular: Modular<'_>, operands: Operands<'_>, area: &Area, 
         }
         Scheme::Symmetric => symmetric::multiply_triangle(modular, operands, area, work),
         Scheme::Winograd => winograd::multiply_rectangle(modular, operands, area, work),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scratch_covers_all_products_of_fewer_rows() {
+        for panels in [3, 4, 7, 9, 17, 33, 65, 70] {
+            for triangle in [false, true] {
+                let area = (panels, panels + usize::from(!triangle));
+                let mut most = 0;
+                for rows in (0..9_000).step_by(3).chain(9_000..9_050) {
+                    let words = scratch_words(rows, area, triangle);
+                    assert!(words >= most, "{rows} rows, {panels} panels: {words} words, before {most}");
+                    assert!(slab_rows(rows / 2) <= most_slab_rows(rows / 2).max(4), "{rows} rows");
+                    most = words;
+                }
+            }
+        }
     }
 }

@@ -10,7 +10,9 @@
 #![forbid(unsafe_code)]
 
 use super::sums::Parts;
-use super::{LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
+use super::{
+    LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, most_slab_rows, multiply_area, plane_words, slab_rows,
+};
 use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
@@ -18,9 +20,9 @@ use crate::kernels::i16::product::Operands;
 use crate::kernels::i16::rules::{Symmetric, plus, put};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
-/// Words of scratch.
+/// Words of scratch for up to `rows` rows.
 pub fn scratch_words(rows: usize, panels: usize) -> usize {
-    let half = Halves::new(rows, panels, LEAST_PANELS);
+    let half = Halves::of_most_words(rows, panels);
     let inner = |triangle| super::scratch_words(half.slab, (half.panels, half.panels), triangle);
     let own = 2 * plane_words(half.triangle.len()) + plane_words(half.square.len()) + half.sum_words();
     own + inner(true).max(inner(false))
@@ -44,6 +46,12 @@ impl Halves {
         let columns = panels * BLOCK;
         let (triangle, square) = (BlockGrid::triangle(columns), BlockGrid::rectangle(columns, columns));
         Halves { panels, rows, slab: slab_rows(rows), triangle, square, least }
+    }
+
+    /// As [`Halves::new`], with the slab of up to so many rows that takes most.
+    fn of_most_words(rows: usize, panels: usize) -> Halves {
+        let half = Halves::new(rows, panels, LEAST_PANELS);
+        Halves { slab: most_slab_rows(half.rows), ..half }
     }
 
     /// Words of the sums, where they are not formed while they are packed.

@@ -9,7 +9,9 @@
 #![forbid(unsafe_code)]
 
 use super::sums::Parts;
-use super::{LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, multiply_area, plane_words, slab_rows};
+use super::{
+    LEAST_PANELS, Modular, RESIDUES_PER_WORD, Scheme, Work, most_slab_rows, multiply_area, plane_words, slab_rows,
+};
 use crate::kernels::area::Area;
 use crate::kernels::i16::lanes::{INTERLEAVED, Lanes, Task};
 use crate::kernels::i16::operand::{Operand, Sums};
@@ -17,9 +19,9 @@ use crate::kernels::i16::product::Operands;
 use crate::kernels::i16::rules::{WinogradLeft, WinogradRight, plus, put};
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid};
 
-/// Words of scratch.
+/// Words of scratch for up to `rows` rows.
 pub fn scratch_words(rows: usize, panels: (usize, usize)) -> usize {
-    let half = Halves::new(rows, panels, LEAST_PANELS);
+    let half = Halves::of_most_words(rows, panels);
     4 * plane_words(half.quarter.len())
         + half.sum_words()
         + super::scratch_words(half.slab, (half.x_panels, half.y_panels), false)
@@ -42,6 +44,12 @@ impl Halves {
         let (x_panels, y_panels, rows) = (m.div_ceil(2), n.div_ceil(2), rows / 2 / INTERLEAVED * INTERLEAVED);
         let quarter = BlockGrid::rectangle(x_panels * BLOCK, y_panels * BLOCK);
         Halves { x_panels, y_panels, rows, slab: slab_rows(rows), quarter, least }
+    }
+
+    /// As [`Halves::new`], with the slab of up to so many rows that takes most.
+    fn of_most_words(rows: usize, panels: (usize, usize)) -> Halves {
+        let half = Halves::new(rows, panels, LEAST_PANELS);
+        Halves { slab: most_slab_rows(half.rows), ..half }
     }
 
     /// Words of the sums, where they are not formed while they are packed.

@@ -29,6 +29,9 @@ const OTHER_RANK_BYTES: u64 = 160;
 /// Bytes of lists and locks for a tile, own or not.
 const TILE_BYTES: u64 = 512;
 
+/// Bytes of a slot that no tile comes to.
+const EMPTY_SLOT_BYTES: u64 = 72;
+
 /// Of each row of the matrix beside what [`Plan::fixed_bytes`] counts: shifts are there twice.
 const ROW_BYTES: u64 = 16;
 
@@ -100,7 +103,8 @@ impl RankBytes {
         let in_words =
             self.traffic.sent_bytes(self.room.packed) + self.traffic.received_bytes(self.room.incoming, slots);
         let beside = if self.holds_factor { self.factor + in_words } else { self.factor.max(in_words) };
-        self.fixed + slots.min(self.traffic.received()) as u64 * self.slot + beside
+        let used = slots.min(self.traffic.received());
+        self.fixed + used as u64 * self.slot + (slots - used) as u64 * EMPTY_SLOT_BYTES + beside
     }
 }
 

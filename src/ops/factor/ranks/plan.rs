@@ -156,11 +156,16 @@ impl Plan {
 }
 
 fn check(plan: &Plan, ranks: usize) -> Result<()> {
-    let grid @ RankGrid { rows, cols } = plan.tiling.grid;
-    if rows.saturating_mul(cols) > ranks {
-        return Err(Error::InvalidArgument(format!("a grid of {rows} x {cols} ranks for {ranks}")));
+    check_grid(plan.tiling.grid, ranks)?;
+    plan.memories.check(plan.tiling.grid, plan.tiling.tile_rows(), plan.slots)
+}
+
+/// Refuses a grid of no ranks or of more than there are, which no tile may be dealt out to.
+pub(super) fn check_grid(grid: RankGrid, ranks: usize) -> Result<()> {
+    if (1..=ranks).contains(&grid.size()) {
+        return Ok(());
     }
-    plan.memories.check(grid, plan.tiling.tile_rows(), plan.slots)
+    Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols)))
 }
 
 #[cfg(test)]
