@@ -58,7 +58,9 @@ impl MatrixView<'_> {
         let mut rounded = Matrix::zeros(self.rows(), self.cols(), precision_bits)?;
         let (width, own) = (rounded.limbs_per_element(), self.limbs_per_element() as i64);
         let (heads, limbs) = rounded.parts_mut();
-        let places = (0..self.cols()).flat_map(|col| (0..self.rows()).map(move |row| (row, col)));
+        // However many columns there are, those of no rows have no entries.
+        let cols = if self.rows() == 0 { 0 } else { self.cols() };
+        let places = (0..cols).flat_map(|col| (0..self.rows()).map(move |row| (row, col)));
         for ((row, col), (head, out)) in places.zip(heads.iter_mut().zip(limbs.chunks_exact_mut(width))) {
             let FloatRef { head: from, limbs } = self.get(row, col);
             if !from.is_zero() {

@@ -51,7 +51,7 @@ impl SparseMatrix {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a place outside and for one that is named twice; [`Error::NotFinite`];
-    /// [`Error::ExponentRange`].
+    /// [`Error::ExponentRange`]; [`Error::OutOfMemory`] for more rows than there is memory for.
     pub fn from_entries<'f>(
         rows: usize,
         cols: usize,
@@ -60,6 +60,9 @@ impl SparseMatrix {
         let mut list = entries.into_iter().collect::<Vec<_>>();
         list.sort_by_key(|&(place, _)| place);
         let mut matrix = SparseMatrix { cols, row_starts: vec![0], entries: Vec::new(), limbs: Vec::new() };
+        let bytes = (size_of::<usize>() as u64).saturating_mul(rows as u64);
+        let refused = |_| Error::OutOfMemory { bytes };
+        matrix.row_starts.try_reserve_exact(rows).map_err(refused)?;
         let mut before = None;
         for ((row, col), value) in list {
             if row >= rows || col >= cols {

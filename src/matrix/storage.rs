@@ -87,6 +87,8 @@ impl Matrix {
         mut entry: impl FnMut(usize, usize) -> Float,
     ) -> Result<Matrix> {
         let mut matrix = Matrix::zeros(rows, cols, precision_bits)?;
+        // However many columns there are, those of no rows have no entries.
+        let cols = if rows == 0 { 0 } else { cols };
         for (col, row) in (0..cols).flat_map(|col| (0..rows).map(move |row| (col, row))) {
             matrix.set_float(row, col, &entry(row, col))?;
         }

@@ -20,7 +20,7 @@ use crate::ops::factor::{diagnose, reference};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use rug::Float;
-use rug::float::Constant;
+use rug::float::{Constant, prec_max};
 use std::sync::{Arc, OnceLock};
 
 /// A factor `L` with `A = L L^T`; by default that of the 0 x 0 matrix.
@@ -330,9 +330,11 @@ impl Cholesky {
 /// infinity.
 /// Accuracy: the product of the entries' significands is rounded at `precision_bits + 32` bits at each of `n` steps, so
 /// are its logarithm, that of the power of two and their sum; the result once more.
+/// Fewer than one bit count as one, and more than MPFR has as the most that it has.
 /// Cost: one product for each row.
 pub fn log_det_of<'a>(factor: impl Into<MatrixView<'a>>, precision_bits: u32) -> Float {
     let factor = factor.into();
+    let precision_bits = precision_bits.clamp(1, prec_max() - 32);
     let bits = precision_bits + 32;
     let column = factor.cols() == 1;
     let count = if column { factor.rows() } else { factor.rows().min(factor.cols()) };

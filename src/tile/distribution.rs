@@ -7,6 +7,9 @@ use super::{RankGrid, TileMap};
 use crate::error::{Error, Result};
 use std::ops::Range;
 
+/// Most rows or columns of a block or a tile, of which a turn of all ranks is counted: a multiple of 8.
+pub const LARGEST_BLOCK: usize = u32::MAX as usize - 7;
+
 /// How the ranks of a group are numbered within their grid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GridOrder {
@@ -185,6 +188,9 @@ impl Distribution {
             match deal.axis {
                 Axis::Whole => {}
                 Axis::Cyclic { block: 0, .. } => return refuse(format!("{what} in blocks of 0")),
+                Axis::Cyclic { block, .. } if *block > LARGEST_BLOCK => {
+                    return refuse(format!("{what} in blocks of {block}: choose {LARGEST_BLOCK} at most"));
+                }
                 Axis::Cyclic { block, offset, .. } if offset >= block => {
                     return refuse(format!("the first of blocks of {block} {what} lacks {offset}"));
                 }

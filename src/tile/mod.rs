@@ -14,6 +14,7 @@ mod own;
 pub use axis::{Along, Axis};
 pub(crate) use deal::Deal;
 pub use diagonal::LocalDiagonal;
+pub(crate) use distribution::LARGEST_BLOCK;
 pub use distribution::{Distribution, GridOrder};
 pub use grid::{RankGrid, RankPlace};
 pub(crate) use grid::{count_in, first_from};

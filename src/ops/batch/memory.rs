@@ -106,7 +106,9 @@ impl BatchMemory {
         let workers_bytes = match (self.share_bytes, is_bound) {
             (None, _) => worker_bytes,
             (Some(_), true) if self.largest_bytes <= self.share_bytes.unwrap_or(0) => {
-                self.largest_bytes * self.workers as u64
+                // A worker may still hold windows of a problem of another shape, as long as they are within its share.
+                let workers = self.workers as u64;
+                (self.largest_bytes * workers).max(worker_bytes).min(self.share_bytes.unwrap_or(0) * workers)
             }
             (Some(share_bytes), _) => share_bytes * self.workers as u64,
         };

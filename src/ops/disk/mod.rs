@@ -13,3 +13,6 @@ pub(crate) use repair::{Attempt, until_whole};
 pub(crate) use result::{ResultCut, ResultPlace, StoredResult};
 pub use usage::DiskUse;
 pub(crate) use usage::{DiskWatch, disk_progress, progress_of, telling_of_disk};
+
+/// Most rows of a tile in a file: so many of each way, and their bits, still have a number of bytes.
+pub(crate) const LARGEST_TILE: usize = 1 << 20;

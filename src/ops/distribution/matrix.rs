@@ -1,13 +1,13 @@
 //! `DistMatrix`: a matrix in tiles, each on the rank that owns it.
 
-use crate::comm::{Transport, agree, agreed};
+use crate::comm::{Transport, agree, agreed, alike};
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
 use crate::matrix::mirror::{Workers, mirror};
 use crate::ops::distribution::place::{Place, receive, send, store, unpack};
 use crate::plan::BLOCK;
-use crate::tile::{RankGrid, TileId, TileMap};
+use crate::tile::{LARGEST_BLOCK, RankGrid, TileId, TileMap};
 
 /// A matrix in tiles, 2D block-cyclic over the ranks of a team: one rank's part of it.
 ///
@@ -178,6 +178,8 @@ impl DistMatrix {
     /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
+        let refusal = || Error::InvalidArgument(format!("gather: rank {root} of {}", group.size()));
+        agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
         let made = match group.rank() == root {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
             false => Ok(None),
@@ -223,6 +225,10 @@ impl DistMatrix {
         map: TileMap,
         precision_bits: u32,
     ) -> Result<DistMatrix> {
+        agree(group, check_scatter(group, (root, whole), &map, precision_bits))?;
+        if !alike(group, &format!("{root} {map:?} {precision_bits}"))? {
+            return Err(Error::InvalidArgument("scatter: ranks differ in the root, tiles or precision".to_string()));
+        }
         let mut part = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
         let mut own = part.tiles.iter_mut();
         for id in map.tiles() {
@@ -284,6 +290,35 @@ impl DistMatrix {
 pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
         return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows: choose a multiple of {BLOCK}")));
+    }
+    if tile_size > LARGEST_BLOCK {
+        return Err(Error::InvalidArgument(format!("tiles of {tile_size} rows: choose {LARGEST_BLOCK} at most")));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be scattered: a root or a grid beyond the group, a matrix that is not where the root says, or is
+/// another than the map says.
+fn check_scatter(
+    group: &dyn Transport,
+    (root, whole): (usize, Option<&Matrix>),
+    map: &TileMap,
+    precision_bits: u32,
+) -> Result<()> {
+    let (rank, ranks, grid) = (group.rank(), group.size(), map.grid);
+    let refuse = |message: String| Err(Error::InvalidArgument(message));
+    if root >= ranks || grid.size() > ranks {
+        return refuse(format!("root {root} and a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols));
+    }
+    if whole.is_some() != (rank == root) {
+        return refuse(format!("rank {rank}: the matrix comes from rank {root} and from no other"));
+    }
+    let Some(whole) = whole else { return Ok(()) };
+    if (whole.rows(), whole.cols()) != (map.rows, map.cols) {
+        return Err(Error::shape_mismatch("scatter", (whole.rows(), whole.cols()), (map.rows, map.cols)));
+    }
+    if whole.precision_bits() != precision_bits {
+        return refuse(format!("scatter: a matrix of {} bits into one of {precision_bits}", whole.precision_bits()));
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ impl RangeBits {
 
     /// At least so many, as far as they go.
     pub fn at_least(self, bits: u32) -> RangeBits {
-        RangeBits { bits: self.bits.max(bits.next_multiple_of(RANGE_STEP_BITS)).min(self.most), ..self }
+        RangeBits { bits: self.bits.max(bits.min(self.most).next_multiple_of(RANGE_STEP_BITS)).min(self.most), ..self }
     }
 
     /// Enough for a matrix of which the entry furthest below its rows' norms lies so far below them; where no try has

@@ -27,7 +27,7 @@ use serde::Serialize;
 const CALL_BYTES: u64 = 16 << 10;
 
 /// Larger parts could not be addressed, nor their sums counted.
-const MAXIMUM_BYTES: u64 = 1 << 62;
+pub(super) const MAXIMUM_BYTES: u64 = 1 << 62;
 
 /// Most tiles of a strip: reading what they share costs little beside them, and progress is reported between strips.
 pub(crate) const STRIP_TILES: usize = 8;

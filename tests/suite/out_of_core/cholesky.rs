@@ -240,3 +240,20 @@ fn what_is_not_positive_definite_fails_where_it_fails_in_memory() {
         assert!(!case.path("l.bin").exists());
     }
 }
+
+/// Sums over more columns than a tile of a factor may have would be wrong: it has fewer, whatever is asked for.
+#[test]
+fn tiles_of_too_many_rows_have_as_many_as_there_may_be() {
+    let case = Case::new(integer_gram(25, 20, 150, 1), 150);
+    for kernel in kernel_names() {
+        let ctx = forced(kernel, 1).build().unwrap();
+        for tile_rows in [4088, 4089, 4096, 1 << 40, usize::MAX] {
+            let options = options().tile_rows(tile_rows);
+            let plan = out_of_core::plan_cholesky(&ctx, &case.path("a.bin"), 150, &options).unwrap();
+            assert_eq!(plan.tile_rows, 4088, "{kernel}, {tile_rows} asked for");
+            case.run(&ctx, &options).unwrap();
+            case.check(&format!("{kernel}, {tile_rows} asked for"));
+            case.forget_tiles();
+        }
+    }
+}

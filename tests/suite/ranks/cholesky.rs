@@ -408,11 +408,11 @@ fn what_cannot_be_factored_is_refused_on_all_ranks() {
     assert!(matches!(error(TileMap { cols: 21, ..square }, 90, &options), Error::NotSquare { .. }));
     assert!(matches!(error(square, 1, &options), Error::Precision { precision_bits: 1, .. }));
     assert!(matches!(error(square, u32::MAX, &options), Error::Precision { .. }));
-    let odd = options.clone().tile_rows(12);
+    let odd = options.tile_rows(12);
     assert!(matches!(error(square, 90, &odd), Error::InvalidArgument(_)));
     let triangle = TileMap { triangle: Some(Uplo::Lower), ..square };
     for (rows, cols) in [(0, 2), (2, 0), (0, 0), (2, 2), (usize::MAX, 3), (4, 1)] {
-        let options = options.clone().grid(RankGrid { rows, cols });
+        let options = options.grid(RankGrid { rows, cols });
         let message = format!("a grid of {rows} x {cols} ranks for 3");
         for shape in [square, triangle] {
             assert!(error(shape, 90, &options).to_string().contains(&message), "{message}");

@@ -12,6 +12,7 @@ mod mailbox;
 mod matrix;
 mod plan;
 mod products;
+mod refusals;
 mod shared_devices;
 mod solve;
 mod solve_into;

@@ -4,7 +4,8 @@ use super::context;
 use crate::common::{Kind, matrix};
 use rug::Float;
 use sunzi::{Context, Error, GemvOptions, GerOptions, Matrix, SymvOptions, axpy, dot, gemv, gemv_into, gemv_with};
-use sunzi::{ger_with, nrm2, symv_with, trmv};
+use sunzi::verify::{VerifyOptions, verify_syrk};
+use sunzi::{SparseMatrix, ger_with, log_det_of, nrm2, symv_with, trmv};
 
 fn is_mismatch<T>(outcome: sunzi::Result<T>, name: &str) -> bool {
     match outcome {
@@ -76,4 +77,23 @@ fn limits_are_kept_and_callers_can_cancel() {
     let never = Context::builder().threads(2).build().unwrap().with_progress(|_| false);
     assert!(matches!(gemv(&never, &a, &x, 128), Err(Error::Cancelled)));
     assert!(matches!(ger_with(&never, &x, &x, 128, &GerOptions::new()), Err(Error::Cancelled)));
+}
+
+/// Sizes and counts that no loop and no allocation may follow blindly.
+#[test]
+fn numbers_beyond_all_reason_end_at_once() {
+    let empty = Matrix::from_fn(0, 1 << 62, 64, |_, _| panic!("there are no entries")).unwrap();
+    assert_eq!((empty.rows(), empty.cols()), (0, 1 << 62));
+    assert_eq!(empty.view().rounded(90).unwrap().cols(), 1 << 62);
+    for rows in [1 << 61, usize::MAX] {
+        let sparse = SparseMatrix::from_entries(rows, 1, std::iter::empty());
+        assert!(matches!(sparse, Err(Error::OutOfMemory { .. })), "{rows} rows");
+    }
+    let factor = matrix(Kind::Unit, 3, 3, 64, 1);
+    assert_eq!((log_det_of(&factor, 0).prec(), log_det_of(&factor, 64).prec()), (1, 64));
+    let ctx = context(1);
+    let p = matrix(Kind::Unit, 2, 2, 64, 1);
+    let q = sunzi::syrk(&ctx, &p, 64).unwrap();
+    let options = VerifyOptions::new().vector_count(usize::MAX);
+    assert_eq!(verify_syrk(&ctx, &p, &q, 64, &options).unwrap().vector_count, 1 << 16);
 }

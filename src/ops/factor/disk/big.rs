@@ -18,6 +18,7 @@ use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_store::{Local, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
+use crate::ops::factor::tiling::MOST_TILE_ROWS;
 use crate::store::Buffer;
 use crate::tile::{TileId, TileMap};
 use rug::Float;
@@ -48,7 +49,7 @@ pub(crate) fn factor_file(
     let mut element = agreed(world, BigFloats::new(ctx, file.rows(), precision_bits))?;
     check_square(place, &file)?;
     // Refused before the file is read.
-    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
+    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), place.grid);
     let mut call = DiskCall { ctx, place, file: file.clone(), tiling, options, storage };
     let mut plan = call.plan(&element)?;
     let bits = (precision_bits, element.problem.working_bits);
@@ -85,7 +86,7 @@ pub(crate) fn plan_file(
 ) -> Result<OutOfCorePlan> {
     let file = Arc::new(MatrixFile::open(matrix)?);
     let element = BigFloats::new(ctx, file.rows(), precision_bits)?;
-    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
+    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), place.grid);
     DiskCall { ctx, place, file, tiling, options, storage: Path::new("") }.plan(&element)
 }
 

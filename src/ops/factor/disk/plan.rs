@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::PANEL_ROWS;
-use crate::ops::disk::Place;
+use crate::ops::disk::{LARGEST_TILE, Place};
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::home::HomePlan;
 use crate::runtime::{
@@ -68,7 +68,7 @@ pub struct OutOfCorePlan {
 /// By default `most`, or fewer for a smaller matrix.
 pub(super) fn tiling(order: usize, (tile_rows, most): (Option<usize>, usize), grid: RankGrid) -> TileMap {
     let wanted = tile_rows.unwrap_or_else(|| (order / LEAST_TILE_ROWS).min(most));
-    TileMap { grid, ..TileMap::symmetric(order, wanted.max(1).next_multiple_of(PANEL_ROWS)) }
+    TileMap { grid, ..TileMap::symmetric(order, wanted.clamp(1, LARGEST_TILE).next_multiple_of(PANEL_ROWS)) }
 }
 
 /// What the tiles of an element type take.

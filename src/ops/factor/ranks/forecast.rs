@@ -2,11 +2,11 @@
 
 use super::memory::PlanInput;
 use super::plan::tiling;
-use super::{engine_in_tiles, entrywise, tiles_for, window};
+use super::{check_options, engine_in_tiles, entrywise, tiles_for, window};
 use crate::comm::{Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
-use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::team::Team;
 use crate::ops::distribution::travel::redistribution_bytes;
 use crate::ops::factor::entrywise::RangeBits;
@@ -38,7 +38,7 @@ pub fn plan_cholesky(
     options: &DistCholeskyOptions,
 ) -> Result<u64> {
     let (world, order): (&dyn Transport, _) = (team.world(), map.rows);
-    agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
+    check_options(world, map, precision_bits, options)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     let (range_bits, check_bytes) = match options.accuracy {
         Accuracy::Norm => (0, 0),

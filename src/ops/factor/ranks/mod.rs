@@ -19,22 +19,23 @@ pub use forecast::plan_cholesky;
 use crate::comm::{Reduction, Transport, agree, agreed, alike};
 use crate::context::Context;
 use crate::drive;
-use crate::error::Result;
-use crate::matrix::Uplo;
-use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, Uplo};
+use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::kernel::{KernelOfTiles, engine_on_rank};
 use crate::ops::factor::node_tiles::TileWindow;
 use crate::ops::factor::options::DistCholeskyOptions;
-use crate::ops::factor::plan::Plan;
+use crate::ops::factor::plan::{MAXIMUM_BYTES, Plan};
 use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::report::CholeskyReport;
 use crate::ops::factor::run::{Factored, Factorisation};
 use crate::ops::factor::spans::{Clock, TaskTimes};
 use crate::ops::factor::tile_work::TileWork;
+use crate::ops::factor::tiling::check_tile_rows;
 use crate::ops::product::problem::Accuracy;
 use crate::tile::{RankGrid, TileId, TileMap};
 use failure::Failure;
@@ -126,7 +127,7 @@ pub fn cholesky_into(
 ) -> Result<DistCholeskyReport> {
     let mut memory = std::mem::replace(result, DistMatrix::empty());
     let (clock, world): (_, &dyn Transport) = (Clock::new(), team.world());
-    agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
+    check_options(world, a.map(), precision_bits, options)?;
     let ctx = &with_shared_devices(ctx, world)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     team.heed_limits(ctx.memory_bytes())?;
@@ -253,11 +254,34 @@ pub fn cholesky_tiles(
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
     let world: &dyn Transport = team.world();
-    agree(world, options.tile_rows.map_or(Ok(()), check_tile_size))?;
-    let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     let grid = RankGrid::for_ranks(team.size());
     let map = TileMap { rows: order, cols: order, tile_size: 8, grid, triangle: Some(Uplo::Lower) };
+    check_options(world, &map, precision_bits, options)?;
+    let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     tiles_for((ctx, team), &map, norm_bits, options)
+}
+
+/// Refuses tiles that no factor has, sizes beyond any memory, and options that differ between ranks, which would go
+/// different ways. Collective.
+fn check_options(
+    world: &dyn Transport,
+    map: &TileMap,
+    precision_bits: u32,
+    options: &DistCholeskyOptions,
+) -> Result<()> {
+    let (rows, cols) = (map.rows, map.cols);
+    let fits = match Matrix::bytes_for(rows, cols, precision_bits) > MAXIMUM_BYTES {
+        true => Err(Error::DimensionOverflow { rows, cols, precision_bits }),
+        false => options.tile_rows.map_or(Ok(()), check_tile_rows),
+    };
+    agree(world, fits)?;
+    let DistCholeskyOptions { tile_rows, grid, delivery, termination, accuracy, range_bits, .. } = options;
+    let shape = format!("{map:?} {precision_bits} {tile_rows:?} {grid:?}");
+    if alike(world, &format!("{shape} {delivery:?} {termination:?} {accuracy:?} {range_bits}"))? {
+        return Ok(());
+    }
+    let message = "cholesky: ranks differ in the matrix's tiles, the precision or the options";
+    Err(Error::InvalidArgument(message.to_string()))
 }
 
 /// The tiles to work in for a matrix in the tiles `map`, with so many working bits. Collective.

@@ -7,7 +7,7 @@ use crate::comm::{Reduction, agreed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::io::{BlockStream, BlockStreamOptions};
-use crate::ops::disk::{Place, ResultCut};
+use crate::ops::disk::{LARGEST_TILE, Place, ResultCut};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::schedule::{Schedule, Side};
@@ -66,7 +66,7 @@ impl FileProduct {
     pub(super) fn cut(&self, options: &OutOfCoreProductOptions) -> ResultCut {
         let ProductSize { rows, cols, triangle, .. } = self.size();
         let wanted = options.tile_size.unwrap_or_else(|| (rows.max(cols) / LEAST_TILES).min(TILE_SIZE));
-        let tile_size = wanted.max(1).next_multiple_of(BLOCK);
+        let tile_size = wanted.clamp(1, LARGEST_TILE).next_multiple_of(BLOCK);
         ResultCut { rows, cols, block_rows: tile_size, block_cols: tile_size, is_triangle: triangle }
     }
 

@@ -6,7 +6,7 @@ pub(crate) mod plan;
 mod request;
 mod tiles;
 
-use crate::comm::{Reduction, Transport};
+use crate::comm::{Reduction, Transport, agree, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
@@ -167,8 +167,14 @@ pub fn gemm(
         Op::Transpose => (matrix.map().cols, matrix.map().rows),
     };
     let ((left_rows, left_cols), (right_rows, right_cols)) = (shape(a, op_a), shape(b, op_b));
-    if left_cols != right_rows {
-        return Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols });
+    // All ranks leave together: the slices are collective.
+    let fits = match left_cols == right_rows {
+        true => Ok(()),
+        false => Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols }),
+    };
+    agree(team.world(), fits)?;
+    if !alike(team.world(), &format!("{op_a:?} {:?} {op_b:?} {:?}", a.map(), b.map()))? {
+        return Err(Error::InvalidArgument("gemm: ranks differ in shapes, tiles or transposes".to_string()));
     }
     let slice = |matrix: &DistMatrix, by_rows: bool| match by_rows {
         true => matrix.row_slice(team.world()),

@@ -1,0 +1,132 @@
+//! What cannot be, or what ranks say differently, is refused on all of them: nobody waits for a rank that has left.
+
+use crate::common::{Kind, matrix};
+use sunzi::advanced::tile::TileMap;
+use sunzi::comm::{Transport, local};
+use sunzi::distributed::{
+    DistCholeskyOptions, DistMatrix, DistOptions, Distribution, GridOrder, RankGrid, Team, TeamOptions, cholesky_tiles,
+    cholesky_with, gemm, plan_cholesky, redistribute,
+};
+use sunzi::{Accuracy, Context, Matrix, Op, Result};
+
+const GRID: RankGrid = RankGrid { rows: 2, cols: 1 };
+
+fn map(rows: usize, cols: usize) -> TileMap {
+    TileMap { rows, cols, tile_size: 8, grid: GRID, triangle: None }
+}
+
+fn ctx() -> Context {
+    Context::builder().threads(1).build().unwrap()
+}
+
+fn team(rank: &local::LocalRank) -> Team {
+    Team::new(rank.split(0).unwrap(), TeamOptions::new()).unwrap()
+}
+
+/// What each of two ranks is told.
+fn refusals<T>(call: impl Fn(&local::LocalRank) -> Result<T> + Sync) -> Vec<String> {
+    local::run(2, |rank| match call(rank) {
+        Ok(_) => panic!("rank {} is not refused", rank.rank()),
+        Err(error) => error.to_string(),
+    })
+}
+
+/// Both ranks are told something with these words.
+fn refused<T>(words: &str, call: impl Fn(&local::LocalRank) -> Result<T> + Sync) {
+    let errors = refusals(call);
+    assert!(errors.iter().all(|error| error.contains(words)), "{words}: {errors:?}");
+}
+
+#[test]
+fn a_matrix_is_scattered_from_one_root_as_all_say() {
+    let whole = matrix(Kind::Unit, 20, 12, 100, 3);
+    let scatter = |rank: &local::LocalRank, root: usize, holder: usize, shape: TileMap, bits: u32| {
+        DistMatrix::scatter(rank, root, (rank.rank() == holder).then_some(&whole), shape, bits)
+    };
+    let good = map(20, 12);
+    refused("root 2 and a grid of 2 x 1 ranks for 2", |rank| scatter(rank, 2, 2, good, 100));
+    let wide = TileMap { grid: RankGrid { rows: 3, cols: 1 }, ..good };
+    refused("a grid of 3 x 1 ranks for 2", |rank| scatter(rank, 0, 0, wide, 100));
+    refused("the matrix comes from rank 0 and from no other", |rank| scatter(rank, 0, 1, good, 100));
+    refused("the matrix comes from rank 0 and from no other", |rank| scatter(rank, 0, 9, good, 100));
+    refused("20 x 12 against 21 x 12", |rank| scatter(rank, 0, 0, map(21, 12), 100));
+    refused("a matrix of 100 bits into one of 200", |rank| scatter(rank, 0, 0, good, 200));
+    refused("ranks differ", |rank| scatter(rank, 0, 0, TileMap { tile_size: 8 + 8 * rank.rank(), ..good }, 100));
+    let none = || {
+        local::run(1, |rank| {
+            DistMatrix::scatter(rank, 0, None, TileMap { grid: RankGrid::for_ranks(1), ..good }, 100).is_err()
+        })
+    };
+    assert!(none().into_iter().all(|is_refused| is_refused));
+    refused("gather: rank 2 of 2", |rank| scatter(rank, 0, 0, good, 100)?.gather(rank, 2));
+}
+
+#[test]
+fn factors_that_ranks_ask_for_differently_are_refused() {
+    let options = DistCholeskyOptions::new();
+    let factor = |rank: &local::LocalRank, shape: TileMap, bits: u32, options: DistCholeskyOptions| {
+        cholesky_with(&ctx(), &team(rank), &DistMatrix::zeros(shape, rank.rank(), 100)?, bits, &options)
+    };
+    let (shape, differ) = (map(24, 24), "cholesky: ranks differ");
+    refused(differ, |rank| {
+        let grid = (rank.rank() == 1).then_some(RankGrid { rows: 1, cols: 2 });
+        factor(rank, shape, 90, options.grid(grid))
+    });
+    refused(differ, |rank| {
+        let accuracy = if rank.rank() == 0 { Accuracy::Norm } else { Accuracy::Entrywise };
+        factor(rank, shape, 90, options.accuracy(accuracy))
+    });
+    refused(differ, |rank| factor(rank, shape, 90, options.tile_rows(8 + 8 * rank.rank())));
+    refused(differ, |rank| factor(rank, shape, 90 + rank.rank() as u32, options));
+    refused(differ, |rank| cholesky_tiles(&ctx(), &team(rank), 24 + rank.rank(), 90, &options));
+}
+
+/// Sums over more columns than the bound of the kernels' sums allows would be wrong, so a factor has no such tiles.
+#[test]
+fn tiles_of_too_many_rows_are_refused() {
+    for tile_rows in [4096, 1 << 33, 1 << 63, usize::MAX - 7] {
+        let options = DistCholeskyOptions::new().tile_rows(tile_rows);
+        let words = format!("tiles of {tile_rows} rows");
+        let zeros = |rank: &local::LocalRank| DistMatrix::zeros(map(24, 24), rank.rank(), 100);
+        refused(&words, |rank| cholesky_with(&ctx(), &team(rank), &zeros(rank)?, 90, &options));
+        refused(&words, |rank| cholesky_tiles(&ctx(), &team(rank), 24, 90, &options));
+        refused(&words, |rank| plan_cholesky(&ctx(), &team(rank), (&map(24, 24), 100), 90, &options));
+    }
+    let options = DistCholeskyOptions::new().tile_rows(4088);
+    let tiles = local::run(2, |rank| cholesky_tiles(&ctx(), &team(rank), 24, 90, &options).unwrap());
+    assert!(tiles.iter().all(|tiles| tiles.tile_size == 4088));
+}
+
+#[test]
+fn sizes_beyond_any_memory_and_blocks_beyond_any_matrix_are_refused() {
+    let options = DistCholeskyOptions::new();
+    let order = 1 << 40;
+    let huge = TileMap { rows: order, cols: order, ..map(8, 8) };
+    let words = "is too large to address";
+    refused(words, |rank| cholesky_tiles(&ctx(), &team(rank), order, 90, &options));
+    refused(words, |rank| plan_cholesky(&ctx(), &team(rank), (&huge, 100), 90, &options));
+    let from = map(20, 12);
+    for blocks in [(1 << 63, 1), (1, usize::MAX)] {
+        let to = Distribution::block_cyclic((20, 12), (GRID, GridOrder::RowMajor), blocks, (0, 0));
+        refused("in blocks of", |rank| {
+            let local = Matrix::zeros(20, 12, 100).unwrap();
+            redistribute(rank, (&Distribution::replicated((20, 12), 2), &local), &to)
+        });
+    }
+    let tall = TileMap { tile_size: 1 << 63, ..from };
+    refused("tiles of", |rank| DistMatrix::zeros(tall, rank.rank(), 100));
+}
+
+#[test]
+fn products_that_ranks_ask_for_differently_are_refused() {
+    let options = DistOptions::default();
+    let product = |rank: &local::LocalRank, op: Op, cols: usize| {
+        let zeros = |rows, cols| DistMatrix::zeros(map(rows, cols), rank.rank(), 100);
+        let (a, b) = (zeros(16, 24)?, zeros(24, cols)?);
+        gemm(&ctx(), &mut team(rank), (&a, op), (&b, Op::NoTranspose), 90, &options)
+    };
+    let turned = |rank: &local::LocalRank| if rank.rank() == 0 { Op::NoTranspose } else { Op::Transpose };
+    // One of them does not fit, the other does.
+    assert_eq!(refusals(|rank| product(rank, turned(rank), 16)).len(), 2);
+    refused("gemm: ranks differ", |rank| product(rank, Op::NoTranspose, 16 + rank.rank()));
+}
