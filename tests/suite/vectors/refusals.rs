@@ -3,8 +3,8 @@
 use super::context;
 use crate::common::{Kind, matrix};
 use rug::Float;
-use sunzi::{Context, Error, GemvOptions, GerOptions, Matrix, SymvOptions, axpy, dot, gemv, gemv_into, gemv_with};
 use sunzi::verify::{VerifyOptions, verify_syrk};
+use sunzi::{Context, Error, GemvOptions, GerOptions, Matrix, SymvOptions, axpy, dot, gemv, gemv_into, gemv_with};
 use sunzi::{SparseMatrix, ger_with, log_det_of, nrm2, symv_with, trmv};
 
 fn is_mismatch<T>(outcome: sunzi::Result<T>, name: &str) -> bool {
