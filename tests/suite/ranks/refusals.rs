@@ -119,11 +119,10 @@ fn sizes_beyond_any_memory_and_blocks_beyond_any_matrix_are_refused() {
 
 #[test]
 fn products_that_ranks_ask_for_differently_are_refused() {
-    let options = DistOptions::default();
     let product = |rank: &local::LocalRank, op: Op, cols: usize| {
         let zeros = |rows, cols| DistMatrix::zeros(map(rows, cols), rank.rank(), 100);
         let (a, b) = (zeros(16, 24)?, zeros(24, cols)?);
-        gemm(&ctx(), &mut team(rank), (&a, op), (&b, Op::NoTranspose), 90, &options)
+        gemm(&ctx(), &mut team(rank), (&a, op), (&b, Op::NoTranspose), 90, &DistOptions::default())
     };
     let turned = |rank: &local::LocalRank| if rank.rank() == 0 { Op::NoTranspose } else { Op::Transpose };
     // One of them does not fit, the other does.
