@@ -58,8 +58,8 @@ pub fn strip_panels<L: Lanes, const V: usize>(left: usize) -> usize {
     left.min(shared * panels)
 }
 
-/// Words of scratch for a product over up to `rows` rows into at most `columns` block columns. Passes are equal, so that
-/// a few rows more may need less.
+/// Words of scratch for a product over up to `rows` rows into at most `columns` block columns. Passes are equal, so a
+/// few rows more may need less.
 pub fn scratch_words(rows: usize, columns: usize) -> usize {
     let pairs = pairs(rows.min(MOST_DEPTH));
     pairs * (columns.min(MOST_PANELS) * COLUMNS + MOST_LANES) / 2 + LINE_WORDS

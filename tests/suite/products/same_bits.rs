@@ -248,8 +248,8 @@ fn tiny_sizes_have_the_bits_of_the_forced_kernels() {
     }
 }
 
-/// Chunks are cut evenly, so a call meets other numbers of rows than the plan asks the kernel about. A kernel makes equal
-/// passes over its rows, which are longer for 1813 rows than for 2176 and for 1450.
+/// Chunks are cut evenly, so a call meets other numbers of rows than the plan asks the kernel about. A kernel makes
+/// equal passes over its rows, which are longer for 1813 rows than for 2176 and for 1450.
 #[test]
 fn even_chunks_have_room_whatever_the_plan_asks_about() {
     let (rows, cols, precision_bits) = (3626, 40, 64);
