@@ -39,6 +39,14 @@ pub(crate) fn alike(group: &dyn Transport, said: &str) -> Result<bool> {
     Ok(words[0] == !words[1])
 }
 
+/// Refuses with `refusal` where ranks do not say the same. Collective.
+///
+/// # Errors
+/// [`Error::InvalidArgument`]; [`Error::Transport`].
+pub(crate) fn check_alike(group: &dyn Transport, said: &str, refusal: &str) -> Result<()> {
+    if alike(group, said)? { Ok(()) } else { Err(Error::InvalidArgument(refusal.to_string())) }
+}
+
 /// [`agree`], and all ranks must pass the same `token`: what they are about to do, as a hash.
 fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()> {
     let size = group.size() as u64;

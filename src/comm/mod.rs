@@ -15,8 +15,8 @@ pub mod mailbox;
 pub mod mpi;
 pub mod window;
 
-pub(crate) use agree::alike;
 pub use agree::{Fence, agree, agreed};
+pub(crate) use agree::{alike, check_alike};
 pub use launch::launched;
 
 use crate::error::{Error, Result};

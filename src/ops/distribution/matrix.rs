@@ -1,6 +1,6 @@
 //! `DistMatrix`: a matrix in tiles, each on the rank that owns it.
 
-use crate::comm::{Transport, agree, agreed, alike};
+use crate::comm::{Transport, agree, agreed, check_alike};
 use crate::error::{Error, Result};
 use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
@@ -175,7 +175,8 @@ impl DistMatrix {
     /// The whole matrix on rank `root`, `None` on the others; see [`DistMatrix::is_symmetric`]. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
+    /// [`crate::Error::Transport`]; [`crate::Error::InvalidArgument`] for a root beyond the group;
+    /// [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
         let refusal = || Error::InvalidArgument(format!("gather: rank {root} of {}", group.size()));
@@ -217,7 +218,9 @@ impl DistMatrix {
     /// map names a triangle, the result is that triangle: see [`DistMatrix::into_symmetric`]. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::Transport`]; [`crate::Error::OutOfMemory`] on every rank where one cannot hold its tiles.
+    /// On every rank: [`crate::Error::InvalidArgument`] for a root or a grid beyond the group, a matrix that is not on
+    /// the root alone or has another precision, and where ranks differ; [`crate::Error::ShapeMismatch`] for a matrix of
+    /// another shape; [`crate::Error::OutOfMemory`] where one cannot hold its tiles; [`crate::Error::Transport`].
     pub fn scatter(
         group: &dyn Transport,
         root: usize,
@@ -226,9 +229,8 @@ impl DistMatrix {
         precision_bits: u32,
     ) -> Result<DistMatrix> {
         agree(group, check_scatter(group, (root, whole), &map, precision_bits))?;
-        if !alike(group, &format!("{root} {map:?} {precision_bits}"))? {
-            return Err(Error::InvalidArgument("scatter: ranks differ in the root, tiles or precision".to_string()));
-        }
+        let said = format!("{root} {map:?} {precision_bits}");
+        check_alike(group, &said, "scatter: ranks differ in the root, tiles or precision")?;
         let mut part = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
         let mut own = part.tiles.iter_mut();
         for id in map.tiles() {

@@ -1,6 +1,6 @@
 //! Entries on their way from one distribution of a matrix to another.
 
-use crate::comm::{Incoming, Outgoing, Transport, alike};
+use crate::comm::{Incoming, Outgoing, Transport, check_alike};
 use crate::error::{Error, Result};
 use crate::math::float::limbs_for;
 use crate::matrix::{MatrixView, MatrixViewMut, Uplo};
@@ -157,10 +157,7 @@ impl Travel<'_> {
     /// Refuses what cannot be, alike on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
         let said = format!("{:?} {:?} {:?} {:?} {}", self.from, self.to, self.part, self.asked, self.width);
-        if !alike(group, &said)? {
-            let message = "ranks ask for different distributions or triangles of a matrix".to_string();
-            return Err(Error::InvalidArgument(message));
-        }
+        check_alike(group, &said, "ranks ask for different distributions or triangles of a matrix")?;
         // What follows is the same on all ranks.
         let (from, to) = ((self.from.rows, self.from.cols), (self.to.rows, self.to.cols));
         if from != to {

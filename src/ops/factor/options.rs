@@ -34,7 +34,7 @@ setters! { new CholeskyOptions {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DistCholeskyOptions {
-    /// Rows of a tile, a multiple of 8; `None` chooses by order, grid and kernel.
+    /// Rows of a tile, a multiple of 8 of up to 4088; `None` chooses by order, grid and kernel.
     pub tile_rows: Option<usize>,
     /// The grid of ranks; `None` keeps that of the matrix.
     pub grid: Option<RankGrid>,

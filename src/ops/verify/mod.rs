@@ -40,7 +40,8 @@ pub struct VerifyOptions {
     pub uplo: Uplo,
     /// Operands and result are integers and the result must be exact.
     pub exact_integers: bool,
-    /// Random vectors of the residual test; every fourth has plain signs, the others undo the columns' scales.
+    /// Random vectors of the residual test, 65,536 at most; every fourth has plain signs, the others undo the columns'
+    /// scales.
     pub vector_count: usize,
     /// Entries that are compared one by one; all of them where the result has no more.
     pub sample_count: usize,

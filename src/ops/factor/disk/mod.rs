@@ -36,7 +36,8 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OutOfCoreOptions {
-    /// Rows of a tile; by default what the order asks for. A directory belongs to tiles of one size.
+    /// Rows of a tile, 4088 at most of big floats; by default what the order asks for. A directory belongs to tiles of
+    /// one size.
     pub tile_rows: Option<usize>,
     /// Whether the lower triangle alone counts of a file that stores all entries; by default both, which must agree.
     pub lower: bool,

@@ -16,7 +16,7 @@ mod window;
 
 pub use forecast::plan_cholesky;
 
-use crate::comm::{Reduction, Transport, agree, agreed, alike};
+use crate::comm::{Reduction, Transport, agree, agreed, alike, check_alike};
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
@@ -94,8 +94,10 @@ pub fn cholesky(ctx: &Context, team: &Team, a: &DistMatrix, precision_bits: u32)
 /// On every rank the same. [`crate::Error::NotPositiveDefinite`] with the index of the first computed pivot that is
 /// not positive, as in one process; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`] for a matrix that
 /// is not square; [`crate::Error::Precision`]; [`crate::Error::MemoryLimit`] with the least limit that would do;
-/// [`crate::Error::InvalidArgument`] for too few slots, a grid of more ranks than there are, and tiles that are not a
-/// multiple of 8 high; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`]; [`crate::Error::Transport`].
+/// [`crate::Error::InvalidArgument`] for too few slots, a grid of no ranks or of more than there are, tiles that are
+/// not a multiple of 8 of up to 4088 rows, and tiles, a precision or options that differ between ranks;
+/// [`crate::Error::DimensionOverflow`]; [`crate::Error::Cancelled`]; [`crate::Error::OutOfMemory`];
+/// [`crate::Error::Transport`].
 pub fn cholesky_with(
     ctx: &Context,
     team: &Team,
@@ -277,11 +279,8 @@ fn check_options(
     agree(world, fits)?;
     let DistCholeskyOptions { tile_rows, grid, delivery, termination, accuracy, range_bits, .. } = options;
     let shape = format!("{map:?} {precision_bits} {tile_rows:?} {grid:?}");
-    if alike(world, &format!("{shape} {delivery:?} {termination:?} {accuracy:?} {range_bits}"))? {
-        return Ok(());
-    }
-    let message = "cholesky: ranks differ in the matrix's tiles, the precision or the options";
-    Err(Error::InvalidArgument(message.to_string()))
+    let said = format!("{shape} {delivery:?} {termination:?} {accuracy:?} {range_bits}");
+    check_alike(world, &said, "cholesky: ranks differ in the matrix's tiles, the precision or the options")
 }
 
 /// The tiles to work in for a matrix in the tiles `map`, with so many working bits. Collective.

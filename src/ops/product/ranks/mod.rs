@@ -6,7 +6,7 @@ pub(crate) mod plan;
 mod request;
 mod tiles;
 
-use crate::comm::{Reduction, Transport, agree, alike};
+use crate::comm::{Reduction, Transport, agree, check_alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
@@ -153,7 +153,7 @@ pub fn gemm_rows(
 /// outside the triangle of an operand is 0, or its mirror image: see [`DistMatrix::is_symmetric`].
 ///
 /// # Errors
-/// As [`gemm_rows`].
+/// As [`gemm_rows`]; [`crate::Error::InvalidArgument`] where ranks differ in shapes, tiles or transposes.
 pub fn gemm(
     ctx: &Context,
     team: &mut Team,
@@ -173,9 +173,8 @@ pub fn gemm(
         false => Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols }),
     };
     agree(team.world(), fits)?;
-    if !alike(team.world(), &format!("{op_a:?} {:?} {op_b:?} {:?}", a.map(), b.map()))? {
-        return Err(Error::InvalidArgument("gemm: ranks differ in shapes, tiles or transposes".to_string()));
-    }
+    let said = format!("{op_a:?} {:?} {op_b:?} {:?}", a.map(), b.map());
+    check_alike(team.world(), &said, "gemm: ranks differ in shapes, tiles or transposes")?;
     let slice = |matrix: &DistMatrix, by_rows: bool| match by_rows {
         true => matrix.row_slice(team.world()),
         false => matrix.col_slice(team.world()),

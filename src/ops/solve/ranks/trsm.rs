@@ -4,7 +4,7 @@ use super::factor::FactorTiles;
 use super::inverse::set_ones;
 use super::right::RightSides;
 use super::{Call, DistSolution, LocalSolution, holding_here};
-use crate::comm::{Transport, agree, agreed, alike};
+use crate::comm::{Transport, agree, agreed, check_alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Matrix, Op, Side, Uplo};
@@ -67,7 +67,7 @@ pub fn trsm_into(
     result: &mut DistMatrix,
 ) -> Result<()> {
     let world = team.world();
-    check_alike(world, options)?;
+    check_options(world, options)?;
     check_triangle(world, t, options.uplo)?;
     let transposed = options.side == Side::Right;
     if transposed && t.map().rows == t.map().cols && b.map().cols != t.map().rows {
@@ -116,7 +116,7 @@ pub fn trsm_local(
     options: &TrsmOptions<'_>,
 ) -> Result<LocalSolution> {
     let world = team.world();
-    check_alike(world, options)?;
+    check_options(world, options)?;
     if options.side == Side::Right {
         let message = "trsm: right sides as a caller has them are solved for from the left side".to_string();
         return Err(Error::InvalidArgument(message));
@@ -128,14 +128,9 @@ pub fn trsm_local(
 }
 
 /// Refuses options that differ between ranks, which would go different ways. Collective.
-fn check_alike(world: &dyn Transport, TrsmOptions { side, uplo, op, diag, .. }: &TrsmOptions<'_>) -> Result<()> {
-    match alike(world, &format!("{side:?} {uplo:?} {op:?} {diag:?}"))? {
-        true => Ok(()),
-        false => {
-            let message = "trsm: ranks differ in the side, the triangle, its diagonal or whether it is transposed";
-            Err(Error::InvalidArgument(message.to_string()))
-        }
-    }
+fn check_options(world: &dyn Transport, TrsmOptions { side, uplo, op, diag, .. }: &TrsmOptions<'_>) -> Result<()> {
+    let refusal = "trsm: ranks differ in the side, the triangle, its diagonal or whether it is transposed";
+    check_alike(world, &format!("{side:?} {uplo:?} {op:?} {diag:?}"), refusal)
 }
 
 /// Refuses what does not hold the triangle that is asked for. Collective.
