@@ -159,9 +159,15 @@ impl BlockStream {
     ) -> Result<BlockStream> {
         room_for_threads(1)?;
         let shared = Arc::new(Shared { read_bytes, ..Shared::default() });
-        for _ in 0..options.buffers.max(1) {
-            shared.lock().free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
+        let buffers = options.buffers.max(1);
+        let mut free = Vec::new();
+        // A list of so many buffers that memory cannot hold is refused before the first one is made.
+        let too_many = |_| Error::OutOfMemory { bytes: (buffers as u64).saturating_mul(size_of::<IoBuffer>() as u64) };
+        free.try_reserve_exact(buffers).map_err(too_many)?;
+        for _ in 0..buffers {
+            free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
         }
+        shared.lock().free = free;
         let end = End(shared.clone());
         let read = move || read_all(&end.0, order, options.forget);
         let reader = Builder::new().name("sunzi read-ahead".into()).spawn(read);
@@ -171,8 +177,9 @@ impl BlockStream {
 
     /// Bytes of memory that a stream takes; `widest` are the columns of the widest block of a symmetric file.
     pub fn memory_bytes(options: &BlockStreamOptions, widest: usize, limbs: usize) -> u64 {
-        let buffer = IoBuffer::memory_bytes(8 * options.buffer_words as u64);
-        options.buffers.max(1) as u64 * buffer + line_bytes(widest, limbs) + THREAD_BYTES
+        let buffer = IoBuffer::memory_bytes((options.buffer_words as u64).saturating_mul(8));
+        let buffers = (options.buffers.max(1) as u64).saturating_mul(buffer);
+        buffers.saturating_add(line_bytes(widest, limbs)).saturating_add(THREAD_BYTES)
     }
 
     /// Waits for the next block in order; `None` after the last one, and after an error.
@@ -296,7 +303,7 @@ fn read_one(place: &FileBlock, buffer: &mut IoBuffer, line: &mut Vec<u64>, forge
 
 /// Bytes of the longest line that [`read_mirrored`] reads.
 fn line_bytes(cols: usize, limbs: usize) -> u64 {
-    8 * (cols * (1 + limbs)) as u64
+    (limbs as u64).saturating_add(1).saturating_mul(cols as u64).saturating_mul(8)
 }
 
 /// Fills the entries of a block that a symmetric file does not store, row by row from the columns that it stores.

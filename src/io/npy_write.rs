@@ -27,7 +27,8 @@ pub(super) fn write<W: Write>(mut sink: Sink<'_, W>, matrix: MatrixView<'_>, num
     sink.buffer().extend_from_slice(&header(&descr, rows, cols));
     let mut decimals = DecimalWriter::new(bits);
     let mut text = Vec::new();
-    for row in 0..rows {
+    // Rows without entries, of which there may be very many, take no time.
+    for row in 0..if cols == 0 { 0 } else { rows } {
         for column in 0..cols {
             let value = matrix.get(row, column);
             if as_doubles {

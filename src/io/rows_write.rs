@@ -75,6 +75,7 @@ pub(super) fn write<W: Write>(
             sink.advance(1)?;
         }
         sink.buffer().extend_from_slice(style.inner[1].as_bytes());
+        sink.advance(0)?; // rows without entries fill the buffer too
     }
     sink.buffer().extend_from_slice(style.outer[1].as_bytes());
     sink.finish()

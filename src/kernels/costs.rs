@@ -61,4 +61,6 @@ pub struct Multipliers {
     pub pairs: bool,
     /// Tiles of bytes in registers of their own.
     pub tiles: bool,
+    /// Whether the processor is one of Intel's, which finish tiles more slowly at the same rate of multiplications.
+    pub of_intel: bool,
 }

@@ -7,10 +7,13 @@ pub fn multipliers() -> Multipliers {
     let digits = super::by_name("ifma52").is_ok();
     let pairs = i16::adds_pairs_at_once();
     #[cfg(target_arch = "x86_64")]
-    let one_a_cycle = digits && pairs && super::x86_64::cpu::issues_one_ifma();
+    let (one_a_cycle, of_intel) = {
+        use super::x86_64::cpu;
+        (digits && pairs && cpu::issues_one_ifma(), cpu::is_of_intel())
+    };
     #[cfg(not(target_arch = "x86_64"))]
-    let one_a_cycle = false;
-    Multipliers { digits, one_a_cycle, pairs, tiles: i8::has_tile_registers() }
+    let (one_a_cycle, of_intel) = (false, false);
+    Multipliers { digits, one_a_cycle, pairs, tiles: i8::has_tile_registers(), of_intel }
 }
 
 /// The kernels that large products run on in place of [`super::preferred`] where they gain most on a processor with

@@ -179,11 +179,8 @@ impl Distribution {
     /// that lacks all of its indices, a first number that no rank has, starts that do not fit, and entries that no rank
     /// would have.
     pub fn check(&self, ranks: usize) -> Result<()> {
-        let RankGrid { rows, cols } = self.grid;
         let refuse = |message: String| Err(Error::InvalidArgument(message));
-        if self.grid.size() == 0 || self.grid.size() > ranks {
-            return refuse(format!("a grid of {rows} x {cols} ranks for {ranks} ranks"));
-        }
+        self.grid.check_ranks(ranks)?;
         for (deal, what) in [(self.row_deal(), "rows"), (self.col_deal(), "columns")] {
             match deal.axis {
                 Axis::Whole => {}

@@ -1,12 +1,14 @@
 //! A grid of ranks, and the one formula that says which of them owns a tile.
 
 use super::TileId;
+use crate::error::{Error, Result};
 use serde::Serialize;
 use std::ops::Range;
 
 /// A grid of ranks, numbered row by row: tile `(i, j)` belongs to the rank at `(i mod rows, j mod cols)`.
 ///
-/// The devices of one rank form such a grid too, over the tiles that the rank owns ([`RankGrid::within`]).
+/// The devices of one rank form such a grid too, over the tiles that the rank owns ([`RankGrid::within`]). A grid of no
+/// rows or no columns has no ranks, and calls refuse it; what it says of tiles is what a grid of one of them would.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct RankGrid {
     /// Rows of ranks.
@@ -45,14 +47,27 @@ impl RankGrid {
         self.rows.saturating_mul(self.cols)
     }
 
+    /// Refuses a grid of no ranks, and one of more than there are.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`].
+    pub(crate) fn check_ranks(&self, ranks: usize) -> Result<()> {
+        if (1..=ranks).contains(&self.size()) {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", self.rows, self.cols)))
+    }
+
     /// The rank that owns a tile.
     pub fn owner(&self, tile: TileId) -> usize {
-        tile.row % self.rows * self.cols + tile.col % self.cols
+        let (rows, cols) = self.sides();
+        tile.row % rows * cols + tile.col % cols
     }
 
     /// Where a rank stands; ranks beyond the grid stand in rows beyond it.
     pub fn place(&self, rank: usize) -> RankPlace {
-        RankPlace { row: rank / self.cols, col: rank % self.cols }
+        let (_, cols) = self.sides();
+        RankPlace { row: rank / cols, col: rank % cols }
     }
 
     /// The grid of all owners where each rank of this one deals its tiles out to a grid of its own.
@@ -69,7 +84,13 @@ impl RankGrid {
 
     /// A tile counted among those of its owner only: the tile from which a grid within one rank tells its owner.
     pub fn within(&self, tile: TileId) -> TileId {
-        TileId { row: tile.row / self.rows, col: tile.col / self.cols }
+        let (rows, cols) = self.sides();
+        TileId { row: tile.row / rows, col: tile.col / cols }
+    }
+
+    /// Rows and columns to count by, never 0.
+    pub(super) fn sides(&self) -> (usize, usize) {
+        (self.rows.max(1), self.cols.max(1))
     }
 }
 
@@ -98,6 +119,18 @@ mod tests {
             let grid = RankGrid::for_ranks(ranks);
             assert!(grid.rows <= grid.cols && grid.cols <= 4 * grid.rows, "{ranks}: {grid:?}");
             assert!(grid.size() <= ranks && grid.size() * 100 >= ranks * 88, "{ranks}: {grid:?}");
+        }
+    }
+
+    #[test]
+    fn a_grid_without_ranks_counts_by_one() {
+        let tile = TileId { row: 3, col: 5 };
+        for (rows, cols) in [(0, 0), (0, 2), (2, 0)] {
+            let (empty, one) = (RankGrid { rows, cols }, RankGrid { rows: rows.max(1), cols: cols.max(1) });
+            assert!(empty.size() == 0 && empty.check_ranks(usize::MAX).is_err() && one.check_ranks(one.size()).is_ok());
+            assert!(one.check_ranks(one.size() - 1).is_err());
+            assert_eq!((empty.owner(tile), empty.within(tile)), (one.owner(tile), one.within(tile)));
+            assert_eq!(empty.place(7), one.place(7));
         }
     }
 

@@ -12,7 +12,7 @@ pub struct TileMap {
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// Rows and columns of a tile; the last ones may have fewer.
+    /// Rows and columns of a tile; the last ones may have fewer. Calls refuse tiles of 0 rows, which are here as of 1.
     pub tile_size: usize,
     /// The grid of ranks.
     pub grid: RankGrid,
@@ -29,12 +29,12 @@ impl TileMap {
 
     /// Rows of tiles.
     pub fn tile_rows(&self) -> usize {
-        self.rows.div_ceil(self.tile_size)
+        self.rows.div_ceil(self.side())
     }
 
     /// Columns of tiles.
     pub fn tile_cols(&self) -> usize {
-        self.cols.div_ceil(self.tile_size)
+        self.cols.div_ceil(self.side())
     }
 
     /// The rank that owns a tile.
@@ -44,12 +44,12 @@ impl TileMap {
 
     /// Rows of the matrix in row `row` of tiles.
     pub fn row_range(&self, row: usize) -> Range<usize> {
-        row * self.tile_size..((row + 1) * self.tile_size).min(self.rows)
+        span(row, self.side(), self.rows)
     }
 
     /// Columns of the matrix in column `col` of tiles.
     pub fn col_range(&self, col: usize) -> Range<usize> {
-        col * self.tile_size..((col + 1) * self.tile_size).min(self.cols)
+        span(col, self.side(), self.cols)
     }
 
     /// Rows and columns of the matrix in a tile.
@@ -65,7 +65,7 @@ impl TileMap {
 
     /// Entries of the largest tile there can be.
     pub fn most_entries(&self) -> usize {
-        self.tile_size.min(self.rows) * self.tile_size.min(self.cols)
+        self.side().min(self.rows) * self.side().min(self.cols)
     }
 
     /// Rows of tiles that exist in column `col` of tiles.
@@ -86,13 +86,11 @@ impl TileMap {
     /// The tiles of `rank`, column by column.
     pub fn tiles_of(&self, rank: usize) -> impl Iterator<Item = TileId> + use<> {
         let map = *self;
-        let RankPlace { row, col } = map.grid.place(rank);
-        let cols = (col..map.tile_cols()).step_by(map.grid.cols).filter(move |_| row < map.grid.rows);
+        let (RankPlace { row, col }, (grid_rows, grid_cols)) = (map.grid.place(rank), map.grid.sides());
+        let cols = (col..map.tile_cols()).step_by(grid_cols).filter(move |_| row < grid_rows);
         cols.flat_map(move |col| {
             let rows = map.tile_rows_of(col);
-            (first_from(rows.start, row, map.grid.rows)..rows.end)
-                .step_by(map.grid.rows)
-                .map(move |row| TileId { row, col })
+            (first_from(rows.start, row, grid_rows)..rows.end).step_by(grid_rows).map(move |row| TileId { row, col })
         })
     }
 
@@ -100,11 +98,32 @@ impl TileMap {
     pub fn entries_of(&self, rank: usize) -> usize {
         self.tiles_of(rank).map(|tile| self.entries(tile)).sum()
     }
+
+    /// Rows and columns to count by, never 0.
+    fn side(&self) -> usize {
+        self.tile_size.max(1)
+    }
+}
+
+/// Numbers below `end` in part `number` of so many each; none for a part beyond them.
+fn span(number: usize, side: usize, end: usize) -> Range<usize> {
+    let first = number.saturating_mul(side).min(end);
+    first..first.saturating_add(side).min(end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tiles_of_no_rows_count_by_one() {
+        let map = TileMap { tile_size: 0, ..TileMap::symmetric(3, 1) };
+        assert_eq!((map.tile_rows(), map.row_range(1), map.most_entries()), (3, 1..2, 1));
+        let none = TileMap { grid: RankGrid { rows: 0, cols: 0 }, ..map };
+        assert_eq!(none.tiles_of(0).count(), 6);
+        // Beyond the matrix there is nothing.
+        assert_eq!((map.row_range(3), map.col_range(usize::MAX)), (3..3, 3..3));
+    }
 
     #[test]
     fn every_tile_has_one_owner_who_lists_it() {

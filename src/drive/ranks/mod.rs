@@ -303,12 +303,9 @@ fn run_ranks<W: RankTiles>(
 /// The plan with the workers that there are, where it can be carried out on so many ranks.
 fn staffed<W: RankTiles>(ranks: usize, plan: &RankPlan, above_disk: bool, locals: &[W::Local]) -> Result<RankPlan> {
     let RankPlan { grid, graph, protocol, .. } = *plan;
+    grid.check_ranks(ranks)?;
     if grid.size() != 1 {
         plan.memories.check(grid, graph.tiles, protocol.slots)?;
-    }
-    if grid.size() > ranks {
-        let message = format!("a grid of {} x {} ranks, of which there are {ranks}", grid.rows, grid.cols);
-        return Err(Error::InvalidArgument(message));
     }
     let sites = Sites::new(grid, &protocol);
     let workers = |site: usize| locals.iter().filter(|local| W::site(local) == site).count();

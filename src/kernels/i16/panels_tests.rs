@@ -113,3 +113,19 @@ fn rows_are_multiplied_modulo_primes_of_every_length() {
         }
     }
 }
+
+#[test]
+fn tiles_of_each_kind_of_core_go_by_its_own_sizes() {
+    let none = Multipliers { digits: false, one_a_cycle: false, pairs: false, tiles: false, of_intel: false };
+    let all = [1.0, 2.0, 3.0].map(|rows| FactorCosts { rows, row_bits: 0.0 });
+    let rows = |multipliers| large_tiles(&multipliers, all).map(|costs| costs.rows);
+    let two = Multipliers { digits: true, pairs: true, ..none };
+    assert_eq!(rows(two), Some(2.0));
+    assert_eq!(rows(Multipliers { of_intel: true, ..two }), Some(3.0));
+    for of_intel in [false, true] {
+        assert_eq!(rows(Multipliers { one_a_cycle: true, of_intel, ..two }), Some(1.0));
+        for gains_nothing in [none, Multipliers { digits: true, ..none }, Multipliers { pairs: true, ..none }] {
+            assert_eq!(rows(Multipliers { of_intel, ..gains_nothing }), None);
+        }
+    }
+}

@@ -38,6 +38,11 @@ pub fn issues_one_ifma() -> bool {
     *ANSWER.get_or_init(|| has_ifma52().is_ok() && unsafe { rate::issues_one() })
 }
 
+/// Whether the processor is one of Intel's.
+pub fn is_of_intel() -> bool {
+    rate::is_of_intel()
+}
+
 /// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.
 pub fn ifma_rate(trials: usize) -> Option<f64> {
     has_ifma52().ok()?;

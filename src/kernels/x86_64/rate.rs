@@ -47,6 +47,11 @@ impl Identity {
     }
 }
 
+/// Whether the processor that runs this is one of Intel's.
+pub fn is_of_intel() -> bool {
+    &Identity::here().vendor == b"GenuineIntel"
+}
+
 /// Whether a core issues one `vpmadd52luq` on 512 bits a cycle and not two: known for some processors, measured on
 /// others.
 ///

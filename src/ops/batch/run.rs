@@ -105,7 +105,6 @@ pub(super) fn run<V: Verb>(
     let refused = batch.run_all(&mut workers, &mut items)?;
     if refused {
         workers.truncate(1);
-        workers[0].ctx.release();
         batch.run_refused(&mut workers[0], &mut items)?;
     }
     let (count, precision_bits, accuracy) = (items.len(), verb.precision_bits(), verb.accuracy());
@@ -215,6 +214,7 @@ impl<V: Verb> Batch<'_, V> {
         for item in items.iter_mut().filter(|item| is_refused(item)) {
             let result_bytes = item.shape.result_bytes(self.verb.precision_bits());
             let ctx = worker.ctx.with_memory(self.memory.alone(result_bytes));
+            ctx.release(); // what earlier problems left is in the way
             let outcome = self.verb.run(&ctx, &item.problem, &mut item.place);
             self.note(worker, item, outcome)?;
             self.add_one()?;

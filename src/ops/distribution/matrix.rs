@@ -64,14 +64,9 @@ impl DistMatrix {
 
     /// Whether the tiles are those that [`DistMatrix::zeros`] would make.
     pub(crate) fn fits(&self, map: &TileMap, rank: usize, precision_bits: u32) -> bool {
-        // Tiles can be replaced through `tiles_mut`, and scattered ones have the precision of what was scattered.
-        let is_alike = |(id, tile): &(TileId, Matrix)| {
-            let shape = (map.row_range(id.row).len(), map.col_range(id.col).len());
-            (tile.rows(), tile.cols()) == shape && tile.precision_bits() == precision_bits
-        };
+        // Tiles can be replaced through `tiles_mut`.
         (self.map, self.rank, self.precision_bits, self.symmetric) == (*map, rank, precision_bits, false)
-            && self.tiles.iter().map(|(id, _)| *id).eq(map.tiles_of(rank))
-            && self.tiles.iter().all(is_alike)
+            && self.has_own_tiles()
     }
 
     /// Shape, tiles and owners.
@@ -120,7 +115,7 @@ impl DistMatrix {
         &self.tiles
     }
 
-    /// The tiles of this rank, to be changed.
+    /// The tiles of this rank, to be changed; calls refuse a matrix whose tiles have other shapes or precisions then.
     pub fn tiles_mut(&mut self) -> &mut [(TileId, Matrix)] {
         &mut self.tiles
     }
@@ -158,18 +153,22 @@ impl DistMatrix {
         map.tiles_of(rank).map(tile).sum()
     }
 
-    /// Refuses a group other than the one that the matrix is distributed over. Collective.
+    /// Refuses a group other than the one that the matrix is distributed over, and tiles that a caller has put in the
+    /// place of its own and that are others than its map says. Collective.
     pub(crate) fn check_group(&self, group: &dyn Transport) -> Result<()> {
-        let (grid, own) = (self.map.grid, (self.rank, group.rank(), group.size()));
-        let fits = grid.size() <= own.2 && own.0 == own.1;
-        let refusal = || {
-            let message = format!(
-                "a matrix of rank {} in a grid of {} x {} on rank {} of {}",
-                own.0, grid.rows, grid.cols, own.1, own.2
-            );
-            Error::InvalidArgument(message)
+        let own = check_place(group, self.rank, self.map.grid).and_then(|()| match self.has_own_tiles() {
+            true => Ok(()),
+            false => Err(Error::InvalidArgument(format!("rank {}: a tile was replaced by another one", self.rank))),
+        });
+        agree(group, own)
+    }
+
+    /// Whether every tile is where it was and of the shape and precision that it had.
+    fn has_own_tiles(&self) -> bool {
+        let is_own = |(id, tile): &(TileId, Matrix)| {
+            (tile.rows(), tile.cols()) == self.map.shape(*id) && tile.precision_bits() == self.precision_bits
         };
-        agree(group, if fits { Ok(()) } else { Err(refusal()) })
+        self.tiles.iter().map(|(id, _)| *id).eq(self.map.tiles_of(self.rank)) && self.tiles.iter().all(is_own)
     }
 
     /// The whole matrix on rank `root`, `None` on the others; see [`DistMatrix::is_symmetric`]. Collective.
@@ -288,6 +287,17 @@ impl DistMatrix {
     }
 }
 
+/// Refuses the part of one rank on another one, and a grid of more ranks than the group has.
+pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) -> Result<()> {
+    let (here, ranks, RankGrid { rows, cols }) = (group.rank(), group.size(), grid);
+    if rank == here && grid.size() <= ranks {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument(format!(
+        "a matrix of rank {rank} in a grid of {rows} x {cols} on rank {here} of {ranks}"
+    )))
+}
+
 /// Refuses tiles that are not whole blocks.
 pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
@@ -307,10 +317,11 @@ fn check_scatter(
     map: &TileMap,
     precision_bits: u32,
 ) -> Result<()> {
-    let (rank, ranks, grid) = (group.rank(), group.size(), map.grid);
+    let (rank, ranks) = (group.rank(), group.size());
     let refuse = |message: String| Err(Error::InvalidArgument(message));
-    if root >= ranks || grid.size() > ranks {
-        return refuse(format!("root {root} and a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols));
+    map.grid.check_ranks(ranks)?;
+    if root >= ranks {
+        return refuse(format!("root {root} of {ranks} ranks"));
     }
     if whole.is_some() != (rank == root) {
         return refuse(format!("rank {rank}: the matrix comes from rank {root} and from no other"));

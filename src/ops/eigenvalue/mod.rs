@@ -13,7 +13,7 @@ mod pencil;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::float::Head;
-use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric};
 use crate::ops::product::report::Outcome;
 use crate::options::setters;
 use pencil::Congruence;
@@ -175,8 +175,8 @@ fn check(order: usize, precision_bits: u32) -> Result<()> {
     if order == 0 {
         return Err(Error::InvalidArgument("a matrix of order 0 has no eigenvalue".to_string()));
     }
-    if precision_bits < 2 {
-        return Err(Error::precision(precision_bits, crate::matrix::MAXIMUM_PRECISION_BITS));
+    if !(2..=MAXIMUM_PRECISION_BITS).contains(&precision_bits) {
+        return Err(Error::precision(precision_bits, MAXIMUM_PRECISION_BITS));
     }
     Ok(())
 }

@@ -154,7 +154,7 @@ mod tests {
     /// The kernels that processors of other kinds take, on any machine: the choice itself.
     #[test]
     fn each_processor_takes_the_kernel_that_gains_most_on_it() {
-        let none = Multipliers { digits: false, one_a_cycle: false, pairs: false, tiles: false };
+        let none = Multipliers { digits: false, one_a_cycle: false, pairs: false, tiles: false, of_intel: false };
         let pairs = Multipliers { digits: true, one_a_cycle: true, pairs: true, ..none };
         let here = Context::builder().threads(1).build().unwrap();
         let own = here.kernel().name();
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_product_runs_on_the_kernel_that_was_chosen() {
         let here = Context::builder().threads(2).build().unwrap();
-        let tiles = Multipliers { digits: true, one_a_cycle: false, pairs: false, tiles: true };
+        let tiles = Multipliers { digits: true, one_a_cycle: false, pairs: false, tiles: true, of_intel: false };
         let ctx = here.with_multipliers(tiles);
         let mut p = crate::Matrix::zeros(900, 560, 64).unwrap();
         let mut state = 1u64;

@@ -209,6 +209,7 @@ fn searches_refuse_what_has_no_eigenvalue() {
     assert!(matches!(extreme_eigenvalue(&ctx, &plain, 32), Err(Error::NotSymmetric { .. })));
     let known = symmetric(Kind::Unit, 3, 64, 1);
     assert!(matches!(extreme_eigenvalue(&ctx, &known, 1), Err(Error::Precision { .. })));
+    assert!(matches!(extreme_eigenvalue(&ctx, &known, u32::MAX), Err(Error::Precision { .. })));
     assert!(matches!(pencil_eigenvalue(&ctx, &empty, &known, 32), Err(Error::ShapeMismatch { .. })));
     let singular = Matrix::zeros(3, 3, 64).unwrap();
     assert!(matches!(pencil_eigenvalue(&ctx, &singular, &known, 32), Err(Error::Singular { index: 0 })));

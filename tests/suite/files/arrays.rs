@@ -1,5 +1,6 @@
 //! Arrays of NumPy, as NumPy 2.4 wrote them.
 
+use std::io::{self, Write};
 use sunzi::io::{FileFormat, Loaded, NumberForm, ReadOptions, Source, WriteOptions, read_stream, write_stream};
 use sunzi::{Error, Matrix};
 
@@ -160,4 +161,29 @@ fn doubles_are_written_as_doubles_and_the_rest_as_texts() {
     assert!(written(&far, NumberForm::Decimal).contains("'<U"));
     far.shift_exponents(sunzi::MAXIMUM_EXPONENT - 3000).unwrap();
     assert!(written(&far, NumberForm::Decimal).contains("'<U") && written(&far, NumberForm::Hex).contains("'<U"));
+}
+
+/// A disk of a million bytes.
+struct SmallDisk(usize);
+
+impl Write for SmallDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn more_empty_rows_than_any_disk_holds_neither_take_time_nor_fill_memory() {
+    let matrix = Matrix::zeros(1 << 50, 0, 100).unwrap();
+    let write = |format| write_stream(SmallDisk(1 << 20), "a".as_ref(), format, &matrix, &WriteOptions::new());
+    write(FileFormat::Npy).unwrap();
+    for format in [FileFormat::Json, FileFormat::Mathematica] {
+        let error = write(format).unwrap_err();
+        assert!(matches!(error, Error::Io { action: "write", .. }), "{error}");
+    }
 }

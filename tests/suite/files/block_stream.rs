@@ -143,3 +143,12 @@ fn a_panic_of_the_order_is_that_of_the_caller() {
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| stream.next_block().is_none()));
     assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"the order of blocks"));
 }
+
+#[test]
+fn more_buffers_than_memory_lists_are_refused() {
+    let options = BlockStreamOptions { buffers: usize::MAX, buffer_words: 0, forget: false };
+    let made = BlockStream::new(options, std::iter::empty());
+    assert!(matches!(made.err(), Some(Error::OutOfMemory { .. })));
+    let options = BlockStreamOptions { buffer_words: usize::MAX, ..options };
+    assert_eq!(BlockStream::memory_bytes(&options, usize::MAX, usize::MAX), u64::MAX);
+}

@@ -44,7 +44,7 @@ fn a_matrix_is_scattered_from_one_root_as_all_say() {
         DistMatrix::scatter(rank, root, (rank.rank() == holder).then_some(&whole), shape, bits)
     };
     let good = map(20, 12);
-    refused("root 2 and a grid of 2 x 1 ranks for 2", |rank| scatter(rank, 2, 2, good, 100));
+    refused("root 2 of 2 ranks", |rank| scatter(rank, 2, 2, good, 100));
     let wide = TileMap { grid: RankGrid { rows: 3, cols: 1 }, ..good };
     refused("a grid of 3 x 1 ranks for 2", |rank| scatter(rank, 0, 0, wide, 100));
     refused("the matrix comes from rank 0 and from no other", |rank| scatter(rank, 0, 1, good, 100));
@@ -128,4 +128,21 @@ fn products_that_ranks_ask_for_differently_are_refused() {
     // One of them does not fit, the other does.
     assert_eq!(refusals(|rank| product(rank, turned(rank), 16)).len(), 2);
     refused("gemm: ranks differ", |rank| product(rank, Op::NoTranspose, 16 + rank.rank()));
+}
+
+#[test]
+fn tiles_in_the_place_of_others_are_refused() {
+    let changed = |rank: &local::LocalRank, change: fn(&mut DistMatrix)| {
+        let mut a = DistMatrix::zeros(map(20, 12), rank.rank(), 100).unwrap();
+        if rank.rank() == 1 {
+            change(&mut a);
+        }
+        a.gather(rank, 0)
+    };
+    let words = "rank 1: a tile was replaced by another one";
+    refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 7, 100).unwrap()));
+    refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 8, 101).unwrap()));
+    refused(words, |rank| changed(rank, |a| a.tiles_mut().swap(0, 1)));
+    let kept = |rank: &local::LocalRank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 8, 100).unwrap());
+    assert!(local::run(2, |rank| kept(rank).is_ok()).into_iter().all(|is_taken| is_taken));
 }

@@ -116,11 +116,8 @@ impl<'a> RankPlace<'a> {
     /// [`Error::InvalidArgument`] for a grid of more ranks than there are.
     pub fn of(team: &'a Team, grid: Option<RankGrid>) -> Result<RankPlace<'a>> {
         let grid = grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
-        if (1..=team.size()).contains(&grid.size()) {
-            return Ok(RankPlace { here: Place::of(team), grid });
-        }
-        let message = format!("a grid of {} x {} ranks, of which there are {}", grid.rows, grid.cols, team.size());
-        Err(Error::InvalidArgument(message))
+        grid.check_ranks(team.size())?;
+        Ok(RankPlace { here: Place::of(team), grid })
     }
 
     /// Whose tiles are this rank's.

@@ -1,13 +1,15 @@
 //! `DoubleMatrix`: the lower triangle of a symmetric matrix of doubles, in tiles over ranks.
 
-use crate::comm::{Incoming, Outgoing, Transport};
+use crate::comm::{Incoming, Outgoing, Transport, agree, check_alike};
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
 use crate::matrix::Uplo;
+use crate::ops::distribution::matrix::check_place;
 use crate::store::vectors_on_huge_pages;
 use crate::tile::{RankGrid, TileId, TileMap};
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 /// A tile's doubles as words, column by column: the form in which it travels.
@@ -134,8 +136,14 @@ impl DoubleMatrix {
     /// Collective.
     ///
     /// # Errors
-    /// [`Error::Transport`].
+    /// On every rank alike: [`Error::InvalidArgument`] for a root that the group has not, for a group that these tiles
+    /// are not of, and where ranks differ in the root; [`Error::Transport`].
     pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
+        let root_there = match root < world.size() {
+            true => Ok(()),
+            false => Err(Error::InvalidArgument(format!("root {root} of {} ranks", world.size()))),
+        };
+        self.check_group(world, root_there, &root)?;
         let own = self.map.tiles_of(self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
         let of_rank = |rank: usize| if rank < self.map.grid.size() { self.map.entries_of(rank) } else { 0 };
         let is_root = world.rank() == root;
@@ -167,7 +175,8 @@ impl DoubleMatrix {
     /// entries `entry(i, j)`, `i >= j`, and the factor in these tiles. Collective; nothing of the matrix travels.
     ///
     /// # Errors
-    /// [`Error::Transport`].
+    /// On every rank alike: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that
+    /// these tiles are not of, and where ranks differ in the number of vectors; [`Error::Transport`].
     pub fn residual(
         &self,
         world: &dyn Transport,
@@ -175,6 +184,12 @@ impl DoubleMatrix {
         vectors: &[Vec<f64>],
     ) -> Result<f64> {
         let order = self.map.rows;
+        let too_long = vectors.iter().map(Vec::len).find(|&entries| entries != order);
+        let fit = too_long.map_or(Ok(()), |entries| {
+            let message = format!("a vector of {entries} entries beside a matrix of order {order}");
+            Err(Error::InvalidArgument(message))
+        });
+        self.check_group(world, fit, &vectors.len())?;
         let mut worst = 0.0f64;
         for x in vectors.iter().filter(|_| order > 0) {
             // `A x`, then `L^T x`, then the square of `|A|_F`.
@@ -199,6 +214,17 @@ impl DoubleMatrix {
             worst = if residual.is_nan() { f64::INFINITY } else { worst.max(residual) };
         }
         Ok(worst)
+    }
+
+    /// Refuses what `own` refuses on a rank, a group with fewer ranks than the grid, one in which a rank has the tiles
+    /// of another, and ranks that differ in how the matrix is cut or in what is `asked`. Collective.
+    ///
+    /// # Errors
+    /// On every rank alike: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
+    pub(super) fn check_group(&self, world: &dyn Transport, own: Result<()>, asked: &dyn Debug) -> Result<()> {
+        agree(world, own.and_then(|()| check_place(world, self.rank, self.map.grid)))?;
+        let said = format!("{:?}, {asked:?}", self.map);
+        check_alike(world, &said, "ranks differ in how a matrix of doubles is cut or in what is asked of it")
     }
 
     fn each_entry(&self, mut visit: impl FnMut(usize, usize, f64)) {

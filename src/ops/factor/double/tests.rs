@@ -182,3 +182,38 @@ fn residuals_tell_a_factor_from_another() {
         assert!(right < 0.1 && wrong > 1.0, "{right} and {wrong}");
     }
 }
+
+/// Each on all ranks, none of which waits for another.
+#[test]
+fn groups_and_vectors_that_do_not_fit_are_refused() {
+    let grid = RankGrid { rows: 1, cols: 2 };
+    let refused = |order: usize, cut: fn(usize) -> (usize, usize, usize)| {
+        local::run(2, |rank| {
+            let (own, tile_rows, cols) = cut(rank.rank());
+            let ctx = Context::builder().threads(1).build().unwrap();
+            let grid = RankGrid { rows: 1, cols };
+            let mut a = DoubleMatrix::from_fn(own, order, tile_rows, grid, entry(order)).unwrap();
+            double_cholesky(&ctx, rank, &mut a, &DoubleOptions::default()).unwrap_err().to_string()
+        })
+    };
+    let all_say = |errors: Vec<String>, part: &str| assert!(errors.iter().all(|e| e.contains(part)), "{errors:?}");
+    all_say(refused(40, |rank| (rank, 8, 3)), "in a grid of 1 x 3 on rank");
+    all_say(refused(40, |rank| (1 - rank, 8, 2)), "a matrix of rank 1 in a grid of 1 x 2 on rank 0 of 2");
+    all_say(refused(40, |rank| (rank, 8 << rank, 2)), "ranks differ in how a matrix of doubles is cut");
+    let said = local::run(2, |rank| {
+        let l = factored(rank, 40, 8, grid, 1, &DoubleOptions::default()).0;
+        let rows = 40 - rank.rank();
+        let vectors = [vec![1.0; 40], vec![1.0; rows]];
+        let errors = [
+            l.residual(rank, entry(40), &vectors).unwrap_err(),
+            l.residual(rank, entry(40), &vec![vec![1.0; 40]; 1 + rank.rank()]).unwrap_err(),
+            l.gather(rank, 2).unwrap_err(),
+            l.gather(rank, rank.rank()).unwrap_err(),
+        ];
+        errors.map(|error| error.to_string())
+    });
+    let parts = ["a vector of 39 entries", "ranks differ", "root 2 of 2 ranks", "ranks differ"];
+    for (at, part) in parts.into_iter().enumerate() {
+        all_say(said.iter().map(|errors| errors[at].clone()).collect(), part);
+    }
+}

@@ -291,7 +291,7 @@ fn tiles_for(
     options: &DistCholeskyOptions,
 ) -> Result<TileMap> {
     let grid = options.grid.unwrap_or(map.grid);
-    agree(team.world(), plan::check_grid(grid, team.size()))?;
+    agree(team.world(), grid.check_ranks(team.size()))?;
     let may_share = window::may_share((ctx, team), grid);
     let rows =
         |preferred, shared| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred, shared));

@@ -6,7 +6,7 @@ use super::window::node_plan;
 use crate::comm::{Reduction, agree};
 use crate::context::Context;
 use crate::drive::TransferRoom;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
 use crate::ops::distribution::team::Team;
@@ -156,16 +156,8 @@ impl Plan {
 }
 
 fn check(plan: &Plan, ranks: usize) -> Result<()> {
-    check_grid(plan.tiling.grid, ranks)?;
+    plan.tiling.grid.check_ranks(ranks)?;
     plan.memories.check(plan.tiling.grid, plan.tiling.tile_rows(), plan.slots)
-}
-
-/// Refuses a grid of no ranks or of more than there are, which no tile may be dealt out to.
-pub(super) fn check_grid(grid: RankGrid, ranks: usize) -> Result<()> {
-    if (1..=ranks).contains(&grid.size()) {
-        return Ok(());
-    }
-    Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols)))
 }
 
 #[cfg(test)]

@@ -310,9 +310,7 @@ impl RankProblem<'_> {
                 return Err(mismatch(self.operation, a, b));
             }
         }
-        if let Some(grid) = self.options.grid.filter(|grid| !(1..=ranks).contains(&grid.size())) {
-            return Err(Error::InvalidArgument(format!("a grid of {} x {} ranks for {ranks}", grid.rows, grid.cols)));
-        }
+        self.options.grid.map_or(Ok(()), |grid| grid.check_ranks(ranks))?;
         self.options.tile_size.map_or(Ok(()), check_tile_size)?;
         self.combination(None).check_scalars(self.options.exact_integers)
     }
