@@ -75,7 +75,8 @@ pub(super) fn write<W: Write>(
             sink.advance(1)?;
         }
         sink.buffer().extend_from_slice(style.inner[1].as_bytes());
-        sink.advance(0)?; // rows without entries fill the buffer too
+        // Rows without entries fill the buffer too, and take as long.
+        sink.advance(u64::from(cols == 0))?;
     }
     sink.buffer().extend_from_slice(style.outer[1].as_bytes());
     sink.finish()

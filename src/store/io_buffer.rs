@@ -26,7 +26,8 @@ impl IoBuffer {
     /// # Errors
     /// [`crate::Error::OutOfMemory`] where the system refuses the memory.
     pub fn new(bytes: usize) -> Result<IoBuffer> {
-        let bytes = bytes.checked_next_multiple_of(Self::ALIGNMENT).unwrap_or(usize::MAX / 2);
+        // More than half of all addresses no system has, and a block more could not be said.
+        let bytes = bytes.min(usize::MAX / 2).next_multiple_of(Self::ALIGNMENT);
         if bytes == 0 {
             return Ok(IoBuffer::default());
         }
@@ -96,6 +97,8 @@ mod tests {
             assert!(length == 0 || (moved.as_bytes().as_ptr() as usize).is_multiple_of(IoBuffer::ALIGNMENT));
             assert_eq!(IoBuffer::memory_bytes(bytes as u64), moved.words.len() as u64 * 8);
         }
-        assert!(matches!(IoBuffer::new(usize::MAX), Err(Error::OutOfMemory { .. })));
+        for bytes in [usize::MAX, usize::MAX - 4096, usize::MAX - 8191, usize::MAX / 2] {
+            assert!(matches!(IoBuffer::new(bytes), Err(Error::OutOfMemory { .. })));
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 /// A grid of ranks, numbered row by row: tile `(i, j)` belongs to the rank at `(i mod rows, j mod cols)`.
 ///
-/// The devices of one rank form such a grid too, over the tiles that the rank owns ([`RankGrid::within`]). A grid of no
-/// rows or no columns has no ranks, and calls refuse it; what it says of tiles is what a grid of one of them would.
+/// The devices of one rank form such a grid too, over the tiles that the rank owns ([`RankGrid::within`]). Calls refuse
+/// a grid without rows or columns; asked for the owners of tiles, it counts as if it had one row or column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct RankGrid {
     /// Rows of ranks.
@@ -60,13 +60,13 @@ impl RankGrid {
 
     /// The rank that owns a tile.
     pub fn owner(&self, tile: TileId) -> usize {
-        let (rows, cols) = self.sides();
+        let RankGrid { rows, cols } = self.counted();
         tile.row % rows * cols + tile.col % cols
     }
 
     /// Where a rank stands; ranks beyond the grid stand in rows beyond it.
     pub fn place(&self, rank: usize) -> RankPlace {
-        let (_, cols) = self.sides();
+        let cols = self.counted().cols;
         RankPlace { row: rank / cols, col: rank % cols }
     }
 
@@ -84,13 +84,13 @@ impl RankGrid {
 
     /// A tile counted among those of its owner only: the tile from which a grid within one rank tells its owner.
     pub fn within(&self, tile: TileId) -> TileId {
-        let (rows, cols) = self.sides();
+        let RankGrid { rows, cols } = self.counted();
         TileId { row: tile.row / rows, col: tile.col / cols }
     }
 
-    /// Rows and columns to count by, never 0.
-    pub(super) fn sides(&self) -> (usize, usize) {
-        (self.rows.max(1), self.cols.max(1))
+    /// The grid to count by: with at least one row and one column.
+    pub(crate) fn counted(&self) -> RankGrid {
+        RankGrid { rows: self.rows.max(1), cols: self.cols.max(1) }
     }
 }
 

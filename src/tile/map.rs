@@ -12,7 +12,7 @@ pub struct TileMap {
     pub rows: usize,
     /// Columns of the matrix.
     pub cols: usize,
-    /// Rows and columns of a tile; the last ones may have fewer. Calls refuse tiles of 0 rows, which are here as of 1.
+    /// Rows and columns of a tile; the last ones may have fewer. Calls refuse 0; the questions here take it for 1.
     pub tile_size: usize,
     /// The grid of ranks.
     pub grid: RankGrid,
@@ -86,11 +86,11 @@ impl TileMap {
     /// The tiles of `rank`, column by column.
     pub fn tiles_of(&self, rank: usize) -> impl Iterator<Item = TileId> + use<> {
         let map = *self;
-        let (RankPlace { row, col }, (grid_rows, grid_cols)) = (map.grid.place(rank), map.grid.sides());
-        let cols = (col..map.tile_cols()).step_by(grid_cols).filter(move |_| row < grid_rows);
+        let (RankPlace { row, col }, grid) = (map.grid.place(rank), map.grid.counted());
+        let cols = (col..map.tile_cols()).step_by(grid.cols).filter(move |_| row < grid.rows);
         cols.flat_map(move |col| {
             let rows = map.tile_rows_of(col);
-            (first_from(rows.start, row, grid_rows)..rows.end).step_by(grid_rows).map(move |row| TileId { row, col })
+            (first_from(rows.start, row, grid.rows)..rows.end).step_by(grid.rows).map(move |row| TileId { row, col })
         })
     }
 

@@ -17,6 +17,7 @@ pub struct OwnTiles {
 impl OwnTiles {
     /// Those of `rank`, of `tiles x tiles`; none for a rank beyond the grid.
     pub fn new(grid: RankGrid, tiles: usize, rank: usize) -> OwnTiles {
+        let grid = grid.counted();
         let place @ RankPlace { row: grid_row, col: grid_col } = grid.place(rank);
         let tiles = if grid_row < grid.rows { tiles } else { 0 };
         let (mut starts, mut count) = (Vec::with_capacity(count_in(0..tiles, grid_col, grid.cols)), 0);

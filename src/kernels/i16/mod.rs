@@ -83,7 +83,7 @@ pub const SOLVES_AT_TWO_A_CYCLE: FactorCosts = FactorCosts { rows: 800.0, row_bi
 pub const FACTORS_ON_INTEL: FactorCosts = FactorCosts { rows: 1350.0, row_bits: 0.25 };
 
 /// The same for triangular solves with 500 and 1000 right sides.
-pub const SOLVES_ON_INTEL: FactorCosts = FactorCosts { rows: 750.0, row_bits: 0.5 };
+pub const SOLVES_ON_INTEL: FactorCosts = FactorCosts { rows: 800.0, row_bits: 0.6 };
 
 /// Rows of several operands that are multiplied in one pass: a strip of panels stays in the second-level cache.
 const ROWS_OF_PASS: usize = 1024;

@@ -40,7 +40,9 @@ pub fn issues_one_ifma() -> bool {
 
 /// Whether the processor is one of Intel's.
 pub fn is_of_intel() -> bool {
-    rate::is_of_intel()
+    // A virtual machine interrupts for the question.
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(rate::is_of_intel)
 }
 
 /// IFMA instructions a second on the calling thread (best of `trials` short runs), or `None` without the instructions.

@@ -103,8 +103,10 @@ pub(super) fn run<V: Verb>(
     // Long problems first, so that the workers end at about the same time, and those of one shape together.
     items.sort_unstable_by_key(|item| (Reverse(item.shape.work()), item.shape, item.number));
     let refused = batch.run_all(&mut workers, &mut items)?;
+    let mut direct = 0;
     if refused {
-        workers.truncate(1);
+        // What the others keep is in the way of the one that goes on.
+        direct = workers.drain(1..).map(|worker| worker.direct).sum();
         batch.run_refused(&mut workers[0], &mut items)?;
     }
     let (count, precision_bits, accuracy) = (items.len(), verb.precision_bits(), verb.accuracy());
@@ -120,7 +122,7 @@ pub(super) fn run<V: Verb>(
         precision_bits,
         accuracy,
         threads: memory.workers,
-        direct: workers.iter().map(|worker| worker.direct).sum(),
+        direct: workers.iter().fold(direct, |direct, worker| direct + worker.direct),
         planned_bytes: memory
             .planned_bytes(workers.iter().map(Worker::bytes).sum(), verb.plans_are_bounds() && !refused),
         seconds: start.elapsed().as_secs_f64(),

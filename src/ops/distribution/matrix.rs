@@ -83,7 +83,8 @@ impl DistMatrix {
     /// The symmetric matrix whose triangle this is; what the tiles on the diagonal hold outside of it is replaced.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the map names no triangle, [`Error::ShapeMismatch`] where it is not square.
+    /// [`Error::InvalidArgument`] where the map names no triangle, or a tile was replaced by one of another shape;
+    /// [`Error::ShapeMismatch`] where it is not square.
     pub fn into_symmetric(mut self) -> Result<DistMatrix> {
         let (rows, cols) = (self.map.rows, self.map.cols);
         if rows != cols {
@@ -94,6 +95,7 @@ impl DistMatrix {
         let Some(uplo) = self.map.triangle else {
             return Err(Error::InvalidArgument("a matrix in tiles is whole where a triangle was expected".into()));
         };
+        self.check_tiles()?;
         let on_diagonal = self.tiles.iter_mut().filter(|(id, _)| id.row == id.col);
         on_diagonal.for_each(|(_, tile)| mirror(tile.view_mut(), uplo, Workers::One));
         self.symmetric = true;
@@ -125,7 +127,7 @@ impl DistMatrix {
         self.find(id).map(|at| &self.tiles[at].1)
     }
 
-    /// A tile of this rank, to be changed.
+    /// A tile of this rank, to be changed, as those of [`DistMatrix::tiles_mut`].
     pub fn tile_mut(&mut self, id: TileId) -> Option<&mut Matrix> {
         self.find(id).map(|at| &mut self.tiles[at].1)
     }
@@ -146,8 +148,11 @@ impl DistMatrix {
         self.tiles.iter().map(|(_, tile)| tile.bytes()).sum()
     }
 
-    /// Bytes of the tiles of any rank.
+    /// Bytes of the tiles of any rank; none for tiles of 0 rows, which no matrix has.
     pub fn bytes_for(map: &TileMap, rank: usize, precision_bits: u32) -> u64 {
+        if map.tile_size == 0 {
+            return 0;
+        }
         let tile =
             |id: TileId| Matrix::bytes_for(map.row_range(id.row).len(), map.col_range(id.col).len(), precision_bits);
         map.tiles_of(rank).map(tile).sum()
@@ -156,11 +161,15 @@ impl DistMatrix {
     /// Refuses a group other than the one that the matrix is distributed over, and tiles that a caller has put in the
     /// place of its own and that are others than its map says. Collective.
     pub(crate) fn check_group(&self, group: &dyn Transport) -> Result<()> {
-        let own = check_place(group, self.rank, self.map.grid).and_then(|()| match self.has_own_tiles() {
+        agree(group, check_place(group, self.rank, self.map.grid).and_then(|()| self.check_tiles()))
+    }
+
+    /// Refuses tiles that a caller has put in the place of its own and that are others than the map says.
+    fn check_tiles(&self) -> Result<()> {
+        match self.has_own_tiles() {
             true => Ok(()),
             false => Err(Error::InvalidArgument(format!("rank {}: a tile was replaced by another one", self.rank))),
-        });
-        agree(group, own)
+        }
     }
 
     /// Whether every tile is where it was and of the shape and precision that it had.
@@ -174,12 +183,16 @@ impl DistMatrix {
     /// The whole matrix on rank `root`, `None` on the others; see [`DistMatrix::is_symmetric`]. Collective.
     ///
     /// # Errors
-    /// [`crate::Error::Transport`]; [`crate::Error::InvalidArgument`] for a root beyond the group;
-    /// [`crate::Error::OutOfMemory`] on every rank where the root cannot hold it.
+    /// On every rank: [`crate::Error::InvalidArgument`] for a root beyond the group, a group that this is not the part
+    /// of a rank of, tiles that were replaced by others ([`DistMatrix::tiles_mut`]), and ranks that differ in the root,
+    /// the tiles or the precision; [`crate::Error::OutOfMemory`] where the root cannot hold the matrix;
+    /// [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
         let refusal = || Error::InvalidArgument(format!("gather: rank {root} of {}", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
+        let said = format!("{root} {:?} {}", self.map, self.precision_bits);
+        check_alike(group, &said, "gather: ranks differ in the root, in the tiles or in the precision")?;
         let made = match group.rank() == root {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
             false => Ok(None),

@@ -104,7 +104,8 @@ pub fn extreme_eigenvalue<'a>(
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`]; [`Error::NotSymmetric`]; [`Error::InvalidArgument`] for a matrix without rows;
-/// [`Error::Precision`] where the precision that it takes is beyond the kernel's; [`Error::Verification`] where the
+/// [`Error::Precision`] for fewer than 2 and more than [`crate::MAXIMUM_PRECISION_BITS`] bits, and where the precision
+/// that it takes is beyond the kernel's; [`Error::Verification`] where the
 /// interval does not become so narrow; [`Error::MemoryLimit`], [`Error::Cancelled`], [`Error::OutOfMemory`].
 pub fn extreme_eigenvalue_with<'a>(
     ctx: &Context,

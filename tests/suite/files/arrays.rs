@@ -1,8 +1,10 @@
 //! Arrays of NumPy, as NumPy 2.4 wrote them.
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use sunzi::io::{FileFormat, Loaded, NumberForm, ReadOptions, Source, WriteOptions, read_stream, write_stream};
-use sunzi::{Error, Matrix};
+use sunzi::{Error, Matrix, Progress, ProgressCallback};
 
 /// A file with this head and these bytes behind it.
 fn file(head: &str, data: &[u8]) -> Vec<u8> {
@@ -185,5 +187,11 @@ fn more_empty_rows_than_any_disk_holds_neither_take_time_nor_fill_memory() {
     for format in [FileFormat::Json, FileFormat::Mathematica] {
         let error = write(format).unwrap_err();
         assert!(matches!(error, Error::Io { action: "write", .. }), "{error}");
+        let told = Arc::new(AtomicUsize::new(0));
+        let counter = told.clone();
+        let ask: Arc<ProgressCallback> = Arc::new(move |_: Progress| counter.fetch_add(1, Ordering::Relaxed) < 3);
+        let options = WriteOptions::new().progress(ask);
+        let error = write_stream(io::sink(), "a".as_ref(), format, &matrix, &options).unwrap_err();
+        assert!(matches!(error, Error::Cancelled) && told.load(Ordering::Relaxed) == 4, "{error}");
     }
 }

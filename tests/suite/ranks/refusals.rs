@@ -7,7 +7,7 @@ use sunzi::distributed::{
     DistCholeskyOptions, DistMatrix, DistOptions, Distribution, GridOrder, RankGrid, Team, TeamOptions, cholesky_tiles,
     cholesky_with, gemm, plan_cholesky, redistribute,
 };
-use sunzi::{Accuracy, Context, Matrix, Op, Result};
+use sunzi::{Accuracy, Context, Matrix, Op, Result, Uplo};
 
 const GRID: RankGrid = RankGrid { rows: 2, cols: 1 };
 
@@ -143,6 +143,13 @@ fn tiles_in_the_place_of_others_are_refused() {
     refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 7, 100).unwrap()));
     refused(words, |rank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 8, 101).unwrap()));
     refused(words, |rank| changed(rank, |a| a.tiles_mut().swap(0, 1)));
+    refused("gather: ranks differ in the root", |rank| {
+        DistMatrix::zeros(map(20, 12), rank.rank(), 100).unwrap().gather(rank, rank.rank())
+    });
+    let lower = TileMap { triangle: Some(Uplo::Lower), ..map(20, 20) };
+    let mut triangle = DistMatrix::zeros(lower, 0, 100).unwrap();
+    triangle.tiles_mut()[0].1 = Matrix::zeros(8, 7, 100).unwrap();
+    assert!(triangle.into_symmetric().unwrap_err().to_string().contains("a tile was replaced"));
     let kept = |rank: &local::LocalRank| changed(rank, |a| a.tiles_mut()[0].1 = Matrix::zeros(8, 8, 100).unwrap());
     assert!(local::run(2, |rank| kept(rank).is_ok()).into_iter().all(|is_taken| is_taken));
 }

@@ -137,7 +137,7 @@ impl DoubleMatrix {
     ///
     /// # Errors
     /// On every rank alike: [`Error::InvalidArgument`] for a root that the group has not, for a group that these tiles
-    /// are not of, and where ranks differ in the root; [`Error::Transport`].
+    /// are not of, and where ranks differ in the root or in how the matrix is cut; [`Error::Transport`].
     pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
         let root_there = match root < world.size() {
             true => Ok(()),
@@ -176,7 +176,8 @@ impl DoubleMatrix {
     ///
     /// # Errors
     /// On every rank alike: [`Error::InvalidArgument`] for a vector of another length than `order`, for a group that
-    /// these tiles are not of, and where ranks differ in the number of vectors; [`Error::Transport`].
+    /// these tiles are not of, and where ranks differ in the number of vectors or in how the matrix is cut;
+    /// [`Error::Transport`].
     pub fn residual(
         &self,
         world: &dyn Transport,
@@ -184,8 +185,8 @@ impl DoubleMatrix {
         vectors: &[Vec<f64>],
     ) -> Result<f64> {
         let order = self.map.rows;
-        let too_long = vectors.iter().map(Vec::len).find(|&entries| entries != order);
-        let fit = too_long.map_or(Ok(()), |entries| {
+        let other_length = vectors.iter().map(Vec::len).find(|&entries| entries != order);
+        let fit = other_length.map_or(Ok(()), |entries| {
             let message = format!("a vector of {entries} entries beside a matrix of order {order}");
             Err(Error::InvalidArgument(message))
         });

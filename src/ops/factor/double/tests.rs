@@ -200,6 +200,24 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
     all_say(refused(40, |rank| (rank, 8, 3)), "in a grid of 1 x 3 on rank");
     all_say(refused(40, |rank| (1 - rank, 8, 2)), "a matrix of rank 1 in a grid of 1 x 2 on rank 0 of 2");
     all_say(refused(40, |rank| (rank, 8 << rank, 2)), "ranks differ in how a matrix of doubles is cut");
+    let with_options = |options: fn(usize) -> DoubleOptions| {
+        local::run(2, |rank| {
+            let ctx = Context::builder().threads(1).build().unwrap();
+            let mut a = DoubleMatrix::from_fn(rank.rank(), 40, 8, grid, entry(40)).unwrap();
+            double_cholesky(&ctx, rank, &mut a, &options(rank.rank())).map_err(|error| error.to_string())
+        })
+    };
+    let differ = with_options(|rank| DoubleOptions { most_updates: 2 + rank, ..DoubleOptions::default() });
+    assert!(differ.iter().all(|made| made.is_err()));
+    all_say(
+        differ.into_iter().filter_map(|made| made.err()).collect(),
+        "ranks differ in how a matrix of doubles is cut",
+    );
+    let policies = with_options(|rank| DoubleOptions {
+        policy: Some(if rank == 0 { Policy::Fifo } else { Policy::Lifo }),
+        ..DoubleOptions::default()
+    });
+    assert!(policies.iter().all(|made| made.is_ok()), "each rank has a policy of its own");
     let said = local::run(2, |rank| {
         let l = factored(rank, 40, 8, grid, 1, &DoubleOptions::default()).0;
         let rows = 40 - rank.rank();

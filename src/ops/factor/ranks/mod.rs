@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
-use crate::ops::distribution::matrix::DistMatrix;
+use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::distribution::team::Team;
 use crate::ops::factor::entrywise::RangeBits;
@@ -274,7 +274,7 @@ fn check_options(
     let (rows, cols) = (map.rows, map.cols);
     let fits = match Matrix::bytes_for(rows, cols, precision_bits) > MAXIMUM_BYTES {
         true => Err(Error::DimensionOverflow { rows, cols, precision_bits }),
-        false => options.tile_rows.map_or(Ok(()), check_tile_rows),
+        false => check_tile_size(map.tile_size).and_then(|()| options.tile_rows.map_or(Ok(()), check_tile_rows)),
     };
     agree(world, fits)?;
     let DistCholeskyOptions { tile_rows, grid, delivery, termination, accuracy, range_bits, .. } = options;
