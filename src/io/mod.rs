@@ -109,7 +109,7 @@ pub struct WriteOptions {
     pub symmetry: Symmetry,
     /// Decimal or hexadecimal; a binary file does not ask, and Mathematica has decimals alone.
     pub number_form: NumberForm,
-    /// Told the entries written (phase `write`), may cancel.
+    /// Told the entries written (phase `write`), or the rows of lists without entries; may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
 
@@ -268,8 +268,12 @@ pub fn write_stream<'a>(
         }
         Symmetric::from(matrix).lower_view("a symmetric file")?;
     }
-    let entries = stored_entries(matrix.rows(), matrix.cols(), options.symmetry);
-    let sink = Sink::new(writer, path, Reporter::new(options.progress.clone(), "write", entries));
+    // Lists have a place for each row, also of a matrix without columns.
+    let units = match format {
+        FileFormat::Json | FileFormat::Mathematica if matrix.cols() == 0 => matrix.rows() as u64,
+        _ => stored_entries(matrix.rows(), matrix.cols(), options.symmetry),
+    };
+    let sink = Sink::new(writer, path, Reporter::new(options.progress.clone(), "write", units));
     match format {
         FileFormat::MatrixMarket => matrix_market_write::write(sink, matrix, options),
         FileFormat::Binary => binary::write(sink, matrix, options.symmetry),

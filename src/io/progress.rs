@@ -6,7 +6,10 @@ use crate::context::{Progress, ProgressCallback};
 use crate::error::{Error, Result};
 use std::sync::Arc;
 
-/// Counts units of work and calls the callback about a thousand times in all.
+/// The most units of work between two calls of the callback, which may cancel.
+const MOST_UNITS: u64 = 1 << 20;
+
+/// Counts units of work and calls the callback about a thousand times in all, more often where there are very many.
 pub(super) struct Reporter {
     callback: Option<Arc<ProgressCallback>>,
     phase: &'static str,
@@ -30,7 +33,7 @@ impl Reporter {
         if self.done < self.next {
             return Ok(());
         }
-        self.next = self.done + (self.total / 1000).max(1);
+        self.next = self.done + (self.total / 1000).clamp(1, MOST_UNITS);
         self.tell()
     }
 

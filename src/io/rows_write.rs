@@ -75,7 +75,7 @@ pub(super) fn write<W: Write>(
             sink.advance(1)?;
         }
         sink.buffer().extend_from_slice(style.inner[1].as_bytes());
-        // Rows without entries fill the buffer too, and take as long.
+        // Rows without entries fill the buffer too, and are counted where there is nothing else.
         sink.advance(u64::from(cols == 0))?;
     }
     sink.buffer().extend_from_slice(style.outer[1].as_bytes());

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A grid of ranks, numbered row by row: tile `(i, j)` belongs to the rank at `(i mod rows, j mod cols)`.
 ///
 /// The devices of one rank form such a grid too, over the tiles that the rank owns ([`RankGrid::within`]). Calls refuse
-/// a grid without rows or columns; asked for the owners of tiles, it counts as if it had one row or column.
+/// a grid without rows or columns; asked for the owner or the readers of a tile, it counts as if it had one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct RankGrid {
     /// Rows of ranks.

@@ -83,8 +83,9 @@ impl DistMatrix {
     /// The symmetric matrix whose triangle this is; what the tiles on the diagonal hold outside of it is replaced.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where the map names no triangle, or a tile was replaced by one of another shape;
-    /// [`Error::ShapeMismatch`] where it is not square.
+    /// [`Error::InvalidArgument`] where the map names no triangle, [`Error::ShapeMismatch`] where it is not square: on
+    /// every rank. [`Error::InvalidArgument`] on this rank alone, since nothing travels, where one of its tiles was
+    /// replaced by another one ([`DistMatrix::tiles_mut`]).
     pub fn into_symmetric(mut self) -> Result<DistMatrix> {
         let (rows, cols) = (self.map.rows, self.map.cols);
         if rows != cols {
@@ -148,7 +149,7 @@ impl DistMatrix {
         self.tiles.iter().map(|(_, tile)| tile.bytes()).sum()
     }
 
-    /// Bytes of the tiles of any rank; none for tiles of 0 rows, which no matrix has.
+    /// Bytes of the tiles of any rank; 0 for tiles of 0 rows.
     pub fn bytes_for(map: &TileMap, rank: usize, precision_bits: u32) -> u64 {
         if map.tile_size == 0 {
             return 0;
@@ -183,16 +184,16 @@ impl DistMatrix {
     /// The whole matrix on rank `root`, `None` on the others; see [`DistMatrix::is_symmetric`]. Collective.
     ///
     /// # Errors
-    /// On every rank: [`crate::Error::InvalidArgument`] for a root beyond the group, a group that this is not the part
-    /// of a rank of, tiles that were replaced by others ([`DistMatrix::tiles_mut`]), and ranks that differ in the root,
-    /// the tiles or the precision; [`crate::Error::OutOfMemory`] where the root cannot hold the matrix;
-    /// [`crate::Error::Transport`].
+    /// On every rank: [`crate::Error::InvalidArgument`] for a root beyond the group, a group of fewer ranks than the
+    /// grid or in which this rank has another number, tiles that were replaced by others ([`DistMatrix::tiles_mut`]),
+    /// and ranks that differ in the root, the tiles, the precision or the symmetry; [`crate::Error::OutOfMemory`] where
+    /// the root cannot hold the matrix; [`crate::Error::Transport`].
     pub fn gather(&self, group: &dyn Transport, root: usize) -> Result<Option<Matrix>> {
         self.check_group(group)?;
         let refusal = || Error::InvalidArgument(format!("gather: rank {root} of {}", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
-        let said = format!("{root} {:?} {}", self.map, self.precision_bits);
-        check_alike(group, &said, "gather: ranks differ in the root, in the tiles or in the precision")?;
+        let said = format!("{root} {:?} {} {}", self.map, self.precision_bits, self.symmetric);
+        check_alike(group, &said, "gather: ranks differ in the root, the tiles, the precision or the symmetry")?;
         let made = match group.rank() == root {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
             false => Ok(None),

@@ -50,8 +50,8 @@ impl DistMatrix {
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] for a map of another shape; [`Error::InvalidArgument`] for a grid of more ranks than
-    /// there are, tiles that are not a multiple of 8 high, maps that differ between ranks, a group that this is not the
-    /// part of a rank of, and tiles that were replaced by others;
+    /// there are, tiles that are not a multiple of 8 high, maps that differ between ranks, a group in which
+    /// this rank has another number, and tiles that were replaced by others;
     /// [`Error::OutOfMemory`], [`Error::Transport`]; on every rank.
     pub fn redistribute(&self, group: &dyn Transport, map: TileMap) -> Result<DistMatrix> {
         self.check_group(group)?;

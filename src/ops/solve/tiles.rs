@@ -271,6 +271,15 @@ impl TilePlan {
     }
 }
 
+/// The most rows of a piece of the triangle that `memory` has room for where there are no right sides, the fewest where
+/// it has room for none.
+pub(crate) fn piece_rows(memory: MemoryBudget, size: &TrySize) -> usize {
+    let smaller = |&rows: &usize| (rows > PANEL_ROWS).then(|| whole_panels(rows / 2));
+    let bytes = |rows: usize| (rows as u64).saturating_mul(size.piece_row_bytes).saturating_add(size.message_bytes);
+    let mut sizes = std::iter::successors(Some(whole_panels(size.order)), smaller);
+    sizes.find(|&rows| memory.admit(bytes(rows)).is_ok()).unwrap_or(PANEL_ROWS)
+}
+
 fn whole_panels(rows: usize) -> usize {
     rows.next_multiple_of(PANEL_ROWS).max(PANEL_ROWS)
 }
@@ -326,6 +335,23 @@ mod tests {
             (0..columns).for_each(|j| b.set_f64(i, j, entry(60)).unwrap());
         }
         [t, b]
+    }
+
+    #[test]
+    fn a_rank_without_right_sides_takes_pieces_that_fit() {
+        let size = TrySize {
+            order: 100,
+            columns: 0,
+            fixed_bits: 64,
+            piece_row_bytes: 1000,
+            message_bytes: 500,
+            accuracy: Accuracy::Norm,
+            together: None,
+            kernel: None,
+        };
+        let limits = [None, Some(104_500), Some(104_499), Some(16_500), Some(16_499), Some(0)];
+        let rows = limits.map(|limit_bytes| piece_rows(MemoryBudget::new(limit_bytes), &size));
+        assert_eq!(rows, [104, 104, 56, 16, 8, 8]);
     }
 
     #[test]

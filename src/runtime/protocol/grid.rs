@@ -49,6 +49,7 @@ impl RankGrid {
 
     /// The first tile in column `col`, from row `from` on, that `rank` reads and does not own.
     pub(super) fn next_need(&self, tiles: usize, rank: usize, from: TileId) -> Option<TileId> {
+        let RankGrid { rows, cols } = self.counted();
         let RankPlace { row: grid_row, col: grid_col } = self.place(rank);
         let TileId { mut row, col } = from;
         while row < tiles {
@@ -56,8 +57,8 @@ impl RankGrid {
             if self.owner(tile) != rank && self.consumers(tiles, rank, tile) > 0 {
                 return Some(tile);
             }
-            let next = first_from(row + 1, grid_row, self.rows);
-            row = next.min(first_from(row + 1, grid_col, self.cols));
+            let next = first_from(row + 1, grid_row, rows);
+            row = next.min(first_from(row + 1, grid_col, cols));
         }
         None
     }

@@ -39,7 +39,7 @@ use host::HostCopies;
 use std::time::Instant;
 use tiles::{DoubleTiles, Worker};
 
-/// Choices of a factorisation of doubles; the same on all ranks, but for `policy`.
+/// Choices of a factorisation of doubles; over ranks all have the same `delivery` and `termination`.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DoubleOptions {
@@ -127,7 +127,7 @@ const DEFAULT_COLUMNS: usize = 4;
 /// [`Error::NotPositiveDefinite`] with the index of the first computed pivot that is not positive;
 /// [`Error::NotFinite`] for an entry of the first rank that has one, as [`Error::Rank`] beside other ranks;
 /// [`Error::InvalidArgument`] for too few slots, 0 updates, 0 workers of a device, 0 or more than 3 streams, a group
-/// that the tiles are not of, and ranks that differ in how the matrix is cut or in options other than `policy`;
+/// that the tiles are not of, and ranks that differ in how the matrix is cut, in `delivery` or in `termination`;
 /// [`Error::MemoryLimit`]; [`Error::OutOfMemory`]; [`Error::DeviceLimit`] with the least device memory that would do;
 /// [`Error::DeviceLost`]; [`Error::Device`]; [`Error::Transport`]; [`Error::Cancelled`].
 pub fn double_cholesky(
@@ -137,7 +137,7 @@ pub fn double_cholesky(
     options: &DoubleOptions,
 ) -> Result<DoubleReport> {
     let start = Instant::now();
-    a.check_group(world, Ok(()), &DoubleOptions { policy: None, ..*options })?;
+    a.check_group(world, Ok(()), &(options.delivery, options.termination))?;
     let ctx = &with_shared_devices(ctx, world)?;
     let plan = Plan::new(ctx, world, a, options);
     let prepared = options

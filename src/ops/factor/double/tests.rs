@@ -204,20 +204,19 @@ fn groups_and_vectors_that_do_not_fit_are_refused() {
         local::run(2, |rank| {
             let ctx = Context::builder().threads(1).build().unwrap();
             let mut a = DoubleMatrix::from_fn(rank.rank(), 40, 8, grid, entry(40)).unwrap();
-            double_cholesky(&ctx, rank, &mut a, &options(rank.rank())).map_err(|error| error.to_string())
+            let made = double_cholesky(&ctx, rank, &mut a, &options(rank.rank()));
+            made.map(|_| a.gather(rank, 0).unwrap()).map_err(|error| error.to_string())
         })
     };
-    let differ = with_options(|rank| DoubleOptions { most_updates: 2 + rank, ..DoubleOptions::default() });
+    let differ = with_options(|rank| DoubleOptions::new().delivery(DeliveryKind::ALL[rank]));
     assert!(differ.iter().all(|made| made.is_err()));
     all_say(
         differ.into_iter().filter_map(|made| made.err()).collect(),
         "ranks differ in how a matrix of doubles is cut",
     );
-    let policies = with_options(|rank| DoubleOptions {
-        policy: Some(if rank == 0 { Policy::Fifo } else { Policy::Lifo }),
-        ..DoubleOptions::default()
-    });
-    assert!(policies.iter().all(|made| made.is_ok()), "each rank has a policy of its own");
+    // What concerns one rank alone is its own affair.
+    let own = |rank: usize| DoubleOptions::new().policy([Policy::Fifo, Policy::Lifo][rank]).spans(rank == 1);
+    assert_eq!(with_options(own), with_options(|_| DoubleOptions::new()));
     let said = local::run(2, |rank| {
         let l = factored(rank, 40, 8, grid, 1, &DoubleOptions::default()).0;
         let rows = 40 - rank.rank();

@@ -21,7 +21,7 @@ use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
 use crate::ops::solve::spaces::Spaces;
-use crate::ops::solve::tiles::{TilePlan, Together, TrySize, first_bits, tries};
+use crate::ops::solve::tiles::{TilePlan, Together, TrySize, first_bits, piece_rows, tries};
 use crate::ops::solve::triangle::Triangle;
 pub(crate) use rows::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use rug::Integer;
@@ -173,15 +173,19 @@ impl FixedPoint {
         if retry.is_some() {
             ctx.release(); // under a limit the tables of the next engine take the room of the last round's windows
         }
+        let beside = |held_bytes: u64| ctx.memory().within(limit_bytes).holding(held_bytes);
         let made = match some.is_empty() && together.is_none() {
             true => Ok(None),
             false => memory
                 .held_by_try(cut, (band.columns, copied))
-                .and_then(|bytes| TilePlan::new(ctx, ctx.memory().within(limit_bytes).holding(bytes), size).map(Some)),
+                .and_then(|bytes| TilePlan::new(ctx, beside(bytes), size).map(Some)),
         };
         let plan = agreement.on(made)?;
-        // All take the pieces of the rank that has the least memory for them.
-        let tile_rows = agreement.smallest(plan.as_ref().map_or(u64::MAX, |plan| plan.tile_rows as u64))? as usize;
+        // All take the pieces of the rank that has the least memory for them; one without columns gets them as well,
+        // since it has rows that others need.
+        let idle_rows = || piece_rows(beside(cut.right_bytes(band.columns)), &size);
+        let own_rows = plan.as_ref().map_or_else(idle_rows, |plan| plan.tile_rows);
+        let tile_rows = agreement.smallest(own_rows as u64)? as usize;
         let plan = plan.map(|plan| plan.with_tile_rows(tile_rows));
         match (&plan, rows.together().filter(|_| together.is_some())) {
             (Some(plan), Some(rows)) => rows.begin(plan.most_strip_entries(), plan.window_words())?,
