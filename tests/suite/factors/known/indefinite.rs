@@ -140,6 +140,11 @@ fn singular_gram_matrices_fail_at_their_rank_or_later() {
             Err(Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, .. }) => {
                 failed += 1;
                 assert!(index >= rank, "{label}: index {index}");
+                // A row of zeros is known to be one.
+                if diagonal == 0 {
+                    assert!(more_bits.is_none() && pivot == 0, "{label}: pivot {pivot}, {more_bits:?}");
+                    continue;
+                }
                 // The true pivot is 0: rounding alone explains what was found.
                 let small = Float::with_val(53, &diagonal >> (bits / 2));
                 assert!(more_bits.is_some() && pivot <= 0 && pivot > -small, "{label}: pivot {pivot}, {more_bits:?}");
