@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::io::{Block, MatrixFile};
 use crate::matrix::MatrixView;
-use crate::store::{IoBuffer, room_for_threads};
+use crate::store::{IoBuffer, room_for_threads, with_room};
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -160,10 +160,8 @@ impl BlockStream {
         room_for_threads(1)?;
         let shared = Arc::new(Shared { read_bytes, ..Shared::default() });
         let buffers = options.buffers.max(1);
-        let mut free = Vec::new();
         // A list of so many buffers that memory cannot hold is refused before the first one is made.
-        let too_many = |_| Error::OutOfMemory { bytes: (buffers as u64).saturating_mul(size_of::<IoBuffer>() as u64) };
-        free.try_reserve_exact(buffers).map_err(too_many)?;
+        let mut free = with_room(buffers)?;
         for _ in 0..buffers {
             free.push(IoBuffer::new(options.buffer_words.saturating_mul(8))?);
         }

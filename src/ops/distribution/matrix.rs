@@ -312,6 +312,12 @@ pub(crate) fn check_place(group: &dyn Transport, rank: usize, grid: RankGrid) ->
     )))
 }
 
+/// Refuses a root that the group has not.
+pub(crate) fn check_root(group: &dyn Transport, root: usize) -> Result<()> {
+    let ranks = group.size();
+    if root < ranks { Ok(()) } else { Err(Error::InvalidArgument(format!("root {root} of {ranks} ranks"))) }
+}
+
 /// Refuses tiles that are not whole blocks.
 pub(crate) fn check_tile_size(tile_size: usize) -> Result<()> {
     if tile_size == 0 || !tile_size.is_multiple_of(BLOCK) {
@@ -331,12 +337,10 @@ fn check_scatter(
     map: &TileMap,
     precision_bits: u32,
 ) -> Result<()> {
-    let (rank, ranks) = (group.rank(), group.size());
+    let rank = group.rank();
     let refuse = |message: String| Err(Error::InvalidArgument(message));
-    map.grid.check_ranks(ranks)?;
-    if root >= ranks {
-        return refuse(format!("root {root} of {ranks} ranks"));
-    }
+    map.grid.check_ranks(group.size())?;
+    check_root(group, root)?;
     if whole.is_some() != (rank == root) {
         return refuse(format!("rank {rank}: the matrix comes from rank {root} and from no other"));
     }

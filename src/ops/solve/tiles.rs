@@ -112,8 +112,7 @@ impl TilePlan {
         };
         let plan = plan.with_tile_rows(largest);
         // Where none fits, the least is what a refusal names: padding and lists make it not always the smallest tiles.
-        let smaller = |&rows: &usize| (rows > PANEL_ROWS).then(|| whole_panels(rows / 2));
-        let sizes = std::iter::successors(Some(largest), smaller).map(|rows| (rows, plan.bytes_with(rows)));
+        let sizes = halved(largest).map(|rows| (rows, plan.bytes_with(rows)));
         let fitting = sizes.clone().find(|&(_, bytes)| memory.admit(bytes).is_ok());
         let chosen = fitting.or_else(|| sizes.min_by_key(|&(_, bytes)| bytes));
         Ok(plan.with_tile_rows(chosen.map_or(largest, |(rows, _)| rows)))
@@ -274,10 +273,15 @@ impl TilePlan {
 /// The most rows of a piece of the triangle that `memory` has room for where there are no right sides, the fewest where
 /// it has room for none.
 pub(crate) fn piece_rows(memory: MemoryBudget, size: &TrySize) -> usize {
-    let smaller = |&rows: &usize| (rows > PANEL_ROWS).then(|| whole_panels(rows / 2));
     let bytes = |rows: usize| (rows as u64).saturating_mul(size.piece_row_bytes).saturating_add(size.message_bytes);
-    let mut sizes = std::iter::successors(Some(whole_panels(size.order)), smaller);
+    let mut sizes = halved(whole_panels(size.order));
     sizes.find(|&rows| memory.admit(bytes(rows)).is_ok()).unwrap_or(PANEL_ROWS)
+}
+
+/// Whole panels of `largest` rows, then of half as many each time, down to one.
+fn halved(largest: usize) -> impl Iterator<Item = usize> + Clone {
+    let smaller = |&rows: &usize| (rows > PANEL_ROWS).then(|| whole_panels(rows / 2));
+    std::iter::successors(Some(largest), smaller)
 }
 
 fn whole_panels(rows: usize) -> usize {

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
 use crate::matrix::Uplo;
-use crate::ops::distribution::matrix::check_place;
+use crate::ops::distribution::matrix::{check_place, check_root};
 use crate::store::vectors_on_huge_pages;
 use crate::tile::{RankGrid, TileId, TileMap};
 use std::collections::HashMap;
@@ -139,11 +139,7 @@ impl DoubleMatrix {
     /// On every rank alike: [`Error::InvalidArgument`] for a root that the group has not, for a group that these tiles
     /// are not of, and where ranks differ in the root or in how the matrix is cut; [`Error::Transport`].
     pub fn gather(&self, world: &dyn Transport, root: usize) -> Result<Option<Vec<f64>>> {
-        let root_there = match root < world.size() {
-            true => Ok(()),
-            false => Err(Error::InvalidArgument(format!("root {root} of {} ranks", world.size()))),
-        };
-        self.check_group(world, root_there, &root)?;
+        self.check_group(world, check_root(world, root), &root)?;
         let own = self.map.tiles_of(self.rank).flat_map(|tile| self.own[&tile].iter().copied()).collect::<Vec<_>>();
         let of_rank = |rank: usize| if rank < self.map.grid.size() { self.map.entries_of(rank) } else { 0 };
         let is_root = world.rank() == root;
