@@ -29,6 +29,9 @@ const TELLING: f64 = 30.0;
 /// Sizes that need not be made smaller: below, a call goes another way.
 const LEAST_SIDE: usize = 8;
 
+/// Bytes of the numbers of a run, which a memory limit has to have room for.
+pub const TIMED_BYTES: u64 = 32 << 20;
+
 /// An operation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Operation {
@@ -89,6 +92,11 @@ impl Workload {
         Workload { sides: self.sides.map(side), ..*self }
     }
 
+    /// Bytes of its numbers.
+    fn bytes(&self) -> u64 {
+        Matrix::bytes_for(self.work().entries as usize, 1, self.precision_bits)
+    }
+
     /// Runs the operation on matrices made for it; returns the seconds without making them.
     fn time(&self, ctx: &Context) -> Result<f64> {
         let (bits, [k, n, m]) = (self.precision_bits, self.sides);
@@ -140,39 +148,56 @@ fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
 }
 
 /// The seconds that `workload` takes on the threads of `ctx`, from runs of less than a second together. `None` where
-/// the memory limit has no room even for those.
+/// the memory limit has no room even for those, or [`TIMED_BYTES`] none for one.
 ///
 /// # Errors
 /// [`Error::Cancelled`], and those of the operation but for memory.
 pub fn forecast(ctx: &Context, workload: &Workload) -> Result<Option<f64>> {
     match extrapolate(workload, |small| small.time(ctx)) {
         Err(Error::MemoryLimit { .. } | Error::OutOfMemory { .. }) => Ok(None),
-        found => found.map(Some),
+        found => found,
     }
 }
 
 /// Times runs of growing size, and carries their pace over.
-fn extrapolate(workload: &Workload, mut time: impl FnMut(&Workload) -> Result<f64>) -> Result<f64> {
+fn extrapolate(workload: &Workload, mut time: impl FnMut(&Workload) -> Result<f64>) -> Result<Option<f64>> {
     let whole = workload.work();
     if whole.products < 1.0 {
-        return Ok(0.0);
+        return Ok(Some(0.0));
     }
-    let mut factor = (FIRST_PRODUCTS / whole.products).cbrt().min(1.0);
+    let Some(mut factor) = first_factor(workload) else { return Ok(None) };
     let mut runs = Vec::<(Work, f64)>::new();
     loop {
         let small = workload.scaled(factor);
         let seconds = time(&small)?;
         if factor >= 1.0 {
-            return Ok(seconds);
+            return Ok(Some(seconds));
         }
-        if seconds >= ENOUGH_SECONDS {
+        let longer = (factor * STEP).min(1.0);
+        if seconds >= ENOUGH_SECONDS || workload.scaled(longer).bytes() > TIMED_BYTES {
             // Something else may have run in between. A second run finds its memory there already, a first one not.
             let seconds = seconds.min(FIRST_RUN * time(&small)?);
             runs.push((small.work(), seconds));
-            return Ok(carry_over(&runs, whole));
+            return Ok(Some(carry_over(&runs, whole)));
         }
         runs.push((small.work(), seconds));
-        factor = (factor * STEP).min(1.0);
+        factor = longer;
+    }
+}
+
+/// The factor of the first run: about [`FIRST_PRODUCTS`] products. Sides that are short already stay as they are, so
+/// the others may have to be much shorter. `None` where the least run takes more than [`TIMED_BYTES`].
+fn first_factor(workload: &Workload) -> Option<f64> {
+    let mut factor = (FIRST_PRODUCTS / workload.work().products).cbrt().min(1.0);
+    loop {
+        let run = workload.scaled(factor);
+        if run.work().products <= 2.0 * FIRST_PRODUCTS && run.bytes() <= TIMED_BYTES {
+            return Some(factor);
+        }
+        if run.sides.iter().all(|&side| side <= LEAST_SIDE) {
+            return None;
+        }
+        factor /= STEP;
     }
 }
 
@@ -194,8 +219,8 @@ fn carry_over(runs: &[(Work, f64)], whole: Work) -> f64 {
     let [xx, xy, yy, x, y] = sums;
     let determinant = xx * yy - xy * xy;
     let (a, b) = ((x * yy - y * xy) / determinant, (y * xx - x * xy) / determinant);
-    // Noise makes a pace negative where it has little to say.
-    match (a.is_finite() && b.is_finite(), a < 0.0, b < 0.0) {
+    // Runs of one ratio of products to entries tell one pace. Noise makes a pace negative where it has little to say.
+    match (determinant > 1e-9 * xx * yy, a < 0.0, b < 0.0) {
         (false, ..) | (_, _, true) => by_products,
         (_, true, _) => by_entries,
         _ => a * whole.products + b * whole.entries,
@@ -230,7 +255,7 @@ mod tests {
                 longest = f64::max(longest, seconds(small.work()));
                 Ok(seconds(small.work()))
             });
-            let (found, want) = (found.unwrap(), seconds(workload.work()));
+            let (found, want) = (found.unwrap().unwrap(), seconds(workload.work()));
             assert!((found - want).abs() <= 1e-6 * want, "{operation:?}: {found} for {want}");
             assert!(longest < 4.0 * ENOUGH_SECONDS, "{operation:?}: {longest}");
         }
@@ -245,10 +270,40 @@ mod tests {
                 let mut noise = [first, 2.0 - first].into_iter().cycle();
                 let seconds = |work: Work| 3e-9 * work.products + 5e-8 * work.entries;
                 let found = extrapolate(&workload, |small| Ok(seconds(small.work()) * noise.next().unwrap()));
-                let ratio = found.unwrap() / seconds(workload.work());
+                let ratio = found.unwrap().unwrap() / seconds(workload.work());
                 assert!((0.66..1.5).contains(&ratio), "{operation:?}: {ratio}");
             }
         }
+    }
+
+    /// Where some sides are short already, the others are shortened for them, and no run takes many bytes.
+    #[test]
+    fn runs_of_long_thin_matrices_are_small_too() {
+        let thin = [
+            (Operation::Syrk, [100_000_000, 10, 1]),
+            (Operation::Syrk, [10_000_000_000, 1, 1]),
+            (Operation::Gemm, [1_000_000_000, 2, 3]),
+            (Operation::Trsm, [8, 1_000_000_000, 1]),
+            (Operation::Solve { refine_from: None }, [8, 1_000_000_000, 1]),
+        ];
+        for (operation, sides) in thin {
+            for bits in [128, 1024, 20_000] {
+                let workload = Workload { precision_bits: bits, ..workload(operation, sides) };
+                let (mut first, mut runs) = (None, 0);
+                let found = extrapolate(&workload, |small| {
+                    first.get_or_insert(small.work().products);
+                    runs += 1;
+                    assert!(small.bytes() <= TIMED_BYTES, "{operation:?}, {bits} bits: {:?}", small.sides);
+                    Ok(1e-9 * small.work().products)
+                });
+                let (found, want) = (found.unwrap().unwrap(), 1e-9 * workload.work().products);
+                // Products and entries of such runs are in one ratio, which is not that of the whole.
+                assert!((0.66..1.5).contains(&(found / want)), "{operation:?}: {found} for {want}");
+                assert!(first.unwrap() <= 2.0 * FIRST_PRODUCTS && runs < 30, "{operation:?}: {first:?}, {runs} runs");
+            }
+        }
+        let huge = Workload { precision_bits: 1 << 30, ..workload(Operation::Cholesky, [900, 1, 1]) };
+        assert_eq!(extrapolate(&huge, |_| panic!("nothing fits")).unwrap(), None);
     }
 
     #[test]

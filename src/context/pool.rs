@@ -41,13 +41,20 @@ impl WorkerPool {
     /// Runs `work` on a thread of the pool. A fork of the process that made the pool starts threads of its own; where
     /// the system refuses them, the calling thread does the work.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        let (mut work, mut result) = (Some(work), None);
+        self.run(&mut || result = work.take().map(|work| work()));
+        result.expect("work that was run has a result")
+    }
+
+    /// `install` for all types of work, compiled once: what rayon hands work to threads with would be copied for each.
+    fn run(&self, work: &mut (dyn FnMut() + Send)) {
         let Some(pool) = &self.pool else { return work() };
         if self.process == std::process::id() {
             return pool.install(work);
         }
         let threads = || WorkerPool::new(pool.current_num_threads()).ok().map(Box::new);
         match self.fork.get_or_init(threads) {
-            Some(own) => own.install(work),
+            Some(own) => own.run(work),
             None => work(),
         }
     }

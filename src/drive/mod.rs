@@ -53,11 +53,17 @@ fn run_workers<L: Send>(locals: &mut [L], worker: impl Fn(usize, &mut L) + Sync)
         return worker(0, only);
     }
     let worker = &worker;
-    rayon::scope(|scope| {
-        for (index, local) in locals.iter_mut().enumerate() {
+    let mut locals = locals.iter_mut().enumerate();
+    in_scope(&mut |scope| {
+        for (index, local) in locals.by_ref() {
             scope.spawn(move |_| worker(index, local));
         }
     });
+}
+
+/// A scope of rayon, compiled once and not for each `spawn`: its copies would be a twentieth of the library.
+fn in_scope<'scope>(spawn: &mut (dyn FnMut(&rayon::Scope<'scope>) + Send)) {
+    rayon::scope(|scope| spawn(scope));
 }
 
 /// Works on all items that `next` hands out, one worker for each local.

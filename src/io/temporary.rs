@@ -1,9 +1,9 @@
 //! Files that have no name in their folder, or a temporary one, until they are complete.
 //!
 //! Promise: where the file system has unnamed files, nothing is left of an output that was not completed, however the
-//! process ended. Elsewhere the file has a name of the form `.sunzi-HOST-RANDOM.tmp` and its writer holds a lock on it;
-//! what a killed process left is found by its missing lock and removed by the next output in that folder. Does not
-//! know: what is written.
+//! process ended. Elsewhere, and everywhere in the moment in which a complete file takes the place of an older one, it
+//! has a name of the form `.sunzi-HOST-RANDOM.tmp` and its writer holds a lock on it; what a killed process left is
+//! found by its missing lock and removed by the next output in that folder. Does not know: what is written.
 
 use rustix::fs::FlockOperation;
 use std::fs::{self, DirEntry, File, OpenOptions};

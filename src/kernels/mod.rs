@@ -64,7 +64,7 @@ use tiles::TileEngine;
 /// What an engine must be able to hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct EngineSpec {
-    /// Scaled operand entries satisfy `|x| <= 2^operand_bits`.
+    /// Scaled operand entries satisfy `|x| <= 2^operand_bits (1 + 2^-24)`: the weights of finished rows are rounded.
     pub operand_bits: u32,
     /// The moduli's product must exceed `2^modulus_bits`.
     pub modulus_bits: u32,
@@ -316,7 +316,7 @@ impl ResidueLanes {
 /// Up to 8 columns of a matrix, to be scaled by powers of two and rounded to integers.
 ///
 /// Entry `(k, j)` stands for the integer `round(a_kj * 2^shifts[j])`, to nearest, ties to even, whose magnitude is at
-/// most `2^operand_bits` of the engine's spec. Significands may have leading zeros.
+/// most `2^operand_bits (1 + 2^-24)` for the engine's spec. Significands may have leading zeros.
 #[derive(Clone)]
 pub struct PanelSource<'a> {
     /// The matrix; `columns` and `rows` index it.
@@ -482,7 +482,8 @@ pub fn preferred_for(modulus_bits: u32) -> &'static dyn PlaneKernel {
 
 /// Every kernel that can run here, the preferred first.
 pub fn available() -> Vec<&'static dyn PlaneKernel> {
-    TABLE.iter().filter_map(|(_, probe)| probe().ok()).collect()
+    let others = TABLE.iter().filter(|(name, _)| *name != preferred().name());
+    std::iter::once(preferred()).chain(others.filter_map(|(_, probe)| probe().ok())).collect()
 }
 
 /// IFMA instructions a second that the calling thread can issue, measured now; `None` where the CPU has none.

@@ -326,8 +326,10 @@ int64_t sunzi_head_exponent(uint64_t head);
 // may be null.
 // One problem that fails leaves its own result as it was and costs the others nothing; the call returns the status of
 // the first such problem, and `sunzi_last_error` says its number, from 0. A description or an entry that cannot be
-// read, a memory limit that is too small, or a stop ends the whole call before anything is written, with that status
-// for all. The arrays of different problems must not overlap where one is written.
+// read, sizes that do not fit each other, a memory limit with no room for the plan of the batch, or a stop ends the
+// whole call before anything is written, with that status for all. Under a limit, a problem that `SUNZI_ENTRYWISE`
+// costs more bits than were planned may be refused by itself. The arrays of different problems must not overlap where
+// one is written.
 enum sunzi_status sunzi_syrk_batch(const struct sunzi_context *ctx,
                                    int32_t uplo,
                                    int32_t trans,
@@ -581,7 +583,7 @@ enum sunzi_status sunzi_factor_get(const struct sunzi_context *ctx,
 const char *sunzi_version(void);
 
 // 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or this machine the kernel `name`
-// (`"ifma52"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
+// (`"ifma52"`, `"i16"`, `"i8"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
 //
 // `name` is null or ends with a zero.
 int sunzi_has(const char *name);

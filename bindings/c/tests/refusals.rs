@@ -249,6 +249,10 @@ fn what_this_build_lacks_is_named() {
     let text = |text: *const std::ffi::c_char| unsafe { CStr::from_ptr(text) }.to_str().unwrap();
     assert_eq!(text(sunzi_version()), env!("CARGO_PKG_VERSION"));
     assert_eq!(text(sunzi_status_text(SUNZI_INTERNAL as i32)), "a defect of the library");
+    assert_eq!(text(sunzi_status_text(SUNZI_NOT_SYMMETRIC as i32)), "the matrix is not symmetric");
+    let last = SUNZI_NOT_SYMMETRIC as i32;
+    assert!((0..=last).all(|status| !text(sunzi_status_text(status)).contains("no status")));
+    assert!(text(sunzi_status_text(last + 1)).contains("no status"));
     assert!(text(sunzi_status_text(99)).contains("no status") && text(sunzi_status_text(-1)).contains("no status"));
     let ctx = Ctx::new(1);
     let a = filled(2, 2);

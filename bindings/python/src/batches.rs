@@ -5,17 +5,18 @@
 use crate::call::Call;
 use crate::errors::{OrRaise, exception};
 use crate::functions::{ACCURACIES, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
-use crate::input::{Bits, Operand, Part, scalar};
+use crate::input::{Bits, Operand, Part, look_for_signals_now, scalar};
 use crate::output::{Form, Shape, give};
 use crate::view::View;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyBaseException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use sunzi::{
     Accuracy, BatchReport, Cholesky, CholeskyOptions, Context, Diag, Error, GemmOptions, GemmProblem, Matrix,
-    MatrixView, Outcome, Side, SyrkOptions, SyrkProblem, TrsmOptions, TrsmProblem, Uplo,
+    MatrixView, Outcome, Progress, Side, SyrkOptions, SyrkProblem, TrsmOptions, TrsmProblem, Uplo,
 };
 
 /// Results, or why there is none.
@@ -40,12 +41,19 @@ struct Choices {
     /// Whether the first and the second operand are transposed.
     transposed: (bool, bool),
     accuracy: Accuracy,
+}
+
+/// The scalars of problems of one precision: those of the single call.
+struct Scalars {
+    precision_bits: u32,
     alpha: Option<Float>,
     beta: Option<Float>,
 }
 
 /// One problem that has been taken in.
 struct Problem {
+    /// Its number in the call.
+    number: usize,
     first: View,
     second: Option<View>,
     added: Option<Arc<Matrix>>,
@@ -69,7 +77,7 @@ pub fn batch<'py>(
         "trsm" => Verb::Trsm,
         other => return Err(PyValueError::new_err(format!("no batch of '{other}'"))),
     };
-    let mut choices = Choices {
+    let choices = Choices {
         verb,
         symmetric: call.choice("uplo", SYMMETRIC)?,
         triangle: if verb == Verb::Trsm { call.choice("uplo", TRIANGLES)? } else { Uplo::Lower },
@@ -77,35 +85,88 @@ pub fn batch<'py>(
         diag: if call.flag("unit")? { Diag::Unit } else { Diag::NonUnit },
         transposed: (call.flag("transpose")?, call.flag("transpose_b")?),
         accuracy: call.choice("accuracy", ACCURACIES)?,
-        alpha: None,
-        beta: None,
     };
-    let taken = problems
-        .iter()
-        .enumerate()
-        .map(|(at, operands)| choices.take(&call, operands).map_err(|error| numbered(py, error, at, problems.len())));
-    let taken = taken.collect::<PyResult<Vec<Problem>>>()?;
-    let most_bits = taken.iter().map(|problem| problem.precision_bits).max().unwrap_or(2);
-    let read = |name: &str| scalar(call.object(name)?.as_ref(), name, Bits::Round(most_bits));
-    (choices.alpha, choices.beta) = (read("alpha")?, read("beta")?);
-    let (results, report) = call.run(|ctx| choices.run_all(ctx, &taken))?;
+    let count = problems.len();
+    let mut each = (0..count).map(|_| py.None().into_bound(py)).collect::<Vec<_>>();
+    let mut taken = Vec::with_capacity(count);
+    for (number, operands) in problems.iter().enumerate() {
+        match choices.take(&call, operands, number) {
+            Ok(problem) => taken.push(problem),
+            Err(error) => each[number] = placed(py, error, (number, count))?,
+        }
+        look_for_signals_now(py)?;
+    }
+    let scalars = scalars(&call, &taken)?;
+    let (results, mut report) = call.run(|ctx| choices.run_all(ctx, &taken, (&scalars, count)))?;
     let form = if verb == Verb::Syrk { Form::Symmetric } else { Form::General };
-    let each = results.into_iter().zip(&taken).map(|(result, problem)| match result {
-        Ok(matrix) => give(py, matrix, form, problem.shape),
-        Err(error) => Ok(exception(py, error).into_value(py).into_bound(py).into_any()),
-    });
-    let each = each.collect::<PyResult<Vec<_>>>()?;
+    for (result, problem) in results.into_iter().zip(&taken) {
+        each[problem.number] = match result {
+            Ok(matrix) => {
+                let given = give(py, matrix, form, problem.shape);
+                given.or_else(|error| placed(py, error, (problem.number, count)))?
+            }
+            Err(error) => exception(py, error).into_value(py).into_bound(py).into_any(),
+        };
+        look_for_signals_now(py)?;
+    }
+    report.problems = count;
+    report.failed = each.iter().filter(|object| object.is_instance_of::<PyBaseException>()).count();
     call.tell(json(&report)?)?;
     Ok(each)
 }
 
-/// The same exception, with the number of its problem.
-fn numbered(py: Python<'_>, error: PyErr, problem: usize, count: usize) -> PyErr {
-    let value = error.value(py);
-    match value.setattr("args", (format!("problem {problem} of {count}: {value}"),)) {
-        Ok(()) => error,
-        Err(other) => other,
+/// What takes the place of a result: the exception for numbers that cannot be read, or that the form of the result
+/// cannot hold, with the number of its problem. All others end the call.
+fn placed<'py>(py: Python<'py>, error: PyErr, (problem, count): (usize, usize)) -> PyResult<Bound<'py, PyAny>> {
+    let of_numbers = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOverflowError>(py);
+    if !of_numbers && !error.is_instance_of::<PyTypeError>(py) {
+        return Err(error);
     }
+    let value = error.value(py);
+    value.setattr("args", (format!("problem {problem} of {count}: {value}"),))?;
+    value.setattr("problem", problem)?;
+    if of_numbers { Ok(error.into_value(py).into_bound(py).into_any()) } else { Err(error) }
+}
+
+/// The scalars for each precision among the problems, in ascending order.
+///
+/// # Errors
+/// As [`scalar`]; `ValueError` for `beta` where no problem has a `c`.
+fn scalars(call: &Call<'_>, problems: &[Problem]) -> PyResult<Vec<Scalars>> {
+    let (alpha, beta) = (call.object("alpha")?, call.object("beta")?);
+    if beta.is_some() && !problems.is_empty() && problems.iter().all(|problem| problem.added.is_none()) {
+        return Err(PyValueError::new_err("beta is given, and no problem has a c"));
+    }
+    let each_bits = problems.iter().map(|problem| problem.precision_bits).collect::<BTreeSet<_>>();
+    let of = |precision_bits: u32| {
+        let read = |object: Option<&Bound<'_, PyAny>>, name| scalar(object, name, Bits::Round(precision_bits));
+        Ok(Scalars { precision_bits, alpha: read(alpha.as_ref(), "alpha")?, beta: read(beta.as_ref(), "beta")? })
+    };
+    each_bits.into_iter().map(of).collect()
+}
+
+/// The context for problems of one precision: with what the results before leave of the memory limit, and progress that
+/// counts those problems as well.
+fn beside(ctx: &Context, held_bytes: u64, (before, total): (u64, u64)) -> Context {
+    let left_bytes = ctx.memory_bytes().map(|limit| limit.saturating_sub(held_bytes));
+    let outer = ctx.clone();
+    let counted =
+        move |own: Progress| outer.report_progress(Progress::new(own.phase, before + own.done, total)).is_ok();
+    ctx.with_memory_bytes(left_bytes).with_progress(counted)
+}
+
+/// The report of some problems and of those that ran after them, beside results of so many bytes.
+fn both(first: BatchReport, second: BatchReport, held_bytes: u64) -> BatchReport {
+    let mut both = second;
+    if first.problems > 0 && first.accuracy == Accuracy::Norm {
+        both.accuracy = Accuracy::Norm;
+    }
+    both.range_bits = both.range_bits.max(first.range_bits);
+    both.direct += first.direct;
+    both.seconds += first.seconds;
+    both.planned_bytes = first.planned_bytes.max(both.planned_bytes.saturating_add(held_bytes));
+    both.problems += first.problems;
+    both
 }
 
 impl Problem {
@@ -116,7 +177,7 @@ impl Problem {
 
 impl Choices {
     /// Reads the operands of a problem.
-    fn take<'py>(&self, call: &Call<'py>, operands: &[Bound<'py, PyAny>]) -> PyResult<Problem> {
+    fn take<'py>(&self, call: &Call<'py>, operands: &[Bound<'py, PyAny>], number: usize) -> PyResult<Problem> {
         let (py, verb) = (call.py(), self.verb);
         let strict = self.diag == Diag::Unit;
         let (names, parts) = match verb {
@@ -129,7 +190,9 @@ impl Choices {
         let wanted = names.iter().zip(parts).filter(|(name, _)| !name.is_empty());
         let least = if matches!(verb, Verb::Gemm | Verb::Trsm) { 2 } else { 1 };
         if operands.len() < least || operands.len() > wanted.clone().count() {
-            return Err(PyTypeError::new_err(format!("{} operands: wanted {least}", operands.len())));
+            let most = wanted.count();
+            let wanted = if least == most { least.to_string() } else { format!("{least} or {most}") };
+            return Err(PyTypeError::new_err(format!("{} operands: wanted {wanted}", operands.len())));
         }
         let read = wanted.zip(operands).map(|((name, part), operand)| Operand::of(operand, name, part));
         let mut read = read.collect::<PyResult<Vec<_>>>()?;
@@ -141,30 +204,45 @@ impl Choices {
         let added = added.map(whole).transpose()?;
         let mut views = read.into_iter().map(|operand| operand.view(py, Bits::Round(bits)));
         let (first, second) = (views.next().expect("at least one operand")?, views.next().transpose()?);
-        Ok(Problem { first, second, added, precision_bits: bits, shape: Shape { container, kind } })
+        Ok(Problem { number, first, second, added, precision_bits: bits, shape: Shape { container, kind } })
     }
 
-    /// All problems, those of one precision together.
-    fn run_all(&self, ctx: &Context, problems: &[Problem]) -> sunzi::Result<(Results, BatchReport)> {
-        let mut order = (0..problems.len()).collect::<Vec<_>>();
-        order.sort_by_key(|&at| problems[at].precision_bits);
+    /// All problems of a call with `count`, those of one precision together; `scalars` has each precision once.
+    fn run_all(
+        &self,
+        ctx: &Context,
+        problems: &[Problem],
+        (scalars, count): (&[Scalars], usize),
+    ) -> sunzi::Result<(Results, BatchReport)> {
         let mut results = (0..problems.len()).map(|_| Ok(Matrix::empty())).collect::<Results>();
         let mut all = BatchReport::default();
-        for group in order.chunk_by(|&x, &y| problems[x].precision_bits == problems[y].precision_bits) {
-            let Outcome { result, report } = self.run(ctx, problems, group)?;
+        let (mut held_bytes, mut done) = (0, 0);
+        for scalars in scalars {
+            let is_own = |&at: &usize| problems[at].precision_bits == scalars.precision_bits;
+            let group = (0..problems.len()).filter(is_own).collect::<Vec<_>>();
+            let own_ctx = beside(ctx, held_bytes, (done, problems.len() as u64));
+            // Limits are told as the caller gave them, numbers as the call has them.
+            let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
+            let whole = |error: Error| match error {
+                Error::MemoryLimit { minimum_bytes, .. } => {
+                    Error::MemoryLimit { limit_bytes, minimum_bytes: minimum_bytes.saturating_add(held_bytes) }
+                }
+                other => other,
+            };
+            let Outcome { result, report } = self.run(&own_ctx, problems, (&group, scalars)).map_err(whole)?;
+            let mut made_bytes = 0;
             for (&at, result) in group.iter().zip(result) {
-                // The library counts within a group.
+                made_bytes += result.as_ref().map_or(0, Matrix::bytes);
                 results[at] = result.map_err(|error| match error {
-                    Error::Problem { error, .. } => Error::Problem { problem: at, count: problems.len(), error },
+                    Error::Problem { error, .. } => {
+                        Error::Problem { problem: problems[at].number, count, error: Box::new(whole(*error)) }
+                    }
                     other => other,
                 });
             }
-            let (problems, failed) = (all.problems + report.problems, all.failed + report.failed);
-            let planned_bytes = all.planned_bytes.max(report.planned_bytes);
-            let (direct, seconds) = (all.direct + report.direct, all.seconds + report.seconds);
-            all = report;
-            (all.problems, all.failed, all.direct) = (problems, failed, direct);
-            (all.planned_bytes, all.seconds) = (planned_bytes, seconds);
+            done += group.len() as u64;
+            all = both(all, report, held_bytes);
+            held_bytes += made_bytes;
         }
         Ok((results, all))
     }
@@ -174,15 +252,15 @@ impl Choices {
         &self,
         ctx: &Context,
         problems: &[Problem],
-        group: &[usize],
+        (group, scalars): (&[usize], &Scalars),
     ) -> sunzi::Result<Outcome<Results, BatchReport>> {
-        let bits = problems[group[0]].precision_bits;
+        let Scalars { precision_bits: bits, alpha, beta } = scalars;
         let each = || group.iter().map(|&at| &problems[at]);
-        let (alpha, accuracy) = (self.alpha.as_ref(), self.accuracy);
+        let (bits, alpha, beta, accuracy) = (*bits, alpha.as_ref(), beta.as_ref(), self.accuracy);
         match self.verb {
             Verb::Syrk => {
                 let options = SyrkOptions::new().op(op(self.transposed.0)).accuracy(accuracy).alpha(alpha);
-                let options = options.beta(self.beta.as_ref());
+                let options = options.beta(beta);
                 let problems = each().map(|problem| match &problem.added {
                     Some(added) => SyrkProblem::from((problem.first.entries(), self.symmetric_of(added))),
                     None => SyrkProblem::from(problem.first.entries()),
@@ -194,7 +272,7 @@ impl Choices {
             Verb::Gemm => {
                 let (op_a, op_b) = (op(self.transposed.0), op(self.transposed.1));
                 let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(accuracy).alpha(alpha);
-                let options = options.beta(self.beta.as_ref());
+                let options = options.beta(beta);
                 let problems = each().map(|problem| match &problem.added {
                     Some(added) => GemmProblem::from(((problem.first.entries(), problem.second()), added.view())),
                     None => GemmProblem::from((problem.first.entries(), problem.second())),

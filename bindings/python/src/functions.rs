@@ -358,6 +358,18 @@ pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict
     let (py, ctx, bits) = (call.py(), call.context()?, call.precision_bits(&[])?);
     let (accuracy, range_bits) = (call.choice("accuracy", ACCURACIES)?, call.count("range_bits")?);
     let refinement = call.bits("factor_precision")?.map(|bits| RefineOptions::new().factor_bits(bits));
+    let refused = match (range_bits, refinement.is_some(), operation) {
+        (Some(bits), _, "trsm") => {
+            Some(format!("range_bits={bits}: a triangular solve takes none, whatever its entries"))
+        }
+        (Some(bits), true, _) => Some(format!("range_bits={bits}: a refined solve takes none")),
+        (Some(bits), ..) if accuracy == Accuracy::Norm => Some(format!("range_bits={bits} needs accuracy='entrywise'")),
+        (_, true, other) if other != "solve" => Some(format!("factor_precision= is for 'solve', not for '{other}'")),
+        _ => None,
+    };
+    if let Some(text) = refused {
+        return Err(PyValueError::new_err(text));
+    }
     let product = ProductPlanOptions::new().accuracy(accuracy).range_bits(range_bits);
     let factor = CholeskyOptions::new().accuracy(accuracy).range_bits(range_bits.unwrap_or(0));
     let numbers = match (operation, &sizes[..]) {

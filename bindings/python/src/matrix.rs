@@ -314,8 +314,7 @@ impl Matrix {
     /// would take it, decimals and fractions at the precision of this matrix. True or False, not an array of them.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = other.py();
-        // What holds no numbers is no equal matrix.
-        let Ok(operand) = Operand::of(other, "the other operand", Part::Whole) else { return Ok(false) };
+        let Some(operand) = Operand::of_numbers(other)? else { return Ok(false) };
         let view = self.view();
         let bits = view.precision_bits().max(operand.natural_bits.unwrap_or(2));
         equal(py, &view, &self.beside(operand, py, bits)?)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from fractions import Fraction
+
 import pytest
 import sunzi
 
@@ -52,3 +56,119 @@ def test_refusals() -> None:
         sunzi.gemm_batch([([[1.0]], [[1.0]]), ([[1.0]], [[1.0], [2.0]])])
     with pytest.raises(ValueError, match="problem 0 of 1: .*NaN"):
         sunzi.syrk_batch([[[float("nan")]]])
+
+
+def test_numbers_that_fail_leave_the_others() -> None:
+    # The square of 1e200 is a number of the library, and of no float.
+    results = sunzi.syrk_batch([[[1e200]], [[2.0]], [[float("nan")]]], errors="return")
+    assert results[1] == [[4.0]]
+    for at, kind in ((0, OverflowError), (2, ValueError)):
+        assert isinstance(results[at], kind) and results[at].problem == at
+        assert str(results[at]).startswith(f"problem {at} of 3: ")
+    report: dict[str, object] = {}
+    with pytest.raises(OverflowError, match="problem 0 of 2: "):
+        sunzi.syrk_batch([[[1e200]], [[2.0]]], report=report)
+    assert (report["problems"], report["failed"]) == (2, 1)
+    with pytest.raises(TypeError, match="problem 1 of 2: 1 operands: wanted 2 or 3") as refused:
+        sunzi.gemm_batch([([[1.0]], [[1.0]]), [[1.0]]], errors="return")  # type: ignore[list-item]
+    assert refused.value.problem == 1  # type: ignore[attr-defined]
+
+
+def test_scalars_are_rounded_as_in_single_calls() -> None:
+    narrow, wide = [[1.0], [1.0], [1.0]], sunzi.Matrix([[1.0], [2.0]], precision=500)
+    third = Fraction(1, 3)
+    results = sunzi.syrk_batch([narrow, wide, narrow], alpha=third)
+    assert results[0] == results[2] == sunzi.syrk(narrow, alpha=third)
+    assert results[1] == sunzi.syrk(wide, alpha=third)
+    added = sunzi.gemm_batch([(wide, [[2.0]], wide), ([[1.0]], [[1.0]], [[3.0]])], alpha="0.1", beta="0.7")
+    assert added[0] == sunzi.gemm(wide, [[2.0]], c=wide, alpha="0.1", beta="0.7")
+    assert added[1] == sunzi.gemm([[1.0]], [[1.0]], c=[[3.0]], alpha="0.1", beta="0.7")
+
+
+def test_options_that_would_say_nothing_are_refused() -> None:
+    for call in (lambda: sunzi.syrk_batch([[[1.0]]], beta=2), lambda: sunzi.gemm_batch([([[1.0]], [[1.0]])], beta=2)):
+        with pytest.raises(ValueError, match="beta is given, and no problem has a c"):
+            call()
+    assert sunzi.syrk_batch([], beta=2) == []
+    for operation, sizes, options, text in (
+        ("trsm", (5, 3), {"range_bits": 8}, "range_bits=8: a triangular solve takes none"),
+        ("syrk", (5, 3), {"range_bits": 8, "accuracy": "norm"}, "range_bits=8 needs accuracy='entrywise'"),
+        ("solve", (5, 3), {"range_bits": 8, "factor_precision": 90}, "range_bits=8: a refined solve takes none"),
+        ("cholesky", (5,), {"factor_precision": 90}, "factor_precision= is for 'solve', not for 'cholesky'"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            sunzi.plan(operation, *sizes, precision=200, **options)  # type: ignore[arg-type]
+
+
+def test_tuples_of_rows_are_matrices() -> None:
+    rows = ((4.0, 2.0), (2.0, 10.0))
+    assert sunzi.cholesky_batch([rows]) == [sunzi.cholesky(rows)]
+    assert sunzi.syrk_batch([(rows,)]) == [sunzi.syrk(rows)]
+
+
+def test_a_limit_holds_for_all_precisions_together() -> None:
+    problems = [sunzi.Matrix([[float(i + j) for j in range(90)] for i in range(3)], precision=p) for p in (128, 200, 300)]
+    free: dict[str, int] = {}
+    wanted = sunzi.syrk_batch(problems, report=free)
+    alone = [sunzi.plan("syrk", 3, 90, precision=p).planned_bytes for p in (128, 200, 300)]
+    assert free["planned_bytes"] > max(alone)
+    limit = 1
+    for _ in range(6):
+        context = sunzi.Context(threads=1, memory=limit)
+        try:
+            report: dict[str, int] = {}
+            assert sunzi.syrk_batch(problems, context=context, report=report) == wanted
+            break
+        except sunzi.MemoryLimitError as error:
+            assert error.limit_bytes == limit < error.minimum_bytes
+            limit = error.minimum_bytes
+    else:
+        pytest.fail(f"no end at {limit}")
+    assert report["planned_bytes"] <= limit and limit > max(alone)
+
+
+def test_progress_counts_all_precisions() -> None:
+    seen: list[tuple[int, int]] = []
+    problems = [sunzi.Matrix([[float(i + j) for j in range(60)] for i in range(60)], precision=p) for p in (99, 200, 300)]
+    sunzi.syrk_batch(problems * 20, progress=lambda done, total: seen.append((done, total)))
+    assert seen and all(total == 60 for _, total in seen) and [done for done, _ in seen] == sorted(d for d, _ in seen)
+
+
+class Stop(Exception):
+    pass
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_many_small_matrices_are_interrupted() -> None:
+    def stop(*_: object) -> None:
+        raise Stop
+
+    matrix = sunzi.Matrix([[1.0, 2.0]], precision=2000)
+    row, old = [matrix] * 300_000, signal.signal(signal.SIGALRM, stop)
+    try:
+        start = time.perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(Stop):
+            sunzi.syrk_batch(row)
+        took = time.perf_counter() - start
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)
+    assert took < 2.0
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_a_comparison_that_is_interrupted_says_so() -> None:
+    def stop(*_: object) -> None:
+        raise Stop
+
+    entries = [["0." + "3" * 2000] * 300 for _ in range(300)]
+    matrix, old = sunzi.Matrix([[1.0]], precision=60), signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.005)
+        with pytest.raises(Stop):
+            for _ in range(100):
+                assert matrix != entries
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, old)

@@ -257,7 +257,7 @@ pub struct Solve {
     pub b: PathBuf,
     /// Factor at so many bits and refine the solution to the full precision.
     #[arg(long, value_name = "BITS", value_parser = precision,
-        conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory"])]
+        conflicts_with_all = ["log_det", "condition", "tile_rows", "certified", "digits", "directory", "accuracy"])]
     pub refine_from: Option<u32>,
     #[command(flatten)]
     pub output: Output,

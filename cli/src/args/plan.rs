@@ -175,7 +175,7 @@ pub struct PlanCholesky {
 #[derive(Args, Clone, Debug)]
 pub struct PlanSystem {
     /// Factor at so many bits, and refine the solution to the full precision.
-    #[arg(long, value_name = "BITS", value_parser = precision)]
+    #[arg(long, value_name = "BITS", value_parser = precision, conflicts_with_all = ["accuracy", "range_bits"])]
     pub refine_from: Option<u32>,
     #[command(flatten)]
     pub solve: PlanSolve,

@@ -11,7 +11,7 @@ use sunzi::{
     plan_trsm,
 };
 use sunzi_lab::engine::{Engine, limited};
-use sunzi_lab::forecast::{Operation, Workload, forecast};
+use sunzi_lab::forecast::{Operation, TIMED_BYTES, Workload, forecast};
 use sunzi_lab::memory::Budget;
 use sunzi_lab::session::Session as _;
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
@@ -33,9 +33,6 @@ struct ClusterReport {
     ranks_per_node: usize,
     threads_per_rank: usize,
 }
-
-/// Room for the operands of small runs, which are timed only where a memory limit has it.
-const TIMED_BYTES: u64 = 32 << 20;
 
 /// What a plan is made for.
 struct Request<'a> {

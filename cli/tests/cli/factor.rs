@@ -295,6 +295,9 @@ fn choices_that_make_no_sense() {
         ("solve A.mtx -o Q.mtx --precision 64", "<B>"),
         ("solve A.mtx A.mtx -o Q.mtx --precision 64 --refine-from 1", "precision of 1 bits"),
         ("solve A.mtx A.mtx -o Q.mtx --precision 64 --refine-from 60 --log-det", "--log-det"),
+        ("solve A.mtx A.mtx -o Q.mtx --precision 64 --refine-from 60 --accuracy norm", "--accuracy"),
+        ("plan solve --rows 9 --cols 2 --precision 64 --refine-from 60 --accuracy norm", "--accuracy"),
+        ("plan solve --rows 9 --cols 2 --precision 64 --refine-from 60 --range-bits 9", "--range-bits"),
         ("inverse A.mtx -o Q.mtx --precision 64 --refine-from 60", "--refine-from"),
         (
             "trsm A.mtx A.mtx -o Q.mtx --precision 64 --side top",

@@ -105,19 +105,20 @@ fn residues_equal_the_scaled_integers() {
 
 #[test]
 fn residues_of_the_largest_integers_and_precisions_are_right() {
-    // All-ones and powers of two at the very limit of the operand bits, up to 5000 bits.
-    for operand_bits in [1u32, 22, 23, 24, 63, 64, 65, 1033, 5036] {
-        let precision = operand_bits.max(2);
-        let mut matrix = Matrix::zeros(4, 2, precision).unwrap();
+    // All-ones, powers of two at the very limit of the operand bits, and what may lie beyond it, up to 5000 bits.
+    for operand_bits in [1u32, 22, 23, 24, 51, 52, 63, 64, 65, 1033, 5036] {
+        let mut matrix = Matrix::zeros(6, 2, operand_bits.max(32)).unwrap();
         let power = Integer::from(1) << operand_bits;
-        for (row, value) in [power.clone(), power.clone() - 1u32, -power.clone(), -power + 1u32].iter().enumerate() {
+        let beyond = &power + Integer::from(&power >> 24);
+        let values = [power.clone(), power.clone() - 1u32, -power.clone(), -power + 1u32, beyond.clone(), -beyond];
+        for (row, value) in values.iter().enumerate() {
             for col in 0..2 {
                 matrix.set_integer_exponent(row, col, value, 0).unwrap();
             }
         }
         let spec = EngineSpec { operand_bits, modulus_bits: 2 * operand_bits + 2, redundant: false };
         for (isa, engine) in engines(spec) {
-            let source = PanelSource { view: matrix.view(), columns: 0..2, rows: 0..4, shifts: &[0, 0] };
+            let source = PanelSource { view: matrix.view(), columns: 0..2, rows: 0..6, shifts: &[0, 0] };
             let count = engine.moduli().len();
             check_residues(&engine, &source, 0..count, &format!("{isa:?}, {operand_bits} bits"));
         }

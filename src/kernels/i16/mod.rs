@@ -20,6 +20,8 @@ mod tables;
 mod to_residues;
 
 #[cfg(test)]
+mod fold_tests;
+#[cfg(test)]
 mod panels_tests;
 #[cfg(test)]
 mod tests;

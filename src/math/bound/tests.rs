@@ -337,8 +337,8 @@ fn folded_sums_are_reduced_by_one_comparison() {
         let balanced = |bits: u32| Modulus::new(prime).balanced((1u64 << bits) % prime).unsigned_abs() as u32;
         let sum = i16_lifted_sum(balanced(16), balanced(32));
         assert!(i16_montgomery_fits(sum, prime), "{prime}");
-        // Two products of balanced residues, as a sum of two rows is.
-        assert!(i16_montgomery_fits(2 * (prime / 2).pow(2), prime), "{prime}");
+        // Two products of balanced residues, as a sum of two rows is, each with a residue that is a difference of two.
+        assert!(i16_montgomery_fits(4 * (prime / 2).pow(2), prime), "{prime}");
     }
     // The edge, by all halves that there are: one more does not do.
     let reduced = |sum: i64, prime: i64| {

@@ -124,7 +124,8 @@ impl Verb for Factor<'_> {
 
     fn run(&self, ctx: &Context, matrix: &Symmetric<'_>, place: &mut &mut Cholesky) -> Result<Done> {
         let report = cholesky_into(ctx, *matrix, self.precision_bits, self.options, place)?;
-        Ok(Done { planned_bytes: report.planned_bytes, direct: report.kernel == direct::NAME })
+        let (accuracy, range_bits) = (report.accuracy, report.range_bits);
+        Ok(Done { planned_bytes: report.planned_bytes, direct: report.kernel == direct::NAME, accuracy, range_bits })
     }
 }
 

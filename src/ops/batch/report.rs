@@ -15,8 +15,11 @@ pub struct BatchReport {
     pub failed: usize,
     /// Precision of all results.
     pub precision_bits: u32,
-    /// What was asked for each entry.
+    /// What holds for each entry of all results: accuracy by norms also where accuracy entry by entry was asked for and
+    /// some factor did not reach it ([`crate::Cholesky::accuracy`] of each says which).
     pub accuracy: Accuracy,
+    /// The most bits that accuracy entry by entry took beyond those of norms.
+    pub range_bits: u32,
     /// Worker threads, each with problems of its own; under a memory limit as many as it has room for.
     pub threads: usize,
     /// Problems that went without residues and tiles, on limbs: the path of the smallest products and factors,

@@ -7,6 +7,7 @@ use crate::kernels::problem_lanes::LEAST_TOGETHER;
 use crate::ops::batch::memory::BatchMemory;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::verb::{Done, Item, PROBLEMS, Verb};
+use crate::ops::product::problem::Accuracy;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -23,17 +24,37 @@ struct Worker {
     largest_bytes: u64,
     /// The same of the smallest: where they differ, memory of several sizes is kept.
     smallest_bytes: u64,
+    counts: Counts,
+}
+
+/// What the report says of all problems together.
+#[derive(Clone, Copy, Default)]
+struct Counts {
     direct: usize,
+    /// Results that are accurate by norms alone.
+    by_norms: usize,
+    range_bits: u32,
+}
+
+impl Counts {
+    fn and(self, other: Counts) -> Counts {
+        Counts {
+            direct: self.direct + other.direct,
+            by_norms: self.by_norms + other.by_norms,
+            range_bits: self.range_bits.max(other.range_bits),
+        }
+    }
 }
 
 impl Worker {
     fn new(ctx: Context) -> Worker {
-        Worker { ctx, largest_bytes: 0, smallest_bytes: u64::MAX, direct: 0 }
+        Worker { ctx, largest_bytes: 0, smallest_bytes: u64::MAX, counts: Counts::default() }
     }
 
     fn note(&mut self, done: &Done, result_bytes: u64) {
         self.note_bytes(done.planned_bytes.saturating_sub(result_bytes));
-        self.direct += usize::from(done.direct);
+        let (direct, by_norms) = (usize::from(done.direct), usize::from(done.accuracy == Accuracy::Norm));
+        self.counts = self.counts.and(Counts { direct, by_norms, range_bits: done.range_bits });
     }
 
     fn note_bytes(&mut self, own_bytes: u64) {
@@ -103,13 +124,14 @@ pub(super) fn run<V: Verb>(
     // Long problems first, so that the workers end at about the same time, and those of one shape together.
     items.sort_unstable_by_key(|item| (Reverse(item.shape.work()), item.shape, item.number));
     let refused = batch.run_all(&mut workers, &mut items)?;
-    let mut direct = 0;
+    let mut counts = Counts::default();
     if refused {
         // What the others keep is in the way of the one that goes on.
-        direct = workers.drain(1..).map(|worker| worker.direct).sum();
+        counts = workers.drain(1..).fold(counts, |counts, worker| counts.and(worker.counts));
         batch.run_refused(&mut workers[0], &mut items)?;
     }
-    let (count, precision_bits, accuracy) = (items.len(), verb.precision_bits(), verb.accuracy());
+    let counts = workers.iter().fold(counts, |counts, worker| counts.and(worker.counts));
+    let (count, precision_bits) = (items.len(), verb.precision_bits());
     let mut outcomes = (0..count).map(|_| Ok(())).collect::<Vec<Result<()>>>();
     for Item { number, outcome, .. } in items {
         let named = |error| Error::Problem { problem: number, count, error: Box::new(error) };
@@ -120,9 +142,10 @@ pub(super) fn run<V: Verb>(
         problems: count,
         failed: outcomes.iter().filter(|outcome| outcome.is_err()).count(),
         precision_bits,
-        accuracy,
+        accuracy: if counts.by_norms > 0 { Accuracy::Norm } else { verb.accuracy() },
+        range_bits: counts.range_bits,
         threads: memory.workers,
-        direct: workers.iter().fold(direct, |direct, worker| direct + worker.direct),
+        direct: counts.direct,
         planned_bytes: memory
             .planned_bytes(workers.iter().map(Worker::bytes).sum(), verb.plans_are_bounds() && !refused),
         seconds: start.elapsed().as_secs_f64(),
@@ -183,7 +206,7 @@ impl<V: Verb> Batch<'_, V> {
             let planned_bytes = self.verb.together_bytes(&ctx, items[0].shape).unwrap_or(0);
             drop(ctx);
             worker.note_bytes(planned_bytes);
-            worker.direct += done.count_ones() as usize;
+            worker.counts.direct += done.count_ones() as usize;
             (0..done.count_ones()).try_for_each(|_| self.add_one())?;
         }
         let left = items.iter_mut().enumerate().filter(|(at, _)| done >> at & 1 == 0);

@@ -198,6 +198,8 @@ impl Verb for Syrk<'_> {
 impl Done {
     /// What a product says.
     pub fn product(report: &Report) -> Done {
-        Done { planned_bytes: report.planned_bytes, direct: report.kernel == crate::ops::product::direct::NAME }
+        let direct = report.kernel == crate::ops::product::direct::NAME;
+        let (accuracy, range_bits) = (report.accuracy, report.range_bits);
+        Done { planned_bytes: report.planned_bytes, direct, accuracy, range_bits }
     }
 }

@@ -145,6 +145,7 @@ impl Verb for Trsm<'_> {
     fn run(&self, ctx: &Context, problem: &TrsmProblem<'_>, place: &mut Destination<'_>) -> Result<Done> {
         let TrsmProblem { t, b } = *problem;
         let report = trsm_into(ctx, t, b, self.precision_bits, self.options, place.reborrow())?;
-        Ok(Done { planned_bytes: report.planned_bytes, direct: false })
+        let (planned_bytes, accuracy) = (report.planned_bytes, report.accuracy);
+        Ok(Done { planned_bytes, direct: false, accuracy, range_bits: 0 })
     }
 }

@@ -60,6 +60,9 @@ pub(super) trait Verb: Sync {
 pub(super) struct Done {
     pub planned_bytes: u64,
     pub direct: bool,
+    /// What holds for each entry, and the bits that it took beyond those of norms.
+    pub accuracy: Accuracy,
+    pub range_bits: u32,
 }
 
 /// One problem and the place of its result.

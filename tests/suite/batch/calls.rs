@@ -114,6 +114,27 @@ fn factors() {
 }
 
 #[test]
+fn factors_that_reach_norms_alone_are_reported() {
+    let mut far = Matrix::from_f64s(2, 2, 60, &[1.0, 0.0, 0.0, 1.0]).unwrap();
+    far.set_float(1, 0, &(Float::with_val(60, 1) << -(1 << 28))).unwrap(); // beyond any number of bits that is tried
+    let even = definite(60, 9);
+    for threads in [1, 3] {
+        let ctx = context(threads, None);
+        let options = CholeskyOptions::new().accuracy(Accuracy::Entrywise);
+        let run = |matrices: &[&SymmetricMatrix]| {
+            let report = cholesky_batch_with(&ctx, matrices.iter().copied(), 60, &options).unwrap().report;
+            (report.accuracy, report.range_bits)
+        };
+        let far = SymmetricMatrix::from_triangle(far.clone(), Uplo::Lower).unwrap();
+        let all = even.iter().collect::<Vec<_>>();
+        let (accuracy, range_bits) = run(&all);
+        let singles = even.iter().map(|a| cholesky_with(&ctx, a, 60, &options).unwrap().report.range_bits);
+        assert_eq!((accuracy, Some(range_bits)), (Accuracy::Entrywise, singles.max()));
+        assert_eq!(run(&[&all[..], &[&far]].concat()).0, Accuracy::Norm);
+    }
+}
+
+#[test]
 fn triangular_solves() {
     let (one, bits) = (context(1, None), 256);
     let factors = cholesky_batch(&one, &definite(bits, 11), bits).unwrap();

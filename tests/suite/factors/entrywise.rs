@@ -264,9 +264,9 @@ fn solves_keep_their_promise() {
     for seed in 0..effort() {
         for coupling in [Coupling::Spread(1), Coupling::Spread(150), Coupling::Weak(200), Coupling::Arrow] {
             for (n, columns) in [(1, 1), (2, 2), (9, 1), (20, 3), (33, 9), (40, 20)] {
-                let a = definite(coupling, n, 80, (seed as i64 * 40, n as u64));
+                let a = definite(coupling, n, 80, (seed as i64 * 40, 100 * seed + n as u64));
                 let b = spread((n, columns), 80, (1 + 200 * (n % 3), seed));
-                let what = format!("{coupling:?}, n = {n}, {columns} columns");
+                let what = format!("{coupling:?}, n = {n}, {columns} columns, seed {seed}");
                 let exact = symmetric(&a);
                 let factor = cholesky_with(&ctx, Symmetric::lower(&a), 80, &entrywise()).unwrap().result;
                 let x = factor.solve(&ctx, &b, 80).unwrap();

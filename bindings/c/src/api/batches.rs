@@ -1,18 +1,20 @@
 //! Many small problems in one call: SYRK, GEMM, Cholesky, TRSM.
 
 use crate::api::cholesky::store_factor;
+use crate::api::products::{Terms, nothing, terms_of};
 use crate::api::triangular::{Triangle, part_read};
-use crate::api::{diag_of, op_of, part_of, scalar, shape_of, side_of, symmetric, symmetric_of, uplo_of};
+use crate::api::{diag_of, op_of, part_of, scalar, shape_of, side_of, symmetric_of, uplo_of};
 use crate::array::{Operand, Part};
 use crate::call::{Call, Input, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
+use std::borrow::Cow;
 use sunzi::{
-    BatchReport, Cholesky, CholeskyOptions, Destination, Error, GemmOptions, Matrix, MatrixView, Op, Side, Symmetric,
-    SymmetricDestination, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo, cholesky_batch_into, gemm_batch_into,
-    syrk_batch_into, trsm_batch_into,
+    Accuracy, BatchReport, Cholesky, CholeskyOptions, Context, Destination, Error, GemmOptions, Matrix, MatrixView, Op,
+    Progress, Side, Symmetric, SymmetricDestination, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo,
+    cholesky_batch_into, gemm_batch_into, syrk_batch_into, trsm_batch_into,
 };
 
 /// `sunzi_syrk` on `count` pairs: `C_i := alpha * A_i A_i^T + beta * C_i`, or with `A_i^T A_i`.
@@ -22,8 +24,10 @@ use sunzi::{
 /// may be null.
 /// One problem that fails leaves its own result as it was and costs the others nothing; the call returns the status of
 /// the first such problem, and `sunzi_last_error` says its number, from 0. A description or an entry that cannot be
-/// read, a memory limit that is too small, or a stop ends the whole call before anything is written, with that status
-/// for all. The arrays of different problems must not overlap where one is written.
+/// read, sizes that do not fit each other, a memory limit with no room for the plan of the batch, or a stop ends the
+/// whole call before anything is written, with that status for all. Under a limit, a problem that `SUNZI_ENTRYWISE`
+/// costs more bits than were planned may be refused by itself. The arrays of different problems must not overlap where
+/// one is written.
 ///
 /// # Safety
 /// The header's rules.
@@ -44,8 +48,8 @@ pub unsafe extern "C" fn sunzi_syrk_batch(
         enter_batch(ctx, (count, statuses), |call, batch| {
             let (uplo, op) = (symmetric_of(uplo)?, op_of("trans", trans)?);
             let (a, c) = (batch.operands("a", a)?, batch.operands("c", c)?);
-            let scalars = (scalar(call, "alpha", alpha)?, scalar(call, "beta", beta)?);
-            batch.syrk(call, (uplo, op), (&a, &c), &scalars)
+            let terms = terms_of(call, alpha, beta)?;
+            batch.syrk(call, (uplo, op), (&a, &c), &terms)
         })
     }
 }
@@ -72,8 +76,8 @@ pub unsafe extern "C" fn sunzi_gemm_batch(
         enter_batch(ctx, (count, statuses), |call, batch| {
             let ops = (op_of("trans_a", trans_a)?, op_of("trans_b", trans_b)?);
             let (a, b, c) = (batch.operands("a", a)?, batch.operands("b", b)?, batch.operands("c", c)?);
-            let scalars = (scalar(call, "alpha", alpha)?, scalar(call, "beta", beta)?);
-            batch.gemm(call, ops, (&a, &b, &c), &scalars)
+            let terms = terms_of(call, alpha, beta)?;
+            batch.gemm(call, ops, (&a, &b, &c), &terms)
         })
     }
 }
@@ -133,10 +137,10 @@ pub unsafe extern "C" fn sunzi_trsm_batch(
 }
 
 /// What became of each problem.
-type Outcomes = Vec<sunzi::Result<()>>;
+type Outcomes = Vec<Outcome<()>>;
 
 /// What the library says of a batch.
-type Answer = sunzi::Result<sunzi::Outcome<Outcomes, BatchReport>>;
+type Answer = sunzi::Result<sunzi::Outcome<Vec<sunzi::Result<()>>, BatchReport>>;
 
 /// The problems of a call.
 #[derive(Clone, Copy)]
@@ -151,7 +155,7 @@ struct Batch {
 unsafe fn enter_batch(
     ctx: *const sunzi_context,
     (count, statuses): (i64, *mut sunzi_status),
-    work: impl FnOnce(&Call<'_>, Batch) -> Outcome<Vec<Outcome<()>>>,
+    work: impl FnOnce(&Call<'_>, Batch) -> Outcome<Outcomes>,
 ) -> sunzi_status {
     let mut each = None;
     let run = |call: &Call<'_>| {
@@ -176,6 +180,12 @@ unsafe fn enter_batch(
         }
     }
     status
+}
+
+/// A context whose progress counts the problems of the precisions before as well.
+fn counting(ctx: &Context, (before, total): (usize, usize)) -> Context {
+    let (outer, before, total) = (ctx.clone(), before as u64, total as u64);
+    ctx.with_progress(move |own| outer.report_progress(Progress::new(own.phase, before + own.done, total)).is_ok())
 }
 
 impl Batch {
@@ -203,31 +213,50 @@ impl Batch {
         (0..self.count).map(|at| make(at).map_err(|failure| self.at(at, failure))).collect()
     }
 
-    /// Runs the problems, those of one precision together; their results, and what became of each.
+    /// Runs the problems, those of one precision together; their results, and what became of each. `symmetric` names
+    /// the operand that may turn out not to be.
     fn run(
         self,
         call: &Call<'_>,
-        bits: &[u32],
-        places: &[(usize, usize)],
-        run: impl Fn(&[usize], u32, &mut [Matrix]) -> Answer,
+        (bits, places): (&[u32], &[(usize, usize)]),
+        symmetric: &'static str,
+        run: impl Fn(&Context, &[usize], u32, &mut [Matrix]) -> Answer,
     ) -> Outcome<(Vec<Matrix>, Outcomes)> {
+        let own = |outcome: sunzi::Result<()>| match outcome {
+            // The library counts within a group.
+            Err(Error::Problem { error, .. }) => match *error {
+                error @ Error::NotSymmetric { .. } => Err(Failure::about(symmetric, error)),
+                error => call.done(Err(error)),
+            },
+            outcome => call.done(outcome),
+        };
         let mut order = (0..self.count).collect::<Vec<_>>();
         order.sort_by_key(|&at| bits[at]);
         let mut results = (0..self.count).map(|_| Matrix::empty()).collect::<Vec<_>>();
         let mut outcomes = (0..self.count).map(|_| Ok(())).collect::<Outcomes>();
+        let (mut reached, mut started) = (Vec::new(), 0);
         for group in order.chunk_by(|&x, &y| bits[x] == bits[y]) {
             let own_bits = bits[group[0]];
             let made = group.iter().map(|&at| call.result(places[at].0, places[at].1, own_bits));
             let mut made = made.collect::<Outcome<Vec<_>>>()?;
-            let done = call.done(run(group, own_bits, &mut made))?;
+            let ctx = match group.len() == self.count {
+                true => call.context(),
+                false => Cow::Owned(counting(&call.context(), (started, self.count))),
+            };
+            started += group.len();
+            let done = call.done(run(&ctx, group, own_bits, &mut made))?;
             call.note_plan(done.report.planned_bytes);
-            call.note_accuracy(done.report.accuracy, 0);
-            call.hold_bytes(made.iter().map(Matrix::bytes).sum())?;
+            reached.push((done.report.accuracy, done.report.range_bits));
+            let bytes = made.iter().map(Matrix::bytes).sum();
             for ((&at, matrix), outcome) in group.iter().zip(made).zip(done.result) {
                 results[at] = matrix;
-                outcomes[at] = outcome;
+                outcomes[at] = own(outcome);
             }
+            call.hold_bytes(bytes)?;
         }
+        let by_norms = reached.iter().any(|&(accuracy, _)| accuracy == Accuracy::Norm);
+        let range_bits = reached.iter().map(|&(_, range_bits)| range_bits).max().unwrap_or(0);
+        call.note_accuracy(if by_norms { Accuracy::Norm } else { call.accuracy() }, range_bits);
         Ok((results, outcomes))
     }
 
@@ -237,14 +266,8 @@ impl Batch {
         results: Vec<Matrix>,
         outcomes: Outcomes,
         mut store: impl FnMut(usize, Matrix) -> Outcome<()>,
-    ) -> Vec<Outcome<()>> {
+    ) -> Outcomes {
         let each = results.into_iter().zip(outcomes).enumerate().map(|(at, (result, outcome))| {
-            // The library counts within a group.
-            let own = |error| match error {
-                Error::Problem { error, .. } => *error,
-                other => other,
-            };
-            let outcome = outcome.map_err(|error| Failure::from(own(error)));
             outcome.and_then(|()| store(at, result)).map_err(|failure| self.at(at, failure))
         });
         each.collect()
@@ -254,12 +277,10 @@ impl Batch {
     ///
     /// # Safety
     /// The header's rules.
-    unsafe fn added(self, call: &Call<'_>, beta: Option<&Float>, c: &[Operand], part: Part) -> Outcome<Vec<Matrix>> {
-        match beta.is_some_and(|beta| !beta.is_zero()) {
-            // SAFETY: by contract.
-            true => self.each(|at| unsafe { call.read_copy(&c[at], part) }),
-            false => Ok(Vec::new()),
-        }
+    unsafe fn added(self, call: &Call<'_>, terms: &Terms, c: &[Operand], part: Part) -> Outcome<Vec<Matrix>> {
+        // SAFETY: by contract.
+        let added = self.each(|at| unsafe { terms.added(call, &c[at], part) })?;
+        Ok(added.into_iter().flatten().collect())
     }
 
     /// # Safety
@@ -269,8 +290,8 @@ impl Batch {
         call: &Call<'_>,
         (uplo, op): (Option<Uplo>, Op),
         (a, c): (&[Operand], &[Operand]),
-        (alpha, beta): &(Option<Float>, Option<Float>),
-    ) -> Outcome<Vec<Outcome<()>>> {
+        terms: &Terms,
+    ) -> Outcome<Outcomes> {
         let part = part_of(uplo);
         let places = self.each(|at| {
             let order = shape_of(&a[at], op).0;
@@ -278,26 +299,32 @@ impl Batch {
         })?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&c[at], part) })?;
+        let (without, order) = (terms.without_product(), |at: usize| places[at].0);
+        let inputs = self.each(|at| match without {
+            true => nothing(0, order(at)),
+            // SAFETY: by contract.
+            false => unsafe { call.read(&a[at], Part::All) },
+        })?;
         // SAFETY: by contract.
-        let inputs = self.each(|at| unsafe { call.read(&a[at], Part::All) })?;
-        // SAFETY: by contract.
-        let added = unsafe { self.added(call, beta.as_ref(), c, part) }?;
-        let addend = |at: usize| added.get(at).map(|added| symmetric(c[at].name, added.view(), uplo)).transpose();
-        let addends = self.each(addend)?;
+        let added = unsafe { self.added(call, terms, c, part) }?;
+        let addend = |at: usize| match uplo {
+            Some(uplo) => Symmetric::triangle(added[at].view(), uplo),
+            None => added[at].view().into(),
+        };
         // The library's own op says what is contracted: rows for `NoTranspose`.
-        let contracted = if op == Op::NoTranspose { Op::Transpose } else { Op::NoTranspose };
+        let contracted = if op == Op::NoTranspose && !without { Op::Transpose } else { Op::NoTranspose };
         let options = SyrkOptions::new().op(contracted).uplo(uplo.unwrap_or_default()).accuracy(call.accuracy());
-        let options = options.alpha(alpha.as_ref()).beta(beta.as_ref().filter(|_| !added.is_empty()));
-        let run = |group: &[usize], bits: u32, results: &mut [Matrix]| {
+        let options = options.alpha(terms.alpha.as_ref()).beta(terms.beta.as_ref().filter(|_| !added.is_empty()));
+        let run = |ctx: &Context, group: &[usize], bits: u32, results: &mut [Matrix]| {
             let places = results.iter_mut().map(|result| SymmetricDestination::Triangle(Destination::Matrix(result)));
             let views = || group.iter().map(|&at| inputs[at].view());
             if added.is_empty() {
-                return syrk_batch_into(&call.context(), views(), bits, &options, places);
+                return syrk_batch_into(ctx, views(), bits, &options, places);
             }
-            let both = views().zip(group.iter().filter_map(|&at| addends[at]));
-            syrk_batch_into::<(MatrixView<'_>, Symmetric<'_>), _>(&call.context(), both, bits, &options, places)
+            let both = views().zip(group.iter().map(|&at| addend(at)));
+            syrk_batch_into::<(MatrixView<'_>, Symmetric<'_>), _>(ctx, both, bits, &options, places)
         };
-        let (results, outcomes) = self.run(call, &bits, &places, run)?;
+        let (results, outcomes) = self.run(call, (&bits, &places), "c", run)?;
         Ok(self.store(results, outcomes, |at, result| {
             let result = match uplo {
                 Some(_) => result,
@@ -315,8 +342,8 @@ impl Batch {
         call: &Call<'_>,
         (op_a, op_b): (Op, Op),
         (a, b, c): (&[Operand], &[Operand], &[Operand]),
-        (alpha, beta): &(Option<Float>, Option<Float>),
-    ) -> Outcome<Vec<Outcome<()>>> {
+        terms: &Terms,
+    ) -> Outcome<Outcomes> {
         let places = self.each(|at| {
             let ((rows, inner), (right_rows, cols)) = (shape_of(&a[at], op_a), shape_of(&b[at], op_b));
             if inner != right_rows {
@@ -328,35 +355,40 @@ impl Batch {
         })?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&c[at], Part::All) })?;
+        let without = terms.without_product();
+        let inputs = self.each(|at| match without {
+            true => Ok((nothing(places[at].0, 0)?, nothing(0, places[at].1)?)),
+            // SAFETY: by contract.
+            false => unsafe { Ok((call.read(&a[at], Part::All)?, call.read(&b[at], Part::All)?)) },
+        })?;
         // SAFETY: by contract.
-        let inputs = self.each(|at| unsafe { Ok((call.read(&a[at], Part::All)?, call.read(&b[at], Part::All)?)) })?;
-        // SAFETY: by contract.
-        let added = unsafe { self.added(call, beta.as_ref(), c, Part::All) }?;
-        let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(call.accuracy()).alpha(alpha.as_ref());
-        let options = options.beta(beta.as_ref().filter(|_| !added.is_empty()));
-        let run = |group: &[usize], bits: u32, results: &mut [Matrix]| {
+        let added = unsafe { self.added(call, terms, c, Part::All) }?;
+        let (op_a, op_b) = if without { (Op::NoTranspose, Op::NoTranspose) } else { (op_a, op_b) };
+        let options = GemmOptions::new().op_a(op_a).op_b(op_b).accuracy(call.accuracy()).alpha(terms.alpha.as_ref());
+        let options = options.beta(terms.beta.as_ref().filter(|_| !added.is_empty()));
+        let run = |ctx: &Context, group: &[usize], bits: u32, results: &mut [Matrix]| {
             let views = || group.iter().map(|&at| (inputs[at].0.view(), inputs[at].1.view()));
             if added.is_empty() {
-                return gemm_batch_into(&call.context(), views(), bits, &options, results);
+                return gemm_batch_into(ctx, views(), bits, &options, results);
             }
             let triples = views().zip(group).map(|(pair, &at)| (pair, added[at].view()));
-            gemm_batch_into(&call.context(), triples, bits, &options, results)
+            gemm_batch_into(ctx, triples, bits, &options, results)
         };
-        let (results, outcomes) = self.run(call, &bits, &places, run)?;
+        let (results, outcomes) = self.run(call, (&bits, &places), "", run)?;
         // SAFETY: by contract.
         Ok(self.store(results, outcomes, |at, result| unsafe { call.write(&c[at], Part::All, result) }))
     }
 
     /// # Safety
     /// The header's rules.
-    unsafe fn cholesky(self, call: &Call<'_>, uplo: Option<Uplo>, a: &[Operand]) -> Outcome<Vec<Outcome<()>>> {
+    unsafe fn cholesky(self, call: &Call<'_>, uplo: Option<Uplo>, a: &[Operand]) -> Outcome<Outcomes> {
         let places = self.each(|at| a[at].check_square().map(|()| (a[at].rows(), a[at].rows())))?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&a[at], part_of(uplo)) })?;
         // SAFETY: by contract.
         let inputs = self.each(|at| unsafe { call.read(&a[at], part_of(uplo)) })?;
         let options = CholeskyOptions::new().accuracy(call.accuracy());
-        let run = |group: &[usize], bits: u32, results: &mut [Matrix]| {
+        let run = |ctx: &Context, group: &[usize], bits: u32, results: &mut [Matrix]| {
             let operand = |&at: &usize| match uplo {
                 Some(uplo) => Symmetric::triangle(inputs[at].view(), uplo),
                 None => inputs[at].view().into(),
@@ -364,11 +396,11 @@ impl Batch {
             let memory = results.iter_mut().map(|result| Cholesky::with_memory(std::mem::take(result)));
             let mut factors = memory.collect::<Vec<_>>();
             let operands = group.iter().map(operand);
-            let done = cholesky_batch_into(&call.context(), operands, bits, &options, &mut factors);
+            let done = cholesky_batch_into(ctx, operands, bits, &options, &mut factors);
             results.iter_mut().zip(factors).for_each(|(result, factor)| *result = factor.into_factor());
             done
         };
-        let (results, outcomes) = self.run(call, &bits, &places, run)?;
+        let (results, outcomes) = self.run(call, (&bits, &places), "a", run)?;
         Ok(self.store(results, outcomes, |at, result| {
             // SAFETY: by contract.
             unsafe { store_factor(call, uplo, &a[at], &result) }?;
@@ -385,7 +417,7 @@ impl Batch {
         Triangle { side, uplo, op, diag }: Triangle,
         alpha: Option<&Float>,
         (t, b): (&[Operand], &[Operand]),
-    ) -> Outcome<Vec<Outcome<()>>> {
+    ) -> Outcome<Outcomes> {
         let places = self.each(|at| {
             let (t, b) = (&t[at], &b[at]);
             t.check_square()?;
@@ -394,17 +426,24 @@ impl Batch {
         })?;
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&b[at], Part::All) })?;
+        if alpha.is_some_and(Float::is_zero) {
+            // As in the single call, no triangle is looked at.
+            let zeros = self.each(|at| Ok(Matrix::zeros(places[at].0, places[at].1, bits[at])?))?;
+            let all = (0..self.count).map(|_| Ok(())).collect();
+            // SAFETY: by contract.
+            return Ok(self.store(zeros, all, |at, result| unsafe { call.write(&b[at], Part::All, result) }));
+        }
         // SAFETY: by contract.
         let read =
             |at: usize| unsafe { Ok((call.read(&t[at], part_read(uplo, diag))?, call.read(&b[at], Part::All)?)) };
         let inputs: Vec<(Input<'_>, Input<'_>)> = self.each(read)?;
         let options = TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).accuracy(call.accuracy());
         let options = options.alpha(alpha);
-        let run = |group: &[usize], bits: u32, results: &mut [Matrix]| {
+        let run = |ctx: &Context, group: &[usize], bits: u32, results: &mut [Matrix]| {
             let pairs = group.iter().map(|&at| (inputs[at].0.view(), inputs[at].1.view()));
-            trsm_batch_into(&call.context(), pairs, bits, &options, results)
+            trsm_batch_into(ctx, pairs, bits, &options, results)
         };
-        let (results, outcomes) = self.run(call, &bits, &places, run)?;
+        let (results, outcomes) = self.run(call, (&bits, &places), "", run)?;
         // SAFETY: by contract.
         Ok(self.store(results, outcomes, |at, result| unsafe { call.write(&b[at], Part::All, result) }))
     }

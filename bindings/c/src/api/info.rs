@@ -13,7 +13,7 @@ pub extern "C" fn sunzi_version() -> *const c_char {
 }
 
 /// 1 where this build has the feature `name` (`"mpi"`, `"blas"`, `"cuda"`) or this machine the kernel `name`
-/// (`"ifma52"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
+/// (`"ifma52"`, `"i16"`, `"i8"`, `"f64"`, `"blas"`, `"reference"`), else 0; 0 for null.
 ///
 /// # Safety
 /// `name` is null or ends with a zero.
@@ -51,6 +51,7 @@ pub extern "C" fn sunzi_status_text(status: c_int) -> *const c_char {
         c"communication failed",
         c"a device failed",
         c"a defect of the library",
+        c"the matrix is not symmetric",
     ];
     let text = usize::try_from(status).ok().and_then(|at| texts.get(at));
     text.map_or(c"no status of this library", |text| text).as_ptr()

@@ -138,7 +138,7 @@ pub(crate) unsafe fn syrk(
         let bits = call.result_bits(c, part_of(uplo))?;
         // The library's own op says what is contracted: rows for `NoTranspose`.
         let (input, op) = match op {
-            _ if terms.without_product() => (Input::Copied(Matrix::zeros(0, order, 2)?, false), Op::NoTranspose),
+            _ if terms.without_product() => (nothing(0, order)?, Op::NoTranspose),
             Op::NoTranspose => (call.read(a, Part::All)?, Op::Transpose),
             Op::Transpose => (call.read(a, Part::All)?, Op::NoTranspose),
         };
@@ -185,7 +185,6 @@ pub(crate) unsafe fn gemm(
     unsafe {
         let bits = call.result_bits(c, Part::All)?;
         let (left, right, op_a, op_b) = if terms.without_product() {
-            let nothing = |rows, cols| Ok::<_, Failure>(Input::Copied(Matrix::zeros(rows, cols, 2)?, false));
             (nothing(rows, 0)?, nothing(0, cols)?, Op::NoTranspose, Op::NoTranspose)
         } else {
             (call.read(a, Part::All)?, call.read(b, Part::All)?, op_a, op_b)
@@ -204,6 +203,11 @@ pub(crate) unsafe fn gemm(
         finish(call, [Some(left), Some(right)], added);
         call.write(c, Part::All, result)
     }
+}
+
+/// An operand of a product that does not count.
+pub(crate) fn nothing<'a>(rows: usize, cols: usize) -> Outcome<Input<'a>> {
+    Ok(Input::Copied(Matrix::zeros(rows, cols, 2)?, false))
 }
 
 /// Keeps the copies of a product for the next one.

@@ -4,9 +4,10 @@ Each function takes a list of problems and returns the list of their results, ea
 function, at the precision of its own operands unless `precision` says one for all. Shapes may differ. The threads share
 out the problems. The options are those of the single functions, for all problems alike.
 
-errors: what becomes of a problem without a result, such as a matrix that is not positive definite. `raise` (the
-    default) raises the exception of the first of them; `return` puts each exception in the place of its result, and
-    the others are there. Its text and its attribute `problem` say the number of the problem, from 0.
+errors: what becomes of a problem without a result: a matrix that is not positive definite, an entry that is no number
+    or cannot be taken, a result that no `float` can hold. `raise` (the default) raises the exception of the first of
+    them; `return` puts each exception in the place of its result, and the others are there. Its text and its attribute
+    `problem` say the number of the problem, from 0. A `TypeError` ends the call.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def syrk_batch(
     progress: Progress | None = None,
     report: dict[str, Any] | None = None,
 ) -> list[Any]:
-    """`alpha PᵀP + beta C` of many `p`; see `syrk`. A problem is `p`, or a tuple `(p, c)`.
+    """`alpha PᵀP + beta C` of many `p`; see `syrk`. A problem is `p`, or a tuple `(p, c)`; a `p` that is itself a tuple
+    of rows has to stand in one, `(p,)`.
 
     >>> import sunzi
     >>> sunzi.syrk_batch([[[1.0, 2.0]], [[3.0]], ([[1.0]], [[5.0]])])
@@ -42,7 +44,7 @@ def syrk_batch(
     """
     options = {"transpose": transpose, "uplo": uplo, "alpha": alpha, "beta": beta}
     shared = _shared(accuracy, precision, context, progress, report)
-    return _checked(_sunzi.batch("syrk", _problems(problems), options | shared), errors)
+    return _run("syrk", _problems(problems), options | shared, errors)
 
 
 def gemm_batch(
@@ -67,7 +69,7 @@ def gemm_batch(
     """
     options = {"transpose": transpose_a, "transpose_b": transpose_b, "alpha": alpha, "beta": beta}
     shared = _shared(accuracy, precision, context, progress, report)
-    return _checked(_sunzi.batch("gemm", _problems(problems), options | shared), errors)
+    return _run("gemm", _problems(problems), options | shared, errors)
 
 
 def cholesky_batch(
@@ -92,7 +94,7 @@ def cholesky_batch(
     (1, 1)
     """
     shared = _shared(accuracy, precision, context, progress, report)
-    return _checked(_sunzi.batch("cholesky", _problems(matrices), {"uplo": uplo} | shared), errors)
+    return _run("cholesky", [[matrix] for matrix in matrices], {"uplo": uplo} | shared, errors)
 
 
 def trsm_batch(
@@ -118,7 +120,7 @@ def trsm_batch(
     """
     options = {"side": side, "uplo": uplo, "transpose": transpose, "unit": unit, "alpha": alpha}
     shared = _shared(accuracy, precision, context, progress, report)
-    return _checked(_sunzi.batch("trsm", _problems(problems), options | shared), errors)
+    return _run("trsm", _problems(problems), options | shared, errors)
 
 
 def _problems(problems: Iterable[Any]) -> list[list[Any]]:
@@ -141,9 +143,12 @@ def _shared(
     }
 
 
-def _checked(results: list[Any], errors: Literal["raise", "return"]) -> list[Any]:
+def _run(
+    verb: str, problems: list[list[Any]], options: dict[str, Any], errors: Literal["raise", "return"]
+) -> list[Any]:
     if errors not in ("raise", "return"):
         raise ValueError(f"errors is '{errors}': use one of raise, return")
+    results: list[Any] = _sunzi.batch(verb, problems, options)
     if errors == "raise":
         for result in results:
             if isinstance(result, BaseException):

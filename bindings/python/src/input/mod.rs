@@ -110,6 +110,20 @@ impl<'py> Operand<'py> {
         Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source })
     }
 
+    /// An operand of a comparison; `None` for what holds no numbers, which is no equal matrix.
+    ///
+    /// # Errors
+    /// All but `TypeError` and `ValueError`: what the handler of a signal raises, no memory.
+    pub fn of_numbers(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
+        let py = object.py();
+        match Operand::of(object, "the other operand", Part::Whole) {
+            Err(error) if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) => {
+                Ok(None)
+            }
+            operand => operand.map(Some),
+        }
+    }
+
     /// Whether `object` is one number of a type that is accepted.
     ///
     /// # Errors
@@ -219,11 +233,19 @@ const LOCK_TIME: Duration = Duration::from_millis(10);
 /// # Errors
 /// What the signal's handler raises.
 pub fn look_for_signals(py: Python<'_>, index: usize) -> PyResult<()> {
-    thread_local! {
-        static LOCKED_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
-    }
     if index % ENTRIES_AT_A_TIME != ENTRIES_AT_A_TIME - 1 {
         return Ok(());
+    }
+    look_for_signals_now(py)
+}
+
+/// The same once: in a loop over matrices that may have few entries each.
+///
+/// # Errors
+/// As [`look_for_signals`].
+pub fn look_for_signals_now(py: Python<'_>) -> PyResult<()> {
+    thread_local! {
+        static LOCKED_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
     }
     let since = LOCKED_SINCE.get();
     if since.is_none_or(|since| since.elapsed() >= LOCK_TIME) {
