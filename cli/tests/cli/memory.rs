@@ -14,7 +14,7 @@ fn check(sandbox: &Sandbox, line: &str) {
     let least = named_minimum(&sandbox.fail(&format!("{line} --memory 1M"), 4));
     let again = named_minimum(&sandbox.fail(&format!("{line} --memory {}", least - 1), 4));
     assert_eq!(again, least, "{line}");
-    let count = if thorough() { 10 } else { 2 };
+    let count = if thorough() { 4 } else { 2 };
     for step in 0..count {
         let limit = least + least * step / count;
         sandbox.run(&format!("{line} --memory {limit}"));

@@ -61,17 +61,22 @@ _Triangle = Literal["both", "lower", "upper"]
 _Numbers = Literal["gmpy2", "mpmath", "flint", "longdouble", "float", "decimal", "str", "fraction"]
 _Format = Literal["mtx", "bin", "csv", "tsv", "txt", "npy", "json", "m", "dat-s"]
 
+# `problem` is there where a call has many problems.
 class NotPositiveDefiniteError(ValueError):
+    problem: int
     index: int
     more_bits: int | None
 
 class NotSymmetricError(ValueError):
+    problem: int
     place: tuple[int, int]
 
 class SingularError(ValueError):
+    problem: int
     index: int
 
 class MemoryLimitError(MemoryError):
+    problem: int
     limit_bytes: int
     minimum_bytes: int
 
