@@ -253,6 +253,14 @@ static void renewals(int one, int uplo, mpfr_t *held, mpfr_t *want, sunzi_mpi_fa
         check("a renewed factor", to, N, time % 2 == 0 ? twice : want, uplo);
         free_array(of.entries, of.rows * of.cols);
     }
+    // Arguments that are refused leave it as it was.
+    part thin = take(one, N, N - 1, held);
+    EXPECT(sunzi_mpi_factor_renew(ctx, uplo, 0, &thin.dist, kept) == SUNZI_INVALID_SIZE);
+    free_array(thin.entries, thin.rows * thin.cols);
+    part again = take(one, N, N, held);
+    EXPECT(sunzi_mpi_factor_renew(ctx, uplo, 1, &again.dist, kept) == SUNZI_PRECISION);
+    free_array(again.entries, again.rows * again.cols);
+    EXPECT(sunzi_mpi_factor_order(kept) == N);
     mpfr_neg(fourfold[0], fourfold[0], MPFR_RNDN);
     part indefinite = take(one, N, N, fourfold), first = take(one, N, N, held);
     EXPECT(sunzi_mpi_factor_renew(ctx, uplo, 0, &indefinite.dist, kept) == SUNZI_NOT_POSITIVE_DEFINITE);

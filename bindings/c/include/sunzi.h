@@ -1285,7 +1285,8 @@ int64_t psunzi_rpotrs_mpf(const struct sunzi_context *ctx,
 //
 // The grid has the first `grid_rows * grid_cols` ranks of the communicator, row by row (`SUNZI_ROW_MAJOR`, for
 // `blacs_gridinit(.., "R", ..)`) or column by column. Collective; shape and order must be the same on all ranks, the
-// number need not be: a rank beyond the grid may pass the -1 that the BLACS gave it. Saying it anew replaces it.
+// number need not be: a rank beyond the grid may pass the -1 that the BLACS gave it, but for ranks beyond several
+// grids, which need a number for each. Saying it anew replaces it.
 enum sunzi_status sunzi_mpi_grid(const struct sunzi_context *ctx,
                                  int blacs_context,
                                  int64_t grid_rows,

@@ -237,6 +237,37 @@ fn the_wrong_kind_is_refused() {
     }
 }
 
+/// Where nothing can change, nothing is looked at: neither NaN, nor a pivot of 0, nor an array.
+#[test]
+fn calls_without_work_return_at_once() {
+    let ctx = entrywise();
+    let (one, zero) = (Float::with_val(53, 1), Float::with_val(53, 0));
+    let nan = Float::with_val(90, rug::float::Special::Nan);
+    let spoilt = Array::new(Kind::Mpfr, COL, (2, 2), |_, _| nan.clone());
+    let singular = Array::new(Kind::Mpfr, COL, (2, 2), |_, _| zero.clone());
+    let (c, ldc, t, ldt) = (entries(&spoilt), spoilt.ld as i64, entries(&singular), singular.ld as i64);
+    let (lower, no, left, none) = (c"L".as_ptr(), c"N".as_ptr(), c"L".as_ptr(), ptr::null_mut());
+    let (one, zero, nan) = (pointer(&one), pointer(&zero), pointer(&nan));
+    let nothing = |info: i64| assert_eq!(info, 0, "{}", ctx.message());
+    // SAFETY: all arrays are live, or not looked at.
+    unsafe {
+        nothing(sunzi_rgemm(ctx.0, no, no, 2, 2, 0, one, none, 2, none, 1, one, c, ldc));
+        nothing(sunzi_rgemm(ctx.0, no, no, 2, 2, 2, zero, c, ldc, c, ldc, one, c, ldc));
+        nothing(sunzi_rgemm(ctx.0, no, no, 0, 2, 2, nan, none, 1, c, ldc, nan, none, 1));
+        nothing(sunzi_rsyrk(ctx.0, lower, no, 2, 0, one, none, 2, one, c, ldc));
+        nothing(sunzi_rsyr2k(ctx.0, lower, no, 2, 0, one, none, 2, none, 2, one, c, ldc));
+        nothing(sunzi_rsymm(ctx.0, left, lower, 2, 2, zero, c, ldc, c, ldc, one, c, ldc));
+        nothing(sunzi_rtrsm(ctx.0, left, lower, no, no, 2, 0, one, t, ldt, none, 2));
+        nothing(sunzi_rtrmm(ctx.0, left, lower, no, no, 2, 0, nan, c, ldc, none, 2));
+        nothing(sunzi_rpotrs(ctx.0, lower, 2, 0, t, ldt, none, 2));
+        // What is wrong with arguments is told first, a leading dimension before a NaN.
+        assert_eq!(sunzi_rgemm(ctx.0, no, no, 2, 2, 2, nan, c, ldc, c, ldc, nan, c, 1), -13);
+        assert_eq!(sunzi_rtrsm(ctx.0, left, lower, no, no, 2, 2, nan, t, ldt, c, 1), -11);
+        assert_eq!(sunzi_rgemm(ctx.0, no, no, 2, 2, 2, nan, c, ldc, c, ldc, one, c, ldc), -6);
+    }
+    assert!(spoilt.get(0, 0).is_nan() && spoilt.get(1, 1).is_nan());
+}
+
 #[test]
 fn info_counts_from_one() {
     let ctx = Ctx::new(1);

@@ -31,6 +31,17 @@ enum Verb {
     Trsm,
 }
 
+impl Verb {
+    fn operation(self) -> &'static str {
+        match self {
+            Verb::Syrk => "syrk_batch",
+            Verb::Gemm => "gemm_batch",
+            Verb::Cholesky => "cholesky_batch",
+            Verb::Trsm => "trsm_batch",
+        }
+    }
+}
+
 /// What all problems share.
 struct Choices {
     verb: Verb,
@@ -96,7 +107,8 @@ pub fn batch<'py>(
         }
         look_for_signals_now(py)?;
     }
-    let scalars = scalars(&call, &taken)?;
+    let has_added = problems.iter().any(|operands| operands.len() > choices.least_operands());
+    let scalars = scalars(&call, &taken, has_added || problems.is_empty())?;
     let (results, mut report) = call.run(|ctx| choices.run_all(ctx, &taken, (&scalars, count)))?;
     let form = if verb == Verb::Syrk { Form::Symmetric } else { Form::General };
     for (result, problem) in results.into_iter().zip(&taken) {
@@ -132,9 +144,9 @@ fn placed<'py>(py: Python<'py>, error: PyErr, (problem, count): (usize, usize)) 
 ///
 /// # Errors
 /// As [`scalar`]; `ValueError` for `beta` where no problem has a `c`.
-fn scalars(call: &Call<'_>, problems: &[Problem]) -> PyResult<Vec<Scalars>> {
+fn scalars(call: &Call<'_>, problems: &[Problem], takes_beta: bool) -> PyResult<Vec<Scalars>> {
     let (alpha, beta) = (call.object("alpha")?, call.object("beta")?);
-    if beta.is_some() && !problems.is_empty() && problems.iter().all(|problem| problem.added.is_none()) {
+    if beta.is_some() && !takes_beta {
         return Err(PyValueError::new_err("beta is given, and no problem has a c"));
     }
     let each_bits = problems.iter().map(|problem| problem.precision_bits).collect::<BTreeSet<_>>();
@@ -142,6 +154,7 @@ fn scalars(call: &Call<'_>, problems: &[Problem]) -> PyResult<Vec<Scalars>> {
         let read = |object: Option<&Bound<'_, PyAny>>, name| scalar(object, name, Bits::Round(precision_bits));
         Ok(Scalars { precision_bits, alpha: read(alpha.as_ref(), "alpha")?, beta: read(beta.as_ref(), "beta")? })
     };
+    of(2)?; // what is no number is refused without any problem, too
     each_bits.into_iter().map(of).collect()
 }
 
@@ -176,6 +189,11 @@ impl Problem {
 }
 
 impl Choices {
+    /// Operands of a problem without a `c`.
+    fn least_operands(&self) -> usize {
+        if matches!(self.verb, Verb::Gemm | Verb::Trsm) { 2 } else { 1 }
+    }
+
     /// Reads the operands of a problem.
     fn take<'py>(&self, call: &Call<'py>, operands: &[Bound<'py, PyAny>], number: usize) -> PyResult<Problem> {
         let (py, verb) = (call.py(), self.verb);
@@ -188,7 +206,7 @@ impl Choices {
             Verb::Trsm => (["t", "b", ""], [Part::Triangle(self.triangle), Part::Whole, Part::Whole]),
         };
         let wanted = names.iter().zip(parts).filter(|(name, _)| !name.is_empty());
-        let least = if matches!(verb, Verb::Gemm | Verb::Trsm) { 2 } else { 1 };
+        let least = self.least_operands();
         if operands.len() < least || operands.len() > wanted.clone().count() {
             let most = wanted.count();
             let wanted = if least == most { least.to_string() } else { format!("{least} or {most}") };
@@ -216,6 +234,7 @@ impl Choices {
     ) -> sunzi::Result<(Results, BatchReport)> {
         let mut results = (0..problems.len()).map(|_| Ok(Matrix::empty())).collect::<Results>();
         let mut all = BatchReport::default();
+        (all.operation, all.accuracy) = (self.verb.operation(), self.accuracy);
         let (mut held_bytes, mut done) = (0, 0);
         for scalars in scalars {
             let is_own = |&at: &usize| problems[at].precision_bits == scalars.precision_bits;

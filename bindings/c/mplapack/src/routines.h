@@ -45,6 +45,13 @@ struct Block {
         }
     }
 
+    // The largest precision of its entries, which may differ.
+    long bits() const {
+        long most = 0;
+        each([&](Raw *x, int64_t, int64_t) { most = std::max<long>(most, Kind::bits(x)); });
+        return most;
+    }
+
     // What loops would leave: a number that is not finite spreads over the sums that it is part of.
     void spoil(const char *routine) const {
         each([&](Raw *x, int64_t, int64_t) {
@@ -134,7 +141,9 @@ inline void dot(int64_t n, const Strided &x, const Strided &y, Raw *result) {
 
 inline void axpy(int64_t n, const Raw *alpha, const Strided &x, const Strided &y) {
     if (n <= 0 || (Kind::is_finite(alpha) && Kind::sign(alpha) == 0)) return;
-    Value sum(Kind::bits(y.first) + SUM_GUARD_BITS);
+    long bits = 0;
+    for (int64_t i = 0; i < n; i++) bits = std::max<long>(bits, Kind::bits(y.at(i, n)));
+    Value sum(bits + SUM_GUARD_BITS);
     for (int64_t i = 0; i < n; i++) {
         Kind::mul(sum.get(), alpha, x.at(i, n));
         Kind::add(sum.get(), sum.get(), y.at(i, n));
@@ -167,7 +176,7 @@ inline int64_t first_zero(const Raw *a, int64_t n, int64_t lda) {
 template <class F> int64_t invert(const char *routine, const Block &a, F solve) {
     const int64_t n = a.rows;
     if (n == 0) return 0;
-    Array inverse(n * n, Kind::bits(a.first));
+    Array inverse(n * n, a.bits());
     for (int64_t i = 0; i < n; i++) Kind::set_si(inverse.at(i * n + i), 1);
     int64_t info = finish(routine, solve(inverse.get()), a, false);
     if (info == 0 && sunzi_last_status(Context::get()) == SUNZI_OK) {
@@ -192,7 +201,7 @@ inline int64_t trtri(const char *uplo, const char *diag, int64_t n, Raw *a, int6
     if (int64_t zero = unit ? 0 : first_zero(a, n, lda)) return zero;
     if (n == 0) return 0;
     const Value one(64, 1L);
-    Array old_diagonal(unit ? n : 0, Kind::bits(a));
+    Array old_diagonal(unit ? n : 0, Block::triangle(a, n, lda, uplo).bits());
     for (int64_t i = 0; unit && i < n; i++) Kind::assign(old_diagonal.at(i), a + i * lda + i);
     int64_t info = invert("Rtrtri", Block::triangle(a, n, lda, uplo), [&](Raw *x) {
         return Kind::trsm(Context::get(), "L", uplo, "N", diag, n, n, one.get(), a, lda, x, n);
@@ -223,7 +232,7 @@ inline int64_t steqr(const char *compz, int64_t n, Raw *d, Raw *e, Raw *z, int64
         vectors.spoil("Rsteqr");
         return n;
     }
-    const long bits = Kind::bits(d) + EIGEN_GUARD_BITS;
+    const long bits = std::max(Block::vector(d, n, 1).bits(), Block::vector(e, n - 1, 1).bits()) + EIGEN_GUARD_BITS;
     Tridiagonal<Kind> matrix(n, vectors.rows, bits);
     for (int64_t i = 0; i < n; i++) Kind::set(matrix.diagonal[i].get(), d + i);
     for (int64_t i = 0; i + 1 < n; i++) Kind::set(matrix.beside[i].get(), e + i);
@@ -261,7 +270,7 @@ struct Eigenproblem {
 
   private:
     int64_t run(bool vectors) const {
-        const long bits = Kind::bits(a) + EIGEN_GUARD_BITS;
+        const long bits = Block::triangle(a, n, lda, uplo).bits() + EIGEN_GUARD_BITS;
         std::vector<Value> whole = numbers<Kind>(n * n, bits);
         bool finite = true;
         Block::triangle(a, n, lda, uplo).each([&](Raw *x, int64_t row, int64_t col) {
@@ -271,6 +280,7 @@ struct Eigenproblem {
         });
         if (!finite) {
             Block::vector(w, n, 1).spoil("Rsyev");
+            if (vectors) Block::whole(a, n, n, lda).spoil("Rsyev");
             return n;
         }
         Tridiagonal<Kind> matrix = tridiagonal<Kind>(std::move(whole), n, bits, vectors);

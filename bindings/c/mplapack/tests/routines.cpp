@@ -391,9 +391,36 @@ static void not_finite() {
     expect(info == 2, "potrf: infinite");
     x.at(1) = mpfr::mpreal("nan");
     expect(mpfr::isnan(Rdot(3, x.data(), 1, x.data(), 1)), "dot: NaN");
+    // A leading dimension that is wrong is told, and nothing is written by it.
+    refused.clear();
+    Rgemm("N", "N", 3, 3, 3, mpfr::mpreal("nan"), x.data(), 3, x.data(), 3, Real(0), c.data(), 2);
+    expect(refused == "Rgemm 13", "gemm: ldc beside NaN");
+    Matrix spoilt(3, 3);
+    spoilt.at(1, 1) = mpfr::mpreal("nan");
+    Vector w(3, 1), work(9, 1);
+    Rsyev("V", "L", 3, spoilt.data(), spoilt.ld, w.data(), work.data(), 9, INFO(info));
+    expect(mpfr::isnan(w.at(0)) && mpfr::isnan(spoilt.get(0, 2)), "syev: NaN");
     Matrix zero(2, 2, false);
     Rtrsm("L", "L", "N", "N", 2, 2, Real(1), zero.data(), zero.ld, c.data(), c.ld);
     expect(mpfr::isnan(c.get(0, 0)), "trsm: singular");
+}
+#endif
+
+#ifdef SUNZI_TEST_MPFR
+// Each number has a precision of its own, which results keep.
+static void mixed_precisions() {
+    mpfr::mpreal x[3] = {mpfr::mpreal(0.5, 53), mpfr::mpreal(1, 128), mpfr::mpreal(1, 128)};
+    x[1] += mpfr::pow(mpfr::mpreal(2, 128), -60);
+    x[2] += mpfr::pow(mpfr::mpreal(2, 128), -61);
+    expect(iRamax(3, x, 1) == 2, "iamax: mixed precisions");
+    mpfr::mpreal y[2] = {mpfr::mpreal(1, 53), mpfr::mpreal(1, 1024)}, third[2] = {mpfr::mpreal(1, 1024), mpfr::mpreal(1, 1024)};
+    for (mpfr::mpreal &entry : third) entry /= 3;
+    Raxpy(2, mpfr::mpreal(1, 53), third, 1, y, 1);
+    expect(mpfr::abs(3 * y[1] - 4) < mpfr::pow(mpfr::mpreal(2, 1024), -1018), "axpy: mixed precisions");
+    mpfr::mpreal l[4] = {mpfr::mpreal(1, 53), mpfr::mpreal(0, 53), mpfr::mpreal(0, 1024), mpfr::mpreal(3, 1024)};
+    Int info = 0;
+    Rtrtri("L", "N", 2, l, 2, INFO(info));
+    expect(info == 0 && mpfr::abs(3 * l[3] - 1) < mpfr::pow(mpfr::mpreal(2, 1024), -1018), "trtri: mixed precisions");
 }
 #endif
 
@@ -425,6 +452,7 @@ int main() {
     refusals();
 #ifdef SUNZI_TEST_MPFR
     not_finite();
+    mixed_precisions();
 #endif
     Real epsilon = LAMCH("E");
     for (int i = 0; i < BITS; i++) epsilon *= 2;

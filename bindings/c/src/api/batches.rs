@@ -427,11 +427,16 @@ impl Batch {
         // SAFETY: by contract.
         let bits = self.each(|at| unsafe { call.result_bits(&b[at], Part::All) })?;
         if alpha.is_some_and(Float::is_zero) {
-            // As in the single call, no triangle is looked at.
-            let zeros = self.each(|at| Ok(Matrix::zeros(places[at].0, places[at].1, bits[at])?))?;
-            let all = (0..self.count).map(|_| Ok(())).collect();
+            // As in the single call, no triangle is looked at. One result after the other.
+            let largest = (0..self.count).map(|at| Matrix::bytes_for(places[at].0, places[at].1, bits[at])).max();
+            call.hold_bytes(largest.unwrap_or(0))?;
+            call.note_plan(0);
+            call.note_accuracy(call.accuracy(), 0);
+            let zeros = |at: usize| Matrix::zeros(places[at].0, places[at].1, bits[at]);
             // SAFETY: by contract.
-            return Ok(self.store(zeros, all, |at, result| unsafe { call.write(&b[at], Part::All, result) }));
+            let store = |at: usize, _| unsafe { call.store(&b[at], Part::All, &zeros(at)?) };
+            let empty = || (0..self.count).map(|_| Matrix::empty()).collect();
+            return Ok(self.store(empty(), (0..self.count).map(|_| Ok(())).collect(), store));
         }
         // SAFETY: by contract.
         let read =

@@ -57,13 +57,13 @@ pub unsafe extern "C" fn sunzi_context_from_mpi(
     ctx: *mut *mut sunzi_context,
 ) -> sunzi_status {
     // SAFETY: by contract.
-    unsafe { deliver(|| from_mpi(communicator, options), ctx) }
+    unsafe { deliver(|| from_mpi(communicator, options, !ctx.is_null()), ctx) }
 }
 
 /// # Safety
 /// As [`sunzi_context_from_mpi`].
 #[cfg(feature = "mpi")]
-unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options) -> sunzi_context {
+unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options, has_place: bool) -> sunzi_context {
     use crate::api::mpi::together;
     use sunzi::comm::mpi::MpiRank;
     use sunzi::distributed::{Team, TeamOptions};
@@ -72,6 +72,7 @@ unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options) -> sunzi_
         let world = unsafe { MpiRank::from_fortran(communicator) }?;
         // SAFETY: by contract. What is refused on one rank is refused on all.
         let own = unsafe { make(options) }.and_then(|ctx| Ok((ctx, TeamOptions::from_environment()?)));
+        let own = if has_place { own } else { Err(Failure::null("ctx")) };
         let (ctx, team_options) = together(&world, own)?;
         Ok((ctx, Team::new(Box::new(world), team_options)?))
     });
@@ -81,7 +82,7 @@ unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options) -> sunzi_
 /// # Safety
 /// As [`sunzi_context_from_mpi`].
 #[cfg(not(feature = "mpi"))]
-unsafe fn from_mpi(_communicator: c_int, _options: *const sunzi_options) -> sunzi_context {
+unsafe fn from_mpi(_communicator: c_int, _options: *const sunzi_options, _has_place: bool) -> sunzi_context {
     let message = "this build has no MPI: build the library with the feature mpi";
     refused(Failure::new(sunzi_status::SUNZI_UNAVAILABLE, message))
 }
@@ -95,10 +96,11 @@ fn refused(failure: Failure) -> sunzi_context {
 /// # Safety
 /// `ctx` is null or can be written.
 unsafe fn deliver(made: impl FnOnce() -> sunzi_context, ctx: *mut *mut sunzi_context) -> sunzi_status {
+    // On a communicator all ranks come this far, and are refused together.
+    let context = made();
     if ctx.is_null() {
         return sunzi_status::SUNZI_NULL_POINTER;
     }
-    let context = made();
     let outcome: Outcome<()> = context.made().map(|_| ());
     context.answer(&outcome);
     // SAFETY: it can be written by contract.

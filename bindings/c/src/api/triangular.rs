@@ -115,6 +115,7 @@ unsafe fn replace(
         let bits = call.result_bits(b, Part::All)?;
         if alpha.is_some_and(Float::is_zero) {
             // As in the BLAS, the triangle is not looked at.
+            call.hold_bytes(Matrix::bytes_for(b.rows(), b.cols(), bits))?;
             return call.store(b, Part::All, &Matrix::zeros(b.rows(), b.cols(), bits)?);
         }
         let (triangle, right) = (call.read(t, part_read(uplo, diag))?, call.read(b, Part::All)?);

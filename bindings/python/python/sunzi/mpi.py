@@ -3,7 +3,8 @@
 A matrix over ranks is a `DistMatrix`: the part of it that is this rank's, and a `Distribution`, which says by formula
 who has which rows and columns: whole rows in blocks, ScaLAPACK's blocks over a grid, or Elemental's entries. Operands
 and results are in distributions of their own; nothing is gathered, and the bits are those of one process, for any
-distribution and number of ranks.
+distribution and number of ranks. Right sides, and what is added to a product, are rounded to the precision of the
+result first: the result is written where they lie.
 
 Every function here is collective: all ranks call it, with the same choices, scalars and precision. An argument that is
 refused on one rank, or that differs between ranks, raises on all of them, with its name and values. MPI stays the
@@ -231,7 +232,7 @@ class Ranks:
             checks = (_word("accuracy", accuracy, {"entrywise": True, "norm": False}), bool(freivalds))
             limits = (index(threads), 0 if memory is None else index(memory))
             for name, number, bits in (("threads", limits[0], 63), ("memory", limits[1], 64)):
-                if not 0 <= number < 2**bits:
+                if not 0 <= number < 2**bits or (name, memory) == ("memory", 0):
                     raise ValueError(f"{name} is {number}")
             devices = [device] if device is None or isinstance(device, str) else list(device)
             for name in (kernel, *devices):
@@ -280,6 +281,7 @@ class Ranks:
         Accuracy, precision and cost as `sunzi.syrk`, the cost shared by the ranks.
         """
         choices: _Choices = {"uplo": (uplo, _UPLO), "transpose": (transpose, _CONTRACTED)}
+        beta = 1 if c is not None and beta is None else beta
         ready = self._ready("syrk", choices, {"p": p}, (c, to), (alpha, beta), precision)
         return DistMatrix(self._ranks.syrk(ready.choices, ready.of["p"], ready.into, *ready.scalars), ready.to)
 
@@ -298,6 +300,7 @@ class Ranks:
     ) -> DistMatrix:
         """`alpha op(A) op(B) + beta C`, distributed as `to` says, or as `c` is; see `sunzi.gemm`."""
         choices = {"transpose_a": (transpose_a, _OP), "transpose_b": (transpose_b, _OP)}
+        beta = 1 if c is not None and beta is None else beta
         ready = self._ready("gemm", choices, {"a": a, "b": b}, (c, to), (alpha, beta), precision)
         operands = (ready.of["a"], ready.of["b"])
         return DistMatrix(self._ranks.gemm(ready.choices, operands, ready.into, *ready.scalars), ready.to)
@@ -489,7 +492,7 @@ class Ranks:
                 wide.append(self._own(held.local, locals_["into"], result_bits))
             elif target is not None:
                 wide.append(Matrix.zeros(*target.local_shape(self.rank), precision=result_bits))
-            return [None if one is None else Matrix([[one]], precision=result_bits) for one in scalars]
+            return [None if one is None else _taken([[one]], result_bits) for one in scalars]
 
         ready: list[Matrix | None] = []
         self._agreed(lambda: ready.extend(take()))
@@ -509,10 +512,22 @@ class Ranks:
             local = Matrix.zeros(*shape, precision=2)
         else:
             given = isinstance(operand.local, Matrix)
-            local = operand.local if given else Matrix(operand.local, precision=precision)
+            local = operand.local if given else _taken(operand.local, precision)
         if local.shape != shape:
             raise ValueError(f"{name}: rank {self.rank} has {local.shape} entries where {shape} are its own")
         return local
+
+
+def _taken(data: Any, precision: int | None) -> Matrix:
+    """Numbers exactly, but for fractions and decimals, which have `precision` bits at least."""
+    if precision is None:
+        return Matrix(data)
+    try:
+        own = Matrix(data).precision
+    except ValueError:  # numbers that bring no precision along, or none at all
+        flat = [one for row in data for one in (row if isinstance(row, (list, tuple)) else [row])]
+        own = max((one.bit_length() for one in flat if isinstance(one, int)), default=0)
+    return Matrix(data, precision=max(own, precision))
 
 
 @dataclass(frozen=True)

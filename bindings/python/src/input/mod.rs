@@ -113,7 +113,7 @@ impl<'py> Operand<'py> {
     /// An operand of a comparison; `None` for what holds no numbers, which is no equal matrix.
     ///
     /// # Errors
-    /// All but `TypeError` and `ValueError`: what the handler of a signal raises, no memory.
+    /// All but `TypeError` and `ValueError`: what the handler of a signal raises, unless it is one of these; no memory.
     pub fn of_numbers(object: &Bound<'py, PyAny>) -> PyResult<Option<Operand<'py>>> {
         let py = object.py();
         match Operand::of(object, "the other operand", Part::Whole) {

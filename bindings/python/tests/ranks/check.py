@@ -90,6 +90,7 @@ def products(ranks: Ranks) -> int:
         p = part(P, of((K, N), 0))
         same(ranks.syrk(p, of((N, N), 3)), GRAM, "syrk")
         same(ranks.syrk(p, alpha=3, beta=half, c=part(GRAM, of((N, N), 2))), added, "syrk of a sum")
+        same(ranks.syrk(p, c=part(GRAM, of((N, N), 2))), sunzi.syrk(P, c=GRAM), "syrk and a matrix")
         q = part(Q, of((K, M), 1))
         same(ranks.gemm(p, q, of((N, M), 5), transpose_a=True), product, "gemm")
     wide = ranks.syrk(part(P, distributions(K, N)[0]), distributions(K, K)[2], transpose=True, precision=300)

@@ -1,7 +1,7 @@
 //! Twins of the level 3 BLAS: products and triangular solves.
 
-use crate::api::lapack::{Arguments, Entries, Place, info, op_of, sides_of, sizes, uplo_of};
-use crate::api::{products, triangular};
+use crate::api::lapack::{Arguments, Entries, Place, info, op_of, sides_of, sizes, terms, uplo_of};
+use crate::api::{number, products, triangular};
 use crate::call::Call;
 use crate::context::sunzi_context;
 use crate::failure::Outcome;
@@ -31,13 +31,15 @@ impl Arguments for Syrk {
         unsafe {
             let (uplo, op) = (uplo_of(self.uplo)?, op_of("trans", self.trans)?);
             let [n, k] = sizes([("n", self.n), ("k", self.k)])?;
-            let alpha = Some(entries.scalar(call, "alpha", self.alpha)?);
+            let alpha = entries.number("alpha", self.alpha)?;
             let (rows, cols) = if op == Op::NoTranspose { (n, k) } else { (k, n) };
             let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), rows, cols)?;
-            let beta = Some(entries.scalar(call, "beta", self.beta)?);
+            let beta = entries.number("beta", self.beta)?;
             let c = entries.matrix(&Place::new("c", self.c, ("ldc", self.ldc)), n, n)?;
-            let terms = products::Terms { alpha, beta };
-            products::syrk(call, (Some(uplo), op), &a, &terms, &c)
+            match terms(call, (&alpha, &beta), (&c, k))? {
+                Some(terms) => products::syrk(call, (Some(uplo), op), &a, &terms, &c),
+                None => Ok(()),
+            }
         }
     }
 }
@@ -116,15 +118,17 @@ impl Arguments for Gemm {
         unsafe {
             let (op_a, op_b) = (op_of("transa", self.transa)?, op_of("transb", self.transb)?);
             let [m, n, k] = sizes([("m", self.m), ("n", self.n), ("k", self.k)])?;
-            let alpha = Some(entries.scalar(call, "alpha", self.alpha)?);
+            let alpha = entries.number("alpha", self.alpha)?;
             let (rows, cols) = if op_a == Op::NoTranspose { (m, k) } else { (k, m) };
             let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), rows, cols)?;
             let (rows, cols) = if op_b == Op::NoTranspose { (k, n) } else { (n, k) };
             let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), rows, cols)?;
-            let beta = Some(entries.scalar(call, "beta", self.beta)?);
+            let beta = entries.number("beta", self.beta)?;
             let c = entries.matrix(&Place::new("c", self.c, ("ldc", self.ldc)), m, n)?;
-            let terms = products::Terms { alpha, beta };
-            products::gemm(call, (&a, op_a), (&b, op_b), &terms, &c)
+            match terms(call, (&alpha, &beta), (&c, k))? {
+                Some(terms) => products::gemm(call, (&a, op_a), (&b, op_b), &terms, &c),
+                None => Ok(()),
+            }
         }
     }
 }
@@ -203,11 +207,14 @@ impl Arguments for Trsm {
         unsafe {
             let kind = sides_of(self.side, self.uplo, self.transa, self.diag)?;
             let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
-            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let alpha = entries.number("alpha", self.alpha)?;
             let order = if kind.side == Side::Left { m } else { n };
             let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), order, order)?;
             let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), m, n)?;
-            triangular::trsm(call, kind, Some(&alpha), &a, &b)
+            if m == 0 || n == 0 {
+                return Ok(()); // as in the BLAS, the triangle is not looked at
+            }
+            triangular::trsm(call, kind, Some(&number(call, &alpha)?), &a, &b)
         }
     }
 }
@@ -285,11 +292,14 @@ impl Arguments for Trmm {
         unsafe {
             let kind = sides_of(self.side, self.uplo, self.transa, self.diag)?;
             let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
-            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let alpha = entries.number("alpha", self.alpha)?;
             let order = if kind.side == Side::Left { m } else { n };
             let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), order, order)?;
             let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), m, n)?;
-            triangular::trmm(call, kind, &alpha, &a, &b)
+            if m == 0 || n == 0 {
+                return Ok(());
+            }
+            triangular::trmm(call, kind, &number(call, &alpha)?, &a, &b)
         }
     }
 }

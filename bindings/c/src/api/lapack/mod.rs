@@ -15,6 +15,7 @@ pub use level2::*;
 pub use level3::*;
 pub use symmetric::*;
 
+use crate::api::products::Terms;
 use crate::api::triangular::Triangle;
 use crate::array::{MpfEntry, MpfrEntry, Operand, invalid};
 use crate::call::{Call, run};
@@ -155,6 +156,25 @@ impl Entries {
         let limbs = std::ptr::null_mut();
         sunzi_matrix { format, layout, rows, cols, ld, entries: entries.cast_mut(), limbs, precision_bits: 0 }
     }
+}
+
+/// The scalars of a product of `depth` terms that goes to `c`; `None` where the BLAS returns at once, because there are
+/// no entries, or none that change. Scalars come last: a leading dimension that is wrong is told before a NaN in them.
+///
+/// # Safety
+/// The header's rules.
+unsafe fn terms(
+    call: &Call<'_>,
+    (alpha, beta): (&Operand, &Operand),
+    (c, depth): (&Operand, i64),
+) -> Outcome<Option<Terms>> {
+    if c.rows() == 0 || c.cols() == 0 {
+        return Ok(None);
+    }
+    // SAFETY: by contract.
+    let (alpha, beta) = unsafe { (super::number(call, alpha)?, super::number(call, beta)?) };
+    let is_kept = (alpha.is_zero() || depth == 0) && beta == 1;
+    Ok((!is_kept).then_some(Terms { alpha: Some(alpha), beta: Some(beta) }))
 }
 
 /// Refuses a distance of 0 between entries.

@@ -1,7 +1,7 @@
 //! Twins of the level 3 BLAS with symmetric operands or results beside SYRK.
 
-use crate::api::lapack::{Arguments, Entries, Place, info, op_of, side_of, sizes, uplo_of};
-use crate::api::products::{Terms, finish};
+use crate::api::lapack::{Arguments, Entries, Place, info, op_of, side_of, sizes, terms, uplo_of};
+use crate::api::products::finish;
 use crate::api::triangle;
 use crate::array::Part;
 use crate::call::Call;
@@ -36,13 +36,13 @@ impl Arguments for Symm {
         unsafe {
             let (side, uplo) = (side_of(self.side)?, uplo_of(self.uplo)?);
             let [m, n] = sizes([("m", self.m), ("n", self.n)])?;
-            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let alpha = entries.number("alpha", self.alpha)?;
             let order = if side == Side::Left { m } else { n };
             let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), order, order)?;
             let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), m, n)?;
-            let beta = entries.scalar(call, "beta", self.beta)?;
+            let beta = entries.number("beta", self.beta)?;
             let c = entries.matrix(&Place::new("c", self.c, ("ldc", self.ldc)), m, n)?;
-            let terms = Terms { alpha: Some(alpha), beta: Some(beta) };
+            let Some(terms) = terms(call, (&alpha, &beta), (&c, order))? else { return Ok(()) };
             if terms.without_product() {
                 return terms.scale(call, &c, Part::All);
             }
@@ -136,7 +136,7 @@ impl Arguments for Syr2k {
         unsafe {
             let (uplo, op) = (uplo_of(self.uplo)?, op_of("trans", self.trans)?);
             let [n, k] = sizes([("n", self.n), ("k", self.k)])?;
-            let alpha = entries.scalar(call, "alpha", self.alpha)?;
+            let alpha = entries.number("alpha", self.alpha)?;
             // The library's own op says what is contracted: rows for `NoTranspose`.
             let (rows, cols, op) = match op {
                 Op::NoTranspose => (n, k, Op::Transpose),
@@ -144,9 +144,10 @@ impl Arguments for Syr2k {
             };
             let a = entries.matrix(&Place::new("a", self.a, ("lda", self.lda)), rows, cols)?;
             let b = entries.matrix(&Place::new("b", self.b, ("ldb", self.ldb)), rows, cols)?;
-            let beta = entries.scalar(call, "beta", self.beta)?;
+            let beta = entries.number("beta", self.beta)?;
             let c = entries.matrix(&Place::new("c", self.c, ("ldc", self.ldc)), n, n)?;
-            let (terms, part) = (Terms { alpha: Some(alpha), beta: Some(beta) }, triangle(uplo));
+            let Some(terms) = terms(call, (&alpha, &beta), (&c, k))? else { return Ok(()) };
+            let part = triangle(uplo);
             if terms.without_product() {
                 return terms.scale(call, &c, part);
             }

@@ -132,6 +132,7 @@ pub(super) unsafe fn trsm_over(
         if alpha.is_some_and(Float::is_zero) {
             // As in the BLAS, neither the triangle nor the right sides are looked at.
             let (rows, cols) = (b.local.rows(), b.local.cols());
+            ranks.hold(Matrix::bytes_for(rows, cols, bits))?;
             let zeros = Matrix::zeros(rows, cols, bits).map_err(Failure::from);
             return together(ranks.world, zeros.and_then(|zeros| call.write(&b.local, Part::All, zeros)));
         }

@@ -112,6 +112,12 @@ pub unsafe extern "C" fn sunzi_mpi_factor_renew(
                 let a = a.place(&parts)?;
                 let bits = bits_of(&Ranks::new(call, team), &a, uplo, asked)?;
                 let number = next_number(team)?;
+                a.order()?;
+                let widest = u64::from(sunzi::MAXIMUM_PRECISION_BITS);
+                call.done(match bits {
+                    2..=sunzi::MAXIMUM_PRECISION_BITS => Ok(()),
+                    _ => Err(sunzi::Error::Precision { precision_bits: bits.into(), maximum_bits: widest }),
+                })?;
                 let kept = &mut *factor;
                 kept.is_lost = true;
                 if let Err(failure) = self::factor(call, team, (uplo, &a), bits, &mut kept.tiles) {

@@ -326,7 +326,10 @@ impl DistOperand {
         }
         let to = Distribution { cols: self.distribution.cols, ..to.clone() };
         let (rows, cols) = to.local_shape(world.rank());
-        let bits = input.view().precision_bits();
+        // A rank that has no entries makes room for those of the others.
+        let mut most = [u64::from(input.view().precision_bits())];
+        world.all_reduce(Reduction::Max, &mut most)?;
+        let bits = most[0] as u32;
         ranks.hold(Matrix::bytes_for(rows, cols, bits))?;
         let mut share = together(world, call.space((rows, cols), bits))?;
         let part = LocalPart { distribution: &self.distribution, local: input.view() };

@@ -14,7 +14,8 @@ use sunzi::distributed::{GridOrder, RankGrid};
 ///
 /// The grid has the first `grid_rows * grid_cols` ranks of the communicator, row by row (`SUNZI_ROW_MAJOR`, for
 /// `blacs_gridinit(.., "R", ..)`) or column by column. Collective; shape and order must be the same on all ranks, the
-/// number need not be: a rank beyond the grid may pass the -1 that the BLACS gave it. Saying it anew replaces it.
+/// number need not be: a rank beyond the grid may pass the -1 that the BLACS gave it, but for ranks beyond several
+/// grids, which need a number for each. Saying it anew replaces it.
 ///
 /// # Safety
 /// The header's rules.
