@@ -1,8 +1,8 @@
 //! How long an operation will take here: small runs of it are timed now, and their pace is carried over to its size.
 //!
 //! The time of a run is taken as `a` times its products plus `b` times the entries that it converts; runs of
-//! different sizes, of the same shape (unless it is long and thin) and precision, tell `a` and `b`. Within a factor 1.5 of the time of a run on an
-//! idle machine, from some hundred rows on. Does not know: plans, files, devices.
+//! different sizes and one precision, of the same shape unless it is long and thin, tell `a` and `b`. Within a factor
+//! 1.5 of the time of a run on an idle machine, from some hundred rows on. Does not know: plans, files, devices.
 
 use std::time::Instant;
 use sunzi::gallery::{Kind, Size, generate};
