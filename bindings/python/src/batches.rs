@@ -2,7 +2,7 @@
 //!
 //! Problems of one precision go to the library together, so that each result has the bits of the single call.
 
-use crate::call::Call;
+use crate::call::{Call, beside, restated};
 use crate::errors::{OrRaise, exception};
 use crate::functions::{ACCURACIES, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
 use crate::input::{Bits, Operand, Part, look_for_signals_now, scalar};
@@ -158,14 +158,10 @@ fn scalars(call: &Call<'_>, problems: &[Problem], takes_beta: bool) -> PyResult<
     each_bits.into_iter().map(of).collect()
 }
 
-/// The context for problems of one precision: with what the results before leave of the memory limit, and progress that
-/// counts those problems as well.
-fn beside(ctx: &Context, held_bytes: u64, (before, total): (u64, u64)) -> Context {
-    let left_bytes = ctx.memory_bytes().map(|limit| limit.saturating_sub(held_bytes));
+/// A context whose progress counts the problems of the precisions before as well.
+fn counting(ctx: &Context, (before, total): (u64, u64)) -> Context {
     let outer = ctx.clone();
-    let counted =
-        move |own: Progress| outer.report_progress(Progress::new(own.phase, before + own.done, total)).is_ok();
-    ctx.with_memory_bytes(left_bytes).with_progress(counted)
+    ctx.with_progress(move |own| outer.report_progress(Progress::new(own.phase, before + own.done, total)).is_ok())
 }
 
 /// The report of some problems and of those that ran after them, beside results of so many bytes.
@@ -239,28 +235,28 @@ impl Choices {
         for scalars in scalars {
             let is_own = |&at: &usize| problems[at].precision_bits == scalars.precision_bits;
             let group = (0..problems.len()).filter(is_own).collect::<Vec<_>>();
-            let own_ctx = beside(ctx, held_bytes, (done, problems.len() as u64));
-            // Limits are told as the caller gave them, numbers as the call has them.
-            let limit_bytes = ctx.memory_bytes().unwrap_or(u64::MAX);
-            let whole = |error: Error| match error {
-                Error::MemoryLimit { minimum_bytes, .. } => {
-                    Error::MemoryLimit { limit_bytes, minimum_bytes: minimum_bytes.saturating_add(held_bytes) }
-                }
-                other => other,
-            };
-            let Outcome { result, report } = self.run(&own_ctx, problems, (&group, scalars)).map_err(whole)?;
+            // The upper factor is made beside the lower one.
+            let is_turned = self.verb == Verb::Cholesky && self.symmetric == Some(Uplo::Upper);
+            let orders = group.iter().map(|&at| problems[at].first.rows()).filter(|_| is_turned);
+            let turned_bytes = orders.map(|order| Matrix::bytes_for(order, order, scalars.precision_bits)).max();
+            let beside_bytes = held_bytes + turned_bytes.unwrap_or(0);
+            let outcome = beside(ctx, beside_bytes, |own| {
+                self.run(&counting(own, (done, problems.len() as u64)), problems, (&group, scalars))
+            });
+            let Outcome { result, report } = outcome?;
             let mut made_bytes = 0;
             for (&at, result) in group.iter().zip(result) {
                 made_bytes += result.as_ref().map_or(0, Matrix::bytes);
                 results[at] = result.map_err(|error| match error {
                     Error::Problem { error, .. } => {
-                        Error::Problem { problem: problems[at].number, count, error: Box::new(whole(*error)) }
+                        let error = Box::new(restated(ctx, beside_bytes, *error));
+                        Error::Problem { problem: problems[at].number, count, error }
                     }
                     other => other,
                 });
             }
             done += group.len() as u64;
-            all = both(all, report, held_bytes);
+            all = both(all, report, beside_bytes);
             held_bytes += made_bytes;
         }
         Ok((results, all))

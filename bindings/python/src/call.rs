@@ -209,6 +209,31 @@ impl<'py> Call<'py> {
     }
 }
 
+/// Runs `work` with what the memory limit leaves beside so many bytes; limits in its error are told as the caller gave
+/// them.
+///
+/// # Errors
+/// Those of `work`.
+pub fn beside<R>(
+    ctx: &sunzi::Context,
+    held_bytes: u64,
+    work: impl FnOnce(&sunzi::Context) -> sunzi::Result<R>,
+) -> sunzi::Result<R> {
+    let left_bytes = ctx.memory_bytes().map(|limit| limit.saturating_sub(held_bytes));
+    work(&ctx.with_memory_bytes(left_bytes)).map_err(|error| restated(ctx, held_bytes, error))
+}
+
+/// An error of a call that ran beside so many bytes.
+pub fn restated(ctx: &sunzi::Context, held_bytes: u64, error: Error) -> Error {
+    match error {
+        Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
+            limit_bytes: ctx.memory_bytes().unwrap_or(u64::MAX),
+            minimum_bytes: minimum_bytes.saturating_add(held_bytes),
+        },
+        other => other,
+    }
+}
+
 /// An entry of a dictionary; absent and `None` are the same.
 fn given<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<T>> {
     match options.get_item(name)?.filter(|value| !value.is_none()) {

@@ -2,7 +2,7 @@
 //!
 //! Each takes its operands and a dictionary of options; the Python layer has the signatures and the documentation.
 
-use crate::call::Call;
+use crate::call::{Call, beside};
 use crate::errors::{OrRaise, with_remark};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::output::{Builder, Form, Shape};
@@ -269,13 +269,15 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     let mut call = Call::new(options)?;
     let a = Symmetric::of(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
-    let (factor, report) = call.run(|ctx| {
-        let Outcome { result, report } = a.factor(ctx)?;
-        let factor = match a.uplo {
-            Some(Uplo::Upper) => result.factor().view().transposed().to_matrix()?,
-            _ => result.into_factor(),
-        };
-        Ok((factor, report))
+    let (factor, report) = call.run(|ctx| match a.uplo {
+        // The upper factor is made beside the lower one.
+        Some(Uplo::Upper) => {
+            let bytes = sunzi::Matrix::bytes_for(a.view.rows(), a.view.rows(), a.precision_bits);
+            let Outcome { result, mut report } = beside(ctx, bytes, |own| a.factor(own))?;
+            report.planned_bytes += bytes;
+            Ok((result.factor().view().transposed().to_matrix()?, report))
+        }
+        _ => a.factor(ctx).map(|Outcome { result, report }| (result.into_factor(), report)),
     })?;
     call.finish(factor, Form::General, a.shape, json(&report)?)
 }

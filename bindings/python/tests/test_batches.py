@@ -199,3 +199,24 @@ def test_what_cannot_be_read_leaves_the_rest_of_a_call_as_it_is() -> None:
     assert (report["problems"], report["failed"]) == (1, 1)
     with pytest.raises(ValueError, match="alpha"):
         sunzi.syrk_batch([], alpha="nonsense")
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_upper_factors_keep_the_memory_limit(is_batch: bool) -> None:
+    matrix = sunzi.Matrix([[float(i == j) * 90.0 + 1.0 for j in range(60)] for i in range(60)], precision=200)
+    report: dict[str, int] = {}
+
+    def call(context: sunzi.Context) -> object:
+        if is_batch:
+            return sunzi.cholesky_batch([matrix], uplo="upper", context=context, report=report, accuracy="norm")[0]
+        return sunzi.cholesky(matrix, uplo="upper", context=context, report=report, accuracy="norm")
+
+    with pytest.raises(sunzi.MemoryLimitError) as refused:
+        call(sunzi.Context(threads=1, memory=1))
+    least = refused.value.minimum_bytes
+    assert call(sunzi.Context(threads=1, memory=least)) == sunzi.cholesky(matrix, uplo="upper", accuracy="norm")
+    assert report["planned_bytes"] <= least
+    with pytest.raises(sunzi.MemoryLimitError):
+        call(sunzi.Context(threads=1, memory=least - 1))
+    lower = sunzi.plan("cholesky", 60, precision=200, accuracy="norm", context=sunzi.Context(threads=1))
+    assert least >= 2 * lower.factor_bytes
