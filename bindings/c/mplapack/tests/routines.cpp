@@ -398,7 +398,8 @@ static void not_finite() {
     Matrix spoilt(3, 3);
     spoilt.at(1, 1) = mpfr::mpreal("nan");
     Vector w(3, 1), work(9, 1);
-    Rsyev("V", "L", 3, spoilt.data(), spoilt.ld, w.data(), work.data(), 9, INFO(info));
+    Int room = 9;
+    Rsyev("V", "L", 3, spoilt.data(), spoilt.ld, w.data(), work.data(), INFO(room), INFO(info));
     expect(mpfr::isnan(w.at(0)) && mpfr::isnan(spoilt.get(0, 2)), "syev: NaN");
     Matrix zero(2, 2, false);
     Rtrsm("L", "L", "N", "N", 2, 2, Real(1), zero.data(), zero.ld, c.data(), c.ld);
