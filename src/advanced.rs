@@ -10,6 +10,7 @@ pub mod context {
 
 /// Buffers, streams, events and products of a device, CUDA's or a simulated one.
 pub mod device {
+    #[doc(inline)]
     pub use crate::device::*;
 }
 
@@ -20,21 +21,25 @@ pub mod drive {
 
 /// Products of residues: one trait, one table of implementations.
 pub mod kernels {
+    #[doc(inline)]
     pub use crate::kernels::*;
 }
 
 /// Bounds, primes, floats on limbs.
 pub mod math {
+    #[doc(inline)]
     pub use crate::math::*;
 }
 
 /// How work is cut and shared, as pure functions of numbers.
 pub mod plan {
+    #[doc(inline)]
     pub use crate::plan::*;
 }
 
 /// The task graph, and the machine that says what each rank does next.
 pub mod runtime {
+    #[doc(inline)]
     pub use crate::runtime::*;
 }
 
@@ -45,11 +50,19 @@ pub mod storage {
 
 /// Blocks of words, and how much memory there is.
 pub mod store {
+    #[doc(inline)]
     pub use crate::store::*;
+}
+
+/// What the tests of several packages share.
+#[doc(hidden)]
+pub mod testing {
+    pub use crate::testing::*;
 }
 
 /// Indices of tiles and who owns them.
 pub mod tile {
+    #[doc(inline)]
     pub use crate::tile::*;
 }
 

@@ -104,36 +104,35 @@
 pub mod advanced;
 pub mod comm;
 mod context;
-mod device;
 mod drive;
-mod error;
 pub mod gallery;
 pub mod io;
-mod kernels;
-mod math;
-mod matrix;
 mod ops;
 mod options;
-mod plan;
-mod runtime;
 mod storage;
-mod store;
-mod tile;
+
+use sunzi_kernels::{device, error, kernels, math, matrix, plan, runtime, store, testing, tile};
 
 pub use context::{Context, ContextBuilder, DiskProgress, Progress, ProgressCallback};
+#[doc(inline)]
 pub use device::{Device, cuda_devices, open_cuda};
+#[doc(inline)]
 pub use error::{Error, ErrorText, IndexBase, Result};
+#[doc(inline)]
 pub use math::float::{FloatRef, Head};
+#[doc(inline)]
 pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, SymmetricMatrix};
+#[doc(inline)]
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};
+#[doc(inline)]
 pub use matrix::{SparseMatrix, SparseView};
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::nrm2;
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{
-    BatchReport, GemmProblem, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into, cholesky_batch_with,
-    gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch, syrk_batch_into, syrk_batch_with, trsm_batch,
-    trsm_batch_into, trsm_batch_with,
+    BatchReport, GemmProblem, Operand, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into,
+    cholesky_batch_with, gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch, syrk_batch_into, syrk_batch_with,
+    trsm_batch, trsm_batch_into, trsm_batch_with,
 };
 pub use ops::{
     Certificate, Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into,

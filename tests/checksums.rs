@@ -1,4 +1,5 @@
-//! Checksums of results, one line for each operation, size and precision, compared on every kernel and on two threads.
+//! Checksums of results, one line for each operation, size and precision, compared on every kernel: on one thread and
+//! on two, or with little effort on one or two, the larger sizes with every second operation or kernel.
 //!
 //! The table `tests/checksums.txt` was made by the program as it stood before its drivers were merged; a result may
 //! never change a bit, so a line may be added but not changed. `SUNZI_WRITE_CHECKSUMS=1` writes the table anew, by the
@@ -12,6 +13,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 use sunzi::advanced::kernels;
+use sunzi::advanced::testing::effort;
 use sunzi::{
     Context, Diag, GemmOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky, gemm_with,
     ldlt, solve_refined_with, syrk_with, trsm, trsm_with,
@@ -33,6 +35,9 @@ const SIZES: &[(usize, usize, u32)] = &[
     (18, 24, 2100),
     (12, 9, 4000),
 ];
+
+/// From this size on the lines take most of the time.
+const LARGER: usize = 7;
 
 /// A source of words that owes nothing to the library or to a crate (SplitMix64).
 struct Words(u64);
@@ -235,15 +240,15 @@ fn ldlt_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum)
     sum.add(&factors.solve(ctx, &matrix(cols, 3, bits, (17, 2)), bits).unwrap());
 }
 
-/// The table under one kernel and number of threads; sizes that the kernel cannot reach are left out.
-fn table(kernel: &str, threads: usize) -> Vec<(String, u64)> {
+/// The lines of the table that are wanted, by the numbers of size and case, under one kernel and number of threads.
+fn table(kernel: &str, threads: usize, is_wanted: impl Fn(usize, usize) -> bool) -> Vec<(usize, String, u64)> {
     let ctx = Context::builder().kernel(kernel).threads(threads).build().unwrap();
     let mut lines = Vec::new();
-    for &(rows, cols, bits) in &SIZES[..sizes()] {
-        for (name, case) in CASES {
+    for (size, &(rows, cols, bits)) in SIZES[..sizes()].iter().enumerate() {
+        for (at, (name, case)) in CASES.iter().enumerate().filter(|(at, _)| is_wanted(size, *at)) {
             let mut sum = Sum::default();
             case(&ctx, rows, cols, bits, &mut sum);
-            lines.push((format!("{name} {rows} x {cols} {bits}"), sum.0.digest()));
+            lines.push((size * CASES.len() + at, format!("{name} {rows} x {cols} {bits}"), sum.0.digest()));
         }
     }
     lines
@@ -263,7 +268,7 @@ fn path() -> std::path::PathBuf {
 fn results_have_the_checksums_of_the_table() {
     if std::env::var_os("SUNZI_WRITE_CHECKSUMS").is_some() {
         let mut text = String::new();
-        for (name, digest) in table(kernels::preferred().name(), 1) {
+        for (_, name, digest) in table(kernels::preferred().name(), 1, |_, _| true) {
             writeln!(text, "{name} {digest:016x}").unwrap();
         }
         std::fs::write(path(), text).unwrap();
@@ -271,11 +276,19 @@ fn results_have_the_checksums_of_the_table() {
     let text = std::fs::read_to_string(path()).unwrap();
     let wanted = text.lines().map(|line| line.rsplit_once(' ').unwrap()).collect::<Vec<_>>();
     assert_eq!(wanted.len(), SIZES.len() * CASES.len(), "the table has a line for each case");
-    let runs = kernels::available().into_iter().flat_map(|kernel| [(kernel.name(), 1), (kernel.name(), 2)]);
-    let (runs, changed) = (Mutex::new(runs), Mutex::new(String::new()));
+    let kernels = kernels::available().into_iter().enumerate();
+    let runs = kernels.flat_map(|(number, kernel)| [1, 2].map(|threads| (number, kernel.name(), threads)));
+    let (runs, changed, compared) = (Mutex::new(runs), Mutex::new(String::new()), Mutex::new(vec![0; wanted.len()]));
     let work = || {
-        while let Some((kernel, threads)) = { runs.lock().unwrap().next() } {
-            for ((name, digest), &(case, expected)) in table(kernel, threads).iter().zip(&wanted) {
+        while let Some((number, kernel, threads)) = { runs.lock().unwrap().next() } {
+            // With little effort one of the numbers of threads, and of the larger sizes every second case.
+            let in_turn = |size: usize, case: usize| {
+                let is_taken = size < LARGER || (size + number + case).is_multiple_of(2);
+                is_taken && (size / 2 + number) % 2 + 1 == threads
+            };
+            for (line, name, digest) in table(kernel, threads, |size, case| effort() > 1 || in_turn(size, case)) {
+                let (case, expected) = wanted[line];
+                compared.lock().unwrap()[line] += 1;
                 assert_eq!(name, case, "the order of the table");
                 if format!("{digest:016x}") != expected {
                     let mut changed = changed.lock().unwrap();
@@ -285,6 +298,12 @@ fn results_have_the_checksums_of_the_table() {
         }
     };
     std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
-    let changed = changed.into_inner().unwrap();
+    let (changed, compared) = (changed.into_inner().unwrap(), compared.into_inner().unwrap());
+    let count = kernels::available().len();
+    for (size, lines) in compared.chunks(CASES.len()).take(sizes()).enumerate() {
+        let all = if size < LARGER { count } else { count / 2 };
+        let least = if effort() > 1 { 2 * count } else { all };
+        assert!(lines.iter().all(|&kernels| kernels >= least), "size {size}: {lines:?} kernels");
+    }
     assert!(changed.is_empty(), "other bits than before:\n{changed}");
 }

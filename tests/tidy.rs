@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 #[path = "tidy/imports.rs"]
 mod imports;
+#[path = "tidy/layers.rs"]
+mod layers;
 #[path = "tidy/public.rs"]
 mod public;
 #[path = "tidy/scan.rs"]
@@ -16,86 +18,24 @@ mod scan;
 
 use scan::{File, Word};
 
-/// The modules of a package, lowest first; a module knows none of its own row, and those above it here.
-type Layers = &'static [&'static [&'static str]];
-
-/// The layers of the library.
-const LIBRARY: Layers = &[
-    &["error", "options"],
-    &["math", "store"],
-    &["matrix", "device"],
-    &["tile"],
-    &["plan", "runtime"],
-    &["kernels", "comm", "storage"],
-    &["context"],
-    &["drive", "io"],
-    &["gallery"],
-    &["ops"],
-    &["advanced"],
-];
-
-/// The layers of the laboratory, which knows the library.
-const LAB: Layers = &[
-    &["baselines", "report", "plot", "units"],
-    &["memory", "machine"],
-    &["engine"],
-    &["session"],
-    &["trace"],
-    &["bench", "forecast", "simulate"],
-    &["conformance"],
-    &["gpu_check"],
-];
-
-/// The layers of the front end, which knows the library.
-const FRONT_END: Layers = &[
-    &["random", "chunks", "sum", "small"],
-    &["sparse", "dense", "partition"],
-    &["gallery", "market", "engine"],
-    &["front"],
-    &["lobpcg"],
-];
-
-/// The layers of the solver, which knows the library.
-const SOLVER: Layers = &[
-    &["balance", "calls"],
-    &["numbers", "proof", "ranks", "workers"],
-    &["block"],
-    &["problem"],
-    &["options", "polynomial"],
-    &["read", "iterate"],
-    &["certify", "checkpoint", "output", "pace"],
-];
-
-/// The layers of the program, which knows both.
-const PROGRAM: Layers = &[
-    &["args", "files", "number", "output"],
-    &["ranks", "signals"],
-    &["progress"],
-    &["session"],
-    &["input"],
-    &["rank_memory"],
-    &["commands"],
-];
-
-/// The folder of each package with its layers.
-const ROOMS: [(&str, Layers); 5] =
-    [("src/", LIBRARY), ("lab/src/", LAB), ("laf/src/", FRONT_END), ("sdp/src/", SOLVER), ("cli/src/", PROGRAM)];
-
 /// Crates that are the program's and the laboratory's alone: command lines, terminals, pictures, signals, baselines.
 const OUTSIDE_THE_LIBRARY: [&str; 8] =
     ["clap", "console", "indicatif", "plotters", "signal-hook", "toml", "flint3-sys", "sunzi-lab"];
 
 /// Where `unsafe` may stand. A C interface is unsafe through and through, and so are its tests, which call it.
 const UNSAFE_FOLDERS: &[&str] = &[
-    "src/kernels/",
-    "src/device/",
-    "src/store/",
+    "kernels/src/kernels/",
+    "kernels/src/device/",
+    "kernels/src/store/",
     "src/comm/",
     "src/storage/folder/ring/",
     "lab/src/baselines/",
     "bindings/c/",
     "bindings/python/src/native/",
 ];
+
+/// The sources of the packages in which no neighbours use each other in circles.
+const WITHOUT_CIRCLES: [&str; 3] = ["src/", "kernels/src/", "laf/src/"];
 
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 70;
@@ -127,7 +67,7 @@ fn relative(path: &Path) -> String {
 }
 
 fn rust_files() -> Vec<File> {
-    let folders = ["src", "lab", "laf", "sdp", "cli", "tests", "benches", "fuzz", "bindings", "build.rs"];
+    let folders = ["src", "kernels", "lab", "laf", "sdp", "cli", "tests", "benches", "fuzz", "bindings"];
     let paths = folders.iter().flat_map(|folder| files_under(folder, "rs"));
     let files: Vec<File> = paths.map(|path| File::new(&relative(&path), &fs::read_to_string(&path).unwrap())).collect();
     assert!(files.len() > 20, "the tree was not found: {} files", files.len());
@@ -138,49 +78,6 @@ fn rust_files() -> Vec<File> {
 fn enforce(rule: impl Fn(&File) -> Vec<String>) {
     let found: Vec<String> = rust_files().iter().flat_map(rule).collect();
     assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
-}
-
-fn layer_of(layers: Layers, module: &str) -> Option<usize> {
-    layers.iter().position(|row| row.contains(&module))
-}
-
-/// Names that `lib.rs` re-exports, with the module each comes from.
-fn reexports() -> Vec<(String, String)> {
-    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    let uses = text.lines().filter_map(|line| line.strip_prefix("pub use ")?.strip_suffix(';')?.split_once("::"));
-    uses.flat_map(|(module, names)| {
-        let names = names.trim_matches(['{', '}']).split(',').map(str::trim);
-        names.map(|name| (name.to_string(), module.to_string())).collect::<Vec<_>>()
-    })
-    .collect()
-}
-
-/// Every `crate::` path of a file must lead to a lower layer or stay in its own top module.
-fn layer_violations(file: &File, reexports: &[(String, String)]) -> Vec<String> {
-    let room = ROOMS.iter().find_map(|(folder, layers)| Some((file.path.strip_prefix(folder)?, *layers)));
-    let Some((inside, layers)) = room else { return Vec::new() };
-    let own = inside.split(['/', '.']).next().unwrap();
-    if ["lib", "main"].contains(&own) {
-        return Vec::new();
-    }
-    let Some(own_layer) = layer_of(layers, own) else {
-        return vec![format!("{}: module '{own}' has no place in the layer list", file.path)];
-    };
-    let mut found = Vec::new();
-    for (line, name) in file.crate_paths() {
-        let module = reexports.iter().find(|(known, _)| *known == name).map_or(name.as_str(), |(_, module)| module);
-        let fine = module == own || layer_of(layers, module).is_some_and(|layer| layer < own_layer);
-        if !fine {
-            found.push(format!("{}:{line}: layer '{own}' must not know 'crate::{name}'", file.path));
-        }
-    }
-    let depth = inside.matches('/').count() + usize::from(!inside.ends_with("mod.rs"));
-    for (line, supers) in file.super_chains() {
-        if supers >= depth {
-            found.push(format!("{}:{line}: 'super' leaves the module '{own}'; write the crate path", file.path));
-        }
-    }
-    found
 }
 
 fn size_violations(file: &File) -> Vec<String> {
@@ -251,13 +148,6 @@ fn leftover_violations(file: &File) -> Vec<String> {
     found
 }
 
-#[test]
-fn layers_know_only_lower_layers() {
-    let reexports = reexports();
-    assert!(reexports.iter().any(|(name, module)| name == "Matrix" && module == "matrix"));
-    enforce(|file| layer_violations(file, &reexports));
-}
-
 /// What `Cargo.lock` says each package needs, directly and through others, for tests and optional features too.
 fn needs(package: &str, lock: &str) -> BTreeSet<String> {
     let entries = lock.split("[[package]]\n").filter_map(|entry| {
@@ -280,6 +170,7 @@ fn needs(package: &str, lock: &str) -> BTreeSet<String> {
 fn the_library_stands_without_the_program() {
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let (library, program) = (needs("sunzi", &lock), needs("sunzi-cli", &lock));
+    assert!(library.contains("sunzi-kernels") && !needs("sunzi-kernels", &lock).contains("sunzi"));
     for outside in OUTSIDE_THE_LIBRARY {
         assert!(program.contains(outside), "{outside} is needed by nothing: is it still called so?");
         assert!(!library.contains(outside), "the library needs {outside}");
@@ -303,15 +194,17 @@ fn nothing_is_left_behind() {
 
 #[test]
 fn neighbours_do_not_use_each_other_in_circles() {
-    let circles = imports::Package::new(&rust_files(), "src/").circles();
+    let files = rust_files();
+    let circles = WITHOUT_CIRCLES.iter().flat_map(|folder| imports::Package::new(&files, folder).circles());
+    let circles = circles.collect::<Vec<_>>();
     assert!(circles.is_empty(), "{} circles:\n{}", circles.len(), circles.join("\n"));
 }
 
-/// No tuple types of three parts or more in the heads of functions under `src`.
+/// No tuple types of three parts or more in the heads of functions of the library, in both of its packages.
 #[test]
 fn parameters_have_names_and_few_are_tuples() {
     let files = rust_files();
-    let source = files.iter().filter(|file| file.path.starts_with("src/"));
+    let source = files.iter().filter(|file| file.path.starts_with("src/") || file.path.starts_with("kernels/src/"));
     let found = source.flat_map(|file| {
         file.wide_tuples().into_iter().map(|(line, tuple)| format!("{}:{line}: ({tuple})", file.path))
     });
@@ -325,7 +218,7 @@ fn every_file_is_reached_by_a_mod_line() {
     let mut reached: BTreeSet<String> = BTreeSet::new();
     // Cargo finds these files of a package, and those directly in these folders, by itself.
     let is_target = |path: &str| {
-        let package = ["lab/", "laf/", "sdp/", "cli/", "bindings/c/", "bindings/python/"].into_iter();
+        let package = ["kernels/", "lab/", "laf/", "sdp/", "cli/", "bindings/c/", "bindings/python/"].into_iter();
         let path = package.filter_map(|package| path.strip_prefix(package)).next().unwrap_or(path);
         let inside = ["tests/", "benches/", "examples/"].iter().find_map(|folder| path.strip_prefix(folder));
         ["src/lib.rs", "src/main.rs", "build.rs", "fuzz/src/lib.rs"].contains(&path)
@@ -338,10 +231,8 @@ fn every_file_is_reached_by_a_mod_line() {
     reached.extend(binaries.map(|path| format!("fuzz/{}", path.trim_matches('"'))));
     let mut open: Vec<String> = reached.iter().cloned().collect();
     while let Some(path) = open.pop() {
-        let Some(file) = files.iter().find(|file| file.path == path) else {
-            assert_eq!(path, "build.rs", "{path} is named as a target but does not exist");
-            continue;
-        };
+        let file = files.iter().find(|file| file.path == path);
+        let file = file.unwrap_or_else(|| panic!("{path} is named as a target but does not exist"));
         for child in file.module_files() {
             let known = child.iter().find(|name| files.iter().any(|file| file.path == **name));
             let known = known.unwrap_or_else(|| panic!("{path}: no file for a module, tried {child:?}"));
@@ -361,6 +252,9 @@ fn circles_and_tuples_are_found_where_they_are_planted() {
         let files = texts.iter().chain(&folder).map(|(path, text)| File::new(path, text)).collect::<Vec<_>>();
         imports::Package::new(&files, "src/").circles()
     };
+    let elsewhere = [("lab/src/a.rs", "use crate::b::B;\n"), ("lab/src/b.rs", "use crate::a::A;\n")];
+    let elsewhere = elsewhere.map(|(path, text)| File::new(path, text));
+    assert_eq!(imports::Package::new(&elsewhere, "lab/src/").circles(), ["lab/src: a <-> b"]);
     let (one, two) = (("src/a/one.rs", "use crate::b::Two;\n"), ("src/b/mod.rs", "mod two;\npub use two::Two;\n"));
     assert_eq!(circles(&[one, two, ("src/b/two.rs", "use super::three;\n"), ("src/b/three.rs", "")]).len(), 0);
     assert_eq!(circles(&[one, two, ("src/b/two.rs", "fn f() { crate::a::one::g() }\n")]), ["src: a <-> b"]);
@@ -441,7 +335,7 @@ fn sections_that_the_code_names_exist() {
 #[test]
 fn every_bound_is_named_in_the_algorithm_page() {
     let page = fs::read_to_string(root().join("docs/ALGORITHM.md")).unwrap();
-    let bounds = fs::read_to_string(root().join("src/math/bound.rs")).unwrap();
+    let bounds = fs::read_to_string(root().join("kernels/src/math/bound.rs")).unwrap();
     let names: Vec<&str> = bounds
         .lines()
         .filter_map(|line| {
@@ -457,20 +351,7 @@ fn every_bound_is_named_in_the_algorithm_page() {
 /// Each rule finds a violation planted for it, and nothing in the same code done well.
 #[test]
 fn the_rules_find_planted_violations() {
-    let reexports = [("Context".to_string(), "context".to_string())];
     let at = |path: &str, text: &str| File::new(path, text);
-    let layers = |path: &str, text: &str| layer_violations(&at(path, text), &reexports).len();
-    assert_eq!(layers("src/math/a.rs", "use crate::ops::syrk;\n"), 1);
-    assert_eq!(layers("src/math/a.rs", "use crate::{error::Error, plan::{Job, Cut}, Context};\n"), 2);
-    assert_eq!(layers("src/store/a.rs", "fn f() { crate::kernels::f() }\n"), 1);
-    assert_eq!(layers("src/math/a.rs", "use super::super::plan;\n"), 1);
-    assert_eq!(layers("src/newcomer.rs", ""), 1);
-    assert_eq!(layers("lab/src/units.rs", "use crate::bench::run;\n"), 1);
-    assert_eq!(layers("cli/src/commands/a.rs", "use crate::session::Session;\nuse super::b;\n"), 0);
-    assert_eq!(layers("cli/src/session.rs", "use crate::commands::run;\n"), 1);
-    let tested = "// crate::ops\n#[cfg(test)]\nmod tests {\n    use crate::ops::syrk;\n}\n";
-    assert_eq!(layers("src/math/a.rs", &format!("use crate::error::Error;\nuse super::b;\n{tested}")), 0);
-
     let long = format!("//! A.\nfn f() {{\n{}}}\n", "    g();\n".repeat(69));
     assert_eq!(size_violations(&at("src/a.rs", &long)).len(), 1);
     assert_eq!(size_violations(&at("src/a.rs", &long.replacen("    g();\n", "", 1))).len(), 0);
@@ -479,18 +360,20 @@ fn the_rules_find_planted_violations() {
     assert_eq!(size_violations(&at("src/a.rs", &"//! A.\n".repeat(501))).len(), 1);
 
     let count = |path: &str, text: &str| unsafe_violations(&at(path, text)).len();
+    assert_eq!(count("src/store/a.rs", "// SAFETY: none.\nunsafe { f() }\n"), 1);
+    assert_eq!(count("kernels/src/tile/a.rs", "// SAFETY: none.\nunsafe { f() }\n"), 1);
     assert_eq!(count("src/ops/a.rs", "// SAFETY: none.\nunsafe { f() }\n"), 1);
-    assert_eq!(count("src/store/a.rs", "let x = 1;\nunsafe { f() }\n"), 1);
-    assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = g(\n    1,\n    unsafe { f() },\n);\n"), 0);
-    assert_eq!(count("src/store/a.rs", "// SAFETY: holds.\nlet x = 1;\nunsafe { f() }\n"), 1);
-    assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\n#[inline]\npub unsafe fn f() {}\n"), 0);
-    assert_eq!(count("src/store/a.rs", "/// # Safety\n/// Read it.\npub unsafe trait A {}\n"), 0);
-    assert_eq!(count("src/store/a.rs", "/// Read it.\npub unsafe trait A {}\n"), 1);
+    assert_eq!(count("kernels/src/store/a.rs", "let x = 1;\nunsafe { f() }\n"), 1);
+    assert_eq!(count("kernels/src/store/a.rs", "// SAFETY: holds.\nlet x = g(\n    1,\n    unsafe { f() },\n);\n"), 0);
+    assert_eq!(count("kernels/src/store/a.rs", "// SAFETY: holds.\nlet x = 1;\nunsafe { f() }\n"), 1);
+    assert_eq!(count("kernels/src/store/a.rs", "/// # Safety\n/// Read it.\n#[inline]\npub unsafe fn f() {}\n"), 0);
+    assert_eq!(count("kernels/src/store/a.rs", "/// # Safety\n/// Read it.\npub unsafe trait A {}\n"), 0);
+    assert_eq!(count("kernels/src/store/a.rs", "/// Read it.\npub unsafe trait A {}\n"), 1);
     assert_eq!(count("bindings/c/src/a.rs", "/// Read it.\npub unsafe extern \"C\" fn f() {}\n"), 1);
     assert_eq!(count("bindings/c/src/a.rs", "/// # Safety\n/// Read it.\npub unsafe extern \"C\" fn f() {}\n"), 0);
     assert_eq!(count("bindings/c/src/a.rs", "/// Safety.\nunsafe extern \"C\" {}\n"), 1);
-    assert_eq!(count("src/store/a.rs", "impl A for B {\n    unsafe fn f() {}\n}\n"), 0);
-    assert_eq!(count("src/store/a.rs", "impl B {\n    unsafe fn f() {}\n}\n"), 1);
+    assert_eq!(count("kernels/src/store/a.rs", "impl A for B {\n    unsafe fn f() {}\n}\n"), 0);
+    assert_eq!(count("kernels/src/store/a.rs", "impl B {\n    unsafe fn f() {}\n}\n"), 1);
     assert_eq!(count("src/ops/a.rs", "let text = \"unsafe { }\"; // unsafe { }\n"), 0);
 
     let leftovers = |text: &str| leftover_violations(&at("src/a.rs", text)).len();

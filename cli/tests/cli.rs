@@ -164,8 +164,8 @@ fn a_report_says_whether_the_product_was_checked() {
 #[test]
 fn the_process_stays_below_its_memory_limit() {
     let sandbox = Sandbox::new();
-    sandbox.run("gen random --rows 1000 --cols 160 --precision 512 -o P.bin");
-    let line = "syrk P.bin -o Q.bin --precision 512 --report r.json";
+    sandbox.run("gen random --rows 700 --cols 120 --precision 400 -o P.bin");
+    let line = "syrk P.bin -o Q.bin --precision 400 --report r.json";
     let least = sandbox.fail(&format!("{line} --memory 30M"), 4);
     let least = named_minimum(&least);
     for limit in [least, 2 * least] {

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, Once, PoisonError};
 use sunzi::advanced::store::{CountingAllocator, allocated_bytes, count_numbers, peak_bytes, reset_peak_bytes};
+use sunzi::advanced::testing::effort;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{Team, TeamOptions};
 use sunzi::rug::Float;
@@ -130,15 +131,15 @@ fn run(problem: &Problem, threads: usize, limit: Option<u64>) -> Result<Solution
 }
 
 fn programs() -> Result<Vec<(&'static str, Problem)>> {
-    let effort = std::env::var("SUNZI_TEST_EFFORT").map_or(1, |text| text.parse().unwrap_or(1));
     let mut programs = vec![
-        ("a path of 24", paths(1, 24, 192)?),
+        ("a path of 16", paths(1, 16, 192)?),
         ("four paths of 8", paths(4, 8, 192)?),
         ("full matrices", full(8, 14, 192)?),
         ("polynomials", polynomials(3, 1, 8, 256)?),
         ("matrices of polynomials", polynomials(2, 2, 4, 256)?),
     ];
-    if effort > 1 {
+    if effort() > 1 {
+        programs.push(("a path of 24", paths(1, 24, 192)?));
         programs.push(("a path of 150", paths(1, 150, 512)?));
         programs.push(("full matrices of 50 rows", full(60, 50, 320)?));
         programs.push(("polynomials of degree 40", polynomials(6, 1, 40, 800)?));
@@ -184,25 +185,35 @@ fn runs_keep_their_plan_and_their_limit() -> Result<()> {
 #[test]
 fn plans_meet_the_peak() -> Result<()> {
     alone(|| {
-        let options = |problem: &Problem| SolverOptions { ramp: false, ..SolverOptions::new(problem.form) };
+        // A best point is there from the second iteration on, and all take the same; on two threads it is a matter of
+        // time whether both take their most at once.
+        let iterations = |threads: usize| if effort() > 1 { 500 } else { [5, 25][threads - 1] };
         let programs = [
             ("a cut of 60", cut(60, 256)?, [115, 130]),
             ("a diagonal of 1000", diagonal(8, 1000, 256)?, [130, 130]),
             ("larger matrices of polynomials", polynomials(2, 2, 10, 320)?, [130, 150]),
         ];
         for (name, problem, most) in programs {
-            let options = options(&problem);
             for (threads, hundredths) in (1..).zip(most) {
+                let max_iterations = iterations(threads);
+                let options = SolverOptions { ramp: false, max_iterations, ..SolverOptions::new(problem.form) };
                 let plan =
                     Solver::new(Context::builder().threads(threads).build()?, &problem, options.clone())?.plan()?;
                 assert_eq!(plan.precisions.len(), 1, "{plan:?}");
-                let problem = problem.rounded(problem.precision_bits)?;
-                let before = allocated_bytes();
-                reset_peak_bytes();
-                run_with(&problem, threads, Some(plan.planned_bytes), &options)?;
-                let (peak, planned) = (peak_bytes() - before, plan.planned_bytes);
-                assert!(peak <= planned, "{name} on {threads}: {peak} bytes, {plan:?}");
-                assert!(100 * planned <= hundredths * peak, "{name} on {threads}: {peak} bytes, {plan:?}");
+                let (planned, mut most) = (plan.planned_bytes, 0);
+                for _ in 0..if effort() > 1 { 1 } else { 3 } {
+                    let problem = problem.rounded(problem.precision_bits)?;
+                    let before = allocated_bytes();
+                    reset_peak_bytes();
+                    run_with(&problem, threads, Some(planned), &options)?;
+                    let peak = peak_bytes() - before;
+                    assert!(peak <= planned, "{name} on {threads}: {peak} bytes, {plan:?}");
+                    most = most.max(peak);
+                    if 100 * planned <= hundredths * most {
+                        break;
+                    }
+                }
+                assert!(100 * planned <= hundredths * most, "{name} on {threads}: {most} bytes, {plan:?}");
             }
         }
         Ok(())
@@ -213,11 +224,15 @@ fn plans_meet_the_peak() -> Result<()> {
 #[test]
 fn checked_products_keep_the_plan() -> Result<()> {
     alone(|| {
+        // All iterations take the same where all are made at the full precision: a few are enough then.
+        let max_iterations = if effort() > 1 { 500 } else { 10 };
         for (name, problem) in [("full matrices", full(8, 14, 192)?), ("polynomials", polynomials(2, 2, 4, 256)?)] {
-            let free = run(&problem, 1, None)?;
+            let ramp = effort() > 1;
+            let options = SolverOptions { ramp, max_iterations, ..SolverOptions::new(problem.form) };
+            let free = run_with(&problem, 1, None, &options)?;
             for (threads, self_check, freivalds) in [(1, true, false), (1, false, true), (2, true, true)] {
+                let options = options.clone();
                 let builder = Context::builder().threads(threads).self_check(self_check).freivalds(freivalds);
-                let options = SolverOptions::new(problem.form);
                 let planned = Solver::new(builder.clone().build()?, &problem, options.clone())?.plan()?.planned_bytes;
                 let problem = problem.rounded(problem.precision_bits)?;
                 let before = allocated_bytes();
@@ -345,9 +360,13 @@ fn plans_of_small_programs_meet_the_peak() -> Result<()> {
         // Lists of moduli are made once in a process, by the first product that may want them.
         let first = read_problem(&data.join("sdplib/control1.dat-s"), 256)?;
         run_with(&first, 2, None, &SolverOptions::new(first.form))?;
-        for file in ["truss1", "control1", "hinf1", "theta1"] {
+        for (turn, file) in ["truss1", "control1", "hinf1", "theta1"].into_iter().enumerate() {
             let problem = read_problem(&data.join(format!("sdplib/{file}.dat-s")), 256)?;
             for (threads, ramp) in [(1, false), (2, false), (1, true), (2, true)] {
+                // Threads and ramps take turns at the programs.
+                if effort() == 1 && (threads + usize::from(ramp) + turn).is_multiple_of(2) {
+                    continue;
+                }
                 let options = SolverOptions { ramp, ..SolverOptions::new(problem.form) };
                 let mut largest = 0;
                 // On two threads it is a matter of time whether both take their most at once: one of three runs.
@@ -383,7 +402,8 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
         for (file, bits) in files {
             let problem = read_problem(&data.join(file), bits)?;
             let options = SolverOptions { ramp: false, max_iterations: 3, ..SolverOptions::new(problem.form) };
-            for threads in [1, 2] {
+            // The largest program, which takes seconds, on one thread alone.
+            for threads in if effort() > 1 || file != files[0].0 { 1..=2 } else { 1..=1 } {
                 // Whether two tasks take their most at once is a matter of time: the largest of three runs counts.
                 let (most, runs) = if threads == 1 { (105, 1) } else { (118, 3) };
                 let (mut planned, mut peak) = (u64::MAX, 0);
@@ -450,7 +470,8 @@ fn ranks_read_their_parts_of_a_checkpoint() -> Result<()> {
 fn a_program_without_interior_runs_under_its_plan() -> Result<()> {
     let Some(data) = shared() else { return Ok(()) };
     alone(|| {
-        let problem = read_problem(&data.join("sdplib/qap5.dat-s"), 256)?;
+        // Numbers outgrow their room at either precision; with more bits there are more iterations of that kind.
+        let problem = read_problem(&data.join("sdplib/qap5.dat-s"), if effort() > 1 { 256 } else { 160 })?;
         let options = SolverOptions { ramp: false, ..SolverOptions::new(problem.form) };
         let free = run_with(&problem, 1, None, &options)?;
         let planned = Solver::new(Context::builder().threads(1).build()?, &problem, options.clone())?.plan()?;
@@ -458,15 +479,16 @@ fn a_program_without_interior_runs_under_its_plan() -> Result<()> {
         assert!(limited.point == free.point && limited.termination == free.termination);
         // A forced kernel keeps its tiles for factors: with the ramp numbers spread no further than there is room for.
         let options = SolverOptions::new(problem.form);
-        for kernel in ["f64", "i8"] {
+        let run = |ctx: Context| {
+            let solver = Solver::new(ctx, &problem, options.clone())?;
+            solver.run(solver.begin()?, |_, _| Ok(Control::Continue))
+        };
+        let free = run(Context::builder().threads(1).build()?)?;
+        // Each run takes seconds.
+        for kernel in if effort() > 1 { &["f64", "i8"][..] } else { &["i8"] } {
             let builder = Context::builder().threads(1).kernel(kernel);
             let planned = Solver::new(builder.clone().build()?, &problem, options.clone())?.plan()?.planned_bytes;
-            let run = |ctx: Context| {
-                let solver = Solver::new(ctx, &problem, options.clone())?;
-                solver.run(solver.begin()?, |_, _| Ok(Control::Continue))
-            };
-            let (free, forced) =
-                (run(Context::builder().threads(1).build()?)?, run(builder.memory_bytes(planned).build()?)?);
+            let forced = run(builder.memory_bytes(planned).build()?)?;
             assert!(forced.point == free.point && forced.termination == free.termination, "{kernel}");
         }
         Ok(())

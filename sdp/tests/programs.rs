@@ -277,7 +277,7 @@ fn data() -> Option<PathBuf> {
 }
 
 fn is_long() -> bool {
-    std::env::var("SUNZI_TEST_EFFORT").is_ok_and(|effort| effort.parse::<f64>().is_ok_and(|effort| effort > 1.0))
+    sunzi::advanced::testing::effort() > 1
 }
 
 #[test]

@@ -139,9 +139,10 @@ impl Comparison {
     }
 }
 
-/// `-log10` of a ratio, at least 0.
+/// `-log10` of a ratio, at least 0. Which of two zeros `max` gives depends on the compiler, and so it is not used.
 fn agreeing(ratio: &Float) -> f64 {
-    if ratio.is_infinite() { 0.0 } else { (-Float::with_val(DIFFERENCE_BITS, ratio.log10_ref())).to_f64().max(0.0) }
+    let digits = (-Float::with_val(DIFFERENCE_BITS, ratio.log10_ref())).to_f64();
+    if digits > 0.0 { digits } else { 0.0 }
 }
 
 /// Compares `left` with `right`, which may have different precisions.

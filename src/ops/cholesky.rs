@@ -54,6 +54,22 @@ pub(crate) struct ScaledInverseNorm {
 
 /// `A = L L^T`; see [`cholesky_with`].
 ///
+/// ```
+/// use sunzi::{Context, Matrix, Symmetric, SymmetricMatrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let p = Matrix::from_f64s(3, 2, 256, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let q = sunzi::syrk(&ctx, &p, 256)?;
+/// assert_eq!(q.view().to_f64s(), [14.0, 32.0, 32.0, 77.0]);
+/// let l = sunzi::cholesky(&ctx, &q, 256)?;
+/// // A plain matrix is checked; a triangle counts only where it is named.
+/// let plain = Matrix::from_f64s(2, 2, 256, &[4.0, 2.0, 1.0, 5.0])?;
+/// assert!(sunzi::cholesky(&ctx, &plain, 256).is_err());
+/// assert!(sunzi::cholesky(&ctx, Symmetric::lower(&plain), 256).is_ok());
+/// assert!(SymmetricMatrix::new(plain).is_err());
+/// # let _ = l;
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`cholesky_with`].
 pub fn cholesky<'a>(ctx: &Context, a: impl Into<Symmetric<'a>>, precision_bits: u32) -> Result<Cholesky> {

@@ -86,6 +86,17 @@ pub fn gemm_with<'a, 'b>(
 ///
 /// After an error the contents of `result` are unspecified numbers.
 ///
+/// ```
+/// use sunzi::{Context, GemmOptions, Matrix};
+/// let ctx = Context::builder().threads(1).build()?;
+/// let (a, b) = (Matrix::identity(2, 256)?, Matrix::from_f64s(2, 3, 256, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?);
+/// let mut large = Matrix::zeros(5, 5, 256)?;
+/// let block = large.view_mut().block(1..3, 2..5)?;
+/// sunzi::gemm_into(&ctx, &a, &b, 256, &GemmOptions::default(), block)?;
+/// assert_eq!((large.float(2, 2), large.float(3, 2)), (large.float(1, 2) + 1u32, sunzi::rug::Float::new(256)));
+/// # Ok::<(), sunzi::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`gemm_with`]; [`crate::Error::ShapeMismatch`] and [`crate::Error::InvalidArgument`] for a block of another shape
 /// or precision.

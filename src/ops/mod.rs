@@ -31,9 +31,9 @@ mod vector;
 pub mod verify;
 
 pub use batch::{
-    BatchReport, GemmProblem, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into, cholesky_batch_with,
-    gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch, syrk_batch_into, syrk_batch_with, trsm_batch,
-    trsm_batch_into, trsm_batch_with,
+    BatchReport, GemmProblem, Operand, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into,
+    cholesky_batch_with, gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch, syrk_batch_into, syrk_batch_with,
+    trsm_batch, trsm_batch_into, trsm_batch_with,
 };
 pub use cholesky::{
     Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into, cholesky_with,

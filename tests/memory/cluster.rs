@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::kernels;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::advanced::testing::effort;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{
@@ -29,12 +30,17 @@ fn nodes_keep_their_plan() {
     let _alone = alone();
     let (rows, cols, bits) = (600, 300, 400);
     let p = matrix(rows, cols, bits, 4);
-    for kernel in kernels::available().iter().map(|kernel| kernel.name()).filter(|kernel| *kernel != "reference") {
-        for (nodes, ranks_per_node, threads) in [(1, 1, 2), (1, 3, 1), (2, 2, 1), (4, 1, 2)] {
+    let named = kernels::available().into_iter().map(|kernel| kernel.name()).filter(|kernel| *kernel != "reference");
+    for (turn, kernel) in named.enumerate() {
+        for (layout, (nodes, ranks_per_node, threads)) in
+            [(1, 1, 2), (1, 3, 1), (2, 2, 1), (4, 1, 2)].into_iter().enumerate()
+        {
             let cluster = ClusterShape { nodes, ranks_per_node, threads };
             let free = Context::builder().threads(1).kernel(kernel).build().unwrap();
             let whole = plan_syrk_cluster(&free, cluster, rows, cols, bits).unwrap().planned_bytes;
-            for limit in [None, Some(whole * 3 / 4)] {
+            // Kernels and layouts take turns at the limit.
+            let limits = [None, Some(whole * 3 / 4)].into_iter().enumerate();
+            for (_, limit) in limits.filter(|(at, _)| effort() > 1 || at % 2 == (turn + layout) % 2) {
                 let on_rank = |rank: &local::LocalRank| {
                     let options = TeamOptions::new().ranks_per_node(ranks_per_node);
                     let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
@@ -58,64 +64,84 @@ fn nodes_keep_their_plan() {
     }
 }
 
+/// What a rank says of a product on a device of its own: bytes of the device, bytes that the plan has for a node, and
+/// those by which the heap of all ranks rose.
+struct Taken {
+    on_device: u64,
+    planned: u64,
+    rise: u64,
+}
+
+/// A product of rows that the ranks share out, each on a device of its own, within its plan.
+fn on_a_device(rank: &local::LocalRank, p: &Matrix, per_node: usize, family: &str, limit: Option<u64>) -> Taken {
+    let (rows, cols, bits) = (p.rows(), p.cols(), p.precision_bits());
+    let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(per_node)).unwrap();
+    let block = p.view().block(even_share(rows, rank.size(), rank.rank()), 0..cols).unwrap();
+    barrier(rank).unwrap();
+    if rank.rank() == 0 {
+        reset_peak_bytes();
+    }
+    let before = allocated_bytes();
+    barrier(rank).unwrap();
+    let device = Arc::new(SoftDevice::new(SoftOptions::default())) as Arc<dyn Device>;
+    let builder = Context::builder().threads(1).devices(vec![device.clone()]).kernel(family);
+    let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
+    let ahead = plan_syrk(&ctx, &team, (rows, cols), bits, &ProductPlanOptions::new()).unwrap();
+    let outcome = syrk(&ctx, &mut team, &[block], bits, &DistOptions::default()).unwrap();
+    barrier(rank).unwrap();
+    let rise = peak_bytes() - before;
+    assert_eq!(outcome.report.team.as_ref().unwrap().plan.sent_bytes, ahead.team.unwrap().sent_bytes);
+    assert_eq!(outcome.report.planned_bytes, ahead.planned_bytes);
+    let on_device = outcome.report.devices[0].device_bytes;
+    assert!(on_device <= ahead.devices[0].planned_bytes);
+    assert!(on_device * 100 >= ahead.devices[0].planned_bytes * 95);
+    Taken { on_device: device.peak_bytes(), planned: ahead.planned_bytes, rise }
+}
+
+/// What the plan of such a product has for a node.
+fn planned_on_a_device(rank: &local::LocalRank, p: &Matrix, per_node: usize, family: &str) -> u64 {
+    let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(per_node)).unwrap();
+    let device = Arc::new(SoftDevice::new(SoftOptions::default())) as Arc<dyn Device>;
+    let ctx = Context::builder().threads(1).devices(vec![device]).kernel(family).build().unwrap();
+    let shape = (p.rows(), p.cols());
+    plan_syrk(&ctx, &team, shape, p.precision_bits(), &ProductPlanOptions::new()).unwrap().planned_bytes
+}
+
 /// Products on devices of ranks, each with one of its own: no rank holds the whole result, and all of them take what
 /// their plan says, which is the same ahead of the call.
 #[test]
 fn ranks_with_devices_keep_their_plan() {
     let _alone = alone();
-    // The ranks do not have as many rows each.
-    let (rows, cols, bits) = (97, 700, 400);
-    let p = matrix(rows, cols, bits, 4);
+    // The ranks do not have as many rows each. What a software device does takes some seconds.
+    let (rows, cols, bits) = (97, if effort() > 1 { 700 } else { 350 }, 400);
+    let (p, narrow) = (matrix(rows, cols, bits, 4), matrix(rows, 40, bits, 4));
     let whole = Matrix::bytes_for(cols, cols, bits);
-    for (ranks, per_node, family) in
-        [(1, 1, "cuda-f64"), (2, 2, "cuda-i8"), (2, 1, "cuda-f64"), (4, 4, "cuda-f64"), (4, 2, "cuda-i8")]
-    {
-        let mut limit = None;
-        for round in 0..2 {
-            let on_rank = |rank: &local::LocalRank| {
-                let options = TeamOptions::new().ranks_per_node(per_node);
-                let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
-                let block = p.view().block(even_share(rows, rank.size(), rank.rank()), 0..cols).unwrap();
-                let new = || Arc::new(SoftDevice::new(SoftOptions::default())) as Arc<dyn Device>;
-                let builder = |device| Context::builder().threads(1).devices(vec![device]).kernel(family);
-                // The first product of a thread makes memory that the next ones of a software device use again.
-                let first = builder(new()).build().unwrap();
-                drop(syrk(&first, &mut team, &[block], bits, &DistOptions::default()).unwrap());
-                drop(first);
-                barrier(rank).unwrap();
-                if rank.rank() == 0 {
-                    reset_peak_bytes();
-                }
-                let before = allocated_bytes();
-                barrier(rank).unwrap();
-                let device = new();
-                let builder = builder(device.clone());
-                let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
-                let ahead = plan_syrk(&ctx, &team, (rows, cols), bits, &ProductPlanOptions::new()).unwrap();
-                let outcome = syrk(&ctx, &mut team, &[block], bits, &DistOptions::default()).unwrap();
-                barrier(rank).unwrap();
-                let peak = peak_bytes() - before;
-                assert_eq!(outcome.report.team.as_ref().unwrap().plan.sent_bytes, ahead.team.unwrap().sent_bytes);
-                assert_eq!(outcome.report.planned_bytes, ahead.planned_bytes);
-                let on_device = outcome.report.devices[0].device_bytes;
-                assert!(on_device <= ahead.devices[0].planned_bytes);
-                assert!(on_device * 100 >= ahead.devices[0].planned_bytes * 95);
-                (device.peak_bytes(), ahead.planned_bytes, peak)
-            };
-            let taken = local::run(ranks, on_rank);
-            let peak = taken[0].2;
+    let cases = [(1, 1, "cuda-f64"), (2, 2, "cuda-i8"), (2, 1, "cuda-f64"), (4, 4, "cuda-f64"), (4, 2, "cuda-i8")];
+    for (turn, (ranks, per_node, family)) in cases.into_iter().enumerate() {
+        let free = local::run(ranks, |rank| planned_on_a_device(rank, &p, per_node, family))[0];
+        // The cases take turns at the limit: without one, and what is planned then.
+        let limits = [None, Some(free)];
+        let limits = if effort() > 1 { &limits[..] } else { &limits[turn % 2..][..1] };
+        let on_rank = |rank: &local::LocalRank| {
+            // The first product of a thread makes memory that the next ones of a software device use again: little,
+            // but for a rank that is alone.
+            on_a_device(rank, if ranks == 1 { &p } else { &narrow }, per_node, family, None);
+            limits.iter().map(|&limit| on_a_device(rank, &p, per_node, family, limit)).collect::<Vec<_>>()
+        };
+        let all = local::run(ranks, on_rank);
+        for (round, limit) in limits.iter().enumerate() {
+            let taken = &all[0][round];
+            assert_eq!(taken.planned, free);
+            assert!(all.iter().all(|rank| rank[round].planned == taken.planned), "one plan of all nodes");
             // The memory of software devices is on the heap that is counted.
-            let on_devices = taken.iter().map(|rank| rank.0).sum::<u64>();
-            let (host, planned) = (peak - on_devices, taken[0].1 * (ranks / per_node) as u64);
+            let on_devices = all.iter().map(|rank| rank[round].on_device).sum::<u64>();
+            let (host, planned) = (taken.rise - on_devices, taken.planned * (ranks / per_node) as u64);
             let what = format!("{ranks} ranks, {per_node} on a node, {family}, limit {limit:?}");
             println!("{what}: peak {host} beside {on_devices} of devices, planned {planned}, whole result {whole}");
             // Between threads a piece of a message is copied once more on its way.
             let beside = ranks as u64 * (PIECE_BYTES + QUEUE_BYTES);
             assert!(host <= planned + beside, "{what}: peak {host} above planned {planned}");
             assert!(host * 100 >= planned * least_percent(ranks), "{what}: peak {host} far below planned {planned}");
-            if round == 0 {
-                limit = Some(taken[0].1);
-            }
         }
     }
 }
@@ -235,7 +261,8 @@ fn solves_together_keep_their_plan() {
         };
         let (together, apart) = (plans(ranks).iter().sum::<u64>(), plans(1).iter().sum::<u64>());
         assert!(ranks == 1 || together < apart, "{ranks} ranks: {together} planned together, {apart} apart");
-        for (ranks_per_node, planned) in [(ranks, together), (1, apart)] {
+        // One rank is on a node of its own either way.
+        for (ranks_per_node, planned) in [(ranks, together), (1, apart)].into_iter().take(ranks.min(2)) {
             let (peak, _) = rise(|| {
                 local::run(ranks, |rank| {
                     let options = TeamOptions::new().ranks_per_node(ranks_per_node);
@@ -253,22 +280,22 @@ fn solves_together_keep_their_plan() {
     }
 }
 
-/// Triangular solves, with the copies that their options ask for: within the plan, and within the least limit that it
-/// names.
+/// Triangular solves, with the copies that their options ask for, whatever the number of columns: within the plan, and
+/// within the least limit that it names.
 #[test]
 fn triangular_solves_over_ranks_keep_their_plan() {
     let _alone = alone();
     let (order, bits) = (520, 300);
     let of_bits = TrsmBits { triangle: bits, right: bits, solution: bits };
-    let (l, lower) = (factor(order, bits), TrsmOptions::new());
+    let (l, lower, some) = (factor(order, bits), TrsmOptions::new(), if effort() > 1 { 400 } else { 100 });
     let (upper, unit) = (lower.uplo(Uplo::Upper), lower.diag(Diag::Unit));
     for (ranks, ranks_per_node, columns, options) in [
         (1, 1, 24, lower),
         (2, 2, 400, lower),
         (3, 3, 410, lower),
-        (2, 1, 400, upper),
-        (2, 2, 400, unit),
-        (2, 2, 400, lower.side(Side::Right)),
+        (2, 1, some, upper),
+        (2, 2, some, unit),
+        (2, 2, some, lower.side(Side::Right)),
         (3, 3, 5, upper.side(Side::Right)),
         (4, 2, 24, lower.accuracy(Accuracy::Entrywise)),
     ] {

@@ -6,14 +6,14 @@ use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::{Context, Device, GemmOptions, Op, SyrkOptions, gemm_with, plan_gemm, plan_syrk, syrk_with};
 
 /// What software devices take of the host for their queues, and no GPU does.
-const QUEUE_BYTES: u64 = 320 << 10;
+const QUEUE_BYTES: u64 = 200 << 10;
 
 /// Residues of one device come to the other without room beside what is planned, tested products included.
 #[test]
 fn devices_that_share_moduli_keep_their_plan() {
     let _alone = alone();
-    let (rows, cols, bits) = (20, 300, 400);
-    let (p, b) = (matrix(rows, cols, bits, 4), matrix(rows, 250, bits, 5));
+    let (rows, cols, bits) = (20, 200, 400);
+    let (p, b) = (matrix(rows, cols, bits, 4), matrix(rows, 170, bits, 5));
     let transposed = GemmOptions::new().op_a(Op::Transpose);
     for (count, family, checked) in
         [(1, "cuda-f64", false), (2, "cuda-f64", false), (2, "cuda-i8", false), (2, "cuda-f64", true)]

@@ -117,9 +117,9 @@ fn run_cases(launcher: &Launcher, cases: &[&Case], together: usize) -> Vec<(&'st
     results.into_inner().unwrap()
 }
 
-/// `SUNZI_TEST_EFFORT`, a multiplier of cases.
+/// A multiplier of cases; 1 in `make test`.
 pub fn effort() -> u32 {
-    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+    sunzi::advanced::testing::effort() as u32
 }
 
 /// The numbers of ranks to run a case on: all where `SUNZI_TEST_EFFORT` is above 1, else the fewest, the most, and one

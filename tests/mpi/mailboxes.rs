@@ -4,6 +4,7 @@ use crate::traffic::{self, Traffic};
 use crate::{ALL, Case, Run};
 use std::sync::Arc;
 use std::time::Duration;
+use sunzi::advanced::testing::effort;
 use sunzi::comm::mailbox::{Arrival, Mailbox, Payload, drain};
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::{Transport, barrier};
@@ -24,7 +25,7 @@ const PIECE: usize = 7;
 const LENGTHS: &[usize] = &[0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE, 500];
 
 fn random(mut rank: MpiRank) {
-    for seed in 0..5 {
+    for seed in 0..if effort() > 1 { 5 } else { 2 } {
         rank.set_piece_words(PIECE);
         traffic::run(&rank, &Traffic { seed, messages: 40, lengths: LENGTHS, quitters: 0 });
     }
@@ -42,10 +43,10 @@ fn quitters(mut rank: MpiRank) {
     traffic::run(&rank, &Traffic { seed: seed as u64, messages: 20, lengths, quitters: 5 });
 }
 
-/// One long payload to everybody, itself included.
+/// One long payload to everybody, itself included: MPI moves it in many parts.
 fn long(rank: MpiRank) {
     let mut mailbox = rank.open_mailbox().unwrap();
-    let (own, size, words) = (rank.rank(), rank.size(), 1 << 22);
+    let (own, size, words) = (rank.rank(), rank.size(), if effort() > 1 { 1 << 22 } else { 1 << 19 });
     let payload: Payload = Arc::new((0..words).map(|index| index as u64 ^ own as u64).collect());
     (0..size).for_each(|to| mailbox.send(to, &[], Some((payload.clone(), to as u64))).unwrap());
     drop(payload);

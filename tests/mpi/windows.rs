@@ -1,6 +1,7 @@
 //! Windows that processes share: phases, zeros, two at a time, refusals, and memory that is given back.
 
 use crate::{ALL, Case, Run};
+use sunzi::advanced::testing::effort;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::window::{Level, Partition, Run as Words, SharedWindow, WindowKind};
 use sunzi::comm::{Fence, Transport, barrier};
@@ -59,7 +60,7 @@ fn phases(rank: MpiRank) {
             let fresh = window.read(&Fence::new(&rank), Ok(())).unwrap();
             assert!(fresh.iter().all(|&word| word == 0), "a fresh {name} window");
             assert_eq!(fresh.as_ptr().align_offset(64), 0);
-            for round in 0..30 {
+            for round in 0..if effort() > 1 { 30 } else { 5 } {
                 write(&mut window, &rank, &partition, round);
                 check(&mut window, &rank, round);
             }
@@ -167,7 +168,7 @@ fn given_back(rank: MpiRank) {
         };
         (0..3).for_each(|_| open_and_close());
         let before = held();
-        (0..50).for_each(|_| open_and_close());
+        (0..if effort() > 1 { 50 } else { 10 }).for_each(|_| open_and_close());
         let after = held();
         assert_eq!((after.0, after.1), (before.0, before.1), "{name}: open files and mappings");
         assert!(after.2 <= before.2 + 1024, "{name}: {} KiB of shared memory grew to {}", before.2, after.2);

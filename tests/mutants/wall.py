@@ -34,7 +34,7 @@ TREE = WALL / "tree"
 TARGET = WALL / "target"
 RESULTS = WALL / "results.json"
 PROGRAMS = WALL / "programs.json"
-FEATURES = os.environ.get("FEATURES", "blas flint mpi scalapack cuda")
+FEATURES = os.environ.get("FEATURES", "blas mpi cuda mpc")
 
 # These look at the sources, which differ in the copy, or compare bits with a table: a catch of theirs does not count.
 LEFT_OUT = {"tidy", "checksums", "header", "nvrtc"}
@@ -212,8 +212,11 @@ def look_for(number, mutant, programs, seconds):
     known = caught_before().get(mutant["mutant"])
     if known and known[0] in by_name:
         tried = [(by_name[known[0]], None if known[1] in ("hang", "end") else known[1])]
-    folder = mutant["file"].split("/src/")[0] if "/src/" in mutant["file"] else "."
-    near = [program for program in order if program["folder"] == str(TREE / folder)]
+    package = mutant["file"].split("/src/")[0] if "/src/" in mutant["file"] else "sunzi"
+    likely = [f"{Path(package).name}/unit"] + [f"{Path(package).name}/cli"] * (package == "cli")
+    likely += ["sunzi/suite"] * (package in ("sunzi", "kernels"))
+    near = [by_name[name] for name in likely if name in by_name]
+    near += [program for program in order if program["name"].startswith(f"{Path(package).name}/") and program not in near]
     rest = [program for program in order if program not in near]
     for program, test in tried + [(program, None) for program in near + rest]:
         limit = 10 * seconds.get(program["name"], 60.0) + 60
@@ -227,14 +230,15 @@ def build():
     chosen = [mutant for mutant in mutants().values() if mutant["kind"] != "build"]
     copy_tree(chosen)
     programs = compile_tests()
+    RESULTS.unlink(missing_ok=True)
+    PROGRAMS.write_text(json.dumps({"programs": programs, "seconds": {}}, indent=1))
     seconds = {}
     for program in programs:
         run = Run(program, 0, 1800)
         seconds[program["name"]] = run.seconds
         print(f"{program['name']}: {run.seconds:.1f} s without a mutant{', FAILED ' + run.failed if run.failed else ''}",
               flush=True)
-    PROGRAMS.write_text(json.dumps({"programs": programs, "seconds": seconds}, indent=1))
-    RESULTS.unlink(missing_ok=True)
+        PROGRAMS.write_text(json.dumps({"programs": programs, "seconds": seconds}, indent=1))
 
 
 def results():

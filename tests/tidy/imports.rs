@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The modules of one package, by path.
 pub struct Package<'a> {
+    /// The folder of its sources, without a slash behind.
+    root: &'a str,
     modules: BTreeMap<Vec<String>, &'a File>,
     exports: BTreeMap<Vec<String>, Vec<Import>>,
 }
@@ -42,9 +44,9 @@ fn module_of(path: &str, root: &str) -> Option<Vec<String>> {
 
 impl<'a> Package<'a> {
     /// The files below `root`, a folder such as `src/`.
-    pub fn new(files: &'a [File], root: &str) -> Package<'a> {
+    pub fn new(files: &'a [File], root: &'a str) -> Package<'a> {
         let modules = files.iter().filter_map(|file| Some((module_of(&file.path, root)?, file))).collect();
-        let mut package = Package { modules, exports: BTreeMap::new() };
+        let mut package = Package { root: root.trim_end_matches('/'), modules, exports: BTreeMap::new() };
         for (module, file) in &package.modules {
             let public = file.imports().into_iter().filter(|import| import.public).collect();
             package.exports.insert(module.clone(), public);
@@ -114,7 +116,8 @@ impl<'a> Package<'a> {
         let mut found = Vec::new();
         for (folder, edges) in folders {
             for group in groups(&edges) {
-                found.push(format!("{}: {}", [&["src".to_string()], folder].concat().join("/"), group.join(" <-> ")));
+                let folder = folder.iter().fold(self.root.to_string(), |path, name| format!("{path}/{name}"));
+                found.push(format!("{folder}: {}", group.join(" <-> ")));
             }
         }
         found

@@ -1,8 +1,9 @@
 //! The public interface of the library as a list of lines, read from the sources: names as users write them, signatures
 //! as `cargo fmt` lays them out.
 //!
-//! Follows re-exports from `src/lib.rs`. `sunzi::advanced` promises nothing and is left out. It is no compiler: an item
-//! that a macro makes is not seen.
+//! Follows re-exports from `src/lib.rs`, also into the package of the kernels. What that package hides from its pages
+//! (`#[doc(hidden)]`) is left out, and so is `sunzi::advanced`, which promises nothing. It is no compiler: an item that
+//! a macro makes is not seen.
 
 use super::scan::File;
 use super::{root, rust_files};
@@ -20,7 +21,13 @@ struct Item<'a> {
 /// The words that begin an item that others may name.
 const KINDS: [&str; 7] = ["struct", "enum", "fn", "trait", "const", "type", "static"];
 
-/// The modules of the library by path (`ops::syrk`; empty for the root), each with the lines of its code.
+/// The package whose names the library brings in, and the folders of the sources of both.
+const LOWER: &str = "sunzi_kernels";
+const LOWER_FOLDER: &str = "kernels/src";
+const UPPER_FOLDER: &str = "src";
+
+/// The modules of the library by path (`ops::syrk`; empty for the root, `sunzi_kernels::math` in the lower package),
+/// each with the lines of its code.
 pub struct Library<'a> {
     modules: BTreeMap<String, Vec<&'a str>>,
     files: BTreeMap<String, &'a str>,
@@ -30,10 +37,14 @@ impl<'a> Library<'a> {
     pub fn new(files: &'a [File]) -> Library<'a> {
         let mut library = Library { modules: BTreeMap::new(), files: BTreeMap::new() };
         for file in files {
-            let Some(path) = file.path.strip_prefix("src/").and_then(|path| path.strip_suffix(".rs")) else { continue };
-            let path = if path == "lib" { "" } else { path.strip_suffix("/mod").unwrap_or(path) };
-            library.modules.insert(path.replace('/', "::"), file.code.lines().collect());
-            library.files.insert(path.replace('/', "::"), &file.path);
+            let lower = file.path.strip_prefix(LOWER_FOLDER).map(|path| format!("{LOWER}{path}"));
+            let upper = file.path.strip_prefix(UPPER_FOLDER).and_then(|path| path.strip_prefix('/'));
+            let Some(path) = lower.as_deref().or(upper) else { continue };
+            let Some(path) = path.strip_suffix(".rs") else { continue };
+            let path = if path == "lib" { "" } else { path };
+            let path = path.strip_suffix("/mod").or(path.strip_suffix("/lib")).unwrap_or(path).replace('/', "::");
+            library.modules.insert(path.clone(), file.code.lines().collect());
+            library.files.insert(path, &file.path);
         }
         library
     }
@@ -106,7 +117,7 @@ impl<'a> Library<'a> {
         let mut base = module.to_string();
         let mut rest = path;
         if let Some(path) = rest.strip_prefix("crate::") {
-            return path.to_string();
+            return if is_lower(module) { format!("{LOWER}::{path}") } else { path.to_string() };
         }
         while let Some(path) = rest.strip_prefix("super::") {
             base = base.rsplit_once("::").map_or(String::new(), |(outer, _)| outer.to_string());
@@ -140,8 +151,12 @@ impl<'a> Library<'a> {
         if self.modules.contains_key(path) || depth > 8 {
             return Some(path.to_string()).filter(|path| self.modules.contains_key(path));
         }
-        let (outer, name) = path.rsplit_once("::")?;
+        let (outer, name) = path.rsplit_once("::").unwrap_or(("", path));
         let outer = self.module(outer, depth + 1)?;
+        let child = format!("{outer}::{name}");
+        if self.modules.contains_key(&child) {
+            return Some(child);
+        }
         let (_, next) = self.uses(&outer, |line| line.contains("use ")).into_iter().find(|(known, _)| known == name)?;
         self.module(&next, depth + 1)
     }
@@ -153,12 +168,12 @@ impl<'a> Library<'a> {
         let marked = kept.into_iter().any(|line| line.starts_with("#[non_exhaustive]"));
         let mark = if marked { "#[non_exhaustive] " } else { "" };
         let head = statement(lines, item.at);
-        let head = head.trim_end_matches(['{', ';', ' ']);
+        let head = head.trim_end_matches("{}").trim_end_matches(['{', ';', ' ']);
         let own = defined(lines[item.at], item.kind).unwrap();
         found.insert(format!("{mark}{}", head.replacen(own, shown, 1)));
         let public_only = item.kind == "struct";
         if matches!(item.kind, "struct" | "enum" | "trait") && lines[item.at..].iter().any(|line| line.ends_with('{')) {
-            for part in parts(lines, item.at) {
+            for part in parts(lines, item.at, is_lower(module)) {
                 if !public_only || part.starts_with("pub ") {
                     found.insert(format!("{shown}: {}", part.trim_end_matches(',')));
                 }
@@ -169,12 +184,14 @@ impl<'a> Library<'a> {
         }
     }
 
-    /// Public methods in the files of the folder where the type is defined, and the traits that it has there.
+    /// Public methods in the files of the folder where the type is defined, and the traits that it has there. A type
+    /// whose folder is a whole package may have traits of the other package, too.
     fn list_methods(&self, module: &str, name: &str, shown: &str, found: &mut BTreeSet<String>) {
         let file = self.files[module];
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_package = [LOWER_FOLDER, UPPER_FOLDER].contains(&folder);
         for (path, lines) in &self.modules {
-            if !self.files[path].starts_with(folder) {
+            if !is_package && !self.files[path].starts_with(folder) {
                 continue;
             }
             for at in (0..lines.len()).filter(|&at| lines[at].starts_with("impl")) {
@@ -187,13 +204,18 @@ impl<'a> Library<'a> {
                 if head.contains(" for ") {
                     found.insert(format!("{shown}: {head}"));
                 } else {
-                    let methods = parts(lines, at).into_iter().filter(|part| part.starts_with("pub "));
+                    let methods = parts(lines, at, is_lower(path)).into_iter().filter(|part| part.starts_with("pub "));
                     let public = methods.filter(|part| !part.starts_with("pub(") && !part.is_empty());
                     found.extend(public.map(|part| format!("{shown}: {part}")));
                 }
             }
         }
     }
+}
+
+/// Whether a module is one of the package of the kernels.
+fn is_lower(module: &str) -> bool {
+    module.split("::").next() == Some(LOWER)
 }
 
 /// `impl<'a> Name<'a>` without `impl<'a>`.
@@ -249,8 +271,15 @@ fn statement(lines: &[&str], at: usize) -> String {
     text.replace(",)", ")").replace(",}", "}")
 }
 
-/// The members of the item that begins in line `at`: each from its first line at one level to where its head ends.
-fn parts(lines: &[&str], at: usize) -> Vec<String> {
+/// Whether the attributes that end `above` hide what stands below them from the pages.
+fn is_hidden(above: &[&str]) -> bool {
+    let attributes = above.iter().rev().map(|line| line.trim());
+    attributes.take_while(|line| line.is_empty() || line.starts_with("#[")).any(|line| line == "#[doc(hidden)]")
+}
+
+/// The members of the item that begins in line `at`: each from its first line at one level to where its head ends; with
+/// `but_hidden` only those that the pages show.
+fn parts(lines: &[&str], at: usize, but_hidden: bool) -> Vec<String> {
     let Some(open) = (at..lines.len()).find(|&line| lines[line].ends_with('{') || lines[line].ends_with('}')) else {
         return Vec::new();
     };
@@ -259,7 +288,7 @@ fn parts(lines: &[&str], at: usize) -> Vec<String> {
     while lines[open].ends_with('{') && line < lines.len() && !lines[line].starts_with('}') {
         let is_member =
             lines[line].starts_with("    ") && lines[line][4..].starts_with(|letter: char| letter.is_alphabetic());
-        if is_member {
+        if is_member && !(but_hidden && is_hidden(&lines[open + 1..line])) {
             let mut text = String::new();
             loop {
                 let piece = lines[line].trim();
@@ -364,19 +393,31 @@ fn advanced_lines(file: &File) -> Vec<String> {
     lines.map(|(at, line)| format!("{}:{}: {}", file.path, at + 1, line.trim())).collect()
 }
 
+/// Lines of a file of the solver that use more than the library promises: its tests may ask how long they are to run.
+fn unpromised_lines(file: &File) -> Vec<String> {
+    let is_test = file.path.ends_with("/tests.rs") || file.path.contains("/tests/");
+    let mut found = advanced_lines(file);
+    found.retain(|line| !(is_test && line.contains("sunzi::advanced::testing::")));
+    found
+}
+
 /// The solver stands on what the library promises. Its tests may count what is allocated.
 #[test]
 fn the_solver_uses_the_public_interface_alone() {
     let files = rust_files();
     let solver = files.iter().filter(|file| file.path.starts_with("sdp/") && !file.path.starts_with("sdp/tests/"));
     assert!(solver.clone().count() > 50);
-    let found = solver.flat_map(advanced_lines).collect::<Vec<_>>();
+    let found = solver.flat_map(unpromised_lines).collect::<Vec<_>>();
     assert!(found.is_empty(), "the solver uses what promises nothing:\n{}", found.join("\n"));
     for planted in ["use sunzi::advanced::plan::assign;\n", "use sunzi::{\n    Matrix, advanced,\n};\n"] {
-        assert_eq!(advanced_lines(&File::new("sdp/src/a.rs", planted)).len(), 1, "{planted}");
+        assert_eq!(unpromised_lines(&File::new("sdp/src/a.rs", planted)).len(), 1, "{planted}");
+        assert_eq!(unpromised_lines(&File::new("sdp/src/a/tests.rs", planted)).len(), 1, "{planted}");
     }
+    let effort = "fn f() { sunzi::advanced::testing::effort() }\n";
+    assert_eq!(unpromised_lines(&File::new("sdp/src/a.rs", effort)).len(), 1);
+    assert!(unpromised_lines(&File::new("sdp/src/a/tests.rs", effort)).is_empty());
     let innocent = "// sunzi::advanced is not used\nfn f() { more_advanced() }\n";
-    assert!(advanced_lines(&File::new("sdp/src/a.rs", innocent)).is_empty());
+    assert!(unpromised_lines(&File::new("sdp/src/a.rs", innocent)).is_empty());
 }
 
 #[test]
@@ -406,4 +447,39 @@ fn items_are_found_through_re_exports() {
     assert_eq!(found, wanted);
     assert!(is_new_series("0.1.4", "0.2.0") && is_new_series("1.2.0", "2.0.0"));
     assert!(!is_new_series("0.1.4", "0.1.5") && !is_new_series("1.2.0", "1.3.0"));
+}
+
+/// What the library shows of the package of the kernels is listed, under the library's names; nothing else of it is.
+#[test]
+fn items_are_found_in_the_package_of_the_kernels() {
+    let file = |path: &str, text: &str| File::new(path, text);
+    let fields = "#[non_exhaustive]\npub struct Three {\n    pub z: u8,\n}\n";
+    let hidden = "    #[doc(hidden)]\n    #[inline]\n    pub fn x(\n        &self,\n    ) {}\n";
+    let methods = format!("impl Three {{\n{hidden}    pub fn y(&self) {{}}\n}}\n");
+    let uses = "pub use a::{Four, make};\npub use b::Three;";
+    let makes = "use crate::b::Three;\npub fn make() -> Three {\n    Three\n}\npub trait Four: Into<Three> {}\n";
+    let files = [
+        file(
+            "src/lib.rs",
+            &["mod a;", "use sunzi_kernels::{b, c};", uses, "pub use c::depth::deep;", "pub use rug;\n"].join("\n"),
+        ),
+        file("src/a.rs", makes),
+        file("kernels/src/lib.rs", "pub mod b;\npub mod c;\n"),
+        file("kernels/src/b.rs", "pub use crate::c::inner::Three;\npub struct Unseen {}\n"),
+        file("kernels/src/c/mod.rs", "pub mod depth;\npub mod inner;\n"),
+        file("kernels/src/c/inner.rs", &format!("{fields}{methods}impl Clone for Three {{}}\n")),
+        file("kernels/src/c/depth.rs", "pub fn deep() {}\npub fn unseen() {}\n"),
+    ];
+    let found = Library::new(&files).list();
+    let wanted = [
+        "#[non_exhaustive] pub struct sunzi::Three",
+        "pub fn sunzi::deep()",
+        "pub fn sunzi::make() -> Three",
+        "pub trait sunzi::Four: Into<Three>",
+        "sunzi::Three: impl Clone for Three",
+        "sunzi::Three: pub fn y(&self)",
+        "sunzi::Three: pub z: u8",
+        "use sunzi::rug",
+    ];
+    assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
 }

@@ -42,7 +42,7 @@ fn check_peak(report: &sunzi_report, plan: &sunzi_plan, what: &str) {
 
 #[test]
 fn calls_take_what_is_planned() {
-    let (n, k) = (200, 300);
+    let (n, k) = (130, 190);
     for kind in [Kind::Mpfr, Kind::Limbs] {
         let (a, c) = (filled(kind, k, n), filled(kind, n, n));
         for threads in [1, 2] {
@@ -129,7 +129,7 @@ fn limits(kind: Kind, a: &Array, c: &Array, (n, k): (usize, usize)) {
 }
 
 fn gemm_and_cholesky() {
-    let (m, n, k, bits) = (150, 180, 220, i64::from(BITS));
+    let (m, n, k, bits) = (100, 120, 150, i64::from(BITS));
     let ctx = Ctx::new(1);
     let (a, b, c) = (filled(Kind::Mpfr, m, k), filled(Kind::Mpfr, k, n), filled(Kind::Mpfr, m, n));
     let (a, b, target, none, no) = (a.describe(), b.describe(), c.describe(), ptr::null(), SUNZI_NO_TRANS);

@@ -167,15 +167,15 @@ fn shapes_and_sizes_that_do_not_fit() {
 #[test]
 fn a_memory_limit_below_the_minimum_names_one_that_works() {
     let sandbox = Sandbox::new();
-    sandbox.run("gen random --rows 400 --cols 90 --precision 400 -o P.bin");
+    sandbox.run("gen random --rows 300 --cols 90 --precision 200 -o P.bin");
     for command in ["syrk P.bin", "gemm P.bin P.bin --transpose-a"] {
-        let line = format!("{command} -o Q.mtx --precision 400 --threads 2 --memory 100.1K");
+        let line = format!("{command} -o Q.mtx --precision 200 --threads 2 --memory 100.1K");
         refused(&sandbox, &line, 4, "(102502 bytes) is too small");
         // A refusal may come from a header, and the limit that it names may by chance lie within some pages of what the
         // operation needs: taken by one run, refused by the next. The operation itself names one that lies above.
         let (mut limit, mut refusals, mut runs) = (String::from("100.1K"), 0, 0);
         while runs < 2 {
-            let output = sandbox.output(&format!("{command} -o Q.mtx --precision 400 --threads 2 --memory {limit}"));
+            let output = sandbox.output(&format!("{command} -o Q.mtx --precision 200 --threads 2 --memory {limit}"));
             if output.code == 0 {
                 runs += 1;
                 continue;

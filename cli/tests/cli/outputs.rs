@@ -6,7 +6,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// Decimals that take seconds to write.
-const LONG: &str = "gen random --rows 800 --cols 800 --precision 3000 -o P.mtx";
+const LONG: &str = "gen random --rows 300 --cols 800 --precision 3000 -o P.mtx";
 
 /// Waits until `child` has written part of a file without a name; `None` where the file system has none.
 fn wait_for_writing(sandbox: &Sandbox, child: &Child) -> Option<()> {

@@ -9,9 +9,9 @@ use tempfile::TempDir;
 /// No command of these tests takes as long on any machine: what does hangs.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// `SUNZI_TEST_EFFORT`, a multiplier of cases.
+/// A multiplier of cases; 1 in `make test`.
 pub fn effort() -> u32 {
-    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+    sunzi::advanced::testing::effort() as u32
 }
 
 /// What a run left behind.

@@ -20,9 +20,10 @@ fn check(sandbox: &Sandbox, expected: &str) {
     std::fs::remove_file(sandbox.path("X.bin")).unwrap();
 }
 
-/// Two operands, and in `S.bin` and `G.bin` their products of calls in memory.
+/// Two operands, and in `S.bin` and `G.bin` their products of calls in memory: long enough for kills at all times.
 fn multiplied() -> Sandbox {
-    multiplied_of(280, 700, 300)
+    let thorough = effort() > 1;
+    if thorough { multiplied_of(280, 700, 300) } else { multiplied_of(160, 350, 200) }
 }
 
 /// Files A (`m x k`), P (`k x n`), and both products formed in memory.
@@ -100,7 +101,8 @@ fn has_begun_a_write(sandbox: &Sandbox) -> bool {
 #[test]
 fn a_killed_run_goes_on_and_ends_with_the_same_file() {
     // Small tiles: more of the time is spent in writes.
-    kill_and_go_on(&factored(400, 400), &LINE.replace("--tile 24", "--tile 16"), "L.bin");
+    let (order, bits) = if effort() > 1 { (400, 400) } else { (300, 300) };
+    kill_and_go_on(&factored(order, bits), &LINE.replace("--tile 24", "--tile 16"), "L.bin");
 }
 
 /// Q.bin in doubles: the factor of one run without a limit in `L.bin`.
@@ -118,7 +120,7 @@ fn factored_in_doubles(order: usize) -> Sandbox {
 
 #[test]
 fn doubles_that_were_killed_go_on_and_end_with_the_same_file() {
-    let sandbox = factored_in_doubles(700);
+    let sandbox = factored_in_doubles(if effort() > 1 { 700 } else { 500 });
     let least = named_minimum(&sandbox.fail(&format!("{DOUBLE_LINE} --memory 1M"), 4));
     kill_and_go_on(&sandbox, &format!("{DOUBLE_LINE} --memory {}", least + (1 << 20)), "L.bin");
 }

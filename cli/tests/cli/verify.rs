@@ -93,7 +93,7 @@ fn a_factor_of_the_other_kind_is_named() {
 #[test]
 fn a_factor_larger_than_the_limit() {
     let sandbox = Sandbox::new();
-    sandbox.run("gen lehmer --rows 600 --cols 600 --precision 400 --symmetric -o A.bin");
+    sandbox.run("gen lehmer --rows 500 --cols 500 --precision 300 --symmetric -o A.bin");
     sandbox.run("cholesky A.bin -o L.bin");
     let in_memory = sandbox.run("verify cholesky A.bin L.bin --seed 1");
     let line = "verify cholesky A.bin L.bin --seed 1 --threads 2";

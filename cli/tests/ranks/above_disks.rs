@@ -1,8 +1,9 @@
 //! Commands with `--storage` under a launcher: a directory for each rank, the file of one process.
 
 use crate::job::Launcher;
-use crate::program::{SOON, alone, json, kill_one, on_ranks, refused, same};
+use crate::program::{SOON, alone, json, kill_one_when, on_ranks, refused, same};
 use crate::{Case, Run};
+use std::path::Path;
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[
@@ -38,6 +39,13 @@ fn factors(launcher: &Launcher, ranks: usize) {
     same(at, "D1.bin", "L.bin");
 }
 
+/// Whether there is something in a directory for a later run to find.
+fn keeps_a_tile(directory: &Path) -> bool {
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    files.map(|file| file.path()).any(|path| path.extension().is_some_and(|end| end == "group"))
+}
+
+/// Killed as soon as the first tile is kept.
 fn killed(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
@@ -46,7 +54,9 @@ fn killed(launcher: &Launcher, ranks: usize) {
     let mark = "to-be-killed-above-disks.bin";
     let line = format!("cholesky @/A.bin -o @/{mark} --storage @/tiles --threads 1 --tile 16 --kernel reference");
     let ended = std::thread::scope(|scope| {
-        scope.spawn(|| kill_one(mark));
+        scope.spawn(|| {
+            kill_one_when(mark, || (0..ranks).any(|rank| keeps_a_tile(&at.join(format!("tiles/rank-{rank}")))))
+        });
         on_ranks(launcher, ranks, ranks, at, &line)
     });
     assert!(ended.status.is_some_and(|status| !status.success()) && ended.took < SOON, "{}", ended.report());

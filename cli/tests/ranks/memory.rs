@@ -22,9 +22,10 @@ pub fn named(errors: &str) -> Option<u64> {
 fn least_limit(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    alone(at, "gen random --rows 300 --cols 104 --precision 500 -o P.bin");
-    alone(at, "gen random --rows 104 --cols 90 --precision 500 --seed 4 -o B.bin");
-    alone(at, "gen random --rows 104 --cols 2 --precision 500 --seed 5 -o c.bin");
+    // At the least limit ranks wait for each other at every few rows: more of them only take longer.
+    alone(at, "gen random --rows 90 --cols 50 --precision 500 -o P.bin");
+    alone(at, "gen random --rows 50 --cols 60 --precision 500 --seed 4 -o B.bin");
+    alone(at, "gen random --rows 50 --cols 2 --precision 500 --seed 5 -o c.bin");
     alone(at, "syrk P.bin -o Q.bin");
     let lines = [
         "syrk P.bin --accuracy entrywise",

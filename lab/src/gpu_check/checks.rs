@@ -61,23 +61,67 @@ pub fn verdict(checks: &[CheckReport]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::ReportFile;
     use crate::session::Silent;
+    use std::cell::RefCell;
     use std::sync::Arc;
+    use sunzi::ProgressCallback;
     use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
+    use sunzi::advanced::testing::effort;
+
+    /// Keeps what is said, and asks to stop behind so many lines.
+    struct Few {
+        most: usize,
+        lines: RefCell<Vec<String>>,
+    }
+
+    impl Session for Few {
+        fn say(&self, text: &str) -> Result<()> {
+            self.lines.borrow_mut().push(text.to_string());
+            Ok(())
+        }
+
+        fn progress(&self) -> Arc<ProgressCallback> {
+            Silent.progress()
+        }
+
+        fn hide_progress(&mut self) {}
+
+        fn stop_requested(&self) -> bool {
+            self.lines.borrow().len() >= self.most
+        }
+
+        fn write_file(&self, write: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+            write()
+        }
+
+        fn take_report(&mut self) -> Option<ReportFile> {
+            None
+        }
+    }
+
+    fn faulty(fault: Fault) -> Setup {
+        let device = SoftDevice::new(SoftOptions { fault: Some(fault), ..SoftOptions::default() });
+        Setup { devices: vec![Arc::new(device)], threads: Some(1), quick: true, progress: Silent.progress() }
+    }
 
     /// The checks of a faulty device, as named.
     fn failed_with(fault: Fault) -> Vec<&'static str> {
-        let device = SoftDevice::new(SoftOptions { fault: Some(fault), ..SoftOptions::default() });
-        let setup =
-            Setup { devices: vec![Arc::new(device)], threads: Some(1), quick: true, progress: Silent.progress() };
-        let checks = run_all(&Silent, &setup).unwrap();
+        let checks = run_all(&Silent, &faulty(fault)).unwrap();
         assert!(verdict(&checks).is_err());
         checks.into_iter().filter(|check| check.failure.is_some()).map(|check| check.check).collect()
     }
 
     #[test]
     fn faults_are_found_and_the_checks_go_on() {
-        assert_eq!(failed_with(Fault::FlipInProduct(0)), ["products of doubles"]);
+        // The first checks tell that one of them fails, and that those behind it do not; all take seconds.
+        let few = Few { most: if effort() > 1 { usize::MAX } else { 11 }, lines: RefCell::default() };
+        let outcome = run_all(&few, &faulty(Fault::FlipInProduct(0)));
+        assert!(if effort() > 1 { outcome.is_ok() } else { matches!(outcome, Err(Error::Cancelled)) });
+        let lines = few.lines.take();
+        let (failed, fine) = lines.iter().partition::<Vec<_>, _>(|line| line.contains("FAILED: "));
+        assert!(failed.len() == 1 && failed[0].contains("products of doubles"), "{lines:?}");
+        assert!(fine.len() >= 10 && fine.iter().all(|line| line.ends_with(" ok")), "{lines:?}");
         let lost = failed_with(Fault::LostAfter(3));
         assert!(lost.contains(&"copies and clears") && lost.contains(&"shares of the moduli"), "{lost:?}");
     }

@@ -7,8 +7,7 @@ use sunzi::distributed::RankGrid;
 
 /// Seeds of the ordinary run, times the effort asked for.
 fn seeds() -> u64 {
-    let effort = std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|effort| effort.parse::<u64>().ok());
-    60 * effort.unwrap_or(1)
+    60 * sunzi::advanced::testing::effort()
 }
 
 fn tsubame() -> Machine {

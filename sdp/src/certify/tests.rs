@@ -25,8 +25,7 @@ const PATH: &str = "1\n2\n3 -2\n1\n0 1 1 2 1\n0 1 2 3 1\n1 1 1 1 1\n1 1 2 2 1\n1
 
 /// More trials in long runs.
 fn effort() -> usize {
-    let effort = std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|effort| effort.parse().ok());
-    effort.map_or(1, |effort: usize| effort.max(1))
+    sunzi::advanced::testing::effort() as usize
 }
 
 /// Reads, solves and certifies the program at `path`.

@@ -97,7 +97,8 @@ fn sampled_bytes(matrix: &PolynomialMatrix, sampling: &Sampling) -> Refusal<u64>
         // As a rational number, and over the common denominator.
         sum = sum.saturating_add(bytes_of_many(2 * points, value + denominator));
     }
-    let row = |row: u64| bytes_of_many(4 * points, sampling.basis.length() + x * degree.max(row) + SUM_BITS);
+    let basis = sampling.basis.length();
+    let row = |row: u64| bytes_of_many(4 * points, basis + x * degree.max(row) + SUM_BITS);
     let rows = (0..=degree / 2).map(row).fold(0, u64::saturating_add);
     Ok(sum.saturating_add(rows).saturating_add(bytes_of_many(4 * points, x + exponent)))
 }

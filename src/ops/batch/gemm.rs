@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Op};
+use crate::ops::batch::operand::Operand;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
 use crate::ops::batch::verb::{Done, Item, Shape, Verb};
@@ -26,15 +27,13 @@ pub struct GemmProblem<'a> {
     pub accumulate: Option<MatrixView<'a>>,
 }
 
-impl<'a, A: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>> From<(A, B)> for GemmProblem<'a> {
+impl<'a, A: Operand<'a>, B: Operand<'a>> From<(A, B)> for GemmProblem<'a> {
     fn from((a, b): (A, B)) -> Self {
         GemmProblem { a: a.into(), b: b.into(), accumulate: None }
     }
 }
 
-impl<'a, A: Into<MatrixView<'a>>, B: Into<MatrixView<'a>>, C: Into<MatrixView<'a>>> From<((A, B), C)>
-    for GemmProblem<'a>
-{
+impl<'a, A: Operand<'a>, B: Operand<'a>, C: Operand<'a>> From<((A, B), C)> for GemmProblem<'a> {
     fn from((pair, accumulate): ((A, B), C)) -> Self {
         GemmProblem { accumulate: Some(accumulate.into()), ..GemmProblem::from(pair) }
     }

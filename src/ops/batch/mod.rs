@@ -7,6 +7,7 @@
 mod cholesky;
 mod gemm;
 mod memory;
+mod operand;
 mod report;
 mod run;
 mod syrk;
@@ -15,6 +16,7 @@ mod verb;
 
 pub use cholesky::{cholesky_batch, cholesky_batch_into, cholesky_batch_with};
 pub use gemm::{GemmProblem, gemm_batch, gemm_batch_into, gemm_batch_with};
+pub use operand::Operand;
 pub use report::BatchReport;
 pub use syrk::{SyrkProblem, syrk_batch, syrk_batch_into, syrk_batch_with};
 pub use trsm::{TrsmProblem, trsm_batch, trsm_batch_into, trsm_batch_with};

@@ -4,6 +4,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::problem_lanes::are_slow;
 use crate::matrix::{Destination, Matrix, MatrixView, Op, Symmetric, SymmetricDestination, SymmetricMatrix};
+use crate::ops::batch::operand::Operand;
 use crate::ops::batch::report::BatchReport;
 use crate::ops::batch::run::{all_or_first, pair, run, with_outcomes};
 use crate::ops::batch::verb::{Done, Item, PROBLEMS, Shape, Verb};
@@ -24,13 +25,13 @@ pub struct SyrkProblem<'a> {
     pub accumulate: Option<Symmetric<'a>>,
 }
 
-impl<'a, P: Into<MatrixView<'a>>> From<P> for SyrkProblem<'a> {
+impl<'a, P: Operand<'a>> From<P> for SyrkProblem<'a> {
     fn from(p: P) -> Self {
         SyrkProblem { p: p.into(), accumulate: None }
     }
 }
 
-impl<'a, P: Into<MatrixView<'a>>, C: Into<Symmetric<'a>>> From<(P, C)> for SyrkProblem<'a> {
+impl<'a, P: Operand<'a>, C: Into<Symmetric<'a>>> From<(P, C)> for SyrkProblem<'a> {
     fn from((p, accumulate): (P, C)) -> Self {
         SyrkProblem { p: p.into(), accumulate: Some(accumulate.into()) }
     }

@@ -27,5 +27,7 @@ pub use crate::ops::product::ranks::plan::{
 };
 pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, gemm_rows, syrk};
 pub use crate::ops::product::report::TeamReport;
+#[doc(inline)]
 pub use crate::plan::even_share;
+#[doc(inline)]
 pub use crate::tile::{Along, Axis, Distribution, GridOrder, LocalDiagonal, RankGrid, TileMap};

@@ -323,6 +323,7 @@ fn check_local(group: &dyn Transport, distribution: &Distribution, local: &Matri
 mod tests {
     use super::*;
     use crate::comm::local;
+    use crate::testing::effort;
     use crate::tile::RankGrid;
 
     /// Entry `(i, j)` is `100 i + j + 1`.
@@ -350,6 +351,10 @@ mod tests {
         let mut grids = vec![RankGrid { rows: 1, cols: ranks }, RankGrid { rows: ranks, cols: 1 }];
         grids.push(RankGrid::for_ranks(ranks));
         grids.push(RankGrid { rows: (ranks / 2).max(1), cols: 1 }); // ranks without tiles
+        // For few ranks some of them are the same.
+        let known = grids.clone();
+        let mut number = 0..;
+        grids.retain(|grid| known.iter().position(|one| one == grid) == number.next());
         grids
     }
 
@@ -371,10 +376,13 @@ mod tests {
     fn any_distribution_becomes_any_other() {
         for ranks in [1, 2, 3, 5, 6, 7] {
             let pairs = grids(ranks).into_iter().flat_map(|from| grids(ranks).into_iter().map(move |to| (from, to)));
-            for (from_grid, to_grid) in pairs {
-                for (rows, cols, from_size, to_size) in
-                    [(67, 67, 16, 24), (5, 90, 8, 32), (90, 31, 40, 8), (0, 7, 8, 8)]
-                {
+            for (turn, (from_grid, to_grid)) in pairs.enumerate() {
+                let shapes = [(67, 67, 16, 24), (5, 90, 8, 32), (90, 31, 40, 8), (0, 7, 8, 8)];
+                for (at, (rows, cols, from_size, to_size)) in shapes.into_iter().enumerate() {
+                    // With little effort every second shape, the others with the next pair of grids.
+                    if effort() == 1 && (turn + at) % 2 == 1 {
+                        continue;
+                    }
                     let whole = numbered(rows, cols);
                     let from = TileMap { rows, cols, tile_size: from_size, grid: from_grid, triangle: None };
                     check(&whole, ranks, from, TileMap { tile_size: to_size, grid: to_grid, ..from });

@@ -61,6 +61,11 @@ mod tests {
     use crate::comm::local;
     use crate::device::soft::{SoftDevice, SoftOptions};
 
+    /// The ranks of a share, and its bytes.
+    fn of_share(share: MemoryShare) -> (usize, u64) {
+        (share.ranks, share.bytes)
+    }
+
     #[test]
     fn each_rank_learns_who_has_opened_its_devices() {
         let card = |capacity_bytes| SoftDevice::new(SoftOptions { capacity_bytes, ..SoftOptions::default() });
@@ -82,12 +87,20 @@ mod tests {
             let count = devices.len();
             let ctx = Context::builder().threads(1).devices(devices).build().unwrap();
             let ctx = with_shared_devices(&ctx, rank).unwrap();
-            (0..count).map(|index| ctx.devices().allowance(index).share).collect::<Vec<_>>()
+            (0..count).map(|index| of_share(ctx.devices().allowance(index).share)).collect::<Vec<_>>()
         });
-        let third = MemoryShare { ranks: 3, bytes: (1 << 20) / 3 / 256 * 256 };
-        let half = MemoryShare { ranks: 2, bytes: 3 << 19 };
-        let twice = vec![MemoryShare { ranks: 2, bytes: 2 << 20 }; 2];
-        let want = [vec![third], vec![third], vec![half, third], vec![half], vec![MemoryShare::WHOLE], twice, vec![]];
+        let third = (3, (1 << 20) / 3 / 256 * 256);
+        let half = (2, 3 << 19);
+        let twice = vec![(2, 2 << 20); 2];
+        let want = [
+            vec![third],
+            vec![third],
+            vec![half, third],
+            vec![half],
+            vec![of_share(MemoryShare::WHOLE)],
+            twice,
+            vec![],
+        ];
         assert_eq!(shares, want);
     }
 
@@ -102,9 +115,9 @@ mod tests {
             crate::comm::barrier(rank).unwrap(); // all contexts are there
             let share = with_shared_devices(&ctx, &*team).unwrap().devices().allowance(0).share;
             crate::comm::barrier(rank).unwrap();
-            share
+            of_share(share)
         });
-        assert_eq!(shares, vec![MemoryShare { ranks: 6, bytes: (1 << 20) / 6 / 256 * 256 }; 5]);
+        assert_eq!(shares, vec![(6, (1 << 20) / 6 / 256 * 256); 5]);
         // Those that are gone do not count any more, and another context with the same opening is no other user.
         let again = unranked.with_memory_bytes(Some(1));
         let share = with_shared_devices(&again, local::alone()).unwrap().devices().allowance(0).share;

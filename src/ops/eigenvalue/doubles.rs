@@ -169,6 +169,7 @@ fn has_factor(matrix: &mut [f64], order: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::effort;
 
     #[test]
     fn a_factor_exists_for_positive_definite_matrices_alone() {
@@ -185,11 +186,15 @@ mod tests {
     fn intervals_hold_the_eigenvalue_of_a_formula_or_are_not_given() {
         for order in [1usize, 2, 5, 40, 200] {
             // Eigenvalues c - 2 cos(k pi / (n + 1)), scaled.
-            for shift in [0.0, 3.0, 1.5] {
+            for (at, shift) in [0.0, 3.0, 1.5].into_iter().enumerate() {
                 let entry = |i: usize, j: usize| if i == j { shift } else { -f64::from(u8::from(i.abs_diff(j) == 1)) };
                 let matrix = (0..order * order).map(|at| entry(at % order, at / order) / 4.0).collect::<Vec<_>>();
                 let want = (shift - 2.0 * (std::f64::consts::PI / (order as f64 + 1.0)).cos()) / 4.0;
                 for bits in [2, 16, 32] {
+                    // The largest order takes most of the time: with little effort each shift has one precision there.
+                    if order == 200 && effort() == 1 && bits != [16, 32, 2][at] {
+                        continue;
+                    }
                     let Some(found) = enclose(&matrix, order, bits) else {
                         assert!(want.abs() < 1e-15 || (bits == 32 && order == 200), "order {order}, {bits} bits");
                         continue;

@@ -1,6 +1,7 @@
 //! Symmetric positive definite matrices, most of them with a factor that is known exactly.
 
 use super::Rng;
+use rug::integer::Order;
 use rug::{Float, Integer, Rational};
 use sunzi::gallery::{self, Size, generate};
 use sunzi::verify::{Verification, VerifyOptions, verify_cholesky};
@@ -99,8 +100,22 @@ impl Known {
 pub fn integer_gram(rows: usize, n: usize, precision_bits: u32, seed: u64) -> Matrix {
     let mut rng = Rng::new(seed);
     let p = (0..rows * n).map(|_| rng.within(255)).collect::<Vec<_>>();
-    let entry = |at: usize| (0..rows).map(|k| p[k + rows * (at % n)] * p[k + rows * (at / n)]).sum::<i64>();
-    let entries = (0..n * n).map(|at| Integer::from(entry(at))).collect::<Vec<_>>();
+    // A row of P is one integer, its entries 32 bits apart, and a row of the product a sum of multiples of them. Each
+    // entry of the product is below 2^31: with 2^31 added to all of them they are the digits of that sum.
+    assert!(rows < 1 << 15);
+    let packed = |entry: &dyn Fn(usize) -> i64| {
+        (0..n).rev().fold(Integer::new(), |above, col| (above << 32u32) + Integer::from(entry(col)))
+    };
+    let of_p = (0..rows).map(|k| packed(&|col| p[k + rows * col])).collect::<Vec<_>>();
+    let offset = packed(&|_| 1 << 31);
+    let mut entries = Vec::with_capacity(n * n);
+    for row in 0..n {
+        let mut sum = offset.clone();
+        of_p.iter().zip(&p[rows * row..]).for_each(|(of_p, &entry)| sum += of_p * entry);
+        let mut digits = sum.to_digits::<u32>(Order::Lsf);
+        digits.resize(n, 0);
+        entries.extend(digits.into_iter().map(|digit| Integer::from(i64::from(digit) - (1 << 31))));
+    }
     Matrix::from_integers(n, n, precision_bits, &entries).unwrap()
 }
 

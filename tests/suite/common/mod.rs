@@ -18,14 +18,18 @@ use rug::integer::Order;
 use sunzi::advanced::kernels;
 use sunzi::{Context, ContextBuilder, Matrix};
 
-/// Multiplier of seeds and cases.
-pub fn effort() -> u64 {
-    std::env::var("SUNZI_TEST_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
-}
+pub use sunzi::advanced::testing::effort;
 
 /// `count` seeds, more with more effort.
 pub fn seeds(count: u64) -> std::ops::Range<u64> {
     0..count * effort()
+}
+
+/// The choices that case number `turn` takes of so many: one after the other, or all of them with more effort.
+///
+/// Where several axes take turns by sums of their cases, every two values of different axes meet.
+pub fn in_turn(count: usize, turn: usize) -> std::ops::Range<usize> {
+    if effort() > 1 { 0..count } else { turn % count..turn % count + 1 }
 }
 
 /// The bytes of residue number `entry` in a plane of so many blocks, of which kernels have 2 or 8.

@@ -45,7 +45,11 @@ impl Exact {
         if self.integer == 0 {
             return other;
         }
-        if self.exponent <= other.exponent {
+        if self.exponent == other.exponent {
+            self.integer += other.integer;
+            return self;
+        }
+        if self.exponent < other.exponent {
             self.integer += other.integer << (other.exponent - self.exponent) as u32;
             return self;
         }
@@ -102,7 +106,20 @@ impl Exact {
 
 /// `sum_k left_ki right_kj`, exactly.
 pub fn dot(left: &MatrixView<'_>, i: usize, right: &MatrixView<'_>, j: usize) -> Exact {
-    (0..left.rows()).fold(Exact::zero(), |sum, k| sum.plus(Exact::entry(left, k, i).times(&Exact::entry(right, k, j))))
+    dot_of(&column(left, i), &column(right, j))
+}
+
+fn column(view: &MatrixView<'_>, col: usize) -> Vec<Exact> {
+    (0..view.rows()).map(|row| Exact::entry(view, row, col)).collect()
+}
+
+/// All columns.
+fn columns(view: &MatrixView<'_>) -> Vec<Vec<Exact>> {
+    (0..view.cols()).map(|col| column(view, col)).collect()
+}
+
+fn dot_of(left: &[Exact], right: &[Exact]) -> Exact {
+    left.iter().zip(right).fold(Exact::zero(), |sum, (x, y)| sum.plus(x.times(y)))
 }
 
 /// Exact squared norms of all columns.
@@ -159,7 +176,8 @@ pub fn expected(left: &MatrixView<'_>, right: &MatrixView<'_>, precision_bits: u
     let mut result = Matrix::zeros(left.len(), right.len(), precision_bits).unwrap();
     for (row, (left_shift, left)) in left.iter().enumerate() {
         for (col, (right_shift, right)) in right.iter().enumerate() {
-            let integer: Integer = left.iter().zip(right).map(|(a, b)| Integer::from(a * b)).sum();
+            let mut integer = Integer::new();
+            left.iter().zip(right).for_each(|(a, b)| integer += a * b);
             let product = Exact { integer, exponent: -left_shift - right_shift };
             result.set_float(row, col, &factors.combine(product, row, col).round(precision_bits)).unwrap();
         }
@@ -170,9 +188,10 @@ pub fn expected(left: &MatrixView<'_>, right: &MatrixView<'_>, precision_bits: u
 /// The exact `alpha * left^T right + beta * C` of integer matrices, in as many bits as `like` has.
 pub fn expected_integers(left: &MatrixView<'_>, right: &MatrixView<'_>, like: &Matrix, factors: Factors<'_>) -> Matrix {
     let mut result = Matrix::zeros(left.cols(), right.cols(), like.precision_bits()).unwrap();
-    for col in 0..right.cols() {
-        for row in 0..left.cols() {
-            let exact = factors.combine(dot(left, row, right, col), row, col);
+    let (left, right) = (columns(left), columns(right));
+    for (col, right) in right.iter().enumerate() {
+        for (row, left) in left.iter().enumerate() {
+            let exact = factors.combine(dot_of(left, right), row, col);
             let rounded = exact.round(like.precision_bits());
             assert_eq!(Exact::float(&rounded).compare(&exact), Ordering::Equal, "too few bits for an exact result");
             result.set_float(row, col, &rounded).unwrap();
@@ -198,9 +217,10 @@ pub fn mirrored(full: &Matrix, uplo: Uplo) -> Matrix {
 /// Asserts `|result_ij - (left^T right)_ij| <= 2^(1-b) ||l_i|| ||r_j||` for all entries, by exact integers.
 pub fn assert_bound(result: &Matrix, left: &MatrixView<'_>, right: &MatrixView<'_>, precision_bits: u32, label: &str) {
     let (left_squares, right_squares) = (squared_norms(left), squared_norms(right));
+    let (left, right) = (columns(left), columns(right));
     for (col, y) in right_squares.iter().enumerate() {
         for (row, x) in left_squares.iter().enumerate() {
-            let error = dot(left, row, right, col).negated().plus(Exact::entry(&result.view(), row, col));
+            let error = dot_of(&left[row], &right[col]).negated().plus(Exact::entry(&result.view(), row, col));
             let unit = Exact { integer: Integer::from(1), exponent: 2 - 2 * i64::from(precision_bits) };
             let holds = |error: &Exact, x: &Exact, y: &Exact| {
                 error.times(error).compare(&x.times(y).times(&unit)) != Ordering::Greater

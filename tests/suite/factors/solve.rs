@@ -3,7 +3,7 @@
 
 use crate::common::oracle::Exact;
 use crate::common::solves::{assert_within, dot, power, rows_of, size, symmetric, transposed};
-use crate::common::{Kind, Rng, forced, kernel_names, matrix};
+use crate::common::{Kind, Rng, effort, forced, in_turn, kernel_names, matrix};
 use rug::Float;
 use sunzi::solve_refined_with;
 use sunzi::{Cholesky, Context, Error, Matrix, RefineOptions, SymmetricMatrix, Uplo, cholesky, log_det_of, solve};
@@ -108,8 +108,12 @@ fn the_bits_do_not_depend_on_threads_kernel_or_memory() {
         let want = factor.solve(&context(1), &b, bits).unwrap();
         let refined = solve_refined_with(&context(1), &a, &b, bits, &options).unwrap();
         let inverse = factor.inverse(&context(1), bits).unwrap();
-        for kernel in kernel_names() {
+        for (turn, kernel) in kernel_names().into_iter().enumerate() {
+            // With each number of right sides two of the three numbers of threads.
             for threads in [1, 2, 3] {
+                if effort() == 1 && threads != 2 && in_turn(2, turn + columns / 50).contains(&(threads / 2)) {
+                    continue;
+                }
                 let ctx = forced(kernel, threads).build().unwrap();
                 let label = format!("{kernel}, {threads} threads, {columns} columns");
                 assert!(factor.solve(&ctx, &b, bits).unwrap() == want, "{label}");

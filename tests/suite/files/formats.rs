@@ -24,7 +24,7 @@ const FORMS: [(FileFormat, NumberForm); 3] = [
 
 fn config() -> ProptestConfig {
     let set = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    let cases = set.unwrap_or(300 * effort() as u32);
+    let cases = set.unwrap_or(150 * effort() as u32);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
-use crate::common::{forced, kernel_names, seeds};
+use crate::common::{forced, in_turn, kernel_names, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -72,13 +72,16 @@ pub(super) fn options() -> OutOfCoreOptions {
 
 #[test]
 fn the_file_is_that_of_memory_for_all_shapes_limits_threads_and_kernels() {
-    for kernel in kernel_names() {
-        for (order, tile_rows, threads) in [(0, 8, 1), (1, 8, 2), (8, 8, 1), (9, 8, 2), (67, 8, 2), (130, 24, 2)] {
-            let case = Case::new(integer_gram(order + 5, order, 150, 1), 150);
+    let shapes = [(0, 8, 1), (1, 8, 2), (8, 8, 1), (9, 8, 2), (67, 8, 2), (130, 24, 2)];
+    for (at, (order, tile_rows, threads)) in shapes.into_iter().enumerate() {
+        let case = Case::new(integer_gram(order + 5, order, 150, 1), 150);
+        for (turn, kernel) in kernel_names().into_iter().enumerate() {
             let ctx = forced(kernel, threads).build().unwrap();
             let options = options().tile_rows(tile_rows);
             let least = case.least_limit(&ctx, &options);
-            for limit in [Some(least), Some(least + least / 40), Some(least + least / 4), None] {
+            let limits = [Some(least), Some(least + least / 40), Some(least + least / 4), None];
+            // Two of the four limits, the others with the next kernel.
+            for limit in in_turn(2, at + turn).flat_map(|which| [limits[which], limits[which + 2]]) {
                 let report = case.run(&ctx.with_memory_bytes(limit), &options).unwrap();
                 let what = format!("{kernel}, {order} rows, limit {limit:?}: {:?}", report.plan);
                 case.check(&what);

@@ -3,7 +3,7 @@
 use super::cholesky::options;
 use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
-use crate::common::seeds;
+use crate::common::{in_turn, seeds};
 use std::fs;
 use std::path::PathBuf;
 use sunzi::advanced::tile::RankGrid;
@@ -102,13 +102,16 @@ fn context(threads: usize) -> Context {
 
 #[test]
 fn the_bits_are_those_of_memory_for_all_shapes_limits_and_threads() {
-    for (order, tile_rows) in [(0, 8), (1, 8), (8, 8), (9, 8), (67, 8), (200, 24), (130, 130)] {
+    let shapes = [(0, 8), (1, 8), (8, 8), (9, 8), (67, 8), (200, 24), (130, 130)];
+    for (at, (order, tile_rows)) in shapes.into_iter().enumerate() {
         let case = Case::new(definite(order, if order % 2 == 0 { 53 } else { 150 }));
         let options = options().tile_rows(tile_rows);
         for threads in [1, 2, 3] {
             let ctx = context(threads);
             let least = case.least_limit(&ctx, &options);
-            for limit in [Some(least), Some(least + least / 100), Some(least + least / 12), None] {
+            let limits = [Some(least), Some(least + least / 100), Some(least + least / 12), None];
+            // Two of the four limits, the others with the next number of threads.
+            for limit in in_turn(2, at + threads).flat_map(|which| [limits[which], limits[which + 2]]) {
                 let report = case.run(&ctx.with_memory_bytes(limit), &options).unwrap();
                 let what = format!("{order} rows, {threads} threads, limit {limit:?}: {:?}", report.plan);
                 case.check(report.plan.tile_rows, &what);

@@ -1,7 +1,7 @@
 //! Products from file to file, against those in memory.
 
 use super::{damage, ended_after, groups};
-use crate::common::{Kind, effort, forced, kernel_names, matrix, seeds};
+use crate::common::{Kind, effort, forced, in_turn, kernel_names, matrix, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
 use sunzi::advanced::storage::Caching;
@@ -148,11 +148,12 @@ pub fn options(tile_size: usize) -> OutOfCoreProductOptions {
 const PLAIN: Op = Op::NoTranspose;
 const TURNED: Op = Op::Transpose;
 
-/// Runs a case from its least limit to none, and with one byte less than the least.
-fn run_within_all_limits(case: &Case, ctx: &Context, options: &OutOfCoreProductOptions) {
+/// Runs a case within its least limit, within others up to none that take turns, and with one byte less than the least.
+fn run_within_limits(case: &Case, ctx: &Context, options: &OutOfCoreProductOptions, turn: usize) {
     let (least, most) = case.limits(ctx, options);
     let between = |part: u64| Some(least + (most - least) / part);
-    for limit in [Some(least), between(20), between(5), between(2), None] {
+    let others = [between(20), between(5), between(2), None];
+    for limit in in_turn(4, turn).map(|at| others[at]).chain([Some(least)]) {
         let report = case.run(&ctx.with_memory_bytes(limit), options).unwrap();
         let what = format!("{:?}, limit {limit:?}, {:?}", case.product, report.plan);
         case.check(&what);
@@ -166,20 +167,20 @@ fn run_within_all_limits(case: &Case, ctx: &Context, options: &OutOfCoreProductO
 
 #[test]
 fn the_file_is_that_of_memory_for_all_shapes_limits_threads_and_kernels() {
-    for (turn, kernel) in kernel_names().into_iter().enumerate() {
-        let shapes = [(0, 3, 4), (1, 1, 1), (5, 8, 9), (64, 9, 8), (70, 17, 1), (131, 40, 23)];
-        for (at, (contracted, rows, cols)) in shapes.into_iter().enumerate() {
-            let ops = [(PLAIN, PLAIN), (TURNED, PLAIN), (PLAIN, TURNED), (TURNED, TURNED)];
-            let (a, b) = ops[at % 4];
-            for b in [None, Some(b)] {
+    let shapes = [(0, 3, 4), (1, 1, 1), (5, 8, 9), (64, 9, 8), (70, 17, 1), (131, 40, 23)];
+    for (at, (contracted, rows, cols)) in shapes.into_iter().enumerate() {
+        let ops = [(PLAIN, PLAIN), (TURNED, PLAIN), (PLAIN, TURNED), (TURNED, TURNED)];
+        let (a, b) = ops[at % 4];
+        for b in [None, Some(b)] {
+            let product = Product { a, b, precision_bits: 150 };
+            let case = Case::new(product, contracted, (rows, cols), Kind::Graded);
+            for (turn, kernel) in kernel_names().into_iter().enumerate() {
                 // Every kernel has every shape, and one kernel after the other the two verbs in turns.
                 if effort() == 1 && (turn + at).is_multiple_of(2) == b.is_some() {
                     continue;
                 }
-                let product = Product { a, b, precision_bits: 150 };
-                let case = Case::new(product, contracted, (rows, cols), Kind::Graded);
                 let ctx = forced(kernel, 1 + at % 2).self_check(at % 3 == 0).build().unwrap();
-                run_within_all_limits(&case, &ctx, &options(8 + 8 * (at % 2)));
+                run_within_limits(&case, &ctx, &options(8 + 8 * (at % 2)), turn / 2 + at);
             }
         }
     }
@@ -201,14 +202,18 @@ fn operands_without_entries_and_without_columns_give_what_memory_gives() {
 #[test]
 fn larger_products_are_those_of_memory() {
     let ctx = Context::builder().threads(2).build().unwrap();
-    for (product, contracted, shape) in [
-        (Product { a: PLAIN, b: None, precision_bits: 400 }, 700, (210, 210)),
-        (Product { a: TURNED, b: None, precision_bits: 200 }, 300, (181, 181)),
-        (Product { a: PLAIN, b: Some(TURNED), precision_bits: 300 }, 450, (150, 203)),
-    ] {
+    // Within the least limit the residues are made again for each prime, so that bits and rows are few.
+    for (turn, (product, contracted, shape)) in [
+        (Product { a: PLAIN, b: None, precision_bits: 120 }, 180, (110, 110)),
+        (Product { a: TURNED, b: None, precision_bits: 80 }, 120, (101, 101)),
+        (Product { a: PLAIN, b: Some(TURNED), precision_bits: 100 }, 130, (80, 93)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let case = Case::new(product, contracted, shape, Kind::Graded);
         let options = OutOfCoreProductOptions::new().caching(Caching::Cached);
-        run_within_all_limits(&case, &ctx, &options);
+        run_within_limits(&case, &ctx, &options, turn + 1);
     }
 }
 
@@ -223,20 +228,23 @@ fn symmetric_operands_are_whole() {
     }
     let b = matrix(Kind::Graded, order, 12, 130, 6);
     let ctx = Context::builder().threads(2).build().unwrap();
-    for product in [
+    for (turn, product) in [
         Product { a: PLAIN, b: None, precision_bits: 130 },
         Product { a: TURNED, b: None, precision_bits: 100 },
         Product { a: PLAIN, b: Some(PLAIN), precision_bits: 130 },
         Product { a: TURNED, b: Some(PLAIN), precision_bits: 130 },
-    ] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let case = Case::of(product, &[a.clone(), b.clone()], Symmetry::SymmetricLower);
-        run_within_all_limits(&case, &ctx, &options(8));
+        run_within_limits(&case, &ctx, &options(8), turn);
     }
 }
 
 #[test]
 fn what_is_read_is_what_was_counted() {
-    let case = Case::new(Product { a: PLAIN, b: None, precision_bits: 100 }, 900, (120, 120), Kind::Graded);
+    let case = Case::new(Product { a: PLAIN, b: None, precision_bits: 100 }, 500, (120, 120), Kind::Graded);
     let ctx = Context::builder().threads(1).build().unwrap();
     let (least, most) = case.limits(&ctx, &options(16));
     for limit in [least, least + (most - least) / 3, most] {

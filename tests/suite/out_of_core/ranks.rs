@@ -3,6 +3,7 @@
 use super::cholesky::{Case, options};
 use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
+use crate::common::in_turn;
 use std::fs;
 use sunzi::advanced::tile::{RankGrid, TileId, TileMap};
 use sunzi::comm::Transport;
@@ -38,13 +39,15 @@ fn least_limit(case: &Case, ranks: usize, ctx: &Context, options: &OutOfCoreOpti
 
 #[test]
 fn the_file_is_that_of_memory_for_all_grids_and_limits() {
-    for (order, tile_rows) in [(0, 8), (1, 8), (9, 8), (67, 8), (130, 24)] {
+    for (at, (order, tile_rows)) in [(0, 8), (1, 8), (9, 8), (67, 8), (130, 24)].into_iter().enumerate() {
         let case = Case::new(integer_gram(order + 5, order, 150, 1), 150);
         let ctx = Context::builder().threads(2).build().unwrap();
-        for (ranks, grid) in [(2, None), (3, Some((3, 1))), (4, None), (6, Some((2, 2))), (6, Some((2, 3)))] {
+        let grids = [(2, None), (3, Some((3, 1))), (4, None), (6, Some((2, 2))), (6, Some((2, 3)))];
+        for (turn, (ranks, grid)) in grids.into_iter().enumerate() {
             let options = options().tile_rows(tile_rows).grid(grid.map(|(rows, cols)| RankGrid { rows, cols }));
             let least = least_limit(&case, ranks, &ctx, &options);
-            for limit in [Some(least), Some(least + least / 30), None] {
+            // Each order and each grid meet the limits in turns.
+            for limit in in_turn(3, at + turn).map(|which| [Some(least), Some(least + least / 30), None][which]) {
                 let what = format!("{order} rows, {ranks} ranks, {grid:?}, limit {limit:?}");
                 for outcome in run(&case, ranks, &ctx.with_memory_bytes(limit), &options) {
                     let report = outcome.unwrap_or_else(|error| panic!("{what}: {error}"));

@@ -4,7 +4,7 @@ use super::products::{self, Product};
 use super::solve::{self, BITS, context, triangle};
 use super::{damage, ended_after, groups};
 use crate::common::definite::integer_gram;
-use crate::common::{Kind, effort};
+use crate::common::{Kind, in_turn};
 use std::fs;
 use std::path::Path;
 use sunzi::comm::{Transport, local};
@@ -48,16 +48,15 @@ const TURNED: Op = Op::Transpose;
 #[test]
 fn products_are_those_of_memory_for_all_numbers_of_ranks_and_limits() {
     let ctx = context(2);
-    for (contracted, rows, cols, tile) in [(0, 3, 2, 8), (1, 1, 1, 8), (70, 17, 9, 8), (90, 80, 33, 16), (5, 0, 4, 8)] {
+    let shapes = [(0, 3, 2, 8), (1, 1, 1, 8), (70, 17, 9, 8), (90, 80, 33, 16), (5, 0, 4, 8)];
+    for (at, (contracted, rows, cols, tile)) in shapes.into_iter().enumerate() {
         let verbs = [(PLAIN, None), (TURNED, None), (PLAIN, Some(TURNED)), (TURNED, Some(PLAIN))];
         for (turn, (a, b)) in verbs.into_iter().enumerate() {
             let product = Product { a, b, precision_bits: 150 };
             let case = products::Case::new(product, contracted, (rows, cols), Kind::Graded);
             let options = products::options(tile);
-            // The shapes of few tiles meet the numbers of ranks in turns.
-            let counts = [2, 3, 5];
-            let few = effort() == 1 && contracted < 80;
-            for &ranks in if few { &counts[turn % 3..][..1] } else { &counts[..] } {
+            // Shapes and verbs meet the numbers of ranks in turns.
+            for ranks in in_turn(3, turn + at).map(|which| [2, 3, 5][which]) {
                 let limited = |bytes| multiply(&case, ranks, &ctx.with_memory_bytes(bytes), &options);
                 let least = least(limited(Some(1)));
                 for limit in [Some(least), Some(least + least / 10), None] {

@@ -1,6 +1,6 @@
 //! Results in a block of a larger matrix: the bits of the whole-matrix forms, and nothing written around them.
 
-use crate::common::{Kind, forced, kernel_names, matrix};
+use crate::common::{Kind, effort, forced, kernel_names, matrix};
 use sunzi::{
     Cholesky, Context, Destination, Error, GemmOptions, Matrix, MatrixViewMut, Op, Result, Side, SymmetricDestination,
     SyrkOptions, TrsmOptions, Uplo, cholesky, gemm_into, gemm_with, solve, solve_into, syrk_into, syrk_with, trsm_into,
@@ -40,10 +40,13 @@ fn contexts() -> Vec<(String, Context)> {
 
 #[test]
 fn products_in_blocks_have_the_bits_of_whole_matrices() {
-    for (name, ctx) in contexts() {
-        for (inner, rows, cols, bits) in
-            [(3, 2, 5, 100), (20, 10, 7, 256), (40, 67, 33, 130), (30, 300, 9, 64), (5, 0, 3, 80)]
-        {
+    for (turn, (name, ctx)) in contexts().into_iter().enumerate() {
+        let shapes = [(3, 2, 5, 100), (20, 10, 7, 256), (40, 67, 33, 130), (30, 300, 9, 64), (5, 0, 3, 80)];
+        for (at, (inner, rows, cols, bits)) in shapes.into_iter().enumerate() {
+            // Each kernel has each shape on one number of threads: the next context is the other number.
+            if effort() == 1 && (turn / 2 + turn + at) % 2 == 1 {
+                continue;
+            }
             let (a, b) = (random(inner, rows, bits, 1), random(inner, cols, bits, 2));
             let what = format!("{name}, {inner} {rows} {cols} {bits}");
             let options = GemmOptions::new().op_a(Op::Transpose);

@@ -138,7 +138,7 @@ fn a_fault_in_a_plane_is_caught_or_changes_nothing() {
         let ctx = forced(kernel, 1).self_check(true).build().unwrap();
         let cases = cases(&ctx);
         let mut caught = FAULTS.map(|fault| (fault, 0u64, 0u64));
-        for seed in 0..2_500 * effort() {
+        for seed in 0..1_000 * effort() {
             let (fault, found) = trial(&ctx, &cases, seed);
             let entry = caught.iter_mut().find(|entry| entry.0 == fault).unwrap();
             entry.1 += u64::from(found);
@@ -157,7 +157,7 @@ fn a_fault_in_a_plane_is_caught_or_changes_nothing() {
 fn a_changed_residue_is_caught_at_its_entry() {
     for kernel in kernel_names() {
         let ctx = forced(kernel, 1).self_check(true).build().unwrap();
-        for seed in 0..300 * effort() {
+        for seed in 0..150 * effort() {
             let mut rng = Rng::new(seed);
             let cols = 2 + rng.below(7);
             let p = matrix(KINDS[seed as usize % 2], 6, cols, 120, seed);

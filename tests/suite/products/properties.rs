@@ -17,7 +17,7 @@ use sunzi::{Context, FloatRef, GemmOptions, Matrix, MatrixView, Op, SyrkOptions,
 
 fn config() -> ProptestConfig {
     let set = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok());
-    let cases = set.unwrap_or(300 * effort() as u32);
+    let cases = set.unwrap_or(120 * effort() as u32);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 

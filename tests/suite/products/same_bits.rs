@@ -2,10 +2,10 @@
 //!
 //! Memory limits are taken from the plan: none, the whole, between, and the least one that is accepted, so that prime
 //! batches, bands and chunks all occur; the tests count the combinations and assert that each cut was met. Forms of
-//! operand take turns; all of them meet all others where `SUNZI_TEST_EFFORT` is above 1.
+//! operand and numbers of threads take turns; all of them meet all others where `SUNZI_TEST_EFFORT` is above 1.
 
 use crate::common::oracle::{Factors, expected, expected_integers, mirrored};
-use crate::common::{KINDS, Kind, effort, forced, integer_matrix, kernel_names, matrix};
+use crate::common::{KINDS, Kind, effort, forced, in_turn, integer_matrix, kernel_names, matrix};
 use rug::Float;
 use std::collections::BTreeSet;
 use sunzi::advanced::Hooks;
@@ -33,9 +33,8 @@ impl Cuts {
 
     /// Which of so many forms the next runs take: one after the other, or all.
     fn forms(&self, count: usize) -> std::ops::Range<usize> {
-        // Six limits for each number of threads: each limit meets all forms.
-        let next = (self.combinations + self.combinations / 6) % count;
-        if effort() > 1 { 0..count } else { next..next + 1 }
+        // Six limits for each kernel: each limit meets all forms.
+        in_turn(count, self.combinations + self.combinations / 6)
     }
 
     fn any(&self, cut: fn(&(bool, bool, bool)) -> bool) -> bool {
@@ -72,12 +71,14 @@ fn syrk_gives_the_same_bits_in_every_combination() {
         let p = matrix(kind, rows, cols, precision_bits, 11);
         let flipped = p.transposed().to_matrix().unwrap();
         let full = expected(&p.view(), &p.view(), precision_bits, Factors::default());
-        for kernel in kernel_names() {
-            for threads in THREADS {
+        for (turn, kernel) in kernel_names().into_iter().enumerate() {
+            for (which, threads) in THREADS.into_iter().enumerate() {
                 let plain = context(kernel, threads, None);
                 let whole = plan_syrk(&plain, rows, cols, precision_bits).unwrap().planned_bytes;
                 let least = |ctx: &Context| syrk_with(ctx, &p, precision_bits, &SyrkOptions::default()).unwrap_err();
-                for limit in limits(whole, least, kernel, threads) {
+                // Each limit on one number of threads, on another one for the next kernel.
+                let limits = limits(whole, least, kernel, threads).into_iter().enumerate();
+                for (_, limit) in limits.filter(|(at, _)| in_turn(4, at + turn + rows / 300).contains(&which)) {
                     let ctx = context(kernel, threads, limit);
                     for form in cuts.forms(4) {
                         let (op, stored) = [(Op::NoTranspose, &p), (Op::Transpose, &flipped)][form % 2];
@@ -95,7 +96,7 @@ fn syrk_gives_the_same_bits_in_every_combination() {
             }
         }
     }
-    assert!(cuts.combinations >= 200, "only {} combinations", cuts.combinations);
+    assert!(cuts.combinations >= if effort() > 1 { 200 } else { 60 }, "only {} combinations", cuts.combinations);
     assert!(cuts.any(|cut| cut.0) && cuts.any(|cut| cut.1) && cuts.any(|cut| cut.2), "{:?}", cuts.met);
     assert!(cuts.any(|cut| *cut == (false, false, false)), "{:?}", cuts.met);
 }
@@ -107,12 +108,13 @@ fn gemm_gives_the_same_bits_in_every_combination() {
     let (a, b) = (matrix(Kind::Graded, m, k, 90, 1), matrix(Kind::ZeroColumns, k, n, 70, 2));
     let (a_flipped, b_flipped) = (a.transposed().to_matrix().unwrap(), b.transposed().to_matrix().unwrap());
     let want = expected(&a.transposed(), &b.view(), precision_bits, Factors::default());
-    for kernel in kernel_names() {
-        for threads in THREADS {
+    for (turn, kernel) in kernel_names().into_iter().enumerate() {
+        for (which, threads) in THREADS.into_iter().enumerate() {
             let plain = context(kernel, threads, None);
             let whole = plan_gemm(&plain, m, n, k, precision_bits).unwrap().planned_bytes;
             let least = |ctx: &Context| gemm_with(ctx, &a, &b, precision_bits, &GemmOptions::default()).unwrap_err();
-            for limit in limits(whole, least, kernel, threads) {
+            let limits = limits(whole, least, kernel, threads).into_iter().enumerate();
+            for (_, limit) in limits.filter(|(at, _)| in_turn(4, at + turn).contains(&which)) {
                 let ctx = context(kernel, threads, limit);
                 for form in cuts.forms(2) {
                     let (op_a, op_b) = [(Op::NoTranspose, Op::Transpose), (Op::Transpose, Op::NoTranspose)][form];
@@ -153,12 +155,13 @@ fn factors_and_exact_integers_give_the_same_bits_under_every_limit() {
             false => expected(&operand.view(), &operand.view(), precision_bits, factors),
         };
         let want = mirrored(&full, options.uplo);
-        for kernel in kernel_names() {
-            for threads in [1, 3] {
+        for (turn, kernel) in kernel_names().into_iter().enumerate() {
+            for (which, threads) in [1, 3].into_iter().enumerate() {
                 let plain = context(kernel, threads, None);
                 let whole = syrk_with(&plain, operand, precision_bits, options).unwrap().report.planned_bytes;
                 let least = |ctx: &Context| syrk_with(ctx, operand, precision_bits, options).unwrap_err();
-                for limit in limits(whole, least, kernel, threads) {
+                let limits = limits(whole, least, kernel, threads).into_iter().enumerate();
+                for (_, limit) in limits.filter(|(at, _)| in_turn(2, at + turn).contains(&which)) {
                     let outcome =
                         syrk_with(&context(kernel, threads, limit), operand, precision_bits, options).unwrap();
                     cuts.note(&outcome.report);
@@ -208,20 +211,29 @@ fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
     let want_product =
         gemm_with(&reference, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap().result;
     verify_syrk(&reference, &p, &want, precision_bits, &VerifyOptions::default()).unwrap();
-    for kernel in kernel_names().into_iter().filter(|&kernel| kernel != "reference") {
-        for threads in [1, 2, 5] {
+    for (turn, kernel) in kernel_names().into_iter().filter(|&kernel| kernel != "reference").enumerate() {
+        for (which, threads) in [1, 2, 5].into_iter().enumerate() {
+            // The calls take turns over the numbers of threads; without a limit one thread and another number have all.
+            let is_taken = |call: usize| in_turn(3, turn + call).contains(&which);
             let plain = context(kernel, threads, None);
             let whole = plan_syrk(&plain, rows, cols, precision_bits).unwrap().planned_bytes;
             for limit in [None, Some(whole * 3 / 4)] {
+                if if limit.is_some() { !is_taken(1) } else { threads > 1 && !is_taken(0) } {
+                    continue;
+                }
                 let ctx = context(kernel, threads, limit);
                 let label = format!("{kernel}, {threads} threads, limit {limit:?}");
                 let outcome = syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap();
                 assert!(outcome.result == want, "{label}: syrk");
             }
-            let product = gemm_with(&plain, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap();
-            assert!(product.result == want_product, "{kernel}, {threads} threads: gemm");
-            let result = syrk_with(&plain, &integers, 53, &exact).unwrap().result;
-            freivalds_syrk(&plain, &integers, &result, &VerifyOptions::default()).unwrap();
+            if is_taken(2) {
+                let product = gemm_with(&plain, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap();
+                assert!(product.result == want_product, "{kernel}, {threads} threads: gemm");
+            }
+            if is_taken(0) {
+                let result = syrk_with(&plain, &integers, 53, &exact).unwrap().result;
+                freivalds_syrk(&plain, &integers, &result, &VerifyOptions::default()).unwrap();
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::definite::{Known, integer_gram, set_both};
 use crate::common::residency::room_for_tiles;
-use crate::common::{effort, seeds};
+use crate::common::{effort, in_turn, seeds};
 use rug::Float;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,11 +69,16 @@ fn want(a: &Matrix, bits: u32) -> Matrix {
 
 #[test]
 fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
-    for (n, bits) in [(0, 100), (1, 100), (8, 64), (9, 300), (61, 200), (96, 500)] {
+    let shapes = [(0, 100), (1, 100), (8, 64), (9, 300), (61, 200), (96, 500)];
+    for (place, (n, bits)) in shapes.into_iter().enumerate() {
         let a = integer_gram(n + 7, n, 120, n as u64);
         let want = want(&a, bits);
         for ranks in 1..=8 {
             for (at, delivery) in DeliveryKind::ALL.into_iter().enumerate() {
+                // Each number of ranks meets each delivery at every second order.
+                if !in_turn(2, place + ranks / 2 + at).contains(&0) {
+                    continue;
+                }
                 let grids = [(1, ranks), (ranks, 1), (2.min(ranks), ranks / 2.min(ranks))];
                 let (rows, cols) = grids[(at + ranks) % 3];
                 let options = DistCholeskyOptions::new()
@@ -228,11 +233,12 @@ fn a_factor_lies_where_the_last_one_was() {
 }
 
 #[test]
-fn fifty_seeds_of_random_choices_give_one_factor() {
+fn seeds_of_random_choices_give_one_factor() {
     let (n, bits) = (90, 256);
     let a = integer_gram(n + 9, n, 150, 4);
     let want = want(&a, bits);
-    for seed in 0..50 {
+    // Each number of ranks on nodes of each size.
+    for seed in seeds(24) {
         let ranks = 1 + seed as usize % 8;
         let options = DistCholeskyOptions::new()
             .tile_rows(8)
@@ -478,12 +484,12 @@ fn spared(moved: u64, baseline: u64) -> f64 {
 
 /// A rank has a quarter of the products of 2 x 2 ranks, but reads tiles of half of the rows, or of all. With 24 x 24
 /// tiles that is 782 tiles at least where tasks name 4324, so no memory spares more than 81.9 % of what is multiplied.
+/// With 48 x 48 more is: their 20,000 products take seconds.
 #[test]
 fn residency_spares_most_of_the_bytes_on_ranks_too() {
     let (one, four) = (RankGrid { rows: 1, cols: 1 }, RankGrid { rows: 2, cols: 2 });
     for family in ["cuda-f64", "cuda-i8"] {
-        // Of the larger ones, which take most of the time, one for each family.
-        let larger = |grid| effort() > 1 || (grid == one) == (family == "cuda-f64");
+        let larger = |grid| effort() > 1 || (grid == four && family == "cuda-i8");
         let cases = [(24, one, 0.85), (24, four, 0.75), (48, one, 0.85), (48, four, 0.85)];
         for (tile_count, grid, least) in cases.into_iter().filter(|case| case.0 == 24 || larger(case.1)) {
             let Uploads { moved, factors, targets } = uploads(family, tile_count, grid);

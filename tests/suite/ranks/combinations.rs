@@ -26,8 +26,8 @@ use sunzi::{
 };
 
 /// Combinations that are drawn in one run, and different ones of them at least.
-const SAMPLE: usize = 400;
-const LEAST: usize = 300;
+const SAMPLE: usize = 200;
+const LEAST: usize = 150;
 
 /// Contracted rows of products, order, and bits.
 const ROWS: usize = 53;

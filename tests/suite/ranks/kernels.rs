@@ -2,7 +2,7 @@
 
 use super::solve::{factor, scatter};
 use crate::common::definite::Known;
-use crate::common::{Kind, matrix};
+use crate::common::{Kind, effort, matrix};
 use sunzi::advanced::kernels;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
@@ -118,7 +118,9 @@ fn large_solves_have_the_bits_of_one_process_on_another_kernel() {
         sunzi::trsm_with(&alone, &l, &b, bits, &upper).unwrap().result,
         Cholesky::from_factor(l.clone()).unwrap().solve(&alone, &b, bits).unwrap(),
     ];
-    for (told, ranks_per_node) in told(own).into_iter().map(|told| (told, 2)).chain([([None, None], 1)]) {
+    // Each solve takes part of a second: with little effort one of each two mirror images.
+    let all_told = told(own).into_iter().enumerate().filter(|(at, _)| effort() > 1 || [0, 1, 4].contains(at));
+    for (told, ranks_per_node) in all_told.map(|(_, told)| (told, 2)).chain([([None, None], 1)]) {
         local::run(2, |rank| {
             let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(ranks_per_node)).unwrap();
             let map =

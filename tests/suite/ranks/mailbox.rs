@@ -9,10 +9,11 @@ use sunzi::comm::{Transport, local};
 
 const LENGTHS: &[usize] = &[0, 1, 7, 8, 1000, 40_000];
 
+/// Sixteen threads wake each other tens of thousands of times, which takes most of the seconds here.
 #[test]
 fn random_traffic_arrives_whole_and_in_order() {
     for size in [1, 2, 3, 5, 16] {
-        for seed in seeds(6) {
+        for seed in seeds(3) {
             let traffic = Traffic { seed, messages: 60, lengths: LENGTHS, quitters: 0 };
             local::run(size, |rank| traffic::run(rank, &traffic));
         }

@@ -34,7 +34,8 @@ pub fn contents(name: &str, bytes: usize) -> Vec<u8> {
         state ^= state << 17;
         state.to_le_bytes()
     };
-    std::iter::repeat_with(next).take(bytes.div_ceil(8)).flatten().take(bytes).collect()
+    let words = std::iter::repeat_with(next).take(bytes.div_ceil(8)).collect::<Vec<_>>();
+    words.as_flattened()[..bytes].to_vec()
 }
 
 /// Objects of one group in one buffer, each at the start of a block.

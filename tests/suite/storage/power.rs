@@ -71,7 +71,7 @@ fn check(folder: &SimulatedFolder, known: &mut BTreeMap<usize, Known>, seed: u64
 #[test]
 fn acknowledged_groups_outlast_power_cuts_and_all_others_are_whole() {
     let (mut cut, mut whole) = (0, 0);
-    for seed in seeds(300) {
+    for seed in seeds(120) {
         let mut rng = Rng::new(seed);
         let (mut folder, mut known) = (SimulatedFolder::new(), BTreeMap::new());
         for _ in 0..3 {

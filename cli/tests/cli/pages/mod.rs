@@ -286,7 +286,7 @@ fn the_range_of_precision_is_that_of_the_kernels() {
 #[test]
 fn every_message_is_explained() {
     let page = std::fs::read_to_string(root().join("docs/TROUBLESHOOTING.md")).unwrap();
-    let source = std::fs::read_to_string(root().join("src/error.rs")).unwrap();
+    let source = std::fs::read_to_string(root().join("kernels/src/error.rs")).unwrap();
     let mut seen = 0;
     for text in source.split("#[error(").skip(1) {
         let text = text.trim_start().trim_start_matches('"').split('"').next().unwrap();

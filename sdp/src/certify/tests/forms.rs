@@ -71,14 +71,14 @@ fn binary(layout: Layout) -> (Case, [Matrix; 4]) {
 
 /// The bounds enclose the optimum; and any change of a byte of the file is refused, or, where the checksum of the
 /// changed program is put into the proof, has changed none of the numbers that count, or is refused by these.
-fn holds_and_notices_changes(case: &Case, seed: u64) -> Result<()> {
+fn holds_and_notices_changes(case: &Case, seed: u64, changes: usize) -> Result<()> {
     let (program, certificate) = certified(&case.path, case.bits)?;
     encloses(&program, &certificate, &Float::with_val(64, case.optimum));
     let proof = certificate.proof.unwrap();
     let whole = std::fs::read(&case.file).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let (mut refused, mut unread) = (0, 0);
-    for _ in 0..120 * effort() {
+    for _ in 0..changes * effort() {
         let mut bytes = whole.clone();
         let at = random.random_range(0..bytes.len());
         bytes[at] ^= 1 << random.random_range(0..8u32);
@@ -95,7 +95,7 @@ fn holds_and_notices_changes(case: &Case, seed: u64) -> Result<()> {
             Ok(()) => still_true(case, (&program, other), &proof)?,
         }
     }
-    assert!(refused + unread > 40 * effort(), "{refused} refused, {unread} unread");
+    assert!(3 * (refused + unread) > changes * effort(), "{refused} refused, {unread} unread");
     std::fs::write(&case.file, &whole).unwrap();
     verify(&read_exact(&case.path)?, &proof, 1)
 }
@@ -117,17 +117,18 @@ fn still_true(case: &Case, (program, other): (&Program, Program), proof: &Proof)
 
 #[test]
 fn mathematicas_text() -> Result<()> {
-    holds_and_notices_changes(&text(), 1)
+    holds_and_notices_changes(&text(), 1, 120)
 }
 
 #[test]
 fn archives() -> Result<()> {
-    holds_and_notices_changes(&archive(), 2)
+    holds_and_notices_changes(&archive(), 2, 120)
 }
 
+/// Most changes are of a last digit, and leave programs that are solved again: few of them take seconds.
 #[test]
 fn binary_blocks() -> Result<()> {
-    holds_and_notices_changes(&binary(Layout::default()).0, 3)
+    holds_and_notices_changes(&binary(Layout::default()).0, 3, 30)
 }
 
 /// The numbers of binary blocks are the dyadic ones of their limbs, in every layout.

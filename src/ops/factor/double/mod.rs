@@ -33,6 +33,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::options::setters;
 use crate::runtime::protocol::{DeliveryKind, DeviceSites, Memories, ProtocolOptions, Termination};
 use crate::runtime::{CholeskyGraph, Eviction, Policy};
+#[doc(inline)]
 pub use crate::tile::RankGrid;
 use devices::{DeviceChoices, DeviceTiles, UnderWay};
 use host::HostCopies;

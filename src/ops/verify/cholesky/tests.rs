@@ -4,6 +4,7 @@ use super::*;
 use crate::math::float::FloatRef;
 use crate::matrix::Matrix;
 use crate::ops::cholesky;
+use crate::testing::effort;
 use rug::rand::RandState;
 use rug::{Float, Integer, Rational};
 
@@ -80,8 +81,12 @@ fn tiles_and_single_sums_agree() {
             let l = cholesky(&context(1), Symmetric::lower(&a), 100).unwrap().into_factor();
             let whole = verify_cholesky(&context(1), Symmetric::lower(&a), &l, 100, &VerifyOptions::default()).unwrap();
             assert_eq!(whole.entry_count, n * (n + 1) / 2);
-            for tile_rows in [1, 3, 6, 100] {
-                for planar in [Some(true), Some(false), None] {
+            for (turn, tile_rows) in [1, 3, 6, 100].into_iter().enumerate() {
+                for (at, planar) in [Some(true), Some(false), None].into_iter().enumerate() {
+                    // With little effort one way for each size of tiles, another one with each matrix.
+                    if effort() == 1 && at != (turn + seed + usize::from(spread > 0)) % 3 {
+                        continue;
+                    }
                     let found = verify(&a, &l, 100, tile_rows, planar).unwrap();
                     assert_eq!((found.worst_entry, found.worst_place), (whole.worst_entry, whole.worst_place));
                     assert_eq!(found.prime.is_some(), n > 0);
@@ -108,7 +113,8 @@ fn rows_that_spread_a_little_go_by_residues() {
 #[test]
 fn decisions_are_those_of_fractions() {
     let (mut passed, mut failed) = (0, 0);
-    for seed in 0..300 {
+    let seeds = 120 * effort() as u32;
+    for seed in 0..seeds {
         let mut rng = random(1000 + seed);
         let (n, bits) = (1 + rng.below(5) as usize, 20 + rng.below(70));
         let a = gram(n, 3 * bits, 30, &mut rng);
@@ -133,7 +139,7 @@ fn decisions_are_those_of_fractions() {
         assert_eq!(verify(&a, &l, bits, 2, Some(false)).is_ok(), wanted, "seed {seed}");
         *(if wanted { &mut passed } else { &mut failed }) += 1;
     }
-    assert!(passed > 50 && failed > 50, "{passed} passed, {failed} failed");
+    assert!(passed > seeds / 6 && failed > seeds / 6, "{passed} passed, {failed} failed");
 }
 
 #[test]

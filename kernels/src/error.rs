@@ -1,0 +1,462 @@
+//! The one error type: every bad input has a variant that carries the numbers.
+//!
+//! Knows: the exit code of each variant. Does not know: where an error is printed.
+
+mod text;
+mod words;
+
+pub use text::{ErrorText, IndexBase};
+
+use std::path::PathBuf;
+use words::{bytes_in_words, more_precision, process_in_words, share_in_words};
+
+/// What can go wrong in the library and the program.
+///
+/// The `Display` text is one line, meant for a user; rows and columns in it count from 0, and from 1 in one form of
+/// [`Error::text`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An entry is NaN or infinite; indices count from 0.
+    #[error("entry at row {row}, column {column} is {kind}: every entry must be finite")]
+    NotFinite {
+        /// Row of the first such entry.
+        row: usize,
+        /// Column of the first such entry.
+        column: usize,
+        /// `NaN` or `infinite`.
+        kind: &'static str,
+    },
+    /// An entry is not an integer although exact integer arithmetic was asked for.
+    #[error("entry at row {row}, column {column} is not an integer, as exact integer arithmetic needs")]
+    NotInteger {
+        /// Row of the first such entry.
+        row: usize,
+        /// Column of the first such entry.
+        column: usize,
+    },
+    /// An exponent lies outside the range that can be stored or converted.
+    #[error("exponent {exponent} at row {row}, column {column} is outside the supported range of +-{limit}")]
+    ExponentRange {
+        /// Row of the entry.
+        row: usize,
+        /// Column of the entry.
+        column: usize,
+        /// The exponent found.
+        exponent: i64,
+        /// The largest magnitude supported.
+        limit: i64,
+    },
+    /// Two shapes do not fit each other.
+    #[error("{operation}: shapes do not fit: {left_rows} x {left_cols} against {right_rows} x {right_cols}")]
+    ShapeMismatch {
+        /// The operation that was asked for.
+        operation: &'static str,
+        /// Rows of the first operand, as used.
+        left_rows: usize,
+        /// Columns of the first operand, as used.
+        left_cols: usize,
+        /// Rows of the second operand, as used.
+        right_rows: usize,
+        /// Columns of the second operand, as used.
+        right_cols: usize,
+    },
+    /// A matrix that has to be square is not.
+    #[error("{operation}: the matrix must be square: it is {rows} x {cols}")]
+    NotSquare {
+        /// The operation, or the kind of matrix, that was asked for.
+        operation: &'static str,
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        cols: usize,
+    },
+    /// `rows * cols * limbs` does not fit the address space.
+    #[error("a {rows} x {cols} matrix of {precision_bits} bits is too large to address")]
+    DimensionOverflow {
+        /// Rows asked for.
+        rows: usize,
+        /// Columns asked for.
+        cols: usize,
+        /// Precision asked for.
+        precision_bits: u32,
+    },
+    /// The precision is 0 or above what the kernel supports.
+    #[error("precision of {precision_bits} bits is outside the supported range of 2 to {maximum_bits} bits")]
+    Precision {
+        /// The precision asked for.
+        precision_bits: u64,
+        /// The largest one supported.
+        maximum_bits: u64,
+    },
+    /// The memory limit is below the least that the operation can run in.
+    #[error(
+        "a memory limit of {} is too small: this operation needs at least {}",
+        bytes_in_words(*limit_bytes),
+        bytes_in_words(*minimum_bytes)
+    )]
+    MemoryLimit {
+        /// The limit given.
+        limit_bytes: u64,
+        /// The least limit that would do.
+        minimum_bytes: u64,
+    },
+    /// No kernel of that name exists.
+    #[error("unknown kernel '{name}': choose one of {known}")]
+    UnknownKernel {
+        /// The name given.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// The kernel exists, but this CPU or this build lacks what it needs.
+    #[error("kernel '{name}' cannot run here: {reason}")]
+    KernelUnavailable {
+        /// The kernel asked for.
+        name: &'static str,
+        /// What is missing.
+        reason: &'static str,
+    },
+    /// A device that was asked for is not there, or cannot be used.
+    #[error("no such device: {0}")]
+    NoDevice(String),
+    /// A device's memory cannot take what a step needs.
+    #[error(
+        "device memory: {bytes} bytes more do not fit beside {used_bytes} bytes in use, of {capacity_bytes} bytes that \
+         may be used"
+    )]
+    DeviceMemory {
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes in use then.
+        used_bytes: u64,
+        /// Bytes that may be used.
+        capacity_bytes: u64,
+    },
+    /// A device limit is below the least that the operation can run in.
+    #[error(
+        "{limit_bytes} bytes of device memory{} are too few: this operation needs at least {minimum_bytes} bytes",
+        share_in_words(*ranks)
+    )]
+    DeviceLimit {
+        /// Bytes that may be used.
+        limit_bytes: u64,
+        /// The least that would do.
+        minimum_bytes: u64,
+        /// Ranks of the machine that share the device; 1 where it is this process's alone.
+        ranks: usize,
+    },
+    /// A device stopped working in the middle of a call. What lies on the host is intact.
+    #[error("device lost: {0}")]
+    DeviceLost(String),
+    /// A device's library or compiler refused a call.
+    #[error("device error: {0}")]
+    Device(String),
+    /// The self-check found a value outside its proven bound.
+    #[error("self-check failed at row {row}, column {column}: a residue was wrong (faulty memory or processor?)")]
+    SelfCheck {
+        /// Row of the entry of the result.
+        row: usize,
+        /// Column of the entry of the result.
+        column: usize,
+    },
+    /// A verification found that a stored result breaks its bound.
+    #[error("verification failed: {0}")]
+    Verification(ErrorText),
+    /// A matrix to be factored is not positive definite at this precision.
+    #[error(
+        "the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of \
+         {diagonal:.3e}; {}",
+        more_precision(*more_bits, *enough_bits)
+    )]
+    NotPositiveDefinite {
+        /// Row and column, from 0, at which the factorisation ended (LAPACK's `info - 1`): the first whose pivot, as
+        /// computed at this precision, is not positive. Where leading minors of the exact matrix are as small as
+        /// rounding errors, the first of them that is not positive may be another.
+        index: usize,
+        /// The pivot computed there, or an upper bound of it where its row was rejected before: at most 0.
+        pivot: rug::Float,
+        /// The diagonal entry of that row.
+        diagonal: rug::Float,
+        /// At least so many more bits of precision show whether the pivot is positive; rows that come later may take
+        /// more. `None` where the pivot lies below anything that rounding can explain.
+        more_bits: Option<u32>,
+        /// A precision at which the matrix was found to be positive definite, where one was looked for.
+        enough_bits: Option<u32>,
+    },
+    /// A matrix that has to be symmetric is not.
+    #[error(
+        "the matrix is not symmetric: the entries at row {row}, column {column} and at row {column}, column {row} \
+         differ; name the triangle that counts, or mirror it"
+    )]
+    NotSymmetric {
+        /// Row, from 0, of the first entry below the diagonal, column by column, that differs from its mirror image.
+        row: usize,
+        /// Its column.
+        column: usize,
+    },
+    /// A triangular matrix has a zero on its diagonal.
+    #[error("the triangular matrix is singular: zero on the diagonal at index {index}")]
+    Singular {
+        /// Row and column, from 0, of the first zero.
+        index: usize,
+    },
+    /// Iterative refinement does not reach the precision asked for.
+    #[error(
+        "refinement stalls after {iterations} iterations at a backward error of 2^{reached_log2} (asked for \
+         2^{wanted_log2}): factor at a higher precision than {factor_bits} bits"
+    )]
+    RefinementStalls {
+        /// Corrections made.
+        iterations: usize,
+        /// `log2` of the backward error reached.
+        reached_log2: i64,
+        /// `log2` of the backward error asked for.
+        wanted_log2: i64,
+        /// Precision of the factor.
+        factor_bits: u32,
+    },
+    /// A problem of a batch failed; the others are not touched by that.
+    #[error("problem {problem} of {count}: {error}")]
+    Problem {
+        /// Its number in the batch, from 0.
+        problem: usize,
+        /// Problems in the batch.
+        count: usize,
+        /// Why it failed.
+        error: Box<Error>,
+    },
+    /// The progress callback or a signal asked to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// A file does not follow its format.
+    #[error("{path}: {message}")]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with the line number where there is one.
+        message: String,
+    },
+    /// The operating system refused a file operation.
+    #[error("{path}: cannot {action}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried: `read`, `write`, `create`, `rename`.
+        action: &'static str,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A disk has no room for what is to be written. What was there before is intact.
+    #[error(
+        "{path}: the disk is full: {} are to be written, {} are free",
+        bytes_in_words(*bytes),
+        bytes_in_words(*free_bytes)
+    )]
+    DiskFull {
+        /// The file, or the folder.
+        path: PathBuf,
+        /// Bytes to be written.
+        bytes: u64,
+        /// Bytes that are free now.
+        free_bytes: u64,
+    },
+    /// A storage directory belongs to something else.
+    #[error("{path}: the directory holds the objects of something else: {key} is {found} there and {wanted} here")]
+    StorageMismatch {
+        /// The directory.
+        path: PathBuf,
+        /// The first thing that differs.
+        key: String,
+        /// What it is there.
+        found: String,
+        /// What it is in this run.
+        wanted: String,
+    },
+    /// Another process works in a storage directory.
+    #[error("{path}: {} works in this directory", process_in_words(*process))]
+    StorageInUse {
+        /// The directory.
+        path: PathBuf,
+        /// The number of the process, where it is known.
+        process: Option<u32>,
+    },
+    /// The bytes of a stored object are not those that were written.
+    #[error("{path}: object '{object}' is damaged: its checksum is {found:016x} instead of {expected:016x}")]
+    Damaged {
+        /// The file of its group.
+        path: PathBuf,
+        /// Its name.
+        object: String,
+        /// The checksum of what was written.
+        expected: u64,
+        /// The checksum of what was read.
+        found: u64,
+    },
+    /// The file of a stored object ends before the object does.
+    #[error("{path}: object '{object}' is damaged: the file ends {missing_bytes} bytes too early")]
+    Truncated {
+        /// The file of its group.
+        path: PathBuf,
+        /// Its name.
+        object: String,
+        /// Bytes from the end of the file to that of the object.
+        missing_bytes: u64,
+    },
+    /// An argument of the library or the command line makes no sense.
+    #[error("{0}")]
+    InvalidArgument(String),
+    /// Ranks could not reach each other, or a shared window could not be made.
+    #[error("communication failed: {0}")]
+    Transport(String),
+    /// What went wrong on a rank, told to all of them.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// The first rank that failed.
+        rank: usize,
+        /// Its exit code.
+        exit_code: u8,
+        /// Its error as one line.
+        message: ErrorText,
+    },
+    /// The system refused an allocation.
+    #[error("the system refused {bytes} bytes of memory")]
+    OutOfMemory {
+        /// Size of the allocation.
+        bytes: u64,
+    },
+    /// The system refused threads: each takes memory, and their number may be limited.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// A verification that failed, and what it found.
+    pub fn verification(text: impl Into<ErrorText>) -> Error {
+        Error::Verification(text.into())
+    }
+
+    /// What the error displays, with rows and columns counted from 0 and from 1.
+    pub fn text(&self) -> ErrorText {
+        match (self, self.counted_from_one()) {
+            (Error::Verification(text), _) => {
+                ErrorText::counted(|base| format!("verification failed: {}", text.in_base(base)))
+            }
+            (Error::Rank { rank, message, .. }, _) => {
+                ErrorText::counted(|base| format!("rank {rank}: {}", message.in_base(base)))
+            }
+            (Error::Problem { problem, count, error }, _) => {
+                let (text, is_plain) = (error.text(), error.counted_from_one().is_none());
+                ErrorText::counted(|base| {
+                    let remark = if is_plain && base == IndexBase::One { " (counted from 1)" } else { "" };
+                    format!("problem {} of {count}: {}{remark}", base.number(*problem), text.in_base(base))
+                })
+            }
+            (_, Some(error)) => ErrorText::counted(|base| match base {
+                IndexBase::Zero => self.to_string(),
+                IndexBase::One => format!("{error} (counted from 1)"),
+            }),
+            (_, None) => self.to_string().into(),
+        }
+    }
+
+    /// The error with indices from 1, where it has any.
+    fn counted_from_one(&self) -> Option<Error> {
+        let next = |index: &usize| IndexBase::One.number(*index);
+        Some(match self {
+            Error::NotFinite { row, column, kind } => Error::NotFinite { row: next(row), column: next(column), kind },
+            Error::NotInteger { row, column } => Error::NotInteger { row: next(row), column: next(column) },
+            Error::ExponentRange { row, column, exponent, limit } => {
+                Error::ExponentRange { row: next(row), column: next(column), exponent: *exponent, limit: *limit }
+            }
+            Error::SelfCheck { row, column } => Error::SelfCheck { row: next(row), column: next(column) },
+            Error::NotSymmetric { row, column } => Error::NotSymmetric { row: next(row), column: next(column) },
+            Error::Singular { index } => Error::Singular { index: next(index) },
+            Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits } => {
+                Error::NotPositiveDefinite {
+                    index: next(index),
+                    pivot: pivot.clone(),
+                    diagonal: diagonal.clone(),
+                    more_bits: *more_bits,
+                    enough_bits: *enough_bits,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Two shapes, rows and columns each, that do not fit each other.
+    #[doc(hidden)]
+    pub fn shape_mismatch(operation: &'static str, left: (usize, usize), right: (usize, usize)) -> Error {
+        let ((left_rows, left_cols), (right_rows, right_cols)) = (left, right);
+        Error::ShapeMismatch { operation, left_rows, left_cols, right_rows, right_cols }
+    }
+
+    /// A precision that is not between 2 and a maximum.
+    #[doc(hidden)]
+    pub fn precision(precision_bits: impl Into<u64>, maximum_bits: impl Into<u64>) -> Error {
+        Error::Precision { precision_bits: precision_bits.into(), maximum_bits: maximum_bits.into() }
+    }
+
+    /// The same error for others that waited for what has failed on a device: in words where it is of another kind.
+    #[doc(hidden)]
+    pub fn repeated(&self) -> Error {
+        match self {
+            Error::DeviceLost(reason) => Error::DeviceLost(reason.clone()),
+            &Error::DeviceMemory { bytes, used_bytes, capacity_bytes } => {
+                Error::DeviceMemory { bytes, used_bytes, capacity_bytes }
+            }
+            &Error::OutOfMemory { bytes } => Error::OutOfMemory { bytes },
+            &Error::SelfCheck { row, column } => Error::SelfCheck { row, column },
+            other => Error::Device(other.to_string()),
+        }
+    }
+
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 6 for
+    /// failed communication, 7 for a failed device, 130 for a stop.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::InvalidArgument(_)
+            | Error::UnknownKernel { .. }
+            | Error::KernelUnavailable { .. }
+            | Error::NoDevice(_)
+            | Error::Precision { .. } => 2,
+            Error::NotFinite { .. }
+            | Error::NotInteger { .. }
+            | Error::ExponentRange { .. }
+            | Error::ShapeMismatch { .. }
+            | Error::NotSquare { .. }
+            | Error::DimensionOverflow { .. }
+            | Error::NotPositiveDefinite { .. }
+            | Error::NotSymmetric { .. }
+            | Error::Singular { .. }
+            | Error::RefinementStalls { .. }
+            | Error::Format { .. }
+            | Error::StorageMismatch { .. }
+            | Error::StorageInUse { .. }
+            | Error::Damaged { .. }
+            | Error::Truncated { .. }
+            | Error::Io { .. } => 3,
+            Error::MemoryLimit { .. }
+            | Error::DiskFull { .. }
+            | Error::OutOfMemory { .. }
+            | Error::Threads { .. }
+            | Error::DeviceMemory { .. }
+            | Error::DeviceLimit { .. } => 4,
+            Error::SelfCheck { .. } | Error::Verification(_) => 5,
+            Error::Transport(_) => 6,
+            Error::Device(_) | Error::DeviceLost(_) => 7,
+            Error::Rank { exit_code, .. } => *exit_code,
+            Error::Problem { error, .. } => error.exit_code(),
+            Error::Cancelled => 130,
+        }
+    }
+}
+
+/// Result with the crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

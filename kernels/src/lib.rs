@@ -1,0 +1,18 @@
+//! What the library `sunzi` stands on: numbers, matrices, tiles, devices, plans of work, and products of residues.
+//!
+//! Programs use the package `sunzi`, which shows the parts of this one that are meant for them; the others may change
+//! in any release.
+
+pub mod device;
+pub mod error;
+pub mod kernels;
+pub mod math;
+pub mod matrix;
+pub mod plan;
+pub mod runtime;
+pub mod store;
+#[doc(hidden)]
+pub mod testing;
+pub mod tile;
+
+pub use error::{Error, Result};

@@ -1,0 +1,96 @@
+//! Where an operation puts its result: a matrix of the caller, which may be replaced, or a view, which may not.
+
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, MatrixViewMut, SymmetricMatrix};
+
+/// Where an operation writes its result.
+#[derive(Debug)]
+pub enum Destination<'a> {
+    /// A matrix of the caller, which is replaced where its shape or precision do not fit.
+    Matrix(&'a mut Matrix),
+    /// A block of a larger matrix, or memory of the caller, of just the shape and precision of the result.
+    Block(MatrixViewMut<'a>),
+}
+
+impl<'a> From<&'a mut Matrix> for Destination<'a> {
+    fn from(matrix: &'a mut Matrix) -> Self {
+        Destination::Matrix(matrix)
+    }
+}
+
+impl<'a> From<MatrixViewMut<'a>> for Destination<'a> {
+    fn from(view: MatrixViewMut<'a>) -> Self {
+        Destination::Block(view)
+    }
+}
+
+impl<'a> Destination<'a> {
+    /// The same place, for a shorter time.
+    #[doc(hidden)]
+    pub fn reborrow(&mut self) -> Destination<'_> {
+        match self {
+            Destination::Matrix(matrix) => Destination::Matrix(matrix),
+            Destination::Block(block) => Destination::Block(block.reborrow()),
+        }
+    }
+
+    /// The place of a result of this shape and precision.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] and [`Error::InvalidArgument`] for a block that does not fit; those of
+    /// [`Matrix::zeros`].
+    #[doc(hidden)]
+    pub fn prepare(self, (rows, cols): (usize, usize), precision_bits: u32) -> Result<MatrixViewMut<'a>> {
+        match self {
+            Destination::Matrix(matrix) => {
+                if !matrix.fits((rows, cols), precision_bits) {
+                    *matrix = Matrix::empty(); // give the old memory back before asking for the new
+                    *matrix = Matrix::zeros(rows, cols, precision_bits)?;
+                }
+                Ok(matrix.view_mut())
+            }
+            Destination::Block(block) if (block.rows(), block.cols()) != (rows, cols) => {
+                Err(Error::shape_mismatch("the block for the result", (rows, cols), (block.rows(), block.cols())))
+            }
+            Destination::Block(block) if block.precision_bits() != precision_bits => Err(Error::InvalidArgument(
+                format!("the block for the result has {} bits, the result {precision_bits}", block.precision_bits()),
+            )),
+            Destination::Block(block) => Ok(block),
+        }
+    }
+}
+
+/// Where an operation writes a symmetric result.
+#[derive(Debug)]
+pub enum SymmetricDestination<'a> {
+    /// A symmetric matrix of the caller, which is replaced where its order or precision do not fit.
+    Matrix(&'a mut SymmetricMatrix),
+    /// Both triangles of a square block of a larger matrix.
+    Block(MatrixViewMut<'a>),
+    /// One triangle alone, as the BLAS has it; the other may hold anything afterwards.
+    Triangle(Destination<'a>),
+}
+
+impl SymmetricDestination<'_> {
+    /// The same place, for a shorter time.
+    #[doc(hidden)]
+    pub fn reborrow(&mut self) -> SymmetricDestination<'_> {
+        match self {
+            SymmetricDestination::Matrix(matrix) => SymmetricDestination::Matrix(matrix),
+            SymmetricDestination::Block(block) => SymmetricDestination::Block(block.reborrow()),
+            SymmetricDestination::Triangle(result) => SymmetricDestination::Triangle(result.reborrow()),
+        }
+    }
+}
+
+impl<'a> From<&'a mut SymmetricMatrix> for SymmetricDestination<'a> {
+    fn from(matrix: &'a mut SymmetricMatrix) -> Self {
+        SymmetricDestination::Matrix(matrix)
+    }
+}
+
+impl<'a> From<MatrixViewMut<'a>> for SymmetricDestination<'a> {
+    fn from(view: MatrixViewMut<'a>) -> Self {
+        SymmetricDestination::Block(view)
+    }
+}

@@ -1,0 +1,25 @@
+//! Dense big-float matrices: one flat block of heads and limbs, and strided views of it.
+//!
+//! Knows: `math::float`, rug for exchange; threads only where a caller that stands on a pool asks for them. Does not
+//! know: residues, files.
+#![forbid(unsafe_code)]
+
+mod arithmetic;
+mod convert;
+mod destination;
+pub mod mirror;
+mod shape;
+mod sparse;
+mod storage;
+mod symmetric;
+mod view;
+mod view_mut;
+
+pub use destination::{Destination, SymmetricDestination};
+pub use shape::{Diag, Op, Side, Uplo};
+pub use sparse::{SparseMatrix, SparseView};
+pub use storage::check_exponent;
+pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
+pub use symmetric::{Symmetric, SymmetricMatrix};
+pub use view::MatrixView;
+pub use view_mut::MatrixViewMut;

@@ -1,0 +1,31 @@
+//! Tiles of a matrix: their indices, how a matrix is cut into them, which rank of a grid owns each.
+//!
+//! Pure numbers: no I/O, clock, thread or `unsafe`. Does not know: what a tile holds, or what is done to it.
+#![forbid(unsafe_code)]
+
+mod axis;
+mod deal;
+mod diagonal;
+mod distribution;
+mod grid;
+mod map;
+mod own;
+
+pub use axis::{Along, Axis};
+pub use deal::Deal;
+pub use diagonal::LocalDiagonal;
+pub use distribution::LARGEST_BLOCK;
+pub use distribution::{Distribution, GridOrder};
+pub use grid::{RankGrid, RankPlace};
+pub use grid::{count_in, first_from};
+pub use map::TileMap;
+pub use own::OwnTiles;
+
+/// A tile of a matrix.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TileId {
+    /// Row of tiles.
+    pub row: usize,
+    /// Column of tiles.
+    pub col: usize,
+}
