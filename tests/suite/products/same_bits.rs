@@ -218,7 +218,8 @@ fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
             let plain = context(kernel, threads, None);
             let whole = plan_syrk(&plain, rows, cols, precision_bits).unwrap().planned_bytes;
             for limit in [None, Some(whole * 3 / 4)] {
-                if if limit.is_some() { !is_taken(1) } else { threads > 1 && !is_taken(0) } {
+                let is_left_out = if limit.is_some() { !is_taken(1) } else { threads > 1 && !is_taken(0) };
+                if is_left_out {
                     continue;
                 }
                 let ctx = context(kernel, threads, limit);
