@@ -65,8 +65,15 @@ fn killed_early(launcher: &Launcher, ranks: usize) {
         assert!(ended.status.is_some_and(|status| !status.success()) && ended.took < SOON, "{}", ended.report());
         assert!(kind == "posix" || ended.left.is_empty(), "{kind}: left: {:?}", ended.left);
     }
-    launcher.run(&Job::of_case(OPENED, ranks)).expect_success();
-    assert!(windows_left().is_empty(), "the next window left {:?}", windows_left());
+    // A rank that the launcher has killed may take a moment to die, and objects of living processes stay.
+    for _ in 0..10 {
+        launcher.run(&Job::of_case(OPENED, ranks)).expect_success();
+        if windows_left().is_empty() {
+            return;
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    panic!("the next windows left {:?}", windows_left());
 }
 
 fn be_killed_early(rank: MpiRank) {
