@@ -2,10 +2,10 @@
 
 /// How many times the seeds and cases of the long tests are to run: the one constant from which they take their counts.
 ///
-/// | target | effort | what runs |
+/// | how | effort | what runs |
 /// |---|---|---|
 /// | `make test` | 1 | each option at least once, and each pair of options that meet in the code |
-/// | `make check` | 2 | whole tables of cases where `make test` takes pairs |
+/// | `SUNZI_TEST_EFFORT=2 make test` | 2 | whole tables of cases where `make test` takes pairs |
 /// | `make soak` | 20 | the same, with 20 times the seeds |
 ///
 /// The variable `SUNZI_TEST_EFFORT` sets it.
