@@ -103,15 +103,11 @@ def planted(text, mutant):
 
 def environment():
     """That of the suite's builds."""
-    settings = dict(os.environ, CARGO_INCREMENTAL="0", CARGO_TARGET_DIR=str(TARGET), CARGO_TERM_COLOR="never")
-    for profile in ("DEV", "TEST"):
-        settings[f"CARGO_PROFILE_{profile}_LTO"] = "off"
-        settings[f"CARGO_PROFILE_{profile}_DEBUG"] = "0"
-        settings[f"CARGO_PROFILE_{profile}_CODEGEN_UNITS"] = "8"
-    settings.setdefault("CFLAGS", "-O1")
-    settings.setdefault("HOST_CFLAGS", "-O2")
-    for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "SUNZI_MUTANT"):
-        settings.pop(name, None)
+    read = ["bash", "-c", ". .ci/environment && env -0"]
+    lines = subprocess.run(read, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    settings = dict(line.split("=", 1) for line in lines if "=" in line)
+    settings |= {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never"}
+    settings.pop("SUNZI_MUTANT", None)
     libraries = subprocess.run(["rustc", "--print", "target-libdir"], capture_output=True, text=True, check=True)
     paths = [libraries.stdout.strip(), settings.get("LD_LIBRARY_PATH", "")]
     settings["LD_LIBRARY_PATH"] = ":".join(path for path in paths if path)
