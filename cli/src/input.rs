@@ -18,8 +18,11 @@ pub struct Reader<'a> {
     options: ReadOptions,
     /// Bytes of the matrices that were read.
     held_bytes: Cell<u64>,
-    /// Whether decimals are read to all bits that their file states, or well beyond the precision.
-    in_full: bool,
+    /// Where given, decimals are read to all bits that their file states, or well beyond the precision, and to at least
+    /// so many.
+    in_full: Option<u32>,
+    /// The fewest bits to which a number was rounded that has more.
+    rounded_bits: Cell<Option<u32>>,
 }
 
 /// A matrix that a header announces.
@@ -54,13 +57,19 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, precision_bits, options, held_bytes: Cell::new(0), in_full: false }
+        Reader { session, engine, precision_bits, options, held_bytes: Cell::new(0), in_full: None, rounded_bits: Cell::new(None) }
     }
 
     /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits
-    /// more than it where the file states none: so the result is that of the matrix in the file. What was typed holds.
-    pub fn in_full(self) -> Reader<'a> {
-        Reader { in_full: true, ..self }
+    /// more than it where the file states none, and to at least `least_bits`: so the result is that of the matrix in the
+    /// file. What was typed holds.
+    pub fn in_full(self, least_bits: u32) -> Reader<'a> {
+        Reader { in_full: Some(least_bits), ..self }
+    }
+
+    /// The fewest bits to which a number of the matrix read last was rounded; `None` where all are what the file says.
+    pub fn rounded_bits(&self) -> Option<u32> {
+        self.rounded_bits.get()
     }
 
     /// The precision of all that is read.
@@ -101,11 +110,9 @@ impl<'a> Reader<'a> {
     /// How a file is read of which so much is known.
     fn options_for(&self, info: Option<&FileInfo>) -> ReadOptions {
         let options = self.options.clone();
-        if !self.in_full || options.input_precision_bits.is_some() {
-            return options;
-        }
+        let Some(least_bits) = self.in_full.filter(|_| options.input_precision_bits.is_none()) else { return options };
         let stated = info.and_then(|info| info.precision_bits_comment);
-        let bits = stated.unwrap_or(self.precision_bits.saturating_add(DECIMAL_BITS)).max(self.precision_bits);
+        let bits = stated.unwrap_or(self.precision_bits.saturating_add(DECIMAL_BITS)).max(self.precision_bits).max(least_bits);
         options.input_precision_bits(bits.min(MAXIMUM_PRECISION_BITS))
     }
 
@@ -154,6 +161,7 @@ impl<'a> Reader<'a> {
             }
         }?;
         self.held_bytes.set(held_bytes + loaded.matrix.bytes());
+        self.rounded_bits.set(loaded.rounded_bits);
         Ok(loaded)
     }
 }

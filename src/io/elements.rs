@@ -5,6 +5,7 @@
 //! numbers, at least the one asked for. Does not know: files, text.
 
 use crate::error::Error;
+use crate::io::Loaded;
 use crate::io::number::{Number, NumberReader, Refusal};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
@@ -44,6 +45,8 @@ pub(super) struct Elements {
     count: u64,
     words: u64,
     blocks: Vec<Block>,
+    /// The fewest bits to which an element was rounded that has more.
+    rounded_bits: Option<u32>,
 }
 
 /// What the finished matrix looks like.
@@ -63,7 +66,8 @@ impl Elements {
 
     /// An empty list for any number of elements, which with their matrix take at most `limit_bytes`.
     pub fn within(order: Order, precision_bits: u32, limit_bytes: u64) -> Self {
-        Elements { order, precision_bits, expected: None, limit_bytes, count: 0, words: 0, blocks: Vec::new() }
+        let (expected, blocks) = (None, Vec::new());
+        Elements { order, precision_bits, expected, limit_bytes, count: 0, words: 0, blocks, rounded_bits: None }
     }
 
     /// Raises the least precision of the matrix.
@@ -88,6 +92,8 @@ impl Elements {
     pub fn push(&mut self, reader: &NumberReader, number: Number, place: u64) -> Result<(), Refusal> {
         if number.exact {
             self.precision_bits = self.precision_bits.max(number.bits);
+        } else if reader.is_rounded(number) {
+            self.rounded_bits = Some(self.rounded_bits.map_or(number.bits, |bits| bits.min(number.bits)));
         }
         let prefix = self.prefix();
         let block = self.block_for(limbs_for(self.precision_bits))?;
@@ -129,6 +135,15 @@ impl Elements {
             None => (self.count / 8).max(64),
         };
         elements.clamp(1, most) as usize
+    }
+
+    /// All that was read of a file.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::zeros`].
+    pub fn loaded(self, layout: Layout) -> Result<Loaded, Error> {
+        let rounded_bits = self.rounded_bits;
+        Ok(Loaded { rounded_bits, symmetric: layout.mirrored, ..Loaded::new(self.finish(layout)?) })
     }
 
     /// The matrix of all elements, each given back as soon as it is copied.

@@ -41,8 +41,8 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     }
     body.scanner.finish()?;
     let symmetric = header.symmetry == Symmetry::SymmetricLower;
-    let matrix = body.intake.elements.finish(Layout { rows: header.rows, cols: header.cols, mirrored: symmetric })?;
-    Ok(Loaded { symmetric, precision_bits_comment: header.precision_bits_comment, ..Loaded::new(matrix) })
+    let loaded = body.intake.elements.loaded(Layout { rows: header.rows, cols: header.cols, mirrored: symmetric })?;
+    Ok(Loaded { precision_bits_comment: header.precision_bits_comment, ..loaded })
 }
 
 /// The entries of one file on their way into memory.

@@ -44,8 +44,8 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     let least = bits.least.max(kind.exact_bits());
     options.admit(rows, cols, least)?;
     file.check_length(&header)?;
-    let matrix = match kind {
-        Kind::Float(_) | Kind::Signed(_) | Kind::Unsigned(_) => file.numbers(&header, least)?,
+    let loaded = match kind {
+        Kind::Float(_) | Kind::Signed(_) | Kind::Unsigned(_) => Loaded::new(file.numbers(&header, least)?),
         Kind::Unicode(_) | Kind::Bytes(_) | Kind::Objects => {
             let order = if header.fortran_order { Order::Columns } else { Order::Rows };
             let count = (rows as u64).saturating_mul(cols as u64);
@@ -56,11 +56,11 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
                 Kind::Objects => file.objects(&header, &mut intake, options.limit_bytes())?,
                 _ => file.texts(&header, &mut intake)?,
             }
-            intake.elements.finish(Layout { rows, cols, mirrored: false })?
+            intake.elements.loaded(Layout { rows, cols, mirrored: false })?
         }
     };
     file.stream.finish("the array")?;
-    Ok(Loaded { precision_bits_comment: stated, ..Loaded::new(matrix) })
+    Ok(Loaded { precision_bits_comment: stated, ..loaded })
 }
 
 /// A file under way.

@@ -133,8 +133,7 @@ impl Outline {
             Receiver::Numbers(intake) => intake.elements,
             Receiver::Looks(_) => Elements::new(Order::Rows, 2, 0),
         };
-        let matrix = elements.finish(Layout { rows, cols, mirrored: false })?;
-        Ok(Loaded { precision_bits_comment, ..Loaded::new(matrix) })
+        Ok(Loaded { precision_bits_comment, ..elements.loaded(Layout { rows, cols, mirrored: false })? })
     }
 
     /// What was counted.

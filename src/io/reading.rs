@@ -157,6 +157,9 @@ pub struct Loaded {
     /// Precision that the file states: in the comment `%sunzi precision_bits=N`, in the header of a binary file, by the
     /// type of NumPy's numbers, by the first mark of Mathematica.
     pub precision_bits_comment: Option<u32>,
+    /// The fewest bits to which an entry was rounded on the way in, where one is not the number that was written: each is
+    /// off by at most `2^-bits` of its magnitude. See [`crate::InputRounding`].
+    pub rounded_bits: Option<u32>,
     /// What in the file was passed over, a line each: a line of headings.
     pub remarks: Vec<String>,
 }
@@ -164,7 +167,7 @@ pub struct Loaded {
 impl Loaded {
     /// A matrix of which the file says nothing more.
     pub(super) fn new(matrix: Matrix) -> Loaded {
-        Loaded { matrix, symmetric: false, precision_bits_comment: None, remarks: Vec::new() }
+        Loaded { matrix, symmetric: false, precision_bits_comment: None, rounded_bits: None, remarks: Vec::new() }
     }
 
     /// The matrix as one that is known to be symmetric: the file says so, or every entry is compared with its mirror

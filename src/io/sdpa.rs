@@ -92,8 +92,7 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     read_entries(&mut scanner, &header, member, &mut intake)?;
     scanner.finish()?;
     let mirrored = matches!(member, Member::Block { .. });
-    let matrix = intake.elements.finish(Layout { rows, cols, mirrored })?;
-    Ok(Loaded { symmetric: mirrored, ..Loaded::new(matrix) })
+    intake.elements.loaded(Layout { rows, cols, mirrored })
 }
 
 /// What stands between numbers.

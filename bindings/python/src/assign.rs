@@ -10,7 +10,8 @@ use rug::Float;
 
 /// What is assigned: one number to all places, or a matrix of their shape.
 pub enum Value {
-    Number(Box<Float>),
+    /// The number, and the bits to which it was rounded where it has more.
+    Number(Box<Float>, Option<u32>),
     Block(View),
 }
 
@@ -22,7 +23,8 @@ pub fn value_for(value: &Bound<'_, PyAny>, chosen: &Chosen, bits: u32) -> PyResu
     let py = value.py();
     if Operand::is_number(value)? {
         let number = scalar(Some(value), "the value", Bits::Round(bits))?.expect("a value was given");
-        return Ok(Value::Number(Box::new(Float::with_val(bits, number))));
+        let rounded_bits = Operand::number(value)?.view(py, Bits::Round(bits))?.rounded_bits();
+        return Ok(Value::Number(Box::new(Float::with_val(bits, number)), rounded_bits));
     }
     let operand = Operand::of(value, "the value", Part::Whole)?;
     let (rows, cols) = (chosen.rows.count(), chosen.cols.count());
@@ -47,10 +49,15 @@ pub fn assign(target: &mut View, chosen: &Chosen, value: &Value) -> sunzi::Resul
     for (from_col, &col) in cols.iter().enumerate() {
         for (from_row, &row) in rows.iter().enumerate() {
             match value {
-                Value::Number(number) => matrix.set_float(row, col, number)?,
+                Value::Number(number, _) => matrix.set_float(row, col, number)?,
                 Value::Block(block) => matrix.set(row, col, block.entries().get(from_row, from_col)),
             }
         }
     }
+    let rounded_bits = match value {
+        Value::Number(_, bits) => *bits,
+        Value::Block(block) => block.rounded_bits(),
+    };
+    *target = target.clone().after_rounding(rounded_bits);
     Ok(())
 }

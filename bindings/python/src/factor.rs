@@ -14,7 +14,7 @@ use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use sunzi::Uplo;
+use sunzi::{InputRounding, Uplo};
 
 /// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
 ///
@@ -32,6 +32,8 @@ use sunzi::Uplo;
 pub struct Cholesky {
     factor: sunzi::Cholesky,
     kind: NumberKind,
+    /// How far the matrix may lie from the numbers that were given.
+    rounding: InputRounding,
 }
 
 impl Cholesky {
@@ -51,9 +53,10 @@ impl Cholesky {
         &self,
         ctx: &sunzi::Context,
         a: &Symmetric,
+        right: Option<&View>,
         digits: impl FnOnce(&sunzi::Certificate<'_>) -> sunzi::Result<f64>,
     ) -> sunzi::Result<f64> {
-        self.factor.certify(ctx, a.operand())?.map_or(Ok(0.0), |proof| digits(&proof))
+        self.factor.certify_with(ctx, a.operand(), a.rounding(right))?.map_or(Ok(0.0), |proof| digits(&proof))
     }
 }
 
@@ -74,7 +77,8 @@ impl Cholesky {
         given.set_item("accuracy", accuracy)?;
         let mut call = Call::new(&given)?;
         let a = Symmetric::of(&call, a, &[])?;
-        Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind })
+        let rounding = a.rounding(None);
+        Ok(Cholesky { factor: call.run(|ctx| a.factor(ctx))?.result, kind: a.shape.kind, rounding })
     }
 
     /// The object for a factor `l` that was made elsewhere: a square matrix without a 0 on its diagonal, of which the
@@ -89,19 +93,27 @@ impl Cholesky {
         let view = rounded(py, &operand.view(py, Bits::Round(bits))?, bits)?;
         let accuracy = accuracy_of(accuracy)?;
         let make = || Ok(sunzi::Cholesky::from_factor(view.entries().to_matrix()?)?.with_accuracy(accuracy));
-        Ok(Cholesky { factor: py.detach(make).or_raise(py)?, kind })
+        Ok(Cholesky { factor: py.detach(make).or_raise(py)?, kind, rounding: InputRounding::new() })
     }
 
     /// For pickles.
     #[staticmethod]
-    fn _restored(l: &Bound<'_, PyAny>, accuracy: &str, working_bits: Option<u32>) -> PyResult<Cholesky> {
-        let Cholesky { factor, kind } = Cholesky::from_factor(l, accuracy, None)?;
-        Ok(Cholesky { factor: factor.with_working_bits(working_bits), kind })
+    #[pyo3(signature = (l, accuracy, working_bits, rounded_bits=None))]
+    fn _restored(
+        l: &Bound<'_, PyAny>,
+        accuracy: &str,
+        working_bits: Option<u32>,
+        rounded_bits: Option<u32>,
+    ) -> PyResult<Cholesky> {
+        let Cholesky { factor, kind, .. } = Cholesky::from_factor(l, accuracy, None)?;
+        let rounding = InputRounding::new().matrix_bits(rounded_bits);
+        Ok(Cholesky { factor: factor.with_working_bits(working_bits), kind, rounding })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let (py, this) = (slf.py(), slf.get());
-        let state = (this.lower(), accuracy_name(this.factor.accuracy()), this.factor.working_bits());
+        let (accuracy, rounded_bits) = (accuracy_name(this.factor.accuracy()), this.rounding.matrix_bits);
+        let state = (this.lower(), accuracy, this.factor.working_bits(), rounded_bits);
         (slf.get_type().getattr("_restored")?, state.into_pyobject(py)?).into_pyobject(py)
     }
 
@@ -188,10 +200,10 @@ impl Cholesky {
         match (a, certified) {
             (Some(a), true) => {
                 let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
-                call.run(|ctx| self.proven(ctx, &a, |proof| proof.log_det_digits(ctx)))
+                call.run(|ctx| self.proven(ctx, &a, None, |proof| proof.log_det_digits(ctx)))
             }
             (None, true) => Err(PyValueError::new_err("certified=True takes a, the matrix that was factored")),
-            (_, false) => call.run(|ctx| self.factor.log_det_digits(ctx)),
+            (_, false) => call.run(|ctx| self.factor.log_det_digits_with(ctx, self.rounding)),
         }
     }
 
@@ -211,8 +223,11 @@ impl Cholesky {
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
         let (b, x) = (self.read(&call, b, "b")?, self.read(&call, x, "x")?);
         call.run(|ctx| match certified {
-            true => self.proven(ctx, &a, |proof| proof.solution_digits(ctx, b.entries(), x.entries())),
-            false => self.factor.solution_digits(ctx, a.operand(), b.entries(), x.entries()),
+            true => self.proven(ctx, &a, Some(&b), |proof| proof.solution_digits(ctx, b.entries(), x.entries())),
+            false => {
+                let rounding = a.rounding(Some(&b));
+                self.factor.solution_digits_with(ctx, a.operand(), b.entries(), x.entries(), rounding)
+            }
         })
     }
 
@@ -231,8 +246,8 @@ impl Cholesky {
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
         let x = self.read(&call, inverse, "inverse")?;
         call.run(|ctx| match certified {
-            true => self.proven(ctx, &a, |proof| proof.inverse_digits(ctx, x.entries())),
-            false => self.factor.inverse_digits(ctx, a.operand(), x.entries()),
+            true => self.proven(ctx, &a, None, |proof| proof.inverse_digits(ctx, x.entries())),
+            false => self.factor.inverse_digits_with(ctx, a.operand(), x.entries(), a.rounding(None)),
         })
     }
 

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use rug::Float;
 use serde::Serialize;
 use sunzi::{
-    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Op, Outcome, ProductPlanOptions, RefineOptions, Side,
+    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, InputRounding, Op, Outcome, ProductPlanOptions, RefineOptions, Side,
     SyrkOptions, TrsmOptions, Uplo,
 };
 
@@ -251,7 +251,12 @@ impl Symmetric {
 
     /// Choices of its factorisation.
     pub fn options(&self) -> CholeskyOptions {
-        CholeskyOptions::new().accuracy(self.accuracy)
+        CholeskyOptions::new().accuracy(self.accuracy).rounding(self.rounding(None))
+    }
+
+    /// How far the matrix and right sides may lie from the numbers that were given.
+    pub fn rounding(&self, right: Option<&View>) -> InputRounding {
+        InputRounding::new().matrix_bits(self.view.rounded_bits()).right_bits(right.and_then(View::rounded_bits))
     }
 
     /// The factor.
@@ -301,7 +306,7 @@ pub fn solve<'py>(
     let solved = call.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
             let Outcome { result, report } =
-                sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &a.options().digits(wants_report))?;
+                sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &a.options().digits(wants_report).rounding(a.rounding(Some(&b))))?;
             return Ok((result, serde_json::to_string(&report).ok()));
         };
         let options = RefineOptions::new().factor_bits(factor_bits);

@@ -12,12 +12,13 @@ pub struct View {
     rows: Range<usize>,
     cols: Range<usize>,
     transposed: bool,
+    rounded_bits: Option<u32>,
 }
 
 impl From<sunzi::Matrix> for View {
     fn from(matrix: sunzi::Matrix) -> View {
         let (rows, cols) = (0..matrix.rows(), 0..matrix.cols());
-        View { matrix: Arc::new(matrix), rows, cols, transposed: false }
+        View { matrix: Arc::new(matrix), rows, cols, transposed: false, rounded_bits: None }
     }
 }
 
@@ -40,6 +41,17 @@ impl View {
     /// Bits of every entry.
     pub fn precision_bits(&self) -> u32 {
         self.matrix.precision_bits()
+    }
+
+    /// The fewest bits to which an entry was rounded that has more; `None` where all are the numbers that were given.
+    pub fn rounded_bits(&self) -> Option<u32> {
+        self.rounded_bits
+    }
+
+    /// The same entries, rounded to so many bits before.
+    pub fn after_rounding(self, bits: Option<u32>) -> View {
+        let fewest = self.rounded_bits.into_iter().chain(bits).min();
+        View { rounded_bits: fewest, ..self }
     }
 
     /// Bytes of the matrix behind it.
@@ -102,7 +114,7 @@ impl View {
         for at in 0..column.rows() {
             column.set(at, 0, view.get(at, at));
         }
-        Ok(column.into())
+        Ok(View::from(column).after_rounding(self.rounded_bits))
     }
 
     /// Whether `self` is the transpose of `other`, entry for entry in the same memory.
@@ -117,7 +129,7 @@ impl View {
     /// [`sunzi::Error::OutOfMemory`].
     pub fn to_mut(&mut self) -> Result<&mut sunzi::Matrix> {
         if !self.is_whole() || Arc::get_mut(&mut self.matrix).is_none() {
-            *self = self.entries().to_matrix()?.into();
+            *self = View::from(self.entries().to_matrix()?).after_rounding(self.rounded_bits);
         }
         Ok(Arc::get_mut(&mut self.matrix).expect("nobody shares it"))
     }
@@ -138,7 +150,7 @@ impl View {
                 copy.set(to_row, to_col, view.get(row, col));
             }
         }
-        Ok(copy.into())
+        Ok(View::from(copy).after_rounding(self.rounded_bits))
     }
 
     /// The same entries rounded to `precision_bits` bits, to nearest, ties to even; the same memory where they have
@@ -161,6 +173,7 @@ impl View {
                 copy.set(row, col, FloatRef { head, limbs: &limbs });
             }
         }
-        Ok(copy.into())
+        // Fewer bits are a choice of the caller's, whose matrix this is from now on, as exact as another.
+        Ok(View::from(copy).after_rounding(self.rounded_bits.filter(|&bits| bits < precision_bits)))
     }
 }

@@ -36,7 +36,7 @@ pub fn cholesky(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let equation = if is_upper { "A = U^T U" } else { "A = L L^T" };
     let claim =
         Claim { start: Instant::now(), choices: &config.choices, result: &config.l, operation: "cholesky", equation };
-    let reader = claim.reader(session)?.in_full();
+    let reader = claim.reader(session)?.in_full(0);
     claim.expect(session, &reader, &[&config.a, &config.l]);
     let triangle = config.triangle.uplo();
     let found = if is_above_memory(&reader, config)? {
@@ -82,7 +82,7 @@ pub fn solve(session: &mut Session, config: &VerifySolve) -> Result<()> {
         operation: "solve",
         equation: "A X = B",
     };
-    let reader = claim.reader(session)?.in_full();
+    let reader = claim.reader(session)?.in_full(0);
     claim.expect(session, &reader, &[&config.a, &config.b, &config.x]);
     let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
     let (b, x) = (reader.matrix(&config.b)?, reader.matrix(&config.x)?);
@@ -117,7 +117,7 @@ pub fn inverse(session: &mut Session, config: &VerifyInverse) -> Result<()> {
         operation: "inverse",
         equation: "A X = I",
     };
-    let reader = claim.reader(session)?.in_full();
+    let reader = claim.reader(session)?.in_full(0);
     claim.expect(session, &reader, &[&config.a, &config.x]);
     let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
     let x = reader.matrix(&config.x)?;

@@ -72,6 +72,8 @@ pub(super) struct NumberReader {
     marked_bits: Option<u32>,
     digits: Vec<u8>,
     magnitude: Vec<u64>,
+    /// Whether the magnitude has been rounded already.
+    is_rounded: bool,
     powers: PowersOfFive,
     divisor: Integer,
     division: Division,
@@ -113,6 +115,7 @@ impl NumberReader {
             marked_bits: None,
             digits: Vec::new(),
             magnitude: Vec::new(),
+            is_rounded: false,
             powers: PowersOfFive::default(),
             divisor: Integer::new(),
             division: Division::default(),
@@ -124,6 +127,7 @@ impl NumberReader {
     /// # Errors
     /// A [`Refusal`] that says what the word is instead.
     pub fn read(&mut self, word: &[u8], field: Field) -> Result<Number, Refusal> {
+        self.is_rounded = false;
         match self.read_plain(word, field) {
             Err(Refusal::NotANumber) if word.contains(&b'_') => {
                 let joined = without_underscores(word).ok_or(Refusal::NotANumber)?;
@@ -165,6 +169,18 @@ impl NumberReader {
         spare.fill(0);
         let head = round_integer(number.negative, &self.magnitude, number.exponent, number.bits, significand);
         if head.exponent().abs() > MAXIMUM_EXPONENT { Err(Refusal::ExponentRange) } else { Ok(head) }
+    }
+
+    /// Whether the number just read is not the one that was written: the quotient of a fraction ends in a sticky bit.
+    pub fn is_rounded(&self, number: Number) -> bool {
+        self.is_rounded || (!number.exact && self.significant_bits() > u64::from(number.bits))
+    }
+
+    /// Bits of the magnitude from its highest one to its lowest one.
+    fn significant_bits(&self) -> u64 {
+        let low = self.magnitude.iter().position(|&limb| limb != 0).unwrap_or(0);
+        let zeros = self.magnitude.get(low).map_or(0, |limb| low as u64 * 64 + u64::from(limb.trailing_zeros()));
+        bit_length(&self.magnitude).saturating_sub(zeros)
     }
 
     /// The number behind `0x`.
@@ -303,17 +319,15 @@ impl NumberReader {
 
     /// The magnitude times `2^exponent`, exactly.
     fn exact(&mut self, negative: bool, exponent: i64) -> Result<Number, Refusal> {
-        let length = bit_length(&self.magnitude);
+        let length = self.significant_bits();
         if length == 0 {
             return Ok(Number { negative: false, exponent: 0, bits: 2, exact: true });
         }
-        let low = self.magnitude.iter().position(|&limb| limb != 0).unwrap_or(0);
-        let zeros = low as u64 * 64 + u64::from(self.magnitude[low].trailing_zeros());
-        match u32::try_from(length - zeros) {
+        match u32::try_from(length) {
             Ok(bits) if bits <= MAXIMUM_PRECISION_BITS => {
                 Ok(Number { negative, exponent, bits: bits.max(2), exact: true })
             }
-            _ => Err(Refusal::TooLong(length - zeros)),
+            _ => Err(Refusal::TooLong(length)),
         }
     }
 
@@ -358,6 +372,7 @@ impl NumberReader {
                 return Err(Refusal::ExponentRange);
             };
             copy_limbs(&integer, &mut self.magnitude);
+            self.is_rounded = true;
             return Ok(Number { negative, exponent: i64::from(exponent) - i64::from(quadrupled), bits, exact: false });
         }
         Err(Refusal::ExponentRange)

@@ -45,6 +45,8 @@ pub struct ParsedNumber {
     pub value: Float,
     /// Whether it is an integer or a hexadecimal float, which are not rounded.
     pub exact: bool,
+    /// Whether the number is not the one that was written: a decimal or a fraction that takes more bits.
+    pub rounded: bool,
 }
 
 /// Reads numbers one after the other, with scratch space kept between them; see [`parse_number`].
@@ -70,7 +72,7 @@ impl NumberParser {
         self.limbs.resize(limbs_for(number.bits), 0);
         let head = self.reader.store(number, &mut self.limbs)?;
         let value = FloatRef { head, limbs: &self.limbs }.to_float(number.bits);
-        Ok(ParsedNumber { value, exact: number.exact })
+        Ok(ParsedNumber { value, exact: number.exact, rounded: self.reader.is_rounded(number) })
     }
 }
 
@@ -85,6 +87,7 @@ impl NumberParser {
 /// assert_eq!(parse_number("1.5`30*^2", 53).unwrap().value, 150);
 /// assert!(parse_number("1/3", 200).unwrap().value.prec() == 200);
 /// assert!(parse_number("1_000", 2).unwrap().exact);
+/// assert!(parse_number("0.1", 200).unwrap().rounded && !parse_number("0.5", 2).unwrap().rounded);
 /// ```
 ///
 /// # Errors

@@ -4,8 +4,8 @@
 //! makes of a residual is then bounded, and a correction by the factor, whose own residual is known, makes the bound
 //! sharp. Proof: docs/ALGORITHM.md, "Correct digits".
 
-use super::bounds::{Upper, magnitude};
-use super::{ESTIMATE_BITS, all_digits, correct_digits, power};
+use super::bounds::{Upper, magnitude, spread_bits};
+use super::{ESTIMATE_BITS, InputRounding, all_digits, correct_digits, power};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::{EXPECTED_SPREAD_BITS, ceil_log2, guard_bits};
@@ -18,7 +18,6 @@ use crate::ops::shift::shifted_lower;
 use crate::ops::symm::{SymmOptions, symm_with};
 use rug::Float;
 use rug::float::Round;
-use rug::ops::SubFrom;
 
 /// Shifts that are tried, each a sixteenth of the one before.
 const TRIES: i64 = 4;
@@ -50,6 +49,7 @@ pub struct Certificate<'a> {
     eigenvalue: Float,
     /// `-log2` of it, rounded up.
     condition_bits: u32,
+    rounding: InputRounding,
 }
 
 impl Cholesky {
@@ -66,6 +66,22 @@ impl Cholesky {
     /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::cholesky_with`] beside
     /// [`Error::NotPositiveDefinite`].
     pub fn certify<'a>(&'a self, ctx: &Context, a: impl Into<Symmetric<'a>>) -> Result<Option<Certificate<'a>>> {
+        self.certify_with(ctx, a, InputRounding::new())
+    }
+
+    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: of any matrix within that of `a` the same
+    /// is proven, so of the one that `a` stands for.
+    ///
+    /// `None` also where the rounding is as large as the least eigenvalue.
+    ///
+    /// # Errors
+    /// As [`Cholesky::certify`].
+    pub fn certify_with<'a>(
+        &'a self,
+        ctx: &Context,
+        a: impl Into<Symmetric<'a>>,
+        rounding: InputRounding,
+    ) -> Result<Option<Certificate<'a>>> {
         let lower = a.into().lower_view("certify")?;
         let order = lower.rows();
         self.check_answer("certify", order, (order, order), (order, order))?;
@@ -79,11 +95,16 @@ impl Cholesky {
             match proves(ctx, lower, &exponents, (shift, bits)) {
                 Ok(true) => {
                     let (order, shifted) = (Float::with_val(ESTIMATE_BITS, order), power(-shift));
-                    let mut eigenvalue = order * power(2 - i64::from(bits));
-                    eigenvalue.sub_from(&shifted);
-                    let condition_bits = shift as u32 + 1;
+                    let own = Upper(order.clone()).times(&power(2 - i64::from(bits)));
+                    // The rounding of the input moves eigenvalues of the scaled matrix by at most this.
+                    let lost = own.add(&Upper(order).times(&rounding.units()[0]).0);
+                    let eigenvalue = Float::with_val_round(ESTIMATE_BITS, &shifted - &lost.0, Round::Down).0;
+                    if eigenvalue <= 0 {
+                        return Ok(None);
+                    }
+                    let condition_bits = eigenvalue.get_exp().map_or(0, |exponent| 1 - exponent).max(0) as u32;
                     let factor = self;
-                    return Ok(Some(Certificate { factor, lower, exponents, eigenvalue, condition_bits }));
+                    return Ok(Some(Certificate { factor, lower, exponents, eigenvalue, condition_bits, rounding }));
                 }
                 Ok(false) => {}
                 Err(Error::Precision { .. }) => return Ok(None),
@@ -157,7 +178,12 @@ impl Certificate<'_> {
         if phi.0 >= 0.5 {
             return Ok(0.0);
         }
-        let truncation = phi.times(&count).times(&power(1));
+        // The same for the matrix that was rounded: `A^-1 dA`.
+        let input = Upper(count.clone()).times(&self.rounding.units()[0]).over(&self.eigenvalue);
+        if input.0 >= 0.5 {
+            return Ok(0.0);
+        }
+        let truncation = phi.add(&input.0).times(&count).times(&power(1));
         // Sizes of the logarithms, from exponents: |ln l| <= |e| + 1 for l in [2^(e-1), 2^e).
         let sizes = (0..order).map(|i| better.factor().get(i, i).head.exponent().unsigned_abs() + 1).sum::<u64>();
         let sizes = Upper(Float::with_val_round(ESTIMATE_BITS, sizes, Round::Up).0);
@@ -227,7 +253,7 @@ impl Certificate<'_> {
         }
         let factor_bits = self.factor.factor().precision_bits();
         let guard = guard_bits(order) + 1;
-        let lost_bits = self.condition_bits.saturating_add(self.spread_bits(x)).saturating_add(SPARE_BITS);
+        let lost_bits = self.condition_bits.saturating_add(spread_bits(&self.exponents, x)).saturating_add(SPARE_BITS);
         // A condition that takes more than a kernel has leaves fewer digits proven, whichever kernel it is.
         let least_bits = x.precision_bits().saturating_add(lost_bits.min(EXPECTED_SPREAD_BITS));
         let reach = preferred_working_bits(ctx, least_bits.saturating_add(guard)).saturating_sub(guard);
@@ -257,18 +283,6 @@ impl Certificate<'_> {
         Ok(best)
     }
 
-    /// Bits by which the scaling of the rows may hide the largest entry of a column behind a bound of the whole column.
-    fn spread_bits(&self, x: MatrixView<'_>) -> u32 {
-        let least = self.exponents.iter().copied().min().unwrap_or(0);
-        let spread = |col: usize| {
-            let heads = (0..x.rows()).map(|row| (row, x.head(row, col))).filter(|(_, head)| !head.is_zero());
-            let whole = heads.clone().map(|(row, head)| head.exponent() + self.exponents[row]).max();
-            let largest = heads.map(|(_, head)| head.exponent()).max();
-            whole.zip(largest).map_or(0, |(whole, largest)| whole - least - largest)
-        };
-        (0..x.cols()).map(spread).max().unwrap_or(0).clamp(0, u32::MAX.into()) as u32
-    }
-
     /// `B - A X`, each entry beside its own terms.
     fn residual(&self, ctx: &Context, (b, x): (MatrixView<'_>, MatrixView<'_>), bits: u32) -> Result<Matrix> {
         let minus = Float::with_val(2, -1);
@@ -293,8 +307,13 @@ struct Bounding<'a> {
 impl Bounding<'_> {
     /// The bound of a column, where the residual and the rest have these bits beside their terms.
     fn column(&self, col: usize, bits: [u32; 2]) -> ColumnBound {
-        let Certificate { exponents, eigenvalue, .. } = self.certificate;
+        let Certificate { exponents, eigenvalue, rounding, .. } = self.certificate;
         let [own, rest_own] = bits.map(|bits| power(1 - i64::from(bits)));
+        // What a product, and a right side, is off by beside its terms: its own rounding and that of the input.
+        let [matrix_unit, right_unit] = rounding.units();
+        let own_product = Upper(own.clone()).add(&matrix_unit).0;
+        let own_right = Upper(own).add(&right_unit).0;
+        let rest_product = Upper(rest_own.clone()).add(&matrix_unit).0;
         let size = |matrix: MatrixView<'_>, row: usize| magnitude(matrix.get(row, col));
         let scaled_sum = |matrix: MatrixView<'_>| {
             let terms = exponents.iter().enumerate().map(|(row, &exponent)| size(matrix, row) * power(exponent));
@@ -304,8 +323,8 @@ impl Bounding<'_> {
         let mut squares = Upper::zero();
         for (row, &exponent) in exponents.iter().enumerate() {
             let scaled = |matrix: MatrixView<'_>| Upper(size(matrix, row) * power(-exponent));
-            let first = scaled(self.b).add(&solution.0).times(&own);
-            let second = scaled(self.residual.view()).add(&change.0).times(&rest_own);
+            let first = scaled(self.b).times(&own_right).add(&solution.clone().times(&own_product).0);
+            let second = scaled(self.residual.view()).times(&rest_own).add(&change.clone().times(&rest_product).0);
             let all = scaled(self.rest.view()).add(&first.0).add(&second.0);
             squares = squares.add(&all.clone().times(&all.0).0);
         }

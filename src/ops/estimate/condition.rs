@@ -26,6 +26,9 @@ const FIRST_BITS: u32 = 64;
 /// Bits that an estimate takes beyond those that its solves lose.
 const SPARE_BITS: f64 = 24.0;
 
+/// Where `2^-b` times the scaled condition of a factor at `b` bits is at most `2^TOLD_LOG2`, it is that of the matrix.
+const TOLD_LOG2: i64 = -3;
+
 impl Cholesky {
     /// A lower bound, rarely off by more than a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored
     /// matrix, whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
@@ -69,6 +72,21 @@ impl Cholesky {
     /// As [`crate::trsm()`].
     pub fn scaled_condition(&self, ctx: &Context) -> Result<Float> {
         Ok(Float::with_val(RIGHT_BITS, &self.scaled_inverse_norm(ctx)?.norm))
+    }
+
+    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`: it is at most `2^(b - 3)`, where
+    /// the factor has `b` bits.
+    ///
+    /// `L L^T` differs from `A` by its roundings, about `2^-b` beside the diagonal. Where the least eigenvalue of the
+    /// scaled matrix is no larger, that of `L L^T` is made of roundings: the factor exists by luck, knows nothing of that
+    /// eigenvector, and all that is known of the condition of `A` is that it is beyond about `2^(b - 3)`. Digits of answers
+    /// are then not known, and estimated as 0. Cost: that of [`Cholesky::scaled_condition`].
+    ///
+    /// # Errors
+    /// As [`crate::trsm()`].
+    pub fn tells_condition(&self, ctx: &Context) -> Result<bool> {
+        let most = i64::from(self.factor().precision_bits()) + TOLD_LOG2;
+        Ok(self.scaled_inverse_norm(ctx)?.norm <= power(most))
     }
 
     pub(super) fn scaled_inverse_norm(&self, ctx: &Context) -> Result<&ScaledInverseNorm> {

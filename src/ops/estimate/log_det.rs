@@ -6,8 +6,8 @@
 //! sum is the mean of `||D A^-1 (l z)||^2` over random signs `z`.
 
 use super::doubles::double;
-use super::rough::Rough;
-use super::{ESTIMATE_BITS, correct_digits, power};
+use super::rough::{Rough, Vector};
+use super::{ESTIMATE_BITS, InputRounding, correct_digits, power};
 use crate::context::Context;
 use crate::error::Result;
 use crate::ops::cholesky::Cholesky;
@@ -32,18 +32,55 @@ impl Cholesky {
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
-        let value = self.log_det();
+        self.log_det_digits_with(ctx, InputRounding::new())
+    }
+
+    /// [`Cholesky::log_det_digits`], where the matrix may have been rounded.
+    ///
+    /// # Errors
+    /// As [`Cholesky::log_det_digits`].
+    pub fn log_det_digits_with(&self, ctx: &Context, rounding: InputRounding) -> Result<f64> {
         let bits = self.factor().precision_bits();
-        let size = Float::with_val(ESTIMATE_BITS, value.abs_ref());
-        let order = Float::with_val(ESTIMATE_BITS, self.factor().rows());
-        let spread = self.log_det_spread(ctx)?;
+        let size = Float::with_val(ESTIMATE_BITS, self.log_det().abs_ref());
+        let error = self.log_det_error(ctx, rounding)?;
+        Ok(error.map_or(0.0, |error| correct_digits(&error, &size, bits)))
+    }
+
+    /// About what [`Cholesky::log_det`] is off by, in short of which the truth stays by a factor of about ten; `None` where
+    /// nothing is known. Of a matrix of determinant 1 it says more than correct digits, of which a number near 0 has none.
+    ///
+    /// # Errors
+    /// As [`Cholesky::log_det_digits`].
+    pub fn log_det_error(&self, ctx: &Context, rounding: InputRounding) -> Result<Option<Float>> {
+        if !self.tells_condition(ctx)? {
+            return Ok(None);
+        }
+        let spread = self.log_det_spread(ctx)? + self.input_spread(ctx, rounding)?;
         if spread > 1 {
-            return Ok(0.0);
+            return Ok(None);
         }
         // Of the factor's own rounding only that of the diagonal counts.
-        let diagonal = order.sqrt() * power(1 - i64::from(bits));
-        let rounding = Float::with_val(ESTIMATE_BITS, &size) * power(-i64::from(bits));
-        Ok(correct_digits(&(spread + diagonal + rounding), &size, bits))
+        let bits = self.factor().precision_bits();
+        let size = Float::with_val(ESTIMATE_BITS, self.log_det().abs_ref());
+        let order = Float::with_val(ESTIMATE_BITS, self.factor().rows());
+        Ok(Some(spread + order.sqrt() * power(1 - i64::from(bits)) + size * power(-i64::from(bits))))
+    }
+
+    /// What the rounding of the matrix makes of `log det A`, at most, as a rule.
+    ///
+    /// `tr(A^-1 dA)` with `|da_ij| <= 2^-bits d_i d_j`, independent but for the symmetry: the sum of the squares of
+    /// `D A^-1 D` is the mean of `||D A^-1 D z||^2` over random signs.
+    fn input_spread(&self, ctx: &Context, rounding: InputRounding) -> Result<Float> {
+        if rounding.matrix_bits.is_none() {
+            return Ok(Float::new(ESTIMATE_BITS));
+        }
+        let rough = Rough::for_condition(self, ctx)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_de7f);
+        let sign = |rng: &mut ChaCha8Rng| if rng.next_u32() & 1 == 1 { 1.0 } else { -1.0 };
+        let column = |rng: &mut ChaCha8Rng| (0..rough.exponents.len()).map(|_| sign(rng)).collect();
+        let columns: Vec<Vec<f64>> = (0..PROBES).map(|_| column(&mut rng)).collect();
+        let sum = sum_of_squares(&rough.scaled_images(&columns)?);
+        Ok((sum * 2u32 / (3 * PROBES) as u32).sqrt() * &rounding.units()[0] * MARGIN)
     }
 
     /// What `log det A` is off by at most, as a rule.
@@ -59,13 +96,18 @@ impl Cholesky {
             }
         }
         let found = rough.scaled_images(&columns)?;
-        let sum = found.iter().fold(Float::new(ESTIMATE_BITS), |sum, image| {
-            let squares: f64 = image.values.iter().map(|value| value * value).sum();
-            sum + Float::with_val(ESTIMATE_BITS, squares) * power(2 * image.exponent)
-        });
+        let sum = sum_of_squares(&found);
         // Of a factor made elsewhere nothing is known: its own bits count.
         let working_bits = self.working_bits.unwrap_or(self.factor().precision_bits());
         let deviation = (sum / (3 * PROBES) as u32).sqrt() * power(-i64::from(working_bits));
         Ok(deviation * MARGIN)
     }
+}
+
+/// The sum of the squares of all entries.
+fn sum_of_squares(images: &[Vector]) -> Float {
+    images.iter().fold(Float::new(ESTIMATE_BITS), |sum, image| {
+        let squares: f64 = image.values.iter().map(|value| value * value).sum();
+        sum + Float::with_val(ESTIMATE_BITS, squares) * power(2 * image.exponent)
+    })
 }

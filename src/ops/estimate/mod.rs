@@ -1,8 +1,8 @@
 //! How many digits of an answer are right: estimates by a few solves with its factor, and proven bounds.
 //!
 //! Digits are `-log10` of the relative error: of a solution in the maximum norm of its worst column, of an inverse in
-//! the maximum norm, of a logarithm of a determinant as it is. They count the errors of the computation; the matrix
-//! counts as exact.
+//! the maximum norm, of a logarithm of a determinant as it is. They count the errors of the computation, and what
+//! [`InputRounding`] says of the operands; else these count as exact.
 //! Promise: the same on any number of threads. Proofs: docs/ALGORITHM.md, "Correct digits".
 
 mod bounds;
@@ -16,7 +16,37 @@ mod solution;
 pub use certificate::Certificate;
 
 use crate::error::{Error, Result};
+use crate::options::setters;
 use rug::Float;
+
+/// How far operands may lie from the numbers that they stand for: `1/3` in a file is rounded when it is read.
+///
+/// An operand of `bits` bits has been rounded to nearest: each entry is off by at most `2^-bits` of its own magnitude.
+/// `None` is for an operand that is exact. Digits, estimated and proven, are those of the answer to the problem before
+/// the rounding.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct InputRounding {
+    /// Bits that the entries of the matrix were rounded to.
+    pub matrix_bits: Option<u32>,
+    /// Bits that the entries of the right sides were rounded to.
+    pub right_bits: Option<u32>,
+}
+
+setters! { new InputRounding { matrix_bits: impl Into<Option<u32>>, right_bits: impl Into<Option<u32>> } }
+
+impl InputRounding {
+    /// Whether nothing was rounded.
+    pub fn is_none(&self) -> bool {
+        *self == InputRounding::default()
+    }
+
+    /// The relative bounds of entries of the matrix and of the right sides.
+    fn units(&self) -> [Float; 2] {
+        [self.matrix_bits, self.right_bits]
+            .map(|bits| bits.map_or_else(|| Float::new(ESTIMATE_BITS), |bits| power(-i64::from(bits))))
+    }
+}
 
 /// Bits of sums, norms and estimates.
 const ESTIMATE_BITS: u32 = 64;

@@ -34,6 +34,8 @@ pub(super) struct Rough<'a> {
     doubles: Option<ScaledDoubles>,
     /// Bits of solves that are not in doubles.
     bits: u32,
+    /// Bits of solves for one column beyond those.
+    more_bits: u32,
 }
 
 impl<'a> Rough<'a> {
@@ -44,7 +46,7 @@ impl<'a> Rough<'a> {
     pub fn in_doubles(factor: &'a Cholesky, ctx: &'a Context) -> Result<Option<Rough<'a>>> {
         let exponents = factor.row_exponents(ctx)?;
         let doubles = ScaledDoubles::new(factor, ctx)?;
-        Ok(doubles.map(|doubles| Rough { ctx, factor, exponents, doubles: Some(doubles), bits: RIGHT_BITS }))
+        Ok(doubles.map(|doubles| Rough { ctx, factor, exponents, doubles: Some(doubles), bits: RIGHT_BITS, more_bits: 0 }))
     }
 
     /// Solves with so many bits.
@@ -52,7 +54,7 @@ impl<'a> Rough<'a> {
     /// # Errors
     /// Those of reading the factor.
     pub fn in_bits(factor: &'a Cholesky, ctx: &'a Context, bits: u32) -> Result<Rough<'a>> {
-        Ok(Rough { ctx, factor, exponents: factor.row_exponents(ctx)?, doubles: None, bits })
+        Ok(Rough { ctx, factor, exponents: factor.row_exponents(ctx)?, doubles: None, bits, more_bits: 0 })
     }
 
     /// Solves that tell at least a digit of any solution, normwise.
@@ -63,6 +65,11 @@ impl<'a> Rough<'a> {
         let found = factor.scaled_inverse_norm(ctx)?;
         let doubles = if found.norm < power(DOUBLES_LOG2) { Rough::in_doubles(factor, ctx)? } else { None };
         doubles.map_or_else(|| Rough::in_bits(factor, ctx, found.solve_bits), Ok)
+    }
+
+    /// The same, with so many bits more for rows whose scales lie far apart.
+    pub fn with_more_bits(self, more_bits: u32) -> Rough<'a> {
+        Rough { more_bits, ..self }
     }
 
     /// `D A^-1 D X`, for at most eight columns.
@@ -112,7 +119,9 @@ impl<'a> Rough<'a> {
     }
 
     fn bits_of_solves(&self) -> Result<u32> {
-        Ok(if self.doubles.is_some() { self.factor.scaled_inverse_norm(self.ctx)?.solve_bits } else { self.bits })
+        let in_doubles = self.doubles.is_some();
+        let bits = if in_doubles { self.factor.scaled_inverse_norm(self.ctx)?.solve_bits } else { self.bits };
+        Ok(bits.saturating_add(self.more_bits).min(self.factor.factor().precision_bits().max(bits)))
     }
 }
 

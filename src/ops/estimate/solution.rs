@@ -2,11 +2,13 @@
 //! asks for, which is the error.
 
 use super::rough::Rough;
-use super::{ESTIMATE_BITS, all_digits, bounds::magnitude, correct_digits, power};
+use super::{ESTIMATE_BITS, InputRounding, all_digits, bounds::{magnitude, spread_bits}, correct_digits, power};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::math::bound::ceil_log2;
 use crate::math::float::Head;
-use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::math::magnitude::Magnitude;
+use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::Cholesky;
 use crate::ops::vector::{SymvOptions, gemv, symv_with};
 use rand_chacha::ChaCha8Rng;
@@ -29,6 +31,13 @@ const INVERSE_MARGIN: u32 = 4;
 /// Bits that residuals are known to beyond those that the condition takes.
 const RESIDUAL_BITS: u32 = 12;
 
+/// Random signs of the rounding of the input, and what they may hide, as a factor.
+const INPUT_PROBES: usize = 4;
+const INPUT_MARGIN: u32 = 2;
+
+/// Bits beyond those that a proof from rounded input needs.
+const INPUT_SPARE_BITS: u32 = 20;
+
 /// What is left out of a correction, as a factor.
 const SLACK: f64 = 1.02;
 
@@ -47,7 +56,8 @@ impl Cholesky {
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`. `x` may come from any solve; the matrix
     /// and the right sides count as exact. Up to four columns are looked at one by one, of more columns four random
-    /// combinations, which say up to two digits less. 0 where the factor is too rough to tell.
+    /// combinations, which say up to two digits less. 0 where the factor is too rough to tell, see
+    /// [`Cholesky::tells_condition`].
     /// Cost: that of [`Cholesky::scaled_condition`], once, and for each column looked at a product with `A` and a solve
     /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".
     ///
@@ -60,11 +70,25 @@ impl Cholesky {
         b: impl Into<MatrixView<'b>>,
         x: impl Into<MatrixView<'x>>,
     ) -> Result<f64> {
+        self.solution_digits_with(ctx, a, b, x, InputRounding::new())
+    }
+
+    /// [`Cholesky::solution_digits`], where the matrix and the right sides may have been rounded.
+    ///
+    /// # Errors
+    /// As [`Cholesky::solution_digits`].
+    pub fn solution_digits_with<'a, 'b, 'x>(
+        &self,
+        ctx: &Context,
+        a: impl Into<Symmetric<'a>>,
+        b: impl Into<MatrixView<'b>>,
+        x: impl Into<MatrixView<'x>>,
+        rounding: InputRounding,
+    ) -> Result<f64> {
         let (a, b, x) = (a.into(), b.into(), x.into());
         self.check_answer("solution_digits", a.order(), (b.rows(), b.cols()), (x.rows(), x.cols()))?;
-        let most = all_digits(x.precision_bits());
-        let probe = Probe::new(self, ctx, a, x.precision_bits())?;
-        let mut digits = most;
+        let Some(probe) = Probe::new(self, ctx, a, (x, rounding))? else { return Ok(0.0) };
+        let mut digits = all_digits(x.precision_bits());
         for column in 0..x.cols().min(PROBES) {
             let own = if x.cols() <= PROBES {
                 probe.one_column((b, x), column)?
@@ -89,10 +113,25 @@ impl Cholesky {
         a: impl Into<Symmetric<'a>>,
         inverse: impl Into<MatrixView<'x>>,
     ) -> Result<f64> {
+        self.inverse_digits_with(ctx, a, inverse, InputRounding::new())
+    }
+
+    /// [`Cholesky::inverse_digits`], where the matrix may have been rounded.
+    ///
+    /// # Errors
+    /// As [`Cholesky::solution_digits`].
+    pub fn inverse_digits_with<'a, 'x>(
+        &self,
+        ctx: &Context,
+        a: impl Into<Symmetric<'a>>,
+        inverse: impl Into<MatrixView<'x>>,
+        rounding: InputRounding,
+    ) -> Result<f64> {
         let (a, x) = (a.into(), inverse.into());
         let (order, shape) = (a.order(), (x.rows(), x.cols()));
         self.check_answer("inverse_digits", order, (order, order), shape)?;
-        let probe = Probe::new(self, ctx, a, x.precision_bits())?;
+        let rounding = InputRounding { right_bits: None, ..rounding };
+        let Some(probe) = Probe::new(self, ctx, a, (x, rounding))? else { return Ok(0.0) };
         let (mut error, even) = (Float::new(ESTIMATE_BITS), vec![0; order]);
         for index in 0..INVERSE_PROBES.min(order) {
             // The error is symmetric: the largest entry of a combination of its columns names the worst column.
@@ -107,6 +146,22 @@ impl Cholesky {
             error.max_mut(&probe.error(unit.view(), x.block(0..order, worst..worst + 1)?)?);
         }
         Ok(correct_digits(&(error * INVERSE_MARGIN), &largest(&x), x.precision_bits()))
+    }
+
+    /// Bits that a matrix and right sides must be known to for a solution (or an inverse) `x` of so many correct digits,
+    /// proven ones as well: those of the digits, what the condition loses, what the scales of the rows hide, and some.
+    ///
+    /// Cost: that of [`Cholesky::scaled_condition`].
+    ///
+    /// # Errors
+    /// As [`Cholesky::scaled_condition`].
+    pub fn input_bits<'x>(&self, ctx: &Context, x: impl Into<MatrixView<'x>>, digits: f64) -> Result<u32> {
+        let lost_bits = self.scaled_inverse_norm(ctx)?.norm.get_exp().map_or(0, i64::from).max(0) as u32;
+        let spread_bits = spread_bits(self.row_exponents(ctx)?, x.into());
+        let own_bits = (digits * std::f64::consts::LOG2_10).max(0.0).ceil() as u32;
+        let sum_bits = ceil_log2(self.factor().rows()) + INPUT_SPARE_BITS;
+        let parts = [own_bits, lost_bits, spread_bits, sum_bits];
+        Ok(parts.into_iter().fold(0, u32::saturating_add).min(MAXIMUM_PRECISION_BITS))
     }
 
     /// Refuses answers to another matrix.
@@ -136,16 +191,28 @@ struct Probe<'a> {
     residual_bits: u32,
     /// Whether a correction may be as wrong as what it corrects.
     doubtful: bool,
+    rounding: InputRounding,
 }
 
 impl<'a> Probe<'a> {
-    fn new(factor: &'a Cholesky, ctx: &'a Context, a: Symmetric<'a>, answer_bits: u32) -> Result<Probe<'a>> {
+    /// What looks at columns of this answer; `None` where the factor does not tell the condition of the matrix.
+    fn new(
+        factor: &'a Cholesky,
+        ctx: &'a Context,
+        a: Symmetric<'a>,
+        (answer, rounding): (MatrixView<'_>, InputRounding),
+    ) -> Result<Option<Probe<'a>>> {
+        if !factor.tells_condition(ctx)? {
+            return Ok(None);
+        }
         let found = factor.scaled_inverse_norm(ctx)?;
         let bits = i64::from(factor.factor().precision_bits());
         let doubtful = Float::with_val(ESTIMATE_BITS, &found.norm) > power(bits + DOUBT_LOG2);
-        let residual_bits = answer_bits + found.solve_bits + RESIDUAL_BITS;
-        let rough = Rough::for_condition(factor, ctx)?;
-        Ok(Probe { rough, ctx, a, residual_bits, doubtful })
+        let spread_bits = spread_bits(factor.row_exponents(ctx)?, answer);
+        let lost_bits = found.solve_bits.saturating_add(RESIDUAL_BITS).saturating_add(spread_bits);
+        let residual_bits = answer.precision_bits().saturating_add(lost_bits);
+        let rough = Rough::for_condition(factor, ctx)?.with_more_bits(spread_bits);
+        Ok(Some(Probe { rough, ctx, a, residual_bits, doubtful, rounding }))
     }
 
     /// `A^-1 r`, nearly, and `r = b - A x`.
@@ -156,8 +223,48 @@ impl<'a> Probe<'a> {
         Ok((self.rough.solve(&residual)?, residual))
     }
 
-    /// The size of the error of `x`, about; infinity where the factor is too rough to tell.
+    /// The size of the error of `x`, about, that of the rounding of the input included; infinity where the factor is too
+    /// rough to tell.
     fn error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
+        Ok(self.own_error(b, x)? + self.input_error(b, x)?)
+    }
+
+    /// What the rounding of the input makes of the solution, about: the largest of what the inverse makes of the most that
+    /// each equation is off by, `|dA| |x| + |db|`, with random signs.
+    fn input_error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
+        let mut most = Float::new(ESTIMATE_BITS);
+        if self.rounding.is_none() {
+            return Ok(most);
+        }
+        let lower = self.a.lower_view("solution_digits")?;
+        let sizes = |view: MatrixView<'_>| (0..view.rows()).map(|row| Magnitude::of(view.get(row, 0))).collect();
+        let (solution, right): (Vec<Magnitude>, Vec<Magnitude>) = (sizes(x), sizes(b));
+        let mut products = vec![Magnitude::ZERO; x.rows()];
+        for (col, row) in (0..x.rows()).flat_map(|col| (col..x.rows()).map(move |row| (col, row))) {
+            let size = Magnitude::of(lower.get(row, col));
+            products[row] = products[row].plus(size.times(solution[col]));
+            if row != col {
+                products[col] = products[col].plus(size.times(solution[row]));
+            }
+        }
+        let [matrix_unit, right_unit] = self.rounding.units();
+        let off: Vec<Float> = products.iter().zip(&right).map(|(product, right)| {
+            Float::with_val(ESTIMATE_BITS, product.to_float() * &matrix_unit) + right.to_float() * &right_unit
+        }).collect();
+        let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_1109);
+        for _ in 0..INPUT_PROBES {
+            let mut residual = Matrix::zeros(off.len(), 1, ESTIMATE_BITS)?;
+            for (row, size) in off.iter().enumerate() {
+                let signed = if rng.next_u32() & 1 == 1 { Float::with_val(ESTIMATE_BITS, -size) } else { size.clone() };
+                residual.set_float(row, 0, &signed)?;
+            }
+            most.max_mut(&largest(&self.rough.solve(&residual)?.view()));
+        }
+        Ok(most * INPUT_MARGIN)
+    }
+
+    /// What the computation has left.
+    fn own_error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
         let (correction, residual) = self.correction(b, x)?;
         let first = largest(&correction.view());
         if !self.doubtful {

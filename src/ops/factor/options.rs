@@ -1,6 +1,7 @@
 //! Choices of a factorisation, in one process and over ranks. But for the accuracy none of them shows in a bit.
 
 use crate::ops::product::problem::Accuracy;
+use crate::ops::estimate::InputRounding;
 use crate::options::setters;
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};
@@ -20,6 +21,8 @@ pub struct CholeskyOptions {
     /// Whether [`crate::solve_with`] and [`crate::inverse_with`] also estimate how many digits of their answer are
     /// right, for their report. A factor alone has no digits to be asked for.
     pub digits: bool,
+    /// How far the operands may lie from the numbers that they stand for: counts in those digits alone.
+    pub rounding: InputRounding,
 }
 
 setters! { new CholeskyOptions {
@@ -27,6 +30,7 @@ setters! { new CholeskyOptions {
     accuracy: Accuracy,
     range_bits: u32,
     digits: bool,
+    rounding: InputRounding,
 } }
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. Only the accuracy, and the bits it

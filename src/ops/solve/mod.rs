@@ -85,7 +85,7 @@ pub fn solve_with<'a, 'b>(
     let (factor, mut report) = solve_and_keep(ctx, (a, b), (precision_bits, options), (&mut result).into())?;
     if options.digits {
         let held = ctx.holding(factor.factor().bytes()).holding(result.bytes());
-        report.digits = where_there_is_room(factor.solution_digits(&held, a, b, &result))?;
+        report.digits = where_there_is_room(factor.solution_digits_with(&held, a, b, &result, options.rounding))?;
         report.seconds = start.elapsed().as_secs_f64();
     }
     Ok(Outcome { result, report })

@@ -6,6 +6,7 @@
 
 pub mod definite;
 pub mod oracle;
+pub mod rational;
 pub mod residency;
 pub mod sdplib;
 pub mod solves;

@@ -1,6 +1,7 @@
 //! Factorisations and solves in one process.
 
 mod cholesky;
+mod claims;
 mod digits;
 mod eigenvalues;
 mod entrywise;

@@ -158,12 +158,13 @@ impl<'py> Operand<'py> {
                 let gmpy2 = Gmpy2::loaded(py)?;
                 let texts = NumberParser::new(precision_bits);
                 let (limbs, scratch) = (&limbs[..], Vec::new());
-                let mut store = Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch };
+                let mut store = Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch, rounded: false };
                 for (index, entry) in entries.iter().enumerate() {
                     store.put(entry, index / cols, index % cols).or_raise(py)?;
                     look_for_signals(py, index)?;
                 }
-                Ok(matrix.into())
+                let rounded_bits = store.rounded.then_some(precision_bits);
+                Ok(View::from(matrix).after_rounding(rounded_bits))
             }
         }
     }
@@ -184,7 +185,8 @@ fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Opera
         return Err(PyValueError::new_err(format!("{name}: matrix {at} has {other} columns, matrix 0 has {cols}")));
     }
     let (rows, bits) = (views.iter().map(View::rows).sum(), View::largest_precision(&views));
-    let whole = stack(py, &views, bits)?;
+    let rounded_bits = views.iter().filter_map(View::rounded_bits).min();
+    let whole = stack(py, &views, bits)?.after_rounding(rounded_bits);
     let source = Source::Ready(whole);
     Ok(Some(Operand { container: Container::Matrix, kind, natural_bits: Some(bits), rows, cols, source }))
 }
@@ -316,6 +318,8 @@ struct Store<'a> {
     gmpy2: Option<&'static Gmpy2>,
     texts: NumberParser,
     scratch: Vec<u64>,
+    /// Whether a number was put there that is not the one given.
+    rounded: bool,
 }
 
 impl Store<'_> {
@@ -331,10 +335,14 @@ impl Store<'_> {
                 let rounded = |round| Float::with_val_round(self.precision_bits, &**ratio, round).0;
                 let zero = **ratio == 0;
                 let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
+                self.rounded |= near != **ratio;
                 self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
             Entry::Decimal(text) => match self.texts.parse(text) {
-                Ok(parsed) => self.matrix.set_float(row, col, &parsed.value),
+                Ok(parsed) => {
+                    self.rounded |= parsed.rounded;
+                    self.matrix.set_float(row, col, &parsed.value)
+                }
                 Err(_) => {
                     // It has been parsed before, so its exponent is too large, either way.
                     let is_small = text.contains("e-") || text.contains("E-") || text.contains("^-");

@@ -1,7 +1,7 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
 use super::digits::Answer;
-use super::{Computed, Factoring, Figures, Inputs, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search};
+use super::{Computed, Factoring, Figures, Inputs, ReadAt, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use std::cell::Cell;
@@ -24,7 +24,8 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
         return search::automatic(session, config, digits, trace);
     }
     let start = Instant::now();
-    at_precision(session, config, None, trace).map_err(|error| search::explain(session, config, error, start.elapsed()))
+    let computed = at_precision(session, config, ReadAt::default(), trace);
+    computed.map_err(|error| search::explain(session, config, error, start.elapsed()))
 }
 
 /// Whether the matrix has a factor at so many bits.
@@ -32,20 +33,29 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 /// # Errors
 /// Those of reading, and of the factorisation.
 pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()> {
-    let reader = reader(session, config, Some(bits))?;
+    let reader = reader(session, config, ReadAt { precision_bits: Some(bits), decimal_bits: 0 })?;
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.uplo(), TRIANGLE_FLAGS)?;
     let engine = Steps::new(session, config, reader.held_bytes())?;
     let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
 }
 
-/// Reads and computes the task at one precision, `None` for what is given or stated.
+/// Reads and computes the task at one precision; where digits are proven or asked for, decimals are read once more, to as
+/// many bits as it takes, if their rounding is what leaves fewer digits.
 ///
 /// # Errors
 /// Those of reading, and of the operations.
-pub fn at_precision(session: &Session, config: &Factoring, bits: Option<u32>, trace: &mut Trace) -> Result<Computed> {
-    needs::admit(session, config, bits)?;
-    let (inputs, input_seconds) = trace.span("read", || read(session, config, bits))?;
+pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<Computed> {
+    let computed = at_bits(session, config, at, trace)?;
+    match computed.digits.decimal_bits {
+        Some(decimal_bits) => at_bits(session, config, ReadAt { decimal_bits, ..at }, trace),
+        None => Ok(computed),
+    }
+}
+
+fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<Computed> {
+    needs::admit(session, config, at)?;
+    let (inputs, input_seconds) = trace.span("read", || read(session, config, at))?;
     let engine = Steps::new(session, config, inputs.bytes)?;
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;

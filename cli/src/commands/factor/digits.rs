@@ -6,7 +6,7 @@ use crate::session::Session;
 use rug::Float;
 use serde::Serialize;
 use sunzi::advanced::where_there_is_room;
-use sunzi::{Cholesky, Matrix, Result};
+use sunzi::{Cholesky, Context, InputRounding, Matrix, Result};
 use sunzi_lab::trace::Trace;
 
 /// Digits of the logarithm that are printed, where as many are right.
@@ -27,11 +27,22 @@ pub struct Digits {
     pub log_det_digits: Option<f64>,
     /// At least so many are.
     pub log_det_certified: Option<f64>,
+    /// What the logarithm is off by, about.
+    pub log_det_error: Option<String>,
     /// Estimate of the norm of the inverse of the matrix, scaled to a diagonal of about 1: what solves lose.
     pub scaled_condition: Option<String>,
     /// Its logarithm to base 2.
     #[serde(skip)]
     lost_bits: Option<f64>,
+    /// About so many decimal places of the logarithm are right: of one near 0 no digit need be.
+    #[serde(skip)]
+    log_det_places: Option<f64>,
+    /// Whether it is that of the matrix; else the factor exists by the luck of its roundings.
+    #[serde(skip)]
+    tells_condition: bool,
+    /// Bits to which decimals would have to be read, where their rounding leaves fewer digits than the precision gives.
+    #[serde(skip)]
+    pub decimal_bits: Option<u32>,
 }
 
 /// What was computed in this process.
@@ -55,35 +66,70 @@ impl Answer<'_> {
             return Ok(Digits::default());
         }
         let mut found = trace.span("estimate", || self.estimate(steps, &config.task))?.0;
-        if choices.certified {
+        let automatic = config.factor.precision.automatic().is_some();
+        if (choices.certified || automatic) && config.factor.precision.input_bits.is_none() {
+            found.decimal_bits = steps.run(|ctx| self.missing_decimal_bits(ctx, config, &found))?;
+        }
+        // What is read once more is proven then.
+        if choices.certified && found.decimal_bits.is_none() {
             (found.certified, found.log_det_certified) = trace.span("certify", || self.certify(steps, &config.task))?.0;
+            // What is proven is right.
+            found.digits = found.digits.map(|digits| digits.max(found.certified.unwrap_or(0.0)));
+            found.log_det_digits = found.log_det_digits.map(|digits| digits.max(found.log_det_certified.unwrap_or(0.0)));
         }
         Ok(found)
     }
 
-    fn estimate(&self, steps: &Steps<'_>, task: &Task) -> Result<Digits> {
+    /// Bits to which decimals are to be read for the digits that the computation leaves, where they were read to fewer.
+    fn missing_decimal_bits(&self, ctx: &Context, config: &Factoring, found: &Digits) -> Result<Option<u32>> {
+        let InputRounding { matrix_bits, right_bits, .. } = self.inputs.rounding;
+        let Some(read_bits) = matrix_bits.into_iter().chain(right_bits).min() else { return Ok(None) };
+        if !found.tells_condition {
+            return Ok(None);
+        }
+        let exact = self.estimates(ctx, &config.task, InputRounding::new())?;
+        let digits = exact.into_iter().flatten().fold(0.0, f64::max);
+        // The logarithm of a determinant takes no more bits than a solution of one scale.
+        let nothing = Matrix::zeros(self.factor.factor().rows(), 0, 2)?;
+        let needed_bits = self.factor.input_bits(ctx, self.matrix.unwrap_or(&nothing), digits)?;
+        Ok((needed_bits > read_bits).then_some(needed_bits))
+    }
+
+    /// About how many digits of the answer, and of the logarithm, are right.
+    fn estimates(&self, ctx: &Context, task: &Task, rounding: InputRounding) -> Result<[Option<f64>; 2]> {
         let Answer { factor, inputs: Inputs { a, b, .. }, .. } = self;
-        let condition = where_there_is_room(steps.run(|ctx| factor.scaled_condition(ctx)))?;
-        let log_det = || steps.run(|ctx| factor.log_det_digits(ctx));
-        let log_det_digits = if self.log_det { where_there_is_room(log_det())? } else { None };
         let digits = match (task, b, self.matrix) {
-            (Task::Solve { .. }, Some(b), Some(x)) => steps.run(|ctx| factor.solution_digits(ctx, a, b, x)).map(Some),
-            (Task::Inverse, _, Some(x)) => steps.run(|ctx| factor.inverse_digits(ctx, a, x)).map(Some),
+            (Task::Solve { .. }, Some(b), Some(x)) => factor.solution_digits_with(ctx, a, b, x, rounding).map(Some),
+            (Task::Inverse, _, Some(x)) => factor.inverse_digits_with(ctx, a, x, rounding).map(Some),
             _ => Ok(None),
         };
+        let log_det = if self.log_det { factor.log_det_digits_with(ctx, rounding).map(Some) } else { Ok(None) };
+        Ok([where_there_is_room(digits)?.flatten(), where_there_is_room(log_det)?.flatten()])
+    }
+
+    fn estimate(&self, steps: &Steps<'_>, task: &Task) -> Result<Digits> {
+        let condition = where_there_is_room(steps.run(|ctx| self.factor.scaled_condition(ctx)))?;
+        let tells_condition = where_there_is_room(steps.run(|ctx| self.factor.tells_condition(ctx)))?;
+        let rounding = self.inputs.rounding;
+        let [digits, log_det_digits] = steps.run(|ctx| self.estimates(ctx, task, rounding))?;
+        let error = || where_there_is_room(steps.run(|ctx| self.factor.log_det_error(ctx, rounding)));
+        let log_det_error = if self.log_det { error()?.flatten() } else { None };
         Ok(Digits {
-            digits: where_there_is_room(digits)?.flatten(),
+            digits,
             log_det_digits,
+            log_det_places: log_det_error.as_ref().map(|value| -value.clone().log10().to_f64()),
+            log_det_error: log_det_error.map(|value| format!("{value:.1e}")),
             lost_bits: condition.as_ref().map(|value| value.clone().log2().to_f64().max(0.0)),
             scaled_condition: condition.map(|value| format!("{value:.6e}")),
+            tells_condition: tells_condition == Some(true),
             ..Digits::default()
         })
     }
 
     /// Proven digits of the answer and of the logarithm; 0 where no proof is found.
     fn certify(&self, steps: &Steps<'_>, task: &Task) -> Result<(Option<f64>, Option<f64>)> {
-        let Inputs { a, b, .. } = self.inputs;
-        let Some(certificate) = steps.run(|ctx| self.factor.certify(ctx, a))? else {
+        let Inputs { a, b, rounding, .. } = self.inputs;
+        let Some(certificate) = steps.run(|ctx| self.factor.certify_with(ctx, a, *rounding))? else {
             return Ok((self.matrix.map(|_| 0.0), self.log_det.then_some(0.0)));
         };
         let answer = match (task, b, self.matrix) {
@@ -97,19 +143,25 @@ impl Answer<'_> {
 }
 
 impl Digits {
-    /// The least number of digits stated of any answer, proven where that was asked for; `None` where none is.
+    /// The least number of digits stated of any answer, proven where that was asked for; `None` where none is. Of a
+    /// logarithm between -1 and 1 estimates count decimal places.
     pub fn least(&self, certified: bool) -> Option<f64> {
         let stated = match certified {
             true => [self.certified, self.log_det_certified],
-            false => [self.digits, self.log_det_digits],
+            false => [self.digits, self.log_det_digits_or_places()],
         };
         stated.into_iter().flatten().reduce(f64::min)
+    }
+
+    fn log_det_digits_or_places(&self) -> Option<f64> {
+        self.log_det_digits.map(|digits| digits.max(self.log_det_places.unwrap_or(0.0)))
     }
 
     /// The line about a solution or an inverse.
     pub fn line(&self, what: &str, precision_bits: u32) -> Option<String> {
         let digits = stated(self.digits?, self.certified);
-        let lost = self.lost_bits.map_or(String::new(), |lost| format!(", scaled condition about 2^{lost:.0}"));
+        let about = if self.tells_condition { "about" } else { "of no less than about" };
+        let lost = self.lost_bits.map_or(String::new(), |lost| format!(", scaled condition {about} 2^{lost:.0}"));
         Some(format!("{what}: {digits} ({precision_bits} bits{lost})"))
     }
 
@@ -122,15 +174,19 @@ impl Digits {
         if all {
             return format!("log det A = {} ({said}; those in brackets mean nothing)", bracketed(value, right));
         }
-        match right {
-            0 => format!("log det A: no digit is known to be right; computed as {value:.3e}"),
+        match (right, &self.log_det_error) {
+            (0, Some(error)) => {
+                format!("log det A = {value:.3e}, off by at most about {error}: none of its digits is known to be right")
+            }
+            (0, None) => format!("log det A: no digit is known to be right; computed as {value:.3e}"),
             _ => format!("log det A = {value:.*e} ({said})", right.min(SHOWN_DIGITS)),
         }
     }
 
     /// Warns of answers that are hardly right.
     pub fn warn(&self, session: &Session, what: &str) {
-        for (digits, what) in [(self.digits, what), (self.log_det_digits, "logarithm of the determinant")] {
+        let log_det = self.log_det_digits_or_places();
+        for (digits, what) in [(self.digits, what), (log_det, "logarithm of the determinant")] {
             if let Some(digits) = digits.filter(|digits| *digits < FEW_DIGITS) {
                 session.note(&format!(
                     "warning: about {digits:.1} digits of the {what} are right: give more bits, or --precision auto"

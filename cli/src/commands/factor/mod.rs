@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::distributed::RankSummary;
 use sunzi::io::Symmetry;
-use sunzi::{Accuracy, CholeskyReport, Error, Matrix, Result, SymmetricMatrix, Uplo};
+use sunzi::{Accuracy, CholeskyReport, Error, InputRounding, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_lab::memory::peak_resident_bytes;
 use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::trace::Trace;
@@ -173,11 +173,22 @@ struct Computed {
     figures: Figures,
 }
 
+/// To how many bits files are read.
+#[derive(Clone, Copy, Default)]
+struct ReadAt {
+    /// The precision; `None` for the one given or stated.
+    precision_bits: Option<u32>,
+    /// Decimals are read to at least so many.
+    decimal_bits: u32,
+}
+
 /// What was read.
 struct Inputs {
     a: SymmetricMatrix,
     b: Option<Matrix>,
     precision_bits: u32,
+    /// How far both are from what the files say.
+    rounding: InputRounding,
     /// Bytes of both matrices.
     bytes: u64,
 }
@@ -208,20 +219,22 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
     agree(world, finish(session, config, &computed, trace))
 }
 
-/// What reads the operands, at the precision given or stated, or at `bits`.
-fn reader<'a>(session: &'a Session, config: &'a Factoring, bits: Option<u32>) -> Result<Reader<'a>> {
+/// What reads the operands.
+fn reader<'a>(session: &'a Session, config: &'a Factoring, at: ReadAt) -> Result<Reader<'a>> {
     let Factor { a, engine, precision, .. } = &config.factor;
-    Ok(Reader::new(session, engine, &precision.typed(bits), a)?.in_full())
+    Ok(Reader::new(session, engine, &precision.typed(at.precision_bits), a)?.in_full(at.decimal_bits))
 }
 
-fn read(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<Inputs> {
+fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<Inputs> {
     let choices = &config.factor;
-    let reader = reader(session, config, bits)?;
+    let reader = reader(session, config, at)?;
     let a = reader.symmetric(&choices.a, choices.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let rounding = InputRounding::new().matrix_bits(reader.rounded_bits());
     let b = match &config.task {
         Task::Solve { b, .. } => Some(reader.matrix(b)?),
         _ => None,
     };
+    let rounding = if b.is_some() { rounding.right_bits(reader.rounded_bits()) } else { rounding };
     match &b {
         // Said here, before the work of a factorisation.
         Some(b) if b.rows() != a.rows() => Err(Error::ShapeMismatch {
@@ -231,7 +244,7 @@ fn read(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<Inpu
             right_rows: b.rows(),
             right_cols: b.cols(),
         }),
-        _ => Ok(Inputs { a, b, precision_bits: reader.precision_bits(), bytes: reader.held_bytes() }),
+        _ => Ok(Inputs { a, b, precision_bits: reader.precision_bits(), rounding, bytes: reader.held_bytes() }),
     }
 }
 

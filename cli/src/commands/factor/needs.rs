@@ -1,6 +1,6 @@
 //! The memory that a factorisation and what follows from it take at least, from the headers of the files alone.
 
-use super::{Factoring, Task, reader};
+use super::{Factoring, ReadAt, Task, reader};
 use crate::session::Session;
 use sunzi::{
     CholeskyOptions, Context, Matrix, RefineOptions, Result, plan_cholesky, plan_inverse, plan_solve,
@@ -16,8 +16,8 @@ const RANGE_BITS_PER_ORDER_BIT: u32 = 3;
 ///
 /// # Errors
 /// [`sunzi::Error::MemoryLimit`] with the least limit that would do for reading, computing and writing.
-pub fn admit(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<()> {
-    let reader = reader(session, config, bits)?;
+pub fn admit(session: &Session, config: &Factoring, at: ReadAt) -> Result<()> {
+    let reader = reader(session, config, at)?;
     reader.admit(&config.files(), |infos| {
         let shape = (infos[0].rows, infos.get(1).map_or(0, |b| b.cols));
         needed_bytes(session, config, shape, reader.precision_bits())

@@ -1,6 +1,6 @@
 //! A factorisation and a solve on several ranks: the root reads and shares out, all factor, the root gathers.
 
-use super::{Computed, Factoring, Figures, Inputs, Task, needs, read, reader};
+use super::{Computed, Factoring, Figures, Inputs, ReadAt, Task, needs, read, reader};
 use crate::args::RankChoices;
 use crate::commands::observe;
 use crate::input::Announced;
@@ -81,7 +81,7 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
     if engine.memory_bytes.is_none() {
         return Ok(());
     }
-    let Some((bits, found)) = announced(world, &config.files(), || reader(session, config, None))? else {
+    let Some((bits, found)) = announced(world, &config.files(), || reader(session, config, ReadAt::default()))? else {
         return Ok(());
     };
     let (a, b) = (found[0], found.get(1));
@@ -129,7 +129,7 @@ fn right_tiles(grid: RankGrid, (rows, cols): (usize, usize)) -> TileMap {
 
 /// Reads on the root and shares out. Collective.
 fn share_out(session: &Session, config: &Factoring, world: &dyn Transport) -> Result<Operands> {
-    let read = (world.rank() == ROOT).then(|| read(session, config, None)).transpose();
+    let read = (world.rank() == ROOT).then(|| read(session, config, ReadAt::default())).transpose();
     let inputs = agreed(world, read)?;
     let of_b = |inputs: &Inputs| inputs.b.as_ref().map_or([0; 2], |b| [b.cols() as u64, b.precision_bits().into()]);
     let mut facts = inputs.as_ref().map_or([0; 5], |inputs| {

@@ -2,7 +2,7 @@
 //! positive definite.
 
 use super::alone::{at_precision, factors_at};
-use super::{Computed, Factoring};
+use super::{Computed, Factoring, ReadAt};
 use crate::input::Reader;
 use crate::session::Session;
 use std::time::{Duration, Instant};
@@ -40,12 +40,16 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     let goal = f64::from(digits);
     let mut bits = bits_of(goal + 2.0).max(FIRST_BITS);
     let (mut best, mut too_few, mut stated) = (None::<(u32, Computed)>, 0, 0.0);
+    // Decimals that were read once more are read to as many bits at once the next time.
+    let mut decimal_bits = 0;
     for _ in 0..TRIES {
         if check_reach(bits, config.factor.engine.kernel).is_err() {
             break;
         }
-        let mut next = match at_precision(session, config, Some(bits), trace) {
+        let at = ReadAt { precision_bits: Some(bits), decimal_bits };
+        let mut next = match at_precision(session, config, at, trace) {
             Ok(computed) => {
+                decimal_bits = decimal_bits.max(computed.decimal_bits);
                 stated = computed.digits.least(config.factor.digits.certified).unwrap_or(0.0);
                 match stated >= goal {
                     true => {

@@ -1,0 +1,129 @@
+//! Systems over the rational numbers: matrices that answers are hard of, their exact solutions, and how right answers are.
+
+use super::Rng;
+use rug::ops::Pow;
+use rug::{Float, Integer, Rational};
+use sunzi::Matrix;
+
+/// A matrix of rational numbers, row by row.
+pub type Rows = Vec<Vec<Rational>>;
+
+/// Symmetric matrices that lose digits, each in its own way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Family {
+    /// `1 / (i + j + s)`.
+    Hilbert,
+    /// `V^T V` of powers of fractions.
+    Vandermonde,
+    /// Moments `(i + j + s)!`, whose rows lie far apart.
+    Moments,
+    /// Second differences, with a corner that makes them nearly singular.
+    Differences,
+    /// `G^T G + 2^-k I` of fewer rows than columns.
+    Deficient,
+    /// `r^|i - j|` with `r` near 1.
+    Autoregressive,
+}
+
+/// All of them.
+pub const FAMILIES: [Family; 6] = [
+    Family::Hilbert,
+    Family::Vandermonde,
+    Family::Moments,
+    Family::Differences,
+    Family::Deficient,
+    Family::Autoregressive,
+];
+
+/// A positive definite matrix of `n` rows.
+pub fn definite(family: Family, n: usize, rng: &mut Rng) -> Rows {
+    let shift = 1 + rng.below(3) as u32;
+    let lost = 4 + rng.below(300) as u32;
+    let tiny = || Rational::from((1, Integer::from(1) << lost));
+    let made = |entry: &dyn Fn(usize, usize) -> Rational| -> Rows {
+        (0..n).map(|row| (0..n).map(|col| entry(row.max(col), row.min(col))).collect()).collect()
+    };
+    match family {
+        Family::Hilbert => made(&|row, col| Rational::from((1, row as u32 + col as u32 + shift))),
+        Family::Vandermonde => {
+            let nodes: Vec<Rational> = (0..n + 2).map(|i| Rational::from((i as u32 + shift, n as u32 + 3))).collect();
+            made(&|row, col| nodes.iter().map(|node| Rational::from(node.pow((row + col) as u32))).sum())
+        }
+        Family::Moments => made(&|row, col| Rational::from(Integer::from(Integer::factorial((row + col) as u32 + shift)))),
+        Family::Differences => {
+            // With a corner of 1 in place of 2 at one end, the determinant is that corner's excess at the other.
+            let corner = Rational::from(1) + tiny();
+            made(&|row, col| match row - col {
+                0 if row == 0 => Rational::from(1),
+                0 if row == n - 1 => corner.clone(),
+                0 => Rational::from(2),
+                1 => Rational::from(-1),
+                _ => Rational::new(),
+            })
+        }
+        Family::Deficient => {
+            let rank = n - 1 - rng.below(n / 2);
+            let g: Vec<Vec<i64>> = (0..rank).map(|_| (0..n).map(|_| rng.within(9)).collect()).collect();
+            made(&|row, col| {
+                let sum = g.iter().map(|g| Rational::from(g[row] * g[col])).sum::<Rational>();
+                if row == col { sum + tiny() } else { sum }
+            })
+        }
+        Family::Autoregressive => {
+            let near = Rational::from(1) - tiny();
+            made(&|row, col| Rational::from((&near).pow((row - col) as u32)))
+        }
+    }
+}
+
+/// The solution of `a x = b` for all columns of `b`, by elimination with pivots; `None` for a singular matrix.
+pub fn solve(a: &Rows, b: &Rows) -> Option<Rows> {
+    let n = a.len();
+    let mut rows: Rows = a.iter().zip(b).map(|(a, b)| a.iter().chain(b).cloned().collect()).collect();
+    for col in 0..n {
+        let pivot = (col..n).find(|&row| rows[row][col] != 0)?;
+        rows.swap(col, pivot);
+        let inverse = Rational::from(rows[col][col].recip_ref());
+        rows[col].iter_mut().skip(col).for_each(|entry| *entry *= &inverse);
+        let own = rows[col].clone();
+        for (_, row) in rows.iter_mut().enumerate().filter(|(row, _)| *row != col) {
+            let factor = row[col].clone();
+            if factor != 0 {
+                row.iter_mut().zip(&own).skip(col).for_each(|(entry, own)| *entry -= Rational::from(&factor * own));
+            }
+        }
+    }
+    Some(rows.into_iter().map(|row| row[n..].to_vec()).collect())
+}
+
+/// The identity.
+pub fn identity(n: usize) -> Rows {
+    (0..n).map(|row| (0..n).map(|col| Rational::from(u32::from(row == col))).collect()).collect()
+}
+
+/// Rounded to so many bits, as a file of fractions is read; and those bits, where any entry changed.
+pub fn rounded(rows: &Rows, cols: usize, bits: u32) -> (Matrix, Option<u32>) {
+    let entry = |row: usize, col: usize| Float::with_val(bits, &rows[row][col]);
+    let matrix = Matrix::from_fn(rows.len(), cols, bits, entry).unwrap();
+    let is_exact = rows.iter().enumerate().all(|(row, own)| (0..cols).all(|col| matrix.float(row, col) == own[col]));
+    (matrix, (!is_exact).then_some(bits))
+}
+
+/// `-log10` of the relative error in the maximum norm, of the worst column or of the whole; infinite for no error.
+pub fn digits_of(got: &Matrix, exact: &Rows, by_columns: bool) -> f64 {
+    let (mut worst, cols) = (f64::INFINITY, got.cols());
+    let groups: Vec<Vec<usize>> = if by_columns { (0..cols).map(|col| vec![col]).collect() } else { vec![(0..cols).collect()] };
+    for group in groups {
+        let (mut error, mut size) = (Rational::new(), Rational::new());
+        for (row, col) in (0..got.rows()).flat_map(|row| group.iter().map(move |&col| (row, col))) {
+            let own = got.float(row, col).to_rational().unwrap();
+            error = error.max((own - &exact[row][col]).abs());
+            size = size.max(exact[row][col].clone().abs());
+        }
+        if error != 0 {
+            let ratio = Float::with_val(64, error / size);
+            worst = worst.min(-ratio.log10().to_f64());
+        }
+    }
+    worst
+}

@@ -1,0 +1,154 @@
+//! What is said of the digits of solutions and inverses, against exact rational solutions of the problem before anything
+//! was rounded.
+
+use crate::common::rational::{self, FAMILIES, Family, Rows};
+use crate::common::{Rng, seeds};
+use rug::{Float, Rational};
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, InputRounding, Matrix, cholesky_with};
+
+/// What was said, beside the truth.
+#[derive(Default, Debug)]
+struct Tally {
+    answers: usize,
+    /// Estimates that are more than a digit above the truth, and more than two below it.
+    above: usize,
+    below: usize,
+    /// Proofs, and those more than three digits below the truth.
+    proofs: usize,
+    loose: usize,
+}
+
+impl Tally {
+    fn note(&mut self, (label, bits): (&str, u32), [stated, proven, truth]: [f64; 3]) {
+        // No answer is said to have more digits than its precision, and none has fewer than none.
+        let truth = truth.clamp(0.0, f64::from(bits) * std::f64::consts::LOG10_2);
+        assert!(proven <= truth, "{label}: {proven} digits proven, {truth} right");
+        self.answers += 1;
+        self.above += usize::from(stated > truth + 1.0);
+        self.below += usize::from(stated < truth - 2.0);
+        self.proofs += 1;
+        self.loose += usize::from(proven < truth - 3.0);
+        if std::env::var_os("SHOW").is_some() && (stated > truth + 1.0 || stated < truth - 2.0 || proven < truth - 3.0) {
+            println!("{label}: stated {stated:.2}, proven {proven:.2}, right {truth:.2}");
+        }
+    }
+
+    fn check(&self) {
+        assert!(1000 * self.above <= self.answers.max(999), "{self:?}");
+        assert!(10 * self.below <= self.answers && 10 * self.loose <= self.proofs, "{self:?}");
+    }
+}
+
+fn context() -> Context {
+    Context::builder().threads(1).build().unwrap()
+}
+
+/// A system, the bits to compute at, and those to read at.
+struct Case {
+    label: String,
+    a: Rows,
+    b: Rows,
+    bits: u32,
+    read_bits: u32,
+    accuracy: Accuracy,
+}
+
+fn case(family: Family, seed: u64) -> Case {
+    let mut rng = Rng::new(91_000 + seed);
+    let n = 2 + rng.below(9);
+    let a = rational::definite(family, n, &mut rng);
+    let cols = rng.pick(&[1, 1, 4, 9]);
+    let entry = |rng: &mut Rng| Rational::from((rng.within(1000), 1 + rng.below(30) as u32));
+    let b: Rows = (0..n).map(|_| (0..cols).map(|_| entry(&mut rng)).collect()).collect();
+    let bits = 30 + rng.below(420) as u32;
+    let read_bits = bits + rng.pick(&[0, 20, 64, 500, 2000]);
+    let accuracy = if rng.coin() { Accuracy::Norm } else { Accuracy::Entrywise };
+    let label = format!("{family:?}, seed {seed}, {n} rows, {cols} columns, {bits} bits, read at {read_bits}, {accuracy:?}");
+    Case { label, a, b, bits, read_bits, accuracy }
+}
+
+/// Estimated, proven and right digits of a solution and of the inverse.
+fn judge(case: &Case, factor: &Cholesky, a: &Matrix, rounding: InputRounding, tallies: &mut [Tally; 2]) {
+    let (ctx, bits) = (&context(), case.bits);
+    let cols = case.b[0].len();
+    let (b, right_bits) = rational::rounded(&case.b, cols, case.read_bits);
+    let both = rounding.right_bits(right_bits);
+    let x = factor.solve(ctx, &b, bits).unwrap();
+    let exact = rational::solve(&case.a, &case.b).unwrap();
+    let stated = factor.solution_digits_with(ctx, a, &b, &x, both).unwrap();
+    let proof = factor.certify_with(ctx, a, both).unwrap();
+    let proven = proof.as_ref().map_or(0.0, |proof| proof.solution_digits(ctx, &b, &x).unwrap());
+    tallies[0].note((&case.label, bits), [stated, proven, rational::digits_of(&x, &exact, true)]);
+
+    let inverse = factor.inverse(ctx, bits).unwrap();
+    let exact = rational::solve(&case.a, &rational::identity(case.a.len())).unwrap();
+    let stated = factor.inverse_digits_with(ctx, a, &inverse, rounding).unwrap();
+    let proven = proof.as_ref().map_or(0.0, |proof| proof.inverse_digits(ctx, &inverse).unwrap());
+    let truth = rational::digits_of(inverse.as_matrix(), &exact, false);
+    tallies[1].note((&format!("{}, inverse", case.label), bits), [stated, proven, truth]);
+}
+
+#[test]
+fn digits_of_rounded_input_are_those_of_what_was_written() {
+    let mut tallies: [Tally; 2] = Default::default();
+    for (seed, family) in seeds(34).flat_map(|seed| FAMILIES.map(|family| (seed, family))) {
+        let case = case(family, seed);
+        let (a, matrix_bits) = rational::rounded(&case.a, case.a.len(), case.read_bits);
+        let rounding = InputRounding::new().matrix_bits(matrix_bits);
+        let options = CholeskyOptions::new().accuracy(case.accuracy);
+        match cholesky_with(&context(), &a, case.bits, &options) {
+            Ok(outcome) => judge(&case, &outcome.result, &a, rounding, &mut tallies),
+            Err(Error::NotPositiveDefinite { .. }) => {}
+            Err(error) => panic!("{}: {error}", case.label),
+        }
+    }
+    println!("{tallies:?}");
+    tallies.iter().for_each(Tally::check);
+}
+
+/// Matrices that are definite by so little that a factor of few bits exists by luck: nothing is said of its answers.
+#[test]
+fn a_factor_by_luck_tells_no_digits() {
+    let ctx = context();
+    let g = [[5i64, 4, 2], [6, 1, 1]];
+    let entry = |row: usize, col: usize| -> Rational {
+        let sum: i64 = g.iter().map(|g| g[row] * g[col]).sum();
+        (Rational::from(sum) << 200) + Rational::from(u32::from(row == col))
+    };
+    let a: Rows = (0..3).map(|row| (0..3).map(|col| entry(row, col)).collect()).collect();
+    let solution = [-9, 8, -9];
+    let right = |row: &Vec<Rational>| vec![row.iter().zip(solution).map(|(a, x)| Rational::from(a * x)).sum::<Rational>()];
+    let b: Rows = a.iter().map(right).collect();
+    let exact = solution.map(|x| vec![Rational::from(x)]).to_vec();
+    let ([a, b], mut with_digits) = ([rational::rounded(&a, 3, 400).0, rational::rounded(&b, 1, 400).0], 0);
+    for bits in 40..300 {
+        let Ok(factor) = cholesky_with(&ctx, &a, bits, &CholeskyOptions::new()) else { continue };
+        let x = factor.result.solve(&ctx, &b, bits).unwrap();
+        let (truth, stated) = (rational::digits_of(&x, &exact, true).max(0.0), factor.result.solution_digits(&ctx, &a, &b, &x).unwrap());
+        assert!(stated <= truth, "{bits} bits: {stated} digits, {truth} right");
+        with_digits += usize::from(stated > 1.0);
+    }
+    assert!(with_digits > 20);
+}
+
+/// Of many right sides combinations are looked at: what is formed of them must not be rounded to where an error hides.
+#[test]
+fn scales_far_apart_hide_no_error_of_many_right_sides() {
+    let (ctx, bits) = (context(), 200);
+    let power = |exponent: u32| Float::with_val(bits, 1) << exponent;
+    let entries = [[power(1), power(481)], [power(481), power(963)]];
+    let a = Matrix::from_fn(2, 2, bits, |row, col| entries[row][col].clone()).unwrap();
+    // The first column of the solution is (-4, -9), the others are 1; and (0, -9) is wrong.
+    let b = Matrix::from_fn(2, 9, 2000, |row, col| {
+        let x = if col == 0 { [-4, -9] } else { [1, 1] };
+        Float::with_val(2000, &entries[row][0] * x[0]) + Float::with_val(2000, &entries[row][1] * x[1])
+    });
+    let b = b.unwrap();
+    let factor = cholesky_with(&ctx, &a, bits, &CholeskyOptions::new()).unwrap().result;
+    let guess = |first: i32| {
+        let entry = |row: usize, col: usize| Float::with_val(bits, if col > 0 { 1 } else { [first, -9][row] });
+        Matrix::from_fn(2, 9, bits, entry).unwrap()
+    };
+    assert!(factor.solution_digits(&ctx, &a, &b, &guess(0)).unwrap() < 1.0);
+    assert!(factor.solution_digits(&ctx, &a, &b, &guess(-4)).unwrap() > 50.0);
+}
