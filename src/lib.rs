@@ -141,7 +141,9 @@ pub use ops::{
 pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
 pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
 pub use ops::{GemvOptions, GerOptions, HadamardOptions, SymvOptions, TriangleVectorOptions, VectorReport};
-pub use ops::{Inertia, InputRounding, Ldlt, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions};
+pub use ops::{
+    Inertia, InputRounding, Ldlt, LdltCertificate, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions,
+};
 pub use ops::{Outcome, Path, Phases, Report};
 pub use ops::{
     ProductPlanOptions, plan_cholesky, plan_gemm, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined,

@@ -57,7 +57,15 @@ impl<'a> Reader<'a> {
     /// Reads within the memory limit of `engine`, at `precision_bits`.
     pub fn at(session: &'a Session, engine: &'a Engine, typed: &Precision, precision_bits: u32) -> Reader<'a> {
         let options = ReadOptions::new(precision_bits).input_precision_bits(typed.input_bits);
-        Reader { session, engine, precision_bits, options, held_bytes: Cell::new(0), in_full: None, rounded_bits: Cell::new(None) }
+        Reader {
+            session,
+            engine,
+            precision_bits,
+            options,
+            held_bytes: Cell::new(0),
+            in_full: None,
+            rounded_bits: Cell::new(None),
+        }
     }
 
     /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits
@@ -112,7 +120,8 @@ impl<'a> Reader<'a> {
         let options = self.options.clone();
         let Some(least_bits) = self.in_full.filter(|_| options.input_precision_bits.is_none()) else { return options };
         let stated = info.and_then(|info| info.precision_bits_comment);
-        let bits = stated.unwrap_or(self.precision_bits.saturating_add(DECIMAL_BITS)).max(self.precision_bits).max(least_bits);
+        let bits =
+            stated.unwrap_or(self.precision_bits.saturating_add(DECIMAL_BITS)).max(self.precision_bits).max(least_bits);
         options.input_precision_bits(bits.min(MAXIMUM_PRECISION_BITS))
     }
 

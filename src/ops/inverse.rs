@@ -58,7 +58,8 @@ pub fn inverse_with<'a>(
     let (factor, mut report) = invert_and_keep(ctx, a, (precision_bits, options), &mut result)?;
     if options.digits {
         let held = ctx.holding(factor.factor().bytes()).holding(result.as_matrix().bytes());
-        report.digits = where_there_is_room(factor.inverse_digits_with(&held, a, result.as_matrix(), options.rounding))?;
+        report.digits =
+            where_there_is_room(factor.inverse_digits_with(&held, a, result.as_matrix(), options.rounding))?;
         report.seconds = start.elapsed().as_secs_f64();
     }
     Ok(Outcome { result, report })

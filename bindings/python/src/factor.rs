@@ -269,7 +269,11 @@ impl Cholesky {
 }
 
 /// A call that looks at digits.
-fn digits_call<'py>(py: Python<'py>, uplo: Option<&str>, context: Option<Bound<'py, Context>>) -> PyResult<Call<'py>> {
+pub fn digits_call<'py>(
+    py: Python<'py>,
+    uplo: Option<&str>,
+    context: Option<Bound<'py, Context>>,
+) -> PyResult<Call<'py>> {
     let given = options(py, None, context, None)?;
     given.set_item("uplo", uplo)?;
     Call::new(&given)

@@ -13,8 +13,8 @@ use pyo3::types::PyDict;
 use rug::Float;
 use serde::Serialize;
 use sunzi::{
-    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, InputRounding, Op, Outcome, ProductPlanOptions, RefineOptions, Side,
-    SyrkOptions, TrsmOptions, Uplo,
+    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, InputRounding, Op, Outcome, ProductPlanOptions, RefineOptions,
+    Side, SyrkOptions, TrsmOptions, Uplo,
 };
 
 /// The triangles of a matrix.
@@ -305,8 +305,13 @@ pub fn solve<'py>(
     let wants_report = call.wants_report();
     let solved = call.run(|ctx| {
         let Some(factor_bits) = factor_bits else {
-            let Outcome { result, report } =
-                sunzi::solve_with(ctx, a.operand(), b.entries(), bits, &a.options().digits(wants_report).rounding(a.rounding(Some(&b))))?;
+            let Outcome { result, report } = sunzi::solve_with(
+                ctx,
+                a.operand(),
+                b.entries(),
+                bits,
+                &a.options().digits(wants_report).rounding(a.rounding(Some(&b))),
+            )?;
             return Ok((result, serde_json::to_string(&report).ok()));
         };
         let options = RefineOptions::new().factor_bits(factor_bits);

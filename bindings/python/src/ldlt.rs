@@ -3,6 +3,7 @@
 use crate::call::{Call, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
+use crate::factor::digits_call;
 use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
 use crate::index::Line;
 use crate::input::{Bits, Operand, Part};
@@ -10,6 +11,7 @@ use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::output::{Form, Shape};
 use crate::runner::Runner;
+use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rug::Float;
@@ -31,6 +33,13 @@ pub struct Ldlt {
 }
 
 impl Ldlt {
+    /// An operand at its own precision, at least the factors'.
+    fn read(&self, call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str) -> PyResult<View> {
+        let operand = Operand::of(numbers, name, Part::Whole)?;
+        let bits = call.precision_bits(&[operand.natural_bits, Some(self.precision())])?;
+        operand.view(call.py(), Bits::Round(bits))
+    }
+
     fn shape(&self) -> Shape {
         Shape { container: Container::Flat, kind: self.kind }
     }
@@ -113,6 +122,38 @@ impl Ldlt {
         let b = b.view(call.py(), Bits::Round(bits))?;
         let solution = call.run(|ctx| self.factors.solve(ctx, b.entries(), bits))?;
         call.finish(solution, Form::General, shape, None)
+    }
+
+    /// About how many digits of a solution `x` of `A X = B` are right, in the maximum norm of the worst column; with
+    /// `certified`, how many are proven to be. `a` is the matrix that was factored. 0 where the factors do not tell:
+    /// their growth has cost too many bits.
+    ///
+    /// >>> import sunzi
+    /// >>> a = sunzi.Matrix([["1e-40", 1], [1, 1]], precision=100)
+    /// >>> factors = sunzi.Ldlt(a)
+    /// >>> factors.solution_digits(a, [1, 2], factors.solve([1, 2]))
+    /// 0.0
+    #[pyo3(signature = (a, b, x, *, uplo=None, certified=false, context=None))]
+    fn solution_digits<'py>(
+        &self,
+        a: &Bound<'py, PyAny>,
+        b: &Bound<'py, PyAny>,
+        x: &Bound<'py, PyAny>,
+        uplo: Option<&str>,
+        certified: bool,
+        context: Option<Bound<'py, Context>>,
+    ) -> PyResult<f64> {
+        let mut call = digits_call(a.py(), uplo, context)?;
+        let a = Symmetric::of(&call, a, &[Some(self.precision())])?;
+        let (b, x) = (self.read(&call, b, "b")?, self.read(&call, x, "x")?);
+        let rounding = a.rounding(Some(&b));
+        call.run(|ctx| match certified {
+            true => {
+                let proof = self.factors.certify(ctx, a.operand(), rounding)?;
+                proof.map_or(Ok(0.0), |proof| proof.solution_digits(ctx, b.entries(), x.entries()))
+            }
+            false => self.factors.solution_digits(ctx, a.operand(), b.entries(), x.entries(), rounding),
+        })
     }
 
     /// `det A`, the product of `d`.

@@ -147,3 +147,79 @@ fn the_precision_that_a_refusal_names_works() {
     let error = sandbox.fail("cholesky M.mtx -o L.mtx -p 24", 3);
     assert!(error.contains("rounding cannot explain it"), "{error}");
 }
+
+/// `-log10` of the relative error of a column in the maximum norm.
+fn digits_beside(sandbox: &Sandbox, name: &str, exact: &[rug::Rational]) -> f64 {
+    let text = sandbox.text(name);
+    let lines = text.lines().filter(|line| !line.starts_with('%')).skip(1);
+    let got: Vec<rug::Rational> =
+        lines.map(|line| rug::Float::with_val(4000, rug::Float::parse(line).unwrap()).to_rational().unwrap()).collect();
+    assert_eq!(got.len(), exact.len());
+    let error = got.iter().zip(exact).map(|(got, exact)| rug::Rational::from(got - exact).abs()).max().unwrap();
+    let size = exact.iter().map(|value| value.clone().abs()).max().unwrap();
+    if error == 0 { f64::INFINITY } else { -rug::Float::with_val(64, error / size).log10().to_f64() }
+}
+
+/// Row sums of the inverse of the Hilbert matrix: `(-1)^(n+i) (n+i-1)! / ((i-1)!^2 (n-i)!)`.
+fn hilbert_row_sums(n: u32) -> Vec<rug::Rational> {
+    let factorial = |k: u32| rug::Integer::from(rug::Integer::factorial(k));
+    let sum = |i: u32| {
+        let size = factorial(n + i - 1) / (factorial(i - 1).square() * factorial(n - i));
+        rug::Rational::from(if (n + i).is_multiple_of(2) { size } else { -size })
+    };
+    (1..=n).map(sum).collect()
+}
+
+/// Fractions are rounded when they are read, and that is in what is proven; where it is what limits, they are read again.
+#[test]
+fn fractions_in_a_file_count_as_they_are_written() {
+    let sandbox = Sandbox::new();
+    let n = 40;
+    let exact = hilbert_row_sums(n);
+    let row = |i: u32| (1..=n).map(|j| format!("1/{}", i + j - 1)).collect::<Vec<_>>().join(",");
+    sandbox.write("H.csv", &(1..=n).map(|i| row(i) + "\n").collect::<String>());
+    sandbox.write("ones.csv", &"1\n".repeat(n as usize));
+    for line in ["--precision auto --digits 40", "-p 300", "-p 220", "-p 300 --input-precision 300"] {
+        sandbox.run(&format!("solve H.csv ones.csv -o X.mtx {line} --certified --report r.json"));
+        let (report, truth) = (sandbox.json("r.json"), digits_beside(&sandbox, "X.mtx", &exact));
+        let [stated, proven] = ["digits", "certified"].map(|key| report[key].as_f64().unwrap());
+        assert!(proven <= truth && proven > truth - 3.0, "{line}: {proven} proven, {truth} right");
+        assert!(stated <= truth + 1.0 && stated > truth - 2.0, "{line}: {stated} stated, {truth} right");
+        assert!(stated >= proven, "{report}");
+    }
+    // With decimals read to the precision, little is left of the condition.
+    let few = digits_beside(&sandbox, "X.mtx", &exact);
+    sandbox.run("solve H.csv ones.csv -o X.mtx -p 300 --certified");
+    assert!(digits_beside(&sandbox, "X.mtx", &exact) > few + 10.0);
+}
+
+/// A factor of few bits exists by luck, and its solution looks right to it.
+#[test]
+fn a_precision_that_is_found_is_enough_for_a_matrix_that_is_nearly_singular() {
+    let sandbox = Sandbox::new();
+    let (g, solution) = ([[5i64, 4, 2], [6, 1, 1]], [-9, 8, -9]);
+    let entry = |row: usize, col: usize| {
+        let sum: i64 = g.iter().map(|g| g[row] * g[col]).sum();
+        (rug::Integer::from(sum) << 200u32) + i32::from(row == col)
+    };
+    let line = |row: usize| (0..3).map(|col| entry(row, col).to_string()).collect::<Vec<_>>().join(",") + "\n";
+    sandbox.write("A.csv", &(0..3).map(line).collect::<String>());
+    let right = |row: usize| (0..3).map(|col| entry(row, col) * solution[col]).sum::<rug::Integer>();
+    sandbox.write("B.csv", &(0..3).map(|row| format!("{}\n", right(row))).collect::<String>());
+    sandbox.run("solve A.csv B.csv -o X.mtx --precision auto --digits 10 --report r.json");
+    let exact = solution.map(rug::Rational::from);
+    assert!(digits_beside(&sandbox, "X.mtx", &exact) >= 10.0, "{}", sandbox.text("X.mtx"));
+    assert!(sandbox.json("r.json")["precision_bits"].as_u64().unwrap() > 200);
+}
+
+/// The logarithm of a determinant of 1 is 0: of a number near it the error is told, not digits.
+#[test]
+fn the_logarithm_of_a_determinant_of_one_has_an_error() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.csv", "2,3,1\n3,5,2\n1,2,2\n");
+    let said = sandbox.run("cholesky A.csv -o L.mtx -p 100 --log-det");
+    assert!(said.contains("log det A = ") && said.contains("off by at most about"), "{said}");
+    assert!(!said.contains("no digit is known"), "{said}");
+    let said = sandbox.run("cholesky A.csv -o L.mtx --precision auto --digits 40");
+    assert!(said.contains("off by at most about"), "{said}");
+}

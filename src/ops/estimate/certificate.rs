@@ -4,18 +4,16 @@
 //! makes of a residual is then bounded, and a correction by the factor, whose own residual is known, makes the bound
 //! sharp. Proof: docs/ALGORITHM.md, "Correct digits".
 
-use super::bounds::{Upper, magnitude, spread_bits};
-use super::{ESTIMATE_BITS, InputRounding, all_digits, correct_digits, power};
+use super::bounds::Upper;
+use super::proven::{Proven, Solver};
+use super::{ESTIMATE_BITS, InputRounding, correct_digits, power};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::math::bound::{EXPECTED_SPREAD_BITS, ceil_log2, guard_bits};
+use crate::math::bound::ceil_log2;
 use crate::math::pivot::diagonal_exponent;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, log_det_of};
-use crate::ops::product::block::preferred_working_bits;
-use crate::ops::product::problem::Accuracy;
 use crate::ops::shift::shifted_lower;
-use crate::ops::symm::{SymmOptions, symm_with};
 use rug::Float;
 use rug::float::Round;
 
@@ -28,28 +26,15 @@ const PROOF_BITS: i64 = 6;
 /// Fewest bits of the factorisation that proves.
 const LEAST_PROOF_BITS: i64 = 32;
 
-/// Bits that residuals are known to beyond those that the condition and the scaling take.
-const SPARE_BITS: u32 = 24;
-
 /// Bits of the second factorisation of a logarithm, beyond those that make its bound as small as what it is to tell.
 const LOG_DET_BITS: i64 = 8;
-
-/// Corrections, at most: each gains as many bits as the factor has beyond the condition.
-const MOST_CORRECTIONS: usize = 12;
 
 /// A positive definite matrix, its factor, and a number that no eigenvalue of the scaled matrix is below: what bounds
 /// of errors are proven from. Made by [`Cholesky::certify`].
 #[derive(Clone, Debug)]
 pub struct Certificate<'a> {
     factor: &'a Cholesky,
-    lower: MatrixView<'a>,
-    /// Row `i` is scaled by `2^-exponents[i]`, beyond the root of the diagonal entry.
-    exponents: Vec<i64>,
-    /// No eigenvalue of the scaled matrix is below it; positive.
-    eigenvalue: Float,
-    /// `-log2` of it, rounded up.
-    condition_bits: u32,
-    rounding: InputRounding,
+    proven: Proven<'a>,
 }
 
 impl Cholesky {
@@ -95,16 +80,10 @@ impl Cholesky {
             match proves(ctx, lower, &exponents, (shift, bits)) {
                 Ok(true) => {
                     let (order, shifted) = (Float::with_val(ESTIMATE_BITS, order), power(-shift));
-                    let own = Upper(order.clone()).times(&power(2 - i64::from(bits)));
-                    // The rounding of the input moves eigenvalues of the scaled matrix by at most this.
-                    let lost = own.add(&Upper(order).times(&rounding.units()[0]).0);
+                    let lost = Upper(order).times(&power(2 - i64::from(bits)));
                     let eigenvalue = Float::with_val_round(ESTIMATE_BITS, &shifted - &lost.0, Round::Down).0;
-                    if eigenvalue <= 0 {
-                        return Ok(None);
-                    }
-                    let condition_bits = eigenvalue.get_exp().map_or(0, |exponent| 1 - exponent).max(0) as u32;
-                    let factor = self;
-                    return Ok(Some(Certificate { factor, lower, exponents, eigenvalue, condition_bits, rounding }));
+                    let proven = Proven::new((Solver::Cholesky(self), lower), exponents, &eigenvalue, rounding);
+                    return Ok(proven.map(|proven| Certificate { factor: self, proven }));
                 }
                 Ok(false) => {}
                 Err(Error::Precision { .. }) => return Ok(None),
@@ -131,21 +110,11 @@ fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits)
     }
 }
 
-/// Bounds of a column.
-struct ColumnBound {
-    /// An upper bound of its error.
-    error: Float,
-    /// The part of it that the corrections are.
-    known: Float,
-    /// A lower bound of the size of the answer.
-    size: Float,
-}
-
 impl Certificate<'_> {
     /// A number that no eigenvalue of the matrix, scaled by powers of two to a diagonal of at least 1/4 and below 1, is
     /// below.
     pub fn scaled_eigenvalue(&self) -> &Float {
-        &self.eigenvalue
+        &self.proven.eigenvalue
     }
 
     /// At least so many digits of [`Cholesky::log_det`] are right: `-log10` of a bound of its relative error.
@@ -156,11 +125,11 @@ impl Certificate<'_> {
     /// # Errors
     /// Those of [`crate::cholesky_with`].
     pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
-        let order = self.lower.rows();
+        let order = self.proven.lower.rows();
         let bits = self.factor.factor().precision_bits();
         let better_bits = self.better_bits(ctx)?;
         let beside = ctx.holding(self.factor.factor().bytes());
-        let made = cholesky_with(&beside, Symmetric::lower(self.lower), better_bits, &CholeskyOptions::new());
+        let made = cholesky_with(&beside, Symmetric::lower(self.proven.lower), better_bits, &CholeskyOptions::new());
         let better = match made {
             Ok(outcome) => outcome.result,
             Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => return Ok(0.0),
@@ -169,7 +138,7 @@ impl Certificate<'_> {
         let count = Float::with_val(ESTIMATE_BITS, order);
         // `phi` bounds the eigenvalues of (L L^T)^-1 E.
         let residual = Upper(count.clone()).times(&power(2 - i64::from(better_bits)));
-        let mut left = self.eigenvalue.clone();
+        let mut left = self.proven.eigenvalue.clone();
         left = Float::with_val_round(ESTIMATE_BITS, &left - &residual.0, Round::Down).0;
         if left <= 0 {
             return Ok(0.0);
@@ -179,7 +148,7 @@ impl Certificate<'_> {
             return Ok(0.0);
         }
         // The same for the matrix that was rounded: `A^-1 dA`.
-        let input = Upper(count.clone()).times(&self.rounding.units()[0]).over(&self.eigenvalue);
+        let input = Upper(count.clone()).times(&self.proven.rounding.units()[0]).over(&self.proven.eigenvalue);
         if input.0 >= 0.5 {
             return Ok(0.0);
         }
@@ -201,7 +170,8 @@ impl Certificate<'_> {
     fn better_bits(&self, ctx: &Context) -> Result<u32> {
         let bits = self.factor.factor().precision_bits();
         let spread = self.factor.log_det_spread(ctx)?.get_exp().map_or(0, i64::from);
-        let unit = i64::from(self.condition_bits) + 2 * i64::from(ceil_log2(self.lower.rows())) + LOG_DET_BITS;
+        let unit =
+            i64::from(self.proven.condition_bits()) + 2 * i64::from(ceil_log2(self.proven.lower.rows())) + LOG_DET_BITS;
         let most = i64::from(bits) + unit;
         Ok((unit - spread).clamp(i64::from(bits) + LOG_DET_BITS, most.max(i64::from(bits) + LOG_DET_BITS)) as u32)
     }
@@ -221,11 +191,9 @@ impl Certificate<'_> {
         x: impl Into<MatrixView<'x>>,
     ) -> Result<f64> {
         let (b, x) = (b.into(), x.into());
-        let order = self.lower.rows();
+        let order = self.proven.lower.rows();
         self.factor.check_answer("solution_digits", order, (b.rows(), b.cols()), (x.rows(), x.cols()))?;
-        let columns = self.bounds(ctx, b, x)?;
-        let digits = columns.iter().map(|column| correct_digits(&column.error, &column.size, x.precision_bits()));
-        Ok(digits.fold(all_digits(x.precision_bits()), f64::min))
+        self.proven.solution_digits(ctx, b, x)
     }
 
     /// At least so many digits of an inverse are right: `-log10` of a bound of its error in the maximum norm, beside
@@ -236,123 +204,8 @@ impl Certificate<'_> {
     /// # Errors
     /// As [`Certificate::solution_digits`].
     pub fn inverse_digits<'x>(&self, ctx: &Context, inverse: impl Into<MatrixView<'x>>) -> Result<f64> {
-        let (order, x) = (self.lower.rows(), inverse.into());
+        let (order, x) = (self.proven.lower.rows(), inverse.into());
         self.factor.check_answer("inverse_digits", order, (order, order), (x.rows(), x.cols()))?;
-        let unit = Matrix::identity(order, 2)?;
-        let columns = self.bounds(ctx, unit.view(), x)?;
-        let most = |part: fn(&ColumnBound) -> &Float| {
-            columns.iter().fold(Float::new(ESTIMATE_BITS), |most, column| most.max(part(column)))
-        };
-        Ok(correct_digits(&most(|column| &column.error), &most(|column| &column.size), x.precision_bits()))
-    }
-
-    fn bounds(&self, ctx: &Context, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Vec<ColumnBound>> {
-        let (order, cols) = (x.rows(), x.cols());
-        if order == 0 || cols == 0 {
-            return Ok(Vec::new());
-        }
-        let factor_bits = self.factor.factor().precision_bits();
-        let guard = guard_bits(order) + 1;
-        let lost_bits = self.condition_bits.saturating_add(spread_bits(&self.exponents, x)).saturating_add(SPARE_BITS);
-        // A condition that takes more than a kernel has leaves fewer digits proven, whichever kernel it is.
-        let least_bits = x.precision_bits().saturating_add(lost_bits.min(EXPECTED_SPREAD_BITS));
-        let reach = preferred_working_bits(ctx, least_bits.saturating_add(guard)).saturating_sub(guard);
-        let bits = x.precision_bits().saturating_add(lost_bits).min(reach);
-        let rest_bits = lost_bits.max(64).min(reach);
-        let residual = self.residual(ctx, (b, x), bits)?;
-        let mut correction =
-            self.factor.solve(&ctx.holding(residual.bytes()), &residual, factor_bits.min(rest_bits))?;
-        let mut best = Vec::new();
-        for _ in 0..MOST_CORRECTIONS {
-            let held = ctx.holding(residual.bytes()).holding(correction.bytes());
-            let rest = self.residual(&held, (residual.view(), correction.view()), rest_bits)?;
-            let call = Bounding { certificate: self, b, x, residual: &residual, correction: &correction, rest: &rest };
-            let columns: Vec<ColumnBound> = (0..cols).map(|col| call.column(col, [bits, rest_bits])).collect();
-            let is_better = best.is_empty() || columns.iter().zip(&best).any(ColumnBound::is_half);
-            let is_sharp = columns.iter().all(ColumnBound::is_sharp);
-            if is_better {
-                best = columns;
-            }
-            if is_sharp || !is_better {
-                break;
-            }
-            let more = self.factor.solve(&held.holding(rest.bytes()), &rest, factor_bits.min(rest_bits))?;
-            drop(rest);
-            correction = correction.add(&more, rest_bits)?;
-        }
-        Ok(best)
-    }
-
-    /// `B - A X`, each entry beside its own terms.
-    fn residual(&self, ctx: &Context, (b, x): (MatrixView<'_>, MatrixView<'_>), bits: u32) -> Result<Matrix> {
-        let minus = Float::with_val(2, -1);
-        let options = SymmOptions::new().alpha(&minus).accumulate(b).accuracy(Accuracy::Entrywise);
-        Ok(symm_with(ctx, Symmetric::lower(self.lower), x, bits, &options)?.result)
-    }
-}
-
-/// What the bounds of columns are made of.
-struct Bounding<'a> {
-    certificate: &'a Certificate<'a>,
-    b: MatrixView<'a>,
-    x: MatrixView<'a>,
-    /// `B - A X`, to some bits.
-    residual: &'a Matrix,
-    /// What the factor makes of it.
-    correction: &'a Matrix,
-    /// What the correction leaves of the residual, to some bits.
-    rest: &'a Matrix,
-}
-
-impl Bounding<'_> {
-    /// The bound of a column, where the residual and the rest have these bits beside their terms.
-    fn column(&self, col: usize, bits: [u32; 2]) -> ColumnBound {
-        let Certificate { exponents, eigenvalue, rounding, .. } = self.certificate;
-        let [own, rest_own] = bits.map(|bits| power(1 - i64::from(bits)));
-        // What a product, and a right side, is off by beside its terms: its own rounding and that of the input.
-        let [matrix_unit, right_unit] = rounding.units();
-        let own_product = Upper(own.clone()).add(&matrix_unit).0;
-        let own_right = Upper(own).add(&right_unit).0;
-        let rest_product = Upper(rest_own.clone()).add(&matrix_unit).0;
-        let size = |matrix: MatrixView<'_>, row: usize| magnitude(matrix.get(row, col));
-        let scaled_sum = |matrix: MatrixView<'_>| {
-            let terms = exponents.iter().enumerate().map(|(row, &exponent)| size(matrix, row) * power(exponent));
-            terms.fold(Upper::zero(), |sum, term| sum.add(&term))
-        };
-        let [solution, change] = [self.x, self.correction.view()].map(scaled_sum);
-        let mut squares = Upper::zero();
-        for (row, &exponent) in exponents.iter().enumerate() {
-            let scaled = |matrix: MatrixView<'_>| Upper(size(matrix, row) * power(-exponent));
-            let first = scaled(self.b).times(&own_right).add(&solution.clone().times(&own_product).0);
-            let second = scaled(self.residual.view()).times(&rest_own).add(&change.clone().times(&rest_product).0);
-            let all = scaled(self.rest.view()).add(&first.0).add(&second.0);
-            squares = squares.add(&all.clone().times(&all.0).0);
-        }
-        let spread = squares.root().over(eigenvalue);
-        let mut bound = ColumnBound {
-            error: Float::new(ESTIMATE_BITS),
-            known: Float::new(ESTIMATE_BITS),
-            size: Float::new(ESTIMATE_BITS),
-        };
-        for (row, &exponent) in exponents.iter().enumerate() {
-            let known = size(self.correction.view(), row);
-            bound.error.max_mut(&Upper(Float::with_val(ESTIMATE_BITS, &spread.0) * power(-exponent)).add(&known).0);
-            bound.known.max_mut(&known);
-            let entry = self.x.get(row, col).to_float(self.x.precision_bits()).abs();
-            bound.size.max_mut(&Float::with_val_round(ESTIMATE_BITS, &entry, Round::Down).0);
-        }
-        bound
-    }
-}
-
-impl ColumnBound {
-    /// Whether more corrections would not help much.
-    fn is_sharp(&self) -> bool {
-        self.error <= Float::with_val(ESTIMATE_BITS, &self.known * 1.125)
-    }
-
-    /// Whether this bound is at most half of the other.
-    fn is_half((own, other): (&ColumnBound, &ColumnBound)) -> bool {
-        own.error <= Float::with_val(ESTIMATE_BITS, &other.error >> 1)
+        self.proven.inverse_digits(ctx, x)
     }
 }

@@ -12,13 +12,13 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 
 /// Bits of right sides.
-const RIGHT_BITS: u32 = 53;
+pub(super) const RIGHT_BITS: u32 = 53;
 
 /// Most steps of the ascent; two are enough nearly always.
 const STEPS: usize = 2;
 
 /// Columns that the ascent works on in big floats, where each costs a solve of its own.
-const BIT_COLUMNS: usize = 2;
+pub(super) const BIT_COLUMNS: usize = 2;
 
 /// Fewest bits of solves that are not in doubles.
 const FIRST_BITS: u32 = 64;
@@ -26,7 +26,8 @@ const FIRST_BITS: u32 = 64;
 /// Bits that an estimate takes beyond those that its solves lose.
 const SPARE_BITS: f64 = 24.0;
 
-/// Where `2^-b` times the scaled condition of a factor at `b` bits is at most `2^TOLD_LOG2`, it is that of the matrix.
+/// Where `2^-w` times the scaled condition of a factor made at `w` bits is at most `2^TOLD_LOG2`, it is that of the
+/// matrix.
 const TOLD_LOG2: i64 = -3;
 
 impl Cholesky {
@@ -74,18 +75,19 @@ impl Cholesky {
         Ok(Float::with_val(RIGHT_BITS, &self.scaled_inverse_norm(ctx)?.norm))
     }
 
-    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`: it is at most `2^(b - 3)`, where
-    /// the factor has `b` bits.
+    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`: it is at most `2^(w - 3)`, where
+    /// the factor was made at `w` bits, some more than its own `b`; of a factor made elsewhere `b` counts.
     ///
-    /// `L L^T` differs from `A` by its roundings, about `2^-b` beside the diagonal. Where the least eigenvalue of the
-    /// scaled matrix is no larger, that of `L L^T` is made of roundings: the factor exists by luck, knows nothing of that
-    /// eigenvector, and all that is known of the condition of `A` is that it is beyond about `2^(b - 3)`. Digits of answers
-    /// are then not known, and estimated as 0. Cost: that of [`Cholesky::scaled_condition`].
+    /// `L L^T` differs from `A` by the roundings of the factorisation, about `2^-w` beside the diagonal. Where the least
+    /// eigenvalue of the scaled matrix is no larger, that of `L L^T` is made of roundings: the factor exists by luck,
+    /// knows nothing of that eigenvector, and all that is known of the condition of `A` is that it is beyond about
+    /// `2^(w - 3)`. Digits of answers are then not known, and estimated as 0. (Rounding the factor to `b` bits moves the
+    /// least eigenvalue `s` by no more than about `2 sqrt(s) 2^-b`.) Cost: that of [`Cholesky::scaled_condition`].
     ///
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn tells_condition(&self, ctx: &Context) -> Result<bool> {
-        let most = i64::from(self.factor().precision_bits()) + TOLD_LOG2;
+        let most = i64::from(self.working_bits.unwrap_or(self.factor().precision_bits())) + TOLD_LOG2;
         Ok(self.scaled_inverse_norm(ctx)?.norm <= power(most))
     }
 
@@ -131,7 +133,11 @@ impl Cholesky {
 ///
 /// The first columns are all ones, alternating signs, which catch matrices that are built to mislead the ascent, and
 /// random signs; each step takes the signs of all images, and from their images the unit vectors that promise most.
-fn inverse_norm(order: usize, block: usize, images: impl Fn(&[Vec<f64>]) -> Result<Vec<Vector>>) -> Result<Float> {
+pub(super) fn inverse_norm(
+    order: usize,
+    block: usize,
+    images: impl Fn(&[Vec<f64>]) -> Result<Vec<Vector>>,
+) -> Result<Float> {
     if order == 0 {
         return Ok(Float::new(ESTIMATE_BITS));
     }

@@ -9,11 +9,14 @@ mod bounds;
 mod certificate;
 mod condition;
 mod doubles;
+mod indefinite;
 mod log_det;
+mod proven;
 mod rough;
 mod solution;
 
 pub use certificate::Certificate;
+pub use indefinite::LdltCertificate;
 
 use crate::error::{Error, Result};
 use crate::options::setters;

@@ -46,7 +46,14 @@ impl<'a> Rough<'a> {
     pub fn in_doubles(factor: &'a Cholesky, ctx: &'a Context) -> Result<Option<Rough<'a>>> {
         let exponents = factor.row_exponents(ctx)?;
         let doubles = ScaledDoubles::new(factor, ctx)?;
-        Ok(doubles.map(|doubles| Rough { ctx, factor, exponents, doubles: Some(doubles), bits: RIGHT_BITS, more_bits: 0 }))
+        Ok(doubles.map(|doubles| Rough {
+            ctx,
+            factor,
+            exponents,
+            doubles: Some(doubles),
+            bits: RIGHT_BITS,
+            more_bits: 0,
+        }))
     }
 
     /// Solves with so many bits.

@@ -2,7 +2,11 @@
 //! asks for, which is the error.
 
 use super::rough::Rough;
-use super::{ESTIMATE_BITS, InputRounding, all_digits, bounds::{magnitude, spread_bits}, correct_digits, power};
+use super::{
+    ESTIMATE_BITS, InputRounding, all_digits,
+    bounds::{magnitude, spread_bits},
+    correct_digits, power,
+};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
@@ -248,9 +252,13 @@ impl<'a> Probe<'a> {
             }
         }
         let [matrix_unit, right_unit] = self.rounding.units();
-        let off: Vec<Float> = products.iter().zip(&right).map(|(product, right)| {
-            Float::with_val(ESTIMATE_BITS, product.to_float() * &matrix_unit) + right.to_float() * &right_unit
-        }).collect();
+        let off: Vec<Float> = products
+            .iter()
+            .zip(&right)
+            .map(|(product, right)| {
+                Float::with_val(ESTIMATE_BITS, product.to_float() * &matrix_unit) + right.to_float() * &right_unit
+            })
+            .collect();
         let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_1109);
         for _ in 0..INPUT_PROBES {
             let mut residual = Matrix::zeros(off.len(), 1, ESTIMATE_BITS)?;

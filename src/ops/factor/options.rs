@@ -1,7 +1,7 @@
 //! Choices of a factorisation, in one process and over ranks. But for the accuracy none of them shows in a bit.
 
-use crate::ops::product::problem::Accuracy;
 use crate::ops::estimate::InputRounding;
+use crate::ops::product::problem::Accuracy;
 use crate::options::setters;
 use crate::runtime::Policy;
 use crate::runtime::protocol::{DeliveryKind, Termination};

@@ -49,7 +49,9 @@ pub fn definite(family: Family, n: usize, rng: &mut Rng) -> Rows {
             let nodes: Vec<Rational> = (0..n + 2).map(|i| Rational::from((i as u32 + shift, n as u32 + 3))).collect();
             made(&|row, col| nodes.iter().map(|node| Rational::from(node.pow((row + col) as u32))).sum())
         }
-        Family::Moments => made(&|row, col| Rational::from(Integer::from(Integer::factorial((row + col) as u32 + shift)))),
+        Family::Moments => {
+            made(&|row, col| Rational::from(Integer::from(Integer::factorial((row + col) as u32 + shift))))
+        }
         Family::Differences => {
             // With a corner of 1 in place of 2 at one end, the determinant is that corner's excess at the other.
             let corner = Rational::from(1) + tiny();
@@ -112,7 +114,8 @@ pub fn rounded(rows: &Rows, cols: usize, bits: u32) -> (Matrix, Option<u32>) {
 /// `-log10` of the relative error in the maximum norm, of the worst column or of the whole; infinite for no error.
 pub fn digits_of(got: &Matrix, exact: &Rows, by_columns: bool) -> f64 {
     let (mut worst, cols) = (f64::INFINITY, got.cols());
-    let groups: Vec<Vec<usize>> = if by_columns { (0..cols).map(|col| vec![col]).collect() } else { vec![(0..cols).collect()] };
+    let groups: Vec<Vec<usize>> =
+        if by_columns { (0..cols).map(|col| vec![col]).collect() } else { vec![(0..cols).collect()] };
     for group in groups {
         let (mut error, mut size) = (Rational::new(), Rational::new());
         for (row, col) in (0..got.rows()).flat_map(|row| group.iter().map(move |&col| (row, col))) {

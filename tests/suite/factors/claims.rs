@@ -4,7 +4,9 @@
 use crate::common::rational::{self, FAMILIES, Family, Rows};
 use crate::common::{Rng, seeds};
 use rug::{Float, Rational};
-use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, InputRounding, Matrix, cholesky_with};
+use sunzi::{
+    Accuracy, Cholesky, CholeskyOptions, Context, Error, InputRounding, LdltOptions, Matrix, cholesky_with, ldlt_with,
+};
 
 /// What was said, beside the truth.
 #[derive(Default, Debug)]
@@ -28,7 +30,8 @@ impl Tally {
         self.below += usize::from(stated < truth - 2.0);
         self.proofs += 1;
         self.loose += usize::from(proven < truth - 3.0);
-        if std::env::var_os("SHOW").is_some() && (stated > truth + 1.0 || stated < truth - 2.0 || proven < truth - 3.0) {
+        if std::env::var_os("SHOW").is_some() && (stated > truth + 1.0 || stated < truth - 2.0 || proven < truth - 3.0)
+        {
             println!("{label}: stated {stated:.2}, proven {proven:.2}, right {truth:.2}");
         }
     }
@@ -63,7 +66,8 @@ fn case(family: Family, seed: u64) -> Case {
     let bits = 30 + rng.below(420) as u32;
     let read_bits = bits + rng.pick(&[0, 20, 64, 500, 2000]);
     let accuracy = if rng.coin() { Accuracy::Norm } else { Accuracy::Entrywise };
-    let label = format!("{family:?}, seed {seed}, {n} rows, {cols} columns, {bits} bits, read at {read_bits}, {accuracy:?}");
+    let label =
+        format!("{family:?}, seed {seed}, {n} rows, {cols} columns, {bits} bits, read at {read_bits}, {accuracy:?}");
     Case { label, a, b, bits, read_bits, accuracy }
 }
 
@@ -117,14 +121,16 @@ fn a_factor_by_luck_tells_no_digits() {
     };
     let a: Rows = (0..3).map(|row| (0..3).map(|col| entry(row, col)).collect()).collect();
     let solution = [-9, 8, -9];
-    let right = |row: &Vec<Rational>| vec![row.iter().zip(solution).map(|(a, x)| Rational::from(a * x)).sum::<Rational>()];
+    let right =
+        |row: &Vec<Rational>| vec![row.iter().zip(solution).map(|(a, x)| Rational::from(a * x)).sum::<Rational>()];
     let b: Rows = a.iter().map(right).collect();
     let exact = solution.map(|x| vec![Rational::from(x)]).to_vec();
     let ([a, b], mut with_digits) = ([rational::rounded(&a, 3, 400).0, rational::rounded(&b, 1, 400).0], 0);
     for bits in 40..300 {
         let Ok(factor) = cholesky_with(&ctx, &a, bits, &CholeskyOptions::new()) else { continue };
         let x = factor.result.solve(&ctx, &b, bits).unwrap();
-        let (truth, stated) = (rational::digits_of(&x, &exact, true).max(0.0), factor.result.solution_digits(&ctx, &a, &b, &x).unwrap());
+        let (truth, stated) =
+            (rational::digits_of(&x, &exact, true).max(0.0), factor.result.solution_digits(&ctx, &a, &b, &x).unwrap());
         assert!(stated <= truth, "{bits} bits: {stated} digits, {truth} right");
         with_digits += usize::from(stated > 1.0);
     }
@@ -151,4 +157,61 @@ fn scales_far_apart_hide_no_error_of_many_right_sides() {
     };
     assert!(factor.solution_digits(&ctx, &a, &b, &guess(0)).unwrap() < 1.0);
     assert!(factor.solution_digits(&ctx, &a, &b, &guess(-4)).unwrap() > 50.0);
+}
+
+/// Digits of solutions by `L D L^T` of symmetric matrices of any inertia, small pivots among them: those of the definite
+/// families with signs, and some that ask for pivoting.
+#[test]
+fn digits_of_indefinite_systems_are_true() {
+    let (ctx, mut tally, mut told) = (context(), Tally::default(), 0);
+    for (seed, family) in seeds(12).flat_map(|seed| FAMILIES.map(|family| (seed, family))) {
+        let mut case = case(family, 1000 + seed);
+        let mut rng = Rng::new(7 + seed);
+        let n = case.a.len();
+        // A congruence by signs of the diagonal alone would leave it definite: parts of the diagonal change their sign.
+        for row in 0..n {
+            if rng.coin() {
+                case.a[row][row] = match rng.below(3) {
+                    0 => -case.a[row][row].clone(),
+                    1 => Rational::from((1, rug::Integer::from(1) << rng.below(200) as u32)),
+                    _ => case.a[row][row].clone(),
+                };
+            }
+        }
+        let Some(exact) = rational::solve(&case.a, &case.b) else { continue };
+        let (a, matrix_bits) = rational::rounded(&case.a, n, case.read_bits);
+        let (b, right_bits) = rational::rounded(&case.b, case.b[0].len(), case.read_bits);
+        let rounding = InputRounding::new().matrix_bits(matrix_bits).right_bits(right_bits);
+        let options = LdltOptions::new().accuracy(case.accuracy);
+        let factors = match ldlt_with(&ctx, &a, case.bits, &options) {
+            Ok(outcome) => outcome.result,
+            Err(Error::Singular { .. }) => continue,
+            Err(error) => panic!("{}: {error}", case.label),
+        };
+        let x = factors.solve(&ctx, &b, case.bits).unwrap();
+        let stated = factors.solution_digits(&ctx, &a, &b, &x, rounding).unwrap();
+        let proof = factors.certify(&ctx, &a, rounding).unwrap();
+        let proven = proof.as_ref().map_or(0.0, |proof| proof.solution_digits(&ctx, &b, &x).unwrap());
+        told += usize::from(stated > 3.0 && proven > 3.0);
+        tally.note((&case.label, case.bits), [stated, proven, rational::digits_of(&x, &exact, true)]);
+    }
+    println!("{told} told: {tally:?}");
+    assert!(1000 * tally.above <= tally.answers.max(999) && 2 * told > tally.answers, "{told}, {tally:?}");
+}
+
+#[test]
+fn a_small_pivot_of_ldlt_tells_no_digits() {
+    let ctx = context();
+    let tiny = Float::with_val(100, Float::parse("1e-40").unwrap());
+    let a = Matrix::from_fn(2, 2, 100, |row, col| if row + col == 0 { tiny.clone() } else { Float::with_val(100, 1) })
+        .unwrap();
+    let b = Matrix::from_f64s(2, 1, 100, &[1.0, 2.0]).unwrap();
+    for (bits, right) in [(100, false), (200, true)] {
+        let factors = ldlt_with(&ctx, &a, bits, &LdltOptions::new()).unwrap().result;
+        let x = factors.solve(&ctx, &b, bits).unwrap();
+        let stated = factors.solution_digits(&ctx, &a, &b, &x, InputRounding::new()).unwrap();
+        let proof = factors.certify(&ctx, &a, InputRounding::new()).unwrap();
+        let proven = proof.map_or(0.0, |proof| proof.solution_digits(&ctx, &b, &x).unwrap());
+        assert!((stated > 15.0) == right && (!right || proven > 15.0), "{bits} bits: {stated} stated, {proven} proven");
+    }
 }

@@ -359,6 +359,16 @@ class Ldlt:
         context: Context | None = None,
         progress: _Progress | None = None,
     ) -> Any: ...
+    def solution_digits(
+        self,
+        a: Any,
+        b: Any,
+        x: Any,
+        *,
+        uplo: _Triangle | None = None,
+        certified: bool = False,
+        context: Context | None = None,
+    ) -> float: ...
     def det(self) -> Any: ...
 
 def kernels() -> list[str]: ...

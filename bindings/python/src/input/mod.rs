@@ -158,7 +158,8 @@ impl<'py> Operand<'py> {
                 let gmpy2 = Gmpy2::loaded(py)?;
                 let texts = NumberParser::new(precision_bits);
                 let (limbs, scratch) = (&limbs[..], Vec::new());
-                let mut store = Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch, rounded: false };
+                let mut store =
+                    Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch, rounded: false };
                 for (index, entry) in entries.iter().enumerate() {
                     store.put(entry, index / cols, index % cols).or_raise(py)?;
                     look_for_signals(py, index)?;

@@ -1,7 +1,9 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
 use super::digits::Answer;
-use super::{Computed, Factoring, Figures, Inputs, ReadAt, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search};
+use super::{
+    Computed, Factoring, Figures, Inputs, ReadAt, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search,
+};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use std::cell::Cell;

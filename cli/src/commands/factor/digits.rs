@@ -75,7 +75,8 @@ impl Answer<'_> {
             (found.certified, found.log_det_certified) = trace.span("certify", || self.certify(steps, &config.task))?.0;
             // What is proven is right.
             found.digits = found.digits.map(|digits| digits.max(found.certified.unwrap_or(0.0)));
-            found.log_det_digits = found.log_det_digits.map(|digits| digits.max(found.log_det_certified.unwrap_or(0.0)));
+            found.log_det_digits =
+                found.log_det_digits.map(|digits| digits.max(found.log_det_certified.unwrap_or(0.0)));
         }
         Ok(found)
     }
@@ -176,7 +177,9 @@ impl Digits {
         }
         match (right, &self.log_det_error) {
             (0, Some(error)) => {
-                format!("log det A = {value:.3e}, off by at most about {error}: none of its digits is known to be right")
+                format!(
+                    "log det A = {value:.3e}, off by at most about {error}: none of its digits is known to be right"
+                )
             }
             (0, None) => format!("log det A: no digit is known to be right; computed as {value:.3e}"),
             _ => format!("log det A = {value:.*e} ({said})", right.min(SHOWN_DIGITS)),

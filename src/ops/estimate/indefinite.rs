@@ -1,0 +1,253 @@
+//! Digits of solutions by `L D L^T`, estimated and proven.
+//!
+//! Without pivoting a factor may have nothing to do with its matrix: how much is known of it follows from its growth.
+//! `A` is scaled by powers of two such that `|a_ij| < d_i d_j`.
+//! Proof: docs/ALGORITHM.md, "Correct digits".
+
+use super::bounds::{Upper, magnitude, spread_bits};
+use super::condition::{BIT_COLUMNS, RIGHT_BITS, inverse_norm};
+use super::proven::{Proven, Solver};
+use super::rough::vector;
+use super::{ESTIMATE_BITS, InputRounding, all_digits, correct_digits, power};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::ldlt::{Inertia, Ldlt, LdltOptions, ldlt_with};
+use crate::ops::product::problem::Accuracy;
+use crate::ops::shift::shifted_lower;
+use crate::ops::symm::{SymmOptions, symm_with};
+use rug::Float;
+use rug::float::Round;
+
+/// Shifts that are tried, each a sixteenth of the one before.
+const TRIES: i64 = 4;
+
+/// Bits of the factorisations that prove, beyond those that shift and growth take.
+const PROOF_BITS: i64 = 8;
+
+/// Fewest bits of the factorisations that prove.
+const LEAST_PROOF_BITS: i64 = 32;
+
+/// Bits that residuals are known to beyond those that the condition takes.
+const RESIDUAL_BITS: u32 = 36;
+
+/// Where the residual of the factors, times the norm of the inverse, is at most this power of two, they tell the
+/// condition of the matrix.
+const TOLD_LOG2: i64 = -4;
+
+/// What is left out of a correction, as a factor.
+const SLACK: f64 = 1.2;
+
+/// A symmetric matrix, its factors `L D L^T`, and a number that no eigenvalue of the scaled matrix is nearer to 0 than:
+/// what bounds of errors are proven from. Made by [`Ldlt::certify`].
+#[derive(Clone, Debug)]
+pub struct LdltCertificate<'a> {
+    proven: Proven<'a>,
+}
+
+impl LdltCertificate<'_> {
+    /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm.
+    ///
+    /// Shapes, cost and errors are those of [`crate::Certificate::solution_digits`].
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`]; those of [`crate::symm_with`] and [`Ldlt::solve`].
+    pub fn solution_digits<'b, 'x>(
+        &self,
+        ctx: &Context,
+        b: impl Into<MatrixView<'b>>,
+        x: impl Into<MatrixView<'x>>,
+    ) -> Result<f64> {
+        let (b, x) = (b.into(), x.into());
+        check_shapes(self.proven.lower.rows(), &b, &x)?;
+        self.proven.solution_digits(ctx, b, x)
+    }
+}
+
+impl Ldlt {
+    /// About how many digits of a solution `X` of `A X = B` are right: `-log10` of the error in the maximum norm, beside
+    /// the solution, of the worst column.
+    ///
+    /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; what was rounded on the way in is said by
+    /// `rounding`. 0 where the factors are too rough to tell: their residual, which grows with [`Ldlt::growth`], is as
+    /// large as the least eigenvalue of the scaled matrix.
+    /// Cost: at most five solves with two right sides, a product with `A` and a solve for all columns.
+    /// Source: docs/ALGORITHM.md, "Correct digits".
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::symm_with`] and [`Ldlt::solve`].
+    pub fn solution_digits<'a, 'b, 'x>(
+        &self,
+        ctx: &Context,
+        a: impl Into<Symmetric<'a>>,
+        b: impl Into<MatrixView<'b>>,
+        x: impl Into<MatrixView<'x>>,
+        rounding: InputRounding,
+    ) -> Result<f64> {
+        let (lower, b, x) = (a.into().lower_view("solution_digits")?, b.into(), x.into());
+        check_shapes(lower.rows(), &b, &x)?;
+        self.check_order(lower.rows())?;
+        let exponents = scales(lower);
+        let norm = self.scaled_norm_of_inverse(ctx, &exponents)?;
+        if Float::with_val(ESTIMATE_BITS, &norm * &self.scaled_residual(&exponents).0) > power(TOLD_LOG2) {
+            return Ok(0.0);
+        }
+        let lost_bits = norm.get_exp().map_or(0, i64::from).max(0) as u32;
+        let bits = [x.precision_bits(), lost_bits, spread_bits(&exponents, x), RESIDUAL_BITS];
+        let bits = bits.into_iter().fold(0, u32::saturating_add);
+        let minus = Float::with_val(2, -1);
+        let options = SymmOptions::new().alpha(&minus).accumulate(b).accuracy(Accuracy::Entrywise);
+        let residual = symm_with(ctx, Symmetric::lower(lower), x, bits, &options)?.result;
+        let correction = self.solve(ctx, &residual, self.lower().precision_bits())?;
+        // The rounding of the input: at most `units` times what stands in each equation.
+        let [matrix_unit, right_unit] = rounding.units();
+        let column = |col: usize| {
+            let scaled = |view: MatrixView<'_>, sign: i64| {
+                let terms = (0..view.rows()).map(|row| magnitude(view.get(row, col)) * power(sign * exponents[row]));
+                terms.fold(Upper::zero(), |sum, term| sum.add(&term)).0
+            };
+            let input = scaled(x, 1) * &matrix_unit + scaled(b, -1) * &right_unit;
+            let least = exponents.iter().copied().min().unwrap_or(0);
+            let largest = |view: MatrixView<'_>| {
+                let sizes = (0..view.rows()).map(|row| magnitude(view.get(row, col)));
+                sizes.fold(Float::new(ESTIMATE_BITS), |most, size| most.max(&size))
+            };
+            let error = largest(correction.view()) * SLACK + input * &norm * power(-least);
+            correct_digits(&error, &largest(x), x.precision_bits())
+        };
+        Ok((0..x.cols()).map(column).fold(all_digits(x.precision_bits()), f64::min))
+    }
+
+    /// Proves that no eigenvalue of the factored matrix `A`, scaled by powers of two, is nearer to 0 than some number;
+    /// from it the [`LdltCertificate`] proves how many digits of solutions are right.
+    ///
+    /// `A - s D^2` and `A + s D^2` are factored; where the first has as many positive pivots as the second leaves, no
+    /// eigenvalue of the scaled matrix lies between `-s` and `s`, but for the residuals of both, which their growth
+    /// bounds (Sylvester's law of inertia). `None` where no proof is found. Cost: two factorisations, with as many bits
+    /// as condition and growth take, and that of [`Ldlt::solution_digits`] for one column.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`], [`Error::NotSymmetric`]; those of [`crate::ldlt_with`] beside [`Error::Singular`].
+    pub fn certify<'a>(
+        &'a self,
+        ctx: &Context,
+        a: impl Into<Symmetric<'a>>,
+        rounding: InputRounding,
+    ) -> Result<Option<LdltCertificate<'a>>> {
+        let lower = a.into().lower_view("certify")?;
+        self.check_order(lower.rows())?;
+        let exponents = scales(lower);
+        let lost_bits = self.scaled_norm_of_inverse(ctx, &exponents)?.get_exp().map_or(0, i64::from).max(0);
+        let own_bits = i64::from(self.lower().precision_bits());
+        // Bits that the residual of a factorisation loses to growth.
+        let growth_bits =
+            self.scaled_residual(&exponents).0.get_exp().map_or(0, |exponent| i64::from(exponent) + own_bits);
+        for attempt in 0..TRIES {
+            let shift = lost_bits + 1 + 4 * attempt;
+            let bits = (shift + growth_bits.max(0) + PROOF_BITS).max(LEAST_PROOF_BITS);
+            let Ok(bits) = u32::try_from(bits) else { return Ok(None) };
+            let sides = [-1, 1].map(|sign| shifted(ctx, lower, &exponents, (sign, shift, bits)));
+            let [below, above] = match sides {
+                [Ok(Some(below)), Ok(Some(above))] => [below, above],
+                [Err(Error::Precision { .. }), _] | [_, Err(Error::Precision { .. })] => return Ok(None),
+                [Err(error), _] | [_, Err(error)] => return Err(error),
+                _ => continue,
+            };
+            let (lost, least) = (below.1.0.max(&above.1.0), power(-shift));
+            let eigenvalue = Float::with_val_round(ESTIMATE_BITS, &least - &lost, Round::Down).0;
+            if below.0.positive + above.0.negative == lower.rows() && eigenvalue > 0 {
+                let proven = Proven::new((Solver::Ldlt(self), lower), exponents, &eigenvalue, rounding);
+                return Ok(proven.map(|proven| LdltCertificate { proven }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn check_order(&self, order: usize) -> Result<()> {
+        let own = self.lower().rows();
+        if order == own { Ok(()) } else { Err(Error::shape_mismatch("digits of LDL^T", (own, own), (order, order))) }
+    }
+
+    /// The 1-norm of the inverse of `D^-1 L D L^T D^-1`, about.
+    fn scaled_norm_of_inverse(&self, ctx: &Context, exponents: &[i64]) -> Result<Float> {
+        let (order, bits) = (self.lower().rows(), self.lower().precision_bits());
+        inverse_norm(order, BIT_COLUMNS, |columns| {
+            let mut right = Matrix::zeros(order, columns.len(), RIGHT_BITS)?;
+            for (col, column) in columns.iter().enumerate() {
+                for (row, value) in column.iter().enumerate() {
+                    right.set_float(row, col, &(Float::with_val(RIGHT_BITS, value) * power(exponents[row])))?;
+                }
+            }
+            let found = self.solve(ctx, &right, bits)?;
+            Ok((0..columns.len()).map(|col| vector(&found, col, |row| exponents[row])).collect())
+        })
+    }
+
+    /// A bound of the 2-norm of the residual `A - L D L^T`, scaled: `2^(3 - b) sum_i g_i / d_i^2` with `g_i` the diagonal
+    /// of `|L| |D| |L^T|`.
+    fn scaled_residual(&self, exponents: &[i64]) -> Upper {
+        let (lower, pivots) = (self.lower(), self.pivots());
+        let mut sum = Upper::zero();
+        for (row, exponent) in exponents.iter().enumerate() {
+            let mut own = Upper::zero();
+            for col in 0..=row {
+                let entry = magnitude(lower.get(row, col));
+                own = own.add(&Upper(entry.clone()).times(&entry).times(&magnitude(pivots.get(col, 0))).0);
+            }
+            sum = sum.add(&own.times(&power(-2 * exponent)).0);
+        }
+        sum.times(&power(3 - i64::from(lower.precision_bits())))
+    }
+}
+
+/// Exponents with `|a_ij| < 2^(e_i + e_j)`: half of that of the largest entry of each row, rounded up.
+fn scales(lower: MatrixView<'_>) -> Vec<i64> {
+    let mut largest = vec![i64::MIN; lower.rows()];
+    for (row, col) in (0..lower.rows()).flat_map(|row| (0..=row).map(move |col| (row, col))) {
+        let head = lower.head(row, col);
+        if !head.is_zero() {
+            largest[row] = largest[row].max(head.exponent());
+            largest[col] = largest[col].max(head.exponent());
+        }
+    }
+    // A row of zeros has any scale.
+    largest
+        .into_iter()
+        .map(|exponent| if exponent == i64::MIN { 0 } else { exponent.div_euclid(2) + exponent.rem_euclid(2) })
+        .collect()
+}
+
+/// The inertia of `A + sign 2^-shift D^2`, but for a symmetric matrix whose scaled 2-norm is bounded by the second; `None`
+/// where a pivot is 0.
+fn shifted(
+    ctx: &Context,
+    lower: MatrixView<'_>,
+    exponents: &[i64],
+    (sign, shift, bits): (i32, i64, u32),
+) -> Result<Option<(Inertia, Upper)>> {
+    let copy_bits = lower.precision_bits().max(bits);
+    let copy_bytes = Matrix::bytes_for(lower.rows(), lower.rows(), copy_bits);
+    ctx.admit(copy_bytes)?;
+    let matrix = shifted_lower(lower, copy_bits, |row, entry| {
+        let part = power(2 * exponents[row] - shift) * sign;
+        Float::with_val(copy_bits, entry + &part)
+    })?;
+    let options = LdltOptions::new().accuracy(Accuracy::Norm);
+    match ldlt_with(&ctx.holding(copy_bytes), Symmetric::lower(&matrix), bits, &options) {
+        Ok(made) => {
+            // The diagonal was rounded: by at most 2^-copy_bits of twice its scale.
+            let lost = made.result.scaled_residual(exponents).add(&power(1 - i64::from(copy_bits)));
+            Ok(Some((made.result.inertia(), lost)))
+        }
+        Err(Error::Singular { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn check_shapes(order: usize, b: &MatrixView<'_>, x: &MatrixView<'_>) -> Result<()> {
+    let (right, answer) = ((b.rows(), b.cols()), (x.rows(), x.cols()));
+    if right.0 != order || answer != right {
+        return Err(Error::shape_mismatch("solution_digits", right, answer));
+    }
+    Ok(())
+}
