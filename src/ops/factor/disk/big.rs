@@ -13,6 +13,7 @@ use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::disk::{progress_of, telling_of_disk};
+use crate::ops::factor::diagnose::{Evidence, refusal};
 use crate::ops::factor::home::{Encoded, Home};
 use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::spans::{Clock, TaskLog};
@@ -133,7 +134,7 @@ impl BigFloats {
         TileWork::new(&*self.engine, tiling, self.problem.working_bits, &self.problem.exponents)
     }
 
-    /// The error for a row whose pivot is not positive.
+    /// The error for a row whose pivot is not positive, or the one of reading its diagonal entry.
     fn not_positive(&self, file: &MatrixFile, index: usize, pivot: Option<rug::Integer>) -> Error {
         let Problem { exponents, working_bits, order, .. } = &self.problem;
         let pivot = match pivot {
@@ -143,10 +144,10 @@ impl BigFloats {
             }
             None => Float::with_val(53, Special::NegZero),
         };
-        let diagonal = file.diagonal_entry(index).map_or_else(|_| Float::new(53), |entry| Float::with_val(53, entry));
-        // A row left out from the start has a minor that is not positive, at any precision.
-        let more_bits = (index < *order).then_some(1);
-        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None }
+        // A row left out from the start has a minor that is not positive; else the whole matrix would have to be read.
+        let evidence = if index < *order { Evidence::Unexamined } else { Evidence::Indefinite };
+        let diagonal = file.diagonal_entry(index);
+        diagonal.map_or_else(|unread| unread, |diagonal| refusal(index, &pivot, &diagonal, &evidence))
     }
 }
 

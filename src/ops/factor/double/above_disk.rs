@@ -83,9 +83,7 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
 
     /// The error for a pivot in a tile on the diagonal.
     fn failure(&self, tile: TileId, BadPivot { index, pivot }: BadPivot) -> Error {
-        let row = self.map.row_range(tile.row).start + index;
-        // The entry was read before; what fails now is shown as 0.
-        failure(row, pivot, self.file.diagonal_entry(row).map_or(0.0, |entry| entry.to_f64()))
+        failure_in_file(self.file, self.map.row_range(tile.row).start + index, pivot)
     }
 
     /// The entries of a tile that was read, as doubles.
@@ -100,6 +98,11 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         }
         Ok(())
     }
+}
+
+/// The error for a pivot of the matrix in a file, or the one of reading its diagonal entry.
+fn failure_in_file(file: &MatrixFile, row: usize, pivot: f64) -> Error {
+    file.diagonal_entry(row).map_or_else(|unread| unread, |diagonal| failure(row, pivot, &diagonal))
 }
 
 impl HomeTiles<DiskWorker> for DiskDoubles<'_, '_> {
