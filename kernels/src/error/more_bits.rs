@@ -16,6 +16,12 @@ pub enum MoreBits {
     /// No precision helps, which is proven: the matrix as given is singular. Where it has a factor at some precision,
     /// rounding alone makes it.
     Singular,
+    /// The matrix with its numbers as they were read from a file is proven to be singular. Reading may have rounded
+    /// them, so the matrix of the file need not be.
+    SingularAsRead {
+        /// Bits of the numbers.
+        bits: u32,
+    },
     /// Not known: the matrix was not examined as a whole.
     Unknown,
 }
@@ -28,20 +34,21 @@ impl MoreBits {
 
     /// The hint at the end of [`super::Error::NotPositiveDefinite`]; `enough_bits` where a precision was looked for.
     pub(super) fn hint(self, enough_bits: Option<u32>) -> String {
-        match (self, enough_bits) {
-            (_, Some(bits)) => {
-                return format!("rounding can explain it: {bits} bits of precision give a factor; fewer may do");
-            }
-            (MoreBits::AtLeast(_), None) => "rounding can explain it: more bits of precision might help",
-            (MoreBits::Never, None) => "rounding cannot explain it: more bits will not help",
-            (MoreBits::Singular, None) => {
-                "the matrix is singular, as an exact solution of A x = 0 proves: more bits will not help"
-            }
-            (MoreBits::Unknown, None) => {
-                "whether more bits would help is not known: that takes a look at the whole matrix, which was not in memory"
-            }
+        if let Some(bits) = enough_bits {
+            return format!("rounding can explain it: {bits} bits of precision give a factor; fewer may do");
         }
-        .to_string()
+        let solution = "as an exact solution of A x = 0 proves";
+        match self {
+            MoreBits::AtLeast(_) => "rounding can explain it: more bits of precision might help".into(),
+            MoreBits::Never => "rounding cannot explain it: more bits will not help".into(),
+            MoreBits::Singular => format!("the matrix is singular, {solution}: more bits will not help"),
+            MoreBits::SingularAsRead { bits } => {
+                format!("the matrix as read, with numbers rounded to {bits} bits where need be, is singular, {solution}")
+            }
+            MoreBits::Unknown => "whether more bits would help is not known: that takes a look at the whole matrix, \
+                                  which was not in memory"
+                .into(),
+        }
     }
 }
 
@@ -55,9 +62,11 @@ mod tests {
         says(MoreBits::AtLeast(9), "more bits of precision might help");
         says(MoreBits::Never, "rounding cannot explain it: more bits will not help");
         says(MoreBits::Singular, "is singular, as an exact solution of A x = 0 proves: more bits will not help");
+        says(MoreBits::SingularAsRead { bits: 264 }, "rounded to 264 bits where need be, is singular, as an exact");
         says(MoreBits::Unknown, "is not known");
-        assert!(!MoreBits::Unknown.hint(None).contains("will not help") && MoreBits::Unknown.might_help());
-        assert!(MoreBits::AtLeast(1).might_help());
+        for state in [MoreBits::Unknown, MoreBits::SingularAsRead { bits: 9 }, MoreBits::AtLeast(1)] {
+            assert!(state.might_help() && !state.hint(None).contains("will not help"), "{}", state.hint(None));
+        }
         assert!(!MoreBits::Never.might_help() && !MoreBits::Singular.might_help());
         let found = MoreBits::AtLeast(9).hint(Some(304));
         assert_eq!(found, "rounding can explain it: 304 bits of precision give a factor; fewer may do");

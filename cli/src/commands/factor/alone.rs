@@ -1,6 +1,7 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
 use super::digits::Answer;
+use super::singular::warn_of_singular;
 use super::{Computed, Factoring, Figures, Inputs, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
@@ -18,7 +19,7 @@ use sunzi_lab::trace::Trace;
 ///
 /// # Errors
 /// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
-/// with one at which it is, if there is any.
+/// with one at which it has a factor, if there is any.
 pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
     if let Some(digits) = config.factor.precision.automatic() {
         return search::automatic(session, config, digits, trace);
@@ -49,6 +50,9 @@ pub fn at_precision(session: &Session, config: &Factoring, bits: Option<u32>, tr
     let engine = Steps::new(session, config, inputs.bytes)?;
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
+    if bits.is_none() {
+        warn_of_singular(session, config, &inputs)?;
+    }
     let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
     Ok(Computed { figures, ..computed })
 }

@@ -9,6 +9,7 @@ mod digits;
 mod needs;
 mod ranks;
 mod search;
+mod singular;
 mod stages;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};

@@ -219,3 +219,27 @@ fn agree_on_failure(world: &dyn Transport, own: Option<Error>, outcome: Result<R
     }
     outcome
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::MoreBits;
+    use crate::io::{WriteOptions, write};
+    use crate::matrix::Matrix;
+
+    /// A matrix in a file, which is cut after it was opened.
+    #[test]
+    fn a_diagonal_entry_that_cannot_be_read_is_an_error_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("A.bin");
+        write(&path, &Matrix::identity(3, 64).unwrap(), &WriteOptions::default()).unwrap();
+        let (ctx, file) = (Context::builder().threads(1).build().unwrap(), MatrixFile::open(&path).unwrap());
+        let floats = BigFloats::new(&ctx, 3, 64).unwrap();
+        let error = floats.not_positive(&file, 1, None);
+        let Error::NotPositiveDefinite { diagonal, more_bits, .. } = &error else { panic!("{error}") };
+        assert_eq!((diagonal.to_f64(), *more_bits), (1.0, MoreBits::Unknown));
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(64).unwrap();
+        let error = floats.not_positive(&file, 1, None);
+        assert!(!matches!(error, Error::NotPositiveDefinite { .. }) && error.to_string().contains("A.bin"), "{error}");
+    }
+}

@@ -175,3 +175,30 @@ impl RankTiles for DiskDoubles<'_, '_> {
         Some(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::MoreBits;
+    use crate::io::{WriteOptions, write};
+    use crate::matrix::Matrix;
+
+    /// A matrix in a file, which is cut after it was opened.
+    #[test]
+    fn a_diagonal_entry_that_cannot_be_read_is_an_error_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("A.bin");
+        write(&path, &Matrix::identity(3, 64).unwrap(), &WriteOptions::default()).unwrap();
+        let file = MatrixFile::open(&path).unwrap();
+        let said = |pivot| match failure_in_file(&file, 1, pivot) {
+            Error::NotPositiveDefinite { diagonal, more_bits, .. } => (diagonal.to_f64(), more_bits),
+            error => panic!("{error}"),
+        };
+        assert!(matches!(said(-1e-17), (1.0, MoreBits::AtLeast(_))), "{:?}", said(-1e-17));
+        // The error of a pivot may exceed that of its own sums without bound.
+        assert_eq!(said(-0.5), (1.0, MoreBits::Unknown));
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(64).unwrap();
+        let error = failure_in_file(&file, 1, -0.5);
+        assert!(!matches!(error, Error::NotPositiveDefinite { .. }) && error.to_string().contains("A.bin"), "{error}");
+    }
+}

@@ -126,3 +126,46 @@ impl Failure<'_> {
         refusal(index, &pivot, diagonal, &evidence)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local;
+    use crate::error::MoreBits;
+    use crate::ops::factor::problem::working_bits;
+    use crate::tile::RankGrid;
+
+    /// A root that may not gather the matrix says that it does not know, where it said that nothing helps, and names
+    /// the diagonal entry as it is.
+    #[test]
+    fn a_root_without_memory_claims_nothing_it_has_not_seen() {
+        let grid = RankGrid { rows: 2, cols: 1 };
+        let map = TileMap { tile_size: 2, grid, ..TileMap::symmetric(5, 2) };
+        let entry = |i: usize, j: usize| match (i, j) {
+            (4, 4) => -7.0,
+            (i, j) if i == j => 3.0,
+            _ => 1.0,
+        };
+        let entries = (0..25).map(|at| entry(at % 5, at / 5)).collect::<Vec<_>>();
+        let whole = Matrix::from_f64s(5, 5, 60, &entries).unwrap();
+        let problem = Problem::new(whole.view(), 50, working_bits(50, 11_000).unwrap()).unwrap();
+        assert_eq!(problem.order, 4, "row 4 is left out from the start");
+        let found = |index: usize, pivot: Option<Integer>| {
+            let errors = local::run(2, |rank| {
+                let ctx = Context::builder().threads(1).memory_bytes(64).build().unwrap();
+                let a = DistMatrix::of_whole(&whole, map, rank.rank()).unwrap();
+                let failure = Failure { ctx: &ctx, group: rank, a: &a, problem: &problem };
+                let own = (rank.rank() == 1).then(|| FailedRow { index, pivot: pivot.clone() });
+                failure.explain(index, own, |_| unreachable!("there is no memory for the factor"))
+            });
+            assert_eq!(errors[0].to_string(), errors[1].to_string());
+            let Error::NotPositiveDefinite { pivot, diagonal, more_bits, .. } = &errors[1] else { panic!("{errors:?}") };
+            (pivot.to_f64(), diagonal.to_f64(), *more_bits)
+        };
+        let unit = Integer::from(1) << (2 * problem.working_bits);
+        assert_eq!(problem.exponents[2], 1);
+        assert_eq!(found(2, Some(-unit)), (-4.0, 3.0, MoreBits::Unknown));
+        assert_eq!(found(3, None), (0.0, 3.0, MoreBits::Unknown));
+        assert_eq!(found(4, None), (0.0, -7.0, MoreBits::Never));
+    }
+}
