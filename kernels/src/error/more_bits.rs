@@ -43,7 +43,9 @@ impl MoreBits {
             MoreBits::Never => "rounding cannot explain it: more bits will not help".into(),
             MoreBits::Singular => format!("the matrix is singular, {solution}: more bits will not help"),
             MoreBits::SingularAsRead { bits } => {
-                format!("the matrix as read, with numbers rounded to {bits} bits where need be, is singular, {solution}")
+                format!(
+                    "the matrix as read, with numbers rounded to {bits} bits where need be, is singular, {solution}"
+                )
             }
             MoreBits::Unknown => "whether more bits would help is not known: that takes a look at the whole matrix, \
                                   which was not in memory"

@@ -126,7 +126,8 @@ fn quadratic_form_from_above(lower: MatrixView<'_>, v: &[Float]) -> Float {
         for (j, right) in v[..=i].iter().enumerate().filter(|(j, _)| !lower.head(i, *j).is_zero()) {
             let pair = Float::with_val(bits, left * right); // exact, with bits for both
             let entry = lower.get(i, j).to_float(entry_bits);
-            if entry.is_zero() || (pair.is_zero() && !left.is_zero() && !right.is_zero()) {
+            let is_lost = |number: &Float| number.is_zero() || !number.is_finite();
+            if is_lost(&entry) || (is_lost(&pair) && !left.is_zero() && !right.is_zero()) {
                 return Float::with_val(bits, Special::Infinity);
             }
             let (term, _) = Float::with_val_round(bits, &pair * &entry, Round::Up);
@@ -178,8 +179,13 @@ mod tests {
         let bound = quadratic_form_from_above(thirds.view(), &[third.clone(), -third]);
         assert!(bound >= 0 && bound < 1e-10, "{bound}");
         // What leaves the range proves nothing.
-        let far = Float::with_val(53, 1) << (1 << 29);
-        let far = [Float::with_val(53, -far.clone()), far];
-        assert!(quadratic_form_from_above(ones.view(), &far) >= 0);
+        let far: Float = Float::with_val(53, 1) << (1 << 29);
+        let signed = |sign: i32| Float::with_val(53, &far * sign);
+        for pair in [[signed(1), signed(-1)], [signed(-1), signed(1)]] {
+            assert!(quadratic_form_from_above(ones.view(), &pair).is_infinite());
+        }
+        let near: Float = Float::with_val(53, 1) >> ((1 << 29) + 5);
+        let pair = [near.clone(), -near];
+        assert!(quadratic_form_from_above(ones.view(), &pair).is_infinite());
     }
 }

@@ -100,9 +100,9 @@ impl Elimination {
     pub fn of(matrix: Exact<'_>, prime: u64) -> Elimination {
         let (field, order) = (Field { prime }, matrix.rows());
         let image = |i, j| {
-            matrix.entry(i, j).map_or(0, |(integer, exponent)| {
-                field.product(field.residue(&integer), field.power_of_two(exponent))
-            })
+            matrix
+                .entry(i, j)
+                .map_or(0, |(integer, exponent)| field.product(field.residue(&integer), field.power_of_two(exponent)))
         };
         let row = |i| (0..order).map(|j| image(i, j)).collect::<Vec<_>>();
         // The rows that have had no pivot yet, each with its number.

@@ -9,8 +9,8 @@ use crate::common::{Rng, effort, forced, kernel_names};
 use rug::Float;
 use sunzi::advanced::cholesky_reference;
 use sunzi::{
-    Accuracy, CholeskyOptions, Context, Diag, Error, LdltOptions, Matrix, MoreBits, Op, Side, Symmetric, TrsmOptions, Uplo,
-    cholesky_with, ldlt_with, solve, solve_with, trsm_with,
+    Accuracy, CholeskyOptions, Context, Diag, Error, LdltOptions, Matrix, MoreBits, Op, Side, Symmetric, TrsmOptions,
+    Uplo, cholesky_with, ldlt_with, solve, solve_with, trsm_with,
 };
 
 fn entrywise() -> CholeskyOptions {

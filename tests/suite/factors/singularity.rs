@@ -124,7 +124,8 @@ fn larger_matrices_are_proven_singular_too() {
     for (n, k, bits) in [(60, 59, 20), (100, 30, 200), (40, 1, 700)] {
         let mut rng = Rng::new(n as u64);
         let rows = (0..n * k).map(|_| rng.integer(bits)).collect::<Vec<_>>();
-        let dot = |i: usize, j: usize| (0..k).map(|t| Integer::from(&rows[t * n + i] * &rows[t * n + j])).sum::<Integer>();
+        let dot =
+            |i: usize, j: usize| (0..k).map(|t| Integer::from(&rows[t * n + i] * &rows[t * n + j])).sum::<Integer>();
         let a = Matrix::from_fn(n, n, 2 * bits + 8, |i, j| Float::with_val(2 * bits + 8, dot(i, j))).unwrap();
         let found = singularity(&a).unwrap();
         let Singularity::Singular { rank_at_least, null_vector } = found else { panic!("{n}, {k}: {found:?}") };

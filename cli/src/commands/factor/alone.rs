@@ -50,10 +50,10 @@ pub fn at_precision(session: &Session, config: &Factoring, bits: Option<u32>, tr
     let engine = Steps::new(session, config, inputs.bytes)?;
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
+    let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
     if bits.is_none() {
         warn_of_singular(session, config, &inputs)?;
     }
-    let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
     Ok(Computed { figures, ..computed })
 }
 

@@ -120,7 +120,7 @@ enum Found {
     NotUpTo(u32),
     /// Rounding cannot explain that the matrix has no factor: the error that says so, if it is another one.
     Never(Option<Error>),
-    /// The matrix as read last is singular.
+    /// The matrix as read is singular: with the numbers that were refused, or else with those read first after them.
     Singular(AsRead),
 }
 
@@ -146,7 +146,7 @@ fn find(session: &Session, config: &Factoring, (first, taken): (AsRead, Duration
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {}
             Err(error) if !matches!(error, Error::NotPositiveDefinite { .. }) => return Err(error),
             outcome => match (examine(session, config, Some(bits))?, outcome) {
-                (seen @ AsRead { is_singular: true, .. }, _) => singular = Some(seen),
+                (seen @ AsRead { is_singular: true, .. }, _) => singular = singular.or(Some(seen)),
                 (_, Ok(())) => break,
                 (_, Err(proof)) => return Ok(Found::Never(Some(proof))),
             },

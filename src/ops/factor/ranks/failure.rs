@@ -159,7 +159,9 @@ mod tests {
                 failure.explain(index, own, |_| unreachable!("there is no memory for the factor"))
             });
             assert_eq!(errors[0].to_string(), errors[1].to_string());
-            let Error::NotPositiveDefinite { pivot, diagonal, more_bits, .. } = &errors[1] else { panic!("{errors:?}") };
+            let Error::NotPositiveDefinite { pivot, diagonal, more_bits, .. } = &errors[1] else {
+                panic!("{errors:?}")
+            };
             (pivot.to_f64(), diagonal.to_f64(), *more_bits)
         };
         let unit = Integer::from(1) << (2 * problem.working_bits);

@@ -32,7 +32,12 @@ fn failure(a: &Matrix, precision_bits: u32, label: &str) -> Failure {
 fn assert_indefinite(a: &Matrix, index: usize, label: &str) {
     for bits in [53, 64, 200] {
         let found = failure(a, bits, label);
-        assert_eq!((found.index, found.more_bits), (index, MoreBits::Never), "{label}, {bits} bits, pivot {}", found.pivot);
+        assert_eq!(
+            (found.index, found.more_bits),
+            (index, MoreBits::Never),
+            "{label}, {bits} bits, pivot {}",
+            found.pivot
+        );
         assert!(found.pivot <= 0, "{label}, {bits} bits: pivot {}", found.pivot);
     }
 }
