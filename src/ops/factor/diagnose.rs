@@ -23,8 +23,8 @@ pub(crate) enum Evidence {
 
 /// The error for row `index`: every factorisation of a matrix that is not positive definite ends with this one.
 ///
-/// `pivot` and `diagonal` are shown. `diagonal` is also used: it must have the sign of the entry of the matrix as given,
-/// since an entry that is not positive is a proof by itself. The hint promises no more than `evidence` does.
+/// `pivot` and `diagonal` are shown. `diagonal` is also used: it must have the sign of the entry of the matrix as
+/// given, since an entry that is not positive is a proof by itself. The hint promises no more than `evidence` does.
 pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &Evidence) -> Error {
     let more_bits = match evidence {
         Evidence::Indefinite => MoreBits::Never,
@@ -53,9 +53,9 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
 /// and the scaled pivot, if it is known.
 ///
 /// With `w` near `A_11^-1 a_i` and `v = (-w, 1)`, `v^T A v` of the matrix as given is bounded from above by directed
-/// rounding. A bound of at most 0 proves that no precision helps. Else the pivot is compared with what rounding can move
-/// it by: an error `E` in the matrix, within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at
-/// most `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`. Cost: quadratic in `index`, paid on failure only.
+/// rounding. A bound of at most 0 proves that no precision helps. Else the pivot is compared with what rounding can
+/// move it by: an error `E` in the matrix, within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by
+/// at most `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`. Cost: quadratic in `index`, paid on failure only.
 pub(crate) fn failure(
     (problem, lower): (&Problem, MatrixView<'_>),
     index: usize,

@@ -9,6 +9,9 @@ use rug::{Assign, Integer};
 /// Bits of the largest entry that is lifted, after rows and columns have been scaled to integers.
 const MOST_BITS: u32 = 1 << 15;
 
+/// Bits of all entries together, at most: 64 MiB.
+const MOST_BITS_TOGETHER: u64 = 1 << 29;
+
 /// Limbs that are multiplied by words, at most, for one proof: some seconds.
 const MOST_WORK: u64 = 2_000_000_000;
 
@@ -26,7 +29,7 @@ pub(super) fn null_vector(matrix: Exact<'_>, elimination: &Elimination) -> Optio
     scaled.unscaled(combination, matrix.rows())
 }
 
-/// The leading columns of a matrix, whose rows and columns are scaled by powers of two so that all entries are integers.
+/// The leading columns of a matrix, its rows and columns scaled by powers of two so that all entries are integers.
 struct Scaled {
     rows: Vec<Vec<Integer>>,
     /// Entry `(i, j)` is that of the matrix times `2^-(r_i + c_j)`: here are the `c_j`.
@@ -47,12 +50,13 @@ impl Scaled {
             entries.iter().zip(&row_exponents).filter_map(above).min().unwrap_or(0)
         };
         let column_exponents = (0..=last).map(in_column).collect::<Vec<_>>();
-        let mut bits = 0;
+        let (mut bits, mut together) = (0, 0);
         let scaled = |(entry, shift): (Option<(Integer, i64)>, i64)| {
             let Some((integer, exponent)) = entry else { return Some(Integer::new()) };
             let shift = u32::try_from(exponent - shift).ok().filter(|&shift| shift <= MOST_BITS)?;
-            bits = bits.max(integer.significant_bits() + shift);
-            (bits <= MOST_BITS).then(|| integer << shift)
+            let own = integer.significant_bits() + shift;
+            (bits, together) = (bits.max(own), together + u64::from(own));
+            (bits <= MOST_BITS && together <= MOST_BITS_TOGETHER).then(|| integer << shift)
         };
         let shifted = entries.into_iter().zip(row_exponents).flat_map(|(row, r)| {
             let shifts = column_exponents.iter().map(move |c| r + c);
@@ -190,8 +194,8 @@ impl<'a> Lifting<'a> {
     }
 }
 
-/// `n / d = residue` modulo the modulus with `|n|` and `d` up to the bound, by Euclid's algorithm stopped half-way (Wang
-/// 1981).
+/// `n / d = residue` modulo the modulus with `|n|` and `d` up to the bound, by Euclid's algorithm stopped half-way
+/// (Wang 1981).
 fn fraction(residue: Integer, (modulus, bound): (&Integer, &Integer)) -> Option<(Integer, Integer)> {
     let (mut remainders, mut factors) = ((modulus.clone(), residue), (Integer::new(), Integer::from(1)));
     while remainders.1 > *bound {

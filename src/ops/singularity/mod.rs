@@ -1,9 +1,9 @@
-//! Whether a symmetric matrix is singular, decided in exact arithmetic: the numbers of a matrix are dyadic rationals, so
-//! the question has an answer, whatever the precision.
+//! Whether a symmetric matrix is singular, decided in exact arithmetic: the numbers of a matrix are dyadic rationals,
+//! so the question has an answer, whatever the precision.
 //!
-//! A matrix of full rank modulo one odd prime is nonsingular: its determinant is an integer over a power of two, and not
-//! 0 modulo the prime. That a matrix is singular is claimed only beside an exact solution of `A x = 0`, which is found
-//! by p-adic lifting and then multiplied out. Does not know: factorisations, rounding.
+//! A matrix of full rank modulo one odd prime is nonsingular: its determinant is an integer over a power of two, and
+//! not 0 modulo the prime. That a matrix is singular is claimed only beside an exact solution of `A x = 0`, which is
+//! found by p-adic lifting and then multiplied out. Does not know: factorisations, rounding.
 
 mod lifting;
 mod modular;
@@ -55,13 +55,15 @@ impl Singularity {
 /// Whether the symmetric `n x n` matrix `A` is singular, taking its numbers as exact.
 ///
 /// Eliminates modulo up to three primes between `2^60` and `2^61`. Where `A` has full rank modulo one of them, it is
-/// nonsingular. Else the first column that depends on those before it is written as their combination, which is unique:
-/// its numbers are lifted p-adically (Dixon 1982), reconstructed as fractions (Wang 1981), and the combination is
-/// checked exactly. A matrix without rows is nonsingular.
+/// nonsingular. Else the first column that depends on those before it is written as their combination, which is
+/// unique: its numbers are lifted p-adically (Dixon 1982), reconstructed as fractions (Wang 1981), and the combination
+/// is checked exactly. A matrix without rows is nonsingular.
 ///
-/// Cost: `n^3 / 3` products of words for each prime, about 0.3 s for 300 rows; a proof that the matrix is singular takes
-/// `n^2` products of a word and an entry for each 60 bits of its numbers, and is given up after some seconds. Exponents
-/// may lie anywhere; a proof is also given up where they spread over more than 32,768 bits.
+/// Cost: `n^3 / 3` products of words for each prime, about 0.3 s for 300 rows. A proof that the matrix is singular
+/// takes `n^3` of them and, for each 60 bits of the combination's numerators and denominators, `n^2` products of a
+/// word and an entry; it is given up after some seconds. Exponents may lie anywhere, but a proof is also given up
+/// where the entries, with rows and columns scaled to integers, have more than 32,768 bits or more than 64 MiB
+/// together.
 ///
 /// # Errors
 /// [`crate::Error::NotSquare`], [`crate::Error::NotSymmetric`].

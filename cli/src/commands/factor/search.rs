@@ -1,5 +1,5 @@
-//! Precisions that nobody gave: the least one at which an answer has the digits asked for, and one at which a matrix has
-//! a factor.
+//! Precisions that nobody gave: the least one at which an answer has the digits asked for, and one at which a matrix
+//! has a factor.
 
 use super::alone::{at_precision, factors_at};
 use super::singular::{AsRead, examine};
