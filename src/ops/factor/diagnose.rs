@@ -52,10 +52,11 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
 /// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
 /// and the scaled pivot, if it is known.
 ///
-/// With `w` near `A_11^-1 a_i` and `v = (-w, 1)`, `v^T A v` of the matrix as given is bounded from above by directed
-/// rounding. A bound of at most 0 proves that no precision helps. Else the pivot is compared with what rounding can
-/// move it by: an error `E` in the matrix, within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by
-/// at most `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`. Cost: quadratic in `index`, paid on failure only.
+/// The pivot is compared with what rounding can move it by: with `w` near `A_11^-1 a_i`, an error `E` in the matrix,
+/// within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about
+/// `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`. For a pivot further below 0 than that, `v^T A v` of the matrix as given
+/// is bounded from above by directed rounding, with `v = (-w, 1)`: a bound of at most 0 proves that no precision helps.
+/// Cost: quadratic in `index`, paid on failure only.
 pub(crate) fn failure(
     (problem, lower): (&Problem, MatrixView<'_>),
     index: usize,
@@ -90,12 +91,12 @@ pub(crate) fn failure(
     let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
     // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive.
     let is_certain = index == problem.order;
-    let evidence = if is_certain { Evidence::Indefinite } else { examined((problem, lower), factor, y) };
+    let evidence = if is_certain { Evidence::Indefinite } else { examined((problem, lower), factor, y, &pivot) };
     refusal(index, &pivot, &diagonal, &evidence)
 }
 
 /// What the whole matrix says of the pivot of the row after those of `y`, the entries of its row of the factor.
-fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Vec<Float>) -> Evidence {
+fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Vec<Float>, pivot: &Float) -> Evidence {
     let (bits, index) = (problem.working_bits + 64, y.len());
     let mut w = y;
     for i in (0..index).rev() {
@@ -106,13 +107,15 @@ fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Ve
         }
     }
     w.push(Float::with_val(bits, -1)); // the sign of the whole vector does not matter
-    if quadratic_form_from_above(lower, &w) <= 0 {
-        return Evidence::Indefinite;
-    }
     let root = |i: usize| lower.get(i, i).to_float(SHOWN_BITS).sqrt();
     let sizes = w.iter().enumerate().map(|(i, entry)| Float::with_val(SHOWN_BITS, entry).abs() * root(i));
     let sum = sizes.fold(Float::new(SHOWN_BITS), |sum, size| sum + size);
     let noise = Float::with_val(SHOWN_BITS, &sum * &sum) >> (problem.precision_bits as i32 - 2);
+    // Within the noise nothing is said, although the matrix as given may be indefinite: its entries have been rounded
+    // to as many bits, as a rule, and more of them might help.
+    if Float::with_val(SHOWN_BITS, -pivot) > noise && quadratic_form_from_above(lower, &w) <= 0 {
+        return Evidence::Indefinite;
+    }
     Evidence::Noise { noise, precision_bits: problem.precision_bits }
 }
 

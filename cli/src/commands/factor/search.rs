@@ -84,8 +84,8 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
 /// took to refuse.
 pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Duration) -> Error {
     let Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, .. } = &error else { return error };
-    if *diagonal <= 0 {
-        return error; // a proof, also where reading rounded the number: that changes no sign
+    if !more_bits.might_help() {
+        return error; // by more than reading can have moved the numbers
     }
     let refusal = |more_bits, enough_bits| {
         let (index, pivot, diagonal) = (*index, pivot.clone(), diagonal.clone());
@@ -93,20 +93,18 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
     };
     let found = examine(session, config, None).and_then(|first| match first {
         AsRead { may_be_rounded: false, is_singular: true, .. } => Ok(Found::Singular(first)),
-        AsRead { may_be_rounded: false, .. } if !more_bits.might_help() => Ok(Found::Never(None)),
         _ => find(session, config, (first, taken)),
     });
     match found {
         Ok(Found::At(bits)) => refusal(*more_bits, Some(bits)),
-        Ok(Found::Never(proof)) => proof.filter(|_| more_bits.might_help()).unwrap_or(error),
+        Ok(Found::Never(proof)) => proof,
         Ok(Found::Singular(AsRead { bits, may_be_rounded: true, .. })) => {
             refusal(MoreBits::SingularAsRead { bits }, None)
         }
         Ok(Found::Singular(_)) => refusal(MoreBits::Singular, None),
         Ok(Found::NotUpTo(bits)) => {
             session.note(&format!("no factor at any precision tried, up to {bits} bits"));
-            // What was proven at first was not where the numbers were read at more bits.
-            refusal(if more_bits.might_help() { *more_bits } else { MoreBits::AtLeast(bits) }, None)
+            refusal(*more_bits, None)
         }
         Err(Error::Cancelled) => Error::Cancelled,
         // What hinders the search is not what went wrong.
@@ -118,8 +116,8 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
 enum Found {
     At(u32),
     NotUpTo(u32),
-    /// Rounding cannot explain that the matrix has no factor: the error that says so, if it is another one.
-    Never(Option<Error>),
+    /// The error of a factorisation with so many bits that rounding cannot explain it.
+    Never(Error),
     /// The matrix as read is singular: with the numbers that were refused, or else with those read first after them.
     Singular(AsRead),
 }
@@ -127,7 +125,7 @@ enum Found {
 /// Doubles the precision until the matrix has a factor, then halves the last step once. `first` is the matrix that was
 /// refused.
 ///
-/// A matrix that is singular as read ends nothing, with a factor or without: reading it at more bits may give another.
+/// A factor of a matrix that is singular as read does not count: reading it at more bits may give another matrix.
 fn find(session: &Session, config: &Factoring, (first, taken): (AsRead, Duration)) -> Result<Found> {
     let (start, choices) = (Instant::now(), &config.factor);
     let typed = choices.precision.typed(None);
@@ -144,11 +142,11 @@ fn find(session: &Session, config: &Factoring, (first, taken): (AsRead, Duration
         }
         match factors_at(session, config, bits) {
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {}
-            Err(error) if !matches!(error, Error::NotPositiveDefinite { .. }) => return Err(error),
-            outcome => match (examine(session, config, Some(bits))?, outcome) {
-                (seen @ AsRead { is_singular: true, .. }, _) => singular = singular.or(Some(seen)),
-                (_, Ok(())) => break,
-                (_, Err(proof)) => return Ok(Found::Never(Some(proof))),
+            Err(proof @ Error::NotPositiveDefinite { .. }) => return Ok(Found::Never(proof)),
+            Err(error) => return Err(error),
+            Ok(()) => match examine(session, config, Some(bits))? {
+                seen if seen.is_singular => singular = singular.or(Some(seen)),
+                _ => break,
             },
         }
         too_few = bits;

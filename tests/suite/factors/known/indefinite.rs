@@ -135,7 +135,7 @@ fn off_diagonal_entries_beyond_all_reason() {
 
 #[test]
 fn singular_gram_matrices_fail_at_their_rank_or_later() {
-    let (mut failed, mut proven) = (0, 0);
+    let mut failed = 0;
     for seed in seeds(40) {
         let mut rng = Rng::new(300 + seed);
         let n = 2 + rng.below(20);
@@ -152,15 +152,15 @@ fn singular_gram_matrices_fail_at_their_rank_or_later() {
                     continue;
                 }
                 assert!(index >= rank, "{label}: index {index}");
-                // The true pivot is 0: rounding alone explains what was found, unless a null vector comes out exactly.
+                // The true pivot is 0: rounding alone explains what was found.
                 let small = Float::with_val(53, &diagonal >> (bits / 4));
-                assert!(more_bits != MoreBits::Unknown && pivot <= 0 && pivot > -small, "{label}: pivot {pivot}");
-                proven += usize::from(more_bits == MoreBits::Never);
+                let may_help = matches!(more_bits, MoreBits::AtLeast(_));
+                assert!(may_help && pivot <= 0 && pivot > -small, "{label}: pivot {pivot}, {more_bits:?}");
             }
             Err(error) => panic!("{label}: {error}"),
         }
     }
-    assert!(failed > proven, "{proven} of {failed} proven");
+    assert!(failed > 0);
 }
 
 /// At a few bits the rounded factor says less of a pivot than the factorisation knows: what is told is never positive.
@@ -199,4 +199,15 @@ fn following_the_hint_leads_to_a_factor() {
         assert!(steps > 0, "{kind:?} must fail first");
         check_factor(&a, &factor, bits, &format!("{kind:?} at {bits} bits"));
     }
+}
+
+/// Numbers that were rounded to the precision of the factor make a matrix indefinite that is not: more bits do help.
+#[test]
+fn a_matrix_that_was_rounded_to_the_precision_is_not_called_hopeless() {
+    let hilbert = |bits: u32| Known::Hilbert.matrix(30, bits);
+    for bits in [40, 60, 90] {
+        let found = failure(&hilbert(bits), bits, "Hilbert's matrix, rounded");
+        assert!(matches!(found.more_bits, MoreBits::AtLeast(_)), "{bits} bits: {:?}", found.more_bits);
+    }
+    cholesky(&ctx(), &hilbert(300), 300).unwrap();
 }
