@@ -52,11 +52,11 @@ pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &
 /// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
 /// and the scaled pivot, if it is known.
 ///
-/// The pivot is compared with what rounding can move it by: with `w` near `A_11^-1 a_i`, an error `E` in the matrix,
-/// within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about
-/// `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`. For a pivot further below 0 than that, `v^T A v` of the matrix as given
-/// is bounded from above by directed rounding, with `v = (-w, 1)`: a bound of at most 0 proves that no precision helps.
-/// Cost: quadratic in `index`, paid on failure only.
+/// The pivot is compared with what rounding can move it by: with `w` near `A_11^-1 a_i`, an error `E` in the
+/// matrix, within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about `2^(2 - b) a (1 + sum
+/// |w_k| sqrt(a_kk / a))^2`. For a pivot further below 0 than that, `v^T A v` of the matrix as given is bounded
+/// from above by directed rounding, with `v = (-w, 1)`: a bound of at most 0 proves that no precision helps. Cost:
+/// quadratic in `index`, paid on failure only.
 pub(crate) fn failure(
     (problem, lower): (&Problem, MatrixView<'_>),
     index: usize,
