@@ -86,6 +86,7 @@
 //! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend on the operands,
 //! the precision and the options alone: not on threads, memory limit, kernel, devices or the number of ranks.
 //!
+//! Whether a symmetric matrix is singular, [`singularity()`] decides in exact arithmetic.
 //! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
 //! [`Cholesky::certify`] proves.
 //!
@@ -117,7 +118,7 @@ pub use context::{Context, ContextBuilder, DiskProgress, Progress, ProgressCallb
 #[doc(inline)]
 pub use device::{Device, cuda_devices, open_cuda};
 #[doc(inline)]
-pub use error::{Error, ErrorText, IndexBase, Result};
+pub use error::{Error, ErrorText, IndexBase, MoreBits, Result};
 #[doc(inline)]
 pub use math::float::{FloatRef, Head};
 #[doc(inline)]
@@ -149,6 +150,7 @@ pub use ops::{
     ProductPlanOptions, plan_cholesky, plan_gemm, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined,
     plan_syrk, plan_syrk_with, plan_trsm,
 };
+pub use ops::{Singularity, singularity};
 pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, hadamard, hadamard_into};
 pub use ops::{distributed, double, log_det_of, out_of_core, verify};

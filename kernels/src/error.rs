@@ -2,13 +2,15 @@
 //!
 //! Knows: the exit code of each variant. Does not know: where an error is printed.
 
+mod more_bits;
 mod text;
 mod words;
 
+pub use more_bits::MoreBits;
 pub use text::{ErrorText, IndexBase};
 
 use std::path::PathBuf;
-use words::{bytes_in_words, more_precision, process_in_words, share_in_words};
+use words::{bytes_in_words, process_in_words, share_in_words};
 
 /// What can go wrong in the library and the program.
 ///
@@ -167,7 +169,7 @@ pub enum Error {
     #[error(
         "the matrix is not positive definite: index {index}: pivot {pivot:.3e} beside a diagonal entry of \
          {diagonal:.3e}; {}",
-        more_precision(*more_bits, *enough_bits)
+        more_bits.hint(*enough_bits)
     )]
     NotPositiveDefinite {
         /// Row and column, from 0, at which the factorisation ended (LAPACK's `info - 1`): the first whose pivot, as
@@ -178,10 +180,10 @@ pub enum Error {
         pivot: rug::Float,
         /// The diagonal entry of that row.
         diagonal: rug::Float,
-        /// At least so many more bits of precision show whether the pivot is positive; rows that come later may take
-        /// more. `None` where the pivot lies below anything that rounding can explain.
-        more_bits: Option<u32>,
-        /// A precision at which the matrix was found to be positive definite, where one was looked for.
+        /// Whether more bits of precision might help.
+        more_bits: MoreBits,
+        /// A precision at which the matrix was found to have a factor, where one was looked for. It need not be the
+        /// least one.
         enough_bits: Option<u32>,
     },
     /// A matrix that has to be symmetric is not.

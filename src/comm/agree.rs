@@ -1,7 +1,7 @@
 //! One outcome for all ranks: where any rank failed, every rank returns the same error.
 
 use crate::comm::{Reduction, Transport, broadcast_bytes};
-use crate::error::{Error, ErrorText, Result};
+use crate::error::{Error, ErrorText, MoreBits, Result};
 use rug::Float;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -89,7 +89,7 @@ enum Told {
         index: usize,
         pivot: (u32, String),
         diagonal: (u32, String),
-        more_bits: Option<u32>,
+        more_bits: MoreBits,
         enough_bits: Option<u32>,
     },
     /// Anything else. An error that already speaks for a rank keeps that rank.

@@ -3,15 +3,16 @@
 use pyo3::create_exception;
 use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use sunzi::Error;
+use sunzi::{Error, MoreBits};
 
 create_exception!(
     sunzi,
     NotPositiveDefiniteError,
     PyValueError,
     "The matrix is not positive definite at this precision.\n\n`index` (from 0) is the first computed pivot that is \
-     not positive; `more_bits` says how many more bits show at least whether it is, or is None where \
-     rounding cannot explain it."
+     not positive. `more_bits_might_help` is True where rounding can explain it, False where it is proven that no \
+     precision helps, None where that is not known. `more_bits` says, where it is True, how many more bits show at \
+     least whether the pivot is positive, and is None elsewhere."
 );
 create_exception!(
     sunzi,
@@ -66,9 +67,11 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
             })
         }
         Error::NotPositiveDefinite { index, more_bits, .. } => {
+            let (bits, might_help) = in_python(more_bits);
             with(py, NotPositiveDefiniteError::new_err(text), |value| {
                 value.setattr("index", index)?;
-                value.setattr("more_bits", more_bits)
+                value.setattr("more_bits", bits)?;
+                value.setattr("more_bits_might_help", might_help)
             })
         }
         Error::NotSymmetric { row, column } => {
@@ -101,6 +104,15 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
         Error::DiskFull { .. } => PyOSError::new_err(text),
         Error::Transport(_) | Error::Rank { .. } => PyRuntimeError::new_err(text),
         _ => PyValueError::new_err(text),
+    }
+}
+
+/// The attributes `more_bits` and `more_bits_might_help`.
+fn in_python(more_bits: MoreBits) -> (Option<u32>, Option<bool>) {
+    match more_bits {
+        MoreBits::AtLeast(bits) => (Some(bits), Some(true)),
+        MoreBits::Unknown => (None, None),
+        proven => (None, Some(proven.might_help())),
     }
 }
 

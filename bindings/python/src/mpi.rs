@@ -98,7 +98,13 @@ fn exception(py: Python<'_>, failed: &Failed) -> PyErr {
         set.err().unwrap_or(error)
     };
     match failed.status {
-        8 => with(NotPositiveDefiniteError::new_err(text), "index", None),
+        8 => {
+            let error = with(NotPositiveDefiniteError::new_err(text), "index", None);
+            // The C library passes the text and the index on, no numbers beside them.
+            let unknown = ["more_bits", "more_bits_might_help"];
+            let set = unknown.into_iter().try_for_each(|name| error.value(py).setattr(name, py.None()));
+            set.err().unwrap_or(error)
+        }
         9 => with(SingularError::new_err(text), "index", None),
         10 => MemoryLimitError::new_err(text),
         11 => PyMemoryError::new_err(text),

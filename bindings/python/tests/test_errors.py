@@ -186,11 +186,13 @@ def test_not_positive_definite() -> None:
         with pytest.raises(sunzi.NotPositiveDefiniteError, match="index 1") as caught:
             call(a)
         assert caught.value.index == 1 and caught.value.more_bits is None
+        assert caught.value.more_bits_might_help is False
         assert isinstance(caught.value, ValueError)
     hilbert = [[Fraction(1, i + j + 1) for j in range(30)] for i in range(30)]
     with pytest.raises(sunzi.NotPositiveDefiniteError) as caught:
         sunzi.cholesky(hilbert, precision=60)
     assert 0 < caught.value.index < 30 and caught.value.more_bits > 0
+    assert caught.value.more_bits_might_help is True
 
 
 def test_singular() -> None:

@@ -140,7 +140,7 @@ fn the_precision_that_a_refusal_names_works() {
     let sandbox = bootstrap();
     for bits in [16, 48, 60] {
         let error = sandbox.fail(&format!("cholesky Q.mtx -o L.mtx -p {bits}"), 3);
-        let enough = between(&error, "at a precision of ", " bits it is positive definite");
+        let enough = between(&error, "rounding can explain it: ", " bits of precision give a factor; fewer may do");
         sandbox.run(&format!("cholesky Q.mtx -o L.mtx -p {enough}"));
     }
     sandbox.write("M.mtx", "%%MatrixMarket matrix array real symmetric\n2 2\n1\n1.0000000000000000000000000001\n1\n");
@@ -222,4 +222,47 @@ fn the_logarithm_of_a_determinant_of_one_has_an_error() {
     assert!(!said.contains("no digit is known"), "{said}");
     let said = sandbox.run("cholesky A.csv -o L.mtx --precision auto --digits 40");
     assert!(said.contains("off by at most about"), "{said}");
+}
+
+/// A singular matrix that is positive semidefinite has factors at some precisions, all of which rounding makes: none is
+/// offered as a remedy, and those that were asked for come with a warning.
+#[test]
+fn singular_matrices_are_told_from_ill_conditioned_ones() {
+    let sandbox = Sandbox::new();
+    sandbox.write("thirds.csv", "1/3,1/3\n1/3,1/3\n");
+    sandbox.write("rank2.csv", "21,15,32\n15,30,25\n32,25,49\n");
+    sandbox.write("regular.csv", "21,15,32\n15,30,25\n32,25,50\n");
+    let (mut refused, mut warned) = (0, 0);
+    for (name, bits) in
+        ["thirds", "rank2"].into_iter().flat_map(|name| (20..180).step_by(8).map(move |bits| (name, bits)))
+    {
+        let output = sandbox.output(&format!("cholesky {name}.csv -o L.mtx -p {bits}"));
+        assert!(!output.stderr.contains("give a factor"), "{name}, {bits} bits: {output:?}");
+        match output.code {
+            0 => {
+                let warning =
+                    "is singular, as an exact solution of A x = 0 proves: its factor exists by rounding alone";
+                assert!(output.stderr.contains(warning), "{name}, {bits} bits: {output:?}");
+                warned += 1;
+            }
+            code => {
+                let is_said = output.stderr.contains("is singular, as an exact solution of A x = 0 proves");
+                // Or by a vector with v^T A v <= 0, which is a proof as well.
+                let is_never = output.stderr.contains("more bits will not help");
+                assert!(code == 3 && (is_said || is_never), "{name}, {bits} bits: {output:?}");
+                refused += usize::from(is_said);
+            }
+        }
+    }
+    assert!(refused > 3 && warned > 3, "{refused} refused, {warned} warned");
+    for bits in [40, 200] {
+        let output = sandbox.output(&format!("cholesky regular.csv -o L.mtx -p {bits}"));
+        assert!(output.code == 0 && !output.stderr.contains("singular"), "{output:?}");
+    }
+    // Singular as read at few bits alone: the search goes on, and finds the factor.
+    sandbox.write("near.csv", "1,1\n1,1.0000000000000000000000000000000000000000000000000001\n");
+    let error = sandbox.fail("cholesky near.csv -o L.mtx -p 60", 3);
+    let enough = between(&error, "rounding can explain it: ", " bits of precision give a factor; fewer may do");
+    let output = sandbox.output(&format!("cholesky near.csv -o L.mtx -p {enough}"));
+    assert!(output.code == 0 && !output.stderr.contains("singular"), "{output:?}");
 }

@@ -84,12 +84,13 @@ impl fmt::Display for ErrorText {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
+    use crate::error::{Error, MoreBits};
     use rug::Float;
 
     #[test]
     fn both_bases_name_the_same_places() {
         let (pivot, diagonal) = (Float::with_val(60, -2), Float::with_val(60, 3));
+        let more_bits = MoreBits::Never;
         let cases = [
             (Error::NotInteger { row: 2, column: 0 }, "entry at row 2, column 0 is", "entry at row 3, column 1 is"),
             (Error::NotFinite { row: 0, column: 7, kind: "NaN" }, "row 0, column 7 is NaN", "row 1, column 8 is NaN"),
@@ -101,7 +102,7 @@ mod tests {
                 "at row 2, column 1 and at row 1, column 2 differ",
             ),
             (
-                Error::NotPositiveDefinite { index: 9, pivot, diagonal, more_bits: None, enough_bits: None },
+                Error::NotPositiveDefinite { index: 9, pivot, diagonal, more_bits, enough_bits: None },
                 "index 9: pivot -2.00e0",
                 "index 10: pivot -2.00e0",
             ),

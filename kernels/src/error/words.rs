@@ -1,13 +1,4 @@
-//! Parts of messages: sizes, processes, hints.
-
-/// The hint at the end of [`super::Error::NotPositiveDefinite`].
-pub(super) fn more_precision(more_bits: Option<u32>, enough_bits: Option<u32>) -> String {
-    match (more_bits, enough_bits) {
-        (_, Some(bits)) => format!("rounding explains it: at a precision of {bits} bits it is positive definite"),
-        (Some(_), None) => "rounding can explain it: more bits of precision might help".to_string(),
-        (None, None) => "rounding cannot explain it: more bits will not help".to_string(),
-    }
-}
+//! Parts of messages: sizes, processes, shares of devices.
 
 /// Who holds a lock, in [`super::Error::StorageInUse`].
 pub(super) fn process_in_words(process: Option<u32>) -> String {

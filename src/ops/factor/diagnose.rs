@@ -1,22 +1,62 @@
 //! What an error says about a failed factorisation: the pivot, and whether more precision might help.
 
-use crate::error::Error;
+use crate::error::{Error, MoreBits};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::factor::problem::Problem;
-use rug::float::Special;
+use rug::float::{Round, Special};
+use rug::ops::AddAssignRound;
 use rug::{Float, Integer};
 
 /// Bits of the numbers shown.
 const SHOWN_BITS: u32 = 53;
 
+/// What is known of a row whose computed pivot is not positive.
+#[derive(Debug)]
+pub(crate) enum Evidence {
+    /// A vector `v != 0` with `v^T A v <= 0` exists: a proof for the matrix as given.
+    Indefinite,
+    /// Rounding at so many bits of precision moves the pivot by about `noise`.
+    Noise { noise: Float, precision_bits: u32 },
+    /// Nobody has compared the pivot with the whole matrix.
+    Unexamined,
+}
+
+/// The error for row `index`: every factorisation of a matrix that is not positive definite ends with this one.
+///
+/// `pivot` and `diagonal` are shown. `diagonal` is also used: it must have the sign of the entry of the matrix as
+/// given, since an entry that is not positive is a proof by itself. The hint promises no more than `evidence` does.
+pub(crate) fn refusal(index: usize, pivot: &Float, diagonal: &Float, evidence: &Evidence) -> Error {
+    let more_bits = match evidence {
+        Evidence::Indefinite => MoreBits::Never,
+        _ if *diagonal <= 0 => MoreBits::Never,
+        Evidence::Noise { noise, precision_bits } if Float::with_val(SHOWN_BITS, -pivot) <= *noise => {
+            // Bits by which the noise covers the pivot, but never fewer than would show a pivot as large as the noise.
+            let hidden = match (noise.get_exp(), pivot.get_exp()) {
+                (Some(noise), Some(pivot)) => noise.saturating_sub(pivot).max(0) as u32,
+                _ => 0,
+            };
+            MoreBits::AtLeast(hidden.max(precision_bits / 8) + 8)
+        }
+        // A pivot beyond the noise is a strong sign and no proof.
+        _ => MoreBits::Unknown,
+    };
+    Error::NotPositiveDefinite {
+        index,
+        pivot: Float::with_val(SHOWN_BITS, pivot),
+        diagonal: Float::with_val(SHOWN_BITS, diagonal),
+        more_bits,
+        enough_bits: None,
+    }
+}
+
 /// The error for a failure at `index` of the matrix with this lower triangle, given the factor of the rows before it
 /// and the scaled pivot, if it is known.
 ///
-/// The pivot of the exact matrix is `a - a_i^T w` with `w = A_11^-1 a_i`; an error `E` in the matrix, within the
-/// residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by at most
-/// `2^(2 - b) a (1 + sum |w_k| sqrt(a_kk / a))^2`.
-/// A pivot further below 0 than that proves that the matrix is indefinite. Else more bits than hide the pivot now might
-/// help. Cost: quadratic in `index`, paid on failure only.
+/// The pivot is compared with what rounding can move it by: with `w` near `A_11^-1 a_i`, an error `E` in the
+/// matrix, within the residual bound `|E_ij| <= 2^(2 - b) sqrt(a_ii a_jj)`, moves it by about `2^(2 - b) a (1 + sum
+/// |w_k| sqrt(a_kk / a))^2`. For a pivot further below 0 than that, `v^T A v` of the matrix as given is bounded
+/// from above by directed rounding, with `v = (-w, 1)`: a bound of at most 0 proves that no precision helps. Cost:
+/// quadratic in `index`, paid on failure only.
 pub(crate) fn failure(
     (problem, lower): (&Problem, MatrixView<'_>),
     index: usize,
@@ -49,46 +89,106 @@ pub(crate) fn failure(
     };
     // Numbers beyond MPFR's range cancel to nothing sensible; only rows left out from the start have such.
     let pivot = if pivot.is_nan() { Float::with_val(bits, Special::NegInfinity) } else { pivot };
-    // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive, at any precision.
+    // A row left out from the start has a diagonal entry or a 2 x 2 minor that is not positive.
     let is_certain = index == problem.order;
-    let more_bits = if is_certain { None } else { more_bits((problem, lower), factor, &y, &diagonal, &pivot) };
-    Error::NotPositiveDefinite {
-        index,
-        pivot: Float::with_val(SHOWN_BITS, pivot),
-        diagonal: Float::with_val(SHOWN_BITS, diagonal),
-        more_bits,
-        enough_bits: None,
-    }
+    let evidence = if is_certain { Evidence::Indefinite } else { examined((problem, lower), factor, y, &pivot) };
+    refusal(index, &pivot, &diagonal, &evidence)
 }
 
-fn more_bits(
-    (problem, lower): (&Problem, MatrixView<'_>),
-    factor: &Matrix,
-    y: &[Float],
-    diagonal: &Float,
-    pivot: &Float,
-) -> Option<u32> {
-    let bits = problem.working_bits + 64;
-    let mut w = y.to_vec();
-    for i in (0..w.len()).rev() {
+/// What the whole matrix says of the pivot of the row after those of `y`, the entries of its row of the factor.
+fn examined((problem, lower): (&Problem, MatrixView<'_>), factor: &Matrix, y: Vec<Float>, pivot: &Float) -> Evidence {
+    let (bits, index) = (problem.working_bits + 64, y.len());
+    let mut w = y;
+    for i in (0..index).rev() {
         w[i] /= factor.float(i, i);
         let entry = w[i].clone();
         for (k, other) in w[..i].iter_mut().enumerate() {
             *other -= Float::with_val(bits, &entry * &factor.float(i, k));
         }
     }
+    w.push(Float::with_val(bits, -1)); // the sign of the whole vector does not matter
     let root = |i: usize| lower.get(i, i).to_float(SHOWN_BITS).sqrt();
-    let own = Float::with_val(SHOWN_BITS, diagonal).sqrt();
-    let sum =
-        w.iter().enumerate().fold(own, |sum, (i, entry)| sum + Float::with_val(SHOWN_BITS, entry).abs() * root(i));
+    let sizes = w.iter().enumerate().map(|(i, entry)| Float::with_val(SHOWN_BITS, entry).abs() * root(i));
+    let sum = sizes.fold(Float::new(SHOWN_BITS), |sum, size| sum + size);
     let noise = Float::with_val(SHOWN_BITS, &sum * &sum) >> (problem.precision_bits as i32 - 2);
-    if Float::with_val(SHOWN_BITS, -pivot) > noise {
-        return None;
+    // Within the noise nothing is said, although the matrix as given may be indefinite: its entries have been rounded
+    // to as many bits, as a rule, and more of them might help.
+    if Float::with_val(SHOWN_BITS, -pivot) > noise && quadratic_form_from_above(lower, &w) <= 0 {
+        return Evidence::Indefinite;
     }
-    // Bits by which the noise covers the pivot, but never fewer than would show a pivot as large as the noise is now.
-    let hidden = match (noise.get_exp(), pivot.get_exp()) {
-        (Some(noise), Some(pivot)) => noise.saturating_sub(pivot).max(0) as u32,
-        _ => 0,
-    };
-    Some(hidden.max(problem.precision_bits / 8) + 8)
+    Evidence::Noise { noise, precision_bits: problem.precision_bits }
+}
+
+/// An upper bound of `v^T A v` for the leading rows of the matrix with this lower triangle: infinite where a number
+/// leaves MPFR's range.
+fn quadratic_form_from_above(lower: MatrixView<'_>, v: &[Float]) -> Float {
+    let entry_bits = lower.precision_bits();
+    let Some(bits) = v.iter().map(Float::prec).max().map(|bits| 2 * bits) else { return Float::new(SHOWN_BITS) };
+    let mut sum = Float::new(bits);
+    for (i, left) in v.iter().enumerate() {
+        for (j, right) in v[..=i].iter().enumerate().filter(|(j, _)| !lower.head(i, *j).is_zero()) {
+            let pair = Float::with_val(bits, left * right); // exact, with bits for both
+            let entry = lower.get(i, j).to_float(entry_bits);
+            let is_lost = |number: &Float| number.is_zero() || !number.is_finite();
+            if is_lost(&entry) || (is_lost(&pair) && !left.is_zero() && !right.is_zero()) {
+                return Float::with_val(bits, Special::Infinity);
+            }
+            let (term, _) = Float::with_val_round(bits, &pair * &entry, Round::Up);
+            sum.add_assign_round(if i == j { term } else { term << 1 }, Round::Up);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn more_bits(error: &Error) -> MoreBits {
+        let Error::NotPositiveDefinite { more_bits, .. } = error else { panic!("{error}") };
+        *more_bits
+    }
+
+    #[test]
+    fn the_hint_promises_no_more_than_is_known() {
+        let number = |value: f64| Float::with_val(53, value);
+        let said = |pivot, diagonal, evidence| more_bits(&refusal(0, &number(pivot), &number(diagonal), &evidence));
+        let noise = || Evidence::Noise { noise: number(1e-6), precision_bits: 64 };
+        assert_eq!(said(-1e-9, 1.0, noise()), MoreBits::AtLeast(10 + 8));
+        assert_eq!(said(0.0, 1.0, noise()), MoreBits::AtLeast(8 + 8));
+        assert_eq!(said(-1.0, 1.0, noise()), MoreBits::Unknown);
+        assert_eq!(said(-1.0, 1.0, Evidence::Unexamined), MoreBits::Unknown);
+        assert_eq!(said(-1.0, 1.0, Evidence::Indefinite), MoreBits::Never);
+        // An entry of the diagonal that is not positive is a proof, whoever looks.
+        for evidence in [noise(), Evidence::Unexamined, Evidence::Indefinite] {
+            assert_eq!(said(0.0, 0.0, evidence), MoreBits::Never);
+        }
+    }
+
+    #[test]
+    fn a_quadratic_form_is_bounded_from_above() {
+        let floats = |values: &[f64]| values.iter().map(|&value| Float::with_val(53, value)).collect::<Vec<_>>();
+        // The upper triangle is not read.
+        let a = Matrix::from_f64s(3, 3, 60, &[2.0, 1.0, -1.0, 9.0, 3.0, 0.0, 9.0, 9.0, 5.0]).unwrap();
+        let form = |v: &[f64]| quadratic_form_from_above(a.view(), &floats(v));
+        assert_eq!(form(&[1.0, 2.0, 3.0]), 2.0 + 2.0 * 2.0 - 2.0 * 3.0 + 12.0 + 45.0);
+        assert_eq!(form(&[1.0, -1.0]), 3.0);
+        assert_eq!(form(&[]), 0.0);
+        // Exactly singular: 0 is found, and rounding makes a bound of it elsewhere.
+        let ones = Matrix::from_f64s(2, 2, 60, &[1.0; 4]).unwrap();
+        assert_eq!(quadratic_form_from_above(ones.view(), &floats(&[3.5, -3.5])), 0.0);
+        let third = Float::with_val(20, 1) / 3u32;
+        let thirds = Matrix::from_fn(2, 2, 400, |_, _| Float::with_val(400, 1) / 3u32).unwrap();
+        let bound = quadratic_form_from_above(thirds.view(), &[third.clone(), -third]);
+        assert!(bound >= 0 && bound < 1e-10, "{bound}");
+        // What leaves the range proves nothing.
+        let far: Float = Float::with_val(53, 1) << (1 << 29);
+        let signed = |sign: i32| Float::with_val(53, &far * sign);
+        for pair in [[signed(1), signed(-1)], [signed(-1), signed(1)]] {
+            assert!(quadratic_form_from_above(ones.view(), &pair).is_infinite());
+        }
+        let near: Float = Float::with_val(53, 1) >> ((1 << 29) + 5);
+        let pair = [near.clone(), -near];
+        assert!(quadratic_form_from_above(ones.view(), &pair).is_infinite());
+    }
 }

@@ -9,8 +9,8 @@ use crate::common::{Rng, effort, forced, kernel_names};
 use rug::Float;
 use sunzi::advanced::cholesky_reference;
 use sunzi::{
-    Accuracy, CholeskyOptions, Context, Diag, Error, LdltOptions, Matrix, Op, Side, Symmetric, TrsmOptions, Uplo,
-    cholesky_with, ldlt_with, solve, solve_with, trsm_with,
+    Accuracy, CholeskyOptions, Context, Diag, Error, LdltOptions, Matrix, MoreBits, Op, Side, Symmetric, TrsmOptions,
+    Uplo, cholesky_with, ldlt_with, solve, solve_with, trsm_with,
 };
 
 fn entrywise() -> CholeskyOptions {
@@ -168,7 +168,7 @@ fn entries_beyond_any_number_of_bits_take_none() {
     assert!(report.missing_bits > 30_000);
     let indefinite = Matrix::from_f64s(2, 2, 60, &[1.0, 2.0, 2.0, 1.0]).unwrap();
     let refused = cholesky_with(&alone(), Symmetric::lower(&indefinite), 60, &entrywise());
-    assert!(matches!(refused, Err(Error::NotPositiveDefinite { index: 1, more_bits: None, .. })));
+    assert!(matches!(refused, Err(Error::NotPositiveDefinite { index: 1, more_bits: MoreBits::Never, .. })));
 }
 
 /// A matrix with entries anywhere in `range` bits, a fifth of them 0; none on the diagonal.

@@ -6,7 +6,7 @@ use crate::common::definite::{KNOWN, Known, check_factor, ill_conditioned, integ
 use crate::common::{Rng, sdplib, seeds};
 use rug::Float;
 use sunzi::advanced::math::bound::ceil_log2;
-use sunzi::{CholeskyOptions, Context, Error, Matrix, Symmetric, Uplo, cholesky, cholesky_with};
+use sunzi::{CholeskyOptions, Context, Error, Matrix, MoreBits, Symmetric, Uplo, cholesky, cholesky_with};
 
 /// The edges of tiles and panels.
 const SIZES: [usize; 9] = [0, 1, 2, 7, 8, 9, 63, 64, 65];
@@ -122,7 +122,7 @@ fn condition_numbers_up_to_two_to_the_2000() {
             let bits = half_bits / 2;
             match cholesky(&ctx(), &a, bits) {
                 Ok(result) => drop(check_factor(&a, result.factor(), bits, &label)),
-                Err(Error::NotPositiveDefinite { index, more_bits: Some(more), .. }) => {
+                Err(Error::NotPositiveDefinite { index, more_bits: MoreBits::AtLeast(more), .. }) => {
                     assert!(index > n / 4 && more <= 4 * half_bits, "{label}: index {index}, {more} more bits");
                 }
                 Err(error) => panic!("{label}: {error}"),

@@ -65,6 +65,9 @@ _Format = Literal["mtx", "bin", "csv", "tsv", "txt", "npy", "json", "m", "dat-s"
 class NotPositiveDefiniteError(ValueError):
     problem: int
     index: int
+    # True: rounding can explain the pivot. False: it is proven that no precision helps. None: not known.
+    more_bits_might_help: bool | None
+    # At least so many more bits show whether the pivot is positive, where `more_bits_might_help` is True, else None.
     more_bits: int | None
 
 class NotSymmetricError(ValueError):

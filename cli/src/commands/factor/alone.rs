@@ -1,6 +1,7 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
 use super::digits::Answer;
+use super::singular::warn_of_singular;
 use super::{
     Computed, Factoring, Figures, Inputs, ReadAt, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search,
 };
@@ -20,7 +21,7 @@ use sunzi_lab::trace::Trace;
 ///
 /// # Errors
 /// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
-/// with one at which it is, if there is any.
+/// with one at which it has a factor, if there is any.
 pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
     if let Some(digits) = config.factor.precision.automatic() {
         return search::automatic(session, config, digits, trace);
@@ -49,8 +50,11 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
 /// Those of reading, and of the operations.
 pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<Computed> {
     let computed = at_bits(session, config, at, trace)?;
-    match computed.digits.decimal_bits {
-        Some(decimal_bits) => at_bits(session, config, ReadAt { decimal_bits, ..at }, trace),
+    match computed.digits.missing_decimal_bits {
+        Some(decimal_bits) => {
+            let again = at_bits(session, config, ReadAt { decimal_bits, ..at }, trace)?;
+            Ok(Computed { decimal_bits, ..again })
+        }
         None => Ok(computed),
     }
 }
@@ -62,6 +66,9 @@ fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace)
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
     let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
+    if bits.is_none() {
+        warn_of_singular(session, config, &inputs)?;
+    }
     Ok(Computed { figures, ..computed })
 }
 

@@ -42,7 +42,7 @@ pub struct Digits {
     tells_condition: bool,
     /// Bits to which decimals would have to be read, where their rounding leaves fewer digits than the precision gives.
     #[serde(skip)]
-    pub decimal_bits: Option<u32>,
+    pub missing_decimal_bits: Option<u32>,
 }
 
 /// What was computed in this process.
@@ -68,10 +68,10 @@ impl Answer<'_> {
         let mut found = trace.span("estimate", || self.estimate(steps, &config.task))?.0;
         let automatic = config.factor.precision.automatic().is_some();
         if (choices.certified || automatic) && config.factor.precision.input_bits.is_none() {
-            found.decimal_bits = steps.run(|ctx| self.missing_decimal_bits(ctx, config, &found))?;
+            found.missing_decimal_bits = steps.run(|ctx| self.missing_decimal_bits(ctx, config, &found))?;
         }
         // What is read once more is proven then.
-        if choices.certified && found.decimal_bits.is_none() {
+        if choices.certified && found.missing_decimal_bits.is_none() {
             (found.certified, found.log_det_certified) = trace.span("certify", || self.certify(steps, &config.task))?.0;
             // What is proven is right.
             found.digits = found.digits.map(|digits| digits.max(found.certified.unwrap_or(0.0)));

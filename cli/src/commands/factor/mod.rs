@@ -9,6 +9,7 @@ mod digits;
 mod needs;
 mod ranks;
 mod search;
+mod singular;
 mod stages;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
@@ -169,6 +170,8 @@ struct Computed {
     digits: Digits,
     /// The precision, where none was given.
     chosen_bits: Option<u32>,
+    /// Bits to which decimals were read once more; 0 where they were not.
+    decimal_bits: u32,
     gather_seconds: f64,
     figures: Figures,
 }

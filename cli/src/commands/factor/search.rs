@@ -1,12 +1,13 @@
-//! Precisions that nobody gave: the least one at which an answer has the digits asked for, and one at which a matrix is
-//! positive definite.
+//! Precisions that nobody gave: the least one at which an answer has the digits asked for, and one at which a matrix
+//! has a factor.
 
 use super::alone::{at_precision, factors_at};
+use super::singular::{AsRead, examine};
 use super::{Computed, Factoring, ReadAt};
 use crate::input::Reader;
 use crate::session::Session;
 use std::time::{Duration, Instant};
-use sunzi::{Error, MAXIMUM_PRECISION_BITS, Result};
+use sunzi::{Error, MAXIMUM_PRECISION_BITS, MoreBits, Result};
 use sunzi_lab::engine::check_reach;
 use sunzi_lab::trace::Trace;
 
@@ -61,7 +62,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
                     false => bits + bits_of(goal - stated + 0.5).max(STEP_BITS),
                 }
             }
-            Err(Error::NotPositiveDefinite { more_bits: Some(_), .. }) => 2 * bits,
+            Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => 2 * bits,
             Err(error) => return Err(error),
         };
         match &best {
@@ -83,25 +84,33 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     }
 }
 
-/// Says in a refusal which precision would do, where one is found; `seconds` is how long it took to refuse.
+/// Says in a refusal which precision would do, or that none does, where one of them is found; `taken` is how long it
+/// took to refuse.
 pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Duration) -> Error {
-    let Error::NotPositiveDefinite { index, pivot, diagonal, more_bits: Some(more_bits), .. } = error else {
-        return error;
+    let Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, .. } = &error else { return error };
+    if !more_bits.might_help() {
+        return error; // by more than reading can have moved the numbers
+    }
+    let refusal = |more_bits, enough_bits| {
+        let (index, pivot, diagonal) = (*index, pivot.clone(), diagonal.clone());
+        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits }
     };
-    let refusal = |enough_bits| {
-        let (pivot, diagonal) = (pivot.clone(), diagonal.clone());
-        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits: Some(more_bits), enough_bits }
-    };
-    match find(session, config, taken) {
-        Ok(Found::At(bits)) => refusal(Some(bits)),
+    let found = examine(session, config, None).and_then(|first| match first {
+        AsRead { is_rounded: false, is_singular: true, .. } => Ok(Found::Singular(first)),
+        _ => find(session, config, (first, taken)),
+    });
+    match found {
+        Ok(Found::At(bits)) => refusal(*more_bits, Some(bits)),
         Ok(Found::Never(proof)) => proof,
+        Ok(Found::Singular(AsRead { bits, is_rounded: true, .. })) => refusal(MoreBits::SingularAsRead { bits }, None),
+        Ok(Found::Singular(_)) => refusal(MoreBits::Singular, None),
         Ok(Found::NotUpTo(bits)) => {
-            session.note(&format!("not positive definite at any precision tried, up to {bits} bits"));
-            refusal(None)
+            session.note(&format!("no factor at any precision tried, up to {bits} bits"));
+            refusal(*more_bits, None)
         }
         Err(Error::Cancelled) => Error::Cancelled,
         // What hinders the search is not what went wrong.
-        Err(_) => refusal(None),
+        Err(_) => error,
     }
 }
 
@@ -111,10 +120,15 @@ enum Found {
     NotUpTo(u32),
     /// The error of a factorisation with so many bits that rounding cannot explain it.
     Never(Error),
+    /// The matrix as read is singular: with the numbers that were refused, or else with those read first after them.
+    Singular(AsRead),
 }
 
-/// Doubles the precision until the matrix has a factor, then halves the last step once.
-fn find(session: &Session, config: &Factoring, taken: Duration) -> Result<Found> {
+/// Doubles the precision until the matrix has a factor, then halves the last step once. `first` is the matrix that was
+/// refused.
+///
+/// A factor of a matrix that is singular as read does not count: reading it at more bits may give another matrix.
+fn find(session: &Session, config: &Factoring, (first, taken): (AsRead, Duration)) -> Result<Found> {
     let (start, choices) = (Instant::now(), &config.factor);
     let typed = choices.precision.typed(None);
     let mut too_few = Reader::new(session, &choices.engine, &typed, &choices.a)?.precision_bits();
@@ -122,20 +136,28 @@ fn find(session: &Session, config: &Factoring, taken: Duration) -> Result<Found>
     let allowed = |bits: u32| {
         bits <= MAXIMUM_PRECISION_BITS && check_reach(bits, choices.engine.kernel).is_ok() && start.elapsed() < patience
     };
+    let mut singular = first.is_singular.then_some(first);
     let mut bits = too_few.saturating_mul(2).next_multiple_of(STEP_BITS);
     loop {
         if !allowed(bits) {
-            return Ok(Found::NotUpTo(too_few));
+            return Ok(singular.map_or(Found::NotUpTo(too_few), Found::Singular));
         }
         match factors_at(session, config, bits) {
-            Ok(()) => break,
-            Err(Error::NotPositiveDefinite { more_bits: Some(_), .. }) => too_few = bits,
-            Err(error @ Error::NotPositiveDefinite { .. }) => return Ok(Found::Never(error)),
+            Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {}
+            Err(proof @ Error::NotPositiveDefinite { .. }) => return Ok(Found::Never(proof)),
             Err(error) => return Err(error),
+            Ok(()) => match examine(session, config, Some(bits))? {
+                seen if seen.is_singular => singular = singular.or(Some(seen)),
+                _ => break,
+            },
         }
+        too_few = bits;
         bits *= 2;
     }
     let middle = too_few.midpoint(bits).next_multiple_of(STEP_BITS);
-    let enough = middle < bits && allowed(middle) && factors_at(session, config, middle).is_ok();
+    let enough = middle < bits
+        && allowed(middle)
+        && factors_at(session, config, middle).is_ok()
+        && !examine(session, config, Some(middle))?.is_singular;
     Ok(Found::At(if enough { middle } else { bits }))
 }

@@ -13,6 +13,7 @@ use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::float::limbs_for;
 use crate::ops::disk::{progress_of, telling_of_disk};
+use crate::ops::factor::diagnose::{Evidence, refusal};
 use crate::ops::factor::home::{Encoded, Home};
 use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::spans::{Clock, TaskLog};
@@ -133,7 +134,7 @@ impl BigFloats {
         TileWork::new(&*self.engine, tiling, self.problem.working_bits, &self.problem.exponents)
     }
 
-    /// The error for a row whose pivot is not positive.
+    /// The error for a row whose pivot is not positive, or the one of reading its diagonal entry.
     fn not_positive(&self, file: &MatrixFile, index: usize, pivot: Option<rug::Integer>) -> Error {
         let Problem { exponents, working_bits, order, .. } = &self.problem;
         let pivot = match pivot {
@@ -143,10 +144,10 @@ impl BigFloats {
             }
             None => Float::with_val(53, Special::NegZero),
         };
-        let diagonal = file.diagonal_entry(index).map_or_else(|_| Float::new(53), |entry| Float::with_val(53, entry));
-        // A row left out from the start has a minor that is not positive, at any precision.
-        let more_bits = (index < *order).then_some(1);
-        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None }
+        // A row left out from the start has a minor that is not positive; else the whole matrix would have to be read.
+        let evidence = if index < *order { Evidence::Unexamined } else { Evidence::Indefinite };
+        let diagonal = file.diagonal_entry(index);
+        diagonal.map_or_else(|unread| unread, |diagonal| refusal(index, &pivot, &diagonal, &evidence))
     }
 }
 
@@ -217,4 +218,28 @@ fn agree_on_failure(world: &dyn Transport, own: Option<Error>, outcome: Result<R
         agree(world, own.map_or(Ok(()), Err))?;
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::MoreBits;
+    use crate::io::{WriteOptions, write};
+    use crate::matrix::Matrix;
+
+    /// A matrix in a file, which is cut after it was opened.
+    #[test]
+    fn a_diagonal_entry_that_cannot_be_read_is_an_error_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("A.bin");
+        write(&path, &Matrix::identity(3, 64).unwrap(), &WriteOptions::default()).unwrap();
+        let (ctx, file) = (Context::builder().threads(1).build().unwrap(), MatrixFile::open(&path).unwrap());
+        let floats = BigFloats::new(&ctx, 3, 64).unwrap();
+        let error = floats.not_positive(&file, 1, None);
+        let Error::NotPositiveDefinite { diagonal, more_bits, .. } = &error else { panic!("{error}") };
+        assert_eq!((diagonal.to_f64(), *more_bits), (1.0, MoreBits::Unknown));
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(64).unwrap();
+        let error = floats.not_positive(&file, 1, None);
+        assert!(!matches!(error, Error::NotPositiveDefinite { .. }) && error.to_string().contains("A.bin"), "{error}");
+    }
 }

@@ -83,9 +83,7 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
 
     /// The error for a pivot in a tile on the diagonal.
     fn failure(&self, tile: TileId, BadPivot { index, pivot }: BadPivot) -> Error {
-        let row = self.map.row_range(tile.row).start + index;
-        // The entry was read before; what fails now is shown as 0.
-        failure(row, pivot, self.file.diagonal_entry(row).map_or(0.0, |entry| entry.to_f64()))
+        failure_in_file(self.file, self.map.row_range(tile.row).start + index, pivot)
     }
 
     /// The entries of a tile that was read, as doubles.
@@ -100,6 +98,11 @@ impl<'a, 'w> DiskDoubles<'a, 'w> {
         }
         Ok(())
     }
+}
+
+/// The error for a pivot of the matrix in a file, or the one of reading its diagonal entry.
+fn failure_in_file(file: &MatrixFile, row: usize, pivot: f64) -> Error {
+    file.diagonal_entry(row).map_or_else(|unread| unread, |diagonal| failure(row, pivot, &diagonal))
 }
 
 impl HomeTiles<DiskWorker> for DiskDoubles<'_, '_> {
@@ -170,5 +173,32 @@ impl RankTiles for DiskDoubles<'_, '_> {
 
     fn disk(&self) -> Option<&dyn DiskTiles<DiskWorker>> {
         Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::MoreBits;
+    use crate::io::{WriteOptions, write};
+    use crate::matrix::Matrix;
+
+    /// A matrix in a file, which is cut after it was opened.
+    #[test]
+    fn a_diagonal_entry_that_cannot_be_read_is_an_error_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("A.bin");
+        write(&path, &Matrix::identity(3, 64).unwrap(), &WriteOptions::default()).unwrap();
+        let file = MatrixFile::open(&path).unwrap();
+        let said = |pivot| match failure_in_file(&file, 1, pivot) {
+            Error::NotPositiveDefinite { diagonal, more_bits, .. } => (diagonal.to_f64(), more_bits),
+            error => panic!("{error}"),
+        };
+        assert!(matches!(said(-1e-17), (1.0, MoreBits::AtLeast(_))), "{:?}", said(-1e-17));
+        // The error of a pivot may exceed that of its own sums without bound.
+        assert_eq!(said(-0.5), (1.0, MoreBits::Unknown));
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(64).unwrap();
+        let error = failure_in_file(&file, 1, -0.5);
+        assert!(!matches!(error, Error::NotPositiveDefinite { .. }) && error.to_string().contains("A.bin"), "{error}");
     }
 }

@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::drive::{self, HostCopy, Meter, RankTiles};
 use crate::error::{Error, Result};
 use crate::kernels::f64::tile::{BadPivot, TileKernels};
+use crate::ops::factor::diagnose::{Evidence, refusal};
 use crate::runtime::protocol::{Sites, TileRun};
 use crate::tile::{TileId, TileMap};
 use rug::Float;
-use rug::float::Special;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -169,7 +169,8 @@ impl<'a> DoubleTiles<'a> {
 
     /// The error for a pivot in a tile on the diagonal.
     fn failure(&self, tile: TileId, BadPivot { index, pivot }: BadPivot) -> Error {
-        failure(self.map.row_range(tile.row).start + index, pivot, self.diagonals[&tile.row][index])
+        let diagonal = Float::with_val(f64::MANTISSA_DIGITS, self.diagonals[&tile.row][index]);
+        failure(self.map.row_range(tile.row).start + index, pivot, &diagonal)
     }
 }
 
@@ -226,12 +227,14 @@ impl RankTiles for DoubleTiles<'_> {
     }
 }
 
-/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry.
-pub(super) fn failure(index: usize, pivot: f64, diagonal: f64) -> Error {
-    let shown = |value: f64| Float::with_val(f64::MANTISSA_DIGITS, value);
-    let noise = 4.0 * (index + 1) as f64 * f64::EPSILON * diagonal.abs();
-    let hidden = (noise / pivot.abs().max(f64::MIN_POSITIVE)).log2().ceil();
-    let more_bits = (pivot.abs() <= noise && diagonal > 0.0).then(|| hidden.clamp(0.0, 2000.0) as u32 + 8);
-    let pivot = if pivot.is_nan() { Float::with_val(53, Special::NegInfinity) } else { shown(pivot) };
-    Error::NotPositiveDefinite { index, pivot, diagonal: shown(diagonal), more_bits, enough_bits: None }
+/// The error for a pivot that is not positive: rounding moves it by about `index eps` of the diagonal entry, of which
+/// `diagonal` is the one of the matrix as given.
+///
+/// The matrix was overwritten, so nothing is proven of it but by its diagonal.
+pub(super) fn failure(index: usize, pivot: f64, diagonal: &Float) -> Error {
+    let size = Float::with_val(f64::MANTISSA_DIGITS, diagonal.abs_ref());
+    let noise = size * (4.0 * (index + 1) as f64 * f64::EPSILON);
+    let pivot = if pivot.is_nan() { f64::NEG_INFINITY } else { pivot };
+    let evidence = Evidence::Noise { noise, precision_bits: f64::MANTISSA_DIGITS };
+    refusal(index, &Float::with_val(f64::MANTISSA_DIGITS, pivot), diagonal, &evidence)
 }

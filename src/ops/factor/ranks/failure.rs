@@ -1,17 +1,20 @@
 //! The error for a matrix that is not positive definite: the same on all ranks, with what one process would say.
 //!
 //! Only here something is gathered: the matrix and the rows of the factor before the failed one go to one rank, which
-//! finds out whether more precision might help. Where they do not fit its memory limit, the error does not say so.
+//! finds out whether more precision might help. Where they do not fit its memory limit, the error says that this is not
+//! known.
 
 use crate::comm::{Reduction, Transport, agree, agreed, broadcast_bytes};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::factor::diagnose;
+use crate::ops::factor::diagnose::{self, Evidence, refusal};
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::FailedRow;
-use crate::tile::TileMap;
+use crate::tile::{TileId, TileMap};
+use rug::float::Special;
 use rug::integer::Order;
 use rug::{Float, Integer};
 
@@ -71,8 +74,8 @@ impl Failure<'_> {
         let mut refused = [u64::from(group.rank() == ROOT && ctx.admit(gathered_bytes).is_err())];
         group.all_reduce(Reduction::Max, &mut refused)?;
         if refused[0] == 1 {
-            let bare = (group.rank() == ROOT).then(|| self.bare(index, pivot.as_ref()));
-            return agree(group, bare.map_or(Ok(()), Err));
+            let diagonal = self.diagonal(index)?;
+            return agree(group, Err(self.bare(index, pivot.as_ref(), &diagonal)));
         }
         let made = DistMatrix::zeros(rows, group.rank(), problem.precision_bits);
         let factor = agreed(group, made.and_then(|mut made| store(&mut made).map(|()| made)))?;
@@ -100,14 +103,71 @@ impl Failure<'_> {
         Ok(Some(if bytes[0] == 1 { -size } else { size }))
     }
 
-    /// The error without a look at the matrix as a whole: the pivot below its diagonal's scale.
-    fn bare(&self, index: usize, pivot: Option<&Integer>) -> Error {
-        let scale = self.problem.exponents.get(index).map_or(0, |exponent| 2 * exponent);
-        let shown = |value: &Integer, exponent: i64| {
-            Float::with_val(SHOWN_BITS, value) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+    /// The diagonal entry of row `index`, on all ranks. Collective.
+    fn diagonal(&self, index: usize) -> Result<Float> {
+        let (map, bits) = (self.a.map(), self.a.precision_bits());
+        let number = index / map.tile_size;
+        let owner = map.owner(TileId { row: number, col: number });
+        let own = (self.group.rank() == owner).then(|| self.a.entry(index, index));
+        let words = own.map_or(Vec::new(), |entry| [&[entry.head.0][..], entry.limbs].concat());
+        let bytes = broadcast_bytes(self.group, owner, bytemuck::cast_slice(&words))?;
+        let words = bytemuck::pod_collect_to_vec::<u8, u64>(&bytes);
+        Ok(FloatRef { head: Head(words[0]), limbs: &words[1..] }.to_float(bits))
+    }
+
+    /// The error without a look at the matrix as a whole.
+    fn bare(&self, index: usize, pivot: Option<&Integer>, diagonal: &Float) -> Error {
+        // Row `order` was left out from the start, for a diagonal entry or a 2 x 2 minor that is not positive.
+        let evidence = if index < self.problem.order { Evidence::Unexamined } else { Evidence::Indefinite };
+        let pivot = pivot.map_or(Float::with_val(SHOWN_BITS, Special::NegZero), |scaled| {
+            let exponent = 2 * (self.problem.exponents[index] - i64::from(self.problem.working_bits));
+            Float::with_val(SHOWN_BITS, scaled) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
+        });
+        refusal(index, &pivot, diagonal, &evidence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comm::local;
+    use crate::error::MoreBits;
+    use crate::ops::factor::problem::working_bits;
+    use crate::tile::RankGrid;
+
+    /// A root that may not gather the matrix says that it does not know, where it said that nothing helps, and names
+    /// the diagonal entry as it is.
+    #[test]
+    fn a_root_without_memory_claims_nothing_it_has_not_seen() {
+        let grid = RankGrid { rows: 2, cols: 1 };
+        let map = TileMap { tile_size: 2, grid, ..TileMap::symmetric(5, 2) };
+        let entry = |i: usize, j: usize| match (i, j) {
+            (4, 4) => -7.0,
+            (i, j) if i == j => 3.0,
+            _ => 1.0,
         };
-        let pivot = shown(pivot.unwrap_or(&Integer::ZERO), scale - 2 * i64::from(self.problem.working_bits));
-        let diagonal = shown(&Integer::from(1), scale);
-        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits: None, enough_bits: None }
+        let entries = (0..25).map(|at| entry(at % 5, at / 5)).collect::<Vec<_>>();
+        let whole = Matrix::from_f64s(5, 5, 60, &entries).unwrap();
+        let problem = Problem::new(whole.view(), 50, working_bits(50, 11_000).unwrap()).unwrap();
+        assert_eq!(problem.order, 4, "row 4 is left out from the start");
+        let found = |index: usize, pivot: Option<Integer>| {
+            let errors = local::run(2, |rank| {
+                let ctx = Context::builder().threads(1).memory_bytes(64).build().unwrap();
+                let a = DistMatrix::of_whole(&whole, map, rank.rank()).unwrap();
+                let failure = Failure { ctx: &ctx, group: rank, a: &a, problem: &problem };
+                let own = (rank.rank() == 1).then(|| FailedRow { index, pivot: pivot.clone() });
+                failure.explain(index, own, |_| unreachable!("there is no memory for the factor"))
+            });
+            assert_eq!(errors[0].to_string(), errors[1].to_string());
+            let Error::NotPositiveDefinite { pivot, diagonal, more_bits, .. } = &errors[1] else {
+                panic!("{errors:?}")
+            };
+            (pivot.to_f64(), diagonal.to_f64(), *more_bits)
+        };
+        let unit = Integer::from(1) << (2 * problem.working_bits);
+        assert_eq!(problem.exponents[2], 1);
+        assert_eq!(found(2, Some(-unit)), (-4.0, 3.0, MoreBits::Unknown));
+        assert_eq!(found(3, None), (0.0, 3.0, MoreBits::Unknown));
+        assert_eq!(found(4, None), (0.0, -7.0, MoreBits::Never));
     }
 }

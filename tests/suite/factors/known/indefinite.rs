@@ -4,13 +4,13 @@ use super::ctx;
 use crate::common::definite::{Known, check_factor, integer_gram, set_both};
 use crate::common::{Rng, seeds};
 use rug::{Float, Integer};
-use sunzi::{Error, Matrix, cholesky};
+use sunzi::{Error, Matrix, MoreBits, cholesky};
 
 /// What a failed factorisation said.
 struct Failure {
     index: usize,
     pivot: Float,
-    more_bits: Option<u32>,
+    more_bits: MoreBits,
 }
 
 fn failure(a: &Matrix, precision_bits: u32, label: &str) -> Failure {
@@ -19,7 +19,9 @@ fn failure(a: &Matrix, precision_bits: u32, label: &str) -> Failure {
             let text = error.to_string();
             let Error::NotPositiveDefinite { index, pivot, more_bits, .. } = error else { unreachable!() };
             assert!(text.contains(&format!("index {index}:")) && !text.contains('\n'), "{label}: {text}");
-            assert_eq!(text.contains("more bits of precision might help"), more_bits.is_some(), "{label}: {text}");
+            let says = |words: &str| text.contains(words);
+            assert_eq!(says("more bits of precision might help"), more_bits.might_help(), "{label}: {text}");
+            assert_eq!(says("more bits will not help"), more_bits == MoreBits::Never, "{label}: {text}");
             Failure { index, pivot, more_bits }
         }
         other => panic!("{label}: {other:?}"),
@@ -30,7 +32,12 @@ fn failure(a: &Matrix, precision_bits: u32, label: &str) -> Failure {
 fn assert_indefinite(a: &Matrix, index: usize, label: &str) {
     for bits in [53, 64, 200] {
         let found = failure(a, bits, label);
-        assert_eq!((found.index, found.more_bits), (index, None), "{label}, {bits} bits, pivot {}", found.pivot);
+        assert_eq!(
+            (found.index, found.more_bits),
+            (index, MoreBits::Never),
+            "{label}, {bits} bits, pivot {}",
+            found.pivot
+        );
         assert!(found.pivot <= 0, "{label}, {bits} bits: pivot {}", found.pivot);
     }
 }
@@ -67,7 +74,7 @@ fn a_negative_pivot_at_any_index() {
         let entries = (0..n * n).map(|at| Integer::from(entry(at % n, at / n))).collect::<Vec<_>>();
         let a = Matrix::from_integers(n, n, 80, &entries).unwrap();
         let found = failure(&a, 300, &format!("{n} rows, index {index}"));
-        assert_eq!((found.index, found.more_bits), (index, None), "{n} rows");
+        assert_eq!((found.index, found.more_bits), (index, MoreBits::Never), "{n} rows");
         assert_eq!(found.pivot, -1, "{n} rows, index {index}");
     }
 }
@@ -141,13 +148,14 @@ fn singular_gram_matrices_fail_at_their_rank_or_later() {
                 failed += 1;
                 // A row of zeros is known to be one.
                 if diagonal == 0 {
-                    assert!(more_bits.is_none() && pivot == 0, "{label}: pivot {pivot}, {more_bits:?}");
+                    assert!(more_bits == MoreBits::Never && pivot == 0, "{label}: pivot {pivot}, {more_bits:?}");
                     continue;
                 }
                 assert!(index >= rank, "{label}: index {index}");
                 // The true pivot is 0: rounding alone explains what was found.
                 let small = Float::with_val(53, &diagonal >> (bits / 4));
-                assert!(more_bits.is_some() && pivot <= 0 && pivot > -small, "{label}: pivot {pivot}, {more_bits:?}");
+                let may_help = matches!(more_bits, MoreBits::AtLeast(_));
+                assert!(may_help && pivot <= 0 && pivot > -small, "{label}: pivot {pivot}, {more_bits:?}");
             }
             Err(error) => panic!("{label}: {error}"),
         }
@@ -182,7 +190,7 @@ fn following_the_hint_leads_to_a_factor() {
         let factor = loop {
             match cholesky(&ctx(), &a, bits) {
                 Ok(result) => break result.into_factor(),
-                Err(Error::NotPositiveDefinite { more_bits: Some(more), .. }) => bits += more,
+                Err(Error::NotPositiveDefinite { more_bits: MoreBits::AtLeast(more), .. }) => bits += more,
                 Err(error) => panic!("{kind:?}, {bits} bits: {error}"),
             }
             steps += 1;
@@ -191,4 +199,15 @@ fn following_the_hint_leads_to_a_factor() {
         assert!(steps > 0, "{kind:?} must fail first");
         check_factor(&a, &factor, bits, &format!("{kind:?} at {bits} bits"));
     }
+}
+
+/// Numbers that were rounded to the precision of the factor make a matrix indefinite that is not: more bits do help.
+#[test]
+fn a_matrix_that_was_rounded_to_the_precision_is_not_called_hopeless() {
+    let hilbert = |bits: u32| Known::Hilbert.matrix(30, bits);
+    for bits in [40, 60, 90] {
+        let found = failure(&hilbert(bits), bits, "Hilbert's matrix, rounded");
+        assert!(matches!(found.more_bits, MoreBits::AtLeast(_)), "{bits} bits: {:?}", found.more_bits);
+    }
+    cholesky(&ctx(), &hilbert(300), 300).unwrap();
 }

@@ -1,0 +1,76 @@
+//! Whether a higher precision can help where a factorisation found a pivot that is not positive.
+//!
+//! Does not know: how that was found out.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether more bits of precision might give a factor to a matrix that was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum MoreBits {
+    /// Rounding can explain the pivot. At least so many more bits show whether it is positive; rows that come later may
+    /// take more.
+    AtLeast(u32),
+    /// No precision helps, which is proven: a vector `v != 0` with `v^T A v <= 0` is known for the matrix `A` as given.
+    Never,
+    /// No precision helps, which is proven: the matrix as given is singular. Where it has a factor at some precision,
+    /// rounding alone makes it.
+    Singular,
+    /// The matrix with its numbers as they were read from a file is proven to be singular. Reading may have rounded
+    /// them, so the matrix of the file need not be.
+    SingularAsRead {
+        /// Bits of the numbers.
+        bits: u32,
+    },
+    /// Not known: the matrix was not examined as a whole.
+    Unknown,
+}
+
+impl MoreBits {
+    /// Whether it is not ruled out that a higher precision helps.
+    pub fn might_help(self) -> bool {
+        !matches!(self, MoreBits::Never | MoreBits::Singular)
+    }
+
+    /// The hint at the end of [`super::Error::NotPositiveDefinite`]; `enough_bits` where a precision was looked for.
+    pub(super) fn hint(self, enough_bits: Option<u32>) -> String {
+        if let Some(bits) = enough_bits {
+            return format!("rounding can explain it: {bits} bits of precision give a factor; fewer may do");
+        }
+        let solution = "as an exact solution of A x = 0 proves";
+        match self {
+            MoreBits::AtLeast(_) => "rounding can explain it: more bits of precision might help".into(),
+            MoreBits::Never => "rounding cannot explain it: more bits will not help".into(),
+            MoreBits::Singular => format!("the matrix is singular, {solution}: more bits will not help"),
+            MoreBits::SingularAsRead { bits } => {
+                format!(
+                    "the matrix as read, with numbers rounded to {bits} bits where need be, is singular, {solution}"
+                )
+            }
+            MoreBits::Unknown => "whether more bits would help is not known: that takes a look at the whole matrix, \
+                                  which was not in memory"
+                .into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_has_its_hint() {
+        let says = |state: MoreBits, words: &str| assert!(state.hint(None).contains(words), "{}", state.hint(None));
+        says(MoreBits::AtLeast(9), "more bits of precision might help");
+        says(MoreBits::Never, "rounding cannot explain it: more bits will not help");
+        says(MoreBits::Singular, "is singular, as an exact solution of A x = 0 proves: more bits will not help");
+        says(MoreBits::SingularAsRead { bits: 264 }, "rounded to 264 bits where need be, is singular, as an exact");
+        says(MoreBits::Unknown, "is not known");
+        for state in [MoreBits::Unknown, MoreBits::SingularAsRead { bits: 9 }, MoreBits::AtLeast(1)] {
+            assert!(state.might_help() && !state.hint(None).contains("will not help"), "{}", state.hint(None));
+        }
+        assert!(!MoreBits::Never.might_help() && !MoreBits::Singular.might_help());
+        let found = MoreBits::AtLeast(9).hint(Some(304));
+        assert_eq!(found, "rounding can explain it: 304 bits of precision give a factor; fewer may do");
+    }
+}
