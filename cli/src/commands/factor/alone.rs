@@ -66,7 +66,7 @@ fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace)
     let start = Instant::now();
     let computed = in_mode(Mode::Computing, || carry_out(&engine, config, &inputs, trace))?;
     let figures = Figures { seconds: start.elapsed().as_secs_f64(), input_seconds, ..computed.figures };
-    if bits.is_none() {
+    if at.precision_bits.is_none() && computed.digits.missing_decimal_bits.is_none() {
         warn_of_singular(session, config, &inputs)?;
     }
     Ok(Computed { figures, ..computed })
