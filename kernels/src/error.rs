@@ -417,7 +417,7 @@ impl Error {
         }
     }
 
-    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 6 for
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (a full disk is one), 5 for a failed check, 6 for
     /// failed communication, 7 for a failed device, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -426,6 +426,8 @@ impl Error {
             | Error::KernelUnavailable { .. }
             | Error::NoDevice(_)
             | Error::Precision { .. } => 2,
+            // One code for a full disk, whatever was to be written there.
+            Error::Io { source, .. } if is_full_disk(source) => 4,
             Error::NotFinite { .. }
             | Error::NotInteger { .. }
             | Error::ExponentRange { .. }
@@ -456,6 +458,11 @@ impl Error {
             Error::Cancelled => 130,
         }
     }
+}
+
+/// Whether the system had no room on a disk, or allowed no more of it.
+pub fn is_full_disk(source: &std::io::Error) -> bool {
+    matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 /// Result with the crate's [`Error`].

@@ -4,6 +4,7 @@ use crate::arithmetic::{equal, holds, multiple, negated, quotient, rounded, sum,
 use crate::assign::{assign, value_for};
 use crate::call::{argument, checked_bits, number_kind, options};
 use crate::context::Context;
+use crate::decimals::to_decimals;
 use crate::errors::OrRaise;
 use crate::files;
 use crate::functions;
@@ -195,10 +196,22 @@ impl Matrix {
         Ok(Matrix { kind: number_kind(numbers)?, ..self.like(self.view()) })
     }
 
-    /// The same numbers at another precision, rounded to nearest where it is less.
-    fn round(&self, py: Python<'_>, precision: i64) -> PyResult<Matrix> {
-        let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
+    /// The same numbers at another precision, rounded to nearest where it is less, ties to even.
+    fn rounded(&self, py: Python<'_>, bits: i64) -> PyResult<Matrix> {
+        let bits = checked_bits(py, Some(bits))?.unwrap_or(2);
         Ok(self.like(rounded(py, &self.view(), bits)?))
+    }
+
+    /// Every entry rounded to `ndigits` decimals, as NumPy's and Python's `round` do: the nearest multiple of
+    /// `10^-ndigits`, of two the even one, found exactly, and then rounded to the matrix's precision, which stays.
+    #[pyo3(signature = (ndigits=0))]
+    fn round(&self, py: Python<'_>, ndigits: i32) -> PyResult<Matrix> {
+        Ok(self.like(to_decimals(py, &self.view(), ndigits.into())?))
+    }
+
+    #[pyo3(signature = (ndigits=None))]
+    fn __round__(&self, py: Python<'_>, ndigits: Option<i32>) -> PyResult<Matrix> {
+        self.round(py, ndigits.unwrap_or(0))
     }
 
     /// The numbers in memory of their own: a view keeps all that it is a part of.
@@ -458,20 +471,25 @@ impl Matrix {
 
     /// Reads a file of any of these formats, or a matrix inside of one (`block.json:B`). The ending of the name says
     /// the format, or `format` does. Decimals are rounded to `precision` bits, by default those that the file states.
-    /// The memory limit of `context` is one for the matrix.
+    /// `header` says whether the first line of a table holds headings; by default it does where it holds no number, and
+    /// a line that counts 0, 1, 2, as pandas writes it, is refused. The memory limit of `context` is one for the matrix.
     #[staticmethod]
-    #[pyo3(signature = (path, *, format=None, precision=None, numbers="fraction", context=None, progress=None))]
+    #[pyo3(signature = (path, *, format=None, header=None, precision=None, numbers="fraction", context=None,
+        progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn load<'py>(
         py: Python<'py>,
         path: PathBuf,
         format: Option<&str>,
+        header: Option<bool>,
         precision: Option<i64>,
         numbers: &str,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Matrix> {
         let (bits, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
-        Ok(Matrix::new(files::load(&Runner::new(py, context, progress)?, &path, format, bits)?, kind))
+        let form = files::Form { format, header };
+        Ok(Matrix::new(files::load(&Runner::new(py, context, progress)?, &path, form, bits)?, kind))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {

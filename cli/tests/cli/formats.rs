@@ -59,10 +59,10 @@ fn every_command_takes_a_table() {
     sandbox.write("N.csv", SPD.replace("1,3", "1.5,3"));
     let error = sandbox.fail("cholesky N.csv -o M.csv -p 100", 3);
     assert!(
-        error.contains("N.csv: not symmetric: entry (2, 1) is 1.50") && error.contains("--lower or --upper"),
+        error.contains("N.csv: not symmetric: entry (2, 1) is 1.50") && error.ends_with("positive definite matrices\n"),
         "{error}"
     );
-    sandbox.run("cholesky N.csv -o M.csv -p 100 --lower");
+    sandbox.run("cholesky N.csv -o M.csv -p 100 --lower --ignore-other-triangle");
     let error = sandbox.fail("convert A.csv A.xyz -p 64", 2);
     assert!(
         error.contains("A.xyz: the name does not say the format: it must end in one of .mtx, .bin, .csv"),

@@ -32,6 +32,12 @@ pub(super) fn find(
     matrix: &Matrix,
     precision_bits: u32,
 ) -> Result<(EigenvalueInterval, EigenvalueReport)> {
+    if matrix.parts().0.iter().all(|&head| Head(head).is_zero()) {
+        // Of the zero matrix all eigenvalues are 0, and no shift has a size to go by.
+        let [lower, upper] = [(); 2].map(|()| Float::new(RESULT_BITS.max(precision_bits)));
+        let report = EigenvalueReport { order: matrix.rows(), precision_bits, ..EigenvalueReport::default() };
+        return Ok((EigenvalueInterval { lower, upper }, report));
+    }
     if let Some(found) = find_in_doubles(ctx, matrix, precision_bits)? {
         return Ok(found);
     }

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from sunzi import _sunzi
+from sunzi._functions import Triangle
 from sunzi._sunzi import Context
 
 Progress = Callable[[int, int], object]
@@ -25,7 +26,7 @@ def syrk_batch(
     problems: Iterable[Any],
     *,
     transpose: bool = False,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     errors: Literal["raise", "return"] = "raise",
@@ -75,7 +76,7 @@ def gemm_batch(
 def cholesky_batch(
     matrices: Iterable[Any],
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     errors: Literal["raise", "return"] = "raise",
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from sunzi import _sunzi
-from sunzi._functions import Progress, _shared
+from sunzi._functions import Progress, Triangle, _shared
 from sunzi._reports import Verification
 from sunzi._sunzi import Context
 
@@ -16,7 +16,7 @@ from sunzi._sunzi import Context
 def ldlt(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -45,7 +45,7 @@ def ldlt(
 def inverse(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -74,7 +74,7 @@ def inverse(
 def det(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -98,7 +98,7 @@ def condition(
     a: Any,
     *,
     scaled: bool = False,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -170,7 +170,7 @@ def verify(
     side: Literal["left", "right"] = "left",
     unit: bool = False,
     alpha: Any = None,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     exact: bool = False,
     seed: int | None = None,
     precision: int | None = None,

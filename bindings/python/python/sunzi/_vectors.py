@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from sunzi import _sunzi
-from sunzi._functions import Progress, _shared
+from sunzi._functions import Progress, Triangle, _shared
 from sunzi._sunzi import Context
 
 
@@ -44,7 +44,7 @@ def symv(
     a: Any,
     x: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -59,7 +59,7 @@ def symv(
     Both triangles of `a` are read and must agree, unless `uplo` names the one that counts. Accuracy as in `gemv`.
 
     >>> import sunzi
-    >>> sunzi.symv([[1.0, 9.0], [2.0, 4.0]], [1.0, 1.0], uplo="lower")
+    >>> sunzi.symv([[1.0, 9.0], [2.0, 4.0]], [1.0, 1.0], uplo="lower_only")
     [3.0, 6.0]
     """
     options = {"uplo": uplo, "alpha": alpha, "beta": beta, "c": c}
@@ -227,7 +227,7 @@ def symm(
     b: Any,
     *,
     side: Literal["left", "right"] = "left",
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -243,7 +243,7 @@ def symm(
     Both triangles of `a` are read and must agree, unless `uplo` names the one that counts. Accuracy as in `gemm`.
 
     >>> import sunzi
-    >>> sunzi.symm([[1.0, 9.0], [2.0, 4.0]], [[1.0], [1.0]], uplo="lower")
+    >>> sunzi.symm([[1.0, 9.0], [2.0, 4.0]], [[1.0], [1.0]], uplo="lower_only")
     [[3.0], [6.0]]
     """
     options = {"side": side, "uplo": uplo, "alpha": alpha, "beta": beta, "c": c}
@@ -255,7 +255,7 @@ def syr2k(
     b: Any,
     *,
     transpose: bool = False,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -282,7 +282,7 @@ def extreme_eigenvalue(
     a: Any,
     *,
     which: Literal["smallest", "largest"] = "smallest",
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     precision: int = 32,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -307,7 +307,7 @@ def pencil_eigenvalue(
     x: Any,
     *,
     which: Literal["smallest", "largest"] = "smallest",
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: Triangle | None = None,
     precision: int = 32,
     context: Context | None = None,
     progress: Progress | None = None,

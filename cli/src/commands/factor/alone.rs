@@ -1,9 +1,10 @@
 //! A factorisation in this process, and what is made of the factor. Each step is a span of the trace.
 
 use super::digits::Answer;
-use super::{Computed, Factoring, Figures, Inputs, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search};
+use super::{Computed, Factoring, Figures, Inputs, Refinement, Task, needs, read, reader, search};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
+use crate::triangles::FACTORED;
 use std::cell::Cell;
 use std::time::Instant;
 use sunzi::{
@@ -33,7 +34,7 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 /// Those of reading, and of the factorisation.
 pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()> {
     let reader = reader(session, config, Some(bits))?;
-    let a = reader.symmetric(&config.factor.a, config.factor.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
     let engine = Steps::new(session, config, reader.held_bytes())?;
     let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)

@@ -14,6 +14,7 @@ mod stages;
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::input::Reader;
 use crate::session::{Session, check_output};
+use crate::triangles::FACTORED;
 use digits::Digits;
 use rug::Float;
 use serde::Serialize;
@@ -103,9 +104,6 @@ impl From<Inverse> for Factoring {
         Factoring { factor, task: Task::Inverse, output: Some(output) }
     }
 }
-
-/// The options that name the triangle of a matrix that is factored.
-pub const TRIANGLE_FLAGS: &str = "--lower or --upper";
 
 /// The report.
 #[derive(Serialize)]
@@ -217,7 +215,7 @@ fn reader<'a>(session: &'a Session, config: &'a Factoring, bits: Option<u32>) ->
 fn read(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<Inputs> {
     let choices = &config.factor;
     let reader = reader(session, config, bits)?;
-    let a = reader.symmetric(&choices.a, choices.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let a = reader.symmetric(&choices.a, choices.triangle.named(), &FACTORED)?;
     let b = match &config.task {
         Task::Solve { b, .. } => Some(reader.matrix(b)?),
         _ => None,
