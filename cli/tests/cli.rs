@@ -485,6 +485,6 @@ fn a_reader_that_goes_away_is_no_error() {
 fn a_full_device_under_standard_output_is_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let child = std::process::Command::new(env!("CARGO_BIN_EXE_sunzi")).arg("info").stdout(full).output().unwrap();
-    assert_eq!(child.status.code(), Some(3));
+    assert_eq!(child.status.code(), Some(4));
     assert!(String::from_utf8_lossy(&child.stderr).starts_with("sunzi: error: standard output: cannot write"));
 }

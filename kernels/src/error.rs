@@ -8,7 +8,8 @@ mod words;
 pub use text::{ErrorText, IndexBase};
 
 use std::path::PathBuf;
-use words::{bytes_in_words, more_precision, process_in_words, share_in_words};
+pub use words::is_full_disk;
+use words::{bytes_in_words, more_precision, process_in_words, share_in_words, whose_range};
 
 /// What can go wrong in the library and the program.
 ///
@@ -82,7 +83,10 @@ pub enum Error {
         precision_bits: u32,
     },
     /// The precision is 0 or above what the kernel supports.
-    #[error("precision of {precision_bits} bits is outside the supported range of 2 to {maximum_bits} bits")]
+    #[error(
+        "precision of {precision_bits} bits is outside the supported range of 2 to {maximum_bits} bits{}",
+        whose_range(*maximum_bits)
+    )]
     Precision {
         /// The precision asked for.
         precision_bits: u64,
@@ -417,8 +421,8 @@ impl Error {
         }
     }
 
-    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (a full disk is one), 5 for a failed check, 6 for
-    /// failed communication, 7 for a failed device, 130 for a stop.
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (a full disk is one), 5 for a
+    /// failed check, 6 for failed communication, 7 for a failed device, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidArgument(_)
@@ -458,11 +462,6 @@ impl Error {
             Error::Cancelled => 130,
         }
     }
-}
-
-/// Whether the system had no room on a disk, or allowed no more of it.
-pub fn is_full_disk(source: &std::io::Error) -> bool {
-    matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 /// Result with the crate's [`Error`].

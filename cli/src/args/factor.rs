@@ -91,8 +91,8 @@ pub struct Factor {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct FactorPrecision {
-    /// Bits of every significand, or auto: the fewest at which the answer has the digits asked for [default: what the
-    /// first input file states].
+    /// Bits of every significand, 2 to 5000 or as far as the kernel goes (`sunzi info`), or auto: the fewest at which
+    /// the answer has the digits asked for [default: what the first input file states].
     #[arg(long = "precision", short = 'p', value_name = "B|auto", value_parser = precision_or_auto)]
     choice: Option<PrecisionChoice>,
     /// Correct decimal digits of the answer that --precision auto is to reach [default: 30].
