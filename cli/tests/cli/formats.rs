@@ -194,7 +194,11 @@ fn a_byte_order_mark_is_passed_over() {
     ] {
         sandbox.write(name, format!("\u{feff}{text}"));
         let matrix = if name == "M.json" { "M.json:A" } else { name };
-        assert_eq!(sandbox.run(&format!("convert {matrix} - -p 64 --output-format csv --quiet")), "4,1\n1,3\n", "{name}");
+        assert_eq!(
+            sandbox.run(&format!("convert {matrix} - -p 64 --output-format csv --quiet")),
+            "4,1\n1,3\n",
+            "{name}"
+        );
         assert!(sandbox.run(&format!("info {matrix}")).contains("2 x 2"), "{name}");
     }
     let piped = piped(&sandbox, "convert - - -p 64 --output-format csv --quiet", "\u{feff}[[4, 1], [1, 3]]".as_bytes());

@@ -33,10 +33,7 @@ pub(super) fn find(
     precision_bits: u32,
 ) -> Result<(EigenvalueInterval, EigenvalueReport)> {
     if matrix.parts().0.iter().all(|&head| Head(head).is_zero()) {
-        // Of the zero matrix all eigenvalues are 0, and no shift has a size to go by.
-        let [lower, upper] = [(); 2].map(|()| Float::new(RESULT_BITS.max(precision_bits)));
-        let report = EigenvalueReport { order: matrix.rows(), precision_bits, ..EigenvalueReport::default() };
-        return Ok((EigenvalueInterval { lower, upper }, report));
+        return Ok(of_zero_matrix(matrix.rows(), precision_bits));
     }
     if let Some(found) = find_in_doubles(ctx, matrix, precision_bits)? {
         return Ok(found);
@@ -44,6 +41,12 @@ pub(super) fn find(
     let mut search = Search::new(ctx, matrix, precision_bits)?;
     let found = search.run()?;
     Ok((found, search.report))
+}
+
+/// What is found of a zero matrix, whose eigenvalues are all 0: no shift has a size to go by.
+pub(super) fn of_zero_matrix(order: usize, precision_bits: u32) -> (EigenvalueInterval, EigenvalueReport) {
+    let [lower, upper] = [(); 2].map(|()| Float::new(RESULT_BITS.max(precision_bits)));
+    (EigenvalueInterval { lower, upper }, EigenvalueReport { order, precision_bits, ..EigenvalueReport::default() })
 }
 
 /// The same in doubles, if they tell.

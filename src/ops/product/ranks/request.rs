@@ -357,8 +357,9 @@ impl RankProblem<'_> {
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        let DistOptions { uplo, exact_integers, accuracy, alpha, beta, accumulate, .. } = self.options;
-        let DistOptions { tile_size, grid, hooks, on_plan: _, .. } = self.options;
+        // Every option is named, so that a new one is not left out unnoticed.
+        let DistOptions { uplo, exact_integers, accuracy, alpha, beta, accumulate, tile_size, grid, hooks, on_plan: _ } =
+            self.options;
         let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
         let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
         let (cut, checks) = ((hooks.cut, hooks.device_cut), [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()]);
