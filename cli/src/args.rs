@@ -35,7 +35,7 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sunzi::Result;
-use sunzi::io::{FileFormat, Header};
+use sunzi::io::{FileFormat, Headings};
 use values::{format, progress, written_format};
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
@@ -112,11 +112,11 @@ pub struct Global {
 
 impl Global {
     /// What the first line of a table is.
-    pub fn table_header(&self) -> Header {
+    pub fn table_header(&self) -> Headings {
         match (self.header, self.no_header) {
-            (true, _) => Header::Present,
-            (_, true) => Header::Absent,
-            _ => Header::Detect,
+            (true, _) => Headings::Present,
+            (_, true) => Headings::Absent,
+            _ => Headings::Detect,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sunzi::advanced::store::available_bytes;
 use sunzi::io::{
-    self, Compression, FileFormat, FileInfo, Header, Loaded, Location, ReadOptions, Source, WriteOptions, is_device,
+    self, Compression, FileFormat, FileInfo, Headings, Loaded, Location, ReadOptions, Source, WriteOptions, is_device,
     read_info_with, read_stream, write_as, write_stream,
 };
 use sunzi::{Error, Matrix, MatrixView, Result};
@@ -26,7 +26,7 @@ pub struct Choices {
     /// Of those that are written.
     pub output: Option<FileFormat>,
     /// What the first line of a table is.
-    pub header: Header,
+    pub header: Headings,
     /// Memory limit of the process.
     pub memory_bytes: Option<u64>,
 }

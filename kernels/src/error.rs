@@ -421,8 +421,8 @@ impl Error {
         }
     }
 
-    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (a full disk is one), 5 for a
-    /// failed check, 6 for failed communication, 7 for a failed device, 130 for a stop.
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (a full disk is one), 5 for
+    /// a failed check, 6 for failed communication, 7 for a failed device, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidArgument(_)

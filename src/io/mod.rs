@@ -73,7 +73,7 @@ use json::Json;
 use lists::Mathematica;
 pub use number::{NumberError, NumberParser, ParsedNumber, parse_exact_integer, parse_number};
 use progress::Reporter;
-pub use reading::{FileInfo, Header, Loaded, ReadOptions, Source};
+pub use reading::{FileInfo, Headings, Loaded, ReadOptions, Source};
 pub use sdpa_program::{SdpaBlock, SdpaEntry, SdpaProgram, read_sdpa};
 use std::fs::File;
 use std::io::{Read, Write};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What the first line of a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Header {
+pub enum Headings {
     /// Headings where it holds no number, else a row. A line that only counts the columns is refused where it may be
     /// either.
     #[default]
@@ -36,7 +36,7 @@ pub struct ReadOptions {
     /// The format of a file whose name says none; `None` for what the first bytes of a device or pipe show.
     pub format: Option<FileFormat>,
     /// What the first line of a table is; other formats have no headings.
-    pub header: Header,
+    pub header: Headings,
     /// Bytes that the matrix may take, and for formats without a header what holds its numbers on the way as well;
     /// `None` for what the machine has.
     pub memory_bytes: Option<u64>,
@@ -47,7 +47,7 @@ pub struct ReadOptions {
 setters! { ReadOptions {
     input_precision_bits: impl Into<Option<u32>>,
     format: impl Into<Option<FileFormat>>,
-    header: Header,
+    header: Headings,
     memory_bytes: impl Into<Option<u64>>,
     progress: impl Into<Option<Arc<ProgressCallback>>>,
 } }
@@ -69,7 +69,7 @@ impl ReadOptions {
             precision_bits,
             input_precision_bits: None,
             format: None,
-            header: Header::Detect,
+            header: Headings::Detect,
             memory_bytes: None,
             progress: None,
         }
@@ -137,13 +137,13 @@ pub struct Source<'a> {
     /// Its length, where known.
     pub bytes: Option<u64>,
     /// What the first line of a table is, for what is said of it without reading it as a matrix.
-    pub header: Header,
+    pub header: Headings,
 }
 
 impl<'a> Source<'a> {
     /// A stream called `path` in messages.
     pub fn new(path: &'a Path, format: impl Into<Option<FileFormat>>) -> Source<'a> {
-        Source { path, format: format.into(), member: None, bytes: None, header: Header::Detect }
+        Source { path, format: format.into(), member: None, bytes: None, header: Headings::Detect }
     }
 
     /// The source that is meant by a name, whose format is that of its ending, or else `format`.
@@ -166,7 +166,7 @@ impl<'a> Source<'a> {
 
     /// The same with what is known of the first line.
     #[must_use]
-    pub fn header(self, header: Header) -> Source<'a> {
+    pub fn header(self, header: Headings) -> Source<'a> {
         Source { header, ..self }
     }
 

@@ -11,7 +11,7 @@ use crate::io::number::not_finite;
 use crate::io::outline::{Outline, Receiver};
 use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
-use crate::io::{FileFormat, FileInfo, Header, Loaded, ReadOptions, Source};
+use crate::io::{FileFormat, FileInfo, Headings, Loaded, ReadOptions, Source};
 use std::io::Read;
 
 /// Reads the whole table; see [`super::read`].
@@ -49,7 +49,7 @@ struct Table<'a, R> {
     separator: Option<Separator>,
     stated: Option<u32>,
     remarks: Vec<String>,
-    header: Header,
+    header: Headings,
     counting: Option<Counting>,
 }
 
@@ -102,8 +102,8 @@ impl<'a, R: Read> Table<'a, R> {
             return Ok(());
         }
         let message = format!(
-            "line {line} counts {start}, {}, ...: it may be one of headings or a row of the matrix; say which: --header \
-             or --no-header for the program, header=True or header=False in Python",
+            "line {line} counts {start}, {}, ...: it may be one of headings or a row of the matrix; say which: \
+             --header or --no-header for the program, header=True or header=False in Python",
             start + 1
         );
         Err(Error::Format { path: self.scanner.path().to_path_buf(), message })
@@ -131,8 +131,8 @@ impl<'a, R: Read> Table<'a, R> {
         let Some(span) = self.scanner.next_line()? else { return Ok(()) };
         let line = self.scanner.bytes(span);
         let separator = separator_of(line);
-        let may_be_heading = self.remarks.is_empty() && self.header != Header::Absent;
-        let is_named = self.header == Header::Present;
+        let may_be_heading = self.remarks.is_empty() && self.header != Headings::Absent;
+        let is_named = self.header == Headings::Present;
         let is_heading = may_be_heading && (is_named || !entries(line, separator).any(looks_like_a_number));
         let start = if is_heading || !may_be_heading { None } else { counts_from(line, separator) };
         self.counting = start.map(|start| Counting { line: self.scanner.line(), start, integers: true });

@@ -18,8 +18,8 @@ create_exception!(
     NotSymmetricError,
     PyValueError,
     "A matrix that has to be symmetric is not.\n\n`place` is the row and column, from 0, of the first entry below the \
-     diagonal, column by column, that differs from its mirror image; where a triangle is named, of its first entry with \
-     which the other triangle is at odds."
+     diagonal, column by column, that differs from its mirror image; where a triangle is named, of its first entry \
+     with which the other triangle is at odds."
 );
 create_exception!(
     sunzi,

@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::path::Path;
 use sunzi::Error;
-use sunzi::io::{self, FileFormat, Header, Loaded, Location, ReadOptions, Source, WriteOptions};
+use sunzi::io::{self, FileFormat, Headings, Loaded, Location, ReadOptions, Source, WriteOptions};
 
 /// The format of this name.
 fn format_of(name: Option<&str>) -> PyResult<Option<FileFormat>> {
@@ -50,9 +50,9 @@ pub fn load(runner: &Runner<'_>, path: &Path, form: Form<'_>, bits: Option<u32>)
     let py = runner.context.py();
     let format = format_of(form.format)?;
     let header = match form.header {
-        None => Header::Detect,
-        Some(true) => Header::Present,
-        Some(false) => Header::Absent,
+        None => Headings::Detect,
+        Some(true) => Headings::Present,
+        Some(false) => Headings::Absent,
     };
     let loaded = runner.run_watched(|ctx, progress| {
         let options = ReadOptions::new(bits).header(header).progress(progress).memory_bytes(ctx.memory_bytes());

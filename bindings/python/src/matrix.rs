@@ -1,6 +1,8 @@
 //! `Matrix`: big floats that stay in Rust between calls.
 
-use crate::arithmetic::{equal, holds, multiple, negated, quotient, rounded, sum, trace, with_signs};
+mod operands;
+
+use crate::arithmetic::{equal, holds, multiple, negated, quotient, rounded, trace, with_signs};
 use crate::assign::{assign, value_for};
 use crate::call::{argument, checked_bits, number_kind, options};
 use crate::context::Context;
@@ -11,7 +13,7 @@ use crate::functions;
 use crate::index::{Chosen, Line, Selection};
 use crate::input::{Bits, Operand, Part, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
-use crate::output::{Builder, Form, Shape, assemble};
+use crate::output::{Builder, Shape};
 use crate::runner::Runner;
 use crate::view::View;
 use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
@@ -73,37 +75,6 @@ impl Matrix {
     /// The type of single entries.
     pub fn number_kind(&self) -> NumberKind {
         self.kind
-    }
-
-    /// Other numbers of the same shape.
-    fn like(&self, view: View) -> Matrix {
-        Matrix { line: self.line, ..Matrix::new(view, self.kind) }
-    }
-
-    fn kind_or(&self, name: Option<&str>) -> PyResult<NumberKind> {
-        name.map_or(Ok(self.kind), number_kind)
-    }
-
-    fn assemble<'py>(&self, py: Python<'py>, container: Container, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
-        assemble(py, &self.view().entries(), Form::General, Shape { container, kind })
-    }
-
-    /// The numbers of an operand; a flat list beside a row is a row.
-    fn beside(&self, operand: Operand<'_>, py: Python<'_>, bits: u32) -> PyResult<View> {
-        let along = self.line == Line::Row && operand.container.is_flat();
-        let view = operand.view(py, Bits::Round(bits))?;
-        Ok(if along { view.transpose() } else { view })
-    }
-
-    /// `self + other`, or `self - other`.
-    fn sum(&self, other: &Bound<'_, PyAny>, minus: bool) -> PyResult<Matrix> {
-        let (py, view) = (other.py(), self.view());
-        let other = Operand::of(other, "the other operand", Part::Whole)?;
-        let bits = working_bits(None, &[Some(view.precision_bits()), other.natural_bits])?;
-        let kind = self.kind.min(other.kind);
-        let other = self.beside(other, py, bits)?;
-        let other = if minus { negated(py, &other)? } else { other };
-        Ok(Matrix { kind, ..self.like(sum(py, &view, &other, bits)?) })
     }
 }
 
@@ -472,7 +443,8 @@ impl Matrix {
     /// Reads a file of any of these formats, or a matrix inside of one (`block.json:B`). The ending of the name says
     /// the format, or `format` does. Decimals are rounded to `precision` bits, by default those that the file states.
     /// `header` says whether the first line of a table holds headings; by default it does where it holds no number, and
-    /// a line that counts 0, 1, 2, as pandas writes it, is refused. The memory limit of `context` is one for the matrix.
+    /// a line that counts 0, 1, 2, as pandas writes it, is refused. The memory limit of `context` is one for the
+    /// matrix.
     #[staticmethod]
     #[pyo3(signature = (path, *, format=None, header=None, precision=None, numbers="fraction", context=None,
         progress=None))]

@@ -164,22 +164,25 @@ mod tests {
     use super::*;
     use crate::matrix::Matrix;
 
-    fn conflict(entries: &[f64], uplo: Uplo, bits: u32) -> Option<(usize, usize, bool)> {
+    fn conflict(entries: &[f64], uplo: Uplo, bits: u32) -> Option<TriangleConflict> {
         let order = entries.len().isqrt();
         // Written row by row, as one reads it.
         let matrix = Matrix::from_f64s(order, order, 120, entries).unwrap();
-        let found = triangle_conflict(matrix.transposed(), matrix.transposed(), uplo, bits);
-        found.map(|found| (found.row, found.column, found.named_is_zero))
+        triangle_conflict(matrix.transposed(), matrix.transposed(), uplo, bits)
+    }
+
+    fn at_place(row: usize, column: usize, named_is_zero: bool) -> Option<TriangleConflict> {
+        Some(TriangleConflict { row, column, named_is_zero })
     }
 
     #[test]
     fn a_general_matrix_is_found_out_whichever_triangle_is_named() {
         let upper_only = [4.0, 1.0, 0.0, 3.0];
-        assert_eq!(conflict(&upper_only, Uplo::Lower, 53), Some((1, 0, true)));
+        assert_eq!(conflict(&upper_only, Uplo::Lower, 53), at_place(1, 0, true));
         assert_eq!(conflict(&upper_only, Uplo::Upper, 53), None);
         let full = [4.0, 1.0, 7.0, 2.0, 5.0, 6.0, 7.0, 8.0, 9.0];
-        assert_eq!(conflict(&full, Uplo::Lower, 53), Some((1, 0, false)));
-        assert_eq!(conflict(&full, Uplo::Upper, 53), Some((0, 1, false)));
+        assert_eq!(conflict(&full, Uplo::Lower, 53), at_place(1, 0, false));
+        assert_eq!(conflict(&full, Uplo::Upper, 53), at_place(0, 1, false));
         assert_eq!(conflict(&[4.0, 1.0, 1.0, 3.0], Uplo::Lower, 53), None);
         assert_eq!(conflict(&[4.0, 0.0, 0.0, 3.0], Uplo::Lower, 53), None);
         assert_eq!(conflict(&[], Uplo::Lower, 53), None);
@@ -187,14 +190,14 @@ mod tests {
         for (order, (row, col)) in [(16, (15, 3)), (17, (16, 15)), (40, (35, 20))] {
             let mut entries = vec![0.5; order * order];
             entries[row * order + col] = 0.75;
-            assert_eq!(conflict(&entries, Uplo::Lower, 53), Some((row, col, false)), "{order}");
+            assert_eq!(conflict(&entries, Uplo::Lower, 53), at_place(row, col, false), "{order}");
         }
     }
 
     #[test]
     fn a_zero_triangle_beside_a_tiny_one_is_refused() {
         let tiny = 2f64.powi(-1000);
-        assert_eq!(conflict(&[4.0, tiny, 0.0, 3.0], Uplo::Lower, 53), Some((1, 0, true)));
+        assert_eq!(conflict(&[4.0, tiny, 0.0, 3.0], Uplo::Lower, 53), at_place(1, 0, true));
         assert_eq!(conflict(&[4.0, tiny, 0.0, 3.0], Uplo::Upper, 53), None);
     }
 
@@ -211,7 +214,7 @@ mod tests {
                     let passes = conflict(&entries(bound), Uplo::Lower, bits as u32).is_none();
                     assert_eq!(passes, other == 0.0 || sign > 0.0, "{d1} {d2} {bits} {sign} {other}");
                     let found = conflict(&entries(more), Uplo::Upper, bits as u32);
-                    assert_eq!(found, Some((0, 1, false)), "{d1} {d2} {bits} {sign} {other}");
+                    assert_eq!(found, at_place(0, 1, false), "{d1} {d2} {bits} {sign} {other}");
                 }
             }
         }

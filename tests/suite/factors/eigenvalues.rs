@@ -209,7 +209,7 @@ fn the_interval_of_a_zero_matrix_is_a_point() {
             let options = EigenvalueOptions::new().which(which);
             let found = extreme_eigenvalue_with(&ctx, &zero, bits, &options).unwrap();
             assert!(found.result.lower == 0 && found.result.upper == 0, "{order} {bits}: {:?}", found.result);
-            let found = sunzi::pencil_eigenvalue_with(&ctx, &unit, &zero, bits, &options).unwrap();
+            let found = pencil_eigenvalue_with(&ctx, &unit, &zero, bits, &options).unwrap();
             assert!(found.result.lower == 0 && found.result.upper == 0, "{order} {bits}: {:?}", found.result);
         }
     }
