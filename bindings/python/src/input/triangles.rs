@@ -7,7 +7,7 @@ use crate::errors::not_symmetric;
 use crate::view::View;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
-use sunzi::{Uplo, triangle_conflict};
+use sunzi::{FloatRef, Uplo, triangle_conflict};
 
 /// The entries beside the diagonal that are not named; what is no finite number counts as an empty place.
 pub struct OtherTriangle<'py> {
@@ -61,8 +61,8 @@ impl<'py> OtherTriangle<'py> {
         let Some(conflict) = found else { return Ok(()) };
         let (row, col) = (conflict.row, conflict.column);
         let word = if self.named == Uplo::Lower { "lower" } else { "upper" };
-        let shown = |value: &rug::Float| format!("{value:.20e}");
-        let (first, second) = (shown(&named.float(row, col)), shown(&entries.float(col, row)));
+        let shown = |entry: FloatRef<'_>| format!("{:.20e}", entry.to_float(64 * entry.limbs.len() as u32));
+        let (first, second) = (shown(named.get(row, col)), shown(entries.get(col, row)));
         let reason = match conflict.named_is_zero {
             true => format!("uplo='{word}' names a triangle that is zero beside the diagonal, and the other is not"),
             false => format!("uplo='{word}_only' ignores the other triangle"),

@@ -13,7 +13,7 @@ use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
 use crate::ops::product::kernel::{choice_of_kernels, most_modulus_bits};
 use crate::ops::product::plan::PlannedRun;
-use crate::ops::product::problem::{Accuracy, Bits, Hooks, IntegerBits, Operand, OperandRows, check_precision};
+use crate::ops::product::problem::{Accuracy, Bits, IntegerBits, Operand, OperandRows, check_precision};
 use crate::ops::product::ranks::devices::RankProduct;
 use crate::ops::product::ranks::finish::{NodeLimits, finish_singles, make_report, without_product};
 use crate::ops::product::ranks::plan::{ClusterRequest, plan_cluster};
@@ -357,25 +357,7 @@ impl RankProblem<'_> {
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        // Every option is named, so that a new one is not left out unnoticed.
-        let DistOptions {
-            uplo,
-            exact_integers,
-            accuracy,
-            alpha,
-            beta,
-            accumulate,
-            tile_size,
-            grid,
-            hooks: Hooks { cut, device_cut, fault },
-            on_plan: _,
-        } = self.options;
-        let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
-        let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
-        let (cut, checks) = ((cut, device_cut), [ctx.self_check(), ctx.freivalds(), fault.is_some()]);
-        let choices =
-            format!("{uplo:?} {exact_integers} {accuracy:?} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
-        hash(&format!("{} {choices} {checks:?}", self.operation))
+        hash(&format!("{} {} {:?}", self.operation, self.options.of_all_ranks(), [ctx.self_check(), ctx.freivalds()]))
     }
 
     fn size(&self, shared: &Shared) -> ProductSize {
