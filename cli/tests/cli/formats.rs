@@ -158,6 +158,10 @@ fn a_first_line_that_counts_is_asked_about() {
             let error = sandbox.fail(line, 3);
             assert!(error.contains("A.csv: line ") && error.contains(counts), "{text}: {error}");
         }
+        // What the program itself writes is read without asking.
+        sandbox.run("convert A.csv C.csv -p 64 --no-header");
+        assert_eq!(shape("info C.csv"), format!("C.csv: {without}"), "{text}");
+        sandbox.run("compare A.csv C.csv -p 64 --no-header");
         assert_eq!(shape("info A.csv --header"), format!("A.csv: {with}"), "{text}");
         assert_eq!(shape("info A.csv --no-header"), format!("A.csv: {without}"), "{text}");
         sandbox.run("convert A.csv B.csv -p 64 --header --quiet");

@@ -27,21 +27,23 @@ is free while a call computes, and Ctrl-C ends it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
 from sunzi._reports import Plan
 from sunzi._sunzi import Context
 
+if TYPE_CHECKING:
+    from sunzi._sunzi import _Triangle
+
 Progress = Callable[[int, int], object]
-Triangle = Literal["both", "lower", "upper", "lower_only", "upper_only"]
 
 
 def syrk(
     p: Any,
     *,
     transpose: bool = False,
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -141,7 +143,7 @@ def trsm(
 def cholesky(
     a: Any,
     *,
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -177,7 +179,7 @@ def solve(
     a: Any,
     b: Any,
     *,
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     factor_precision: int | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
@@ -210,7 +212,7 @@ def solve(
 def log_det(
     a: Any,
     *,
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,

@@ -7,11 +7,14 @@ column or one row; a result that is a vector is a column, flat where the vector 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
-from sunzi._functions import Progress, Triangle, _shared
+from sunzi._functions import Progress, _shared
 from sunzi._sunzi import Context
+
+if TYPE_CHECKING:
+    from sunzi._sunzi import _Triangle
 
 
 def gemv(
@@ -44,7 +47,7 @@ def symv(
     a: Any,
     x: Any,
     *,
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -227,7 +230,7 @@ def symm(
     b: Any,
     *,
     side: Literal["left", "right"] = "left",
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -255,7 +258,7 @@ def syr2k(
     b: Any,
     *,
     transpose: bool = False,
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -282,7 +285,7 @@ def extreme_eigenvalue(
     a: Any,
     *,
     which: Literal["smallest", "largest"] = "smallest",
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     precision: int = 32,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -307,7 +310,7 @@ def pencil_eigenvalue(
     x: Any,
     *,
     which: Literal["smallest", "largest"] = "smallest",
-    uplo: Triangle | None = None,
+    uplo: _Triangle | None = None,
     precision: int = 32,
     context: Context | None = None,
     progress: Progress | None = None,
