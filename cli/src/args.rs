@@ -20,7 +20,7 @@ pub use bench::{
     BatchOperation, Bench, BenchBatch, BenchCholesky, BenchOperation, BenchStep, Comparison, ElementType, GpuCheck,
 };
 pub use engine::{EngineArgs, Precision};
-pub use factor::{Cholesky, Factor, Inverse, RankChoices, Solve, TriangularSystem, Trsm};
+pub use factor::{Cholesky, Factor, Inverse, NamedTriangle, RankChoices, Solve, TriangularSystem, Trsm};
 pub use files::{Compare, Convert, Gen, Output};
 pub use paths::{Paths, RANK, of_rank};
 pub use plan::{Plan, PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
@@ -35,7 +35,7 @@ use clap_complete::Shell;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use sunzi::Result;
-use sunzi::io::FileFormat;
+use sunzi::io::{FileFormat, Headings};
 use values::{format, progress, written_format};
 
 /// Big-float linear algebra through word-size residues: fast, and the same bits on every machine.
@@ -44,7 +44,7 @@ use values::{format, progress, written_format};
 /// (.npy), JSON (.json, with a matrix inside as block.json:B), Mathematica (.m), SDPA (.dat-s:1/1); .gz or .zst may
 /// follow. `-` is standard input or output. Counts may be written 1e5; sizes take K, M, G, T (powers of 1024) and
 /// decimals. Exit codes: 0 done, 1 different
-/// (compare), 2 wrong arguments, 3 wrong input, 4 not enough memory, 5 a check failed, 6 ranks out
+/// (compare), 2 wrong arguments, 3 wrong input, 4 not enough memory or disk, 5 a check failed, 6 ranks out
 /// of reach, 7 a device failed, 130 stopped.
 #[derive(clap::Parser, Debug)]
 #[command(
@@ -102,6 +102,23 @@ pub struct Global {
     /// Format of an output whose name does not say it [default: mtx].
     #[arg(long, global = true, value_name = "FORMAT", value_parser = written_format())]
     pub output_format: Option<FileFormat>,
+    /// The first line of tables holds headings, also where these are numbers [default: where it holds no number].
+    #[arg(long, global = true, conflicts_with = "no_header")]
+    header: bool,
+    /// The first line of tables is a row of numbers, also where it counts 0, 1, 2.
+    #[arg(long, global = true)]
+    no_header: bool,
+}
+
+impl Global {
+    /// What the first line of a table is.
+    pub fn table_header(&self) -> Headings {
+        match (self.header, self.no_header) {
+            (true, _) => Headings::Present,
+            (_, true) => Headings::Absent,
+            _ => Headings::Detect,
+        }
+    }
 }
 
 /// What `sunzi completions --help` ends with.

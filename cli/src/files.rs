@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use sunzi::advanced::store::available_bytes;
 use sunzi::io::{
-    self, Compression, FileFormat, FileInfo, Loaded, Location, ReadOptions, Source, WriteOptions, is_device,
-    read_info_as, read_stream, write_as, write_stream,
+    self, Compression, FileFormat, FileInfo, Headings, Loaded, Location, ReadOptions, Source, WriteOptions, is_device,
+    read_info_with, read_stream, write_as, write_stream,
 };
 use sunzi::{Error, Matrix, MatrixView, Result};
 
@@ -25,6 +25,8 @@ pub struct Choices {
     pub input: Option<FileFormat>,
     /// Of those that are written.
     pub output: Option<FileFormat>,
+    /// What the first line of a table is.
+    pub header: Headings,
     /// Memory limit of the process.
     pub memory_bytes: Option<u64>,
 }
@@ -101,7 +103,7 @@ pub fn header(path: &Path) -> Result<Option<FileInfo>> {
     if let Some(info) = locked(&KNOWN).as_ref().and_then(|known| known.get(path)) {
         return Ok(Some(*info));
     }
-    let info = read_info_as(path, choices().input)?;
+    let info = read_info_with(path, &as_chosen(&ReadOptions::new(None)))?;
     let has_header =
         matches!(info.format, FileFormat::MatrixMarket | FileFormat::Binary | FileFormat::Npy | FileFormat::Sdpa);
     if !has_header {
@@ -121,10 +123,16 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
             false => Err(Error::InvalidArgument(format!("{} can be read only once: give --precision", path.display()))),
         };
     }
+    let options = &as_chosen(options);
     if is_standard(path) {
         return read_stream(std::io::stdin().lock(), &Source::new(Path::new(INPUT), choices().input), options);
     }
-    io::read(path, &options.clone().format(choices().input))
+    io::read(path, options)
+}
+
+/// The options with what holds for all files of the command.
+fn as_chosen(options: &ReadOptions) -> ReadOptions {
+    options.clone().format(choices().input).header(choices().header)
 }
 
 /// Writes a matrix to the place that `path` names.

@@ -1,13 +1,13 @@
 //! The operands of a command, read from files: at one precision, within one memory limit, symmetric where they must be.
 
-use crate::args::Precision;
+use crate::args::{NamedTriangle, Precision};
 use crate::files::{bits, bytes, header, stated_precision};
 use crate::session::Session;
-use rug::Float;
+use crate::triangles::SymmetricUse;
 use std::cell::Cell;
 use std::path::Path;
 use sunzi::io::{FileInfo, Loaded, ReadOptions};
-use sunzi::{Error, MAXIMUM_PRECISION_BITS, Matrix, Result, Symmetric, SymmetricMatrix, Uplo};
+use sunzi::{Error, MAXIMUM_PRECISION_BITS, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_lab::engine::Engine;
 
 /// How the operands of a command are read.
@@ -138,22 +138,29 @@ impl<'a> Reader<'a> {
         self.load(path).map(|loaded| loaded.matrix)
     }
 
-    /// A symmetric matrix, of which the triangle `uplo` counts; without one both must hold the same numbers. `flags`
-    /// are the options that name a triangle.
+    /// A symmetric matrix, of which the triangle `named` counts; without one both must hold the same numbers. `wanted`
+    /// says what takes it.
     ///
     /// # Errors
     /// [`Error::NotSquare`] where it is not, before it is read where that is possible; [`Error::Format`]
-    /// with the first pair of entries that differ; those of [`Reader::matrix`].
-    pub fn symmetric(&self, path: &Path, uplo: Option<Uplo>, flags: &str) -> Result<SymmetricMatrix> {
+    /// with two entries that differ; those of [`Reader::matrix`].
+    pub fn symmetric(
+        &self,
+        path: &Path,
+        named: Option<NamedTriangle>,
+        wanted: &SymmetricUse,
+    ) -> Result<SymmetricMatrix> {
         if let Some(info) = header(path)? {
             check_square(info.rows, info.cols)?;
         }
-        let Loaded { matrix, symmetric, .. } = self.load(path)?;
+        let Loaded { matrix, symmetric, precision_bits_comment, .. } = self.load(path)?;
         check_square(matrix.rows(), matrix.cols())?;
-        if uplo.is_none() && !symmetric {
-            check_triangles(path, &matrix, flags)?;
+        if !symmetric {
+            // What the entries were rounded to: a file may state fewer bits than it is read at.
+            let stated = precision_bits_comment.unwrap_or(self.precision_bits);
+            wanted.check(path, &matrix, stated.min(matrix.precision_bits()), named)?;
         }
-        SymmetricMatrix::from_triangle(matrix, uplo.unwrap_or_default())
+        SymmetricMatrix::from_triangle(matrix, named.map_or(Uplo::default(), |named| named.uplo))
     }
 
     fn load(&self, path: &Path) -> Result<Loaded> {
@@ -181,28 +188,4 @@ fn check_square(rows: usize, cols: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::NotSquare { operation: "a symmetric matrix", rows, cols })
-}
-
-/// Refuses a matrix that is not its own transpose; rows and columns in the message count from 1, as in the file.
-fn check_triangles(path: &Path, matrix: &Matrix, flags: &str) -> Result<()> {
-    let Err(error) = Symmetric::from(matrix).lower_view("a symmetric matrix") else { return Ok(()) };
-    let Error::NotSymmetric { row, column } = error else { return Err(error) };
-    let (lower, upper) = show_both(matrix.float(row, column), matrix.float(column, row));
-    let (i, j) = (row + 1, column + 1);
-    let message = format!(
-        "not symmetric: entry ({i}, {j}) is {lower}, entry ({j}, {i}) is {upper} (counted from 1); give {flags} to say \
-         which triangle counts"
-    );
-    Err(Error::Format { path: path.to_path_buf(), message })
-}
-
-/// Both numbers with digits enough to tell them apart, where 200 are.
-fn show_both(left: Float, right: Float) -> (String, String) {
-    for digits in [6, 20, 60, 200] {
-        let both = (format!("{left:.digits$e}"), format!("{right:.digits$e}"));
-        if both.0 != both.1 {
-            return both;
-        }
-    }
-    (format!("{left:e}"), format!("{right:e}"))
 }

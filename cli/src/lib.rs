@@ -15,6 +15,7 @@ mod rank_memory;
 mod ranks;
 mod session;
 mod signals;
+mod triangles;
 
 /// The page `docs/OPTIONS.md` of the book.
 pub use commands::options_page;
@@ -86,8 +87,8 @@ fn run_command(arguments: Vec<OsString>) -> u8 {
             };
             output::keep_words_off_stdout(arguments.paths.write_to_stdout());
             let Arguments { command, global, memory_bytes, .. } = arguments;
-            let (input, output) = (global.input_format, global.output_format);
-            files::choose(Choices { input, output, memory_bytes });
+            let (input, output, header) = (global.input_format, global.output_format, global.table_header());
+            files::choose(Choices { input, output, header, memory_bytes });
             checked.and_then(|()| run_checked(global, command, &ranks))
         }
         Err(error) if is_help(&error) => {

@@ -10,7 +10,8 @@ pub use more_bits::MoreBits;
 pub use text::{ErrorText, IndexBase};
 
 use std::path::PathBuf;
-use words::{bytes_in_words, process_in_words, share_in_words};
+pub use words::is_full_disk;
+use words::{bytes_in_words, process_in_words, share_in_words, whose_range};
 
 /// What can go wrong in the library and the program.
 ///
@@ -84,7 +85,10 @@ pub enum Error {
         precision_bits: u32,
     },
     /// The precision is 0 or above what the kernel supports.
-    #[error("precision of {precision_bits} bits is outside the supported range of 2 to {maximum_bits} bits")]
+    #[error(
+        "precision of {precision_bits} bits is outside the supported range of 2 to {maximum_bits} bits{}",
+        whose_range(*maximum_bits)
+    )]
     Precision {
         /// The precision asked for.
         precision_bits: u64,
@@ -419,8 +423,8 @@ impl Error {
         }
     }
 
-    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits, 5 for a failed check, 6 for
-    /// failed communication, 7 for a failed device, 130 for a stop.
+    /// Exit code of the program for this error: 2 for arguments, 3 for input, 4 for limits (a full disk is one), 5 for
+    /// a failed check, 6 for failed communication, 7 for a failed device, 130 for a stop.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::InvalidArgument(_)
@@ -428,6 +432,8 @@ impl Error {
             | Error::KernelUnavailable { .. }
             | Error::NoDevice(_)
             | Error::Precision { .. } => 2,
+            // One code for a full disk, whatever was to be written there.
+            Error::Io { source, .. } if is_full_disk(source) => 4,
             Error::NotFinite { .. }
             | Error::NotInteger { .. }
             | Error::ExponentRange { .. }

@@ -65,7 +65,9 @@ impl Drop for WorkerPool {
         // A thread of the pool cannot wait for itself; it ends when it has returned from the work that drops the pool.
         let inside = self.pool.as_ref().is_some_and(|pool| pool.current_thread_index().is_some());
         if self.process != std::process::id() {
-            // A fork has the locks of the pool, and none of the threads that would open them.
+            // A fork has the locks of the pool, and none of the threads that would open them. Nor may it drop their
+            // handles: the system gives their names to the fork's own threads, which would be let go in their place.
+            std::mem::forget(std::mem::take(&mut self.handles));
             return std::mem::forget(self.pool.take());
         }
         drop(self.pool.take());

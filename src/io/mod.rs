@@ -73,7 +73,7 @@ use json::Json;
 use lists::Mathematica;
 pub use number::{NumberError, NumberParser, ParsedNumber, parse_exact_integer, parse_number};
 use progress::Reporter;
-pub use reading::{FileInfo, Loaded, ReadOptions, Source};
+pub use reading::{FileInfo, Headings, Loaded, ReadOptions, Source};
 pub use sdpa_program::{SdpaBlock, SdpaEntry, SdpaProgram, read_sdpa};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -151,8 +151,17 @@ pub fn read_info(path: impl AsRef<Path>) -> Result<FileInfo> {
 /// # Errors
 /// As [`read_info`].
 pub fn read_info_as(path: impl AsRef<Path>, format: impl Into<Option<FileFormat>>) -> Result<FileInfo> {
+    read_info_with(path, &ReadOptions::new(None).format(format))
+}
+
+/// As [`read_info`], with the format of a file whose name says none, and the first line of a table, as `options` have
+/// them.
+///
+/// # Errors
+/// As [`read_info`].
+pub fn read_info_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<FileInfo> {
     let location = Location::parse(path.as_ref());
-    let source = Source::at(&location, format.into())?;
+    let source = Source::at(&location, options.format)?.header(options.header);
     let (file, bytes) = open(source.path)?;
     read_stream_info(file, &source.bytes(bytes))
 }

@@ -12,6 +12,19 @@ use crate::store::available_bytes;
 use std::path::Path;
 use std::sync::Arc;
 
+/// What the first line of a table is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Headings {
+    /// Headings where it holds no number, else a row. A line that only counts the columns is refused where it may be
+    /// either.
+    #[default]
+    Detect,
+    /// Headings, whatever it holds.
+    Present,
+    /// A row of numbers.
+    Absent,
+}
+
 /// How a file is read.
 #[derive(Clone)]
 #[non_exhaustive]
@@ -22,6 +35,8 @@ pub struct ReadOptions {
     pub input_precision_bits: Option<u32>,
     /// The format of a file whose name says none; `None` for what the first bytes of a device or pipe show.
     pub format: Option<FileFormat>,
+    /// What the first line of a table is; other formats have no headings.
+    pub header: Headings,
     /// Bytes that the matrix may take, and for formats without a header what holds its numbers on the way as well;
     /// `None` for what the machine has.
     pub memory_bytes: Option<u64>,
@@ -32,6 +47,7 @@ pub struct ReadOptions {
 setters! { ReadOptions {
     input_precision_bits: impl Into<Option<u32>>,
     format: impl Into<Option<FileFormat>>,
+    header: Headings,
     memory_bytes: impl Into<Option<u64>>,
     progress: impl Into<Option<Arc<ProgressCallback>>>,
 } }
@@ -49,7 +65,14 @@ impl ReadOptions {
     /// Reading at `precision_bits` bits, or with `None` at those that the file states; everything else as usual.
     pub fn new(precision_bits: impl Into<Option<u32>>) -> ReadOptions {
         let precision_bits = precision_bits.into();
-        ReadOptions { precision_bits, input_precision_bits: None, format: None, memory_bytes: None, progress: None }
+        ReadOptions {
+            precision_bits,
+            input_precision_bits: None,
+            format: None,
+            header: Headings::Detect,
+            memory_bytes: None,
+            progress: None,
+        }
     }
 
     /// Bits to which decimals are rounded, where anything says so.
@@ -113,12 +136,14 @@ pub struct Source<'a> {
     pub member: Option<&'a str>,
     /// Its length, where known.
     pub bytes: Option<u64>,
+    /// What the first line of a table is, for what is said of it without reading it as a matrix.
+    pub header: Headings,
 }
 
 impl<'a> Source<'a> {
     /// A stream called `path` in messages.
     pub fn new(path: &'a Path, format: impl Into<Option<FileFormat>>) -> Source<'a> {
-        Source { path, format: format.into(), member: None, bytes: None }
+        Source { path, format: format.into(), member: None, bytes: None, header: Headings::Detect }
     }
 
     /// The source that is meant by a name, whose format is that of its ending, or else `format`.
@@ -137,6 +162,12 @@ impl<'a> Source<'a> {
     #[must_use]
     pub fn member(self, member: impl Into<Option<&'a str>>) -> Source<'a> {
         Source { member: member.into(), ..self }
+    }
+
+    /// The same with what is known of the first line.
+    #[must_use]
+    pub fn header(self, header: Headings) -> Source<'a> {
+        Source { header, ..self }
     }
 
     /// The same with its length.

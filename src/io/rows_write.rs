@@ -82,6 +82,18 @@ pub(super) fn write<W: Write>(
     sink.finish()
 }
 
+/// Whether the first row counts 0, 1, 2 or 1, 2, 3 as headings do, where readers ask which it is.
+fn may_be_headings(matrix: MatrixView<'_>) -> bool {
+    let (rows, cols) = (matrix.rows(), matrix.cols());
+    // From 10 on, numbers are written with an exponent.
+    if rows < 2 || !(2..=10).contains(&cols) {
+        return false;
+    }
+    let start = matrix.get(0, 0).to_f64();
+    let counts = (0..cols).all(|col| matrix.get(0, col).to_float(matrix.precision_bits()) == start + col as f64);
+    counts && (start == 0.0 || start == 1.0 && rows != cols)
+}
+
 /// Numbers in the form of a format.
 struct Numbers {
     style: Style,
@@ -115,6 +127,10 @@ impl Numbers {
         match self.number_form {
             NumberForm::Decimal => self.decimals.write(value, out),
             NumberForm::Hex => write_hexadecimal(value, out),
+        }
+        if (row, column) == (0, 0) && self.style.outer[0].is_empty() && may_be_headings(matrix) {
+            // A first row that counts its columns would have to be asked about when the table is read.
+            out.extend_from_slice(if self.number_form == NumberForm::Decimal { b"e0" } else { b"" });
         }
         // A zero has no precision there, and without a mark it is exact.
         if !self.mark.is_empty() && !value.head.is_zero() {

@@ -48,6 +48,11 @@ impl<'a, R: Read> Scanner<'a, R> {
         Scanner { reader, path, buffer, start: 0, end: 0, line: 1, at_end: false, reporter }
     }
 
+    /// The name in messages.
+    pub fn path(&self) -> &Path {
+        self.path
+    }
+
     /// Number of the line where the last word or line stood, from 1; at the end, of the last line.
     pub fn line(&self) -> u64 {
         self.line

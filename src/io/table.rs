@@ -1,22 +1,23 @@
 //! Reads tables of numbers: rows as lines, with commas, semicolons, tabs or blanks between the entries.
 //!
 //! Which of them, the first line with numbers says, for the whole file. Lines that begin with `#` or `%` are comments,
-//! blank lines are passed over, and so is a first line without any number: headings, which a remark repeats.
+//! blank lines are passed over, and so is a first line without any number: headings, which a remark repeats. A first
+//! line that counts the columns is refused where it may be one of these, unless the caller says what it is.
 //! Memory stays near the longest entry. Does not know: how a number is read, how files are opened.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::matrix_market_header::precision_comment;
 use crate::io::number::not_finite;
 use crate::io::outline::{Outline, Receiver};
 use crate::io::progress::Reporter;
 use crate::io::scan::{Scanner, Span, shown};
-use crate::io::{FileFormat, FileInfo, Loaded, ReadOptions, Source};
+use crate::io::{FileFormat, FileInfo, Headings, Loaded, ReadOptions, Source};
 use std::io::Read;
 
 /// Reads the whole table; see [`super::read`].
 pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<Loaded> {
     let reporter = Reporter::new(options.progress.clone(), "read", source.bytes.unwrap_or(0));
-    let mut table = Table::new(reader, source, reporter, Receiver::numbers(options));
+    let mut table = Table::new(reader, &source.header(options.header), reporter, Receiver::numbers(options));
     table.options = Some(options);
     table.read_rows()?;
     table.scanner.finish()?;
@@ -48,13 +49,26 @@ struct Table<'a, R> {
     separator: Option<Separator>,
     stated: Option<u32>,
     remarks: Vec<String>,
+    header: Headings,
+    counting: Option<Counting>,
+}
+
+/// A first line that counts the columns: it may be one of headings.
+struct Counting {
+    /// Its number.
+    line: u64,
+    /// The first count, 0 or 1.
+    start: u8,
+    /// Whether all numbers of the table so far are integers without a point or an exponent.
+    integers: bool,
 }
 
 impl<'a, R: Read> Table<'a, R> {
     fn new(reader: R, source: &Source<'a>, reporter: Reporter, receiver: Receiver) -> Table<'a, R> {
         let scanner = Scanner::new(reader, source.path, reporter);
         let outline = Outline::new(receiver);
-        Table { scanner, outline, options: None, separator: None, stated: None, remarks: Vec::new() }
+        let (remarks, header) = (Vec::new(), source.header);
+        Table { scanner, outline, options: None, separator: None, stated: None, remarks, header, counting: None }
     }
 
     fn read_rows(&mut self) -> Result<()> {
@@ -73,7 +87,26 @@ impl<'a, R: Read> Table<'a, R> {
             let seen = self.remarks.first().map_or("the file is empty", |_| "no line of numbers follows the headings");
             return Err(self.scanner.error(format_args!("{seen}; a table has a line of numbers for each row")));
         }
-        Ok(())
+        self.check_counting()
+    }
+
+    /// Refuses a table whose first line may be headings, such as pandas writes for columns without names, or a row.
+    ///
+    /// What passes is one line alone, and a table that is square as it stands: of lines that count from 0 with
+    /// integers only, as the first line would be the only one of its kind.
+    fn check_counting(&self) -> Result<()> {
+        let Some(Counting { line, start, integers }) = self.counting else { return Ok(()) };
+        let (rows, cols) = (self.outline.rows, self.outline.cols.unwrap_or(0));
+        let is_matrix = rows == cols && (integers || start == 1);
+        if rows == 1 || is_matrix {
+            return Ok(());
+        }
+        let message = format!(
+            "line {line} counts {start}, {}, ...: it may be one of headings or a row of the matrix; say which: \
+             --header or --no-header for the program, header=True or header=False in Python",
+            start + 1
+        );
+        Err(Error::Format { path: self.scanner.path().to_path_buf(), message })
     }
 
     fn comment(&mut self) -> Result<()> {
@@ -98,7 +131,11 @@ impl<'a, R: Read> Table<'a, R> {
         let Some(span) = self.scanner.next_line()? else { return Ok(()) };
         let line = self.scanner.bytes(span);
         let separator = separator_of(line);
-        let is_heading = self.remarks.is_empty() && !entries(line, separator).any(looks_like_a_number);
+        let may_be_heading = self.remarks.is_empty() && self.header != Headings::Absent;
+        let is_named = self.header == Headings::Present;
+        let is_heading = may_be_heading && (is_named || !entries(line, separator).any(looks_like_a_number));
+        let start = if is_heading || !may_be_heading { None } else { counts_from(line, separator) };
+        self.counting = start.map(|start| Counting { line: self.scanner.line(), start, integers: true });
         if is_heading && !line.trim_ascii().is_empty() {
             let number = self.scanner.line();
             self.remarks
@@ -124,7 +161,7 @@ impl<'a, R: Read> Table<'a, R> {
                 {
                     let word = self.scanner.take_until(|byte| byte.is_ascii_whitespace())?;
                     let word = self.unquoted(word);
-                    self.outline.entry(&self.scanner, word)?;
+                    self.entry(word)?;
                 }
             }
             Separator::Byte(separator) => self.separated(separator)?,
@@ -134,6 +171,18 @@ impl<'a, R: Read> Table<'a, R> {
         Ok(())
     }
 
+    #[inline]
+    fn entry(&mut self, word: Span) -> Result<()> {
+        if let Some(counting) = &mut self.counting
+            && counting.integers
+        {
+            let digits = self.scanner.bytes(word);
+            let digits = digits.strip_prefix(b"-").unwrap_or(digits);
+            counting.integers = digits.iter().all(u8::is_ascii_digit);
+        }
+        self.outline.entry(&self.scanner, word)
+    }
+
     /// The entries of a line with a separator, up to its end.
     fn separated(&mut self, separator: u8) -> Result<()> {
         loop {
@@ -141,7 +190,7 @@ impl<'a, R: Read> Table<'a, R> {
             let entry = self.unquoted(field);
             let is_last = self.scanner.skip(|_| false)?.is_none_or(|byte| byte == b'\n');
             if !self.scanner.bytes(entry).is_empty() {
-                self.outline.entry(&self.scanner, entry)?;
+                self.entry(entry)?;
             } else if !(is_last && self.outline.col > 0) {
                 // A separator may end a line; elsewhere an entry is missing.
                 let (row, col) = (self.outline.rows + 1, self.outline.col + 1);
@@ -186,6 +235,24 @@ fn entries(line: &[u8], separator: Separator) -> impl Iterator<Item = &[u8]> {
     })
     .map(unquoted)
     .filter(|entry| !entry.is_empty())
+}
+
+/// The first of at least two entries that count one by one, from 0 or from 1.
+fn counts_from(line: &[u8], separator: Separator) -> Option<u8> {
+    let mut found = entries(line, separator);
+    let start = match found.next()? {
+        b"0" => 0,
+        b"1" => 1,
+        _ => return None,
+    };
+    let mut count = 1;
+    for entry in found {
+        if entry != (usize::from(start) + count).to_string().as_bytes() {
+            return None;
+        }
+        count += 1;
+    }
+    (count > 1).then_some(start)
 }
 
 /// Whether a first line with this entry is no line of headings.

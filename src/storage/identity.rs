@@ -65,7 +65,10 @@ impl Identity {
     pub(super) fn compare(&self, text: &[u8], path: &Path) -> Result<()> {
         let stored: Stored = serde_json::from_slice(text).map_err(|wrong| Error::Format {
             path: path.to_path_buf(),
-            message: format!("no identity of a storage directory: {wrong}"),
+            message: format!(
+                "no identity of a storage directory: {wrong}; the file is damaged, and what is finished there cannot \
+                 be gone on from: remove the directory, or name a new one"
+            ),
         })?;
         let mut pairs = vec![
             ("version of the layout", Some(stored.sunzi_storage.to_string()), Some(LAYOUT_VERSION.to_string())),
@@ -112,6 +115,10 @@ mod tests {
         let newer = text.replace("\"sunzi_storage\": 1", "\"sunzi_storage\": 2");
         let refused = identity().compare(newer.as_bytes(), path).unwrap_err().to_string();
         assert!(refused.contains("version of the layout is '2' there and '1' here"), "{refused}");
-        assert!(matches!(identity().compare(b"{", path), Err(Error::Format { .. })));
+        for damaged in [&b"{"[..], b"", &text.as_bytes()[..text.len() / 2], b"\0\0\0\0"] {
+            let refused = identity().compare(damaged, path).unwrap_err();
+            assert!(matches!(refused, Error::Format { .. }), "{refused}");
+            assert!(refused.to_string().ends_with("remove the directory, or name a new one"), "{refused}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::format::{Header, padded_bytes};
 use super::identity::Identity;
 use super::name::GroupName;
 use super::request::{Caching, Calls, StorageOptions, StorageReport};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_full_disk};
 use crate::store::IoBuffer;
 use std::any::Any;
 use std::io;
@@ -62,11 +62,9 @@ pub fn refused(folder: &dyn Folder, name: &str, action: &'static str) -> impl Fn
 /// The error for a file of so many bytes that could not be written: a full disk is told with what is free on it.
 pub fn not_written(folder: &dyn Folder, name: &str, bytes: u64) -> impl FnOnce(io::Error) -> Error {
     let path = folder.path_of(name);
-    move |source| match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Error::DiskFull { path, bytes, free_bytes: folder.free_bytes().unwrap_or(0) }
-        }
-        _ => Error::Io { path, action: "write", source },
+    move |source| match is_full_disk(&source) {
+        true => Error::DiskFull { path, bytes, free_bytes: folder.free_bytes().unwrap_or(0) },
+        false => Error::Io { path, action: "write", source },
     }
 }
 

@@ -60,7 +60,7 @@ const SOLVER: Layers = &[
 /// The layers of the program, which knows both.
 const PROGRAM: Layers = &[
     &["args", "files", "number", "output"],
-    &["ranks", "signals"],
+    &["ranks", "signals", "triangles"],
     &["progress"],
     &["session"],
     &["input"],

@@ -116,7 +116,8 @@ fn status_of(child: libc::pid_t) -> Option<c_int> {
     None
 }
 
-/// A fork has none of the parent's threads: its calls start threads of their own, and so do those of its forks.
+/// A fork has none of the parent's threads: its calls start threads of their own, and so do those of its forks. Each
+/// may free the context, which waits for the threads of its own process alone.
 #[test]
 fn a_fork_computes_on_threads_of_its_own() {
     let ctx = Ctx::new(3);
@@ -131,12 +132,18 @@ fn a_fork_computes_on_threads_of_its_own() {
         let grandchild = unsafe { libc::fork() };
         if grandchild == 0 {
             let right = syrk(&ctx, &a, &c) == SUNZI_OK && equal();
-            // SAFETY: ends this process.
-            unsafe { libc::_exit(if right { 0 } else { 1 }) };
+            // SAFETY: nobody uses the context in this process any more, which ends here.
+            unsafe {
+                sunzi_context_free(ctx.0);
+                libc::_exit(if right { 0 } else { 1 })
+            };
         }
         let right = right && status_of(grandchild) == Some(0);
-        // SAFETY: ends this process.
-        unsafe { libc::_exit(if right { 0 } else { 1 }) };
+        // SAFETY: as above.
+        unsafe {
+            sunzi_context_free(ctx.0);
+            libc::_exit(if right { 0 } else { 1 })
+        };
     }
     assert_eq!(status_of(child), Some(0), "the fork");
     ctx.ok(syrk(&ctx, &a, &c), "after the fork");

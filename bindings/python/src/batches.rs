@@ -4,7 +4,7 @@
 
 use crate::call::{Call, beside, restated};
 use crate::errors::{OrRaise, exception};
-use crate::functions::{ACCURACIES, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
+use crate::functions::{ACCURACIES, Named, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
 use crate::input::{Bits, Operand, Part, look_for_signals_now, scalar};
 use crate::output::{Form, Shape, give};
 use crate::view::View;
@@ -45,7 +45,7 @@ impl Verb {
 /// What all problems share.
 struct Choices {
     verb: Verb,
-    symmetric: Option<Uplo>,
+    symmetric: Option<Named>,
     triangle: Uplo,
     side: Side,
     diag: Diag,
@@ -236,7 +236,8 @@ impl Choices {
             let is_own = |&at: &usize| problems[at].precision_bits == scalars.precision_bits;
             let group = (0..problems.len()).filter(is_own).collect::<Vec<_>>();
             // The upper factor is made beside the lower one.
-            let is_turned = self.verb == Verb::Cholesky && self.symmetric == Some(Uplo::Upper);
+            let is_turned =
+                self.verb == Verb::Cholesky && self.symmetric.is_some_and(|named| named.uplo == Uplo::Upper);
             let orders = group.iter().map(|&at| problems[at].first.rows()).filter(|_| is_turned);
             let turned_bytes = orders.map(|order| Matrix::bytes_for(order, order, scalars.precision_bits)).max();
             let beside_bytes = held_bytes + turned_bytes.unwrap_or(0);
@@ -299,7 +300,7 @@ impl Choices {
                 let matrices = each().map(|problem| symmetric(&problem.first, self.symmetric));
                 let Outcome { result, report } = sunzi::cholesky_batch_with(ctx, matrices, bits, &options)?;
                 let factor = |factor: Cholesky| match self.symmetric {
-                    Some(Uplo::Upper) => factor.factor().view().transposed().to_matrix(),
+                    Some(Named { uplo: Uplo::Upper, .. }) => factor.factor().view().transposed().to_matrix(),
                     _ => Ok(factor.into_factor()),
                 };
                 let result = result.into_iter().map(|result| result.and_then(factor)).collect();
@@ -316,7 +317,7 @@ impl Choices {
 
     fn symmetric_of<'m>(&self, added: &'m Matrix) -> sunzi::Symmetric<'m> {
         match self.symmetric {
-            Some(uplo) => sunzi::Symmetric::triangle(added, uplo),
+            Some(named) => sunzi::Symmetric::triangle(added, named.uplo),
             None => added.into(),
         }
     }

@@ -18,8 +18,9 @@ create_exception!(
     sunzi,
     NotSymmetricError,
     PyValueError,
-    "A matrix that has to be symmetric is not, and no triangle is named.\n\n`place` is the row and column, from 0, of \
-     the first entry below the diagonal, column by column, that differs from its mirror image."
+    "A matrix that has to be symmetric is not.\n\n`place` is the row and column, from 0, of the first entry below the \
+     diagonal, column by column, that differs from its mirror image; where a triangle is named, of its first entry \
+     with which the other triangle is at odds."
 );
 create_exception!(
     sunzi,
@@ -74,9 +75,7 @@ pub fn exception(py: Python<'_>, error: Error) -> PyErr {
                 value.setattr("more_bits_might_help", might_help)
             })
         }
-        Error::NotSymmetric { row, column } => {
-            with(py, NotSymmetricError::new_err(text), |value| value.setattr("place", (row, column)))
-        }
+        Error::NotSymmetric { row, column } => not_symmetric(py, text, (row, column)),
         Error::Singular { index } => with(py, SingularError::new_err(text), |value| value.setattr("index", index)),
         Error::MemoryLimit { limit_bytes, minimum_bytes } | Error::DeviceLimit { limit_bytes, minimum_bytes, .. } => {
             with(py, MemoryLimitError::new_err(text), |value| {
@@ -114,6 +113,11 @@ fn in_python(more_bits: MoreBits) -> (Option<u32>, Option<bool>) {
         MoreBits::Unknown => (None, None),
         proven => (None, Some(proven.might_help())),
     }
+}
+
+/// The exception for a matrix that has to be symmetric, with the row and column of an entry that shows that it is not.
+pub fn not_symmetric(py: Python<'_>, text: String, place: (usize, usize)) -> PyErr {
+    with(py, NotSymmetricError::new_err(text), |value| value.setattr("place", place))
 }
 
 /// The same exception, whose text says something more.

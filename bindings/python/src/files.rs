@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::path::Path;
 use sunzi::Error;
-use sunzi::io::{self, FileFormat, Loaded, Location, ReadOptions, Source, WriteOptions};
+use sunzi::io::{self, FileFormat, Headings, Loaded, Location, ReadOptions, Source, WriteOptions};
 
 /// The format of this name.
 fn format_of(name: Option<&str>) -> PyResult<Option<FileFormat>> {
@@ -34,15 +34,28 @@ pub fn save(runner: &Runner<'_>, view: &View, path: &Path, format: Option<&str>)
     })
 }
 
+/// What the caller says of a file.
+pub struct Form<'a> {
+    /// The name of its format, where its own name does not say it.
+    pub format: Option<&'a str>,
+    /// Whether the first line of a table holds headings.
+    pub header: Option<bool>,
+}
+
 /// Reads a matrix: at `bits` bits, or at those that the file states.
 ///
 /// # Errors
 /// As [`save`]; `MemoryLimitError` for a matrix beyond the limit of the context.
-pub fn load(runner: &Runner<'_>, path: &Path, format: Option<&str>, bits: Option<u32>) -> PyResult<View> {
+pub fn load(runner: &Runner<'_>, path: &Path, form: Form<'_>, bits: Option<u32>) -> PyResult<View> {
     let py = runner.context.py();
-    let format = format_of(format)?;
+    let format = format_of(form.format)?;
+    let header = match form.header {
+        None => Headings::Detect,
+        Some(true) => Headings::Present,
+        Some(false) => Headings::Absent,
+    };
     let loaded = runner.run_watched(|ctx, progress| {
-        let options = ReadOptions::new(bits).progress(progress).memory_bytes(ctx.memory_bytes());
+        let options = ReadOptions::new(bits).header(header).progress(progress).memory_bytes(ctx.memory_bytes());
         read(path, format, &options)
     })?;
     for remark in &loaded.remarks {

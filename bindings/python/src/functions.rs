@@ -23,22 +23,39 @@ pub const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo:
 /// The sides of a triangular or symmetric matrix in a product.
 pub const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
 
+/// A triangle of a symmetric matrix that the caller names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Named {
+    pub uplo: Uplo,
+    /// Whether the other one is not looked at.
+    only: bool,
+}
+
 /// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
-pub const SYMMETRIC: &[(&str, Option<Uplo>)] =
-    &[("both", None), ("lower", Some(Uplo::Lower)), ("upper", Some(Uplo::Upper))];
+pub const SYMMETRIC: &[(&str, Option<Named>)] = &[
+    ("both", None),
+    ("lower", Some(Named { uplo: Uplo::Lower, only: false })),
+    ("upper", Some(Named { uplo: Uplo::Upper, only: false })),
+    ("lower_only", Some(Named { uplo: Uplo::Lower, only: true })),
+    ("upper_only", Some(Named { uplo: Uplo::Upper, only: true })),
+];
 
 /// What is promised of each entry.
 pub const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
 
 /// The part of a symmetric operand that is read.
-pub fn part_of(uplo: Option<Uplo>) -> Part {
-    uplo.map_or(Part::Whole, Part::Triangle)
+pub fn part_of(named: Option<Named>) -> Part {
+    match named {
+        None => Part::Whole,
+        Some(Named { uplo, only: false }) => Part::Symmetric(uplo),
+        Some(Named { uplo, only: true }) => Part::Triangle(uplo),
+    }
 }
 
 /// A symmetric operand of the library.
-pub fn symmetric(view: &View, uplo: Option<Uplo>) -> sunzi::Symmetric<'_> {
-    match uplo {
-        Some(uplo) => sunzi::Symmetric::triangle(view.entries(), uplo),
+pub fn symmetric(view: &View, named: Option<Named>) -> sunzi::Symmetric<'_> {
+    match named {
+        Some(Named { uplo, .. }) => sunzi::Symmetric::triangle(view.entries(), uplo),
         None => view.entries().into(),
     }
 }
@@ -223,7 +240,7 @@ pub fn trsm<'py>(
 /// A symmetric matrix, the triangle that counts where one is named, and the precision of what is computed from it.
 pub struct Symmetric {
     pub view: View,
-    pub uplo: Option<Uplo>,
+    pub uplo: Option<Named>,
     pub precision_bits: u32,
     pub accuracy: Accuracy,
     pub shape: Shape,
@@ -276,7 +293,7 @@ pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyR
     call.expect(a.view.rows(), a.view.cols())?;
     let (factor, report) = call.run(|ctx| match a.uplo {
         // The upper factor is made beside the lower one.
-        Some(Uplo::Upper) => {
+        Some(Named { uplo: Uplo::Upper, .. }) => {
             let bytes = sunzi::Matrix::bytes_for(a.view.rows(), a.view.rows(), a.precision_bits);
             let Outcome { result, mut report } = beside(ctx, bytes, |own| a.factor(own))?;
             report.planned_bytes += bytes;

@@ -1,6 +1,6 @@
 //! What stands between the brackets of `matrix[..]`: integers, slices, and pairs of them.
 
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyTuple};
 use std::ops::Range;
@@ -113,7 +113,10 @@ fn selection(key: &Bound<'_, PyAny>, count: usize, name: &str) -> PyResult<Selec
             _ => Selection::Listed((0..indices.slicelength).map(at).collect()),
         });
     }
-    let index: isize = key.extract().map_err(|_| {
+    let index: isize = key.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyOverflowError>(key.py()) {
+            return PyIndexError::new_err(format!("{name} {key} of a matrix with {count}"));
+        }
         let kind = key.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
         PyTypeError::new_err(format!("a {name} index of type {kind}: use an integer or a slice"))
     })?;

@@ -9,6 +9,7 @@ mod assign;
 mod batches;
 mod call;
 mod context;
+mod decimals;
 mod errors;
 mod factor;
 mod factors;

@@ -1,16 +1,19 @@
 //! `Matrix`: big floats that stay in Rust between calls.
 
-use crate::arithmetic::{equal, holds, multiple, negated, quotient, rounded, sum, trace, with_signs};
+mod operands;
+
+use crate::arithmetic::{equal, holds, multiple, negated, quotient, rounded, trace, with_signs};
 use crate::assign::{assign, value_for};
 use crate::call::{argument, checked_bits, number_kind, options};
 use crate::context::Context;
+use crate::decimals::to_decimals;
 use crate::errors::OrRaise;
 use crate::files;
 use crate::functions;
 use crate::index::{Chosen, Line, Selection};
 use crate::input::{Bits, Operand, Part, scalar, working_bits};
 use crate::kind::{Container, NumberKind};
-use crate::output::{Builder, Form, Shape, assemble};
+use crate::output::{Builder, Shape};
 use crate::runner::Runner;
 use crate::view::View;
 use pyo3::exceptions::{PyTypeError, PyValueError, PyZeroDivisionError};
@@ -72,37 +75,6 @@ impl Matrix {
     /// The type of single entries.
     pub fn number_kind(&self) -> NumberKind {
         self.kind
-    }
-
-    /// Other numbers of the same shape.
-    fn like(&self, view: View) -> Matrix {
-        Matrix { line: self.line, ..Matrix::new(view, self.kind) }
-    }
-
-    fn kind_or(&self, name: Option<&str>) -> PyResult<NumberKind> {
-        name.map_or(Ok(self.kind), number_kind)
-    }
-
-    fn assemble<'py>(&self, py: Python<'py>, container: Container, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
-        assemble(py, &self.view().entries(), Form::General, Shape { container, kind })
-    }
-
-    /// The numbers of an operand; a flat list beside a row is a row.
-    fn beside(&self, operand: Operand<'_>, py: Python<'_>, bits: u32) -> PyResult<View> {
-        let along = self.line == Line::Row && operand.container.is_flat();
-        let view = operand.view(py, Bits::Round(bits))?;
-        Ok(if along { view.transpose() } else { view })
-    }
-
-    /// `self + other`, or `self - other`.
-    fn sum(&self, other: &Bound<'_, PyAny>, minus: bool) -> PyResult<Matrix> {
-        let (py, view) = (other.py(), self.view());
-        let other = Operand::of(other, "the other operand", Part::Whole)?;
-        let bits = working_bits(None, &[Some(view.precision_bits()), other.natural_bits])?;
-        let kind = self.kind.min(other.kind);
-        let other = self.beside(other, py, bits)?;
-        let other = if minus { negated(py, &other)? } else { other };
-        Ok(Matrix { kind, ..self.like(sum(py, &view, &other, bits)?) })
     }
 }
 
@@ -195,10 +167,22 @@ impl Matrix {
         Ok(Matrix { kind: number_kind(numbers)?, ..self.like(self.view()) })
     }
 
-    /// The same numbers at another precision, rounded to nearest where it is less.
-    fn round(&self, py: Python<'_>, precision: i64) -> PyResult<Matrix> {
-        let bits = checked_bits(py, Some(precision))?.unwrap_or(2);
+    /// The same numbers at another precision, rounded to nearest where it is less, ties to even.
+    fn rounded(&self, py: Python<'_>, bits: i64) -> PyResult<Matrix> {
+        let bits = checked_bits(py, Some(bits))?.unwrap_or(2);
         Ok(self.like(rounded(py, &self.view(), bits)?))
+    }
+
+    /// Every entry rounded to `ndigits` decimals, as NumPy's and Python's `round` do: the nearest multiple of
+    /// `10^-ndigits`, of two the even one, found exactly, and then rounded to the matrix's precision, which stays.
+    #[pyo3(signature = (ndigits=0))]
+    fn round(&self, py: Python<'_>, ndigits: i32) -> PyResult<Matrix> {
+        Ok(self.like(to_decimals(py, &self.view(), ndigits.into())?))
+    }
+
+    #[pyo3(signature = (ndigits=None))]
+    fn __round__(&self, py: Python<'_>, ndigits: Option<i32>) -> PyResult<Matrix> {
+        self.round(py, ndigits.unwrap_or(0))
     }
 
     /// The numbers in memory of their own: a view keeps all that it is a part of.
@@ -458,20 +442,26 @@ impl Matrix {
 
     /// Reads a file of any of these formats, or a matrix inside of one (`block.json:B`). The ending of the name says
     /// the format, or `format` does. Decimals are rounded to `precision` bits, by default those that the file states.
-    /// The memory limit of `context` is one for the matrix.
+    /// `header` says whether the first line of a table holds headings; by default it does where it holds no number, and
+    /// a line that counts 0, 1, 2, as pandas writes it, is refused. The memory limit of `context` is one for the
+    /// matrix.
     #[staticmethod]
-    #[pyo3(signature = (path, *, format=None, precision=None, numbers="fraction", context=None, progress=None))]
+    #[pyo3(signature = (path, *, format=None, header=None, precision=None, numbers="fraction", context=None,
+        progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn load<'py>(
         py: Python<'py>,
         path: PathBuf,
         format: Option<&str>,
+        header: Option<bool>,
         precision: Option<i64>,
         numbers: &str,
         context: Option<Bound<'py, Context>>,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Matrix> {
         let (bits, kind) = (checked_bits(py, precision)?, number_kind(numbers)?);
-        Ok(Matrix::new(files::load(&Runner::new(py, context, progress)?, &path, format, bits)?, kind))
+        let form = files::Form { format, header };
+        Ok(Matrix::new(files::load(&Runner::new(py, context, progress)?, &path, form, bits)?, kind))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {

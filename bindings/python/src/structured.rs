@@ -1,7 +1,7 @@
 //! Products with triangular and symmetric matrices, symmetric sums of two products, extreme eigenvalues.
 
 use crate::call::Call;
-use crate::functions::{SIDES, SYMMETRIC, TRIANGLES, Terms, general, json, number, op, part_of, symmetric};
+use crate::functions::{Named, SIDES, SYMMETRIC, TRIANGLES, Terms, general, json, number, op, part_of, symmetric};
 use crate::input::{Bits, Operand, Part};
 use crate::kind::NumberKind;
 use crate::output::{Form, Shape};
@@ -90,7 +90,7 @@ pub fn syr2k<'py>(
 struct Search {
     a: View,
     l: Option<View>,
-    uplo: Option<Uplo>,
+    uplo: Option<Named>,
     shape: Shape,
 }
 

@@ -1,7 +1,7 @@
 //! Checks of results by means that share no code with what made them.
 
 use crate::call::Call;
-use crate::functions::{SIDES, SYMMETRIC, json, op, part_of, symmetric};
+use crate::functions::{Named, SIDES, SYMMETRIC, json, op, part_of, symmetric};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
@@ -26,7 +26,7 @@ const OPERATIONS: [(&str, &[&str]); 6] = [
 struct Check {
     operation: &'static str,
     names: &'static [&'static str],
-    uplo: Option<Uplo>,
+    uplo: Option<Named>,
     op: Op,
     side: Side,
     diag: Diag,
@@ -49,7 +49,7 @@ impl Check {
         let options = VerifyOptions::default()
             .op(op_a)
             .op_b(op(call.flag("transpose_b")?))
-            .uplo(uplo.unwrap_or(Uplo::Lower))
+            .uplo(uplo.map_or(Uplo::Lower, |named| named.uplo))
             .exact_integers(call.flag("exact")?)
             .seed(call.seed("seed")?);
         let side = call.choice("side", SIDES)?;
@@ -57,9 +57,14 @@ impl Check {
         Ok(Check { operation, names, uplo, op: op_a, side, diag, alpha: None, bits: 0, options })
     }
 
+    /// The triangle of an operand or a factor that has only one.
+    fn triangle(&self) -> Uplo {
+        self.uplo.map_or(Uplo::Lower, |named| named.uplo)
+    }
+
     /// The part of an operand that is read.
     fn part(&self, at: usize) -> Part {
-        let triangle = self.uplo.unwrap_or(Uplo::Lower);
+        let triangle = self.triangle();
         match (self.operation, at) {
             ("syrk", 1) | ("cholesky" | "solve", 0) | ("inverse", _) => part_of(self.uplo),
             ("trsm", 0) if self.diag == Diag::Unit => Part::StrictTriangle(triangle),
@@ -76,7 +81,7 @@ impl Check {
             ("inverse", [a, x]) => verify_inverse(ctx, symmetric(a, uplo), symmetric(x, uplo), bits, options),
             ("solve", [a, b, x]) => verify_solve(ctx, (symmetric(a, uplo), b.entries()), x.entries(), bits, options),
             ("trsm", [t, b, x]) => {
-                let system = TrsmOptions::new().side(self.side).uplo(uplo.unwrap_or(Uplo::Lower)).op(self.op);
+                let system = TrsmOptions::new().side(self.side).uplo(self.triangle()).op(self.op);
                 let system = system.diag(self.diag).alpha(self.alpha.as_ref());
                 verify_trsm(ctx, (t.entries(), b.entries()), x.entries(), bits, (&system, options))
             }

@@ -322,7 +322,7 @@ def test_conversions_and_sums_look_for_signals() -> None:
     work = {
         "times": lambda: a * Fraction(1, 3),
         "a column": lambda: column * Fraction(1, 3),
-        "round": lambda: a.round(1500),
+        "round": lambda: a.rounded(1500),
         "plus": lambda: a + a,
         "out": lambda: a.to_list("str"),
         "in": lambda: sunzi.Matrix(numbers, precision=2000),

@@ -161,7 +161,7 @@ def test_precisions_out_of_range(precision: int) -> None:
     calls = [
         lambda: sunzi.cholesky(GOOD, precision=precision),
         lambda: sunzi.Matrix(GOOD, precision=precision),
-        lambda: sunzi.Matrix(GOOD).round(precision),
+        lambda: sunzi.Matrix(GOOD).rounded(precision),
         lambda: sunzi.Matrix.zeros(1, 1, precision=precision),
         lambda: sunzi.plan("cholesky", 5, precision=precision),
         lambda: sunzi.solve(GOOD, [1.0, 2.0], factor_precision=precision),
@@ -259,9 +259,9 @@ def test_matrices_beyond_all_memory(rows: int, cols: int) -> None:
 
 
 def test_options() -> None:
-    with pytest.raises(ValueError, match="uplo is 'left': use one of both, lower, upper"):
+    with pytest.raises(ValueError, match="uplo is 'left': use one of both, lower, upper, lower_only, upper_only"):
         sunzi.cholesky(GOOD, uplo="left")
-    with pytest.raises(ValueError, match="uplo is 'full': use one of both, lower, upper"):
+    with pytest.raises(ValueError, match="uplo is 'full': use one of both, lower, upper, lower_only, upper_only"):
         sunzi.syrk(GOOD, uplo="full")
     with pytest.raises(ValueError, match="side is 'up'"):
         sunzi.trsm(GOOD, GOOD, side="up")

@@ -120,8 +120,42 @@ def test_symmetric_operands_are_checked_or_named() -> None:
             with pytest.raises(sunzi.NotSymmetricError, match="row 1, column 0 and at row 0, column 1 differ") as caught:
                 call(**named)
             assert caught.value.place == (1, 0) and isinstance(caught.value, ValueError)
-        assert call(uplo="lower") != call(uplo="upper")
-    assert sunzi.syrk([b], c=a, uplo="lower", exact=True) == [[5, 3], [3, 6]]
+        for word in ("lower", "upper"):
+            with pytest.raises(sunzi.NotSymmetricError, match=f"uplo='{word}_only' ignores the other") as caught:
+                call(uplo=word)
+            assert caught.value.place == ((1, 0) if word == "lower" else (0, 1))
+        assert call(uplo="lower_only") != call(uplo="upper_only")
+    assert sunzi.syrk([b], c=a, uplo="lower_only", exact=True) == [[5, 3], [3, 6]]
+
+
+KINDS = {"float": float, "mpf": mpmath.mpf, "mpfr": gmpy2.mpfr, "fraction": Fraction, "str": str, "int": int}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_general_matrix_is_never_taken_for_a_symmetric_one(kind: str) -> None:
+    for entries, empty in (((4, 1, 0, 3), "lower"), ((4, 0, 1, 3), "upper")):
+        a = [[KINDS[kind](x) for x in entries[:2]], [KINDS[kind](x) for x in entries[2:]]]
+        for given in (a, np.array(a, dtype=float if kind == "float" else object), sunzi.Matrix(a, precision=BITS)):
+            for call in (sunzi.cholesky, sunzi.log_det, sunzi.inverse, sunzi.ldlt, sunzi.Cholesky, sunzi.Ldlt):
+                with pytest.raises(sunzi.NotSymmetricError, match=f"uplo='{empty}' names a triangle that is zero"):
+                    call(given, uplo=empty, precision=BITS)
+            with pytest.raises(sunzi.NotSymmetricError, match="problem 0 of 1: .*row [01], column [01] is [01]"):
+                sunzi.cholesky_batch([given], uplo=empty, precision=BITS)
+            other = "upper" if empty == "lower" else "lower"
+            for word, det in ((other, 11), (f"{empty}_only", 12)):
+                assert float(sunzi.det(given, uplo=word, precision=BITS)) == pytest.approx(det)
+
+
+def test_the_rounding_of_the_input_is_let_pass_where_a_triangle_is_named() -> None:
+    off = 1 + 2.0**-51
+    for a in ([[4.0, off], [1.0, 1.0]], np.array([[4.0, off], [1.0, 1.0]])):
+        assert sunzi.cholesky(a, uplo="lower")[1][0] == 0.5  # 2^-51 is within 2^(2 - 53) sqrt(4)
+        with pytest.raises(sunzi.NotSymmetricError, match="row 1, column 0 and at row 0, column 1 differ"):
+            sunzi.cholesky(a)
+    with pytest.raises(sunzi.NotSymmetricError, match="lower_only"):
+        sunzi.cholesky(sunzi.Matrix([[4.0, off], [1.0, 1.0]], precision=200), uplo="lower")
+    with pytest.raises(sunzi.NotSymmetricError, match="lower_only"):
+        sunzi.cholesky([[4.0, 1 + 2.0**-49], [1.0, 1.0]], uplo="lower")
 
 
 def test_results_of_syrk_are_full() -> None:

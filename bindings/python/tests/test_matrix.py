@@ -102,10 +102,43 @@ def test_results_stay_matrices() -> None:
 def test_rounding() -> None:
     third = sunzi.Matrix([[Fraction(1, 3)]], precision=500)
     for bits in (2, 64, 65, 128, 499, 500, 501):
-        assert third.round(bits).precision == bits
-        assert third.round(bits)[0, 0] == round_to(third[0, 0], bits)
+        assert third.rounded(bits).precision == bits
+        assert third.rounded(bits=bits)[0, 0] == round_to(third[0, 0], bits)
     assert sunzi.Matrix(third, precision=77)[0, 0] == round_to(third[0, 0], 77)
     assert sunzi.Matrix(third).precision == 500
+
+
+@pytest.mark.parametrize("digits", [-400, -3, -1, 0, 1, 2, 3, 17, 60, 400, 2000])
+def test_rounding_to_decimals_is_that_of_fractions(digits: int) -> None:
+    ties = [Fraction(1, 2), Fraction(3, 2), Fraction(-5, 2), Fraction(1, 8), Fraction(3, 8), Fraction(25), Fraction(35)]
+    values = ties + [Fraction(1, 3), Fraction(-2, 3), Fraction(0), Fraction(10) ** 60 + 5, Fraction(1, 10**500)]
+    matrix = sunzi.Matrix([values], precision=BITS)
+    held = matrix.to_list()[0]
+    # Python's rounding of fractions is exact, to nearest, ties to even.
+    want = [round_to(Fraction(round(x, digits)), BITS) for x in held]
+    for rounded in (matrix.round(digits), round(matrix, digits), matrix.round(ndigits=digits)):
+        assert rounded.to_list() == [want] and rounded.precision == BITS
+    assert matrix.T.round(digits) == matrix.round(digits).T
+    assert round(matrix) == matrix.round() == matrix.round(0)
+
+
+def test_rounding_to_decimals_as_numpy_does() -> None:
+    array = np.array([[1.2345, -0.5], [2.5, 1e300]])
+    assert sunzi.Matrix(array).round(3).to_numpy().tolist() == array.round(3).tolist()
+    assert round(sunzi.Matrix([["1e-100000000"]], precision=60), 5)[0, 0] == "0"
+    assert sunzi.Matrix([["1e100000000"]], precision=60).round(5) == sunzi.Matrix([["1e100000000"]], precision=60)
+    with pytest.raises(TypeError):
+        sunzi.Matrix(array).round(1.5)
+
+
+def test_indices_beyond_the_machine_are_index_errors(matrix: sunzi.Matrix) -> None:
+    for key in ((1 << 70, 0), (0, -(1 << 70)), 1 << 64):
+        with pytest.raises(IndexError, match="of a matrix with [56]"):
+            matrix[key]
+        with pytest.raises(IndexError):
+            matrix[key] = 1
+    with pytest.raises(TypeError, match="row index of type str"):
+        matrix["a"]
 
 
 def test_equality_is_of_numbers() -> None:
@@ -178,7 +211,7 @@ def test_a_matrix_behaves_as_an_array_does() -> None:
 
 def test_a_matrix_equals_what_holds_its_numbers() -> None:
     a = sunzi.Matrix([[1, 2], [3, 4]], precision=100)
-    for same in ([[1, 2], [3, 4]], np.array([[1.0, 2.0], [3.0, 4.0]]), ((1, 2), (3, 4)), a.round(60)):
+    for same in ([[1, 2], [3, 4]], np.array([[1.0, 2.0], [3.0, 4.0]]), ((1, 2), (3, 4)), a.rounded(60)):
         assert a == same and not a != same
     for other in ([[1, 2], [3, 5]], np.ones((2, 2)), [[1, 2, 3]], "1 2 3 4", None, 1, [["x"]]):
         assert a != other

@@ -74,7 +74,8 @@ impl Args for EngineArgs {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct Precision {
-    /// Bits of every significand [default: what the first input file states].
+    /// Bits of every significand, 2 to 5000 or as far as the kernel goes (`sunzi info`) [default: what the first input
+    /// file states].
     #[arg(long = "precision", short = 'p', value_name = "B", value_parser = precision)]
     pub bits: Option<u32>,
     /// Bits to which decimal input is rounded [default: the precision].

@@ -16,12 +16,16 @@ use sunzi_lab::engine::Engine;
 /// Which triangle of a symmetric matrix counts.
 #[derive(Args, Clone, Debug)]
 pub struct Triangle {
-    /// Read the lower triangle of A only [default: both, which must agree].
-    #[arg(long, conflicts_with = "upper")]
+    /// The lower triangle of A counts; the other one is empty (all 0), or the same up to rounding [default: both, which
+    /// must agree].
+    #[arg(long, conflicts_with = "upper", group = "named_triangle")]
     lower: bool,
-    /// Read the upper triangle of A only; a factor is then U with A = U^T U.
-    #[arg(long)]
+    /// The upper triangle of A counts, likewise; a factor is then U with A = U^T U.
+    #[arg(long, group = "named_triangle")]
     upper: bool,
+    /// Whatever the triangle holds that is not named, it is ignored.
+    #[arg(long, requires = "named_triangle")]
+    ignore_other_triangle: bool,
 }
 
 impl Triangle {
@@ -33,6 +37,20 @@ impl Triangle {
             _ => None,
         }
     }
+
+    /// The triangle that is read, and what the other one may hold.
+    pub fn named(&self) -> Option<NamedTriangle> {
+        self.uplo().map(|uplo| NamedTriangle { uplo, ignores_other: self.ignore_other_triangle })
+    }
+}
+
+/// A triangle that the command line names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedTriangle {
+    /// Which.
+    pub uplo: Uplo,
+    /// Whether the other one may hold anything.
+    pub ignores_other: bool,
 }
 
 /// A symmetric positive definite matrix and how it is factored.
@@ -73,8 +91,8 @@ pub struct Factor {
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Precision")]
 pub struct FactorPrecision {
-    /// Bits of every significand, or auto: the fewest at which the answer has the digits asked for [default: what the
-    /// first input file states].
+    /// Bits of every significand, 2 to 5000 or as far as the kernel goes (`sunzi info`), or auto: the fewest at which
+    /// the answer has the digits asked for [default: what the first input file states].
     #[arg(long = "precision", short = 'p', value_name = "B|auto", value_parser = precision_or_auto)]
     choice: Option<PrecisionChoice>,
     /// Correct decimal digits of the answer that --precision auto is to reach [default: 30].

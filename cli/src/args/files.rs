@@ -42,7 +42,7 @@ pub struct Gen {
     /// Number of columns.
     #[arg(long, value_name = "N", value_parser = size)]
     cols: usize,
-    /// Bits of every significand.
+    /// Bits of every significand, 2 to 2^24; operations take 2 to 5000, or as far as the kernel goes (`sunzi info`).
     #[arg(long, short, value_name = "B", value_parser = precision)]
     precision: u32,
     /// Seed of the random kinds.
@@ -71,7 +71,7 @@ pub struct Convert {
     pub input: PathBuf,
     /// Output file, in the format that its ending says; `-` is standard output.
     output: PathBuf,
-    /// Bits to which decimal input is rounded [default: what the file states].
+    /// Bits to which decimal input is rounded, 2 to 2^24 [default: what the file states].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
     /// Write hexadecimal floats instead of decimals.
@@ -101,7 +101,7 @@ pub struct Compare {
     pub left: PathBuf,
     /// The other.
     pub right: PathBuf,
-    /// Bits to which decimal input is rounded [default: what each file states].
+    /// Bits to which decimal input is rounded, 2 to 2^24 [default: what each file states].
     #[arg(long, short, value_name = "B", value_parser = precision)]
     pub precision: Option<u32>,
     /// Let pass differences of up to R times the larger of the two entries.

@@ -74,9 +74,13 @@ pub struct Syrk {
     /// Compute the upper triangle; it is written as the lower triangle of a symmetric file all the same.
     #[arg(long)]
     pub upper: bool,
-    /// The triangle of the matrix to add that is read [default: both, which must agree].
+    /// The triangle of the matrix to add that counts; the other one is empty (all 0), or the same up to rounding
+    /// [default: both, which must agree].
     #[arg(long, value_name = "TRIANGLE", requires = "accumulate", value_parser = uplo())]
     pub accumulate_triangle: Option<Uplo>,
+    /// Whatever the triangle of the matrix to add holds that is not named, it is ignored.
+    #[arg(long, requires = "accumulate_triangle")]
+    pub ignore_other_triangle: bool,
     #[command(flatten)]
     pub choices: ProductArgs,
     #[command(flatten)]

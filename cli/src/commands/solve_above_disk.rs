@@ -7,10 +7,11 @@ use crate::args::{Solve, Trsm};
 use crate::files::{header, stated_precision};
 use crate::progress::{Stage, factor_seconds, solve_seconds, trsm_seconds, writing};
 use crate::session::{Session, Work, check_output};
+use crate::triangles::FACTORED;
 use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::distributed::Team;
-use sunzi::io::FileFormat;
+use sunzi::io::{FileFormat, MatrixFile};
 use sunzi::out_of_core::{self, OutOfCoreSolveOptions, OutOfCoreSolveReport, SolvePaths};
 use sunzi::{Accuracy, Context, Error, Result, Uplo};
 use sunzi_lab::session::ROOT;
@@ -56,6 +57,9 @@ pub fn solve(session: &mut Session, args: &Solve, together: Option<&dyn Transpor
         .and_then(|info| stated_precision(factor.precision.typed(None).bits, &factor.a, info.as_ref()));
     let bits = agreed(world, read)?;
     let is_root = world.rank() == ROOT;
+    // The library reads the triangle that is named, and nothing of the other one.
+    let check = || FACTORED.check_file(&MatrixFile::open(&factor.a)?, factor.triangle.named());
+    agree(world, if is_root { check() } else { Ok(()) })?;
     if is_root {
         session.expect(&[paths.matrix, paths.right], bits, |infos| {
             let (order, shape) = (infos[0].rows, (infos[1].rows, infos[1].cols));

@@ -1,7 +1,6 @@
 //! `sunzi verify cholesky`, `solve`, `trsm` and `inverse`: checks a stored factor or solution. It succeeds if and only
 //! if every residual looked at is within its bound.
 
-use super::factor::TRIANGLE_FLAGS;
 use super::trsm::scalar;
 use super::verify::{counted_from_one, tests_made};
 use crate::args::{SystemCheck, VerifyCholesky, VerifyInverse, VerifySolve, VerifyTrsm};
@@ -10,10 +9,12 @@ use crate::input::{Announced, Reader};
 use crate::progress::{Stage, product_seconds};
 use crate::session::{Session, Work};
 use crate::signals::{Mode, in_mode};
+use crate::triangles::FACTORED;
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
 use sunzi::advanced::store::available_bytes;
+use sunzi::io::MatrixFile;
 use sunzi::verify::{FileFactorOptions, Verification, VerifyOptions};
 use sunzi::verify::{verify_cholesky, verify_cholesky_files, verify_inverse, verify_solve, verify_trsm};
 use sunzi::{Context, IndexBase, Result, Side, Uplo};
@@ -41,12 +42,13 @@ pub fn cholesky(session: &mut Session, config: &VerifyCholesky) -> Result<()> {
     let triangle = config.triangle.uplo();
     let found = if is_above_memory(&reader, config)? {
         session.follow_phases();
+        FACTORED.check_file(&MatrixFile::open(&config.a)?, config.triangle.named())?;
         claim.decide(session, &reader, |ctx, bits, options| {
             let options = FileFactorOptions::new().triangle(triangle).seed(options.seed);
             verify_cholesky_files(ctx, (&config.a, &config.l), bits, &options)
         })?
     } else {
-        let a = reader.symmetric(&config.a, triangle, TRIANGLE_FLAGS)?;
+        let a = reader.symmetric(&config.a, config.triangle.named(), &FACTORED)?;
         let l = reader.matrix(&config.l)?;
         let uplo = triangle.unwrap_or_default();
         claim.decide(session, &reader, |ctx, bits, options| {
@@ -84,7 +86,7 @@ pub fn solve(session: &mut Session, config: &VerifySolve) -> Result<()> {
     };
     let reader = claim.reader(session)?.in_full(0);
     claim.expect(session, &reader, &[&config.a, &config.b, &config.x]);
-    let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let a = reader.symmetric(&config.a, config.triangle.named(), &FACTORED)?;
     let (b, x) = (reader.matrix(&config.b)?, reader.matrix(&config.x)?);
     let found = claim.decide(session, &reader, |ctx, bits, options| verify_solve(ctx, (&a, &b), &x, bits, options))?;
     let bits = reader.precision_bits();
@@ -119,7 +121,7 @@ pub fn inverse(session: &mut Session, config: &VerifyInverse) -> Result<()> {
     };
     let reader = claim.reader(session)?.in_full(0);
     claim.expect(session, &reader, &[&config.a, &config.x]);
-    let a = reader.symmetric(&config.a, config.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let a = reader.symmetric(&config.a, config.triangle.named(), &FACTORED)?;
     let x = reader.matrix(&config.x)?;
     let found = claim.decide(session, &reader, |ctx, bits, options| verify_inverse(ctx, &a, &x, bits, options))?;
     let bits = reader.precision_bits();

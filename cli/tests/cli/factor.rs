@@ -95,16 +95,17 @@ fn one_triangle_is_enough() {
     let sandbox = Sandbox::new();
     sandbox.write("A.mtx", format!("{GENERAL}2 2\n4\n2\n77\n10\n"));
     sandbox.write("C.mtx", "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 4\n2 1 2\n2 2 10\n");
-    let line = sandbox.run("cholesky A.mtx -o L.mtx --precision 64 --lower --log-det --condition");
+    let line =
+        sandbox.run("cholesky A.mtx -o L.mtx --precision 64 --lower --ignore-other-triangle --log-det --condition");
     assert!((printed(&line, "log det A =") - 36f64.ln()).abs() < 1e-14, "{line}");
     // The 1-norms of [[4, 2], [2, 10]] and of its inverse are 12 and 12 / 36.
     assert!(line.contains("condition of A in the 1-norm: about 4.00e0"), "{line}");
     assert_eq!(sandbox.text("L.mtx"), format!("{GENERAL}%sunzi precision_bits=64\n2 2\n2\n1\n0\n3\n"));
     sandbox.run("cholesky C.mtx -o R.mtx --precision 64");
     assert_eq!(sandbox.bytes("R.mtx"), sandbox.bytes("L.mtx"));
-    sandbox.run("verify cholesky A.mtx L.mtx --lower");
+    sandbox.run("verify cholesky A.mtx L.mtx --lower --ignore-other-triangle");
     assert!(sandbox.fail("verify cholesky A.mtx L.mtx", 3).contains("not symmetric"));
-    let error = sandbox.fail("cholesky A.mtx -o R.mtx --precision 64 --upper", 3);
+    let error = sandbox.fail("cholesky A.mtx -o R.mtx --precision 64 --upper --ignore-other-triangle", 3);
     assert!(error.contains("index 2: pivot -1.47e3 beside a diagonal entry of 1.00e1"), "{error}");
 }
 
@@ -352,4 +353,65 @@ fn a_logarithm_needs_no_output() {
     assert_eq!(sandbox.names(), before);
     assert!(sandbox.fail("cholesky A.mtx --precision 64", 2).contains("--output <FILE>"));
     assert!(sandbox.fail("cholesky A.mtx --log-det --hex --precision 64", 2).contains("--output <FILE>"));
+}
+
+/// A matrix that is not symmetric is refused whatever triangle is named, and no advice leads to the answer for another
+/// matrix. `(matrix, what no option, --lower and --upper come to)`.
+#[test]
+fn a_general_matrix_is_never_solved_as_a_symmetric_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("b.csv", "1\n1\n");
+    let purpose = "for symmetric positive definite matrices";
+    let cases = [
+        ("4,1\n0,3\n", [Some("is empty, give --upper"), Some("names a triangle that is empty"), None]),
+        ("4,0\n1,3\n", [Some("is empty, give --lower"), None, Some("names a triangle that is empty")]),
+        ("4,1\n2,3\n", [Some(purpose), Some("--lower --ignore-other"), Some("--upper --ignore-other")]),
+        ("4,1\n1.0000000000000000001,3\n", [Some("agree up to rounding: --lower or --upper"), None, None]),
+        ("4,1\n1,3\n", [None, None, None]),
+        ("4,0\n0,3\n", [None, None, None]),
+    ];
+    for (text, refusals) in cases {
+        sandbox.write("A.csv", text);
+        for (flag, refusal) in ["", "--lower", "--upper"].into_iter().zip(refusals) {
+            let solve = format!("solve A.csv b.csv -o x.csv -p 64 --input-precision 64 --certified {flag}");
+            match refusal {
+                None => drop(sandbox.run(&solve)),
+                Some(text) => {
+                    let error = sandbox.fail(&solve, 3);
+                    assert!(error.contains("A.csv: not symmetric: entry (") && error.contains(text), "{error}");
+                    assert!(!error.contains("give --lower or"), "{error}");
+                    assert!(sandbox.fail(&format!("cholesky A.csv -o L.csv -p 64 {flag}"), 3).contains(text));
+                    assert!(sandbox.fail(&format!("inverse A.csv -o X.csv -p 64 {flag}"), 3).contains(text));
+                    assert!(sandbox.fail(&format!("verify cholesky A.csv A.csv -p 64 {flag}"), 3).contains(text));
+                }
+            }
+            if !flag.is_empty() {
+                sandbox.run(&format!("{solve} --ignore-other-triangle"));
+            }
+        }
+    }
+    let error = sandbox.fail("solve A.csv b.csv -o x.csv -p 64 --ignore-other-triangle", 2);
+    assert!(error.contains("--lower") && error.contains("--upper"), "{error}");
+}
+
+#[test]
+fn the_other_triangle_counts_in_files_that_are_read_block_by_block_and_in_added_matrices() {
+    let sandbox = gram(40, 200);
+    sandbox.run("convert A.mtx A.bin");
+    sandbox.run("gen random --rows 40 --cols 40 --precision 200 --seed 9 -o N.bin");
+    sandbox.run("convert B.mtx B.bin");
+    let error = sandbox.fail("cholesky N.bin -o L.bin --storage tiles --lower", 3);
+    assert!(error.contains("N.bin: not symmetric: entry (2, 1) is") && error.contains("--ignore-other"), "{error}");
+    assert!(!sandbox.path("L.bin").exists());
+    let error = sandbox.fail("solve N.bin B.bin -o X.bin --accuracy norm --storage tiles --lower", 3);
+    assert!(error.contains("N.bin: not symmetric: entry (2, 1) is"), "{error}");
+    sandbox.run("cholesky A.bin -o L.bin --storage tiles --lower");
+    // With the option the lower triangle is read as before, and is not positive definite.
+    let line = "cholesky N.bin -o M.bin --storage other --lower --ignore-other-triangle";
+    assert!(sandbox.fail(line, 3).contains("not positive definite"));
+    sandbox.run("gen random --rows 9 --cols 40 --precision 200 --seed 8 -o P2.bin");
+    let syrk = "syrk P2.bin -o Q.bin --accumulate N.bin --accumulate-triangle lower";
+    let error = sandbox.fail(syrk, 3);
+    assert!(error.contains("has to be symmetric") && error.contains("--accumulate-triangle lower --ignore"), "{error}");
+    sandbox.run(&format!("{syrk} --ignore-other-triangle"));
 }

@@ -59,10 +59,10 @@ fn every_command_takes_a_table() {
     sandbox.write("N.csv", SPD.replace("1,3", "1.5,3"));
     let error = sandbox.fail("cholesky N.csv -o M.csv -p 100", 3);
     assert!(
-        error.contains("N.csv: not symmetric: entry (2, 1) is 1.50") && error.contains("--lower or --upper"),
+        error.contains("N.csv: not symmetric: entry (2, 1) is 1.50") && error.ends_with("positive definite matrices\n"),
         "{error}"
     );
-    sandbox.run("cholesky N.csv -o M.csv -p 100 --lower");
+    sandbox.run("cholesky N.csv -o M.csv -p 100 --lower --ignore-other-triangle");
     let error = sandbox.fail("convert A.csv A.xyz -p 64", 2);
     assert!(
         error.contains("A.xyz: the name does not say the format: it must end in one of .mtx, .bin, .csv"),
@@ -137,4 +137,74 @@ fn damaged_and_growing_inputs() {
         assert!(error.code == 4 && error.stderr.contains("memory limit"), "{error:?}");
     }
     assert!(!sandbox.path("Q.mtx").exists());
+}
+
+/// A first line that counts the columns, as pandas writes it for columns without names, is no row of the matrix unless
+/// the command says so; matrices that happen to begin like that are read.
+#[test]
+fn a_first_line_that_counts_is_asked_about() {
+    let sandbox = Sandbox::new();
+    let counts = "it may be one of headings or a row of the matrix; say which: --header or --no-header";
+    let shape = |line: &str| sandbox.run(line).split(", ").next().unwrap().to_string();
+    for (text, with, without) in [
+        ("0,1,2\n4.5,1,0\n1,3,2\n0,2,5\n", "3 x 3", "4 x 3"),
+        ("0,1\n4,1\n1,3\n", "2 x 2", "3 x 2"),
+        ("1 2 3\n4 1 0\n1 3 2\n0 2 5\n", "3 x 3", "4 x 3"),
+        ("# from pandas\n0;1\n0.5;0.25\n", "1 x 2", "2 x 2"),
+        ("\"0\",\"1\"\n4,1\n1,3\n", "2 x 2", "3 x 2"),
+    ] {
+        sandbox.write("A.csv", text);
+        for line in ["info A.csv", "convert A.csv B.csv -p 64", "syrk A.csv -o Q.csv -p 64"] {
+            let error = sandbox.fail(line, 3);
+            assert!(error.contains("A.csv: line ") && error.contains(counts), "{text}: {error}");
+        }
+        // What the program itself writes is read without asking.
+        sandbox.run("convert A.csv C.csv -p 64 --no-header");
+        assert_eq!(shape("info C.csv"), format!("C.csv: {without}"), "{text}");
+        sandbox.run("compare A.csv C.csv -p 64 --no-header");
+        assert_eq!(shape("info A.csv --header"), format!("A.csv: {with}"), "{text}");
+        assert_eq!(shape("info A.csv --no-header"), format!("A.csv: {without}"), "{text}");
+        sandbox.run("convert A.csv B.csv -p 64 --header --quiet");
+        assert_eq!(shape("info B.csv --no-header"), format!("B.csv: {with}"), "{text}");
+        sandbox.run("syrk A.csv -o Q.csv -p 64 --no-header");
+        let piped = piped(&sandbox, "convert - B.csv -p 64", text.as_bytes());
+        assert!(piped.code == 3 && piped.stderr.contains(counts), "{piped:?}");
+    }
+    for (text, shape_of) in [
+        ("0,1\n1,0\n", "2 x 2"),
+        ("1 2\n3 4\n", "2 x 2"),
+        ("1,2\n2,4.5\n", "2 x 2"),
+        ("0,1,2\n", "1 x 3"),
+        ("0\n1\n2\n", "3 x 1"),
+        ("0.0,1.0\n4,1\n1,3\n", "3 x 2"),
+        ("0,1,3\n4,1,3\n", "2 x 3"),
+        ("x,y\n0,1\n2,3\n4,5\n", "3 x 2"),
+    ] {
+        sandbox.write("A.csv", text);
+        assert_eq!(shape("info A.csv"), format!("A.csv: {shape_of}"), "{text}");
+    }
+    assert!(sandbox.fail("info A.csv --header --no-header", 2).contains("--no-header"));
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over() {
+    let sandbox = Sandbox::new();
+    for (name, text) in [
+        ("A.csv", "4,1\n1,3\n"),
+        ("A.json", "[[\"4\", 1], [1, 3]]"),
+        ("M.json", "{\"x\": [1], \"A\": [[4, 1], [1, 3]]}"),
+        ("A.m", "{{4, 1}, {1, 3}}"),
+        ("A.mtx", "%%MatrixMarket matrix array integer general\n2 2\n4\n1\n1\n3\n"),
+    ] {
+        sandbox.write(name, format!("\u{feff}{text}"));
+        let matrix = if name == "M.json" { "M.json:A" } else { name };
+        assert_eq!(
+            sandbox.run(&format!("convert {matrix} - -p 64 --output-format csv --quiet")),
+            "4,1\n1,3\n",
+            "{name}"
+        );
+        assert!(sandbox.run(&format!("info {matrix}")).contains("2 x 2"), "{name}");
+    }
+    let piped = piped(&sandbox, "convert - - -p 64 --output-format csv --quiet", "\u{feff}[[4, 1], [1, 3]]".as_bytes());
+    assert_eq!((piped.code, piped.stdout.as_str()), (0, "4,1\n1,3\n"), "{piped:?}");
 }

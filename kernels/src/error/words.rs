@@ -1,4 +1,4 @@
-//! Parts of messages: sizes, processes, shares of devices.
+//! Parts of messages: sizes, processes, shares of devices; and what an error of the system means.
 
 /// Who holds a lock, in [`super::Error::StorageInUse`].
 pub(super) fn process_in_words(process: Option<u32>) -> String {
@@ -23,9 +23,57 @@ pub(super) fn share_in_words(ranks: usize) -> String {
     if ranks > 1 { format!(", the share of one of the {ranks} ranks that use the device,") } else { String::new() }
 }
 
+/// Bits that matrices and files can have.
+const STORED_BITS: u64 = 1 << 24;
+
+/// Bits that operations reach with every kernel; each goes some way beyond that, and none as far as matrices.
+const EVERY_KERNEL_BITS: u64 = 5000;
+
+/// Whose range of precisions it is that ends at `maximum_bits`, in [`super::Error::Precision`]: said where it is not
+/// that of a kernel.
+pub(super) fn whose_range(maximum_bits: u64) -> String {
+    if maximum_bits < STORED_BITS {
+        return String::new();
+    }
+    format!(" of matrices and files; operations take 2 to {EVERY_KERNEL_BITS} bits with every kernel")
+}
+
+/// Whether the system had no room on a disk, or allowed no more of it.
+pub fn is_full_disk(source: &std::io::Error) -> bool {
+    matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
+    use std::io;
+
+    #[test]
+    fn a_full_disk_has_one_exit_code_and_other_troubles_of_files_another() {
+        let error = |source: io::Error| Error::Io { path: "a".into(), action: "write", source };
+        let full = Error::DiskFull { path: "a".into(), bytes: 5, free_bytes: 4 };
+        for (error, code) in [
+            (full, 4),
+            (error(io::ErrorKind::StorageFull.into()), 4),
+            (error(io::ErrorKind::QuotaExceeded.into()), 4),
+            (error(io::Error::from_raw_os_error(libc::ENOSPC)), 4),
+            (error(io::ErrorKind::FileTooLarge.into()), 3),
+            (error(io::ErrorKind::PermissionDenied.into()), 3),
+        ] {
+            assert_eq!(error.exit_code(), code, "{error}");
+        }
+    }
+
+    #[test]
+    fn the_range_of_a_precision_says_whose_it_is() {
+        assert_eq!(STORED_BITS, u64::from(crate::matrix::MAXIMUM_PRECISION_BITS));
+        let text = |maximum_bits: u64| Error::precision(1u32, maximum_bits).to_string();
+        assert_eq!(text(5046), "precision of 1 bits is outside the supported range of 2 to 5046 bits");
+        assert!(text(STORED_BITS).ends_with(
+            "of 2 to 16777216 bits of matrices and files; operations take 2 to 5000 bits with every kernel"
+        ));
+    }
 
     #[test]
     fn sizes_are_said_in_units_that_are_enough() {

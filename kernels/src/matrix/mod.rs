@@ -12,6 +12,7 @@ mod shape;
 mod sparse;
 mod storage;
 mod symmetric;
+mod triangles;
 mod view;
 mod view_mut;
 
@@ -21,5 +22,6 @@ pub use sparse::{SparseMatrix, SparseView};
 pub use storage::check_exponent;
 pub use storage::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix};
 pub use symmetric::{Symmetric, SymmetricMatrix};
+pub use triangles::{TriangleCheck, TriangleConflict, triangle_conflict};
 pub use view::MatrixView;
 pub use view_mut::MatrixViewMut;

@@ -27,6 +27,9 @@ const LIMB_BITS: u64 = 64;
 /// Exponents, in limbs, beyond those of any number that can be stored.
 const FARTHEST: u64 = 1 << 23;
 
+/// Bytes of a matrix that are taken before its first number is read; more when they are full.
+const FIRST_BYTES: usize = 64 << 20;
+
 /// The sizes that a block should have.
 pub struct Shapes {
     /// Variables of the block: rows of B, length of c.
@@ -195,14 +198,32 @@ impl Reader<'_> {
         if leading < rows.max(1) || leading > rows.max(1).saturating_mul(2).saturating_add(64) {
             return self.refused(format!("'{name}' is {rows} x {cols} with a leading dimension of {leading}"));
         }
-        let mut matrix = Matrix::zeros(rows as usize, cols as usize, self.bits)?;
-        for (col, row) in (0..cols).flat_map(|col| (0..leading).map(move |row| (col, row))) {
+        self.columns((rows as usize, cols, leading))
+    }
+
+    /// The columns of a matrix, one after the other, of `leading` numbers each. Its memory grows with the numbers that
+    /// have come: what a file says of its sizes may be any number.
+    fn columns(&mut self, (rows, cols, leading): (usize, u64, u64)) -> Result<Matrix> {
+        let total = usize::try_from(cols).ok().and_then(|cols| rows.checked_mul(cols)).unwrap_or(usize::MAX);
+        let number_bytes = Matrix::bytes_for(1, 1, self.bits) as usize;
+        let mut numbers = Matrix::zeros(total.min((FIRST_BYTES / number_bytes).max(1)), 1, self.bits)?;
+        let mut count = 0;
+        for row in (0..cols).flat_map(|_| 0..leading) {
             let number = self.number()?;
-            if row < rows {
-                matrix.set_float(row as usize, col as usize, &number)?;
+            if row >= rows as u64 {
+                continue;
             }
+            if count == numbers.rows() {
+                let more = Matrix::zeros(count.saturating_mul(2).min(total), 1, self.bits)?;
+                let fewer = std::mem::replace(&mut numbers, more);
+                let ((heads, limbs), (to_heads, to_limbs)) = (fewer.parts(), numbers.parts_mut());
+                to_heads[..heads.len()].copy_from_slice(heads);
+                to_limbs[..limbs.len()].copy_from_slice(limbs);
+            }
+            numbers.set_float(count, 0, &number)?;
+            count += 1;
         }
-        Ok(matrix)
+        numbers.into_shape(rows, cols as usize)
     }
 
     fn number(&mut self) -> Result<Float> {
@@ -250,5 +271,59 @@ impl Reader<'_> {
         let exact = Float::with_val(integer.significant_bits().max(2), &integer) << shift as i32;
         let value = Float::with_val(self.bits, exact);
         Ok(if size < 0 { -value } else { value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a matrix of any shape, whose numbers have `bits` bits, from its sizes and the bytes of its numbers.
+    fn matrix(sizes: [u64; 3], numbers: &[u8], bits: u32) -> Result<Matrix> {
+        let bytes = sizes.iter().flat_map(|size| size.to_le_bytes()).chain(numbers.iter().copied()).collect::<Vec<_>>();
+        let mut reader = Reader {
+            inner: &mut &bytes[..],
+            path: Path::new("block_data_0.bin"),
+            bits,
+            limbs: 1,
+            integer_bytes: 8,
+            number_version: Some(1),
+            has_matrix: true,
+            exponent_first: Some(false),
+            scratch: Vec::new(),
+        };
+        reader.matrix("bilinear_bases_even", None)
+    }
+
+    /// Sizes that no bytes bear out take no memory: the file ends, as it would with sizes that memory holds.
+    #[test]
+    fn sizes_are_believed_as_far_as_numbers_come() {
+        for sizes in [[1 << 40, 1, 1 << 40], [1 << 20, 1 << 40, 1 << 20], [1, 1 << 60, 1], [1 << 33, 1 << 33, 1 << 33]]
+        {
+            let refused = matrix(sizes, &[1; 100], 768).unwrap_err().to_string();
+            assert!(refused.contains("the file ends inside of its numbers"), "{sizes:?}: {refused}");
+        }
+    }
+
+    /// The numbers of a matrix stay in their places while its memory grows, and those between two columns are left out.
+    #[test]
+    fn memory_grows_with_the_numbers() {
+        let seven = [&[0][..], &1u32.to_le_bytes(), &1i64.to_le_bytes(), &7u64.to_le_bytes()].concat();
+        let bits = 1 << 17;
+        let (rows, cols, leading) = (100, 45, 101);
+        assert!(rows * cols * Matrix::bytes_for(1, 1, bits) as usize > FIRST_BYTES);
+        let mut numbers = Vec::new();
+        for col in 0..cols {
+            for row in 0..leading {
+                let is_seven = (row, col) == (99, 44) || (row, col) == (1, 2) || row == 100;
+                numbers.extend_from_slice(if is_seven { &seven } else { &[1] });
+            }
+        }
+        let read = matrix([rows as u64, cols as u64, leading as u64], &numbers, bits).unwrap();
+        assert_eq!((read.rows(), read.cols()), (rows, cols));
+        for (row, col) in (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))) {
+            let wanted = if (row, col) == (99, 44) || (row, col) == (1, 2) { 7.0 } else { 0.0 };
+            assert_eq!(read.get(row, col).to_f64(), wanted, "{row} {col}");
+        }
     }
 }

@@ -158,7 +158,8 @@ impl Object {
             read.map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
             Ok(text)
         })?;
-        match serde_json::from_slice(&text) {
+        // Behind a byte order mark, as some editors write it.
+        match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text)) {
             Ok(value @ Value::Object(_)) => Ok(Object { path, value }),
             Ok(_) => Err(Error::Format { path, message: "an object is expected".into() }),
             Err(error) => Err(Error::Format { path, message: error.to_string() }),
@@ -231,6 +232,9 @@ mod tests {
         assert!(refused(DATA, r#"{"constant": "x", "b": ["1", "-2"]}"#).contains("'constant' is 'x'"));
         assert!(refused(DATA, r#"{"constant": "1", "b": ["1"]}"#).contains("'B' is 2 x 2, and 2 x 1 is wanted"));
         assert!(refused(DATA, r#"{"b": ["1", "2"]}"#).contains("no 'constant'"));
+        let marked = |text: &str| format!("\u{feff}{text}");
+        let problem = read(folder(&marked(DATA), &marked(objectives)).path(), 100)?;
+        assert_eq!((problem.constant.to_f64(), problem.groups[0].free.cols()), (1.5, 2));
         assert!(refused(&DATA.replace(r#"["1", "2"], "B""#, r#"["1"], "B""#), objectives).contains("'c' is 1 x 1"));
         assert!(refused(&DATA.replace("0.5", "many"), objectives).contains("many"));
         assert!(refused(&DATA.replace(r#""c""#, r#""d""#), objectives).contains("no key 'c'"));

@@ -32,12 +32,21 @@ pub(super) fn find(
     matrix: &Matrix,
     precision_bits: u32,
 ) -> Result<(EigenvalueInterval, EigenvalueReport)> {
+    if matrix.parts().0.iter().all(|&head| Head(head).is_zero()) {
+        return Ok(of_zero_matrix(matrix.rows(), precision_bits));
+    }
     if let Some(found) = find_in_doubles(ctx, matrix, precision_bits)? {
         return Ok(found);
     }
     let mut search = Search::new(ctx, matrix, precision_bits)?;
     let found = search.run()?;
     Ok((found, search.report))
+}
+
+/// What is found of a zero matrix, whose eigenvalues are all 0: no shift has a size to go by.
+pub(super) fn of_zero_matrix(order: usize, precision_bits: u32) -> (EigenvalueInterval, EigenvalueReport) {
+    let [lower, upper] = [(); 2].map(|()| Float::new(RESULT_BITS.max(precision_bits)));
+    (EigenvalueInterval { lower, upper }, EigenvalueReport { order, precision_bits, ..EigenvalueReport::default() })
 }
 
 /// The same in doubles, if they tell.

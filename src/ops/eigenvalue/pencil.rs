@@ -2,7 +2,7 @@
 
 use super::{EigenvalueInterval, EigenvalueReport, Extreme, interval, reflected};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::math::float::Head;
 use crate::matrix::{Matrix, MatrixView, Side, Symmetric, SymmetricMatrix, Uplo};
 use crate::ops::gemm::{GemmOptions, gemm_with};
@@ -47,6 +47,14 @@ impl Congruence<'_> {
     /// # Errors
     /// Those of [`super::pencil_eigenvalue_with`].
     pub fn solve(&self) -> Result<(EigenvalueInterval, EigenvalueReport)> {
+        let order = self.l.rows();
+        let x = self.x.lower_view("pencil_eigenvalue")?;
+        if (0..order).all(|col| (col..order).all(|row| x.head(row, col).is_zero())) {
+            // Nothing is to be formed; a singular L is refused all the same.
+            let singular = (0..order).find(|&index| self.l.head(index, index).is_zero());
+            let found = interval::of_zero_matrix(order, self.precision_bits);
+            return singular.map_or(Ok(found), |index| Err(Error::Singular { index }));
+        }
         let mut bits = self.precision_bits + SPARE_BITS;
         loop {
             let formed = self.form(bits)?;

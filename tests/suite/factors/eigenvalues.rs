@@ -199,6 +199,22 @@ fn eigenvalues_of_products_with_inverse_factors_are_held() {
     }
 }
 
+/// All eigenvalues of a zero matrix are 0, and so is its norm: the interval has no width.
+#[test]
+fn the_interval_of_a_zero_matrix_is_a_point() {
+    let ctx = context(1);
+    for (order, bits) in [(1, 2), (1, 32), (1, 500), (3, 30), (40, 100), (300, 64)] {
+        let (zero, unit) = (Matrix::zeros(order, order, 64).unwrap(), Matrix::identity(order, 64).unwrap());
+        for which in [Extreme::Smallest, Extreme::Largest] {
+            let options = EigenvalueOptions::new().which(which);
+            let found = extreme_eigenvalue_with(&ctx, &zero, bits, &options).unwrap();
+            assert!(found.result.lower == 0 && found.result.upper == 0, "{order} {bits}: {:?}", found.result);
+            let found = pencil_eigenvalue_with(&ctx, &unit, &zero, bits, &options).unwrap();
+            assert!(found.result.lower == 0 && found.result.upper == 0, "{order} {bits}: {:?}", found.result);
+        }
+    }
+}
+
 #[test]
 fn searches_refuse_what_has_no_eigenvalue() {
     let ctx = context(1);

@@ -245,6 +245,21 @@ static void level_one(Int n, Int incx, Int incy) {
     expect(iRamax(n, x.data(), incx) == best, "iamax");
 }
 
+// Sums of magnitudes are the exact ones, rounded once: to within 2^-BITS of them.
+static void sums_of_magnitudes(Int n) {
+    Vector x(n, 1);
+    Real exact(0, 4096), error(0, 4096), limit(0, 4096);
+    for (Int i = 0; i < n; i++) {
+        if (x.at(i) < 0) exact -= x.at(i);
+        else exact += x.at(i);
+    }
+    const Real found = Rasum(n, x.data(), 1);
+    error = exact - found;
+    limit = exact;
+    for (int i = 0; i < BITS; i++) limit /= 2;
+    expect(error <= limit && -error <= limit, "asum to the last bit");
+}
+
 static void factors(Int n, bool lower) {
     Matrix a(n, n), right(n, 2);
     for (Int i = 0; i < n; i++) a.at(i, i) += 2 * n + 1;
@@ -448,6 +463,7 @@ int main() {
             eigenvalues(n, lower);
         }
     }
+    sums_of_magnitudes(5000);
     factors(40, true);
     eigenvalues(20, true);
     refusals();

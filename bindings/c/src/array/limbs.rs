@@ -96,7 +96,8 @@ impl LimbArray {
         let (heads, limbs): (&[u64], &[u64]) = match span {
             0 => (&[], &[]),
             // SAFETY: the first entry up to the last lie in one array, live and unwritten by contract; `Shape` has
-            // checked that it can be addressed.
+            // checked that it can be addressed. The slices reach over gaps and the other triangle, as a view has one
+            // stride for all columns; what lies there is never looked at, and any bits are valid words.
             _ => unsafe {
                 let heads = std::slice::from_raw_parts(self.heads.first, span);
                 (heads, std::slice::from_raw_parts(self.limbs, span * width))

@@ -13,10 +13,13 @@ errors: what becomes of a problem without a result: a matrix that is not positiv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
 from sunzi._sunzi import Context
+
+if TYPE_CHECKING:
+    from sunzi._sunzi import _Triangle
 
 Progress = Callable[[int, int], object]
 
@@ -25,7 +28,7 @@ def syrk_batch(
     problems: Iterable[Any],
     *,
     transpose: bool = False,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     errors: Literal["raise", "return"] = "raise",
@@ -75,7 +78,7 @@ def gemm_batch(
 def cholesky_batch(
     matrices: Iterable[Any],
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     errors: Literal["raise", "return"] = "raise",
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,

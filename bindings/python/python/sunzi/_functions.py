@@ -8,6 +8,10 @@ accuracy: what is promised of each entry: `entrywise` (the default) an error tha
 precision: bits of the result. By default the largest that the operands bring along: of each `mpfr` its own, of `mpf`
     and `arb` that of `mpmath.mp` and `flint.ctx`, of `float` 53. `int`, `Fraction` and `str` have none. Operands are
     taken exactly, but fractions and decimals are rounded to this precision.
+uplo: which triangle of a symmetric operand counts. By default, or with `both`, both, which must agree. With `lower` or
+    `upper` that one: the other has to be empty (zeros, or what is no finite number), or the same up to
+    `2^(2-b) sqrt(a_ii a_jj)` for numbers of `b` bits, or else `NotSymmetricError` is raised: the answer would be that
+    for another matrix. With `lower_only` or `upper_only` the other one is not looked at.
 context: a `Context` (threads, memory limit, kernel); by default one for the process.
 progress: called with `(done, total)` a few times in a second, on the calling thread; an exception in it cancels the
     call.
@@ -23,11 +27,14 @@ is free while a call computes, and Ctrl-C ends it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
 from sunzi._reports import Plan
 from sunzi._sunzi import Context
+
+if TYPE_CHECKING:
+    from sunzi._sunzi import _Triangle
 
 Progress = Callable[[int, int], object]
 
@@ -36,7 +43,7 @@ def syrk(
     p: Any,
     *,
     transpose: bool = False,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -51,7 +58,7 @@ def syrk(
     """`alpha PᵀP + beta C` (with `transpose` `alpha P Pᵀ + beta C`), of the same kind as `p`.
 
     Shapes: `p` is K x N, the result and `c` are N x N. `c` is symmetric: both of its triangles are
-    read and must agree, unless `uplo` names the one that counts.
+    read and must agree, unless `uplo` names the one that counts; the other is then empty or the same up to rounding.
     Accuracy: `|computed - exact| <= 2^(1 - precision) |Pᵀ| |P|` for every entry, by norms
     `2^(1 - precision) ||p_i|| ||p_j||`; with `exact` the entries are integers and the
     result is exact, at a precision that holds it: strings and fractions are read exactly, and have to be integers.
@@ -136,7 +143,7 @@ def trsm(
 def cholesky(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -147,7 +154,8 @@ def cholesky(
     """The lower triangular `L` with `A = L Lᵀ` for a symmetric positive definite `A`, of the same kind as `a`.
 
     Shapes: `a` is n x n: both triangles are read and must agree, unless `uplo` names the one that counts; the other is
-    then not even looked at. With `uplo="upper"` the result is `U = Lᵀ` with `A = UᵀU`.
+    then empty or the same up to rounding, or with `lower_only` or `upper_only` not even looked at. With `upper` and
+    `upper_only` the result is `U = Lᵀ` with `A = UᵀU`.
     Accuracy: `|A - L Lᵀ| <= 2^(2 - precision) |L| |Lᵀ|` for every entry, by norms
     `2^(2 - precision) sqrt(a_ii a_jj)`, whatever n and the condition of `A`. `report["accuracy"]` is `norm` where the
     factor has entries so much smaller than all of the matrix that no number of bits tried was enough;
@@ -171,7 +179,7 @@ def solve(
     a: Any,
     b: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     factor_precision: int | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
@@ -204,7 +212,7 @@ def solve(
 def log_det(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,

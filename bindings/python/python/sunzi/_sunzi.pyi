@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 _Progress = Callable[[int, int], object]
-_Triangle = Literal["both", "lower", "upper"]
+_Triangle = Literal["both", "lower", "upper", "lower_only", "upper_only"]
 _Numbers = Literal["gmpy2", "mpmath", "flint", "longdouble", "float", "decimal", "str", "fraction"]
 _Format = Literal["mtx", "bin", "csv", "tsv", "txt", "npy", "json", "m", "dat-s"]
 
@@ -124,6 +124,7 @@ class Matrix:
         path: str | PathLike[str],
         *,
         format: _Format | None = None,
+        header: bool | None = None,
         precision: int | None = None,
         numbers: _Numbers = "fraction",
         context: Context | None = None,
@@ -144,7 +145,9 @@ class Matrix:
     @property
     def T(self) -> Matrix: ...
     def astype(self, numbers: _Numbers) -> Matrix: ...
-    def round(self, precision: int) -> Matrix: ...
+    def rounded(self, bits: int) -> Matrix: ...
+    def round(self, ndigits: int = 0) -> Matrix: ...
+    def __round__(self, ndigits: int | None = None) -> Matrix: ...
     def copy(self) -> Matrix: ...
     def cholesky(
         self,

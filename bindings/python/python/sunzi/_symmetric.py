@@ -5,18 +5,21 @@ The options that all functions share are those of `_functions`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
 from sunzi._functions import Progress, _shared
 from sunzi._reports import Verification
 from sunzi._sunzi import Context
 
+if TYPE_CHECKING:
+    from sunzi._sunzi import _Triangle
+
 
 def ldlt(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -45,7 +48,7 @@ def ldlt(
 def inverse(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -74,7 +77,7 @@ def inverse(
 def det(
     a: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -98,7 +101,7 @@ def condition(
     a: Any,
     *,
     scaled: bool = False,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     accuracy: Literal["entrywise", "norm"] = "entrywise",
     precision: int | None = None,
     context: Context | None = None,
@@ -170,7 +173,7 @@ def verify(
     side: Literal["left", "right"] = "left",
     unit: bool = False,
     alpha: Any = None,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     exact: bool = False,
     seed: int | None = None,
     precision: int | None = None,

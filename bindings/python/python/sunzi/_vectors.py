@@ -7,11 +7,14 @@ column or one row; a result that is a vector is a column, flat where the vector 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sunzi import _sunzi
 from sunzi._functions import Progress, _shared
 from sunzi._sunzi import Context
+
+if TYPE_CHECKING:
+    from sunzi._sunzi import _Triangle
 
 
 def gemv(
@@ -44,7 +47,7 @@ def symv(
     a: Any,
     x: Any,
     *,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -59,7 +62,7 @@ def symv(
     Both triangles of `a` are read and must agree, unless `uplo` names the one that counts. Accuracy as in `gemv`.
 
     >>> import sunzi
-    >>> sunzi.symv([[1.0, 9.0], [2.0, 4.0]], [1.0, 1.0], uplo="lower")
+    >>> sunzi.symv([[1.0, 9.0], [2.0, 4.0]], [1.0, 1.0], uplo="lower_only")
     [3.0, 6.0]
     """
     options = {"uplo": uplo, "alpha": alpha, "beta": beta, "c": c}
@@ -227,7 +230,7 @@ def symm(
     b: Any,
     *,
     side: Literal["left", "right"] = "left",
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -243,7 +246,7 @@ def symm(
     Both triangles of `a` are read and must agree, unless `uplo` names the one that counts. Accuracy as in `gemm`.
 
     >>> import sunzi
-    >>> sunzi.symm([[1.0, 9.0], [2.0, 4.0]], [[1.0], [1.0]], uplo="lower")
+    >>> sunzi.symm([[1.0, 9.0], [2.0, 4.0]], [[1.0], [1.0]], uplo="lower_only")
     [[3.0], [6.0]]
     """
     options = {"side": side, "uplo": uplo, "alpha": alpha, "beta": beta, "c": c}
@@ -255,7 +258,7 @@ def syr2k(
     b: Any,
     *,
     transpose: bool = False,
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     alpha: Any = None,
     beta: Any = None,
     c: Any = None,
@@ -282,7 +285,7 @@ def extreme_eigenvalue(
     a: Any,
     *,
     which: Literal["smallest", "largest"] = "smallest",
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     precision: int = 32,
     context: Context | None = None,
     progress: Progress | None = None,
@@ -307,7 +310,7 @@ def pencil_eigenvalue(
     x: Any,
     *,
     which: Literal["smallest", "largest"] = "smallest",
-    uplo: Literal["both", "lower", "upper"] | None = None,
+    uplo: _Triangle | None = None,
     precision: int = 32,
     context: Context | None = None,
     progress: Progress | None = None,

@@ -7,6 +7,7 @@ mod container;
 mod entry;
 mod exact;
 mod integers;
+mod triangles;
 
 use crate::arithmetic::rounded;
 use crate::errors::OrRaise;
@@ -26,7 +27,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use sunzi::advanced::math::float::round_integer;
 use sunzi::io::NumberParser;
-use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, Uplo};
+use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Uplo};
+use triangles::OtherTriangle;
 
 /// Which entries of an operand are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +37,8 @@ pub enum Part {
     Whole,
     /// One triangle with the diagonal; the other is not looked at.
     Triangle(Uplo),
+    /// One triangle of a symmetric matrix with the diagonal; the other has to go with it.
+    Symmetric(Uplo),
     /// One triangle without the diagonal.
     StrictTriangle(Uplo),
 }
@@ -43,8 +47,8 @@ impl Part {
     fn holds(self, row: usize, col: usize) -> bool {
         match self {
             Part::Whole => true,
-            Part::Triangle(Uplo::Lower) => row >= col,
-            Part::Triangle(Uplo::Upper) => row <= col,
+            Part::Triangle(Uplo::Lower) | Part::Symmetric(Uplo::Lower) => row >= col,
+            Part::Triangle(Uplo::Upper) | Part::Symmetric(Uplo::Upper) => row <= col,
             Part::StrictTriangle(uplo) => row != col && Part::Triangle(uplo).holds(row, col),
         }
     }
@@ -72,6 +76,8 @@ pub struct Operand<'py> {
     /// Columns.
     pub cols: usize,
     source: Source<'py>,
+    /// Of a symmetric matrix of which one triangle is named, the other one.
+    other: Option<OtherTriangle<'py>>,
 }
 
 enum Source<'py> {
@@ -96,18 +102,20 @@ impl<'py> Operand<'py> {
                 rows: view.rows(),
                 cols: view.cols(),
                 source: Source::Ready(view),
+                other: OtherTriangle::of_matrix(part),
             });
         }
         if let Some(stacked) = stacked(object, name)? {
-            return Ok(stacked);
+            return Ok(Operand { other: OtherTriangle::of_matrix(part), ..stacked });
         }
         let unpacked = unpack(object, name)?;
         let (container, rows, cols) = (unpacked.container, unpacked.rows, unpacked.cols);
+        let other = OtherTriangle::of_items(object.py(), &unpacked.items, cols, part)?;
         let (kind, natural_bits, source) = match unpacked.items {
             Items::Doubles(values) => (NumberKind::Float, Some(53), Source::Doubles(values, part)),
             Items::Objects(objects) => look_at(object.py(), &objects, cols, part)?,
         };
-        Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source })
+        Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source, other })
     }
 
     /// An operand of a comparison; `None` for what holds no numbers, which is no equal matrix.
@@ -138,16 +146,35 @@ impl<'py> Operand<'py> {
     /// As [`Operand::of`].
     pub fn number(object: &Bound<'py, PyAny>) -> PyResult<Operand<'py>> {
         let (kind, natural_bits, source) = look_at(object.py(), std::slice::from_ref(object), 1, Part::Whole)?;
-        Ok(Operand { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source })
+        Ok(Operand { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source, other: None })
     }
 
     /// The numbers as a matrix; what has to be rounded is rounded to `bits`.
     ///
     /// # Errors
-    /// `ValueError` for an exponent out of range and for a fraction where integers are asked for, `MemoryError`.
+    /// `ValueError` for an exponent out of range and for a fraction where integers are asked for, `MemoryError`;
+    /// `NotSymmetricError` where the triangle that is not named is at odds with the one that is.
     pub fn view(self, py: Python<'py>, bits: Bits) -> PyResult<View> {
-        let (rows, cols) = (self.rows, self.cols);
-        let source = if bits == Bits::Integers { self.source.integers(py, cols)? } else { self.source };
+        let shape = (self.rows, self.cols);
+        let view = self.source.view(py, shape, bits)?;
+        match self.other {
+            Some(other) if shape.0 == shape.1 => {
+                let known_bits = match bits {
+                    Bits::Round(bits) => self.natural_bits.unwrap_or(bits),
+                    Bits::Integers => MAXIMUM_PRECISION_BITS,
+                };
+                other.check(py, &view, (bits, known_bits))?;
+            }
+            _ => {}
+        }
+        Ok(view)
+    }
+}
+
+impl<'py> Source<'py> {
+    /// See [`Operand::view`].
+    fn view(self, py: Python<'py>, (rows, cols): (usize, usize), bits: Bits) -> PyResult<View> {
+        let source = if bits == Bits::Integers { self.integers(py, cols)? } else { self };
         let precision_bits = if let Bits::Round(bits) = bits { bits } else { 2 };
         match source {
             Source::Ready(view) => Ok(view),
@@ -189,7 +216,7 @@ fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Opera
     let rounded_bits = views.iter().filter_map(View::rounded_bits).min();
     let whole = stack(py, &views, bits)?.after_rounding(rounded_bits);
     let source = Source::Ready(whole);
-    Ok(Some(Operand { container: Container::Matrix, kind, natural_bits: Some(bits), rows, cols, source }))
+    Ok(Some(Operand { container: Container::Matrix, kind, natural_bits: Some(bits), rows, cols, source, other: None }))
 }
 
 /// Bits of the significand of `numpy.longdouble` on this machine.

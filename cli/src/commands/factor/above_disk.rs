@@ -7,6 +7,7 @@ use crate::commands::above_disk::{self, check_binary, check_grid, each_of};
 use crate::files::stated_precision;
 use crate::progress::{Stage, factor_seconds};
 use crate::session::{Session, Work, check_output};
+use crate::triangles::FACTORED;
 use std::path::Path;
 use sunzi::comm::{Transport, agree, agreed, local};
 use sunzi::distributed::Team;
@@ -25,6 +26,8 @@ pub fn run(session: &mut Session, args: &Cholesky, together: Option<&dyn Transpo
     let is_root = world.rank() == ROOT;
     agree(world, check(args, &output, together))?;
     let file = agreed(world, MatrixFile::open(&factor.a))?;
+    // The library reads the triangle that is named, and nothing of the other one.
+    agree(world, if is_root { FACTORED.check_file(&file, factor.triangle.named()) } else { Ok(()) })?;
     let asked = if *element_type == ElementType::Double {
         Some(f64::MANTISSA_DIGITS)
     } else {

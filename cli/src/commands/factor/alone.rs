@@ -2,11 +2,10 @@
 
 use super::digits::Answer;
 use super::singular::warn_of_singular;
-use super::{
-    Computed, Factoring, Figures, Inputs, ReadAt, Refinement, TRIANGLE_FLAGS, Task, needs, read, reader, search,
-};
+use super::{Computed, Factoring, Figures, Inputs, ReadAt, Refinement, Task, needs, read, reader, search};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
+use crate::triangles::FACTORED;
 use std::cell::Cell;
 use std::time::Instant;
 use sunzi::{
@@ -37,7 +36,7 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 /// Those of reading, and of the factorisation.
 pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()> {
     let reader = reader(session, config, ReadAt { precision_bits: Some(bits), decimal_bits: 0 })?;
-    let a = reader.symmetric(&config.factor.a, config.factor.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
     let engine = Steps::new(session, config, reader.held_bytes())?;
     let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)

@@ -15,6 +15,7 @@ mod stages;
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::input::Reader;
 use crate::session::{Session, check_output};
+use crate::triangles::FACTORED;
 use digits::Digits;
 use rug::Float;
 use serde::Serialize;
@@ -104,9 +105,6 @@ impl From<Inverse> for Factoring {
         Factoring { factor, task: Task::Inverse, output: Some(output) }
     }
 }
-
-/// The options that name the triangle of a matrix that is factored.
-pub const TRIANGLE_FLAGS: &str = "--lower or --upper";
 
 /// The report.
 #[derive(Serialize)]
@@ -231,7 +229,7 @@ fn reader<'a>(session: &'a Session, config: &'a Factoring, at: ReadAt) -> Result
 fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<Inputs> {
     let choices = &config.factor;
     let reader = reader(session, config, at)?;
-    let a = reader.symmetric(&choices.a, choices.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let a = reader.symmetric(&choices.a, choices.triangle.named(), &FACTORED)?;
     let rounding = InputRounding::new().matrix_bits(reader.rounded_bits());
     let b = match &config.task {
         Task::Solve { b, .. } => Some(reader.matrix(b)?),

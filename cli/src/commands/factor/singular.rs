@@ -2,8 +2,9 @@
 //!
 //! Does not know: how that is proven.
 
-use super::{Factoring, Inputs, ReadAt, TRIANGLE_FLAGS, reader};
+use super::{Factoring, Inputs, ReadAt, reader};
 use crate::session::Session;
+use crate::triangles::FACTORED;
 use sunzi::{Result, SymmetricMatrix, singularity};
 
 /// Rows of the largest matrix that is examined although it has a factor: it takes some milliseconds.
@@ -25,7 +26,7 @@ pub struct AsRead {
 /// Those of reading.
 pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<AsRead> {
     let reader = reader(session, config, ReadAt { precision_bits: bits, decimal_bits: 0 })?;
-    let a = reader.symmetric(&config.factor.a, config.factor.triangle.uplo(), TRIANGLE_FLAGS)?;
+    let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
     let (bits, is_rounded) = (a.precision_bits(), reader.rounded_bits().is_some());
     Ok(AsRead { bits, is_rounded, is_singular: is_proven_singular(config, &a, reader.held_bytes())? })
 }

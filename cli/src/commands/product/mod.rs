@@ -6,12 +6,13 @@ mod alone;
 mod ranks;
 mod rows;
 
-use crate::args::{Gemm, Output, ProductArgs, ProductStorage, Syrk};
+use crate::args::{Gemm, NamedTriangle, Output, ProductArgs, ProductStorage, Syrk};
 use crate::files::product_precision;
 use crate::input::Reader;
 use crate::number::parse_scalar;
 use crate::progress::{Stage, product_seconds};
 use crate::session::{Session, Work, check_output};
+use crate::triangles::ADDED;
 use rug::Float;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,7 @@ pub struct Product {
     /// Which product of which files.
     pub operands: Operands,
     /// The triangle that is read of the matrix to add to a SYRK; `None` for both, which must agree.
-    pub accumulate_triangle: Option<Uplo>,
+    pub accumulate_triangle: Option<NamedTriangle>,
     /// How.
     pub choices: ProductArgs,
     /// Where the result goes.
@@ -74,11 +75,12 @@ pub struct Product {
 
 impl From<Syrk> for Product {
     fn from(args: Syrk) -> Product {
-        let Syrk { p, transpose, upper, accumulate_triangle, choices, output, storage } = args;
+        let Syrk { p, transpose, upper, accumulate_triangle, ignore_other_triangle, choices, output, storage } = args;
+        let named = |uplo| NamedTriangle { uplo, ignores_other: ignore_other_triangle };
         let uplo = if upper { Uplo::Upper } else { Uplo::Lower };
         Product {
             operands: Operands::Syrk { p, op: op(transpose), uplo },
-            accumulate_triangle,
+            accumulate_triangle: accumulate_triangle.map(named),
             choices,
             output,
             storage,
@@ -238,9 +240,7 @@ impl Product {
     /// The matrix to add, which is symmetric where the product is.
     fn addend(&self, reader: &Reader<'_>, path: &Path) -> Result<Matrix> {
         match self.operands {
-            Operands::Syrk { .. } => {
-                Ok(reader.symmetric(path, self.accumulate_triangle, "--accumulate-triangle")?.into_matrix())
-            }
+            Operands::Syrk { .. } => Ok(reader.symmetric(path, self.accumulate_triangle, &ADDED)?.into_matrix()),
             Operands::Gemm { .. } => reader.matrix(path),
         }
     }

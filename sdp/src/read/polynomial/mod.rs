@@ -98,7 +98,10 @@ fn expand(path: &Path, depth: usize, seen: &mut HashSet<PathBuf>, files: &mut Ve
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })
+    let read = std::fs::read_to_string(path);
+    let text = read.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+    // A byte order mark, as some editors write it.
+    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), String::from))
 }
 
 fn read_file(path: &Path, precision_bits: u32) -> Result<Parts> {

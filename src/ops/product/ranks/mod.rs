@@ -63,6 +63,31 @@ setters! { new DistOptions<'a> {
     hooks: Hooks<'a>,
 } }
 
+impl DistOptions<'_> {
+    /// All that has to be the same on all ranks, as a text that is compared between them. Every option is named here,
+    /// so that a new one is not left out unnoticed.
+    fn of_all_ranks(&self) -> String {
+        let DistOptions {
+            uplo,
+            exact_integers,
+            accuracy,
+            alpha,
+            beta,
+            accumulate,
+            tile_size,
+            grid,
+            hooks: Hooks { cut, device_cut, fault },
+            on_plan: _,
+        } = self;
+        let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
+        let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
+        let (cuts, is_faulty) = ((cut, device_cut), fault.is_some());
+        format!(
+            "{uplo:?} {exact_integers} {accuracy:?} {scalars:?} {added:?} {tile_size:?} {grid:?} {cuts:?} {is_faulty}"
+        )
+    }
+}
+
 /// A function that is told the plan of a call.
 #[derive(Clone, Copy)]
 pub struct PlanHook<'a>(pub &'a dyn Fn(&Plan));

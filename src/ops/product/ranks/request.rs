@@ -357,14 +357,7 @@ impl RankProblem<'_> {
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        let DistOptions { uplo, exact_integers, accuracy, alpha, beta, accumulate, .. } = self.options;
-        let DistOptions { tile_size, grid, hooks, on_plan: _, .. } = self.options;
-        let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
-        let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
-        let (cut, checks) = ((hooks.cut, hooks.device_cut), [ctx.self_check(), ctx.freivalds(), hooks.fault.is_some()]);
-        let choices =
-            format!("{uplo:?} {exact_integers} {accuracy:?} {scalars:?} {added:?} {tile_size:?} {grid:?} {cut:?}");
-        hash(&format!("{} {choices} {checks:?}", self.operation))
+        hash(&format!("{} {} {:?}", self.operation, self.options.of_all_ranks(), [ctx.self_check(), ctx.freivalds()]))
     }
 
     fn size(&self, shared: &Shared) -> ProductSize {

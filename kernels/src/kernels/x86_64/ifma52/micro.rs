@@ -94,7 +94,7 @@ impl Fold {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub unsafe fn tile(fold: &Fold, tile: Tile, rows: usize, c: *mut u64, into: Store) {
-    debug_assert!(rows <= IFMA52_CHUNK_ROWS);
+    assert!(rows <= IFMA52_CHUNK_ROWS);
     let mut lo = [_mm512_setzero_si512(); BLOCK];
     let mut hi = [_mm512_setzero_si512(); BLOCK];
     let (mut x, mut y) = (tile.x, tile.y);

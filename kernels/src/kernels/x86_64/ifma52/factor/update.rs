@@ -66,7 +66,7 @@ impl Ahead {
 #[inline]
 #[target_feature(enable = "avx512f,avx512ifma")]
 pub unsafe fn subtract_block(fold: &Fold, segments: &[Segment], depth: usize, c: *mut u64, ahead: &mut Ahead) {
-    debug_assert!(segments.len() * depth <= IFMA52_CHUNK_ROWS);
+    assert!(segments.len() * depth <= IFMA52_CHUNK_ROWS);
     let mut lo = [_mm512_setzero_si512(); BLOCK];
     let mut hi = [_mm512_setzero_si512(); BLOCK];
     // SAFETY: the caller promises `depth` columns behind both pointers of each segment, and the block behind `c`.
