@@ -94,7 +94,10 @@ fn size(rest: &[u8]) {
     let number = text.get(..text.len() - letters.len()).and_then(decimal);
     // A leading dash makes the next word an option, not a value; that too is refused.
     let wanted = match (number, power) {
-        (Some(number), Some(power)) => Rational::from(number << power).floor() <= u64::MAX,
+        (Some(number), Some(power)) => {
+            let bytes: Rational = number << power;
+            bytes.floor() <= u64::MAX
+        }
         _ => false,
     };
     assert_eq!(accepted, wanted, "size {text:?}");

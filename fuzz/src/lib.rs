@@ -3,9 +3,7 @@
 pub mod oracle;
 
 use sunzi::Matrix;
-use sunzi::io::{
-    FileFormat, NumberForm, ReadOptions, Source, Symmetry, WriteOptions, read_stream, write_stream,
-};
+use sunzi::io::{FileFormat, NumberForm, ReadOptions, Source, Symmetry, WriteOptions, read_stream, write_stream};
 
 /// A source without length, called `input`.
 pub fn source(format: FileFormat) -> Source<'static> {
