@@ -68,8 +68,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits
-    /// more than it where the file states none, and to at least `least_bits`: so the result is that of the matrix in the
+    /// Reads decimals to the bits that their file states, where these are more than the precision, or to 64 bits more
+    /// than it where the file states none, and to at least `least_bits`: so the result is that of the matrix in the
     /// file. What was typed holds.
     pub fn in_full(self, least_bits: u32) -> Reader<'a> {
         Reader { in_full: Some(least_bits), ..self }

@@ -170,15 +170,16 @@ fn hilbert_row_sums(n: u32) -> Vec<rug::Rational> {
     (1..=n).map(sum).collect()
 }
 
-/// Fractions are rounded when they are read, and that is in what is proven; where it is what limits, they are read again.
+/// Fractions are rounded when they are read, and that is in what is proven; where it is what limits, they are read
+/// again.
 #[test]
 fn fractions_in_a_file_count_as_they_are_written() {
     let sandbox = Sandbox::new();
     let n = 40;
     let exact = hilbert_row_sums(n);
     let row = |i: u32| (1..=n).map(|j| format!("1/{}", i + j - 1)).collect::<Vec<_>>().join(",");
-    sandbox.write("H.csv", &(1..=n).map(|i| row(i) + "\n").collect::<String>());
-    sandbox.write("ones.csv", &"1\n".repeat(n as usize));
+    sandbox.write("H.csv", (1..=n).map(|i| row(i) + "\n").collect::<String>());
+    sandbox.write("ones.csv", "1\n".repeat(n as usize));
     for line in ["--precision auto --digits 40", "-p 300", "-p 220", "-p 300 --input-precision 300"] {
         sandbox.run(&format!("solve H.csv ones.csv -o X.mtx {line} --certified --report r.json"));
         let (report, truth) = (sandbox.json("r.json"), digits_beside(&sandbox, "X.mtx", &exact));
@@ -203,9 +204,9 @@ fn a_precision_that_is_found_is_enough_for_a_matrix_that_is_nearly_singular() {
         (rug::Integer::from(sum) << 200u32) + i32::from(row == col)
     };
     let line = |row: usize| (0..3).map(|col| entry(row, col).to_string()).collect::<Vec<_>>().join(",") + "\n";
-    sandbox.write("A.csv", &(0..3).map(line).collect::<String>());
+    sandbox.write("A.csv", (0..3).map(line).collect::<String>());
     let right = |row: usize| (0..3).map(|col| entry(row, col) * solution[col]).sum::<rug::Integer>();
-    sandbox.write("B.csv", &(0..3).map(|row| format!("{}\n", right(row))).collect::<String>());
+    sandbox.write("B.csv", (0..3).map(|row| format!("{}\n", right(row))).collect::<String>());
     sandbox.run("solve A.csv B.csv -o X.mtx --precision auto --digits 10 --report r.json");
     let exact = solution.map(rug::Rational::from);
     assert!(digits_beside(&sandbox, "X.mtx", &exact) >= 10.0, "{}", sandbox.text("X.mtx"));

@@ -8,7 +8,7 @@ use rug::float::Round;
 use rug::ops::{AddAssignRound, DivAssignRound, MulAssignRound};
 
 /// The magnitude of a number, rounded up to 64 bits.
-pub(super) fn magnitude(value: FloatRef<'_>) -> Float {
+pub(crate) fn magnitude(value: FloatRef<'_>) -> Float {
     let Some(&top) = value.limbs.last().filter(|_| !value.head.is_zero()) else { return Float::new(ESTIMATE_BITS) };
     let exact = value.limbs[..value.limbs.len() - 1].iter().all(|&limb| limb == 0);
     let top = u128::from(top) + u128::from(!exact);
@@ -18,7 +18,7 @@ pub(super) fn magnitude(value: FloatRef<'_>) -> Float {
 
 /// Bits by which the scaling of the rows, row `i` by `2^-exponents[i]`, may hide the largest entry of a column behind a
 /// bound of the whole column.
-pub(super) fn spread_bits(exponents: &[i64], x: MatrixView<'_>) -> u32 {
+pub(crate) fn spread_bits(exponents: &[i64], x: MatrixView<'_>) -> u32 {
     let least = exponents.iter().copied().min().unwrap_or(0);
     let spread = |col: usize| {
         let heads = (0..x.rows()).map(|row| (row, x.head(row, col))).filter(|(_, head)| !head.is_zero());
@@ -31,7 +31,7 @@ pub(super) fn spread_bits(exponents: &[i64], x: MatrixView<'_>) -> u32 {
 
 /// An upper bound of a number that is not negative.
 #[derive(Clone)]
-pub(super) struct Upper(pub Float);
+pub(crate) struct Upper(pub Float);
 
 impl Upper {
     pub fn zero() -> Upper {

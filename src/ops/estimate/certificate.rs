@@ -5,14 +5,15 @@
 //! sharp. Proof: docs/ALGORITHM.md, "Correct digits".
 
 use super::bounds::Upper;
-use super::proven::{Proven, Solver};
-use super::{ESTIMATE_BITS, InputRounding, correct_digits, power};
+use super::proven::Proven;
+use super::{ESTIMATE_BITS, correct_digits, power};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::ceil_log2;
 use crate::math::pivot::diagonal_exponent;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, log_det_of};
+use crate::ops::input_rounding::InputRounding;
 use crate::ops::shift::shifted_lower;
 use rug::Float;
 use rug::float::Round;
@@ -54,8 +55,8 @@ impl Cholesky {
         self.certify_with(ctx, a, InputRounding::new())
     }
 
-    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: of any matrix within that of `a` the same
-    /// is proven, so of the one that `a` stands for.
+    /// [`Cholesky::certify`], where `a` and right sides may have been rounded: of any matrix within that of `a` the
+    /// same is proven, so of the one that `a` stands for.
     ///
     /// `None` also where the rounding is as large as the least eigenvalue.
     ///
@@ -82,7 +83,7 @@ impl Cholesky {
                     let (order, shifted) = (Float::with_val(ESTIMATE_BITS, order), power(-shift));
                     let lost = Upper(order).times(&power(2 - i64::from(bits)));
                     let eigenvalue = Float::with_val_round(ESTIMATE_BITS, &shifted - &lost.0, Round::Down).0;
-                    let proven = Proven::new((Solver::Cholesky(self), lower), exponents, &eigenvalue, rounding);
+                    let proven = Proven::new((self, lower), exponents, &eigenvalue, rounding);
                     return Ok(proven.map(|proven| Certificate { factor: self, proven }));
                 }
                 Ok(false) => {}

@@ -12,13 +12,13 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
 
 /// Bits of right sides.
-pub(super) const RIGHT_BITS: u32 = 53;
+pub(crate) const RIGHT_BITS: u32 = 53;
 
 /// Most steps of the ascent; two are enough nearly always.
 const STEPS: usize = 2;
 
 /// Columns that the ascent works on in big floats, where each costs a solve of its own.
-pub(super) const BIT_COLUMNS: usize = 2;
+pub(crate) const BIT_COLUMNS: usize = 2;
 
 /// Fewest bits of solves that are not in doubles.
 const FIRST_BITS: u32 = 64;
@@ -75,14 +75,15 @@ impl Cholesky {
         Ok(Float::with_val(RIGHT_BITS, &self.scaled_inverse_norm(ctx)?.norm))
     }
 
-    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`: it is at most `2^(w - 3)`, where
-    /// the factor was made at `w` bits, some more than its own `b`; of a factor made elsewhere `b` counts.
+    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`: it is at most `2^(w - 3)`,
+    /// where the factor was made at `w` bits, some more than its own `b`; of a factor made elsewhere `b` counts.
     ///
-    /// `L L^T` differs from `A` by the roundings of the factorisation, about `2^-w` beside the diagonal. Where the least
-    /// eigenvalue of the scaled matrix is no larger, that of `L L^T` is made of roundings: the factor exists by luck,
-    /// knows nothing of that eigenvector, and all that is known of the condition of `A` is that it is beyond about
-    /// `2^(w - 3)`. Digits of answers are then not known, and estimated as 0. (Rounding the factor to `b` bits moves the
-    /// least eigenvalue `s` by no more than about `2 sqrt(s) 2^-b`.) Cost: that of [`Cholesky::scaled_condition`].
+    /// `L L^T` differs from `A` by the roundings of the factorisation, about `2^-w` beside the diagonal. Where the
+    /// least eigenvalue of the scaled matrix is no larger, that of `L L^T` is made of roundings: the factor exists by
+    /// luck, knows nothing of that eigenvector, and all that is known of the condition of `A` is that it is beyond
+    /// about `2^(w - 3)`. Digits of answers are then not known, and estimated as 0. (Rounding the factor to `b` bits
+    /// moves the least eigenvalue `s` by no more than about `2 sqrt(s) 2^-b`.) Cost: that of
+    /// [`Cholesky::scaled_condition`].
     ///
     /// # Errors
     /// As [`crate::trsm()`].
@@ -91,7 +92,7 @@ impl Cholesky {
         Ok(self.scaled_inverse_norm(ctx)?.norm <= power(most))
     }
 
-    pub(super) fn scaled_inverse_norm(&self, ctx: &Context) -> Result<&ScaledInverseNorm> {
+    pub(crate) fn scaled_inverse_norm(&self, ctx: &Context) -> Result<&ScaledInverseNorm> {
         loop {
             if let Some(found) = self.scaled_inverse_norm.get() {
                 return Ok(found);
@@ -133,7 +134,7 @@ impl Cholesky {
 ///
 /// The first columns are all ones, alternating signs, which catch matrices that are built to mislead the ascent, and
 /// random signs; each step takes the signs of all images, and from their images the unit vectors that promise most.
-pub(super) fn inverse_norm(
+pub(crate) fn inverse_norm(
     order: usize,
     block: usize,
     images: impl Fn(&[Vec<f64>]) -> Result<Vec<Vector>>,

@@ -7,10 +7,11 @@
 
 use super::doubles::double;
 use super::rough::{Rough, Vector};
-use super::{ESTIMATE_BITS, InputRounding, correct_digits, power};
+use super::{ESTIMATE_BITS, correct_digits, power};
 use crate::context::Context;
 use crate::error::Result;
 use crate::ops::cholesky::Cholesky;
+use crate::ops::input_rounding::InputRounding;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use rug::Float;
@@ -46,8 +47,9 @@ impl Cholesky {
         Ok(error.map_or(0.0, |error| correct_digits(&error, &size, bits)))
     }
 
-    /// About what [`Cholesky::log_det`] is off by, in short of which the truth stays by a factor of about ten; `None` where
-    /// nothing is known. Of a matrix of determinant 1 it says more than correct digits, of which a number near 0 has none.
+    /// About what [`Cholesky::log_det`] is off by, in short of which the truth stays by a factor of about ten; `None`
+    /// where nothing is known. Of a matrix of determinant 1 it says more than correct digits, of which a number near 0
+    /// has none.
     ///
     /// # Errors
     /// As [`Cholesky::log_det_digits`].

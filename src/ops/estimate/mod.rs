@@ -2,65 +2,33 @@
 //!
 //! Digits are `-log10` of the relative error: of a solution in the maximum norm of its worst column, of an inverse in
 //! the maximum norm, of a logarithm of a determinant as it is. They count the errors of the computation, and what
-//! [`InputRounding`] says of the operands; else these count as exact.
+//! [`crate::InputRounding`] says of the operands; else these count as exact.
 //! Promise: the same on any number of threads. Proofs: docs/ALGORITHM.md, "Correct digits".
 
-mod bounds;
+pub(crate) mod bounds;
 mod certificate;
-mod condition;
+pub(crate) mod condition;
 mod doubles;
-mod indefinite;
 mod log_det;
-mod proven;
-mod rough;
+pub(crate) mod proven;
+pub(crate) mod rough;
 mod solution;
 
 pub use certificate::Certificate;
-pub use indefinite::LdltCertificate;
 
 use crate::error::{Error, Result};
-use crate::options::setters;
 use rug::Float;
 
-/// How far operands may lie from the numbers that they stand for: `1/3` in a file is rounded when it is read.
-///
-/// An operand of `bits` bits has been rounded to nearest: each entry is off by at most `2^-bits` of its own magnitude.
-/// `None` is for an operand that is exact. Digits, estimated and proven, are those of the answer to the problem before
-/// the rounding.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct InputRounding {
-    /// Bits that the entries of the matrix were rounded to.
-    pub matrix_bits: Option<u32>,
-    /// Bits that the entries of the right sides were rounded to.
-    pub right_bits: Option<u32>,
-}
-
-setters! { new InputRounding { matrix_bits: impl Into<Option<u32>>, right_bits: impl Into<Option<u32>> } }
-
-impl InputRounding {
-    /// Whether nothing was rounded.
-    pub fn is_none(&self) -> bool {
-        *self == InputRounding::default()
-    }
-
-    /// The relative bounds of entries of the matrix and of the right sides.
-    fn units(&self) -> [Float; 2] {
-        [self.matrix_bits, self.right_bits]
-            .map(|bits| bits.map_or_else(|| Float::new(ESTIMATE_BITS), |bits| power(-i64::from(bits))))
-    }
-}
-
 /// Bits of sums, norms and estimates.
-const ESTIMATE_BITS: u32 = 64;
+pub(crate) const ESTIMATE_BITS: u32 = 64;
 
 /// Digits of `precision_bits` bits: no answer is said to have more.
-fn all_digits(precision_bits: u32) -> f64 {
+pub(crate) fn all_digits(precision_bits: u32) -> f64 {
     f64::from(precision_bits) * std::f64::consts::LOG10_2
 }
 
 /// The correct digits of an answer of this size at `precision_bits` that is off by `error`; 0 where it has none.
-fn correct_digits(error: &Float, value: &Float, precision_bits: u32) -> f64 {
+pub(crate) fn correct_digits(error: &Float, value: &Float, precision_bits: u32) -> f64 {
     let most = all_digits(precision_bits);
     if error.is_zero() {
         return most;
@@ -87,6 +55,6 @@ pub fn where_there_is_room<T>(estimate: Result<T>) -> Result<Option<T>> {
 }
 
 /// `2^exponent`, or 0 or infinity far out.
-fn power(exponent: i64) -> Float {
+pub(crate) fn power(exponent: i64) -> Float {
     Float::with_val(ESTIMATE_BITS, 1) << exponent.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }

@@ -5,13 +5,13 @@
 //! Proof: docs/ALGORITHM.md, "Correct digits".
 
 use super::bounds::{Upper, magnitude, spread_bits};
-use super::{ESTIMATE_BITS, InputRounding, all_digits, correct_digits, power};
+use super::{ESTIMATE_BITS, all_digits, correct_digits, power};
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::{EXPECTED_SPREAD_BITS, guard_bits};
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::Cholesky;
-use crate::ops::ldlt::Ldlt;
+use crate::ops::input_rounding::InputRounding;
 use crate::ops::product::block::preferred_working_bits;
 use crate::ops::product::problem::Accuracy;
 use crate::ops::symm::{SymmOptions, symm_with};
@@ -25,33 +25,32 @@ const SPARE_BITS: u32 = 24;
 const MOST_CORRECTIONS: usize = 12;
 
 /// What solves, nearly.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Solver<'a> {
-    Cholesky(&'a Cholesky),
-    Ldlt(&'a Ldlt),
+pub(crate) trait Solver: std::fmt::Debug + Sync {
+    /// Bits of the factor.
+    fn precision_bits(&self) -> u32;
+
+    /// About `A^-1 B`.
+    ///
+    /// # Errors
+    /// Those of the solve.
+    fn solve_nearly(&self, ctx: &Context, b: &Matrix, precision_bits: u32) -> Result<Matrix>;
 }
 
-impl Solver<'_> {
+impl Solver for Cholesky {
     fn precision_bits(&self) -> u32 {
-        match self {
-            Solver::Cholesky(factor) => factor.factor().precision_bits(),
-            Solver::Ldlt(factor) => factor.lower().precision_bits(),
-        }
+        self.factor().precision_bits()
     }
 
-    fn solve(&self, ctx: &Context, b: &Matrix, precision_bits: u32) -> Result<Matrix> {
-        match self {
-            Solver::Cholesky(factor) => factor.solve(ctx, b, precision_bits),
-            Solver::Ldlt(factor) => factor.solve(ctx, b, precision_bits),
-        }
+    fn solve_nearly(&self, ctx: &Context, b: &Matrix, precision_bits: u32) -> Result<Matrix> {
+        self.solve(ctx, b, precision_bits)
     }
 }
 
 /// A symmetric matrix `A` and diagonal powers of two `D` such that `|a_ij| < d_i d_j`, and no eigenvalue of
 /// `D^-1 A D^-1` lies nearer to 0 than a bound; the same of each matrix within the rounding of the input.
 #[derive(Clone, Debug)]
-pub(super) struct Proven<'a> {
-    pub solver: Solver<'a>,
+pub(crate) struct Proven<'a> {
+    pub solver: &'a dyn Solver,
     pub lower: MatrixView<'a>,
     /// `d_i = 2^exponents[i]`.
     pub exponents: Vec<i64>,
@@ -71,10 +70,10 @@ struct ColumnBound {
 }
 
 impl<'a> Proven<'a> {
-    /// What is known where no eigenvalue of the scaled matrix, as it was read, lies nearer to 0 than `eigenvalue`; `None`
-    /// where the rounding of the input is as large.
+    /// What is known where no eigenvalue of the scaled matrix, as it was read, lies nearer to 0 than `eigenvalue`;
+    /// `None` where the rounding of the input is as large.
     pub fn new(
-        (solver, lower): (Solver<'a>, MatrixView<'a>),
+        (solver, lower): (&'a dyn Solver, MatrixView<'a>),
         exponents: Vec<i64>,
         eigenvalue: &Float,
         rounding: InputRounding,
@@ -124,7 +123,7 @@ impl<'a> Proven<'a> {
         let rest_bits = lost_bits.max(64).min(reach);
         let residual = self.residual(ctx, (b, x), bits)?;
         let mut correction =
-            self.solver.solve(&ctx.holding(residual.bytes()), &residual, factor_bits.min(rest_bits))?;
+            self.solver.solve_nearly(&ctx.holding(residual.bytes()), &residual, factor_bits.min(rest_bits))?;
         let mut best = Vec::new();
         for _ in 0..MOST_CORRECTIONS {
             let held = ctx.holding(residual.bytes()).holding(correction.bytes());
@@ -139,7 +138,7 @@ impl<'a> Proven<'a> {
             if is_sharp || !is_better {
                 break;
             }
-            let more = self.solver.solve(&held.holding(rest.bytes()), &rest, factor_bits.min(rest_bits))?;
+            let more = self.solver.solve_nearly(&held.holding(rest.bytes()), &rest, factor_bits.min(rest_bits))?;
             drop(rest);
             correction = correction.add(&more, rest_bits)?;
         }

@@ -11,7 +11,7 @@ use crate::ops::cholesky::Cholesky;
 use rug::Float;
 
 /// Below this power of two of the scaled condition doubles are enough: each of the two substitutions loses half of it.
-pub(super) const DOUBLES_LOG2: i64 = 80;
+pub(crate) const DOUBLES_LOG2: i64 = 80;
 
 /// Bits of right sides.
 const RIGHT_BITS: u32 = 53;
@@ -20,13 +20,13 @@ const RIGHT_BITS: u32 = 53;
 const EVEN_SCALES: i64 = 8;
 
 /// A vector: doubles times one power of two.
-pub(super) struct Vector {
+pub(crate) struct Vector {
     pub values: Vec<f64>,
     pub exponent: i64,
 }
 
 /// A factor, and how solves with it run.
-pub(super) struct Rough<'a> {
+pub(crate) struct Rough<'a> {
     ctx: &'a Context,
     factor: &'a Cholesky,
     /// Row `i` of the factor is scaled by `2^-exponents[i]`.
@@ -133,7 +133,7 @@ impl<'a> Rough<'a> {
 }
 
 /// Column `col`, its row `i` times `2^exponent(i)`, with a largest entry near 1.
-pub(super) fn vector(matrix: &Matrix, col: usize, exponent: impl Fn(usize) -> i64) -> Vector {
+pub(crate) fn vector(matrix: &Matrix, col: usize, exponent: impl Fn(usize) -> i64) -> Vector {
     let entries = || (0..matrix.rows()).map(|row| (matrix.get(row, col), exponent(row)));
     let sizes =
         entries().filter(|(value, _)| !value.head.is_zero()).map(|(value, shift)| value.head.exponent() + shift);

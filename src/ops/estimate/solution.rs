@@ -3,7 +3,7 @@
 
 use super::rough::Rough;
 use super::{
-    ESTIMATE_BITS, InputRounding, all_digits,
+    ESTIMATE_BITS, all_digits,
     bounds::{magnitude, spread_bits},
     correct_digits, power,
 };
@@ -14,6 +14,7 @@ use crate::math::float::Head;
 use crate::math::magnitude::Magnitude;
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::Cholesky;
+use crate::ops::input_rounding::InputRounding;
 use crate::ops::vector::{SymvOptions, gemv, symv_with};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -152,8 +153,9 @@ impl Cholesky {
         Ok(correct_digits(&(error * INVERSE_MARGIN), &largest(&x), x.precision_bits()))
     }
 
-    /// Bits that a matrix and right sides must be known to for a solution (or an inverse) `x` of so many correct digits,
-    /// proven ones as well: those of the digits, what the condition loses, what the scales of the rows hide, and some.
+    /// Bits that a matrix and right sides must be known to for a solution (or an inverse) `x` of so many correct
+    /// digits, proven ones as well: those of the digits, what the condition loses, what the scales of the rows hide,
+    /// and some.
     ///
     /// Cost: that of [`Cholesky::scaled_condition`].
     ///
@@ -227,14 +229,14 @@ impl<'a> Probe<'a> {
         Ok((self.rough.solve(&residual)?, residual))
     }
 
-    /// The size of the error of `x`, about, that of the rounding of the input included; infinity where the factor is too
-    /// rough to tell.
+    /// The size of the error of `x`, about, that of the rounding of the input included; infinity where the factor is
+    /// too rough to tell.
     fn error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
         Ok(self.own_error(b, x)? + self.input_error(b, x)?)
     }
 
-    /// What the rounding of the input makes of the solution, about: the largest of what the inverse makes of the most that
-    /// each equation is off by, `|dA| |x| + |db|`, with random signs.
+    /// What the rounding of the input makes of the solution, about: the largest of what the inverse makes of the most
+    /// that each equation is off by, `|dA| |x| + |db|`, with random signs.
     fn input_error(&self, b: MatrixView<'_>, x: MatrixView<'_>) -> Result<Float> {
         let mut most = Float::new(ESTIMATE_BITS);
         if self.rounding.is_none() {

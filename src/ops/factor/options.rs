@@ -1,6 +1,6 @@
 //! Choices of a factorisation, in one process and over ranks. But for the accuracy none of them shows in a bit.
 
-use crate::ops::estimate::InputRounding;
+use crate::ops::input_rounding::InputRounding;
 use crate::ops::product::problem::Accuracy;
 use crate::options::setters;
 use crate::runtime::Policy;

@@ -314,3 +314,31 @@ fn systems_of_one_shape() {
         }
     }
 }
+
+/// Results of many problems of one shape in blocks of larger matrices: on some processors eight at a time are computed
+/// side by side, and written entry by entry.
+#[test]
+fn results_in_blocks_touch_nothing_around_them() {
+    let (one, bits, n) = (context(1, None), 256, 4);
+    let random = |seed: u64| matrix(Kind::Unit, n, n, bits, seed);
+    let pairs: Vec<(Matrix, Matrix)> = (0..19).map(|seed| (random(2 * seed), random(2 * seed + 1))).collect();
+    let frame = Matrix::from_fn(10, 7, bits, |row, col| Float::with_val(53, 1 + row + 100 * col)).unwrap();
+    let check = |large: &[Matrix], want: &dyn Fn(usize) -> Matrix| {
+        for (at, large) in large.iter().enumerate() {
+            let want = want(at);
+            for (row, col) in (0..10).flat_map(|row| (0..7).map(move |col| (row, col))) {
+                let inside = (3..3 + n).contains(&row) && (2..2 + n).contains(&col);
+                let right = if inside { want.get(row - 3, col - 2) } else { frame.get(row, col) };
+                assert_eq!(large.get(row, col), right, "problem {at}, entry ({row}, {col})");
+            }
+        }
+    };
+    for threads in [1, 3] {
+        let (ctx, options) = (context(threads, None), GemmOptions::new());
+        let mut large = vec![frame.clone(); pairs.len()];
+        let blocks = large.iter_mut().map(|large| large.view_mut().block(3..3 + n, 2..2 + n).unwrap());
+        let outcome = gemm_batch_into(&ctx, pairs.iter().map(|(a, b)| (a, b)), bits, &options, blocks).unwrap();
+        assert!(outcome.result.iter().all(Result::is_ok));
+        check(&large, &|at| sunzi::gemm(&one, &pairs[at].0, &pairs[at].1, bits).unwrap());
+    }
+}

@@ -1,4 +1,5 @@
-//! Systems over the rational numbers: matrices that answers are hard of, their exact solutions, and how right answers are.
+//! Systems over the rational numbers: matrices that answers are hard of, their exact solutions, and how right answers
+//! are.
 
 use super::Rng;
 use rug::ops::Pow;

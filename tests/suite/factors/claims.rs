@@ -1,5 +1,5 @@
-//! What is said of the digits of solutions and inverses, against exact rational solutions of the problem before anything
-//! was rounded.
+//! What is said of the digits of solutions and inverses, against exact rational solutions of the problem before
+//! anything was rounded.
 
 use crate::common::rational::{self, FAMILIES, Family, Rows};
 use crate::common::{Rng, seeds};
@@ -159,8 +159,8 @@ fn scales_far_apart_hide_no_error_of_many_right_sides() {
     assert!(factor.solution_digits(&ctx, &a, &b, &guess(-4)).unwrap() > 50.0);
 }
 
-/// Digits of solutions by `L D L^T` of symmetric matrices of any inertia, small pivots among them: those of the definite
-/// families with signs, and some that ask for pivoting.
+/// Digits of solutions by `L D L^T` of symmetric matrices of any inertia, small pivots among them: those of the
+/// definite families with signs, and some that ask for pivoting.
 #[test]
 fn digits_of_indefinite_systems_are_true() {
     let (ctx, mut tally, mut told) = (context(), Tally::default(), 0);

@@ -260,3 +260,20 @@ fn tiles_of_too_many_rows_have_as_many_as_there_may_be() {
         }
     }
 }
+
+/// Of a file with other numbers, of the same shape and precision, a directory with finished tiles is refused.
+#[test]
+fn tiles_of_another_matrix_are_not_taken_for_its_own() {
+    let ctx = Context::builder().threads(1).build().unwrap();
+    let case = Case::new(integer_gram(45, 40, 100, 1), 100);
+    case.run(&ctx, &options()).unwrap();
+    case.check("the first matrix");
+    let symmetric = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
+    io::write(case.path("a.bin"), &integer_gram(45, 40, 100, 2), &symmetric).unwrap();
+    let error = case.run(&ctx, &options()).unwrap_err();
+    assert!(error.to_string().contains("matrix_checksum"), "{error}");
+    assert!(!case.path("l.bin").exists());
+    case.forget_tiles();
+    case.run(&ctx, &options()).unwrap();
+    assert!(!same(&case.path("l.bin"), &case.path("in_memory.bin")));
+}

@@ -42,8 +42,8 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
 }
 
-/// Reads and computes the task at one precision; where digits are proven or asked for, decimals are read once more, to as
-/// many bits as it takes, if their rounding is what leaves fewer digits.
+/// Reads and computes the task at one precision; where digits are proven or asked for, decimals are read once more, to
+/// as many bits as it takes, if their rounding is what leaves fewer digits.
 ///
 /// # Errors
 /// Those of reading, and of the operations.

@@ -4,14 +4,15 @@
 //! `A` is scaled by powers of two such that `|a_ij| < d_i d_j`.
 //! Proof: docs/ALGORITHM.md, "Correct digits".
 
-use super::bounds::{Upper, magnitude, spread_bits};
-use super::condition::{BIT_COLUMNS, RIGHT_BITS, inverse_norm};
-use super::proven::{Proven, Solver};
-use super::rough::vector;
-use super::{ESTIMATE_BITS, InputRounding, all_digits, correct_digits, power};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, MatrixView, Symmetric};
+use crate::ops::estimate::bounds::{Upper, magnitude, spread_bits};
+use crate::ops::estimate::condition::{BIT_COLUMNS, RIGHT_BITS, inverse_norm};
+use crate::ops::estimate::proven::{Proven, Solver};
+use crate::ops::estimate::rough::vector;
+use crate::ops::estimate::{ESTIMATE_BITS, all_digits, correct_digits, power};
+use crate::ops::input_rounding::InputRounding;
 use crate::ops::ldlt::{Inertia, Ldlt, LdltOptions, ldlt_with};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::shift::shifted_lower;
@@ -45,6 +46,16 @@ pub struct LdltCertificate<'a> {
     proven: Proven<'a>,
 }
 
+impl Solver for Ldlt {
+    fn precision_bits(&self) -> u32 {
+        self.lower().precision_bits()
+    }
+
+    fn solve_nearly(&self, ctx: &Context, b: &Matrix, precision_bits: u32) -> Result<Matrix> {
+        self.solve(ctx, b, precision_bits)
+    }
+}
+
 impl LdltCertificate<'_> {
     /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm.
     ///
@@ -65,8 +76,8 @@ impl LdltCertificate<'_> {
 }
 
 impl Ldlt {
-    /// About how many digits of a solution `X` of `A X = B` are right: `-log10` of the error in the maximum norm, beside
-    /// the solution, of the worst column.
+    /// About how many digits of a solution `X` of `A X = B` are right: `-log10` of the error in the maximum norm,
+    /// beside the solution, of the worst column.
     ///
     /// Shapes: `a` is the matrix that was factored, `b` and `x` are `n x m`; what was rounded on the way in is said by
     /// `rounding`. 0 where the factors are too rough to tell: their residual, which grows with [`Ldlt::growth`], is as
@@ -146,7 +157,7 @@ impl Ldlt {
             let shift = lost_bits + 1 + 4 * attempt;
             let bits = (shift + growth_bits.max(0) + PROOF_BITS).max(LEAST_PROOF_BITS);
             let Ok(bits) = u32::try_from(bits) else { return Ok(None) };
-            let sides = [-1, 1].map(|sign| shifted(ctx, lower, &exponents, (sign, shift, bits)));
+            let sides = [-1, 1].map(|sign| shifted(ctx, lower, &exponents, &Shift { sign, log2: shift, bits }));
             let [below, above] = match sides {
                 [Ok(Some(below)), Ok(Some(above))] => [below, above],
                 [Err(Error::Precision { .. }), _] | [_, Err(Error::Precision { .. })] => return Ok(None),
@@ -156,7 +167,7 @@ impl Ldlt {
             let (lost, least) = (below.1.0.max(&above.1.0), power(-shift));
             let eigenvalue = Float::with_val_round(ESTIMATE_BITS, &least - &lost, Round::Down).0;
             if below.0.positive + above.0.negative == lower.rows() && eigenvalue > 0 {
-                let proven = Proven::new((Solver::Ldlt(self), lower), exponents, &eigenvalue, rounding);
+                let proven = Proven::new((self, lower), exponents, &eigenvalue, rounding);
                 return Ok(proven.map(|proven| LdltCertificate { proven }));
             }
         }
@@ -183,8 +194,8 @@ impl Ldlt {
         })
     }
 
-    /// A bound of the 2-norm of the residual `A - L D L^T`, scaled: `2^(3 - b) sum_i g_i / d_i^2` with `g_i` the diagonal
-    /// of `|L| |D| |L^T|`.
+    /// A bound of the 2-norm of the residual `A - L D L^T`, scaled: `2^(3 - b) sum_i g_i / d_i^2` with `g_i` the
+    /// diagonal of `|L| |D| |L^T|`.
     fn scaled_residual(&self, exponents: &[i64]) -> Upper {
         let (lower, pivots) = (self.lower(), self.pivots());
         let mut sum = Upper::zero();
@@ -217,19 +228,28 @@ fn scales(lower: MatrixView<'_>) -> Vec<i64> {
         .collect()
 }
 
-/// The inertia of `A + sign 2^-shift D^2`, but for a symmetric matrix whose scaled 2-norm is bounded by the second; `None`
+/// How a matrix is shifted, and to how many bits factored.
+struct Shift {
+    /// 1 or -1.
+    sign: i32,
+    /// `s = 2^-log2`.
+    log2: i64,
+    bits: u32,
+}
+
+/// The inertia of `A + sign s D^2`, but for a symmetric matrix whose scaled 2-norm is bounded by the second; `None`
 /// where a pivot is 0.
 fn shifted(
     ctx: &Context,
     lower: MatrixView<'_>,
     exponents: &[i64],
-    (sign, shift, bits): (i32, i64, u32),
+    &Shift { sign, log2, bits }: &Shift,
 ) -> Result<Option<(Inertia, Upper)>> {
     let copy_bits = lower.precision_bits().max(bits);
     let copy_bytes = Matrix::bytes_for(lower.rows(), lower.rows(), copy_bits);
     ctx.admit(copy_bytes)?;
     let matrix = shifted_lower(lower, copy_bits, |row, entry| {
-        let part = power(2 * exponents[row] - shift) * sign;
+        let part = power(2 * exponents[row] - log2) * sign;
         Float::with_val(copy_bits, entry + &part)
     })?;
     let options = LdltOptions::new().accuracy(Accuracy::Norm);
