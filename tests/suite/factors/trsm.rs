@@ -3,7 +3,7 @@
 use crate::common::solves::assert_trsm_bound;
 use crate::common::{Kind, Rng, forced, in_turn, kernel_names, matrix, seeds};
 use rug::Float;
-use sunzi::{Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, trsm, trsm_with};
+use sunzi::{Accuracy, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, trsm, trsm_with};
 
 fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()
@@ -274,5 +274,24 @@ fn solutions_beyond_the_exponent_range_are_named() {
             Err(Error::ExponentRange { exponent, .. }) => assert!(exponent.abs() > limit),
             other => panic!("{columns} columns: {other:?}"),
         }
+    }
+}
+
+/// Unknowns far below others of their column keep their own bits, also where so many right sides are solved for that they
+/// go in fixed point.
+#[test]
+fn small_unknowns_are_right_beside_large_ones() {
+    let (order, bits) = (300, 100);
+    let small = Float::with_val(bits, 1) >> 5000;
+    let b = Matrix::from_fn(order, order, bits, |row, _| match row {
+        0 => Float::with_val(bits, 1),
+        _ if row == order - 1 => small.clone(),
+        _ => Float::new(bits),
+    });
+    let (b, identity) = (b.unwrap(), Matrix::identity(order, bits).unwrap());
+    for accuracy in [Accuracy::Entrywise, Accuracy::Norm] {
+        let x = trsm_with(&context(2), &identity, &b, bits, &TrsmOptions::new().accuracy(accuracy)).unwrap().result;
+        assert!(x.get(0, 7) == b.get(0, 7), "{accuracy:?}");
+        assert!(accuracy == Accuracy::Norm || x == b, "an unknown of 2^-5000 beside 1 is lost");
     }
 }
