@@ -175,7 +175,7 @@ pub fn read_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     let Plain { reader, format, bytes } = Plain::open(reader, source)?;
     let source = &Source { format: Some(format), bytes, ..*source };
     check_member(format, source)?;
-    match format {
+    let loaded = match format {
         FileFormat::MatrixMarket => matrix_market::read(reader, source, options),
         FileFormat::Binary => binary::read(reader, source, options),
         FileFormat::Csv | FileFormat::Tsv | FileFormat::Text => table::read(reader, source, options),
@@ -183,7 +183,11 @@ pub fn read_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions
         FileFormat::Json => lists::read::<Json>(reader, source, options),
         FileFormat::Mathematica => lists::read::<Mathematica>(reader, source, options),
         FileFormat::Sdpa => sdpa::read(reader, source, options),
-    }
+    }?;
+    // Decimals of a file that states its precision stand for numbers of as many bits, which these are.
+    let stated = loaded.precision_bits_comment;
+    let is_stated = stated.is_some() && options.decimal_bits(stated) == stated;
+    Ok(Loaded { rounded_bits: loaded.rounded_bits.filter(|_| !is_stated), ..loaded })
 }
 
 /// As [`read_info`], from any stream.

@@ -189,7 +189,8 @@ pub struct Loaded {
     /// type of NumPy's numbers, by the first mark of Mathematica.
     pub precision_bits_comment: Option<u32>,
     /// The fewest bits to which an entry was rounded on the way in, where one is not the number that was written: each
-    /// is off by at most `2^-bits` of its magnitude. See [`crate::InputRounding`].
+    /// is off by at most `2^-bits` of its magnitude. See [`crate::InputRounding`]. `None` where decimals were read to
+    /// the precision that the file states: they stand for numbers of as many bits.
     pub rounded_bits: Option<u32>,
     /// What in the file was passed over, a line each: a line of headings.
     pub remarks: Vec<String>,

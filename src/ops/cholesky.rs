@@ -37,6 +37,8 @@ pub struct Cholesky {
     pub(crate) inverse_norm: OnceLock<Float>,
     /// Found by the first estimate that needs it.
     pub(crate) scaled_inverse_norm: OnceLock<ScaledInverseNorm>,
+    /// What its logarithm is off by, as a rule, at most: see `ops::estimate`.
+    pub(crate) log_det_spread: OnceLock<Float>,
     /// The factor in doubles, column by column, each row scaled by its norm: kept by the first estimate where memory
     /// has no limit.
     pub(crate) scaled_doubles: OnceLock<Arc<Vec<f64>>>,
@@ -292,7 +294,7 @@ impl Cholesky {
     /// them, for a factor that was stored and read again.
     #[must_use]
     pub fn with_working_bits(self, working_bits: Option<u32>) -> Cholesky {
-        Cholesky { working_bits, ..self }
+        Cholesky { working_bits, log_det_spread: OnceLock::new(), ..self }
     }
 
     /// Fixed-point bits of the factorisation; `None` for a factor that was made elsewhere.

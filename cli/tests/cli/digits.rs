@@ -184,7 +184,9 @@ fn fractions_in_a_file_count_as_they_are_written() {
         sandbox.run(&format!("solve H.csv ones.csv -o X.mtx {line} --certified --report r.json"));
         let (report, truth) = (sandbox.json("r.json"), digits_beside(&sandbox, "X.mtx", &exact));
         let [stated, proven] = ["digits", "certified"].map(|key| report[key].as_f64().unwrap());
-        assert!(proven <= truth && proven > truth - 3.0, "{line}: {proven} proven, {truth} right");
+        // A bound of roundings that point in all directions is some digits above what they do.
+        let loose = if line.contains("--input") { 6.0 } else { 3.0 };
+        assert!(proven <= truth && proven > truth - loose, "{line}: {proven} proven, {truth} right");
         assert!(stated <= truth + 1.0 && stated > truth - 2.0, "{line}: {stated} stated, {truth} right");
         assert!(stated >= proven, "{report}");
     }

@@ -26,10 +26,6 @@ const FIRST_BITS: u32 = 64;
 /// Bits that an estimate takes beyond those that its solves lose.
 const SPARE_BITS: f64 = 24.0;
 
-/// Where `2^-w` times the scaled condition of a factor made at `w` bits is at most `2^TOLD_LOG2`, it is that of the
-/// matrix.
-const TOLD_LOG2: i64 = -3;
-
 impl Cholesky {
     /// A lower bound, rarely off by more than a factor of 3, of the condition `||A||_1 ||A^-1||_1` of the factored
     /// matrix, whose 1-norm is `one_norm` (see [`Matrix::one_norm`]); 53 bits. 0 for an empty matrix.
@@ -75,21 +71,19 @@ impl Cholesky {
         Ok(Float::with_val(RIGHT_BITS, &self.scaled_inverse_norm(ctx)?.norm))
     }
 
-    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`: it is at most `2^(w - 3)`,
-    /// where the factor was made at `w` bits, some more than its own `b`; of a factor made elsewhere `b` counts.
+    /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`.
     ///
-    /// `L L^T` differs from `A` by the roundings of the factorisation, about `2^-w` beside the diagonal. Where the
-    /// least eigenvalue of the scaled matrix is no larger, that of `L L^T` is made of roundings: the factor exists by
-    /// luck, knows nothing of that eigenvector, and all that is known of the condition of `A` is that it is beyond
-    /// about `2^(w - 3)`. Digits of answers are then not known, and estimated as 0. (Rounding the factor to `b` bits
-    /// moves the least eigenvalue `s` by no more than about `2 sqrt(s) 2^-b`.) Cost: that of
-    /// [`Cholesky::scaled_condition`].
+    /// `L L^T` differs from `A` by the roundings `E` of the factorisation. Where the least eigenvalue of the scaled matrix
+    /// is no larger than what they move it by, that of `L L^T` is made of roundings: the factor exists by luck, knows
+    /// nothing of that eigenvector, and all that is known of the condition of `A` is that it is no less than about
+    /// that of `L L^T`. Digits of answers are then not known, and estimated as 0. It is told by `tr(A^-1 E)`, the sum of
+    /// what each eigenvalue moves by beside itself: at most 1, with the margin of [`Cholesky::log_det_digits`].
+    /// Cost: that of [`Cholesky::scaled_condition`], and six solves with as few bits; found once and kept.
     ///
     /// # Errors
     /// As [`crate::trsm()`].
     pub fn tells_condition(&self, ctx: &Context) -> Result<bool> {
-        let most = i64::from(self.working_bits.unwrap_or(self.factor().precision_bits())) + TOLD_LOG2;
-        Ok(self.scaled_inverse_norm(ctx)?.norm <= power(most))
+        Ok(*self.log_det_spread(ctx)? <= 1)
     }
 
     pub(crate) fn scaled_inverse_norm(&self, ctx: &Context) -> Result<&ScaledInverseNorm> {

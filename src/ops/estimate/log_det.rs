@@ -54,10 +54,7 @@ impl Cholesky {
     /// # Errors
     /// As [`Cholesky::log_det_digits`].
     pub fn log_det_error(&self, ctx: &Context, rounding: InputRounding) -> Result<Option<Float>> {
-        if !self.tells_condition(ctx)? {
-            return Ok(None);
-        }
-        let spread = self.log_det_spread(ctx)? + self.input_spread(ctx, rounding)?;
+        let spread = self.input_spread(ctx, rounding)? + self.log_det_spread(ctx)?;
         if spread > 1 {
             return Ok(None);
         }
@@ -86,7 +83,17 @@ impl Cholesky {
     }
 
     /// What `log det A` is off by at most, as a rule.
-    pub(super) fn log_det_spread(&self, ctx: &Context) -> Result<Float> {
+    pub(super) fn log_det_spread(&self, ctx: &Context) -> Result<&Float> {
+        loop {
+            if let Some(found) = self.log_det_spread.get() {
+                return Ok(found);
+            }
+            let found = self.find_log_det_spread(ctx)?;
+            self.log_det_spread.get_or_init(|| found);
+        }
+    }
+
+    fn find_log_det_spread(&self, ctx: &Context) -> Result<Float> {
         let rough = Rough::for_condition(self, ctx)?;
         let mut rng = ChaCha8Rng::seed_from_u64(0x5eed_de7e);
         let mut columns = vec![Vec::new(); PROBES];

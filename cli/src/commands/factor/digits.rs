@@ -235,8 +235,11 @@ mod tests {
         let all = line(5.0, true);
         assert!(all.starts_with("log det A = -1.2345[6") && all.contains("]e3 (about 5 correct digits; "), "{all}");
         assert!(Digits::default().log_det_line(&value, false).ends_with("(correct digits not estimated)"));
-        let found = Digits { digits: Some(8.7), certified: Some(7.99), lost_bits: Some(249.3), ..Digits::default() };
-        let said = "solution: about 8 correct digits, at least 7 proven (275 bits, scaled condition about 2^249)";
-        assert_eq!(found.line("solution", 275).unwrap(), said);
+        let digits = Digits { digits: Some(8.7), certified: Some(7.99), lost_bits: Some(249.3), ..Digits::default() };
+        for (tells_condition, condition) in [(true, "about 2^249"), (false, "of no less than about 2^249")] {
+            let line = Digits { tells_condition, ..digits.clone() }.line("solution", 275).unwrap();
+            let said = "solution: about 8 correct digits, at least 7 proven (275 bits, scaled condition";
+            assert_eq!(line, format!("{said} {condition})"));
+        }
     }
 }
