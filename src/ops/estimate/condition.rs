@@ -73,11 +73,11 @@ impl Cholesky {
 
     /// Whether [`Cholesky::scaled_condition`] is about that of the factored matrix `A`.
     ///
-    /// `L L^T` differs from `A` by the roundings `E` of the factorisation. Where the least eigenvalue of the scaled matrix
-    /// is no larger than what they move it by, that of `L L^T` is made of roundings: the factor exists by luck, knows
-    /// nothing of that eigenvector, and all that is known of the condition of `A` is that it is no less than about
-    /// that of `L L^T`. Digits of answers are then not known, and estimated as 0. It is told by `tr(A^-1 E)`, the sum of
-    /// what each eigenvalue moves by beside itself: at most 1, with the margin of [`Cholesky::log_det_digits`].
+    /// `L L^T` differs from `A` by the roundings `E` of the factorisation. Where the least eigenvalue of the scaled
+    /// matrix is no larger than what they move it by, that of `L L^T` is made of roundings: the factor exists by luck,
+    /// knows nothing of that eigenvector, and all that is known of the condition of `A` is that it is no less than
+    /// about that of `L L^T`. Digits of answers are then not known, and estimated as 0. It is told by `tr(A^-1 E)`, the
+    /// sum of what each eigenvalue moves by beside itself: at most 1, with the margin of [`Cholesky::log_det_digits`].
     /// Cost: that of [`Cholesky::scaled_condition`], and six solves with as few bits; found once and kept.
     ///
     /// # Errors

@@ -282,7 +282,7 @@ fn solutions_beyond_the_exponent_range_are_named() {
 #[test]
 fn small_unknowns_are_right_beside_large_ones() {
     let (order, bits) = (300, 100);
-    let small = Float::with_val(bits, 1) >> 5000;
+    let small: Float = Float::with_val(bits, 1) >> 5000;
     let b = Matrix::from_fn(order, order, bits, |row, _| match row {
         0 => Float::with_val(bits, 1),
         _ if row == order - 1 => small.clone(),
