@@ -277,8 +277,8 @@ fn solutions_beyond_the_exponent_range_are_named() {
     }
 }
 
-/// Unknowns far below others of their column keep their own bits, also where so many right sides are solved for that they
-/// go in fixed point.
+/// Unknowns far below others of their column keep their own bits, also where so many right sides are solved for that
+/// they go in fixed point.
 #[test]
 fn small_unknowns_are_right_beside_large_ones() {
     let (order, bits) = (300, 100);
