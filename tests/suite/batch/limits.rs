@@ -1,6 +1,7 @@
 //! Memory limits: the least that is named is enough, a byte less is refused before any work, bits are the same.
 
 use super::{context, definite, operands};
+use crate::common::{Kind, matrix};
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SyrkOptions, cholesky_batch_with,
     syrk_batch_with, trsm_batch,
@@ -83,4 +84,33 @@ fn solves_keep_to_limits() {
     for limit in [least, 2 * least, 10 * least] {
         assert!(trsm_batch(&context(2, Some(limit)), pairs(), 200).unwrap() == free, "{limit} of {least}");
     }
+}
+
+/// A problem that does not fit the share of one worker is computed with the memory of all: whatever limit does on one
+/// thread, a quarter more does on two.
+#[test]
+fn a_problem_larger_than_a_share_has_the_memory_of_all() {
+    let (rows, cols, bits) = (60, 40, 256);
+    let mut ps: Vec<Matrix> = (0..12).map(|seed| matrix(Kind::Unit, rows, cols, bits, seed)).collect();
+    ps.push(matrix(Kind::Graded, rows, cols, bits, 99));
+    // Entries of a column far apart take more bits than those of one size.
+    for row in 0..rows {
+        let entry = ps[12].float(row, 0) >> (40 * row) as u32;
+        ps[12].set_float(row, 0, &entry).unwrap();
+    }
+    let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
+    let run = |threads: usize, limit: u64| {
+        let batch = syrk_batch_with(&context(threads, Some(limit)), &ps, bits, &options).ok()?;
+        Some((batch.report.threads, batch.result.iter().filter(|result| result.is_err()).count()))
+    };
+    let (mut limit, mut shared) = (64 << 10, 0);
+    while limit < 64 << 20 {
+        if run(1, limit).is_some_and(|(_, failed)| failed == 0) {
+            let (threads, failed) = run(2, limit + limit / 4).unwrap();
+            assert_eq!(failed, 0, "{limit} bytes do on one thread, a quarter more not on two");
+            shared += usize::from(threads == 2);
+        }
+        limit += limit / 16;
+    }
+    assert!(shared > 5, "{shared} limits left two threads at work");
 }
