@@ -201,7 +201,8 @@ fn plans_meet_the_peak() -> Result<()> {
                     Solver::new(Context::builder().threads(threads).build()?, &problem, options.clone())?.plan()?;
                 assert_eq!(plan.precisions.len(), 1, "{plan:?}");
                 let (planned, mut most) = (plan.planned_bytes, 0);
-                for _ in 0..if effort() > 1 { 1 } else { 3 } {
+                // On a busy machine one thread may wait for the other for a whole run.
+                for _ in 0..10 {
                     let problem = problem.rounded(problem.precision_bits)?;
                     let before = allocated_bytes();
                     reset_peak_bytes();
