@@ -405,7 +405,7 @@ fn plans_of_known_programs_meet_the_peak() -> Result<()> {
             let options = SolverOptions { ramp: false, max_iterations: 3, ..SolverOptions::new(problem.form) };
             // The largest program, which takes seconds, on one thread alone.
             for threads in if effort() > 1 || file != files[0].0 { 1..=2 } else { 1..=1 } {
-                // Whether two tasks take their most at once is a matter of time: the largest of three runs counts.
+                // Whether two tasks take their most at once is a matter of time: the largest of up to ten runs counts.
                 let (most, runs) = if threads == 1 { (105, 1) } else { (118, 10) };
                 let (mut planned, mut peak) = (u64::MAX, 0);
                 for _ in 0..runs {
