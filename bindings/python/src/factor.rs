@@ -41,13 +41,6 @@ impl Cholesky {
         self.factor.factor().precision_bits()
     }
 
-    /// An operand at its own precision, at least the factor's.
-    fn read(&self, call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str) -> PyResult<View> {
-        let operand = Operand::of(numbers, name, Part::Whole)?;
-        let bits = call.precision_bits(&[operand.natural_bits, Some(self.bits())])?;
-        operand.view(call.py(), Bits::Round(bits))
-    }
-
     /// Digits that a certificate proves; 0 where there is none.
     fn proven(
         &self,
@@ -221,7 +214,7 @@ impl Cholesky {
     ) -> PyResult<f64> {
         let mut call = digits_call(a.py(), uplo, context)?;
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
-        let (b, x) = (self.read(&call, b, "b")?, self.read(&call, x, "x")?);
+        let (b, x) = (read_beside(&call, b, "b", self.bits())?, read_beside(&call, x, "x", self.bits())?);
         call.run(|ctx| match certified {
             true => self.proven(ctx, &a, Some(&b), |proof| proof.solution_digits(ctx, b.entries(), x.entries())),
             false => {
@@ -244,7 +237,7 @@ impl Cholesky {
     ) -> PyResult<f64> {
         let mut call = digits_call(a.py(), uplo, context)?;
         let a = Symmetric::of(&call, a, &[Some(self.bits())])?;
-        let x = self.read(&call, inverse, "inverse")?;
+        let x = read_beside(&call, inverse, "inverse", self.bits())?;
         call.run(|ctx| match certified {
             true => self.proven(ctx, &a, None, |proof| proof.inverse_digits(ctx, x.entries())),
             false => self.factor.inverse_digits_with(ctx, a.operand(), x.entries(), a.rounding(None)),
@@ -266,6 +259,16 @@ impl Cholesky {
     fn __repr__(&self) -> String {
         format!("Cholesky({0} x {0}, {1} bits)", self.order(), self.bits())
     }
+}
+
+/// An operand at its own precision, at least that of a factor.
+///
+/// # Errors
+/// Those of [`Operand::of`] and [`Operand::view`].
+pub fn read_beside(call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str, factor_bits: u32) -> PyResult<View> {
+    let operand = Operand::of(numbers, name, Part::Whole)?;
+    let bits = call.precision_bits(&[operand.natural_bits, Some(factor_bits)])?;
+    operand.view(call.py(), Bits::Round(bits))
 }
 
 /// A call that looks at digits.

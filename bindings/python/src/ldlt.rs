@@ -3,7 +3,7 @@
 use crate::call::{Call, options};
 use crate::context::Context;
 use crate::errors::OrRaise;
-use crate::factor::digits_call;
+use crate::factor::{digits_call, read_beside};
 use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
 use crate::index::Line;
 use crate::input::{Bits, Operand, Part};
@@ -11,7 +11,6 @@ use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::output::{Form, Shape};
 use crate::runner::Runner;
-use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rug::Float;
@@ -33,13 +32,6 @@ pub struct Ldlt {
 }
 
 impl Ldlt {
-    /// An operand at its own precision, at least the factors'.
-    fn read(&self, call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str) -> PyResult<View> {
-        let operand = Operand::of(numbers, name, Part::Whole)?;
-        let bits = call.precision_bits(&[operand.natural_bits, Some(self.precision())])?;
-        operand.view(call.py(), Bits::Round(bits))
-    }
-
     fn shape(&self) -> Shape {
         Shape { container: Container::Flat, kind: self.kind }
     }
@@ -145,7 +137,7 @@ impl Ldlt {
     ) -> PyResult<f64> {
         let mut call = digits_call(a.py(), uplo, context)?;
         let a = Symmetric::of(&call, a, &[Some(self.precision())])?;
-        let (b, x) = (self.read(&call, b, "b")?, self.read(&call, x, "x")?);
+        let (b, x) = (read_beside(&call, b, "b", self.precision())?, read_beside(&call, x, "x", self.precision())?);
         let rounding = a.rounding(Some(&b));
         call.run(|ctx| match certified {
             true => {

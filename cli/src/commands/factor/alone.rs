@@ -9,8 +9,8 @@ use crate::triangles::FACTORED;
 use std::cell::Cell;
 use std::time::Instant;
 use sunzi::{
-    CholeskyOptions, Context, ContextBuilder, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix,
-    cholesky_with, plan_solve, solve_refined_with,
+    CholeskyOptions, Context, ContextBuilder, Error, Matrix, Outcome, RefineOptions, Result, Symmetric,
+    SymmetricMatrix, cholesky_with, plan_solve, solve_refined_with,
 };
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::trace::Trace;
@@ -35,7 +35,7 @@ pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Resu
 /// # Errors
 /// Those of reading, and of the factorisation.
 pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()> {
-    let reader = reader(session, config, ReadAt { precision_bits: Some(bits), decimal_bits: 0 })?;
+    let reader = reader(session, config, ReadAt { precision_bits: Some(bits), ..ReadAt::default() })?;
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
     let engine = Steps::new(session, config, reader.held_bytes())?;
     let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
@@ -43,18 +43,20 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
 }
 
 /// Reads and computes the task at one precision; where digits are proven or asked for, decimals are read once more, to
-/// as many bits as it takes, if their rounding is what leaves fewer digits.
+/// as many bits as it takes, if their rounding is what leaves fewer digits and the memory limit has room for it.
 ///
 /// # Errors
 /// Those of reading, and of the operations.
 pub fn at_precision(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace) -> Result<Computed> {
     let computed = at_bits(session, config, at, trace)?;
-    match computed.digits.missing_decimal_bits {
-        Some(decimal_bits) => {
-            let again = at_bits(session, config, ReadAt { decimal_bits, ..at }, trace)?;
-            Ok(Computed { decimal_bits, ..again })
-        }
-        None => Ok(computed),
+    let Some(decimal_bits) = computed.digits.missing_decimal_bits else { return Ok(computed) };
+    let mut last = |decimal_bits| {
+        let again = at_bits(session, config, ReadAt { decimal_bits, is_last: true, ..at }, trace)?;
+        Ok(Computed { decimal_bits, ..again })
+    };
+    match last(decimal_bits) {
+        Err(Error::MemoryLimit { .. }) => last(at.decimal_bits),
+        outcome => outcome,
     }
 }
 

@@ -67,7 +67,8 @@ impl Answer<'_> {
         }
         let mut found = trace.span("estimate", || self.estimate(steps, &config.task))?.0;
         let automatic = config.factor.precision.automatic().is_some();
-        if (choices.certified || automatic) && config.factor.precision.input_bits.is_none() {
+        let may_read_again = !self.inputs.is_last && config.factor.precision.input_bits.is_none();
+        if may_read_again && (choices.certified || automatic) {
             found.missing_decimal_bits = steps.run(|ctx| self.missing_decimal_bits(ctx, config, &found))?;
         }
         // What is read once more is proven then.

@@ -181,6 +181,8 @@ struct ReadAt {
     precision_bits: Option<u32>,
     /// Decimals are read to at least so many.
     decimal_bits: u32,
+    /// Whether they are not read once more, whatever their rounding costs.
+    is_last: bool,
 }
 
 /// What was read.
@@ -190,6 +192,8 @@ struct Inputs {
     precision_bits: u32,
     /// How far both are from what the files say.
     rounding: InputRounding,
+    /// Whether decimals are not read once more.
+    is_last: bool,
     /// Bytes of both matrices.
     bytes: u64,
 }
@@ -245,7 +249,10 @@ fn read(session: &Session, config: &Factoring, at: ReadAt) -> Result<Inputs> {
             right_rows: b.rows(),
             right_cols: b.cols(),
         }),
-        _ => Ok(Inputs { a, b, precision_bits: reader.precision_bits(), rounding, bytes: reader.held_bytes() }),
+        _ => {
+            let (precision_bits, bytes) = (reader.precision_bits(), reader.held_bytes());
+            Ok(Inputs { a, b, precision_bits, rounding, is_last: at.is_last, bytes })
+        }
     }
 }
 

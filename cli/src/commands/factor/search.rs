@@ -47,7 +47,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
         if check_reach(bits, config.factor.engine.kernel).is_err() {
             break;
         }
-        let at = ReadAt { precision_bits: Some(bits), decimal_bits };
+        let at = ReadAt { precision_bits: Some(bits), decimal_bits, is_last: false };
         let mut next = match at_precision(session, config, at, trace) {
             Ok(computed) => {
                 decimal_bits = decimal_bits.max(computed.decimal_bits);

@@ -25,7 +25,7 @@ pub struct AsRead {
 /// # Errors
 /// Those of reading.
 pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<AsRead> {
-    let reader = reader(session, config, ReadAt { precision_bits: bits, decimal_bits: 0 })?;
+    let reader = reader(session, config, ReadAt { precision_bits: bits, ..ReadAt::default() })?;
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
     let (bits, is_rounded) = (a.precision_bits(), reader.rounded_bits().is_some());
     Ok(AsRead { bits, is_rounded, is_singular: is_proven_singular(config, &a, reader.held_bytes())? })
