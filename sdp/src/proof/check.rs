@@ -391,4 +391,37 @@ mod tests {
         let wanted = [682 * 682 + 4096 * 4096, 682 * -256 + 4096 * 36, 256 * 256 + 36 * 36];
         assert_eq!(found.numerators, wanted.map(Integer::from));
     }
+
+    /// The program `min x` with `X = x >= 0` and the equation `x = 1`, a free variable's; a proof at the point x.
+    fn one_equation(x: Rational) -> (Program, UpperProof) {
+        use super::super::{program::Constraints, sparse::Place, sparse::Sparse};
+        let one = || Scaled::new(&[Rational::from(1)]);
+        let places = vec![Place { variable: Some(0), cone: 0, row: 0, col: 0 }];
+        let sparse = Sparse { shapes: vec![Shape { order: 1, diagonal: true }], places, values: one() };
+        let group = Group { costs: one(), free: one(), constraints: Constraints::Sparse(sparse) };
+        let program = Program { objective: one(), groups: vec![group], ..Program::empty() };
+        // The Gram matrix is 1, and 1 = 181^2 / 2^16 + 1/2 but for 2^-12: tau is 1/2.
+        let factor = |bits: u32, values: Vec<Integer>| Fixed { bits, values };
+        let witness = Witness { exponent: -1, factor: factor(8, vec![Integer::from(181)]) };
+        let gram = Some(GramProof { scales: vec![0], witness });
+        let x = vec![factor(24, vec![Integer::from((x << 24u32).floor_ref())])];
+        let blocks = vec![vec![Witness { exponent: 0, factor: factor(0, Vec::new()) }]];
+        (program, UpperProof { claim: Rational::from(100), x, gram, blocks })
+    }
+
+    /// With `X >= tau / 2`, tau = 1, the correction may be 1/2 and no more; it is twice what the equation misses.
+    #[test]
+    fn a_correction_beyond_half_of_tau_is_refused() {
+        let check = |missing: (i32, i32)| {
+            let (program, proof) = one_equation(Rational::from(1) - Rational::from(missing));
+            check_upper(&program, &proof, 1)
+        };
+        for missing in [(0, 1), (1, 8), ((1 << 18) - 2, 1 << 20)] {
+            assert_eq!(check(missing), Ok(()), "{missing:?}");
+        }
+        for missing in [(1, 4), (3, 8), (7, 16)] {
+            let message = check(missing).unwrap_err();
+            assert!(message.contains("X may lose its definiteness to the correction"), "{missing:?}: {message}");
+        }
+    }
 }
