@@ -1,7 +1,8 @@
 //! Checksums of results, one line for each operation, size and precision, compared on every kernel: on one thread and
 //! on two, or with little effort on one or two, the larger sizes with every second operation or kernel.
 //!
-//! The table `tests/checksums.txt` was made by the program as it stood before its drivers were merged; a result may
+//! The table `tests/checksums.txt` was made by the program as it stood before its drivers were merged, its lines of
+//! accuracy entry by entry when that became the default; a result may
 //! never change a bit, so a line may be added but not changed. `SUNZI_WRITE_CHECKSUMS=1` writes the table anew, by the
 //! preferred kernel on one thread.
 //!
@@ -15,8 +16,8 @@ use std::sync::Mutex;
 use sunzi::advanced::kernels;
 use sunzi::advanced::testing::effort;
 use sunzi::{
-    Context, Diag, GemmOptions, Matrix, Op, RefineOptions, Side, SyrkOptions, TrsmOptions, Uplo, cholesky, gemm_with,
-    ldlt, solve_refined_with, syrk_with, trsm, trsm_with,
+    Accuracy, CholeskyOptions, Context, Diag, GemmOptions, LdltOptions, Matrix, Op, RefineOptions, Side, Symmetric,
+    SyrkOptions, TrsmOptions, Uplo, cholesky_with, gemm_with, ldlt_with, solve_refined_with, syrk_with, trsm_with,
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -127,46 +128,61 @@ impl Sum {
     }
 }
 
-type Case = fn(&Context, usize, usize, u32, &mut Sum);
+/// What a line is computed from: contracted rows, columns and bits, and what is promised of entries.
+#[derive(Clone, Copy)]
+struct Size {
+    rows: usize,
+    cols: usize,
+    bits: u32,
+    accuracy: Accuracy,
+}
 
-const CASES: &[(&str, Case)] = &[
-    ("syrk", syrk_case),
-    ("gemm", gemm_case),
-    ("integers", integer_case),
-    ("trsm", trsm_case),
-    ("cholesky", cholesky_case),
-    ("solve", solve_case),
-    ("ldlt", ldlt_case),
+type Case = fn(&Context, Size, &mut Sum);
+
+const CASES: &[(&str, Accuracy, Case)] = &[
+    ("syrk", Accuracy::Norm, syrk_case),
+    ("gemm", Accuracy::Norm, gemm_case),
+    ("integers", Accuracy::Norm, integer_case),
+    ("trsm", Accuracy::Norm, trsm_case),
+    ("cholesky", Accuracy::Norm, cholesky_case),
+    ("solve", Accuracy::Norm, solve_case),
+    ("ldlt", Accuracy::Norm, ldlt_case),
+    ("syrk-entrywise", Accuracy::Entrywise, syrk_case),
+    ("gemm-entrywise", Accuracy::Entrywise, gemm_case),
+    ("trsm-entrywise", Accuracy::Entrywise, trsm_case),
+    ("cholesky-entrywise", Accuracy::Entrywise, cholesky_case),
+    ("solve-entrywise", Accuracy::Entrywise, solve_case),
+    ("ldlt-entrywise", Accuracy::Entrywise, ldlt_case),
 ];
 
-fn syrk_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+fn syrk_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut Sum) {
     let (alpha, beta) = (Float::with_val(70, 7) / 3u32, Float::with_val(20, -0.375));
     for spread in [2, 900] {
         let p = matrix(rows, cols, bits, (1, spread));
         let c = definite(cols, bits, (2, 3));
-        sum.add_lower(&syrk_with(ctx, &p, bits, &SyrkOptions::default()).unwrap().result);
-        let upper = SyrkOptions::new().op(Op::Transpose).uplo(Uplo::Upper);
+        sum.add_lower(&syrk_with(ctx, &p, bits, &SyrkOptions::new().accuracy(accuracy)).unwrap().result);
+        let upper = SyrkOptions::new().accuracy(accuracy).op(Op::Transpose).uplo(Uplo::Upper);
         let q = syrk_with(ctx, &p.transposed().to_matrix().unwrap(), bits, &upper).unwrap().result;
         sum.add_where(&q, |row, col| row <= col);
-        let scaled = SyrkOptions::new().alpha(&alpha).beta(&beta).accumulate(sunzi::Symmetric::from(&c));
+        let scaled = SyrkOptions::new().accuracy(accuracy).alpha(&alpha).beta(&beta).accumulate(Symmetric::from(&c));
         sum.add_lower(&syrk_with(ctx, &p, bits, &scaled).unwrap().result);
     }
 }
 
-fn gemm_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+fn gemm_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut Sum) {
     let (alpha, beta) = (Float::with_val(90, -5) / 7u32, Float::with_val(30, 1.5));
     for spread in [2, 700] {
         let (a, b) = (matrix(cols, rows, bits, (3, spread)), matrix(rows, cols + 2, bits + 9, (4, spread)));
         let c = matrix(cols, cols + 2, bits, (5, 4));
-        sum.add(&gemm_with(ctx, &a, &b, bits, &GemmOptions::default()).unwrap().result);
+        sum.add(&gemm_with(ctx, &a, &b, bits, &GemmOptions::new().accuracy(accuracy)).unwrap().result);
         let (a, b) = (a.transposed().to_matrix().unwrap(), b.transposed().to_matrix().unwrap());
-        let options =
-            GemmOptions::new().op_a(Op::Transpose).op_b(Op::Transpose).alpha(&alpha).beta(&beta).accumulate(c.view());
+        let turned = GemmOptions::new().accuracy(accuracy).op_a(Op::Transpose).op_b(Op::Transpose);
+        let options = turned.alpha(&alpha).beta(&beta).accumulate(c.view());
         sum.add(&gemm_with(ctx, &a, &b, bits, &options).unwrap().result);
     }
 }
 
-fn integer_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+fn integer_case(ctx: &Context, Size { rows, cols, bits, .. }: Size, sum: &mut Sum) {
     let p = integers(rows, cols, bits.min(60), 6);
     let options = SyrkOptions::new().exact_integers(true);
     sum.add_lower(&syrk_with(ctx, &p, bits, &options).unwrap().result);
@@ -174,7 +190,8 @@ fn integer_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Su
     sum.add(&gemm_with(ctx, &p, &integers(rows, 5, 33, 7), bits, &options).unwrap().result);
 }
 
-fn trsm_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+fn trsm_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut Sum) {
+    let plain = TrsmOptions::new().accuracy(accuracy);
     let alpha = Float::with_val(40, 11) / 13u32;
     let t = definite(cols, bits, (8, 2));
     for (at, side) in [Side::Left, Side::Right].into_iter().enumerate() {
@@ -187,37 +204,29 @@ fn trsm_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) 
                         Side::Right => matrix(rows.min(40), cols, bits, seed),
                     };
                     let alpha = (at == 1).then_some(&alpha);
-                    sum.add(
-                        &trsm_with(
-                            ctx,
-                            &t,
-                            &b,
-                            bits,
-                            &TrsmOptions::new().side(side).uplo(uplo).op(op).diag(diag).alpha(alpha),
-                        )
-                        .unwrap()
-                        .result,
-                    );
+                    let options = plain.side(side).uplo(uplo).op(op).diag(diag).alpha(alpha);
+                    sum.add(&trsm_with(ctx, &t, &b, bits, &options).unwrap().result);
                 }
             }
         }
     }
     // One right-hand side, and columns whose exponents lie far apart.
-    sum.add(&trsm(ctx, &t, &matrix(cols, 1, bits, (10, 2)), bits).unwrap());
-    sum.add(&trsm(ctx, &t, &matrix(cols, 12, bits, (11, 9000)), bits).unwrap());
+    sum.add(&trsm_with(ctx, &t, &matrix(cols, 1, bits, (10, 2)), bits, &plain).unwrap().result);
+    sum.add(&trsm_with(ctx, &t, &matrix(cols, 12, bits, (11, 9000)), bits, &plain).unwrap().result);
 }
 
-fn cholesky_case(ctx: &Context, rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+fn cholesky_case(ctx: &Context, Size { rows, cols, bits, accuracy }: Size, sum: &mut Sum) {
+    let options = CholeskyOptions::new().accuracy(accuracy);
     for (order, spread) in [(cols, 0), (cols, 1500), (rows.min(260), 3)] {
-        let factor = cholesky(ctx, &definite(order, bits, (12, spread)), bits).unwrap();
+        let factor = cholesky_with(ctx, &definite(order, bits, (12, spread)), bits, &options).unwrap().result;
         sum.add_lower(factor.factor());
         sum.add_float(&factor.log_det());
     }
 }
 
-fn solve_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+fn solve_case(ctx: &Context, Size { cols, bits, accuracy, .. }: Size, sum: &mut Sum) {
     let a = definite(cols, bits, (13, 5));
-    let factor = cholesky(ctx, &a, bits).unwrap();
+    let factor = cholesky_with(ctx, &a, bits, &CholeskyOptions::new().accuracy(accuracy)).unwrap().result;
     for (right_sides, spread) in [(1, 3), (2, 3), (3, 4000), (40, 2)] {
         sum.add(&factor.solve(ctx, &matrix(cols, right_sides, bits, (14, spread)), bits).unwrap());
     }
@@ -227,14 +236,14 @@ fn solve_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum
     sum.add(&refined.result);
 }
 
-fn ldlt_case(ctx: &Context, _rows: usize, cols: usize, bits: u32, sum: &mut Sum) {
+fn ldlt_case(ctx: &Context, Size { cols, bits, accuracy, .. }: Size, sum: &mut Sum) {
     // Quasi-definite: a positive block, a negative block, and what lies between them.
     let mut a = definite(cols, bits, (16, 2));
     for index in cols / 2..cols {
         let pivot = -a.float(index, index);
         a.set_float(index, index, &pivot).unwrap();
     }
-    let factors = ldlt(ctx, &a, bits).unwrap();
+    let factors = ldlt_with(ctx, &a, bits, &LdltOptions::new().accuracy(accuracy)).unwrap().result;
     sum.add_lower(factors.lower());
     sum.add(factors.pivots());
     sum.add(&factors.solve(ctx, &matrix(cols, 3, bits, (17, 2)), bits).unwrap());
@@ -245,9 +254,9 @@ fn table(kernel: &str, threads: usize, is_wanted: impl Fn(usize, usize) -> bool)
     let ctx = Context::builder().kernel(kernel).threads(threads).build().unwrap();
     let mut lines = Vec::new();
     for (size, &(rows, cols, bits)) in SIZES[..sizes()].iter().enumerate() {
-        for (at, (name, case)) in CASES.iter().enumerate().filter(|(at, _)| is_wanted(size, *at)) {
+        for (at, &(name, accuracy, case)) in CASES.iter().enumerate().filter(|(at, _)| is_wanted(size, *at)) {
             let mut sum = Sum::default();
-            case(&ctx, rows, cols, bits, &mut sum);
+            case(&ctx, Size { rows, cols, bits, accuracy }, &mut sum);
             lines.push((size * CASES.len() + at, format!("{name} {rows} x {cols} {bits}"), sum.0.digest()));
         }
     }

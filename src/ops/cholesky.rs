@@ -278,8 +278,8 @@ impl Cholesky {
         Cholesky { working_bits: Some(working_bits), ..Cholesky::new(factor, Accuracy::Norm) }
     }
 
-    /// The same factor, for solves of that accuracy. A factor made with accuracy entry by entry solves so, one made
-    /// elsewhere by norms.
+    /// The same factor, for solves of that accuracy. A factor made here solves with the accuracy that it was asked for,
+    /// one made elsewhere entry by entry.
     #[must_use]
     pub fn with_accuracy(self, accuracy: Accuracy) -> Cholesky {
         Cholesky { accuracy, ..self }
@@ -305,7 +305,7 @@ impl Cholesky {
     /// A place for a factor in the memory of a matrix that is no longer needed, for [`cholesky_into`]. Until then it is
     /// not the factor of anything.
     pub fn with_memory(memory: Matrix) -> Cholesky {
-        Cholesky::new(memory, Accuracy::Norm)
+        Cholesky::new(memory, Accuracy::default())
     }
 
     /// Takes a factor made elsewhere; what lies above its diagonal is not looked at.
@@ -321,7 +321,7 @@ impl Cholesky {
             Some(index) => Err(Error::Singular { index }),
             None => {
                 factor.clear_above_diagonal();
-                Ok(Cholesky::new(factor, Accuracy::Norm))
+                Ok(Cholesky::new(factor, Accuracy::default()))
             }
         }
     }

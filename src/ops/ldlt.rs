@@ -104,7 +104,7 @@ fn growth(a: &MatrixView<'_>, lower: &Matrix, pivots: &Matrix) -> Float {
 
 impl Ldlt {
     /// Takes factors made elsewhere, with their [`Ldlt::growth`]; what lies on and above the diagonal of `lower` is not
-    /// looked at. Solves go by norms, see [`Ldlt::with_accuracy`].
+    /// looked at. Solves are accurate entry by entry, see [`Ldlt::with_accuracy`].
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] where `lower` is not `n x n` or `pivots` not `n x 1`; [`Error::Singular`] for a zero
@@ -126,7 +126,7 @@ impl Ldlt {
         }
         lower.clear_above_diagonal();
         (0..order).try_for_each(|i| lower.set_f64(i, i, 1.0))?;
-        Ok(Ldlt { lower, pivots, growth, accuracy: Accuracy::Norm })
+        Ok(Ldlt { lower, pivots, growth, accuracy: Accuracy::default() })
     }
 
     /// The same factors, for solves of that accuracy; see [`crate::Cholesky::with_accuracy`].

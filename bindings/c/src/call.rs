@@ -58,20 +58,15 @@ impl Input<'_> {
     }
 }
 
-/// Runs `work` as one call on `ctx`, whatever happens in it. `accuracy` is what it promises of entries where the
-/// context does not say.
+/// Runs `work` as one call on `ctx`, whatever happens in it.
 ///
 /// # Safety
 /// `ctx` is null or a live context.
-pub unsafe fn run(
-    ctx: *const sunzi_context,
-    accuracy: Accuracy,
-    work: impl FnOnce(&Call<'_>) -> Outcome<()>,
-) -> Outcome<()> {
+pub unsafe fn run(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Outcome<()>) -> Outcome<()> {
     // SAFETY: null or live by contract.
     let Some(owner) = (unsafe { ctx.as_ref() }) else { return Err(Failure::null("ctx")) };
     let outcome = catch(|| {
-        let accuracy = owner.accuracy().unwrap_or(accuracy);
+        let accuracy = owner.accuracy();
         let (report, held_bytes) = (Cell::default(), Cell::default());
         let (beside_bytes, limited) = (Cell::default(), Cell::default());
         let call = Call { owner, ctx: owner.made()?, report, held_bytes, beside_bytes, limited, accuracy };
@@ -89,13 +84,13 @@ pub unsafe fn run(
     outcome
 }
 
-/// [`run`] as a status, accurate by norms where the context does not say.
+/// [`run`] as a status.
 ///
 /// # Safety
 /// As [`run`].
 pub unsafe fn enter(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Outcome<()>) -> sunzi_status {
     // SAFETY: by contract.
-    status(&unsafe { run(ctx, Accuracy::Norm, work) })
+    status(&unsafe { run(ctx, work) })
 }
 
 /// The code of an outcome.

@@ -32,8 +32,8 @@ pub struct sunzi_context {
 pub struct Made {
     /// The library's context.
     pub ctx: Context,
-    /// What entries are right beside; `None` leaves it to the function.
-    pub accuracy: Option<Accuracy>,
+    /// What entries are right beside.
+    pub accuracy: Accuracy,
 }
 
 /// What the last call of a thread that failed said.
@@ -110,9 +110,9 @@ impl sunzi_context {
         self.made.as_ref().map(|made| &made.ctx).map_err(Failure::clone)
     }
 
-    /// What entries are right beside; `None` leaves it to the function.
-    pub fn accuracy(&self) -> Option<Accuracy> {
-        self.made.as_ref().ok()?.accuracy
+    /// What entries are right beside.
+    pub fn accuracy(&self) -> Accuracy {
+        self.made.as_ref().map_or_else(|_| Accuracy::default(), |made| made.accuracy)
     }
 
     /// Remembers how a call of this thread ended.
@@ -215,7 +215,7 @@ impl User {
 pub unsafe fn make(options: *const sunzi_options) -> Outcome<Made> {
     // SAFETY: null or live by contract.
     let Some(options) = (unsafe { options.as_ref() }) else {
-        return Ok(Made { ctx: Context::new()?, accuracy: None });
+        return Ok(Made { ctx: Context::new()?, accuracy: Accuracy::default() });
     };
     let accuracy = accuracy_of(options.accuracy)?;
     let mut builder = Context::builder().self_check(options.self_check != 0).freivalds(options.freivalds != 0);
@@ -266,11 +266,11 @@ fn devices_of(names: &str, threads: Option<usize>) -> Outcome<Vec<Arc<dyn Device
     DeviceName::open(&found, threads).map_err(|error| Failure::about("options", error))
 }
 
-fn accuracy_of(choice: i32) -> Outcome<Option<Accuracy>> {
+fn accuracy_of(choice: i32) -> Outcome<Accuracy> {
     match choice {
-        0 => Ok(None),
-        SUNZI_NORM => Ok(Some(Accuracy::Norm)),
-        SUNZI_ENTRYWISE => Ok(Some(Accuracy::Entrywise)),
+        0 => Ok(Accuracy::default()),
+        SUNZI_NORM => Ok(Accuracy::Norm),
+        SUNZI_ENTRYWISE => Ok(Accuracy::Entrywise),
         other => {
             let message = format!("accuracy {other} is no choice: SUNZI_NORM (1), SUNZI_ENTRYWISE (2), or 0");
             Err(Failure::of(sunzi_status::SUNZI_INVALID_ARGUMENT, "options", message))

@@ -180,8 +180,8 @@ pub struct sunzi_options {
     pub progress: sunzi_progress,
     /// Handed to `progress`.
     pub user: *mut c_void,
-    /// What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
-    /// the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
+    /// What entries of results are right beside, on this context: `SUNZI_NORM`, or `SUNZI_ENTRYWISE`, which 0 is as
+    /// well.
     pub accuracy: c_int,
     /// Devices that products and factorisations run on, by names with commas between them: `cuda` for all GPUs,
     /// `cuda:0`, `soft` or `soft:BYTES` for plain memory behind the same code, `host` for the CPU as one more; null

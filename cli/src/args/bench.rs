@@ -62,7 +62,7 @@ pub enum BenchOperation {
 #[derive(Args, Clone, Debug)]
 pub struct Comparison {
     /// What our operation promises of each entry; not for doubles.
-    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     /// Bits of every significand [default: 1024].
     #[arg(long, short, value_name = "B", value_parser = precision)]

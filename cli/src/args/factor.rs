@@ -77,10 +77,10 @@ pub struct Factor {
     /// chrome://tracing.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// What is promised of each entry: norm (beside the norms of rows) or entrywise (beside its own terms) [default:
-    /// entrywise for solve, else norm].
-    #[arg(long, value_name = "PROMISE", value_parser = accuracy())]
-    pub accuracy: Option<Accuracy>,
+    /// What is promised of each entry: an error beside its own terms (entrywise), or beside the norms of rows (norm),
+    /// which with --storage is all there is.
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
+    pub accuracy: Accuracy,
     #[command(flatten)]
     pub ranks: RankChoices,
     #[command(flatten)]
@@ -199,7 +199,7 @@ pub struct StorageChoices {
 #[command(after_help = "Examples:\n  sunzi cholesky A.mtx -o L.mtx --precision 512\n  \
                         sunzi cholesky A.mtx --log-det --precision 512\n  \
                         sunzi cholesky A.mtx -o L.mtx --precision auto --digits 30\n  \
-                        sunzi cholesky A.bin -o L.bin --storage tiles --memory 2G\n  \
+                        sunzi cholesky A.bin -o L.bin --accuracy norm --storage tiles --memory 2G\n  \
                         sunzi cholesky A.bin -o L.bin --storage tiles --memory 2G --element-type double\n  \
                         mpirun -n 4 sunzi cholesky A.bin -o L.bin --threads 1 --grid 2x2")]
 pub struct Cholesky {
@@ -341,7 +341,7 @@ pub struct TriangularStorage {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi trsm L.mtx B.mtx -o X.mtx --transpose\n  \
                         sunzi trsm U.bin B.bin -o X.bin --side right --uplo upper\n  \
-                        sunzi trsm L.bin B.bin -o X.bin --storage work --memory 2G")]
+                        sunzi trsm L.bin B.bin -o X.bin --accuracy norm --storage work --memory 2G")]
 pub struct Trsm {
     /// The triangular matrix T.
     pub t: PathBuf,
@@ -351,7 +351,7 @@ pub struct Trsm {
     pub system: TriangularSystem,
     /// What is promised of each entry of the residual: norm (beside the norms of row and column) or entrywise (beside
     /// its own terms).
-    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     #[command(flatten)]
     pub precision: Precision,

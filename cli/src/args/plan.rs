@@ -68,9 +68,9 @@ pub enum PlanOperation {
 /// What is promised of entries, and what that takes.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct PlanPromise {
-    /// What is promised of each entry: norm or entrywise [default: entrywise for solve, norm for all else].
-    #[arg(long, value_name = "PROMISE", value_parser = accuracy())]
-    pub accuracy: Option<Accuracy>,
+    /// What is promised of each entry: entrywise or norm.
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
+    pub accuracy: Accuracy,
     /// Bits that the range of the exponents asks for, as reports have them, with --accuracy entrywise [default: those
     /// of entries of one size].
     #[arg(long, value_name = "G")]
@@ -86,8 +86,8 @@ pub struct PlanTime {
 }
 
 impl PlanPromise {
-    fn check(&self, default: Accuracy) -> Result<()> {
-        match (self.range_bits, self.accuracy.unwrap_or(default)) {
+    fn check(&self) -> Result<()> {
+        match (self.range_bits, self.accuracy) {
             (Some(bits), Accuracy::Norm) => {
                 Err(Error::InvalidArgument(format!("--range-bits {bits} needs --accuracy entrywise")))
             }
@@ -209,15 +209,15 @@ impl Plan {
     pub fn check(&self) -> Result<()> {
         match &self.0 {
             PlanOperation::Syrk(args) => {
-                args.promise.check(Accuracy::Norm)?;
+                args.promise.check()?;
                 check_reach(args.precision, args.engine.kernel)
             }
             PlanOperation::Gemm(args) => {
-                args.promise.check(Accuracy::Norm)?;
+                args.promise.check()?;
                 check_reach(args.precision, args.engine.kernel)
             }
-            PlanOperation::Cholesky(args) | PlanOperation::Inverse(args) => args.promise.check(Accuracy::Norm),
-            PlanOperation::Solve(args) => args.solve.promise.check(Accuracy::Entrywise),
+            PlanOperation::Cholesky(args) | PlanOperation::Inverse(args) => args.promise.check(),
+            PlanOperation::Solve(args) => args.solve.promise.check(),
             PlanOperation::Trsm(args) => match args.promise.range_bits {
                 Some(bits) => Err(Error::InvalidArgument(format!(
                     "--range-bits {bits}: a triangular solve takes none, whatever its entries"

@@ -22,8 +22,9 @@ pub struct ProductArgs {
     /// Inputs hold integers; compute the exact integer result.
     #[arg(long)]
     pub exact_integers: bool,
-    /// What is promised of each entry: an error beside the norms of its row and column, or beside its own terms.
-    #[arg(long, value_name = "PROMISE", default_value = "norm", value_parser = accuracy())]
+    /// What is promised of each entry: an error beside its own terms (entrywise), or beside the norms of its row and
+    /// column (norm), which with --storage is all there is.
+    #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     /// Scalar of the product: decimal, integer or hexadecimal float [default: 1].
     #[arg(long, value_name = "X")]
@@ -63,7 +64,7 @@ pub struct ProductStorage {
 /// `sunzi syrk`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi syrk P.mtx -o Q.mtx --precision 512 --self-check --memory 2G\n  \
-                        sunzi syrk P.bin -o Q.bin --storage tiles --memory 2G\n  \
+                        sunzi syrk P.bin -o Q.bin --accuracy norm --storage tiles --memory 2G\n  \
                         mpirun -n 4 sunzi syrk P.bin -o Q.bin --threads 1")]
 pub struct Syrk {
     /// The matrix P.
@@ -92,7 +93,7 @@ pub struct Syrk {
 /// `sunzi gemm`.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:\n  sunzi gemm A.mtx B.mtx -o C.mtx --transpose-a --alpha -2.5\n  \
-                        sunzi gemm A.bin B.bin -o C.bin --storage tiles --memory 2G")]
+                        sunzi gemm A.bin B.bin -o C.bin --accuracy norm --storage tiles --memory 2G")]
 pub struct Gemm {
     /// The matrix A.
     pub a: PathBuf,

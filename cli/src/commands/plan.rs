@@ -107,13 +107,13 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
         PlanOperation::Cholesky(args) => cholesky(session, args),
         PlanOperation::Trsm(args) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
-            let accuracy = promise.accuracy.unwrap_or_default();
+            let accuracy = promise.accuracy;
             let workload = workload(Operation::Trsm, [rows, cols, 1], precision, accuracy);
             solve(session, args, workload, |ctx| plan_trsm(ctx, (rows, cols), precision, accuracy))
         }
         PlanOperation::Solve(PlanSystem { refine_from, solve: args }) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
-            let options = factor_options(promise, Accuracy::Entrywise);
+            let options = factor_options(promise);
             let refined = Operation::Solve { refine_from: *refine_from };
             let workload = workload(refined, [rows, cols, 1], precision, options.accuracy);
             solve(session, args, workload, |ctx| match refine_from {
@@ -128,17 +128,17 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
 }
 
 fn product_options(promise: PlanPromise) -> ProductPlanOptions {
-    ProductPlanOptions::new().accuracy(promise.accuracy.unwrap_or_default()).range_bits(promise.range_bits)
+    ProductPlanOptions::new().accuracy(promise.accuracy).range_bits(promise.range_bits)
 }
 
-fn factor_options(promise: PlanPromise, default: Accuracy) -> CholeskyOptions {
-    CholeskyOptions::new().accuracy(promise.accuracy.unwrap_or(default)).range_bits(promise.range_bits.unwrap_or(0))
+fn factor_options(promise: PlanPromise) -> CholeskyOptions {
+    CholeskyOptions::new().accuracy(promise.accuracy).range_bits(promise.range_bits.unwrap_or(0))
 }
 
 fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
     let PlanSyrk { rows, cols, precision, self_check, promise, time, ref engine, .. } = *args;
     let request = Request { self_check, ..Request::new(engine, Matrix::bytes_for(rows, cols, precision)) }
-        .timing(time, workload(Operation::Syrk, [rows, cols, 1], precision, promise.accuracy.unwrap_or_default()));
+        .timing(time, workload(Operation::Syrk, [rows, cols, 1], precision, promise.accuracy));
     let options = product_options(promise);
     request.show(session, |ctx| plan_syrk_with(ctx, (rows, cols), precision, &options), describe)
 }
@@ -158,7 +158,7 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
     let PlanGemm { rows: contracted, cols, result_rows, precision, self_check, promise, time, ref engine } = *args;
     let rows = result_rows.unwrap_or(cols);
     let bytes = |cols| Matrix::bytes_for(contracted, cols, precision);
-    let accuracy = promise.accuracy.unwrap_or_default();
+    let accuracy = promise.accuracy;
     let request = Request { self_check, ..Request::new(engine, bytes(rows).saturating_add(bytes(cols))) }
         .timing(time, workload(Operation::Gemm, [contracted, cols, rows], precision, accuracy));
     let options = product_options(promise);
@@ -167,7 +167,7 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
 
 fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
-    let options = factor_options(promise, Accuracy::Norm).tile_rows(tile_rows);
+    let options = factor_options(promise).tile_rows(tile_rows);
     let workload = workload(Operation::Cholesky, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &options);
@@ -176,7 +176,7 @@ fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
 
 fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
-    let options = factor_options(promise, Accuracy::Norm).tile_rows(tile_rows);
+    let options = factor_options(promise).tile_rows(tile_rows);
     let workload = workload(Operation::Inverse, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)

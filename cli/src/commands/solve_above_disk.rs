@@ -91,7 +91,7 @@ fn check(args: &Solve, paths: &SolvePaths<'_>, together: Option<&dyn Transport>)
     check_output(&args.output)?;
     check_binary(&[paths.matrix, paths.right, paths.solution])?;
     let refused = |message: &str| Err(Error::InvalidArgument(message.into()));
-    if args.factor.accuracy != Some(Accuracy::Norm) {
+    if args.factor.accuracy != Accuracy::Norm {
         return refused("a solve with --storage is accurate by norms: give --accuracy norm");
     }
     if args.factor.precision.automatic().is_some() {

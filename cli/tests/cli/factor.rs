@@ -400,14 +400,14 @@ fn the_other_triangle_counts_in_files_that_are_read_block_by_block_and_in_added_
     sandbox.run("convert A.mtx A.bin");
     sandbox.run("gen random --rows 40 --cols 40 --precision 200 --seed 9 -o N.bin");
     sandbox.run("convert B.mtx B.bin");
-    let error = sandbox.fail("cholesky N.bin -o L.bin --storage tiles --lower", 3);
+    let error = sandbox.fail("cholesky N.bin -o L.bin --accuracy norm --storage tiles --lower", 3);
     assert!(error.contains("N.bin: not symmetric: entry (2, 1) is") && error.contains("--ignore-other"), "{error}");
     assert!(!sandbox.path("L.bin").exists());
     let error = sandbox.fail("solve N.bin B.bin -o X.bin --accuracy norm --storage tiles --lower", 3);
     assert!(error.contains("N.bin: not symmetric: entry (2, 1) is"), "{error}");
-    sandbox.run("cholesky A.bin -o L.bin --storage tiles --lower");
+    sandbox.run("cholesky A.bin -o L.bin --accuracy norm --storage tiles --lower");
     // With the option the lower triangle is read as before, and is not positive definite.
-    let line = "cholesky N.bin -o M.bin --storage other --lower --ignore-other-triangle";
+    let line = "cholesky N.bin -o M.bin --accuracy norm --storage other --lower --ignore-other-triangle";
     assert!(sandbox.fail(line, 3).contains("not positive definite"));
     sandbox.run("gen random --rows 9 --cols 40 --precision 200 --seed 8 -o P2.bin");
     let syrk = "syrk P2.bin -o Q.bin --accumulate N.bin --accumulate-triangle lower";

@@ -10,7 +10,7 @@ fn factored(order: usize, bits: u32) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run(&format!("gen random --rows {} --cols {order} --precision {bits} -o P.bin", order + 20));
     sandbox.run("syrk P.bin -o Q.bin");
-    sandbox.run("cholesky Q.bin -o L.bin");
+    sandbox.run("cholesky Q.bin -o L.bin --accuracy norm");
     sandbox
 }
 
@@ -31,16 +31,16 @@ fn multiplied_of(m: usize, k: usize, n: usize) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run(&format!("gen random --rows {k} --cols {n} --precision 400 -o P.bin"));
     sandbox.run(&format!("gen random --rows {m} --cols {k} --precision 400 --seed 5 -o A.bin"));
-    sandbox.run("syrk P.bin -o S.bin");
-    sandbox.run("gemm A.bin P.bin -o G.bin");
+    sandbox.run("syrk P.bin -o S.bin --accuracy norm");
+    sandbox.run("gemm A.bin P.bin -o G.bin --accuracy norm");
     sandbox
 }
 
-const SYRK: &str = "syrk P.bin -o X.bin --storage tiles --memory 44M --threads 2";
+const SYRK: &str = "syrk P.bin -o X.bin --accuracy norm --storage tiles --memory 44M --threads 2";
 
-const GEMM: &str = "gemm A.bin P.bin -o X.bin --storage tiles --memory 46M --threads 2";
+const GEMM: &str = "gemm A.bin P.bin -o X.bin --accuracy norm --storage tiles --memory 46M --threads 2";
 
-const LINE: &str = "cholesky Q.bin -o X.bin --storage tiles --tile 24 --memory 46M --threads 2";
+const LINE: &str = "cholesky Q.bin -o X.bin --accuracy norm --storage tiles --tile 24 --memory 46M --threads 2";
 
 /// Waits until a run has opened its directory, or has ended.
 fn wait_for_tiles(sandbox: &Sandbox, child: &mut Child) {
@@ -137,11 +137,10 @@ fn doubles_are_factored_within_the_limit_or_refused_in_one_line() {
     for option in ["--precision 53", "--kernel reference", "--device soft"] {
         refused(&format!("{line} --storage tiles {option}"), 2, "means nothing to --element-type double");
     }
-    refused(&format!("{line} --storage tiles --accuracy entrywise"), 2, "accurate by norms");
     run_within_least(&sandbox, DOUBLE_LINE, "L.bin");
     let report = sandbox.json("r.json");
     assert_eq!((report["element"].as_str(), report["plan"]["tile_rows"].as_u64()), (Some("double"), Some(24)));
-    refused("cholesky Q.bin -o X.bin --storage tiles --tile 24", 3, "'cholesky of doubles' there");
+    refused("cholesky Q.bin -o X.bin --accuracy norm --storage tiles --tile 24", 3, "'cholesky of doubles' there");
 }
 
 #[test]
@@ -193,14 +192,14 @@ fn what_cannot_work_is_refused_in_one_line() {
         let error = sandbox.fail(line, code);
         assert!(error.contains(words), "{line}: {error}");
     };
-    refused("cholesky Q.mtx -o X.bin --storage tiles", 2, "sunzi convert makes one");
-    refused("cholesky Q.bin -o X.mtx --storage tiles", 2, "sunzi convert makes one");
-    refused("cholesky Q.bin -o X.bin --storage tiles --accuracy entrywise", 2, "accurate by norms");
-    refused("cholesky Q.bin -o X.bin --storage no/tiles", 3, "no/tiles");
-    refused("cholesky P.bin -o X.bin --storage tiles", 3, "square");
+    refused("cholesky Q.mtx -o X.bin --accuracy norm --storage tiles", 2, "sunzi convert makes one");
+    refused("cholesky Q.bin -o X.mtx --accuracy norm --storage tiles", 2, "sunzi convert makes one");
+    refused("cholesky Q.bin -o X.bin --storage tiles", 2, "accurate by norms");
+    refused("cholesky Q.bin -o X.bin --accuracy norm --storage no/tiles", 3, "no/tiles");
+    refused("cholesky P.bin -o X.bin --accuracy norm --storage tiles", 3, "square");
     assert_eq!(sandbox.names(), files);
-    run_within_least(&sandbox, "cholesky Q.bin -o X.bin --storage tiles", "L.bin");
-    refused("cholesky Q.bin -o X.bin --storage tiles --precision 100", 3, "precision_bits");
+    run_within_least(&sandbox, "cholesky Q.bin -o X.bin --accuracy norm --storage tiles", "L.bin");
+    refused("cholesky Q.bin -o X.bin --accuracy norm --storage tiles --precision 100", 3, "precision_bits");
 }
 
 #[test]
@@ -213,21 +212,21 @@ fn products_that_cannot_work_are_refused_in_one_line() {
         let error = sandbox.fail(line, code);
         assert!(error.contains(words), "{line}: {error}");
     };
-    refused("syrk A.mtx -o X.bin --storage tiles", 2, "sunzi convert makes one");
-    refused("gemm A.bin P.bin -o X.mtx --storage tiles", 2, "sunzi convert makes one");
-    refused("syrk P.bin -o X.bin --storage tiles --accuracy entrywise", 2, "accurate by norms");
+    refused("syrk A.mtx -o X.bin --accuracy norm --storage tiles", 2, "sunzi convert makes one");
+    refused("gemm A.bin P.bin -o X.mtx --accuracy norm --storage tiles", 2, "sunzi convert makes one");
+    refused("syrk P.bin -o X.bin --storage tiles", 2, "accurate by norms");
     for option in ["--freivalds", "--exact-integers", "--alpha 2", "--accumulate S.bin", "--trace t.json", "--hex"] {
-        refused(&format!("syrk P.bin -o X.bin --storage tiles {option}"), 2, "cannot be used with");
+        refused(&format!("syrk P.bin -o X.bin --accuracy norm --storage tiles {option}"), 2, "cannot be used with");
     }
-    refused("syrk P.bin -o X.bin --storage no/tiles", 3, "no/tiles");
-    refused("gemm P.bin A.bin -o X.bin --storage tiles --transpose-a", 3, "160");
+    refused("syrk P.bin -o X.bin --accuracy norm --storage no/tiles", 3, "no/tiles");
+    refused("gemm P.bin A.bin -o X.bin --accuracy norm --storage tiles --transpose-a", 3, "160");
     assert_eq!(sandbox.names(), files);
-    run_within_least(&sandbox, "syrk P.bin -o X.bin --storage tiles", "S.bin");
-    refused("syrk P.bin -o X.bin --storage tiles --precision 300", 3, "precision_bits");
-    refused("syrk P.bin -o X.bin --storage tiles --transpose", 3, "tiles");
-    refused("gemm A.bin P.bin -o X.bin --storage tiles", 3, "gemm");
+    run_within_least(&sandbox, "syrk P.bin -o X.bin --accuracy norm --storage tiles", "S.bin");
+    refused("syrk P.bin -o X.bin --accuracy norm --storage tiles --precision 300", 3, "precision_bits");
+    refused("syrk P.bin -o X.bin --accuracy norm --storage tiles --transpose", 3, "tiles");
+    refused("gemm A.bin P.bin -o X.bin --accuracy norm --storage tiles", 3, "gemm");
     std::fs::remove_dir_all(sandbox.path("tiles")).unwrap();
-    run_within_least(&sandbox, "gemm A.bin P.bin -o X.bin --storage tiles --self-check", "G.bin");
+    run_within_least(&sandbox, "gemm A.bin P.bin -o X.bin --accuracy norm --storage tiles --self-check", "G.bin");
 }
 
 #[test]
@@ -249,7 +248,10 @@ fn solves_are_those_of_memory_and_keep_the_limit() {
     sandbox.run("gen random --rows 150 --cols 40 --precision 300 --seed 3 -o B.bin");
     sandbox.run("gen random --rows 150 --cols 1 --precision 300 --seed 4 -o b.bin");
     for (command, line) in [
-        ("trsm L.bin B.bin --transpose --alpha -0.1", "trsm L.bin B.bin --transpose --alpha -0.1 --storage work"),
+        (
+            "trsm L.bin B.bin --transpose --alpha -0.1 --accuracy norm",
+            "trsm L.bin B.bin --transpose --alpha -0.1 --accuracy norm --storage work",
+        ),
         ("solve Q.bin B.bin --accuracy norm --no-estimate", "solve Q.bin B.bin --accuracy norm --storage work"),
         ("solve Q.bin b.bin --accuracy norm --no-estimate", "solve Q.bin b.bin --accuracy norm --storage work"),
         ("trsm L.bin b.bin", "trsm L.bin b.bin --storage work"),

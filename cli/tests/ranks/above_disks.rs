@@ -18,8 +18,8 @@ fn factors(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     alone(at, "gen lehmer --rows 150 --cols 150 --precision 200 -o A.bin");
-    alone(at, "cholesky A.bin -o L1.bin");
-    let line = "cholesky @/A.bin -o @/L.bin --storage @/tiles --tile 16 --threads 1 --memory 400M --report @/r.json";
+    alone(at, "cholesky A.bin -o L1.bin --accuracy norm");
+    let line = "cholesky @/A.bin -o @/L.bin --accuracy norm --storage @/tiles --tile 16 --threads 1 --memory 400M --report @/r.json";
     for (grid, found) in [("2x2", false), ("2x2", true), ("1x4", true)] {
         let ended = on_ranks(launcher, ranks, 2, at, &format!("{line} --grid {grid}"));
         ended.expect_success();
@@ -30,7 +30,13 @@ fn factors(launcher: &Launcher, ranks: usize) {
         assert!((0..ranks).all(|rank| at.join(format!("tiles/rank-{rank}/identity.json")).exists()));
         std::fs::remove_file(at.join("L.bin")).unwrap();
     }
-    let ended = on_ranks(launcher, ranks, 2, at, "cholesky @/A.bin -o @/L.bin --storage @/tiles --tile 16 --memory 9M");
+    let ended = on_ranks(
+        launcher,
+        ranks,
+        2,
+        at,
+        "cholesky @/A.bin -o @/L.bin --accuracy norm --storage @/tiles --tile 16 --memory 9M",
+    );
     refused(&ended, 4, "at least");
     assert!(!at.join("L.bin").exists());
     let doubles = |line: &str, storage: &str| format!("{line} --element-type double").replace("tiles", storage);
@@ -50,9 +56,11 @@ fn killed(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     alone(at, "gen minij --rows 400 --cols 400 --precision 512 -o A.bin");
-    alone(at, "cholesky A.bin -o L1.bin");
+    alone(at, "cholesky A.bin -o L1.bin --accuracy norm");
     let mark = "to-be-killed-above-disks.bin";
-    let line = format!("cholesky @/A.bin -o @/{mark} --storage @/tiles --threads 1 --tile 16 --kernel reference");
+    let line = format!(
+        "cholesky @/A.bin -o @/{mark} --accuracy norm --storage @/tiles --threads 1 --tile 16 --kernel reference"
+    );
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| {
             kill_one_when(mark, || (0..ranks).any(|rank| keeps_a_tile(&at.join(format!("tiles/rank-{rank}")))))
@@ -72,7 +80,7 @@ fn products(launcher: &Launcher, ranks: usize) {
     let at = folder.path();
     alone(at, "gen random --rows 300 --cols 200 --precision 200 -o P.bin");
     alone(at, "gen random --rows 200 --cols 90 --precision 200 --seed 3 -o B.bin");
-    for (command, name) in [("syrk @/P.bin", "Q"), ("gemm @/P.bin @/B.bin", "C")] {
+    for (command, name) in [("syrk @/P.bin --accuracy norm", "Q"), ("gemm @/P.bin @/B.bin --accuracy norm", "C")] {
         alone(at, &format!("{} -o {name}1.bin", command.replace("@/", "")));
         let line = format!("{command} -o @/{name}.bin --storage @/{name} --memory 400M --threads 1 --report @/r.json");
         for found in [false, true] {
@@ -97,7 +105,9 @@ fn solutions(launcher: &Launcher, ranks: usize) {
     alone(at, "gen lehmer --rows 120 --cols 120 --precision 200 -o A.bin");
     alone(at, "cholesky A.bin -o L.bin");
     alone(at, "gen random --rows 120 --cols 40 --precision 200 -o B.bin");
-    for (command, name) in [("trsm @/L.bin @/B.bin", "Y"), ("solve @/A.bin @/B.bin --accuracy norm", "X")] {
+    for (command, name) in
+        [("trsm @/L.bin @/B.bin --accuracy norm", "Y"), ("solve @/A.bin @/B.bin --accuracy norm", "X")]
+    {
         alone(at, &format!("{} -o {name}1.bin", command.replace("@/", "")));
         let line = format!("{command} -o @/{name}.bin --storage @/{name} --memory 400M --threads 1 --report @/r.json");
         for found in [false, true] {

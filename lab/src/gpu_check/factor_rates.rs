@@ -20,8 +20,8 @@ use sunzi::advanced::store::available_bytes;
 use sunzi::comm::local;
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
 use sunzi::{
-    CholeskyOptions, CholeskyReport, Context, Error, ErrorText, GemmOptions, IndexBase, Matrix, Op, Outcome, Result,
-    Symmetric, cholesky_with, gemm_with, plan_cholesky,
+    Accuracy, CholeskyOptions, CholeskyReport, Context, Error, ErrorText, GemmOptions, IndexBase, Matrix, Op, Outcome,
+    Result, Symmetric, cholesky_with, gemm_with, plan_cholesky,
 };
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.
@@ -153,7 +153,7 @@ fn big(
     let device = &setup.devices[0];
     let ctx = setup.builder().devices(vec![device.clone()]).kernel(family.name()).build()?;
     let tile_rows = (!is_gpu(&**device)).then_some(TINY_TILE_ROWS);
-    let options = CholeskyOptions::new().tile_rows(tile_rows);
+    let options = CholeskyOptions::new().tile_rows(tile_rows).accuracy(Accuracy::Norm);
     let (mut order, free) = (wanted, free_bytes());
     let plan = loop {
         let plan = plan_cholesky(&ctx, order, bits, &options)?;
@@ -169,7 +169,7 @@ fn big(
         }
     };
     let a = ctx.install(|| dominant(order, bits))?;
-    let options = CholeskyOptions::new().tile_rows(plan.tile_rows);
+    let options = options.tile_rows(plan.tile_rows);
     // Compiles kernels, and takes the device's memory for tiles of this size.
     let few = order.min(2 * plan.tile_rows);
     cholesky_with(&ctx, Symmetric::lower(a.view().block(0..few, 0..few)?), bits, &options)?;

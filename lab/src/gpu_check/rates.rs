@@ -20,7 +20,8 @@ use sunzi::advanced::store::available_bytes;
 use sunzi::gallery::{Size, counter_random};
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
 use sunzi::{
-    Context, Device, Error, Matrix, MatrixView, Op, Report, Result, SymmetricMatrix, SyrkOptions, plan_syrk, syrk_into,
+    Accuracy, Context, Device, Error, Matrix, MatrixView, Op, Report, Result, SymmetricMatrix, SyrkOptions, plan_syrk,
+    syrk_into,
 };
 
 /// Sizes on a GPU, and on other devices.
@@ -267,7 +268,7 @@ fn on_devices(
 
 /// Runs the product a few times; the report is that of the run with the median time.
 fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, SymmetricMatrix)> {
-    let (bits, options) = (p.precision_bits(), SyrkOptions::default());
+    let (bits, options) = (p.precision_bits(), SyrkOptions::new().accuracy(Accuracy::Norm));
     let few = p.block(0..p.rows(), 0..p.cols().min(FEW_COLUMNS))?;
     let mut result = SymmetricMatrix::default();
     syrk_into(ctx, few, bits, &options, &mut result)?;

@@ -9,8 +9,8 @@ use crate::polynomial::orthonormal;
 use crate::problem::{Constraints, Origin, Problem, Sampled};
 use crate::proof::{Fixed, Sampling, triangle};
 use rug::{Assign, Float};
-use sunzi::{Accuracy, Context, Matrix, Result, SymmetricMatrix, SyrkOptions, Uplo};
-use sunzi::{cholesky, gemm_into, gemm_with, syrk_with};
+use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Result, SymmetricMatrix, SyrkOptions, Uplo};
+use sunzi::{cholesky_with, gemm_into, gemm_with, syrk_with};
 
 /// Bits of the distance of two points that rounding leaves as they are.
 const POINT_BITS: i64 = 12;
@@ -162,7 +162,7 @@ impl Change {
             let turned = lines.transposed().to_matrix()?;
             let gram = syrk_with(ctx, &turned, bits, &options)?.result.into_matrix();
             let cross = gemm_with(ctx, &lines, own.transposed(), bits, &entrywise())?.result;
-            let factor = cholesky(ctx, &gram, bits)?;
+            let factor = cholesky_with(ctx, &gram, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))?.result;
             bases.push(factor.solve(ctx, &cross, bits)?.transposed().to_matrix()?);
         }
         let weights = weights(&sampling, origin, bits)?;

@@ -10,7 +10,7 @@ use crate::iterate::memory::{ConeTask, Step};
 use crate::iterate::system::Place;
 use crate::numbers::{Arithmetic, largest};
 use rug::Float;
-use sunzi::{GemmOptions, Matrix, Result};
+use sunzi::{Accuracy, GemmOptions, Matrix, Result};
 
 /// Bits of mu to which the number is right.
 const GOOD_BITS: i64 = 16;
@@ -51,7 +51,7 @@ fn of_block(k: Arithmetic<'_>, primal: &Matrix, dual: &Matrix, mu: &Float) -> Re
     let order = primal.rows();
     let size = exponent(&largest(primal)) + exponent(&largest(dual)) + i64::from(order.max(1).ilog2()) + 1;
     let bits = (size.saturating_sub(exponent(mu)) + GOOD_BITS).max(LEAST_BITS).min(i64::from(k.bits)) as u32;
-    let mut product = gemm_with(k.ctx, primal, dual, bits, &GemmOptions::new())?.result;
+    let mut product = gemm_with(k.ctx, primal, dual, bits, &GemmOptions::new().accuracy(Accuracy::Norm))?.result;
     for at in 0..order {
         let rest = Float::with_val(bits, &product.float(at, at) - mu);
         product.set_float(at, at, &rest)?;

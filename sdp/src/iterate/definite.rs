@@ -86,13 +86,13 @@ impl Factor {
                 all.view_mut().block(first..first + part.rows(), 0..width)?.copy_from(*part);
                 first += part.rows();
             }
-            let gram = syrk_with(k.ctx, &all, k.bits, &SyrkOptions::new())?.result;
+            let gram = syrk_with(k.ctx, &all, k.bits, &SyrkOptions::new().accuracy(Accuracy::Norm))?.result;
             return Factor::own(k, gram.as_matrix(), Accuracy::Norm);
         }
         let made = ranks.together(|team| {
             let ctx = &of_all_ranks(k);
-            let gram = distributed::syrk(ctx, team, rows, k.bits, &DistOptions::new())?.result;
-            distributed::cholesky(ctx, team, &gram, k.bits)
+            let gram = distributed::syrk(ctx, team, rows, k.bits, &DistOptions::new().accuracy(Accuracy::Norm))?.result;
+            distributed::cholesky_with(ctx, team, &gram, k.bits, &DistCholeskyOptions::new().accuracy(Accuracy::Norm))
         });
         Ok(found(made)?.map(|DistCholesky { factor, .. }| Factor::Tiles(factor, Accuracy::Norm)))
     }

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::shift::shifted_lower;
 use crate::ops::vector::{axpy, dot, gemv, nrm2};
@@ -275,7 +276,8 @@ impl<'a> Search<'a> {
         self.report.factorisations += 1;
         let bits = self.matrix.precision_bits().max(self.working_bits);
         let shifted = shifted_lower(self.matrix.view(), bits, |_, entry| Float::with_val(bits, entry - shift))?;
-        let outcome = cholesky_with(&self.ctx, Symmetric::lower(&shifted), self.working_bits, &CholeskyOptions::new());
+        let options = CholeskyOptions::new().accuracy(Accuracy::Norm);
+        let outcome = cholesky_with(&self.ctx, Symmetric::lower(&shifted), self.working_bits, &options);
         match outcome {
             Ok(Outcome { result, report }) => {
                 let planned_bytes = self.own_bytes.saturating_add(report.planned_bytes);

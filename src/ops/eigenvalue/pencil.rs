@@ -88,7 +88,7 @@ impl Congruence<'_> {
         let bytes = Matrix::bytes_for(order, order, bits);
         ctx.admit(bytes.saturating_mul(4))?;
         let ctx = &ctx.holding(bytes.saturating_mul(3));
-        let options = TrsmOptions::new().side(Side::Right).uplo(Uplo::Lower);
+        let options = TrsmOptions::new().side(Side::Right).uplo(Uplo::Lower).accuracy(Accuracy::Norm);
         let inverse = trsm_with(ctx, self.l, &Matrix::identity(order, 2)?, bits, &options)?.result;
         let whole = self.x.to_symmetric()?;
         let entrywise = GemmOptions::new().accuracy(Accuracy::Entrywise);

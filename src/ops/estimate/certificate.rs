@@ -14,6 +14,7 @@ use crate::math::pivot::diagonal_exponent;
 use crate::matrix::{Matrix, MatrixView, Symmetric};
 use crate::ops::cholesky::{Cholesky, CholeskyOptions, cholesky_with, log_det_of};
 use crate::ops::input_rounding::InputRounding;
+use crate::ops::product::problem::Accuracy;
 use crate::ops::shift::shifted_lower;
 use rug::Float;
 use rug::float::Round;
@@ -95,6 +96,11 @@ impl Cholesky {
     }
 }
 
+/// How the factors of a proof are made: bounds by norms are what it is made of.
+fn by_norms() -> CholeskyOptions {
+    CholeskyOptions::new().accuracy(Accuracy::Norm)
+}
+
 /// Whether `A - 2^-shift D^2` has a Cholesky factor at so many bits.
 fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits): (i64, u32)) -> Result<bool> {
     let copy_bits = lower.precision_bits().max(bits);
@@ -104,7 +110,7 @@ fn proves(ctx: &Context, lower: MatrixView<'_>, exponents: &[i64], (shift, bits)
         let part = power(2 * exponents[row] - shift);
         Float::with_val_round(copy_bits, entry - &part, Round::Down).0
     })?;
-    match cholesky_with(&ctx.holding(copy_bytes), Symmetric::lower(&shifted), bits, &CholeskyOptions::new()) {
+    match cholesky_with(&ctx.holding(copy_bytes), Symmetric::lower(&shifted), bits, &by_norms()) {
         Ok(_) => Ok(true),
         Err(Error::NotPositiveDefinite { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -130,7 +136,7 @@ impl Certificate<'_> {
         let bits = self.factor.factor().precision_bits();
         let better_bits = self.better_bits(ctx)?;
         let beside = ctx.holding(self.factor.factor().bytes());
-        let made = cholesky_with(&beside, Symmetric::lower(self.proven.lower), better_bits, &CholeskyOptions::new());
+        let made = cholesky_with(&beside, Symmetric::lower(self.proven.lower), better_bits, &by_norms());
         let better = match made {
             Ok(outcome) => outcome.result,
             Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => return Ok(0.0),

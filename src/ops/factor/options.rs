@@ -70,7 +70,7 @@ impl Default for DistCholeskyOptions {
             policy: None,
             slots: None,
             spans: false,
-            accuracy: Accuracy::Norm,
+            accuracy: Accuracy::default(),
             range_bits: 0,
         }
     }

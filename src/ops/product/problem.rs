@@ -22,11 +22,11 @@ const MIRROR_ROWS_OF_THREADS: usize = 256;
 #[non_exhaustive]
 pub enum Accuracy {
     /// `|computed - exact|_ij <= 2^(1 - b) ||a_i|| ||b_j||`, with the norms of row `i` of `A` and column `j` of `B`.
-    #[default]
     Norm,
     /// `|computed - exact|_ij <= 2^(1 - b) (|A| |B|)_ij`: as sums of products in a longer precision, whatever the
     /// exponents are. Takes about as many bits more as the largest term of a sum lies below the product of the norms;
     /// where few entries would take many, these are summed term by term.
+    #[default]
     Entrywise,
 }
 

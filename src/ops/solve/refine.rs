@@ -74,7 +74,7 @@ pub(super) fn refine(
     };
     // Before the work of a factorisation; without right sides that is all there is.
     let plan = (b.cols() > 0).then(|| plan_refined(ctx, shape)).transpose()?;
-    let choices = CholeskyOptions::default();
+    let choices = RefineShape::factor_options();
     let Outcome { result: factor, report } = cholesky_with(ctx, Symmetric::lower(a), options.factor_bits, &choices)?;
     Destination::Matrix(solution).prepare((order, b.cols()), precision_bits)?;
     let planned_bytes = plan.map_or(report.planned_bytes, |plan| plan.planned_bytes);

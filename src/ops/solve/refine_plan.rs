@@ -67,9 +67,14 @@ impl RefineShape {
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
+    /// How the factor is made that corrections are found with: the few bits that it has decide how many there are.
+    pub fn factor_options() -> CholeskyOptions {
+        CholeskyOptions::new().accuracy(Accuracy::Norm)
+    }
+
     /// The plan of the factorisation, whatever the limit: its least is what it takes.
     pub fn factorisation(&self, ctx: &Context) -> Result<CholeskyPlan> {
-        plan_cholesky(&ctx.with_memory_bytes(None), self.order, self.factor_bits, &CholeskyOptions::default())
+        plan_cholesky(&ctx.with_memory_bytes(None), self.order, self.factor_bits, &RefineShape::factor_options())
     }
 
     /// Bytes of the residual that a correction is found for.

@@ -27,8 +27,10 @@ namespace elemental {
 // A context on a communicator: that of a grid, whose ranks it numbers alike. MPI stays the caller's.
 class Context {
   public:
-    // `communicator` is the Fortran handle, MPI_Comm_c2f(grid.Comm().comm) with Elemental.
-    explicit Context(int communicator, const sunzi_options &options = sunzi_options_default()) : ctx_(nullptr) {
+    // `communicator` is the Fortran handle, MPI_Comm_c2f(grid.Comm().comm) with Elemental. Where the options leave
+    // `accuracy` 0 it is SUNZI_NORM: that is what a Gram matrix of the bootstrap needs, and the faster one.
+    explicit Context(int communicator, sunzi_options options = sunzi_options_default()) : ctx_(nullptr) {
+        if (options.accuracy == 0) options.accuracy = SUNZI_NORM;
         if (sunzi_context_from_mpi(communicator, &options, &ctx_) != SUNZI_OK) {
             std::string message = sunzi_last_error(ctx_);
             sunzi_context_free(ctx_);

@@ -14,9 +14,9 @@ use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, 
 /// `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same
 /// numbers in both triangles, and becomes L with zeros above the diagonal.
 ///
-/// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
-/// any order and condition, and under `SUNZI_ENTRYWISE` `2^(2 - p) (|L| |L^T|)_ij` too, unless `sunzi_last_report` says
-/// that norms alone were reached; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
+/// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) (|L| |L^T|)_ij` with p the largest precision of the triangle's entries, for
+/// any order and condition; under `SUNZI_NORM`, or where `sunzi_last_report` says that norms alone were reached,
+/// `2^(2 - p) sqrt(a_ii a_jj)`; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
 /// 2 p / 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
 ///
 /// # Safety
@@ -36,10 +36,9 @@ pub unsafe extern "C" fn sunzi_cholesky(ctx: *const sunzi_context, uplo: i32, a:
 /// `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
 /// must hold the same numbers; A is not changed.
 ///
-/// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
-/// precision of B's entries, at which A is factored as well, and under `SUNZI_ENTRYWISE` `2^(4 - p) ((|L| |L^T| |x|)_i
-/// +
-/// |b_i|)`; then each entry is rounded to its own.
+/// Accuracy: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)` for each column, with p the largest precision of
+/// B's entries, at which A is factored as well; under `SUNZI_NORM`
+/// `2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; then each entry is rounded to its own.
 ///
 /// # Safety
 /// The header's rules.

@@ -11,8 +11,8 @@ use sunzi::{CholeskyOptions, Context, Matrix, ProductPlanOptions};
 /// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
 ///
 /// Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
-/// are made and kept. Under a memory limit the plan is the one that the call would run within it. On a context with
-/// `SUNZI_ENTRYWISE` the entries are taken to be of one size: the wider they are spread, the more a call takes.
+/// are made and kept. Under a memory limit the plan is the one that the call would run within it. On a context without
+/// `SUNZI_NORM` the entries are taken to be of one size: the wider they are spread, the more a call takes.
 ///
 /// # Safety
 /// The header's rules.

@@ -15,8 +15,8 @@ use sunzi::{Destination, GemmOptions, Matrix, Op, SymmetricDestination, Symmetri
 /// C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0. With
 /// `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 /// `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
-/// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-/// of the triangle's entries, and `2^(1 - p) (|A| |A|^T)_ij` under `SUNZI_ENTRYWISE`; with them the same product, times
+/// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`, where p is the largest precision of
+/// the triangle's entries, and `2^(1 - p) norm(a_i) norm(a_j)` under `SUNZI_NORM`; with them the same product, times
 /// alpha, plus beta C, rounded once; then each entry is rounded to its own precision. The same bits on any number of
 /// threads and any machine.
 /// Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
@@ -46,8 +46,8 @@ pub unsafe extern "C" fn sunzi_syrk(
 
 /// `C := alpha * op(A) op(B) + beta * C`.
 ///
-/// `op(A)` is m x k, `op(B)` k x n, C m x n. Scalars, accuracy and precision as in `sunzi_syrk`, with the norms of row
-/// i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
+/// `op(A)` is m x k, `op(B)` k x n, C m x n. Scalars, accuracy and precision as in `sunzi_syrk`, under `SUNZI_NORM`
+/// with the norms of row i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
 ///
 /// # Safety
 /// The header's rules.
@@ -95,7 +95,7 @@ impl Terms {
         // SAFETY: by contract, for all below.
         unsafe {
             let (bits, added) = (call.result_bits(c, part)?, self.added(call, c, part)?);
-            let options = GemmOptions::new().beta(added.as_ref().and(self.beta.as_ref()));
+            let options = GemmOptions::new().accuracy(call.accuracy()).beta(added.as_ref().and(self.beta.as_ref()));
             let options = options.accumulate(added.as_ref().map(Matrix::view));
             let mut result = call.result(rows, cols, bits)?;
             let done = sunzi::gemm_into(&call.context(), &nothing.0, &nothing.1, bits, &options, &mut result);

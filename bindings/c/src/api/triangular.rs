@@ -13,9 +13,9 @@ use sunzi::{Diag, Matrix, MatrixView, Op, Side, TrmmOptions, TrsmOptions, Uplo};
 ///
 /// T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
 /// the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
-/// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries, and `2^(2 - p)
-/// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for
-/// each prime.
+/// x|_ij <= 2^(2 - p) (|op(T)| |x|)_ij` with p the largest precision of B's entries, and under `SUNZI_NORM` `2^(1 - p)
+/// (norm(t_i) norm(x_j) + |alpha b_ij|)`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each
+/// prime.
 ///
 /// # Safety
 /// The header's rules.

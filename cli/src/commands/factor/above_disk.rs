@@ -75,8 +75,8 @@ fn check(args: &Cholesky, output: &Output, together: Option<&dyn Transport>) -> 
 
 fn check_choices(args: &Cholesky) -> Result<()> {
     let refused = |message: &str| Err(Error::InvalidArgument(message.into()));
-    if args.factor.accuracy == Some(Accuracy::Entrywise) {
-        return refused("--accuracy entrywise is not there with --storage: a factor is accurate by norms");
+    if args.element_type == ElementType::Big && args.factor.accuracy != Accuracy::Norm {
+        return refused("a factor with --storage is accurate by norms: give --accuracy norm");
     }
     if args.factor.precision.automatic().is_some() {
         return refused("--precision auto is not there with --storage: give the bits");

@@ -38,7 +38,7 @@ pub fn factors_at(session: &Session, config: &Factoring, bits: u32) -> Result<()
     let reader = reader(session, config, ReadAt { precision_bits: Some(bits), ..ReadAt::default() })?;
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
     let engine = Steps::new(session, config, reader.held_bytes())?;
-    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
+    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.factor.accuracy);
     in_mode(Mode::Computing, || engine.run(|ctx| cholesky_with(ctx, &a, bits, &options))).map(drop)
 }
 
@@ -107,7 +107,7 @@ fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut
     if let (Task::Solve { refine_from_bits: Some(factor_bits), .. }, Some(b)) = (&config.task, b) {
         return steps.run(|ctx| refine(ctx, (a, b, *bits), *factor_bits, trace));
     }
-    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.accuracy());
+    let options = CholeskyOptions::new().tile_rows(config.factor.tile_rows).accuracy(config.factor.accuracy);
     let factored = steps.run(|ctx| {
         // Refuses a limit before the work of a factorisation.
         let plan = b.as_ref().map(|b| plan_solve(ctx, (b.rows(), b.cols()), *bits, &options)).transpose()?;

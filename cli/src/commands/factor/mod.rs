@@ -80,12 +80,6 @@ impl Factoring {
         let automatic = self.factor.precision.automatic().is_some();
         self.factor.log_det || (automatic && matches!(self.task, Task::Cholesky))
     }
-
-    /// What is promised of each entry: by default what the loops that a solve replaces give.
-    fn accuracy(&self) -> Accuracy {
-        let solves = matches!(self.task, Task::Solve { .. });
-        self.factor.accuracy.unwrap_or(if solves { Accuracy::Entrywise } else { Accuracy::Norm })
-    }
 }
 
 impl From<Cholesky> for Factoring {

@@ -29,7 +29,7 @@ fn needed_bytes(session: &Session, config: &Factoring, (order, columns): (usize,
     let context = || session.context(&config.factor.engine);
     let choices = CholeskyOptions::new()
         .tile_rows(config.factor.tile_rows)
-        .accuracy(config.accuracy())
+        .accuracy(config.factor.accuracy)
         .range_bits(usual_range_bits(order));
     let plan = |ctx: &Context| match &config.task {
         Task::Cholesky => plan_cholesky(ctx, order, bits, &choices).map(drop),

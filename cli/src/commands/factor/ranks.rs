@@ -95,7 +95,7 @@ fn admit(session: &Session, config: &Factoring, team: &Team) -> Result<()> {
         whole_bytes: found.iter().map(Announced::bytes).sum(),
         gathered_bytes: Matrix::bytes_for(a.rows, b.map_or(a.rows, |b| b.cols), bits),
     };
-    let accuracy = config.accuracy();
+    let accuracy = config.factor.accuracy;
     let options = options(config).range_bits(needs::usual_range_bits(a.rows));
     rank_memory::admit(team, (engine, session.context(engine)?), &held, |ctx| {
         let factored = distributed::plan_cholesky(ctx, team, (&tiles[0], a.bits), bits, &options).map(drop);
@@ -183,11 +183,11 @@ fn options(config: &Factoring) -> DistCholeskyOptions {
         .policy(*policy)
         .slots(*remote_tiles)
         .spans(config.factor.trace.is_some() || plot.is_some())
-        .accuracy(config.accuracy())
+        .accuracy(config.factor.accuracy)
 }
 
 fn factor_and_solve(ctx: &Context, config: &Factoring, operands: &Operands, team: &Team) -> Result<Made> {
-    let (bits, accuracy) = (operands.precision_bits, config.accuracy());
+    let (bits, accuracy) = (operands.precision_bits, config.factor.accuracy);
     let factor = cholesky_with(ctx, team, &operands.a, bits, &options(config))?;
     let start = Instant::now();
     let solved = operands.b.as_ref().map(|b| distributed::solve_with(ctx, team, &factor.factor, b, bits, accuracy));

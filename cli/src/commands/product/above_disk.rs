@@ -55,8 +55,8 @@ fn check(config: &Product) -> Result<u32> {
     let mut files = config.operands.files();
     files.push(&config.output.path);
     check_binary(&files)?;
-    if config.choices.accuracy == Accuracy::Entrywise {
-        let message = "--accuracy entrywise is not there with --storage: a product is accurate by norms";
+    if config.choices.accuracy != Accuracy::Norm {
+        let message = "a product with --storage is accurate by norms: give --accuracy norm";
         return Err(Error::InvalidArgument(message.into()));
     }
     product_precision(config.choices.precision.bits, files[0], false)

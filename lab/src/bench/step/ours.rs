@@ -8,9 +8,10 @@ use crate::bench::residual::Residual;
 use crate::session::{ROOT, Session};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Reduction, Transport, agreed};
-use sunzi::distributed::{self, DistMatrix, DistOptions, RankGrid, Team, TeamOptions};
+use sunzi::distributed::{self, DistCholeskyOptions, DistMatrix, DistOptions, RankGrid, Team, TeamOptions};
 use sunzi::{
-    Cholesky, Context, Matrix, Result, Symmetric, SymmetricMatrix, TrsmOptions, cholesky, syrk, trsm_batch_into,
+    Accuracy, Cholesky, CholeskyOptions, Context, Matrix, Result, Symmetric, SymmetricMatrix, SyrkOptions, TrsmOptions,
+    cholesky_with, syrk_with, trsm_batch_into,
 };
 
 /// Rows of a tile of a right side.
@@ -42,7 +43,7 @@ pub(super) struct Ours<'a> {
 /// `V_j` of some blocks.
 fn vs(ctx: &Context, config: &BenchStep, blocks: &[Operands], v: &mut [Matrix]) -> Result<()> {
     let pairs = blocks.iter().map(|block| (&block.a, block.second()));
-    let outcome = trsm_batch_into(ctx, pairs, config.precision_bits, &TrsmOptions::new(), v)?;
+    let outcome = trsm_batch_into(ctx, pairs, config.precision_bits, &TrsmOptions::new().accuracy(Accuracy::Norm), v)?;
     outcome.result.into_iter().collect()
 }
 
@@ -76,11 +77,16 @@ impl<'a> Ours<'a> {
         let ((), v_seconds) = timed(team.world(), || vs(ctx, config, own, v))?;
         let views = v.iter().map(Matrix::view).collect::<Vec<_>>();
         let world = team.world().split(0)?;
-        let (q, q_seconds) = timed(&*world, || distributed::syrk(ctx, team, &views, bits, &DistOptions::new()))?;
+        // By norms, all of it, as SDPB's own product is.
+        let by_norms = DistOptions::new().accuracy(Accuracy::Norm);
+        let (q, q_seconds) = timed(&*world, || distributed::syrk(ctx, team, &views, bits, &by_norms))?;
         let q = q.result;
-        let (factor, factor_seconds) = timed(&*world, || distributed::cholesky(ctx, team, &q, bits))?;
+        let by_norms = DistCholeskyOptions::new().accuracy(Accuracy::Norm);
+        let (factor, factor_seconds) = timed(&*world, || distributed::cholesky_with(ctx, team, &q, bits, &by_norms))?;
         let factor = factor.factor;
-        let solve = |right| distributed::solve(ctx, team, &factor, right, bits).map(|solved| solved.solution);
+        let solve = |right| {
+            distributed::solve_with(ctx, team, &factor, right, bits, Accuracy::Norm).map(|solved| solved.solution)
+        };
         let (solutions, seconds) = timed(&*world, || right.iter().map(solve).collect::<Result<Vec<_>>>())?;
         *answers = Some(Answers { q, factor, solutions });
         if counts {
@@ -133,8 +139,9 @@ impl Alone {
         let rows = config.blocks * config.order;
         let entry = |row: usize, col: usize| each[row / config.order].float(row % config.order, col);
         let v = Matrix::from_fn(rows, config.cols, bits, entry)?;
-        let q = syrk(ctx, &v, bits)?;
-        let factor = cholesky(ctx, Symmetric::lower(&q), bits)?;
+        let q = syrk_with(ctx, &v, bits, &SyrkOptions::new().accuracy(Accuracy::Norm))?.result;
+        let by_norms = CholeskyOptions::new().accuracy(Accuracy::Norm);
+        let factor = cholesky_with(ctx, Symmetric::lower(&q), bits, &by_norms)?.result;
         let right = (0..SOLVES).map(|at| config.right(at)).collect::<Result<Vec<_>>>()?;
         let solutions = right.iter().map(|right| factor.solve(ctx, right, bits)).collect::<Result<Vec<_>>>()?;
         let step = config.blocks.div_ceil(CHECKED_BLOCKS).max(1);

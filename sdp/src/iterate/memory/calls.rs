@@ -92,7 +92,8 @@ impl Calls<'_> {
 
     /// The same by norms.
     pub fn gram(&self, rows: usize, cols: usize) -> Result<u64> {
-        Ok(plan_syrk_with(self.ctx, (rows, cols), self.bits, &ProductPlanOptions::new())?.planned_bytes)
+        let options = ProductPlanOptions::new().accuracy(Accuracy::Norm);
+        Ok(plan_syrk_with(self.ctx, (rows, cols), self.bits, &options)?.planned_bytes)
     }
 
     /// A `rows x contracted` matrix times a `contracted x cols` one.
@@ -121,7 +122,8 @@ impl Calls<'_> {
 
     /// The factor of a matrix, by norms.
     pub fn norm_cholesky(&self, order: usize) -> Result<u64> {
-        Ok(plan_cholesky(self.ctx, order, self.bits, &CholeskyOptions::new())?.planned_bytes)
+        let options = CholeskyOptions::new().accuracy(Accuracy::Norm);
+        Ok(plan_cholesky(self.ctx, order, self.bits, &options)?.planned_bytes)
     }
 
     fn cholesky(&self, order: usize, range_bits: u32) -> Result<u64> {

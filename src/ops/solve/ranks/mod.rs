@@ -61,7 +61,7 @@ pub struct DistSolution {
     pub solution: DistMatrix,
 }
 
-/// [`solve_with`] by norms. Collective.
+/// [`solve_with`] entry by entry. Collective.
 ///
 /// # Errors
 /// As [`solve_with`].
@@ -72,7 +72,7 @@ pub fn solve(
     b: &DistMatrix,
     precision_bits: u32,
 ) -> Result<DistSolution> {
-    solve_with(ctx, team, factor, b, precision_bits, Accuracy::Norm)
+    solve_with(ctx, team, factor, b, precision_bits, Accuracy::default())
 }
 
 /// `X` with `L L^T X = B`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`.

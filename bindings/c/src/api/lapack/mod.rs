@@ -24,7 +24,7 @@ use crate::failure::{Failure, Outcome};
 use crate::types::*;
 use rug::Float;
 use std::ffi::{c_char, c_void};
-use sunzi::{Accuracy, Diag, Op, Side, Uplo};
+use sunzi::{Diag, Op, Side, Uplo};
 
 /// The arguments of one routine.
 trait Arguments {
@@ -38,17 +38,13 @@ trait Arguments {
     unsafe fn call(&self, call: &Call<'_>, entries: Entries) -> Outcome<()>;
 }
 
-/// Calls a routine on entries of `format`, accurate entry by entry where the context does not say; returns what LAPACK
-/// calls info.
+/// Calls a routine on entries of `format`; returns what LAPACK calls info.
 ///
 /// # Safety
 /// The header's rules.
 unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: &A) -> i64 {
     // SAFETY: by contract.
-    let Err(failure) = (unsafe { run(ctx, Accuracy::Entrywise, |call| arguments.call(call, Entries { format })) })
-    else {
-        return 0;
-    };
+    let Err(failure) = (unsafe { run(ctx, |call| arguments.call(call, Entries { format })) }) else { return 0 };
     info_of(A::NAMES, &failure, -1000)
 }
 

@@ -20,7 +20,7 @@ use sunzi::{Context, Diag, Matrix, Op, Side, TrsmOptions};
 /// The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
 /// the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
 /// and `SUNZI_MEMORY_LIMIT` names the least for the step that does not fit; a later step may take more. Of unlike
-/// limits the plan of a product keeps the least, also between nodes. On a context with `SUNZI_ENTRYWISE` the entries
+/// limits the plan of a product keeps the least, also between nodes. On a context without `SUNZI_NORM` the entries
 /// are taken to be of one size. What the context has kept of earlier calls is not counted. Of products on devices
 /// the host's memory is counted, not theirs.
 ///

@@ -67,8 +67,7 @@ impl Arguments for Syrk {
     }
 }
 
-/// `sunzi_mpi_syrk` with the arguments of `PDSYRK`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N"
-/// or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a
+/// `sunzi_mpi_syrk` with the arguments of `PDSYRK`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a
 /// matrix the rows from `ia` and the columns from `ja` on count, from 1; no part has to begin with a block, and blocks
 /// need not be square or the same.
 ///

@@ -20,7 +20,6 @@ use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::SUNZI_MPF;
 use checks::Checks;
-use sunzi::Accuracy;
 use sunzi::distributed::Team;
 
 /// What is added to the negative status for what ScaLAPACK has no number for: no `100 i + j` comes near it.
@@ -66,7 +65,7 @@ unsafe fn info<A: Arguments>(ctx: *const sunzi_context, format: i32, arguments: 
         })
     };
     // SAFETY: by contract.
-    match unsafe { run(ctx, Accuracy::Entrywise, work) } {
+    match unsafe { run(ctx, work) } {
         Ok(()) => 0,
         Err(failure) => info_of(A::NAMES, &failure, OTHERS),
     }
