@@ -1,13 +1,12 @@
 //! What a call allocates, counted by the allocator: the plan covers it closely, and a second call allocates nothing
 //! new but its result.
 
-use crate::{alone, matrix, rise};
+use crate::{alone, matrix, plan_gemm, plan_syrk, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::testing::effort;
 use sunzi::{
     Accuracy, CholeskyOptions, Context, GemmOptions, Matrix, Op, ProductPlanOptions, Symmetric, SyrkOptions,
-    cholesky_with, gemm_into, gemm_with, plan_cholesky, plan_gemm, plan_syrk, plan_syrk_with, rug::Float, syrk,
-    syrk_into, syrk_with,
+    cholesky_with, gemm_into, gemm_with, plan_cholesky, plan_syrk_with, rug::Float, syrk, syrk_into, syrk_with,
 };
 
 fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {
@@ -20,9 +19,9 @@ fn plans_cover_what_is_allocated_and_second_calls_allocate_only_the_result() {
     let _alone = alone();
     let (rows, cols, precision_bits) = (300, 220, 512);
     let p = matrix(rows, cols, precision_bits, 1);
-    let options = SyrkOptions::default();
+    let options = SyrkOptions::new().accuracy(Accuracy::Norm);
     let (whole, least) = limits(rows, cols, precision_bits);
-    let transposed = GemmOptions::new().op_a(Op::Transpose);
+    let transposed = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
     for (threads, limit) in
         [(1, None), (2, None), (2, Some(whole * 2 / 3)), (1, Some(least * 5 / 4)), (3, Some(least * 3 / 2))]
     {
@@ -103,10 +102,11 @@ fn limits(rows: usize, cols: usize, precision_bits: u32) -> (u64, u64) {
 fn every_kernel_keeps_its_plan() {
     let _alone = alone();
     let (tall, b) = (matrix(500, 64, 300, 1), matrix(500, 72, 300, 1));
-    let transposed = GemmOptions::new().op_a(Op::Transpose);
+    let transposed = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
     for kernel in sunzi::advanced::kernels::available() {
         let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
-        let (peak, outcome) = rise(|| syrk_with(&ctx, &tall, 300, &SyrkOptions::default()).unwrap());
+        let (peak, outcome) =
+            rise(|| syrk_with(&ctx, &tall, 300, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap());
         assert_close(peak, outcome.report.planned_bytes, kernel.name());
         let ctx = Context::builder().threads(2).kernel(kernel.name()).build().unwrap();
         let (peak, outcome) = rise(|| gemm_with(&ctx, &tall, &b, 300, &transposed).unwrap());
@@ -147,11 +147,12 @@ fn checked_products_of_many_primes_keep_their_plan() {
     let _alone = alone();
     let (rows, precision_bits) = (150, 2048);
     let (p, b) = (matrix(rows, 64, precision_bits, 1), matrix(rows, 72, precision_bits, 1));
-    let transposed = GemmOptions::new().op_a(Op::Transpose);
+    let transposed = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
     for kernel in sunzi::advanced::kernels::available() {
         let context = |threads| Context::builder().threads(threads).kernel(kernel.name()).freivalds(true);
         let ctx = context(1).build().unwrap();
-        let (peak, outcome) = rise(|| syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap());
+        let (peak, outcome) =
+            rise(|| syrk_with(&ctx, &p, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap());
         assert!(outcome.report.checked && outcome.report.primes >= 80, "{}: {:?}", kernel.name(), outcome.report);
         assert_close(peak, outcome.report.planned_bytes, &format!("tested syrk, {}", kernel.name()));
         let ctx = context(2).build().unwrap();
@@ -172,7 +173,7 @@ fn a_limit_holds_although_windows_of_another_shape_are_kept() {
     let ctx = Context::builder().threads(1).memory_bytes(limit).build().unwrap();
     for p in [&tall, &wide, &tall] {
         reset_peak_bytes();
-        syrk_with(&ctx, p, 200, &SyrkOptions::default()).unwrap();
+        syrk_with(&ctx, p, 200, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
         let peak = peak_bytes() - before;
         assert!(peak <= limit + (64 << 10), "kept windows raise the peak to {peak}, the limit is {limit}");
     }
@@ -188,7 +189,7 @@ fn factorisations_keep_their_plan() {
     for kernel in sunzi::advanced::kernels::available() {
         for (threads, tile_rows) in [(1, None), (1, Some(64)), (2, Some(40))] {
             let ctx = Context::builder().threads(threads).kernel(kernel.name()).build().unwrap();
-            let options = CholeskyOptions::new().tile_rows(tile_rows);
+            let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(tile_rows);
             let what = format!("cholesky, {}, {threads} threads, tiles {tile_rows:?}", kernel.name());
             let (peak, first) = rise(|| cholesky_with(&ctx, Symmetric::lower(&a), precision_bits, &options).unwrap());
             let planned = first.report.planned_bytes;
@@ -210,7 +211,7 @@ fn factorisations_keep_their_plan() {
 fn factorisations_in_many_strips_keep_their_plan() {
     let _alone = alone();
     let order = 300;
-    let options = CholeskyOptions::new().tile_rows(8);
+    let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);
     for precision_bits in [64, 200] {
         let mut a = matrix(order, order, precision_bits, 1);
         (0..order).for_each(|i| a.set_f64(i, i, 300.0).unwrap());

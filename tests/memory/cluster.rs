@@ -2,7 +2,7 @@
 //!
 //! The ranks are threads here, so that their windows and messages are on the one heap that is counted.
 
-use crate::{alone, matrix, rise};
+use crate::{alone, by_norms, matrix, rise};
 use std::sync::Arc;
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::kernels;
@@ -12,9 +12,9 @@ use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{
     ClusterShape, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TrsmBits, even_share, plan_solve, plan_syrk,
-    plan_syrk_cluster, plan_trsm, solve_into, solve_with, syrk, trsm_with,
+    plan_syrk_cluster_with, plan_trsm, solve_into, solve_with, syrk, trsm_with,
 };
-use sunzi::{Accuracy, Context, Device, Diag, Error, Matrix, ProductPlanOptions, Side, TrsmOptions, Uplo};
+use sunzi::{Accuracy, Context, Device, Diag, Error, Matrix, Side, TrsmOptions, Uplo};
 
 /// Bytes of the longest message between nodes.
 const MESSAGE_BYTES: u64 = 8 << 16;
@@ -37,7 +37,7 @@ fn nodes_keep_their_plan() {
         {
             let cluster = ClusterShape { nodes, ranks_per_node, threads };
             let free = Context::builder().threads(1).kernel(kernel).build().unwrap();
-            let whole = plan_syrk_cluster(&free, cluster, rows, cols, bits).unwrap().planned_bytes;
+            let whole = plan_syrk_cluster_with(&free, cluster, (rows, cols), bits, &by_norms()).unwrap().planned_bytes;
             // Kernels and layouts take turns at the limit.
             let limits = [None, Some(whole * 3 / 4)].into_iter().enumerate();
             for (_, limit) in limits.filter(|(at, _)| effort() > 1 || at % 2 == (turn + layout) % 2) {
@@ -47,7 +47,8 @@ fn nodes_keep_their_plan() {
                     let builder = Context::builder().threads(threads).kernel(kernel);
                     let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
                     let block = p.view().block(even_share(rows, rank.size(), rank.rank()), 0..cols).unwrap();
-                    let outcome = syrk(&ctx, &mut team, &[block], bits, &DistOptions::default()).unwrap();
+                    let outcome =
+                        syrk(&ctx, &mut team, &[block], bits, &DistOptions::new().accuracy(Accuracy::Norm)).unwrap();
                     team.close().unwrap();
                     outcome.report.team.unwrap().plan
                 };
@@ -86,8 +87,8 @@ fn on_a_device(rank: &local::LocalRank, p: &Matrix, per_node: usize, family: &st
     let device = Arc::new(SoftDevice::new(SoftOptions::default())) as Arc<dyn Device>;
     let builder = Context::builder().threads(1).devices(vec![device.clone()]).kernel(family);
     let ctx = limit.map_or(builder.clone(), |limit| builder.memory_bytes(limit)).build().unwrap();
-    let ahead = plan_syrk(&ctx, &team, (rows, cols), bits, &ProductPlanOptions::new()).unwrap();
-    let outcome = syrk(&ctx, &mut team, &[block], bits, &DistOptions::default()).unwrap();
+    let ahead = plan_syrk(&ctx, &team, (rows, cols), bits, &by_norms()).unwrap();
+    let outcome = syrk(&ctx, &mut team, &[block], bits, &DistOptions::new().accuracy(Accuracy::Norm)).unwrap();
     barrier(rank).unwrap();
     let rise = peak_bytes() - before;
     assert_eq!(outcome.report.team.as_ref().unwrap().plan.sent_bytes, ahead.team.unwrap().sent_bytes);
@@ -104,7 +105,7 @@ fn planned_on_a_device(rank: &local::LocalRank, p: &Matrix, per_node: usize, fam
     let device = Arc::new(SoftDevice::new(SoftOptions::default())) as Arc<dyn Device>;
     let ctx = Context::builder().threads(1).devices(vec![device]).kernel(family).build().unwrap();
     let shape = (p.rows(), p.cols());
-    plan_syrk(&ctx, &team, shape, p.precision_bits(), &ProductPlanOptions::new()).unwrap().planned_bytes
+    plan_syrk(&ctx, &team, shape, p.precision_bits(), &by_norms()).unwrap().planned_bytes
 }
 
 /// Products on devices of ranks, each with one of its own: no rank holds the whole result, and all of them take what
@@ -157,7 +158,7 @@ fn plans_of_many_copies_hold_none_of_them() {
             let device: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions::default()));
             let builder = Context::builder().threads(1).devices(vec![device]).kernel("cuda-f64");
             let ctx = builder.memory_bytes(1).build().unwrap();
-            plan_syrk(&ctx, &team, (rows, cols), bits, &ProductPlanOptions::new())
+            plan_syrk(&ctx, &team, (rows, cols), bits, &by_norms())
         })
     });
     assert!(matches!(refused[0], Err(Error::MemoryLimit { .. })), "{refused:?}");
@@ -287,7 +288,8 @@ fn triangular_solves_over_ranks_keep_their_plan() {
     let _alone = alone();
     let (order, bits) = (520, 300);
     let of_bits = TrsmBits { triangle: bits, right: bits, solution: bits };
-    let (l, lower, some) = (factor(order, bits), TrsmOptions::new(), if effort() > 1 { 400 } else { 100 });
+    let (l, lower, some) =
+        (factor(order, bits), TrsmOptions::new().accuracy(Accuracy::Norm), if effort() > 1 { 400 } else { 100 });
     let (upper, unit) = (lower.uplo(Uplo::Upper), lower.diag(Diag::Unit));
     for (ranks, ranks_per_node, columns, options) in [
         (1, 1, 24, lower),

@@ -1,9 +1,9 @@
 //! What products on devices of one process take on the host, counted by the allocator: no more than their plan.
 
-use crate::{alone, matrix, rise};
+use crate::{alone, matrix, plan_gemm, plan_syrk, rise};
 use std::sync::Arc;
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
-use sunzi::{Context, Device, GemmOptions, Op, SyrkOptions, gemm_with, plan_gemm, plan_syrk, syrk_with};
+use sunzi::{Accuracy, Context, Device, GemmOptions, Op, SyrkOptions, gemm_with, syrk_with};
 
 /// What software devices take of the host for their queues, and no GPU does.
 const QUEUE_BYTES: u64 = 200 << 10;
@@ -14,7 +14,7 @@ fn devices_that_share_moduli_keep_their_plan() {
     let _alone = alone();
     let (rows, cols, bits) = (20, 200, 400);
     let (p, b) = (matrix(rows, cols, bits, 4), matrix(rows, 170, bits, 5));
-    let transposed = GemmOptions::new().op_a(Op::Transpose);
+    let transposed = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
     for (count, family, checked) in
         [(1, "cuda-f64", false), (2, "cuda-f64", false), (2, "cuda-i8", false), (2, "cuda-f64", true)]
     {
@@ -30,7 +30,7 @@ fn devices_that_share_moduli_keep_their_plan() {
                     true => plan_gemm(&ctx, cols, b.cols(), rows, bits).unwrap().planned_bytes,
                 };
                 let (peak, report) = rise(|| match general {
-                    false => syrk_with(&ctx, &p, bits, &SyrkOptions::default()).unwrap().report,
+                    false => syrk_with(&ctx, &p, bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().report,
                     true => gemm_with(&ctx, &p, &b, bits, &transposed).unwrap().report,
                 });
                 // The memory of software devices is on the heap that is counted.

@@ -8,7 +8,7 @@ use sunzi::advanced::testing::effort;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
 use sunzi::distributed::{DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, plan_cholesky};
-use sunzi::{CholeskyOptions, Context, Matrix, Symmetric, distributed};
+use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Symmetric, distributed};
 
 /// Ranks, and how many of them are on a node.
 type Ranks = (usize, usize);
@@ -39,7 +39,7 @@ fn held(a: &Matrix, ranks: usize, tile_size: usize) -> Vec<DistMatrix> {
 /// The bytes that ranks take together at the peak of a first factor, and what their plans say.
 fn peak_and_plan(held: &[DistMatrix], ranks_per_node: usize, kernel: Option<&str>) -> (u64, u64, &'static str) {
     let (map, bits) = (*held[0].map(), held[0].precision_bits());
-    let options = DistCholeskyOptions::new().tile_rows(map.tile_size);
+    let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(map.tile_size);
     let plan = |rank: &local::LocalRank| {
         plan_cholesky(&context(kernel), &team(rank, ranks_per_node), (&map, bits), bits, &options).unwrap()
     };
@@ -111,7 +111,7 @@ fn a_factor_over_ranks_lies_in_the_memory_of_the_last_one() {
     for (ranks, ranks_per_node) in [(2, 2), (2, 1), (3, 2)] {
         let bits = a.precision_bits();
         let held = held(&a, ranks, 48);
-        let options = DistCholeskyOptions::new().tile_rows(48);
+        let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(48);
         let requested = local::run(ranks, |rank| {
             let (ctx, team) = (context(None), team(rank, ranks_per_node));
             let (a, mut factor) = (&held[rank.rank()], DistMatrix::zeros(*held[0].map(), rank.rank(), 2).unwrap());
@@ -144,7 +144,14 @@ fn a_factor_lies_in_the_memory_of_the_last_one() {
         let mut factor = sunzi::Cholesky::default();
         let mut requested = || {
             let before = requested_bytes();
-            sunzi::cholesky_into(&ctx, Symmetric::lower(&a), bits, &CholeskyOptions::new(), &mut factor).unwrap();
+            sunzi::cholesky_into(
+                &ctx,
+                Symmetric::lower(&a),
+                bits,
+                &CholeskyOptions::new().accuracy(Accuracy::Norm),
+                &mut factor,
+            )
+            .unwrap();
             requested_bytes() - before
         };
         let [first, second] = [requested(), requested()];

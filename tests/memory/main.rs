@@ -14,9 +14,9 @@ mod solves;
 mod storage;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use sunzi::Matrix;
 use sunzi::advanced::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::gallery::{Kind, Size, generate};
+use sunzi::{Accuracy, Context, Matrix, Plan, ProductPlanOptions, Result, plan_gemm_with, plan_syrk_with};
 
 #[global_allocator]
 static COUNTER: CountingAllocator = CountingAllocator;
@@ -39,4 +39,17 @@ fn rise<R>(work: impl FnOnce() -> R) -> (u64, R) {
 /// A matrix of random entries.
 fn matrix(rows: usize, cols: usize, precision_bits: u32, seed: u64) -> Matrix {
     generate(Kind::Random, Size { rows, cols, precision_bits }, seed).unwrap()
+}
+
+fn by_norms() -> ProductPlanOptions {
+    ProductPlanOptions::new().accuracy(Accuracy::Norm)
+}
+
+/// What a product by norms takes: its bits do not depend on the entries.
+fn plan_syrk(ctx: &Context, rows: usize, cols: usize, precision_bits: u32) -> Result<Plan> {
+    plan_syrk_with(ctx, (rows, cols), precision_bits, &by_norms())
+}
+
+fn plan_gemm(ctx: &Context, rows: usize, cols: usize, contracted: usize, precision_bits: u32) -> Result<Plan> {
+    plan_gemm_with(ctx, (rows, cols), contracted, precision_bits, &by_norms())
 }

@@ -4,7 +4,7 @@
 //! with AVX2 alone would, whose preferred kernel is not the one that reaches furthest.
 
 use crate::common::definite::Known;
-use crate::common::{Kind, matrix};
+use crate::common::{Kind, by_norms, matrix};
 use rug::Integer;
 use sunzi::advanced::kernels;
 use sunzi::advanced::tile::TileMap;
@@ -13,8 +13,7 @@ use sunzi::distributed::{self, DistMatrix, DistOptions, RankGrid, Team, TeamOpti
 use sunzi::{
     Accuracy, CholeskyOptions, Context, Error, GemmOptions, LdltOptions, Matrix, RefineOptions, SyrkOptions, Uplo,
     cholesky_batch, cholesky_with, gemm_with, inverse, inverse_with, ldlt_with, plan_cholesky, plan_inverse,
-    plan_solve, plan_solve_refined, plan_syrk, solve_refined_with, solve_with, syr2k, syrk_batch, syrk_with, trmm,
-    trsm,
+    plan_solve, plan_solve_refined, solve_refined_with, solve_with, syr2k, syrk_batch, syrk_with, trmm, trsm,
 };
 
 /// Contracted rows and columns of products, and rows of factors: none goes past planes.
@@ -71,8 +70,8 @@ fn products_go_on_with_the_next_kernel() {
         let last = last_of_product(modulus_bits);
         for (bits, kernel) in [(last, Some(kernel)), (last + 1, reaches.get(at + 1).map(|(name, _)| *name))] {
             let p = matrix(Kind::Unit, ROWS, COLS, bits, 3);
-            let q = syrk_with(&ctx, &p, bits, &SyrkOptions::new());
-            let plan = plan_syrk(&ctx, ROWS, COLS, bits);
+            let q = syrk_with(&ctx, &p, bits, &SyrkOptions::new().accuracy(Accuracy::Norm));
+            let plan = by_norms::plan_syrk(&ctx, ROWS, COLS, bits);
             let Some(kernel) = kernel else {
                 assert_refused(q, bits, last);
                 assert_refused(plan, bits, last);
@@ -81,7 +80,7 @@ fn products_go_on_with_the_next_kernel() {
             let (q, plan) = (q.unwrap(), plan.unwrap());
             assert_eq!((q.report.kernel, plan.kernel), (kernel, kernel), "{bits} bits");
             assert_eq!(q.report.planned_bytes, plan.planned_bytes, "{bits} bits");
-            let want = syrk_with(&reference(), &p, bits, &SyrkOptions::new()).unwrap();
+            let want = syrk_with(&reference(), &p, bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
             assert!(q.result == want.result, "{bits} bits on {kernel}");
         }
     }
@@ -94,7 +93,7 @@ fn factors_go_on_with_the_next_kernel() {
         let last = last_of_factor(modulus_bits);
         for (bits, kernel) in [(last, Some(kernel)), (last + 1, reaches.get(at + 1).map(|(name, _)| *name))] {
             let a = Known::Kms.matrix(ORDER, bits);
-            let options = CholeskyOptions::new().tile_rows(40);
+            let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(40);
             let l = cholesky_with(&ctx, &a, bits, &options);
             let plan = plan_cholesky(&ctx, ORDER, bits, &options);
             let Some(kernel) = kernel else {
@@ -118,7 +117,7 @@ fn forced_kernels_end_where_their_moduli_do() {
         let ctx = Context::builder().threads(1).kernel(kernel.name()).build().unwrap();
         let last = last_of_product(kernel.maximum_modulus_bits());
         let p = matrix(Kind::Unit, ROWS, 8, last + 1, 3);
-        assert_refused(syrk_with(&ctx, &p, last + 1, &SyrkOptions::new()), last + 1, last);
+        assert_refused(syrk_with(&ctx, &p, last + 1, &SyrkOptions::new().accuracy(Accuracy::Norm)), last + 1, last);
     }
 }
 
@@ -126,7 +125,7 @@ fn forced_kernels_end_where_their_moduli_do() {
 #[test]
 fn exact_products_go_on_with_the_next_kernel() {
     let (ctx, reaches) = (context(), reaches());
-    let options = SyrkOptions::new().exact_integers(true);
+    let options = SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(true);
     for (at, &(_, modulus_bits)) in reaches.iter().enumerate() {
         for (bits, holds) in [((modulus_bits - 2) / 2, true), ((modulus_bits - 2) / 2 + 1, at + 1 < reaches.len())] {
             // One entry to a column, just below 2 to the power.
@@ -195,7 +194,7 @@ fn reports_name_the_next_kernel() {
     }
     let (own, next, bits) = (reaches[0].0, reaches[1].0, last_of_factor(reaches[0].1) + 1);
     let (a, b) = (Known::Kms.matrix(40, bits), matrix(Kind::Unit, 40, 4, bits, 4));
-    let options = CholeskyOptions::new();
+    let options = CholeskyOptions::new().accuracy(Accuracy::Norm);
     for (columns, kernel) in [(4, next), (1, own)] {
         let b = b.view().block(0..40, 0..columns).unwrap();
         let solved = solve_with(&ctx, &a, b, bits, &options).unwrap().report;
@@ -205,7 +204,7 @@ fn reports_name_the_next_kernel() {
     }
     let inverted = inverse_with(&ctx, &a, bits, &options).unwrap().report;
     assert_eq!((inverted.kernel, plan_inverse(&ctx, 40, bits, &options).unwrap().kernel), (next, next));
-    assert_eq!(ldlt_with(&ctx, &a, bits, &LdltOptions::default()).unwrap().report.kernel, next);
+    assert_eq!(ldlt_with(&ctx, &a, bits, &LdltOptions::new().accuracy(Accuracy::Norm)).unwrap().report.kernel, next);
     // The residuals of refined solves pass the end at some precision near it.
     let options = RefineOptions::new().factor_bits(2000);
     let planned = |bits| plan_solve_refined(&ctx, (40, 4), bits, &options).unwrap().kernel;
@@ -227,14 +226,14 @@ fn verbs_over_ranks_go_on_with_the_next_kernel() {
         let ctx = reference();
         let l = sunzi::cholesky(&ctx, &a, bits).unwrap();
         let l_beyond = sunzi::cholesky(&ctx, &a, factor_bits).unwrap();
-        let q = syrk_with(&ctx, &p, bits, &SyrkOptions::new()).unwrap().result;
+        let q = syrk_with(&ctx, &p, bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
         (q, l_beyond.into_factor(), l.solve(&ctx, &b, bits).unwrap(), l.into_factor())
     });
     local::run(2, |rank| {
         let (ctx, mut team) = (context(), Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap());
         let rows = rank.rank() * ROWS / 2..(rank.rank() + 1) * ROWS / 2;
         let own = p.view().block(rows, 0..COLS).unwrap();
-        let q = distributed::syrk(&ctx, &mut team, &[own], bits, &DistOptions::new());
+        let q = distributed::syrk(&ctx, &mut team, &[own], bits, &DistOptions::new().accuracy(Accuracy::Norm));
         let grid = RankGrid::for_ranks(2);
         let scatter = |whole: &Matrix, triangle| {
             let map = TileMap { rows: whole.rows(), cols: whole.cols(), tile_size: 24, grid, triangle };

@@ -46,7 +46,7 @@ fn calls_take_what_is_planned() {
     for kind in [Kind::Mpfr, Kind::Limbs] {
         let (a, c) = (filled(kind, k, n), filled(kind, n, n));
         for threads in [1, 2] {
-            let ctx = Ctx::new(threads);
+            let ctx = Ctx::with(&sunzi_options { threads, accuracy: SUNZI_NORM, ..sunzi_options_default() });
             let plan = planned(&ctx, kind, n, k);
             let what = format!("syrk, {kind:?}, {threads} threads");
             ctx.ok(syrk(&ctx, &a, &c), &what);

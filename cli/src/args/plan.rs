@@ -72,7 +72,7 @@ pub struct PlanPromise {
     #[arg(long, value_name = "PROMISE", default_value = "entrywise", value_parser = accuracy())]
     pub accuracy: Accuracy,
     /// Bits that the range of the exponents asks for, as reports have them, with --accuracy entrywise [default: those
-    /// of entries of one size].
+    /// of entries of one size, for factors those of a Gram matrix].
     #[arg(long, value_name = "G")]
     pub range_bits: Option<u32>,
 }

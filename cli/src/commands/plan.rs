@@ -2,6 +2,7 @@
 //! computing it.
 
 use crate::args::{PlanCholesky, PlanGemm, PlanOperation, PlanPromise, PlanSolve, PlanSyrk, PlanSystem, PlanTime};
+use crate::commands::factor::usual_range_bits;
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk_cluster_with};
@@ -113,7 +114,7 @@ pub fn run(session: &mut Session, operation: &PlanOperation) -> Result<()> {
         }
         PlanOperation::Solve(PlanSystem { refine_from, solve: args }) => {
             let PlanSolve { rows, cols, precision, promise, .. } = *args;
-            let options = factor_options(promise);
+            let options = factor_options(promise, rows);
             let refined = Operation::Solve { refine_from: *refine_from };
             let workload = workload(refined, [rows, cols, 1], precision, options.accuracy);
             solve(session, args, workload, |ctx| match refine_from {
@@ -131,8 +132,10 @@ fn product_options(promise: PlanPromise) -> ProductPlanOptions {
     ProductPlanOptions::new().accuracy(promise.accuracy).range_bits(promise.range_bits)
 }
 
-fn factor_options(promise: PlanPromise) -> CholeskyOptions {
-    CholeskyOptions::new().accuracy(promise.accuracy).range_bits(promise.range_bits.unwrap_or(0))
+/// Of a matrix of `order` rows.
+fn factor_options(promise: PlanPromise, order: usize) -> CholeskyOptions {
+    let range_bits = promise.range_bits.unwrap_or_else(|| usual_range_bits(order));
+    CholeskyOptions::new().accuracy(promise.accuracy).range_bits(range_bits)
 }
 
 fn syrk(session: &mut Session, args: &PlanSyrk) -> Result<()> {
@@ -167,7 +170,7 @@ fn gemm(session: &mut Session, args: &PlanGemm) -> Result<()> {
 
 fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
-    let options = factor_options(promise).tile_rows(tile_rows);
+    let options = factor_options(promise, order).tile_rows(tile_rows);
     let workload = workload(Operation::Cholesky, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     let make = |ctx: &Context| plan_cholesky(ctx, order, precision, &options);
@@ -176,7 +179,7 @@ fn cholesky(session: &mut Session, args: &PlanCholesky) -> Result<()> {
 
 fn inverse(session: &mut Session, args: &PlanCholesky) -> Result<()> {
     let PlanCholesky { rows: order, precision, tile: tile_rows, promise, time, ref engine } = *args;
-    let options = factor_options(promise).tile_rows(tile_rows);
+    let options = factor_options(promise, order).tile_rows(tile_rows);
     let workload = workload(Operation::Inverse, [order, 1, 1], precision, options.accuracy);
     let request = Request::new(engine, Matrix::bytes_for(order, order, precision)).timing(time, workload);
     request.show(session, |ctx| plan_inverse(ctx, order, precision, &options), describe_solve)

@@ -111,7 +111,10 @@ fn arguments_that_make_no_sense() {
         ("gen random --rows 2 --cols 2 --precision 1e9 -o Q.mtx", "supported range"),
         ("gen odd --rows 2 --cols 2 --precision 100 -o Q.mtx", "odd"),
         ("plan syrk --rows 2 --cols 2 --precision 0", "precision of 0 bits"),
-        ("plan syrk --rows 2 --cols 2 --precision 99 --range-bits 8", "--range-bits 8 needs --accuracy entrywise"),
+        (
+            "plan syrk --rows 2 --cols 2 --precision 99 --accuracy norm --range-bits 8",
+            "--range-bits 8 needs --accuracy entrywise",
+        ),
         ("plan trsm --rows 2 --cols 2 --precision 99 --range-bits 8", "a triangular solve takes none"),
         ("plan add --rows 2 --cols 2 --precision 100", "add"),
         ("bench syrk --against nobody", "nobody"),

@@ -155,7 +155,7 @@ fn too_little_device_memory_names_the_least() {
 fn the_plan_of_a_product_on_devices_is_what_a_run_takes() {
     let sandbox = Sandbox::new();
     sandbox.run("gen random --rows 300 --cols 40 --precision 200 -o P.bin");
-    let devices = "--precision 200 --device soft:64M,soft --kernel cuda-f64";
+    let devices = "--precision 200 --accuracy norm --device soft:64M,soft --kernel cuda-f64";
     let text = sandbox.run(&format!("plan syrk --rows 300 --cols 40 {devices} --report p.json"));
     sandbox.run(&format!("syrk P.bin -o Q.bin {devices} --report r.json"));
     let (plan, run) = (sandbox.json("p.json"), sandbox.json("r.json"));

@@ -17,6 +17,7 @@ fn the_plan_of_a_factorisation_is_what_a_run_takes() {
     sandbox.run("gen random --rows 80 --cols 70 --precision 200 --seed 3 -o P.bin");
     sandbox.run("syrk P.bin -o A.mtx --precision 200");
     for choice in ["--threads 1", "--threads 2", "--threads 2 --tile 9", "--threads 1 --kernel f64 --tile 16"] {
+        let choice = format!("{choice} --accuracy norm");
         let text = sandbox.run(&format!("plan cholesky --rows 70 --precision 200 {choice} --report p.json"));
         sandbox.run(&format!("cholesky A.mtx -o L.mtx --precision 200 {choice} --report r.json"));
         let (plan, run) = (sandbox.json("p.json"), sandbox.json("r.json"));
@@ -103,7 +104,7 @@ fn options_of_other_operations_are_refused() {
 #[test]
 fn a_cluster_is_planned_on_any_machine() {
     let sandbox = Sandbox::new();
-    let line = "--nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G";
+    let line = "--nodes 8 --ranks-per-node 128 --rows 1e5 --cols 1e4 --precision 1024 --memory 200G --accuracy norm";
     let text = sandbox.run(&format!("plan syrk {line} --report p.json"));
     for words in [
         "memory          200.00 GiB for each node",

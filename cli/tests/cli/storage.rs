@@ -254,7 +254,7 @@ fn solves_are_those_of_memory_and_keep_the_limit() {
         ),
         ("solve Q.bin B.bin --accuracy norm --no-estimate", "solve Q.bin B.bin --accuracy norm --storage work"),
         ("solve Q.bin b.bin --accuracy norm --no-estimate", "solve Q.bin b.bin --accuracy norm --storage work"),
-        ("trsm L.bin b.bin", "trsm L.bin b.bin --storage work"),
+        ("trsm L.bin b.bin --accuracy norm", "trsm L.bin b.bin --accuracy norm --storage work"),
     ] {
         sandbox.run(&format!("{command} -o X.bin --quiet"));
         let right = sandbox.bytes("X.bin");

@@ -19,7 +19,8 @@ fn factors(launcher: &Launcher, ranks: usize) {
     let at = folder.path();
     alone(at, "gen lehmer --rows 150 --cols 150 --precision 200 -o A.bin");
     alone(at, "cholesky A.bin -o L1.bin --accuracy norm");
-    let line = "cholesky @/A.bin -o @/L.bin --accuracy norm --storage @/tiles --tile 16 --threads 1 --memory 400M --report @/r.json";
+    let line = "cholesky @/A.bin -o @/L.bin --accuracy norm --storage @/tiles --tile 16 --threads 1 --memory 400M \
+                --report @/r.json";
     for (grid, found) in [("2x2", false), ("2x2", true), ("1x4", true)] {
         let ended = on_ranks(launcher, ranks, 2, at, &format!("{line} --grid {grid}"));
         ended.expect_success();

@@ -15,7 +15,7 @@ use sunzi::comm::agreed;
 use sunzi::comm::local::{self, LocalRank};
 use sunzi::double::{DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
-use sunzi::{CholeskyOptions, Context, Device, Error, Head, Matrix, Outcome, Result, Symmetric};
+use sunzi::{Accuracy, CholeskyOptions, Context, Device, Error, Head, Matrix, Outcome, Result, Symmetric};
 use sunzi::{cholesky_with, ldlt, solve, trsm};
 
 /// Precisions at which factors are compared.
@@ -66,13 +66,13 @@ fn uneven(order: usize, precision_bits: u32) -> Result<Matrix> {
 }
 
 fn on_cpu(subject: &Subject<'_>, a: &Matrix) -> Result<Matrix> {
-    let options = CholeskyOptions::default();
+    let options = CholeskyOptions::new().accuracy(Accuracy::Norm);
     Ok(cholesky_with(subject.cpu, Symmetric::lower(a), a.precision_bits(), &options)?.result.into_factor())
 }
 
 /// One factorisation on the devices, and whether its factor is `want`; returns what each device did.
 fn compare(ctx: &Context, a: &Matrix, want: &Matrix, tile_rows: Option<usize>) -> Result<Vec<TileTraffic>> {
-    let options = CholeskyOptions::new().tile_rows(tile_rows);
+    let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(tile_rows);
     let Outcome { result, report } = cholesky_with(ctx, Symmetric::lower(a), a.precision_bits(), &options)?;
     let factor = result.factor();
     let what = format!("{}, tiles of {} rows", describe(a), report.tile_rows);
@@ -164,7 +164,7 @@ pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
 /// Matrices that have no factor: the same index as on the CPU, and the device goes on.
 pub fn not_positive_definite(subject: &Subject<'_>) -> Result<()> {
     let (order, bits) = (60, 150);
-    let options = CholeskyOptions::new().tile_rows(8);
+    let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);
     let index = |ctx: &Context, a: &Matrix| match cholesky_with(ctx, Symmetric::lower(a), bits, &options) {
         Err(Error::NotPositiveDefinite { index, .. }) => Ok(index),
         Err(other) => Err(other),

@@ -11,8 +11,8 @@ use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::math::float::limbs_for;
 use sunzi::gallery::{Size, counter_random};
 use sunzi::{
-    Context, ContextBuilder, Device, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo, gemm_with,
-    syrk_with,
+    Accuracy, Context, ContextBuilder, Device, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo,
+    gemm_with, syrk_with,
 };
 
 /// Precisions at which products are compared.
@@ -98,7 +98,7 @@ pub fn syrk_shapes(subject: &Subject<'_>) -> Result<()> {
     }
     for (rows, cols) in shapes {
         for uplo in [Uplo::Lower, Uplo::Upper] {
-            let options = SyrkOptions::new().uplo(uplo);
+            let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo);
             // The larger the shape, the fewer bits.
             for bits in if rows * cols <= 1 << 16 { &[64, 300][..] } else { &[64] } {
                 subject.syrk(&ctx, &random(rows, cols, *bits, SPREAD_BITS)?, &options)?;
@@ -117,7 +117,7 @@ pub fn gemm_shapes(subject: &Subject<'_>) -> Result<()> {
     }
     for (rows, contracted, cols) in shapes {
         let operands = (&random(rows, contracted, 113, SPREAD_BITS)?, &random(contracted, cols, 70, 0)?);
-        subject.gemm(&ctx, operands, &GemmOptions::default())?;
+        subject.gemm(&ctx, operands, &GemmOptions::new().accuracy(Accuracy::Norm))?;
     }
     Ok(())
 }
@@ -130,8 +130,12 @@ pub fn precisions(subject: &Subject<'_>) -> Result<()> {
     for bits in PRECISIONS.into_iter().filter(|&bits| bits <= largest_bits) {
         for spread_bits in [0, 4000] {
             let p = random(rows, cols, bits, spread_bits)?;
-            subject.syrk(&ctx, &p, &SyrkOptions::default())?;
-            subject.gemm(&ctx, (&random(11, rows, bits, spread_bits)?, &p), &GemmOptions::default())?;
+            subject.syrk(&ctx, &p, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
+            subject.gemm(
+                &ctx,
+                (&random(11, rows, bits, spread_bits)?, &p),
+                &GemmOptions::new().accuracy(Accuracy::Norm),
+            )?;
         }
     }
     Ok(())
@@ -142,13 +146,13 @@ pub fn transposes(subject: &Subject<'_>) -> Result<()> {
     let ctx = subject.builder().build()?;
     let p = random(35, 50, 192, SPREAD_BITS)?;
     for uplo in [Uplo::Lower, Uplo::Upper] {
-        subject.syrk(&ctx, &p, &SyrkOptions::new().op(Op::Transpose).uplo(uplo))?;
+        subject.syrk(&ctx, &p, &SyrkOptions::new().accuracy(Accuracy::Norm).op(Op::Transpose).uplo(uplo))?;
     }
     for op_a in [Op::NoTranspose, Op::Transpose] {
         for op_b in [Op::NoTranspose, Op::Transpose] {
             let (rows, cols) = if op_b == Op::Transpose { (21, 35) } else { (35, 21) };
             let a = if op_a == Op::Transpose { random(35, 18, 192, 3)? } else { random(18, 35, 192, 3)? };
-            let options = GemmOptions::new().op_a(op_a).op_b(op_b);
+            let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(op_a).op_b(op_b);
             subject.gemm(&ctx, (&a, &random(rows, cols, 150, SPREAD_BITS)?), &options)?;
         }
     }
@@ -168,7 +172,7 @@ pub fn integers(subject: &Subject<'_>) -> Result<()> {
         };
         let values = (0..40 * 13).map(integer).collect::<Vec<_>>();
         let p = Matrix::from_integers(40, 13, bits.max(2), &values)?;
-        let options = SyrkOptions::new().exact_integers(true);
+        let options = SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(true);
         subject.syrk(&ctx, &p, &options)?;
     }
     Ok(())
@@ -182,9 +186,14 @@ pub fn factors(subject: &Subject<'_>) -> Result<()> {
     let (alpha, beta) = (Some(Float::with_val(60, 1.75)), Some(Float::with_val(60, -3)));
     for (alpha, beta, add) in [(&alpha, &None, false), (&None, &None, true), (&alpha, &beta, true)] {
         let (alpha, beta) = (alpha.as_ref(), beta.as_ref());
-        let options = GemmOptions::new().alpha(alpha).beta(beta).accumulate(add.then(|| c.view()));
+        let options =
+            GemmOptions::new().accuracy(Accuracy::Norm).alpha(alpha).beta(beta).accumulate(add.then(|| c.view()));
         subject.gemm(&ctx, (&a, &b), &options)?;
-        let options = SyrkOptions::new().alpha(alpha).beta(beta).accumulate(add.then(|| Symmetric::lower(&square)));
+        let options = SyrkOptions::new()
+            .accuracy(Accuracy::Norm)
+            .alpha(alpha)
+            .beta(beta)
+            .accumulate(add.then(|| Symmetric::lower(&square)));
         subject.syrk(&ctx, &b, &options)?;
     }
     Ok(())
@@ -196,9 +205,9 @@ pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
     let alpha = Float::with_val(60, -1.75);
     for (self_check, freivalds) in [(true, false), (false, true), (true, true)] {
         let ctx = subject.builder().self_check(self_check).freivalds(freivalds).build()?;
-        let options = GemmOptions::new().op_a(Op::Transpose).alpha(&alpha);
+        let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose).alpha(&alpha);
         subject.gemm(&ctx, (&p, &p), &options)?;
-        let outcome = subject.syrk(&ctx, &p, &SyrkOptions::default())?;
+        let outcome = subject.syrk(&ctx, &p, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
         if !outcome.report.checked {
             return failed("the report does not say that the product was checked".into());
         }
@@ -210,7 +219,7 @@ pub fn self_checks(subject: &Subject<'_>) -> Result<()> {
 pub fn little_memory(subject: &Subject<'_>) -> Result<()> {
     let p = random(700, if subject.large { 200 } else { 60 }, 300, SPREAD_BITS)?;
     let within = |bytes: u64| subject.builder().device_memory_bytes(bytes).build();
-    let options = SyrkOptions::default();
+    let options = SyrkOptions::new().accuracy(Accuracy::Norm);
     let least_bytes = least_bytes(|bytes| syrk_with(&within(bytes)?, &p, 300, &options))?;
     for bytes in [least_bytes, 2 * least_bytes, 6 * least_bytes] {
         let report = subject.syrk(&within(bytes)?, &p, &options)?.report;
@@ -230,7 +239,7 @@ pub fn shares(subject: &Subject<'_>) -> Result<()> {
     let p = random(if subject.large { 3000 } else { 90 }, if subject.large { 300 } else { 45 }, 512, SPREAD_BITS)?;
     let ctx = subject.builder().build()?;
     for uplo in [Uplo::Lower, Uplo::Upper] {
-        let options = SyrkOptions::new().uplo(uplo);
+        let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo);
         let report = subject.syrk(&ctx, &p, &options)?.report;
         let moduli = report.devices.iter().map(|device| device.moduli).collect::<Vec<_>>();
         // A device that is far slower than the others may have no share.
@@ -239,5 +248,5 @@ pub fn shares(subject: &Subject<'_>) -> Result<()> {
             return failed(format!("shares of {moduli:?} moduli, of {}", report.primes));
         }
     }
-    subject.gemm(&ctx, (&random(33, p.rows(), 512, 0)?, &p), &GemmOptions::default()).map(drop)
+    subject.gemm(&ctx, (&random(33, p.rows(), 512, 0)?, &p), &GemmOptions::new().accuracy(Accuracy::Norm)).map(drop)
 }

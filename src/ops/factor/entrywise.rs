@@ -46,7 +46,7 @@ pub(crate) struct RangeBits {
 impl RangeBits {
     /// The bits that a matrix of `order` rows takes whose entries and those of its factor are of one size.
     pub fn even(order: usize, precision_bits: u32) -> RangeBits {
-        let most = COMMON_WORKING_BITS.saturating_sub(cholesky_working_bits(precision_bits));
+        let most = COMMON_WORKING_BITS.saturating_sub(cholesky_working_bits(0)).saturating_sub(precision_bits);
         let most = most.min(precision_bits.saturating_mul(3).max(LEAST_CAP_BITS)) / RANGE_STEP_BITS * RANGE_STEP_BITS;
         let bits = (ceil_log2(order).div_ceil(2) + 2).next_multiple_of(RANGE_STEP_BITS).min(most);
         RangeBits { bits, repeats: 0, most }

@@ -35,7 +35,7 @@ setters! { new CholeskyOptions {
 
 /// Choices of a distributed factorisation; the same on all ranks, but for `policy`. Only the accuracy, and the bits it
 /// begins with, show in a bit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct DistCholeskyOptions {
     /// Rows of a tile, a multiple of 8 of up to 4088; `None` chooses by order, grid and kernel.
@@ -58,22 +58,6 @@ pub struct DistCholeskyOptions {
     pub accuracy: Accuracy,
     /// As [`CholeskyOptions::range_bits`].
     pub range_bits: u32,
-}
-
-impl Default for DistCholeskyOptions {
-    fn default() -> DistCholeskyOptions {
-        DistCholeskyOptions {
-            tile_rows: None,
-            grid: None,
-            delivery: DeliveryKind::default(),
-            termination: Termination::default(),
-            policy: None,
-            slots: None,
-            spans: false,
-            accuracy: Accuracy::default(),
-            range_bits: 0,
-        }
-    }
 }
 
 setters! { new DistCholeskyOptions {

@@ -13,6 +13,7 @@ use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::reference;
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::ops::factor::tiling::tiles_for;
+use crate::ops::product::problem::Accuracy;
 use crate::runtime::CholeskyGraph;
 use crate::runtime::Task;
 use crate::testing::effort;
@@ -208,14 +209,16 @@ fn agree_with(ctx: &Context, (a, expected): (&Matrix, &Expected), turn: usize, w
         assert!(factor == *want, "{what}, tiles of {tile_rows}: another factor");
     }
     let failing = ending.as_ref().err().map(|row| row.index).or((!problem.is_whole()).then_some(problem.order));
-    let failed = match cholesky_with(ctx, Symmetric::lower(a), precision_bits, &CholeskyOptions::default()) {
-        Ok(of_process) => {
-            assert!(of_process.result.factor() == want, "{what}: another factor in one process");
-            None
-        }
-        Err(Error::NotPositiveDefinite { index, .. }) => Some(index),
-        Err(error) => panic!("{what}: {error}"),
-    };
+    let failed =
+        match cholesky_with(ctx, Symmetric::lower(a), precision_bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))
+        {
+            Ok(of_process) => {
+                assert!(of_process.result.factor() == want, "{what}: another factor in one process");
+                None
+            }
+            Err(Error::NotPositiveDefinite { index, .. }) => Some(index),
+            Err(error) => panic!("{what}: {error}"),
+        };
     assert_eq!(failed, failing, "{what}");
     failed
 }

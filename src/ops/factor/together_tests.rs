@@ -4,6 +4,7 @@ use super::*;
 use crate::kernels::problem_lanes::on_all_lanes;
 use crate::math::float::limbs_for;
 use crate::ops::factor::reference;
+use crate::ops::product::problem::Accuracy;
 use rug::{Float, Integer, rand::RandState};
 
 /// A matrix of random entries below `2^-spread` with ones and more on its diagonal, whose rows grow by `2^step` each.
@@ -30,7 +31,10 @@ fn check_factors() {
     let mut all = 0;
     for (case, bits) in [52u32, 64, 100, 155, 256, 320, 510, 640, 768, 832, 1024, 1200].into_iter().enumerate() {
         for order in [1usize, 2, 3, 8, 13] {
-            let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new()) else { continue };
+            let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))
+            else {
+                continue;
+            };
             // Well conditioned; with pivots that fall by many bits; and some that have no factor.
             let forms = [(4, 0), (1, 0), (1, 3), (0, -7), (4, 1), (-3, 0), (5, 40), (3, 0)];
             let count = 1 + (case + order) % PROBLEMS;
@@ -71,7 +75,7 @@ fn check_scales() {
     let mut rng = RandState::new();
     rng.seed(&Integer::from(75));
     let (order, bits) = (9, 256);
-    let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new()) else {
+    let Some(together) = Together::choose(&ctx, order, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm)) else {
         return println!("skipped: no lanes");
     };
     let scales = [0, 1 << 20, -(1 << 20), 1, 1 << 28, -(1 << 28), 5000, -333];

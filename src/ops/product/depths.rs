@@ -26,14 +26,15 @@ const GROUP_ROWS: usize = 4096;
 /// Bytes of the depths of both operands, where all rows are here, and of the sums of a panel.
 pub(crate) fn choice_bytes(size: &ProductSize) -> u64 {
     let panels = size.rows.div_ceil(PANEL) + if size.triangle { 0 } else { size.cols.div_ceil(PANEL) };
-    let sums = size.rows.next_multiple_of(PANEL) as u64 * ROW_BYTES;
+    let sums = (size.rows.div_ceil(PANEL) as u64).saturating_mul(PANEL as u64).saturating_mul(ROW_BYTES);
     (panels as u64).saturating_mul(size.contracted as u64).saturating_mul(ROW_BYTES).saturating_add(sums)
 }
 
 /// Bytes of the depths of an upper triangular operand of `order` rows, and of the sums of a panel.
 pub(crate) fn triangle_bytes(order: usize) -> u64 {
     let panels = order.div_ceil(PANEL) as u64;
-    (panels * (panels + 1) / 2 + panels).saturating_mul(PANEL as u64).saturating_mul(ROW_BYTES)
+    let blocks = (panels + 1).saturating_mul(panels) / 2 + panels;
+    blocks.saturating_mul(PANEL as u64).saturating_mul(ROW_BYTES)
 }
 
 /// The largest sums of a product of few rows and columns, all of them here: one panel, on the stack.

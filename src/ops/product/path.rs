@@ -91,19 +91,19 @@ pub(crate) fn direct_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     let limbs = limbs_for(operand_bits + 1) as f64;
     // Schoolbook products, then Karatsuba's.
     let product = 3.0 + if limbs <= 20.0 { 0.9 * limbs * limbs } else { 360.0 * (limbs / 20.0).powf(1.58) };
-    let convert = (size.contracted * size.operand_columns()) as f64 * (15.0 + 2.0 * limbs);
+    let convert = size.contracted as f64 * size.operand_columns() as f64 * (15.0 + 2.0 * limbs);
     convert + size.entries() * (30.0 + 5.0 * limbs + size.contracted as f64 * product)
 }
 
 /// Estimate for the direct path in digits.
 fn lane_nanoseconds(size: &ProductSize, lanes: &DigitLanes) -> f64 {
     let panels = match size.triangle {
-        true => size.cols * (size.cols + LANES) / (2 * LANES),
-        false => size.rows.div_ceil(LANES) * size.cols,
+        true => (size.cols as f64 * (size.cols as f64 + LANES as f64) / (2 * LANES) as f64).floor(),
+        false => size.rows.div_ceil(LANES) as f64 * size.cols as f64,
     };
-    let convert = (size.contracted * size.operand_columns()) as f64 * (20.0 + lanes.set_nanoseconds());
+    let convert = size.contracted as f64 * size.operand_columns() as f64 * (20.0 + lanes.set_nanoseconds());
     let round = size.entries() * (40.0 + 2.0 * lanes.digits() as f64);
-    convert + panels as f64 * lanes.nanoseconds(size.contracted) + round
+    convert + panels * lanes.nanoseconds(size.contracted) + round
 }
 
 /// Estimate for the direct path in digits, eight rows side by side, on the scale of that for planes: measured on a
@@ -135,7 +135,7 @@ fn avx2_lane_nanoseconds(size: &ProductSize, digits: usize) -> f64 {
 /// Estimate for the planes of a kernel with 52-bit primes on one worker, columns padded to blocks of 8.
 pub(crate) fn plane_nanoseconds(size: &ProductSize, operand_bits: u32) -> f64 {
     let primes = f64::from(operand_bits) / 26.0 + 1.0;
-    let (rows, cols) = (size.rows.next_multiple_of(8) as f64, size.cols.next_multiple_of(8) as f64);
+    let [rows, cols] = [size.rows, size.cols].map(|side| 8.0 * side.div_ceil(8) as f64);
     let entries = if size.triangle { cols * (cols + 8.0) / 2.0 } else { rows * cols };
     let converted = size.contracted as f64 * if size.triangle { cols } else { rows + cols };
     let products = size.contracted as f64 * 0.06;

@@ -37,7 +37,7 @@ impl ProductSize {
 
     /// Columns of the operands that are converted.
     pub fn operand_columns(&self) -> usize {
-        if self.triangle { self.cols } else { self.rows + self.cols }
+        if self.triangle { self.cols } else { self.rows.saturating_add(self.cols) }
     }
 
     /// Entries of the result that are computed.

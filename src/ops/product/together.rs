@@ -213,7 +213,8 @@ mod tests {
                     let want = match triangle {
                         true => crate::syrk(&ctx, a, bits).map(|result| result.into_matrix()),
                         false => {
-                            let options = crate::GemmOptions::new().op_a(Op::Transpose);
+                            let options =
+                                crate::GemmOptions::new().accuracy(crate::ops::Accuracy::Norm).op_a(Op::Transpose);
                             crate::gemm_with(&ctx, a, b, bits, &options).map(|outcome| outcome.result)
                         }
                     };

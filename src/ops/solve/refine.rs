@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::math::bound::{REFINE_GUARD_BITS, guard_bits, residual_bits};
 use crate::math::float::{FloatRef, round_integer};
 use crate::matrix::{Destination, Matrix, MatrixView, Symmetric, check_exponent};
-use crate::ops::cholesky::{Cholesky, CholeskyOptions, CholeskyReport, cholesky_with};
+use crate::ops::cholesky::{Cholesky, CholeskyReport, cholesky_with};
 use crate::ops::columns::each_column;
 use crate::ops::exact_sum::{ExactEntry, round_sum};
 use crate::ops::product::block::maximum_working_bits;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::kernels::problem_lanes::on_all_lanes;
 use crate::matrix::{Diag, MAXIMUM_EXPONENT, Matrix, Op, Side, Uplo};
+use crate::ops::product::problem::Accuracy;
 use crate::ops::trsm::{TrsmOptions, oriented, trsm_with};
 use rug::{Float, Integer, rand::RandState};
 
@@ -112,6 +113,7 @@ fn check_systems() {
             .enumerate()
     {
         let options = TrsmOptions::new()
+            .accuracy(Accuracy::Norm)
             .side(if case % 2 == 0 { Side::Left } else { Side::Right })
             .uplo(if case / 2 % 2 == 0 { Uplo::Lower } else { Uplo::Upper })
             .op(if case / 4 % 2 == 0 { Op::NoTranspose } else { Op::Transpose })
@@ -160,7 +162,7 @@ fn check_small_pivots() {
     let ctx = Context::builder().threads(1).build().unwrap();
     let mut rng = RandState::new();
     rng.seed(&Integer::from(78));
-    let options = TrsmOptions::new();
+    let options = TrsmOptions::new().accuracy(Accuracy::Norm);
     for count in [PROBLEMS, LEAST_TOGETHER, LEAST_TOGETHER - 1] {
         let Some(together) = SideBySide::choose(&ctx, (20, 8), 256) else { return println!("skipped: no lanes") };
         let pairs: [_; PROBLEMS] = std::array::from_fn(|lane| {

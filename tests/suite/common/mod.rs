@@ -4,6 +4,7 @@
 //! Every failure message carries the seed. The oracle works with big integers; of the library it uses the storage,
 //! and the scale exponents, whose defining property it checks.
 
+pub mod by_norms;
 pub mod definite;
 pub mod oracle;
 pub mod rational;

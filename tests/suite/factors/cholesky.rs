@@ -1,10 +1,10 @@
 //! Cholesky factorisations against their definition: the same bits, and the same failure, on every path.
 
-use crate::common::in_turn;
+use crate::common::{by_norms, in_turn};
 use rug::{Float, Integer, rand::RandState};
 use sunzi::advanced::cholesky_reference;
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::{CholeskyOptions, Context, Error, Matrix, MoreBits, Symmetric, cholesky_with};
+use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, MoreBits, Symmetric, cholesky_with};
 
 fn ctx(threads: usize, kernel: &str) -> Context {
     Context::builder().threads(threads).kernel(kernel).build().unwrap()
@@ -81,7 +81,7 @@ impl Paths {
                 if !is_wanted(number, at) {
                     continue;
                 }
-                let options = CholeskyOptions::new().tile_rows(tile_rows);
+                let options = CholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(tile_rows);
                 let got = outcome(cholesky_with(ctx, a, bits, &options).map(|outcome| outcome.result));
                 let place = format!("{what}: kernel {kernel}, {threads} threads, tiles {tile_rows:?}");
                 assert!(got == want, "{place}: {:?} against {:?}", got.as_ref().err(), want.as_ref().err());
@@ -243,7 +243,7 @@ fn the_other_triangle_is_not_read() {
 #[test]
 fn a_failure_names_the_leading_minor() {
     let a = Matrix::from_f64s(3, 3, 100, &[1.0, 2.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, -1.0]).unwrap();
-    match sunzi::cholesky(&ctx(1, "auto"), &a, 100) {
+    match by_norms::cholesky(&ctx(1, "auto"), &a, 100) {
         Err(Error::NotPositiveDefinite { index: 1, pivot, more_bits: MoreBits::Never, .. }) => {
             assert_eq!(pivot, Float::with_val(53, -3));
         }
@@ -255,19 +255,19 @@ fn a_failure_names_the_leading_minor() {
 fn wrong_shapes_precisions_and_limits_are_errors() {
     let ctx = ctx(1, "auto");
     let a = Matrix::zeros(3, 4, 100).unwrap();
-    assert!(matches!(sunzi::cholesky(&ctx, &a, 100), Err(Error::NotSquare { .. })));
+    assert!(matches!(by_norms::cholesky(&ctx, &a, 100), Err(Error::NotSquare { .. })));
     let a = symmetric(4, 100, 1, 5.0);
     for bits in [0, 1, 100_000, u32::MAX] {
-        assert!(matches!(sunzi::cholesky(&ctx, &a, bits), Err(Error::Precision { .. })), "{bits}");
+        assert!(matches!(by_norms::cholesky(&ctx, &a, bits), Err(Error::Precision { .. })), "{bits}");
     }
     let small = Context::builder().threads(1).memory_bytes(1000).build().unwrap();
-    let Err(Error::MemoryLimit { limit_bytes: 1000, minimum_bytes }) = sunzi::cholesky(&small, &a, 100) else {
+    let Err(Error::MemoryLimit { limit_bytes: 1000, minimum_bytes }) = by_norms::cholesky(&small, &a, 100) else {
         panic!("a limit of 1000 bytes is too small");
     };
     let enough = Context::builder().threads(1).memory_bytes(minimum_bytes).build().unwrap();
-    assert!(sunzi::cholesky(&enough, &a, 100).is_ok(), "the limit that the error names is enough");
+    assert!(by_norms::cholesky(&enough, &a, 100).is_ok(), "the limit that the error names is enough");
     let stopped = Context::builder().threads(2).progress(|_| false).build().unwrap();
-    assert!(matches!(sunzi::cholesky(&stopped, &a, 100), Err(Error::Cancelled)));
+    assert!(matches!(by_norms::cholesky(&stopped, &a, 100), Err(Error::Cancelled)));
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn one_solution_is_the_same_on_every_path_and_meets_its_bound() {
             let a = graded(&symmetric(n, bits, n as u64, 1.5 * (n as f64).sqrt()), |i| grade * (i as i64 % 5 - 2));
             let values = (0..2 * n).map(|k| ((k * 37) % 19) as f64 - 9.0).collect::<Vec<_>>();
             let b = Matrix::from_f64s(n, 2, bits, &values).unwrap();
-            let factor = sunzi::cholesky(&ctx(1, "auto"), &a, bits).unwrap();
+            let factor = by_norms::cholesky(&ctx(1, "auto"), &a, bits).unwrap();
             let x = factor.solve(&ctx(1, "auto"), &b, bits).unwrap();
             for kernel in sunzi::advanced::kernels::available() {
                 let other = factor.solve(&ctx(2, kernel.name()), &b, bits).unwrap();

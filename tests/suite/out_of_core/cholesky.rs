@@ -2,7 +2,7 @@
 
 use super::{damage, ended_after, groups};
 use crate::common::definite::{integer_gram, set_both};
-use crate::common::{forced, in_turn, kernel_names, seeds};
+use crate::common::{by_norms, forced, in_turn, kernel_names, seeds};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ impl Case {
         let options = WriteOptions::new().symmetry(Symmetry::SymmetricLower);
         io::write(folder.path().join("a.bin"), &matrix, &options).unwrap();
         let ctx = Context::builder().threads(1).build().unwrap();
-        if let Ok(factor) = sunzi::cholesky(&ctx, &matrix, precision_bits) {
+        if let Ok(factor) = by_norms::cholesky(&ctx, &matrix, precision_bits) {
             io::write(folder.path().join("in_memory.bin"), factor.factor(), &WriteOptions::default()).unwrap();
         }
         Case { folder, matrix, precision_bits }
@@ -233,7 +233,7 @@ fn what_is_not_positive_definite_fails_where_it_fails_in_memory() {
         set_both(&mut matrix, row, row, &value);
         let case = Case::new(matrix, 100);
         let ctx = Context::builder().threads(2).build().unwrap();
-        let expected = sunzi::cholesky(&ctx, &case.matrix, 100).unwrap_err();
+        let expected = by_norms::cholesky(&ctx, &case.matrix, 100).unwrap_err();
         let failed = case.run(&ctx, &options().tile_rows(8)).unwrap_err();
         let index = |error: &Error| match error {
             Error::NotPositiveDefinite { index, .. } => *index,

@@ -10,7 +10,7 @@ use sunzi::io::{self, Symmetry, WriteOptions};
 use sunzi::out_of_core::{
     self, OperandFile, OutOfCoreProductOptions, OutOfCoreProductPlan, OutOfCoreProductReport, ProductPaths,
 };
-use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions};
+use sunzi::{Accuracy, Context, Error, GemmOptions, Matrix, Op, SyrkOptions};
 
 /// What a product works on, by the names of files in a folder.
 #[derive(Clone, Copy, Debug)]
@@ -58,12 +58,14 @@ impl Case {
         write(&path("a.bin"), &operands[0], symmetry);
         match b {
             None => {
-                let made = sunzi::syrk_with(&ctx, &operands[0], bits, &SyrkOptions::new().op(a)).unwrap();
+                let made =
+                    sunzi::syrk_with(&ctx, &operands[0], bits, &SyrkOptions::new().accuracy(Accuracy::Norm).op(a))
+                        .unwrap();
                 write(&path("in_memory.bin"), &made.result.into_matrix(), Symmetry::SymmetricLower);
             }
             Some(b) => {
                 write(&path("b.bin"), &operands[1], Symmetry::General);
-                let options = GemmOptions::new().op_a(a).op_b(b);
+                let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(a).op_b(b);
                 let made = sunzi::gemm_with(&ctx, &operands[0], &operands[1], bits, &options).unwrap();
                 write(&path("in_memory.bin"), &made.result, Symmetry::General);
             }

@@ -215,7 +215,16 @@ fn what_one_rank_refuses_all_refuse() {
     fs::write(case.path("a.bin"), b"no matrix").unwrap();
     let outcomes = run(3, |team| {
         let choices = OutOfCoreSolveOptions::new();
-        case.call(|paths| out_of_core::trsm_over_ranks(&context(1), team, paths, BITS, &TrsmOptions::new(), &choices))
+        case.call(|paths| {
+            out_of_core::trsm_over_ranks(
+                &context(1),
+                team,
+                paths,
+                BITS,
+                &TrsmOptions::new().accuracy(Accuracy::Norm),
+                &choices,
+            )
+        })
     });
     assert!(outcomes.iter().all(Result::is_err));
     assert!(!case.path("x.bin").exists() && !case.path("work").exists());

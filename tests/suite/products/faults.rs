@@ -11,7 +11,7 @@ use rug::{Float, Integer};
 use std::sync::Mutex;
 use sunzi::advanced::Hooks;
 use sunzi::verify::{VerifyOptions, freivalds_gemm, freivalds_syrk, verify_syrk};
-use sunzi::{Context, Error, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::{Accuracy, Context, Error, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 /// What is done to one word, or to all words of a plane.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -77,7 +77,7 @@ struct Case {
 
 impl Case {
     fn options(&self) -> SyrkOptions<'static> {
-        SyrkOptions::new().exact_integers(self.exact_integers)
+        SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(self.exact_integers)
     }
 }
 
@@ -178,7 +178,8 @@ fn a_changed_residue_is_caught_at_its_entry() {
                 *changed.lock().unwrap() = new != old && !(is_zero(&old) && is_zero(&new));
                 copy_residue(plane, 1, (other, entry));
             };
-            let outcome = syrk_with(&ctx, &p, 120, &SyrkOptions::default().hooks(Hooks::fault(&strike)));
+            let outcome =
+                syrk_with(&ctx, &p, 120, &SyrkOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::fault(&strike)));
             if *changed.lock().unwrap() {
                 let found = matches!(outcome, Err(Error::SelfCheck { row: r, column: c }) if (r, c) == (row, col));
                 assert!(found, "{kernel}, seed {seed}: entry ({row}, {col}): {outcome:?}");
@@ -194,9 +195,11 @@ fn without_the_check_the_same_faults_do_change_results() {
     for kernel in kernel_names() {
         let ctx = forced(kernel, 1).build().unwrap();
         let p = matrix(KINDS[0], 6, 5, 120, 3);
-        let clean = syrk_with(&ctx, &p, 120, &SyrkOptions::default()).unwrap().result;
+        let clean = syrk_with(&ctx, &p, 120, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
         let strike = |window: &mut [u64], plane_words: usize| copy_residue(&mut window[..plane_words], 1, (1, 0));
-        let outcome = syrk_with(&ctx, &p, 120, &SyrkOptions::default().hooks(Hooks::fault(&strike))).unwrap();
+        let outcome =
+            syrk_with(&ctx, &p, 120, &SyrkOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::fault(&strike)))
+                .unwrap();
         assert!(!outcome.report.checked && outcome.result != clean, "{kernel}: the hook does not reach the window");
     }
 }
@@ -209,8 +212,13 @@ fn a_fault_in_all_planes_passes_the_redundant_prime_but_not_freivalds() {
         let strike = |window: &mut [u64], plane_words: usize| {
             window.chunks_exact_mut(plane_words).for_each(|plane| copy_residue(plane, 6, (3 * 64 + 2, 3 * 64 + 1)));
         };
-        let run = |ctx: &Context| syrk_with(ctx, &p, 200, &SyrkOptions::default().hooks(Hooks::fault(&strike)));
-        let clean = syrk_with(&forced(kernel, 1).build().unwrap(), &p, 200, &SyrkOptions::default()).unwrap().result;
+        let run = |ctx: &Context| {
+            syrk_with(ctx, &p, 200, &SyrkOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::fault(&strike)))
+        };
+        let clean =
+            syrk_with(&forced(kernel, 1).build().unwrap(), &p, 200, &SyrkOptions::new().accuracy(Accuracy::Norm))
+                .unwrap()
+                .result;
         let fooled = run(&forced(kernel, 2).self_check(true).build().unwrap()).unwrap().result;
         assert!(fooled != clean && fooled.float(9, 8) == clean.float(10, 8), "{kernel}");
         for threads in [1, 3] {
@@ -225,7 +233,7 @@ fn a_fault_in_all_planes_passes_the_redundant_prime_but_not_freivalds() {
 fn faults_in_a_general_product_are_found_too() {
     for kernel in kernel_names() {
         let (a, b) = (matrix(KINDS[0], 50, 21, 150, 7), matrix(KINDS[1], 50, 34, 150, 8));
-        let options = GemmOptions::new().op_a(Op::Transpose);
+        let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
         let one_plane = |window: &mut [u64], plane_words: usize| {
             copy_residue(&mut window[plane_words..2 * plane_words], 15, (11, 10));
         };
@@ -255,7 +263,7 @@ fn freivalds_accepts_every_right_product() {
                 let plain = forced(kernel, threads).build().unwrap();
                 for op in [Op::NoTranspose, Op::Transpose] {
                     for uplo in [Uplo::Lower, Uplo::Upper] {
-                        let options = SyrkOptions::new().op(op).uplo(uplo);
+                        let options = SyrkOptions::new().accuracy(Accuracy::Norm).op(op).uplo(uplo);
                         let found = syrk_with(&ctx, &p, 150, &options).unwrap();
                         assert!(
                             found.report.checked
@@ -265,7 +273,7 @@ fn freivalds_accepts_every_right_product() {
                         syrk_with(&ctx, &integers, 64, &exact).unwrap();
                     }
                 }
-                let transposed = GemmOptions::new().op_a(Op::Transpose);
+                let transposed = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
                 gemm_with(&ctx, &p, &b, 150, &transposed).unwrap();
             }
         }
@@ -279,7 +287,7 @@ fn freivalds_catches_a_change_of_one_in_any_entry() {
     for seed in 0..6 * effort() {
         let (rows, cols) = (9, 12);
         let p = integer_matrix(rows, cols, 100, seed);
-        let exact = SyrkOptions::new().op(Op::Transpose).exact_integers(true);
+        let exact = SyrkOptions::new().accuracy(Accuracy::Norm).op(Op::Transpose).exact_integers(true);
         let q = syrk_with(&ctx, &p, 64, &exact).unwrap().result;
         freivalds_syrk(&ctx, &p, &q, &options).unwrap();
         let mut wrong = q.clone().into_matrix();
@@ -309,7 +317,7 @@ fn verify_accepts_every_result_and_catches_an_entry_beyond_its_bound() {
             let p = matrix(kind, 24, 9, 100, seed);
             let full = expected(&p.view(), &p.view(), 80, Factors::default());
             let options = VerifyOptions::new().seed(seed);
-            let result = syrk_with(&ctx, &p, 80, &SyrkOptions::default()).unwrap().result;
+            let result = syrk_with(&ctx, &p, 80, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
             verify_syrk(&ctx, &p, &result, 80, &options).unwrap_or_else(|error| panic!("{kind:?}, {seed}: {error}"));
             let squares = squared_norms(&p.view());
             let col = rng.below(9);

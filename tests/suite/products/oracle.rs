@@ -6,7 +6,9 @@
 use crate::common::oracle::{Factors, assert_bound, expected, expected_integers, mirrored};
 use crate::common::{KINDS, Kind, Rng, forced, integer_matrix, kernel_names, matrix, seeds};
 use rug::Float;
-use sunzi::{Context, GemmOptions, Matrix, MatrixView, Op, Symmetric, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::{
+    Accuracy, Context, GemmOptions, Matrix, MatrixView, Op, Symmetric, SyrkOptions, Uplo, gemm_with, syrk_with,
+};
 
 const SIZES: [usize; 7] = [0, 1, 7, 8, 9, 64, 65];
 
@@ -26,7 +28,7 @@ fn check_syrk(contexts: &[(&str, Context)], p: MatrixView<'_>, full: &Matrix, fo
     let stored = if op == Op::Transpose { p.transposed() } else { p };
     let want = mirrored(full, uplo);
     for (kernel, ctx) in contexts {
-        let options = SyrkOptions::new().op(op).uplo(uplo);
+        let options = SyrkOptions::new().accuracy(Accuracy::Norm).op(op).uplo(uplo);
         let outcome = syrk_with(ctx, stored, full.precision_bits(), &options);
         let outcome = outcome.unwrap_or_else(|error| panic!("{kernel}, {label}, {form:?}: {error}"));
         assert!(outcome.result == want, "{kernel}, {label}, {form:?}: wrong bits");
@@ -97,7 +99,8 @@ fn results_rounded_by_the_library_meet_the_bound_themselves() {
     for (kernel, ctx) in contexts() {
         for kind in KINDS {
             let p = matrix(kind, 40, 6, 90, 5);
-            let full = gemm_with(&ctx, p.transposed(), &p, 90, &GemmOptions::default()).unwrap().result;
+            let full =
+                gemm_with(&ctx, p.transposed(), &p, 90, &GemmOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
             assert_bound(&full, &p.view(), &p.view(), 90, &format!("{kernel}, {kind:?}"));
         }
     }
@@ -129,7 +132,7 @@ fn gemm_has_the_expected_bits_for_all_transpositions() {
             ] {
                 let a = if op_a == Op::NoTranspose { &left_rows } else { &left };
                 let b = if op_b == Op::NoTranspose { &right } else { &right_rows };
-                let options = GemmOptions::new().op_a(op_a).op_b(op_b);
+                let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(op_a).op_b(op_b);
                 for (kernel, ctx) in &contexts {
                     let result = gemm_with(ctx, a, b, precision_bits, &options).unwrap().result;
                     assert!(result == want, "{kernel}, {label}, {op_a:?}, {op_b:?}: wrong bits");
@@ -165,6 +168,7 @@ fn factors_and_accumulation_are_rounded_once() {
         for (kernel, ctx) in &contexts {
             for uplo in [Uplo::Lower, Uplo::Upper] {
                 let options = SyrkOptions::new()
+                    .accuracy(Accuracy::Norm)
                     .uplo(uplo)
                     .alpha(alpha.as_ref())
                     .beta(beta.as_ref())
@@ -172,8 +176,11 @@ fn factors_and_accumulation_are_rounded_once() {
                 let result = syrk_with(ctx, &p, precision_bits, &options).unwrap().result;
                 assert!(result == mirrored(&want, uplo), "{kernel}, {uplo:?}, {label}: wrong bits");
             }
-            let options =
-                GemmOptions::new().alpha(alpha.as_ref()).beta(beta.as_ref()).accumulate(accumulate.map(Matrix::view));
+            let options = GemmOptions::new()
+                .accuracy(Accuracy::Norm)
+                .alpha(alpha.as_ref())
+                .beta(beta.as_ref())
+                .accumulate(accumulate.map(Matrix::view));
             let result = gemm_with(ctx, p.transposed(), &p, precision_bits, &options).unwrap().result;
             assert!(result == want, "{kernel}, gemm, {label}: wrong bits");
         }
@@ -201,6 +208,7 @@ fn exact_integers_are_exact() {
         let label = format!("m {m}, n {n}, k {k}, combined {combined}, seed {seed}");
         for (kernel, ctx) in &contexts {
             let options = GemmOptions::new()
+                .accuracy(Accuracy::Norm)
                 .exact_integers(true)
                 .alpha(factors.alpha)
                 .beta(factors.beta)
@@ -209,7 +217,7 @@ fn exact_integers_are_exact() {
             let want = expected_integers(&a.transposed(), &b.view(), &result, factors);
             assert!(result == want, "{kernel}, {label}: wrong integers");
             assert!(result.precision_bits() >= 64);
-            let options = SyrkOptions::new().exact_integers(true).op(Op::Transpose);
+            let options = SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(true).op(Op::Transpose);
             let result = syrk_with(ctx, &a, 64, &options).unwrap().result;
             let want = expected_integers(&a.transposed(), &a.transposed(), &result, Factors::default());
             assert!(result == mirrored(&want, Uplo::Lower), "{kernel}, syrk, {label}: wrong integers");

@@ -12,8 +12,8 @@ use sunzi::advanced::Hooks;
 use sunzi::advanced::plan::Cut;
 use sunzi::verify::{VerifyOptions, freivalds_syrk, verify_syrk};
 use sunzi::{
-    Context, Error, GemmOptions, Matrix, Op, Report, Symmetric, SymmetricMatrix, SyrkOptions, Uplo, gemm_with,
-    plan_gemm, plan_syrk, syrk_into, syrk_with,
+    Accuracy, Context, Error, GemmOptions, Matrix, Op, Report, Symmetric, SymmetricMatrix, SyrkOptions, Uplo,
+    gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with,
 };
 
 const THREADS: [usize; 4] = [1, 2, 3, 7];
@@ -75,7 +75,9 @@ fn syrk_gives_the_same_bits_in_every_combination() {
             for (which, threads) in THREADS.into_iter().enumerate() {
                 let plain = context(kernel, threads, None);
                 let whole = plan_syrk(&plain, rows, cols, precision_bits).unwrap().planned_bytes;
-                let least = |ctx: &Context| syrk_with(ctx, &p, precision_bits, &SyrkOptions::default()).unwrap_err();
+                let least = |ctx: &Context| {
+                    syrk_with(ctx, &p, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap_err()
+                };
                 // Each limit on one number of threads, on another one for the next kernel.
                 let limits = limits(whole, least, kernel, threads).into_iter().enumerate();
                 for (_, limit) in limits.filter(|(at, _)| in_turn(4, at + turn + rows / 300).contains(&which)) {
@@ -83,7 +85,7 @@ fn syrk_gives_the_same_bits_in_every_combination() {
                     for form in cuts.forms(4) {
                         let (op, stored) = [(Op::NoTranspose, &p), (Op::Transpose, &flipped)][form % 2];
                         let uplo = [Uplo::Lower, Uplo::Upper][(form + form / 2) % 2];
-                        let options = SyrkOptions::new().op(op).uplo(uplo);
+                        let options = SyrkOptions::new().accuracy(Accuracy::Norm).op(op).uplo(uplo);
                         let outcome = syrk_with(&ctx, stored, precision_bits, &options).unwrap();
                         cuts.note(&outcome.report);
                         assert!(
@@ -112,7 +114,9 @@ fn gemm_gives_the_same_bits_in_every_combination() {
         for (which, threads) in THREADS.into_iter().enumerate() {
             let plain = context(kernel, threads, None);
             let whole = plan_gemm(&plain, m, n, k, precision_bits).unwrap().planned_bytes;
-            let least = |ctx: &Context| gemm_with(ctx, &a, &b, precision_bits, &GemmOptions::default()).unwrap_err();
+            let least = |ctx: &Context| {
+                gemm_with(ctx, &a, &b, precision_bits, &GemmOptions::new().accuracy(Accuracy::Norm)).unwrap_err()
+            };
             let limits = limits(whole, least, kernel, threads).into_iter().enumerate();
             for (_, limit) in limits.filter(|(at, _)| in_turn(4, at + turn).contains(&which)) {
                 let ctx = context(kernel, threads, limit);
@@ -120,7 +124,7 @@ fn gemm_gives_the_same_bits_in_every_combination() {
                     let (op_a, op_b) = [(Op::NoTranspose, Op::Transpose), (Op::Transpose, Op::NoTranspose)][form];
                     let left = if op_a == Op::Transpose { &a_flipped } else { &a };
                     let right = if op_b == Op::Transpose { &b_flipped } else { &b };
-                    let options = GemmOptions::new().op_a(op_a).op_b(op_b);
+                    let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(op_a).op_b(op_b);
                     let outcome = gemm_with(&ctx, left, right, precision_bits, &options).unwrap();
                     cuts.note(&outcome.report);
                     assert!(outcome.result == want, "{kernel}, {threads} threads, limit {limit:?}, {op_a:?}, {op_b:?}");
@@ -139,8 +143,9 @@ fn factors_and_exact_integers_give_the_same_bits_under_every_limit() {
     let (p, c) = (matrix(Kind::Unit, rows, cols, 90, 4), matrix(Kind::Graded, cols, cols, 70, 5));
     let (integers, added) = (integer_matrix(rows, cols, 40, 6), integer_matrix(cols, cols, 90, 7));
     let accumulate = Some(Symmetric::lower(&c));
-    let scaled = SyrkOptions::new().alpha(&alpha).beta(&beta).accumulate(accumulate);
+    let scaled = SyrkOptions::new().accuracy(Accuracy::Norm).alpha(&alpha).beta(&beta).accumulate(accumulate);
     let exact = SyrkOptions::new()
+        .accuracy(Accuracy::Norm)
         .exact_integers(true)
         .beta(&whole_beta)
         .accumulate(Symmetric::upper(&added))
@@ -188,7 +193,7 @@ fn self_check_and_kept_windows_change_no_bit() {
                 let p = matrix(KINDS[index], rows, cols, bits, index as u64);
                 let want = expected(&p.view(), &p.view(), bits, Factors::default());
                 let uplo = if index % 2 == 0 { Uplo::Lower } else { Uplo::Upper };
-                let options = SyrkOptions::new().uplo(uplo);
+                let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo);
                 let outcome = syrk_with(&checked, &p, bits, &options).unwrap();
                 assert!(outcome.result == mirrored(&want, uplo), "{kernel}, {threads} threads, case {index}, checked");
                 syrk_into(&plain, &p, bits, &options, &mut target).unwrap();
@@ -205,11 +210,13 @@ fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
     let p = matrix(Kind::Unit, rows, cols, 53, 8);
     let b = matrix(Kind::Graded, rows, 450, 53, 9);
     let integers = integer_matrix(rows, cols, 45, 10);
-    let exact = SyrkOptions::new().exact_integers(true);
+    let exact = SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(true);
     let reference = context("reference", 2, None);
-    let want = syrk_with(&reference, &p, precision_bits, &SyrkOptions::default()).unwrap().result;
+    let want = syrk_with(&reference, &p, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
     let want_product =
-        gemm_with(&reference, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap().result;
+        gemm_with(&reference, p.transposed(), &b, precision_bits, &GemmOptions::new().accuracy(Accuracy::Norm))
+            .unwrap()
+            .result;
     verify_syrk(&reference, &p, &want, precision_bits, &VerifyOptions::default()).unwrap();
     for (turn, kernel) in kernel_names().into_iter().filter(|&kernel| kernel != "reference").enumerate() {
         for (which, threads) in [1, 2, 5].into_iter().enumerate() {
@@ -224,11 +231,14 @@ fn sizes_where_kernels_save_products_have_the_bits_of_the_reference() {
                 }
                 let ctx = context(kernel, threads, limit);
                 let label = format!("{kernel}, {threads} threads, limit {limit:?}");
-                let outcome = syrk_with(&ctx, &p, precision_bits, &SyrkOptions::default()).unwrap();
+                let outcome =
+                    syrk_with(&ctx, &p, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
                 assert!(outcome.result == want, "{label}: syrk");
             }
             if is_taken(2) {
-                let product = gemm_with(&plain, p.transposed(), &b, precision_bits, &GemmOptions::default()).unwrap();
+                let product =
+                    gemm_with(&plain, p.transposed(), &b, precision_bits, &GemmOptions::new().accuracy(Accuracy::Norm))
+                        .unwrap();
                 assert!(product.result == want_product, "{kernel}, {threads} threads: gemm");
             }
             if is_taken(0) {
@@ -246,14 +256,23 @@ fn tiny_sizes_have_the_bits_of_the_forced_kernels() {
         for (rows, cols) in [(0, 2), (1, 1), (2, 3), (5, 1), (20, 10), (12, 12), (50, 4)] {
             for precision_bits in [53, 256, 700] {
                 let p = matrix(kind, rows, cols, precision_bits, 21);
-                let options = SyrkOptions::default();
+                let options = SyrkOptions::new().accuracy(Accuracy::Norm);
                 let outcome = syrk_with(&free, &p, precision_bits, &options).unwrap();
-                let product = gemm_with(&free, p.transposed(), &p, precision_bits, &GemmOptions::default()).unwrap();
+                let product =
+                    gemm_with(&free, p.transposed(), &p, precision_bits, &GemmOptions::new().accuracy(Accuracy::Norm))
+                        .unwrap();
                 for kernel in kernel_names() {
                     let ctx = forced(kernel, 1).build().unwrap();
                     let label = format!("{kernel} against {}, {kind:?} {rows} x {cols}", outcome.report.kernel);
                     assert!(outcome.result == syrk_with(&ctx, &p, precision_bits, &options).unwrap().result, "{label}");
-                    let want = gemm_with(&ctx, p.transposed(), &p, precision_bits, &GemmOptions::default()).unwrap();
+                    let want = gemm_with(
+                        &ctx,
+                        p.transposed(),
+                        &p,
+                        precision_bits,
+                        &GemmOptions::new().accuracy(Accuracy::Norm),
+                    )
+                    .unwrap();
                     assert!(product.result == want.result, "gemm, {label}");
                 }
             }
@@ -267,10 +286,17 @@ fn tiny_sizes_have_the_bits_of_the_forced_kernels() {
 fn even_chunks_have_room_whatever_the_plan_asks_about() {
     let (rows, cols, precision_bits) = (3626, 40, 64);
     let p = matrix(Kind::Unit, rows, cols, precision_bits, 5);
-    let want = syrk_with(&context("reference", 2, None), &p, precision_bits, &SyrkOptions::default()).unwrap().result;
+    let want =
+        syrk_with(&context("reference", 2, None), &p, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm))
+            .unwrap()
+            .result;
     for kernel in kernel_names() {
         for (batch_primes, band_panels, chunk_rows) in [(1000, 5, 2176), (3, 5, 2176), (1000, 3, 1300)] {
-            let options = SyrkOptions::new().hooks(Hooks::cut(Cut { batch_primes, band_panels, chunk_rows }));
+            let options = SyrkOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::cut(Cut {
+                batch_primes,
+                band_panels,
+                chunk_rows,
+            }));
             let got = syrk_with(&context(kernel, 1, None), &p, precision_bits, &options).unwrap();
             assert_eq!(got.report.chunks, rows.div_ceil(chunk_rows), "{kernel}");
             assert_eq!(got.result, want, "{kernel}, chunks of {chunk_rows} rows");

@@ -16,7 +16,7 @@ fn choices() -> Vec<TrmmOptions<'static>> {
     for (side, uplo) in [Side::Left, Side::Right].into_iter().flat_map(|s| [Uplo::Lower, Uplo::Upper].map(|u| (s, u))) {
         for op in [Op::NoTranspose, Op::Transpose] {
             for diag in [Diag::NonUnit, Diag::Unit] {
-                all.push(TrmmOptions::new().side(side).uplo(uplo).op(op).diag(diag));
+                all.push(TrmmOptions::new().accuracy(Accuracy::Norm).side(side).uplo(uplo).op(op).diag(diag));
             }
         }
     }
@@ -188,7 +188,7 @@ fn symmetric_sums_of_two_products_keep_both_promises() {
         let (a, b) = (matrix(kind, shape.0, shape.1, bits, seed), matrix(kind, shape.0, shape.1, bits, seed + 1));
         let (x, y) = if op == Op::NoTranspose { (a.view(), b.view()) } else { (a.transposed(), b.transposed()) };
         let c = SymmetricMatrix::from_triangle(matrix(kind, order, order, bits, seed + 2), Uplo::Lower).unwrap();
-        let options = Syr2kOptions::new().op(op).uplo(uplo);
+        let options = Syr2kOptions::new().accuracy(Accuracy::Norm).op(op).uplo(uplo);
         let label = format!("seed {seed}, {kind:?}, {inner} x {order}, {bits} bits, {op:?}");
         let by_norm = syr2k_with(&ctx, &a, &b, bits, &options).unwrap().result;
         let entrywise = options.accuracy(Accuracy::Entrywise);
@@ -232,13 +232,17 @@ fn structured_products_refuse_what_does_not_fit() {
     let mismatch =
         |name: &str, error: Error| matches!(error, Error::ShapeMismatch { operation, .. } if operation == name);
     assert!(mismatch("trmm", trmm(&ctx, &flat, &flat, 64).unwrap_err()));
-    assert!(mismatch("trmm", trmm_with(&ctx, &square, &flat, 64, &TrmmOptions::new().side(Side::Right)).unwrap_err()));
+    assert!(mismatch(
+        "trmm",
+        trmm_with(&ctx, &square, &flat, 64, &TrmmOptions::new().accuracy(Accuracy::Norm).side(Side::Right))
+            .unwrap_err()
+    ));
     assert!(mismatch("symm", symm(&ctx, Symmetric::lower(&square), flat.transposed(), 64).unwrap_err()));
     assert!(mismatch("syr2k", syr2k(&ctx, &flat, &square, 64).unwrap_err()));
     let wrong = Float::with_val(53, rug::float::Special::Nan);
-    let refused = trmm_with(&ctx, &square, &flat, 64, &TrmmOptions::new().alpha(&wrong));
+    let refused = trmm_with(&ctx, &square, &flat, 64, &TrmmOptions::new().accuracy(Accuracy::Norm).alpha(&wrong));
     assert!(matches!(refused, Err(Error::InvalidArgument(_))));
-    let refused = syr2k_with(&ctx, &flat, &flat, 64, &Syr2kOptions::new().beta(&wrong));
+    let refused = syr2k_with(&ctx, &flat, &flat, 64, &Syr2kOptions::new().accuracy(Accuracy::Norm).beta(&wrong));
     assert!(matches!(refused, Err(Error::InvalidArgument(_))));
     assert!(matches!(trmm(&ctx, &square, &flat, 1), Err(Error::Precision { .. })));
     assert!(matches!(syr2k(&ctx, &flat, &flat, 1), Err(Error::Precision { .. })));

@@ -2,7 +2,7 @@
 
 use super::solve::{factor, scatter};
 use crate::common::definite::Known;
-use crate::common::{Kind, effort, matrix};
+use crate::common::{Kind, by_norms, effort, matrix};
 use sunzi::advanced::kernels;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
@@ -10,7 +10,7 @@ use sunzi::distributed::{
     DistCholeskyOptions, DistOptions, RankGrid, Team, TeamOptions, cholesky_tiles, cholesky_with, plan_cholesky, solve,
     syrk, trsm_with,
 };
-use sunzi::{Cholesky, Context, Op, SyrkOptions, TrsmOptions, Uplo, syrk_with};
+use sunzi::{Accuracy, Cholesky, Context, Op, SyrkOptions, TrsmOptions, Uplo, syrk_with};
 
 /// A context of one thread: with the kernel of that name, or free to choose.
 fn context(kernel: Option<&str>) -> Context {
@@ -35,7 +35,7 @@ fn ranks_agree_on_the_kernel_of_a_large_product() {
     let p = matrix(Kind::Unit, rows, cols, bits, 5);
     let free = || Context::builder().threads(1).build().unwrap();
     let preferred = free().kernel().name();
-    let one = syrk_with(&free(), p.view(), bits, &SyrkOptions::new()).unwrap();
+    let one = syrk_with(&free(), p.view(), bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
     for (forced, kernel) in [(None, one.report.kernel), (Some(0), preferred), (Some(1), preferred)] {
         local::run(2, |rank| {
             let ctx = match forced {
@@ -44,7 +44,7 @@ fn ranks_agree_on_the_kernel_of_a_large_product() {
             };
             let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
             let own = p.view().block(rank.rank() * rows / 2..(rank.rank() + 1) * rows / 2, 0..cols).unwrap();
-            let outcome = syrk(&ctx, &mut team, &[own], bits, &DistOptions::new()).unwrap();
+            let outcome = syrk(&ctx, &mut team, &[own], bits, &DistOptions::new().accuracy(Accuracy::Norm)).unwrap();
             assert_eq!(outcome.report.kernel, kernel, "forced on {forced:?}");
             let whole = outcome.result.gather(team.world(), 0).unwrap();
             assert!(whole.is_none_or(|whole| whole == one.result), "forced on {forced:?}");
@@ -61,7 +61,7 @@ fn ranks_of_a_node_agree_on_the_kernel_of_the_tiles_of_a_factor() {
     let chosen = large.map_or(own, |(kernel, _)| kernel.name());
     let (order, bits) = (large.map_or(470, |(_, costs)| costs.least_rows(200)), 64);
     let a = Known::Kms.matrix(order, bits);
-    let want = sunzi::cholesky(&context(Some(own)), &a, bits).unwrap().into_factor();
+    let want = by_norms::cholesky(&context(Some(own)), &a, bits).unwrap().into_factor();
     let all_told = told(own).map(|told| (told, 96)).into_iter();
     for (told, tile_rows) in all_told.chain([([None, None], 88), ([Some("f64"), None], 88)]) {
         local::run(2, |rank| {
@@ -73,7 +73,8 @@ fn ranks_of_a_node_agree_on_the_kernel_of_the_tiles_of_a_factor() {
                 grid: RankGrid::for_ranks(2),
                 triangle: Some(Uplo::Lower),
             };
-            let (part, options) = (scatter(rank, &a, map), DistCholeskyOptions::new().tile_rows(tile_rows));
+            let (part, options) =
+                (scatter(rank, &a, map), DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(tile_rows));
             let made = cholesky_with(&context(told), &team(rank), &part, bits, &options).unwrap();
             let kernel = told.unwrap_or(if tile_rows < 96 || !all_free { own } else { chosen });
             assert_eq!(made.report.kernel, kernel, "told {told:?}, tiles of {tile_rows}");
@@ -90,7 +91,8 @@ fn ranks_with_different_kernels_agree_on_tiles() {
     for (order, bits) in [(470, 64), (2000, 64), (2000, 768), (4000, 768), (4000, 2048)] {
         for told in told(own) {
             let tiles = local::run(2, |rank| {
-                let (ctx, team, options) = (context(told[rank.rank()]), team(rank), DistCholeskyOptions::new());
+                let (ctx, team, options) =
+                    (context(told[rank.rank()]), team(rank), DistCholeskyOptions::new().accuracy(Accuracy::Norm));
                 let tiles = cholesky_tiles(&ctx, &team, order, bits, &options).unwrap();
                 let other = TileMap { tile_size: tiles.tile_size + 8, ..tiles };
                 let plan = |map| plan_cholesky(&ctx, &team, (map, bits), bits, &options).unwrap();
@@ -113,7 +115,7 @@ fn large_solves_have_the_bits_of_one_process_on_another_kernel() {
     let (l, b) = (factor(order, bits, 4, 1), matrix(Kind::Unit, order, columns, bits, 2));
     let own = context(None).kernel().name();
     let alone = context(Some(own));
-    let upper = TrsmOptions::new().op(Op::Transpose);
+    let upper = TrsmOptions::new().accuracy(Accuracy::Norm).op(Op::Transpose);
     let want = [
         sunzi::trsm_with(&alone, &l, &b, bits, &upper).unwrap().result,
         Cholesky::from_factor(l.clone()).unwrap().solve(&alone, &b, bits).unwrap(),

@@ -8,7 +8,7 @@ use sunzi::distributed::{
     ClusterShape, DistOptions, PlanHook, Team, TeamOptions, TeamPlan, cholesky, even_operand_bytes, even_share,
     plan_syrk_cluster, syrk,
 };
-use sunzi::{Context, Error, Matrix, Plan};
+use sunzi::{Accuracy, Context, Error, Matrix, Plan};
 
 fn context(limit: Option<u64>) -> Context {
     let builder = Context::builder().threads(1);
@@ -91,7 +91,7 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
                 assert!(held <= even_operand_bytes(rows, rank.size(), cols, 128));
                 let told = RefCell::new(Plan::default());
                 let tell = |plan: &Plan| *told.borrow_mut() = plan.clone();
-                let options = DistOptions::new().on_plan(PlanHook(&tell));
+                let options = DistOptions::new().accuracy(Accuracy::Norm).on_plan(PlanHook(&tell));
                 syrk(&ctx, &mut team, &[block], 128, &options).unwrap();
                 told.into_inner()
             });
@@ -110,7 +110,7 @@ fn limits_know_of_no_kept_window() {
     let (p, nothing) = (matrix(Kind::Unit, 60, order, bits, 4), matrix(Kind::Unit, 0, order, bits, 4));
     local::run(3, |rank| {
         let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(2)).unwrap();
-        let (free, options) = (context(None), DistOptions::new());
+        let (free, options) = (context(None), DistOptions::new().accuracy(Accuracy::Norm));
         let product = |team: &mut Team, ctx: &Context, p: &Matrix| {
             syrk(ctx, team, &[p.view()], bits, &options).map(|outcome| outcome.result)
         };

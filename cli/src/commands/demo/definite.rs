@@ -8,7 +8,8 @@ use std::time::Instant;
 use sunzi::advanced::math::bound::ceil_log2;
 use sunzi::advanced::math::pivot::diagonal_exponent;
 use sunzi::verify::{VerifyOptions, verify_cholesky};
-use sunzi::{Cholesky, Context, Error, IndexBase, Matrix, Result, SymmetricMatrix, cholesky};
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, IndexBase, Matrix, Result, SymmetricMatrix};
+use sunzi::{cholesky, cholesky_with};
 use sunzi_lab::units::format_seconds;
 
 /// Bits of a double.
@@ -89,7 +90,9 @@ pub fn in_big_floats(ctx: &Context, q: &SymmetricMatrix) -> Result<InBigFloats> 
     let worst_residual = verify_cholesky(ctx, q, factor.factor(), bits, &VerifyOptions::default())?.worst_entry;
     still_wanted()?;
     let (solve_seconds, backward_error_log2) = solve_one(ctx, q, &factor)?;
-    let at_double_precision = match cholesky(ctx, q, DOUBLE_BITS) {
+    // By norms: entry by entry takes the bits that the pivots ask for, more than a double has.
+    let by_norms = CholeskyOptions::new().accuracy(Accuracy::Norm);
+    let at_double_precision = match cholesky_with(ctx, q, DOUBLE_BITS, &by_norms) {
         Ok(_) => "no failure".to_string(),
         Err(error @ Error::NotPositiveDefinite { .. }) => error.text().in_base(IndexBase::One).to_string(),
         Err(error) => return Err(error),

@@ -193,6 +193,7 @@ struct Inputs {
 }
 
 pub use above_disk::run as run_above_disk;
+pub use needs::usual_range_bits;
 
 /// Runs in this process, or on the ranks that work `together`.
 pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Transport>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::ctx;
 use crate::common::definite::{Known, check_factor, integer_gram, set_both};
-use crate::common::{Rng, seeds};
+use crate::common::{Rng, by_norms, seeds};
 use rug::{Float, Integer};
 use sunzi::{Error, Matrix, MoreBits, cholesky};
 
@@ -188,7 +188,7 @@ fn following_the_hint_leads_to_a_factor() {
         let a = kind.matrix(n, 2 * enough);
         let (mut bits, mut steps) = (24, 0);
         let factor = loop {
-            match cholesky(&ctx(), &a, bits) {
+            match by_norms::cholesky(&ctx(), &a, bits) {
                 Ok(result) => break result.into_factor(),
                 Err(Error::NotPositiveDefinite { more_bits: MoreBits::AtLeast(more), .. }) => bits += more,
                 Err(error) => panic!("{kind:?}, {bits} bits: {error}"),

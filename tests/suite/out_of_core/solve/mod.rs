@@ -150,7 +150,7 @@ fn the_triangles_of_a_symmetric_file_are_those_of_its_matrix() {
     let case = Case::new(integer_gram(60, 50, 150, 3), 12);
     case.write(Symmetry::SymmetricLower);
     for (uplo, op) in [(Uplo::Lower, Op::NoTranspose), (Uplo::Upper, Op::NoTranspose), (Uplo::Upper, Op::Transpose)] {
-        let options = TrsmOptions::new().uplo(uplo).op(op);
+        let options = TrsmOptions::new().accuracy(Accuracy::Norm).uplo(uplo).op(op);
         let x = trsm_with(&context(1), &case.matrix, &case.right, BITS, &options).unwrap().result;
         case.trsm(&context(1), &options).unwrap();
         case.check(&x, &format!("{uplo:?} {op:?}"));
@@ -161,7 +161,7 @@ fn the_triangles_of_a_symmetric_file_are_those_of_its_matrix() {
 #[test]
 fn any_limit_and_number_of_threads() {
     let case = Case::new(triangle(150, 300), 40);
-    let options = TrsmOptions::new();
+    let options = TrsmOptions::new().accuracy(Accuracy::Norm);
     let x = trsm_with(&context(1), &case.matrix, &case.right, BITS, &options).unwrap().result;
     let least = case.least(|ctx| case.trsm(ctx, &options));
     let ctx = context(2).with_memory_bytes(Some(least - 1));
@@ -217,7 +217,7 @@ fn columns_that_outgrow_fixed_point_go_by_parts() {
     }
     case.write(Symmetry::General);
     for op in [Op::NoTranspose, Op::Transpose] {
-        let options = TrsmOptions::new().op(op);
+        let options = TrsmOptions::new().accuracy(Accuracy::Norm).op(op);
         let x = trsm_with(&context(1), &case.matrix, &case.right, BITS, &options).unwrap().result;
         let least = case.least(|ctx| case.trsm(ctx, &options));
         for limit in [None, Some(least), Some(least + least / 4)] {
@@ -232,7 +232,7 @@ fn columns_that_outgrow_fixed_point_go_by_parts() {
 #[test]
 fn a_run_that_was_ended_goes_on() {
     let case = Case::new(triangle(120, 300), 64);
-    let options = TrsmOptions::new();
+    let options = TrsmOptions::new().accuracy(Accuracy::Norm);
     let x = trsm_with(&context(1), &case.matrix, &case.right, BITS, &options).unwrap().result;
     let least = case.least(|ctx| case.trsm(ctx, &options));
     let (mut ended, mut found) = (0, 0);
@@ -277,15 +277,21 @@ fn what_cannot_be_done_is_refused() {
     let error = case.trsm(&context(1), &entrywise).unwrap_err().to_string();
     assert!(error.contains("right side 1 (counted from 1) outgrow fixed point"), "{error}");
     let mut case = Case::new(triangle(40, 300), 8);
-    let right = case.trsm(&context(1), &TrsmOptions::new().side(Side::Right)).unwrap_err();
+    let right = case.trsm(&context(1), &TrsmOptions::new().accuracy(Accuracy::Norm).side(Side::Right)).unwrap_err();
     assert!(right.to_string().contains("left side"), "{right}");
-    case.trsm(&context(1), &TrsmOptions::new()).unwrap();
-    let other = case.trsm(&context(1), &TrsmOptions::new().op(Op::Transpose)).unwrap_err();
+    case.trsm(&context(1), &TrsmOptions::new().accuracy(Accuracy::Norm)).unwrap();
+    let other = case.trsm(&context(1), &TrsmOptions::new().accuracy(Accuracy::Norm).op(Op::Transpose)).unwrap_err();
     assert!(matches!(other, Error::StorageMismatch { .. }), "{other}");
     case.matrix.set_f64(11, 11, 0.0).unwrap();
     case.write(Symmetry::General);
-    assert!(matches!(case.trsm(&context(1), &TrsmOptions::new()), Err(Error::Singular { index: 11 })));
+    assert!(matches!(
+        case.trsm(&context(1), &TrsmOptions::new().accuracy(Accuracy::Norm)),
+        Err(Error::Singular { index: 11 })
+    ));
     case.right = Matrix::zeros(39, 8, BITS).unwrap();
     case.write(Symmetry::General);
-    assert!(matches!(case.trsm(&context(1), &TrsmOptions::new()), Err(Error::ShapeMismatch { right_rows: 39, .. })));
+    assert!(matches!(
+        case.trsm(&context(1), &TrsmOptions::new().accuracy(Accuracy::Norm)),
+        Err(Error::ShapeMismatch { right_rows: 39, .. })
+    ));
 }

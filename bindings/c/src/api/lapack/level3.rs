@@ -44,7 +44,8 @@ impl Arguments for Syrk {
     }
 }
 
-/// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of an array, column-major.
+/// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
+/// `mpfr_t`, `a` and `c` to the first of an array, column-major.
 ///
 /// Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
 /// for all other failures; `sunzi_last_error` has the message.
