@@ -33,6 +33,23 @@ fn beyond_half(count: usize, mut call: impl FnMut(usize)) -> u64 {
     all.saturating_sub(half)
 }
 
+/// Choices with which small problems go side by side.
+struct ByNorms {
+    syrk: SyrkOptions<'static>,
+    gemm: GemmOptions<'static>,
+    cholesky: CholeskyOptions,
+    trsm: TrsmOptions<'static>,
+}
+
+fn norms() -> ByNorms {
+    ByNorms {
+        syrk: SyrkOptions::new().accuracy(Accuracy::Norm),
+        gemm: GemmOptions::new().accuracy(Accuracy::Norm),
+        cholesky: CholeskyOptions::new().accuracy(Accuracy::Norm),
+        trsm: TrsmOptions::new().accuracy(Accuracy::Norm),
+    }
+}
+
 #[test]
 fn small_problems_allocate_nothing_beside_their_results() {
     let _alone = alone();
@@ -42,63 +59,40 @@ fn small_problems_allocate_nothing_beside_their_results() {
         let mut grams = vec![SymmetricMatrix::default(); 200];
         let syrk = beyond_half(200, |count| {
             let places = &mut grams[..count];
-            syrk_batch_into(&ctx, vec![&p; count], bits, &SyrkOptions::new().accuracy(Accuracy::Norm), places).unwrap();
+            syrk_batch_into(&ctx, vec![&p; count], bits, &norms().syrk, places).unwrap();
         });
         let mut products = vec![Matrix::empty(); 200];
         let gemm = beyond_half(200, |count| {
             let pairs = std::iter::repeat_n((&p, &q), count);
-            gemm_batch_into(&ctx, pairs, bits, &GemmOptions::new().accuracy(Accuracy::Norm), &mut products[..count])
-                .unwrap();
+            gemm_batch_into(&ctx, pairs, bits, &norms().gemm, &mut products[..count]).unwrap();
         });
         let mut factors = vec![Cholesky::default(); 200];
         let mut cholesky = |order: usize| {
             let a = definite(order, bits);
             beyond_half(200, |count| {
                 let matrices = std::iter::repeat_n(Symmetric::lower(&a), count);
-                cholesky_batch_into(
-                    &ctx,
-                    matrices,
-                    bits,
-                    &CholeskyOptions::new().accuracy(Accuracy::Norm),
-                    &mut factors[..count],
-                )
-                .unwrap();
+                cholesky_batch_into(&ctx, matrices, bits, &norms().cholesky, &mut factors[..count]).unwrap();
             })
         };
         let (t, b) = (definite(20, bits), matrix(20, 8, bits, 4));
         let mut solutions = vec![Matrix::empty(); 200];
         let trsm = beyond_half(200, |count| {
             let pairs = std::iter::repeat_n((&t, &b), count);
-            trsm_batch_into(&ctx, pairs, bits, &TrsmOptions::new().accuracy(Accuracy::Norm), &mut solutions[..count])
-                .unwrap();
+            trsm_batch_into(&ctx, pairs, bits, &norms().trsm, &mut solutions[..count]).unwrap();
         });
         [syrk, gemm, cholesky(6), cholesky(12), trsm]
     };
     for bits in [64, 256, 1024] {
         let outcome = one(bits);
-        let ctx_takes_it =
-            sunzi::syrk_with(&ctx, &matrix(20, 10, bits, 1), bits, &SyrkOptions::new().accuracy(Accuracy::Norm))
-                .unwrap();
+        let ctx_takes_it = sunzi::syrk_with(&ctx, &matrix(20, 10, bits, 1), bits, &norms().syrk).unwrap();
         let is_direct = ctx_takes_it.report.kernel == "direct";
         let (p, q) = (matrix(20, 10, bits, 1), matrix(10, 7, bits, 2));
-        let product = gemm_with(&ctx, &p, &q, bits, &GemmOptions::new().accuracy(Accuracy::Norm)).unwrap();
+        let product = gemm_with(&ctx, &p, &q, bits, &norms().gemm).unwrap();
         let is_multiplied_directly = product.report.kernel == "direct";
-        let factor = cholesky_with(
-            &ctx,
-            Symmetric::lower(&definite(12, bits)),
-            bits,
-            &CholeskyOptions::new().accuracy(Accuracy::Norm),
-        )
-        .unwrap();
+        let factor = cholesky_with(&ctx, Symmetric::lower(&definite(12, bits)), bits, &norms().cholesky).unwrap();
         let is_factored_directly = factor.report.kernel == "direct";
         let systems = vec![(definite(20, bits), matrix(20, 8, bits, 4)); 8];
-        let batch = trsm_batch_with(
-            &ctx,
-            systems.iter().map(|(t, b)| (t, b)),
-            bits,
-            &TrsmOptions::new().accuracy(Accuracy::Norm),
-        )
-        .unwrap();
+        let batch = trsm_batch_with(&ctx, systems.iter().map(|(t, b)| (t, b)), bits, &norms().trsm).unwrap();
         // Systems that lie side by side.
         assert!(outcome[4] <= 4 || batch.report.direct < 8, "{bits} bits: {outcome:?}");
         // A list that grows is all that may differ.
@@ -118,24 +112,23 @@ fn batches_keep_their_plan_and_their_limit() {
     let b = matrix(40, 9, bits, 3);
     for threads in [1, 3] {
         let syrk = |ctx: &Context| {
-            let batch = syrk_batch_with(ctx, vec![&p; count], bits, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
+            let batch = syrk_batch_with(ctx, vec![&p; count], bits, &norms().syrk)?;
             Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
         };
         let cholesky = |ctx: &Context| {
             let matrices = vec![Symmetric::lower(&a); count];
-            let batch = cholesky_batch_with(ctx, matrices, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))?;
+            let batch = cholesky_batch_with(ctx, matrices, bits, &norms().cholesky)?;
             Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
         };
         let trsm = |ctx: &Context| {
-            let batch =
-                trsm_batch_with(ctx, vec![(&a, &b); count], bits, &TrsmOptions::new().accuracy(Accuracy::Norm))?;
+            let batch = trsm_batch_with(ctx, vec![(&a, &b); count], bits, &norms().trsm)?;
             Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
         };
         // Windows of one shape are kept while problems of another one run.
         let q = matrix(24, 90, bits, 5);
         let unlike = |ctx: &Context| {
             let operands = [&p, &q].into_iter().cycle().take(count);
-            let batch = syrk_batch_with(ctx, operands, bits, &SyrkOptions::new().accuracy(Accuracy::Norm))?;
+            let batch = syrk_batch_with(ctx, operands, bits, &norms().syrk)?;
             Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
         };
         type Call<'c> = &'c dyn Fn(&Context) -> Result<(bool, sunzi::BatchReport), Error>;

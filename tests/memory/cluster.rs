@@ -288,8 +288,8 @@ fn triangular_solves_over_ranks_keep_their_plan() {
     let _alone = alone();
     let (order, bits) = (520, 300);
     let of_bits = TrsmBits { triangle: bits, right: bits, solution: bits };
-    let (l, lower, some) =
-        (factor(order, bits), TrsmOptions::new().accuracy(Accuracy::Norm), if effort() > 1 { 400 } else { 100 });
+    let (l, lower) = (factor(order, bits), TrsmOptions::new().accuracy(Accuracy::Norm));
+    let some = if effort() > 1 { 400 } else { 100 };
     let (upper, unit) = (lower.uplo(Uplo::Upper), lower.diag(Diag::Unit));
     for (ranks, ranks_per_node, columns, options) in [
         (1, 1, 24, lower),
@@ -342,8 +342,7 @@ fn triangular_solves_over_ranks_keep_their_plan() {
                 })
             });
             let of = format!("{:?}, {uplo:?}, {:?}, {:?}", options.side, options.diag, options.accuracy);
-            let what =
-                format!("{ranks} ranks, {ranks_per_node} a node, {columns}, {of}, {limit:?}: {peak} of {planned}");
+            let what = format!("{ranks} ranks of {ranks_per_node}, {columns}, {of}, {limit:?}: {peak} of {planned}");
             println!("{what}");
             let (mail, nodes) =
                 (if ranks > 1 { ranks as u64 * PIECE_BYTES } else { 0 }, (ranks / ranks_per_node) as u64);

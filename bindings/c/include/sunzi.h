@@ -199,8 +199,8 @@ typedef struct sunzi_options {
     sunzi_progress progress;
     // Handed to `progress`.
     void *user;
-    // What entries of results are right beside, on this context: `SUNZI_NORM` or `SUNZI_ENTRYWISE`. 0 leaves it to
-    // the function: entrywise for the twins of BLAS and LAPACK (`sunzi_rsyrk` and its kin), norms for all others.
+    // What entries of results are right beside, on this context: `SUNZI_NORM`, or `SUNZI_ENTRYWISE`, which 0 is as
+    // well.
     int accuracy;
     // Devices that products and factorisations run on, by names with commas between them: `cuda` for all GPUs,
     // `cuda:0`, `soft` or `soft:BYTES` for plain memory behind the same code, `host` for the CPU as one more; null
@@ -378,19 +378,18 @@ enum sunzi_status sunzi_trsm_batch(const struct sunzi_context *ctx,
 // `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same
 // numbers in both triangles, and becomes L with zeros above the diagonal.
 //
-// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) sqrt(a_ii a_jj)` with p the largest precision of the triangle's entries, for
-// any order and condition, and under `SUNZI_ENTRYWISE` `2^(2 - p) (|L| |L^T|)_ij` too, unless `sunzi_last_report` says
-// that norms alone were reached; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
+// Accuracy: `|A - L L^T|_ij <= 2^(2 - p) (|L| |L^T|)_ij` with p the largest precision of the triangle's entries, for
+// any order and condition; under `SUNZI_NORM`, or where `sunzi_last_report` says that norms alone were reached,
+// `2^(2 - p) sqrt(a_ii a_jj)`; then each entry is rounded to its own. Cost: n^3 / 6 word products for each of about
 // 2 p / 52 primes. After `SUNZI_NOT_POSITIVE_DEFINITE` A is as it was.
 enum sunzi_status sunzi_cholesky(const struct sunzi_context *ctx, int32_t uplo, const struct sunzi_matrix *a);
 
 // `B := A^-1 B` for a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which
 // must hold the same numbers; A is not changed.
 //
-// Accuracy: `|b - A x|_i <= 2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)` for each column, with p the largest
-// precision of B's entries, at which A is factored as well, and under `SUNZI_ENTRYWISE` `2^(4 - p) ((|L| |L^T| |x|)_i
-// +
-// |b_i|)`; then each entry is rounded to its own.
+// Accuracy: `|b - A x|_i <= 2^(4 - p) ((|L| |L^T| |x|)_i + |b_i|)` for each column, with p the largest precision of
+// B's entries, at which A is factored as well; under `SUNZI_NORM`
+// `2^(4 - p) (sqrt(a_ii) sum_j sqrt(a_jj) |x_j| + |b_i|)`; then each entry is rounded to its own.
 enum sunzi_status sunzi_solve(const struct sunzi_context *ctx,
                               int32_t uplo,
                               const struct sunzi_matrix *a,
@@ -806,8 +805,8 @@ int64_t sunzi_rtrsv_mpf(const struct sunzi_context *ctx,
                         void *x,
                         int64_t incx);
 
-// `sunzi_syrk` with the arguments of `Rsyrk`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N" or
-// "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of an array, column-major.
+// `sunzi_syrk` with the arguments of `Rsyrk`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
+// `mpfr_t`, `a` and `c` to the first of an array, column-major.
 //
 // Returns info: 0, or `-i` where argument i is wrong, counted from 1 after `ctx` as LAPACK does, or `-1000 - status`
 // for all other failures; `sunzi_last_error` has the message.
@@ -1148,7 +1147,7 @@ struct sunzi_dist_matrix sunzi_dist_elemental(struct sunzi_matrix local,
 // The descriptions are those of the call, but their entries are not looked at and may be null. Nothing is computed;
 // the kernel's tables are made and kept. Under a memory limit the plan is the one that the call would run within it,
 // and `SUNZI_MEMORY_LIMIT` names the least for the step that does not fit; a later step may take more. Of unlike
-// limits the plan of a product keeps the least, also between nodes. On a context with `SUNZI_ENTRYWISE` the entries
+// limits the plan of a product keeps the least, also between nodes. On a context without `SUNZI_NORM` the entries
 // are taken to be of one size. What the context has kept of earlier calls is not counted. Of products on devices
 // the host's memory is counted, not theirs.
 enum sunzi_status sunzi_mpi_plan_syrk(const struct sunzi_context *ctx,
@@ -1293,10 +1292,9 @@ enum sunzi_status sunzi_mpi_grid(const struct sunzi_context *ctx,
                                  int64_t grid_cols,
                                  int32_t grid_order);
 
-// `sunzi_mpi_syrk` with the arguments of `PDSYRK`, entry by entry (`SUNZI_ENTRYWISE`): `uplo` "U" or "L", `trans` "N"
-// or "T"; `alpha`, `beta` point to an `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a
-// matrix the rows from `ia` and the columns from `ja` on count, from 1; no part has to begin with a block, and blocks
-// need not be square or the same.
+// `sunzi_mpi_syrk` with the arguments of `PDSYRK`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
+// `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a matrix the rows from `ia` and the columns
+// from `ja` on count, from 1; no part has to begin with a block, and blocks need not be square or the same.
 //
 // A descriptor has ScaLAPACK's nine integers: 1; the context, of which `sunzi_mpi_grid` has been told; rows and
 // columns of the whole matrix; those of a block; the row and the column of the grid that have the first block; this
@@ -1425,8 +1423,8 @@ int64_t psunzi_rtrsm_mpf(const struct sunzi_context *ctx,
 // the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
 //
 // Bits of an `mpf_t` are 64 for each limb in use, up to `mpf_get_prec` + 128. Nothing is computed; the kernel's tables
-// are made and kept. Under a memory limit the plan is the one that the call would run within it. On a context with
-// `SUNZI_ENTRYWISE` the entries are taken to be of one size: the wider they are spread, the more a call takes.
+// are made and kept. Under a memory limit the plan is the one that the call would run within it. On a context without
+// `SUNZI_NORM` the entries are taken to be of one size: the wider they are spread, the more a call takes.
 enum sunzi_status sunzi_plan_syrk(const struct sunzi_context *ctx,
                                   int32_t format,
                                   int64_t n,
@@ -1482,8 +1480,8 @@ enum sunzi_status sunzi_plan_solve(const struct sunzi_context *ctx,
 // C is n x n; its other triangle is neither read nor written, nor is the whole of C read where beta is 0. With
 // `SUNZI_BOTH` the whole symmetric result is written, and what is added must be symmetric.
 // `alpha` and `beta` are matrices of one entry; null stands for 1 and 0. Where alpha is 0, A is not looked at.
-// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) norm(a_i) norm(a_j)`, where p is the largest precision
-// of the triangle's entries, and `2^(1 - p) (|A| |A|^T)_ij` under `SUNZI_ENTRYWISE`; with them the same product, times
+// Accuracy: without scalars `|computed - exact|_ij <= 2^(1 - p) (|A| |A|^T)_ij`, where p is the largest precision of
+// the triangle's entries, and `2^(1 - p) norm(a_i) norm(a_j)` under `SUNZI_NORM`; with them the same product, times
 // alpha, plus beta C, rounded once; then each entry is rounded to its own precision. The same bits on any number of
 // threads and any machine.
 // Cost: n^2 k / 2 word products for each of about 2 p / 52 primes.
@@ -1497,8 +1495,8 @@ enum sunzi_status sunzi_syrk(const struct sunzi_context *ctx,
 
 // `C := alpha * op(A) op(B) + beta * C`.
 //
-// `op(A)` is m x k, `op(B)` k x n, C m x n. Scalars, accuracy and precision as in `sunzi_syrk`, with the norms of row
-// i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
+// `op(A)` is m x k, `op(B)` k x n, C m x n. Scalars, accuracy and precision as in `sunzi_syrk`, under `SUNZI_NORM`
+// with the norms of row i of `op(A)` and column j of `op(B)`. Cost: m n k word products for each prime.
 enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
                              int32_t trans_a,
                              int32_t trans_b,
@@ -1512,9 +1510,9 @@ enum sunzi_status sunzi_gemm(const struct sunzi_context *ctx,
 //
 // T is n x n, of which one triangle is read (with `SUNZI_UNIT` without its diagonal); B is n x m on the left, m x n on
 // the right. `alpha` is a matrix of one entry; null is 1, and at 0 T is not looked at. Accuracy: `|alpha b - op(T)
-// x|_ij <= 2^(1 - p) (norm(t_i) norm(x_j) + |alpha b_ij|)` with p the largest precision of B's entries, and `2^(2 - p)
-// (|op(T)| |x|)_ij` under `SUNZI_ENTRYWISE`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for
-// each prime.
+// x|_ij <= 2^(2 - p) (|op(T)| |x|)_ij` with p the largest precision of B's entries, and under `SUNZI_NORM` `2^(1 - p)
+// (norm(t_i) norm(x_j) + |alpha b_ij|)`; then each entry is rounded to its own. Cost: n^2 m / 2 word products for each
+// prime.
 enum sunzi_status sunzi_trsm(const struct sunzi_context *ctx,
                              int32_t side,
                              int32_t uplo,

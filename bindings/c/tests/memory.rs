@@ -11,6 +11,11 @@ use sunzi_c::*;
 
 const BITS: u32 = 512;
 
+/// Entry by entry the bits, and so the bytes, depend on the entries.
+fn by_norms() -> sunzi_options {
+    sunzi_options { accuracy: SUNZI_NORM, ..sunzi_options_default() }
+}
+
 fn filled(kind: Kind, rows: usize, cols: usize) -> Array {
     Array::new(kind, SUNZI_COL_MAJOR, (rows, cols), |row, col| number((row + 1000 * col) as u64, BITS))
 }
@@ -46,7 +51,7 @@ fn calls_take_what_is_planned() {
     for kind in [Kind::Mpfr, Kind::Limbs] {
         let (a, c) = (filled(kind, k, n), filled(kind, n, n));
         for threads in [1, 2] {
-            let ctx = Ctx::with(&sunzi_options { threads, accuracy: SUNZI_NORM, ..sunzi_options_default() });
+            let ctx = Ctx::with(&sunzi_options { threads, ..by_norms() });
             let plan = planned(&ctx, kind, n, k);
             let what = format!("syrk, {kind:?}, {threads} threads");
             ctx.ok(syrk(&ctx, &a, &c), &what);
@@ -80,7 +85,7 @@ fn limits_of_all() {
     };
     for (name, operation) in operations {
         let run = |memory_bytes: u64| {
-            let ctx = Ctx::with(&sunzi_options { threads: 1, memory_bytes, ..sunzi_options_default() });
+            let ctx = Ctx::with(&sunzi_options { threads: 1, memory_bytes, ..by_norms() });
             let (a, b) = fresh();
             let status = operation(&ctx, &a.describe(), &b.describe());
             (status, ctx.message(), ctx.report(), (a.matrix(|_, _| true), b.matrix(|_, _| true)))
@@ -108,7 +113,7 @@ fn limits_of_all() {
 
 /// Under a limit: the least that is named is enough, one byte less is not, and the peak stays within.
 fn limits(kind: Kind, a: &Array, c: &Array, (n, k): (usize, usize)) {
-    let with = |memory_bytes| Ctx::with(&sunzi_options { threads: 1, memory_bytes, ..sunzi_options_default() });
+    let with = |memory_bytes| Ctx::with(&sunzi_options { threads: 1, memory_bytes, ..by_norms() });
     let copies = planned(&with(0), kind, n, k).copied_bytes;
     let tight = with(copies);
     assert_eq!(syrk(&tight, a, c), SUNZI_MEMORY_LIMIT);
@@ -130,7 +135,7 @@ fn limits(kind: Kind, a: &Array, c: &Array, (n, k): (usize, usize)) {
 
 fn gemm_and_cholesky() {
     let (m, n, k, bits) = (100, 120, 150, i64::from(BITS));
-    let ctx = Ctx::new(1);
+    let ctx = Ctx::with(&sunzi_options { threads: 1, ..by_norms() });
     let (a, b, c) = (filled(Kind::Mpfr, m, k), filled(Kind::Mpfr, k, n), filled(Kind::Mpfr, m, n));
     let (a, b, target, none, no) = (a.describe(), b.describe(), c.describe(), ptr::null(), SUNZI_NO_TRANS);
     let mut plan = sunzi_plan::default();
@@ -142,7 +147,7 @@ fn gemm_and_cholesky() {
     }
     check_peak(&ctx.report(), &plan, "gemm");
 
-    let ctx = Ctx::new(1);
+    let ctx = Ctx::with(&sunzi_options { threads: 1, ..by_norms() });
     let array = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, &definite(n, BITS, 2));
     let matrix = array.describe();
     // SAFETY: all arrays are live.

@@ -211,7 +211,10 @@ mod tests {
                 let done = together.run(&ctx, &problems, destinations).unwrap();
                 for (at, ((a, b), got)) in operands.iter().zip(&results).enumerate() {
                     let want = match triangle {
-                        true => crate::syrk(&ctx, a, bits).map(|result| result.into_matrix()),
+                        true => {
+                            let options = crate::SyrkOptions::new().accuracy(crate::ops::Accuracy::Norm);
+                            crate::syrk_with(&ctx, a, bits, &options).map(|outcome| outcome.result.into_matrix())
+                        }
                         false => {
                             let options =
                                 crate::GemmOptions::new().accuracy(crate::ops::Accuracy::Norm).op_a(Op::Transpose);

@@ -1,7 +1,7 @@
 //! Every form and option of every verb: each problem has the bits of its single call.
 
 use super::{ORDERS, context, definite, operands};
-use crate::common::{Kind, matrix};
+use crate::common::{Kind, by_norms, matrix};
 use rug::Float;
 use sunzi::advanced::kernels;
 use sunzi::{
@@ -34,7 +34,7 @@ fn products_of_one_matrix() {
             }
         }
         let plain = syrk_batch(&ctx, &ps, 100).unwrap();
-        let singles = ps.iter().map(|p| sunzi::syrk(&one, p, 100).unwrap()).collect::<Vec<_>>();
+        let singles = ps.iter().map(|p| by_norms::syrk(&one, p, 100).unwrap()).collect::<Vec<_>>();
         assert!(plain == singles);
         // Again into the same memory, with a matrix added to each, or the same one to all.
         let mut results = plain;
@@ -74,7 +74,7 @@ fn products_of_two_matrices() {
         }
         let chained = b.iter().map(|b| (b.view(), b.view().transposed()));
         let mut results = gemm_batch(&ctx, chained.clone(), bits).unwrap();
-        let singles = chained.map(|(a, b)| sunzi::gemm(&one, a, b, bits).unwrap()).collect::<Vec<_>>();
+        let singles = chained.map(|(a, b)| by_norms::gemm(&one, a, b, bits).unwrap()).collect::<Vec<_>>();
         assert!(results == singles);
         let triples = b.iter().zip(&singles).map(|(b, c)| ((b.view(), b.view().transposed()), c.view()));
         gemm_batch_into(&ctx, triples, bits, &GemmOptions::new().accuracy(Accuracy::Norm), &mut results).unwrap();
@@ -169,7 +169,7 @@ fn triangular_solves() {
         }
         let bs = factors.iter().map(|l| matrix(Kind::Unit, l.rows(), 4, bits, 1)).collect::<Vec<_>>();
         let plain = trsm_batch(&ctx, factors.iter().zip(&bs), bits).unwrap();
-        let singles = factors.iter().zip(&bs).map(|(l, b)| sunzi::trsm(&one, l, b, bits).unwrap());
+        let singles = factors.iter().zip(&bs).map(|(l, b)| by_norms::trsm(&one, l, b, bits).unwrap());
         assert!(plain.iter().zip(singles).all(|(x, single)| *x == single));
     }
 }
@@ -215,7 +215,7 @@ fn problems_of_one_shape() {
             matrix(kind, rows, cols, if seed % 5 == 1 { bits + 90 } else { bits }, seed)
         };
         let (a, b) = ((0..count).map(operand).collect::<Vec<_>>(), (40..40 + count).map(operand).collect::<Vec<_>>());
-        let gram = |a: &Matrix| sunzi::syrk(&one, a.view().transposed(), bits).unwrap().into_matrix();
+        let gram = |a: &Matrix| by_norms::syrk(&one, a.view().transposed(), bits).unwrap().into_matrix();
         let mut grams = a.iter().map(gram).collect::<Vec<_>>();
         for (at, gram) in grams.iter_mut().enumerate() {
             // The products of few columns are singular: those are left as they are.
@@ -341,6 +341,6 @@ fn results_in_blocks_touch_nothing_around_them() {
         let blocks = large.iter_mut().map(|large| large.view_mut().block(3..3 + n, 2..2 + n).unwrap());
         let outcome = gemm_batch_into(&ctx, pairs.iter().map(|(a, b)| (a, b)), bits, &options, blocks).unwrap();
         assert!(outcome.result.iter().all(Result::is_ok));
-        check(&large, &|at| sunzi::gemm(&one, &pairs[at].0, &pairs[at].1, bits).unwrap());
+        check(&large, &|at| by_norms::gemm(&one, &pairs[at].0, &pairs[at].1, bits).unwrap());
     }
 }

@@ -1,8 +1,10 @@
 //! The verbs with accuracy by norms, for tests of what holds of it alone.
 
+use sunzi::distributed::{DistCholeskyOptions, DistOptions};
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, Matrix, Plan, ProductPlanOptions, Result, Symmetric, cholesky_with,
-    plan_syrk_with, solve_with,
+    Accuracy, Cholesky, CholeskyOptions, Context, GemmOptions, Matrix, MatrixView, Plan, ProductPlanOptions, Result,
+    Symmetric, SymmetricMatrix, SyrkOptions, TrsmOptions, cholesky_with, gemm_with, plan_syrk_with, solve_with,
+    syrk_with, trsm_with,
 };
 
 fn factors() -> CholeskyOptions {
@@ -19,4 +21,32 @@ pub fn solve(ctx: &Context, a: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix>
 
 pub fn plan_syrk(ctx: &Context, rows: usize, cols: usize, bits: u32) -> Result<Plan> {
     plan_syrk_with(ctx, (rows, cols), bits, &ProductPlanOptions::new().accuracy(Accuracy::Norm))
+}
+
+pub fn syrk_options<'a>() -> SyrkOptions<'a> {
+    SyrkOptions::new().accuracy(Accuracy::Norm)
+}
+
+pub fn gemm_options<'a>() -> GemmOptions<'a> {
+    GemmOptions::new().accuracy(Accuracy::Norm)
+}
+
+pub fn dist_options<'a>() -> DistOptions<'a> {
+    DistOptions::new().accuracy(Accuracy::Norm)
+}
+
+pub fn dist_factors() -> DistCholeskyOptions {
+    DistCholeskyOptions::new().accuracy(Accuracy::Norm)
+}
+
+pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, bits: u32) -> Result<SymmetricMatrix> {
+    Ok(syrk_with(ctx, p, bits, &syrk_options())?.result)
+}
+
+pub fn gemm(ctx: &Context, a: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix> {
+    Ok(gemm_with(ctx, a, b, bits, &gemm_options())?.result)
+}
+
+pub fn trsm(ctx: &Context, t: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix> {
+    Ok(trsm_with(ctx, t, b, bits, &TrsmOptions::new().accuracy(Accuracy::Norm))?.result)
 }

@@ -3,7 +3,7 @@
 //! The oracle scales entry by entry with `math::scale`, sums products as big integers and rounds once through MPFR,
 //! so every bit of every result is known. All tests force the reference kernel.
 
-use crate::common::in_turn;
+use crate::common::{by_norms, in_turn};
 use rug::{Float, Integer, rand::RandState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use sunzi::advanced::math::bound::working_bits;
 use sunzi::advanced::math::scale::{column_exponent, scaled_integer};
 use sunzi::advanced::plan::Cut;
 use sunzi::{
-    Accuracy, Context, ContextBuilder, Error, GemmOptions, Matrix, MatrixView, Op, Symmetric, SymmetricMatrix,
-    SyrkOptions, Uplo, gemm_into, gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with,
+    Context, ContextBuilder, Error, Matrix, MatrixView, Op, Symmetric, SymmetricMatrix, Uplo, gemm_into, gemm_with,
+    plan_gemm, plan_syrk, syrk_into, syrk_with,
 };
 
 fn reference() -> ContextBuilder {
@@ -117,7 +117,7 @@ fn syrk_equals_the_oracle_for_all_options() {
             let stored = if op == Op::Transpose { p.transposed().to_matrix().unwrap() } else { p.clone() };
             let full = oracle(p.view(), p.view(), precision_bits, Factors::default());
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions::new().accuracy(Accuracy::Norm).op(op).uplo(uplo);
+                let options = by_norms::syrk_options().op(op).uplo(uplo);
                 let outcome = syrk_with(&ctx, &stored, precision_bits, &options).unwrap();
                 assert_eq!(outcome.result, mirrored(&full, uplo), "case {case}, {op:?}, {uplo:?}");
             }
@@ -139,7 +139,7 @@ fn gemm_equals_the_oracle_for_all_transpositions() {
                     Op::NoTranspose => matrix.clone(),
                     Op::Transpose => matrix.transposed().to_matrix().unwrap(),
                 };
-                let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(op_a).op_b(op_b);
+                let options = by_norms::gemm_options().op_a(op_a).op_b(op_b);
                 let outcome = gemm_with(&ctx, &turned(&a, op_a), &turned(&b, op_b), 160, &options).unwrap();
                 assert_eq!(outcome.result, want, "case {case}, {op_a:?}, {op_b:?}");
             }
@@ -161,16 +161,10 @@ fn factors_and_an_accumulated_matrix_are_rounded_once() {
                 let want = oracle(p.view(), p.view(), 150, factors);
                 for uplo in [Uplo::Lower, Uplo::Upper] {
                     let accumulate = accumulate.map(|c| Symmetric::triangle(c, uplo));
-                    let options = SyrkOptions::new()
-                        .accuracy(Accuracy::Norm)
-                        .uplo(uplo)
-                        .alpha(alpha)
-                        .beta(beta)
-                        .accumulate(accumulate);
+                    let options = by_norms::syrk_options().uplo(uplo).alpha(alpha).beta(beta).accumulate(accumulate);
                     assert_eq!(syrk_with(&ctx, &p, 150, &options).unwrap().result, mirrored(&want, uplo));
                 }
-                let options = GemmOptions::new()
-                    .accuracy(Accuracy::Norm)
+                let options = by_norms::gemm_options()
                     .op_a(Op::Transpose)
                     .alpha(alpha)
                     .beta(beta)
@@ -187,7 +181,7 @@ fn an_accumulated_matrix_is_scaled_also_where_there_is_no_product() {
     let (empty, c) = (Matrix::zeros(0, 5, 100).unwrap(), random(5, 5, 100, 10, 3));
     let beta = Float::with_val(20, 2.5);
     let accumulate = Some(Symmetric::lower(&c));
-    let options = SyrkOptions::new().accuracy(Accuracy::Norm).beta(&beta).accumulate(accumulate);
+    let options = by_norms::syrk_options().beta(&beta).accumulate(accumulate);
     let result = syrk_with(&ctx, &empty, 100, &options).unwrap().result;
     assert_eq!(result, mirrored(&c.scale(&beta).unwrap(), Uplo::Lower));
 }
@@ -197,19 +191,16 @@ fn extreme_exponents_of_factors_do_not_overflow_between() {
     let ctx = reference().threads(1).build().unwrap();
     let p = Matrix::from_floats(1, 1, 64, &[Float::with_val(64, 3) << 600_000_000]).unwrap();
     // The square alone is beyond the exponent range; times alpha it is not.
-    assert!(matches!(
-        syrk_with(&ctx, &p, 64, &SyrkOptions::new().accuracy(Accuracy::Norm)),
-        Err(Error::ExponentRange { row: 0, .. })
-    ));
+    assert!(matches!(syrk_with(&ctx, &p, 64, &by_norms::syrk_options()), Err(Error::ExponentRange { row: 0, .. })));
     let alpha = Float::with_val(64, 1) >> 900_000_000;
-    let options = SyrkOptions::new().accuracy(Accuracy::Norm).alpha(&alpha);
+    let options = by_norms::syrk_options().alpha(&alpha);
     let result = syrk_with(&ctx, &p, 64, &options).unwrap().result;
     assert_eq!(result.float(0, 0), Float::with_val(64, 9) << 300_000_000);
     // A far smaller term only breaks the tie that the larger one leaves.
     let c = Matrix::from_floats(1, 1, 80, &[Float::with_val(80, 1) >> 900_000_000]).unwrap();
     let p = Matrix::from_floats(1, 1, 64, &[Float::with_val(64, 1)]).unwrap();
     let tie = Float::with_val(80, 1) + (Float::with_val(80, 1) >> 64);
-    let options = SyrkOptions::new().accuracy(Accuracy::Norm).alpha(&tie).accumulate(Symmetric::from(&c));
+    let options = by_norms::syrk_options().alpha(&tie).accumulate(Symmetric::from(&c));
     let result = syrk_with(&ctx, &p, 64, &options).unwrap().result;
     assert_eq!(result.float(0, 0), Float::with_val(64, 1) + (Float::with_val(64, 1) >> 63));
 }
@@ -219,7 +210,7 @@ fn integers_are_multiplied_exactly() {
     let ctx = reference().threads(2).build().unwrap();
     for bits in [2, 31, 200] {
         let (a, b) = (random_integers(17, 9, bits, 1), random_integers(17, 12, bits + 3, 2));
-        let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose).exact_integers(true);
+        let options = by_norms::gemm_options().op_a(Op::Transpose).exact_integers(true);
         let (left, right) = (a.view().to_integers().unwrap(), b.view().to_integers().unwrap());
         let dot = |i: usize, j: usize| {
             (0..17).map(|k| Integer::from(&left[17 * i + k] * &right[17 * j + k])).sum::<Integer>()
@@ -235,7 +226,7 @@ fn integers_are_multiplied_exactly() {
         assert_eq!(combined[10], -4i32 * dot(1, 1), "{bits} bits");
     }
     let wide = random_integers(3, 2, 60, 5);
-    let options = SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(true);
+    let options = by_norms::syrk_options().exact_integers(true);
     assert!(syrk_with(&ctx, &wide, 500, &options).unwrap().result.precision_bits() >= 500);
     assert_eq!(syrk_with(&ctx, &Matrix::zeros(4, 4, 64).unwrap(), 64, &options).unwrap().result.max_norm(), 0);
 }
@@ -247,7 +238,7 @@ fn a_fraction_among_integers_is_named_in_the_callers_indices() {
     p.set_f64(4, 2, 0.5).unwrap();
     p.set_f64(1, 3, 0.25).unwrap();
     for op in [Op::NoTranspose, Op::Transpose] {
-        let options = SyrkOptions::new().accuracy(Accuracy::Norm).op(op).exact_integers(true);
+        let options = by_norms::syrk_options().op(op).exact_integers(true);
         let error = syrk_with(&ctx, &p, 64, &options).unwrap_err();
         assert!(matches!(error, Error::NotInteger { row: 4, column: 2 }), "{error}");
     }
@@ -258,9 +249,9 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
     let (rows, cols, precision_bits) = (600, 70, 100);
     let p = random(rows, cols, precision_bits, 30, 21);
     let whole = reference().threads(1).build().unwrap();
-    let want = syrk_with(&whole, &p, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
+    let want = syrk_with(&whole, &p, precision_bits, &by_norms::syrk_options()).unwrap();
     let b = random(rows, 20, precision_bits, 30, 22);
-    let transposed = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
+    let transposed = by_norms::gemm_options().op_a(Op::Transpose);
     let want_gemm = gemm_with(&whole, &p, &b, precision_bits, &transposed).unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for threads in [1, 2, 3] {
@@ -275,9 +266,7 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
         for part in (0..=8).filter(|&part| in_turn(3, part as usize).contains(&(threads - 1))) {
             let limit = minimum + (all.planned_bytes - minimum) * part * part / 64;
             let uplo = [Uplo::Lower, Uplo::Upper][(part as usize + threads) % 2];
-            let got =
-                syrk_with(&make(limit), &p, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo))
-                    .unwrap();
+            let got = syrk_with(&make(limit), &p, precision_bits, &by_norms::syrk_options().uplo(uplo)).unwrap();
             assert!(got.report.planned_bytes <= limit);
             seen.insert((got.report.batches, got.report.bands, got.report.chunks));
             assert_eq!(got.result, want.result, "{threads} threads, {limit} bytes, {uplo:?}");
@@ -296,9 +285,9 @@ fn batches_bands_chunks_and_threads_give_the_same_bits() {
 fn every_cut_gives_the_same_bits() {
     let p = random(50, 42, 90, 30, 31); // 6 panels, the last with 2 columns
     let b = random(50, 19, 90, 30, 32);
-    let transposed = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
+    let transposed = by_norms::gemm_options().op_a(Op::Transpose);
     let planes = reference().threads(1).build().unwrap();
-    let want = syrk_with(&planes, &p, 90, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
+    let want = syrk_with(&planes, &p, 90, &by_norms::syrk_options()).unwrap().result;
     let want_gemm = gemm_with(&planes, &p, &b, 90, &transposed).unwrap().result;
     let fast = sunzi::advanced::kernels::available()[0].name();
     for (kernel, threads) in [("reference", 2), (fast, 1), (fast, 3)] {
@@ -306,7 +295,7 @@ fn every_cut_gives_the_same_bits() {
         for (batch_primes, band_panels, chunk_rows) in cuts() {
             let cut = Cut { batch_primes, band_panels, chunk_rows };
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo);
+                let options = by_norms::syrk_options().uplo(uplo);
                 let got = syrk_with(&ctx, &p, 90, &options.clone().hooks(Hooks::cut(cut))).unwrap();
                 assert_eq!(got.report.bands, 6usize.div_ceil(band_panels));
                 assert_eq!(got.report.chunks, 50usize.div_ceil(chunk_rows));
@@ -329,12 +318,7 @@ fn cuts() -> impl Iterator<Item = (usize, usize, usize)> {
 fn the_least_limit_named_is_the_least_that_works() {
     let p = random(300, 30, 64, 10, 4);
     let run = |bytes| {
-        syrk_with(
-            &reference().threads(2).memory_bytes(bytes).build().unwrap(),
-            &p,
-            64,
-            &SyrkOptions::new().accuracy(Accuracy::Norm),
-        )
+        syrk_with(&reference().threads(2).memory_bytes(bytes).build().unwrap(), &p, 64, &by_norms::syrk_options())
     };
     let Err(Error::MemoryLimit { limit_bytes: 1000, minimum_bytes }) = run(1000) else {
         panic!("1000 bytes cannot do")
@@ -347,21 +331,20 @@ fn the_least_limit_named_is_the_least_that_works() {
 fn misfits_are_errors_with_the_numbers() {
     let ctx = reference().threads(1).build().unwrap();
     let (a, b) = (Matrix::zeros(3, 4, 64).unwrap(), Matrix::zeros(5, 2, 64).unwrap());
-    let error = gemm_with(&ctx, &a, &b, 64, &GemmOptions::new().accuracy(Accuracy::Norm)).unwrap_err();
+    let error = gemm_with(&ctx, &a, &b, 64, &by_norms::gemm_options()).unwrap_err();
     assert!(error.to_string().contains("3 x 4 against 5 x 2"), "{error}");
-    let options = SyrkOptions::new().accuracy(Accuracy::Norm).accumulate(Symmetric::from(&b));
+    let options = by_norms::syrk_options().accumulate(Symmetric::from(&b));
     assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::NotSquare { .. })));
     let infinite = Float::with_val(53, f64::INFINITY);
-    let options = SyrkOptions::new().accuracy(Accuracy::Norm).alpha(&infinite);
+    let options = by_norms::syrk_options().alpha(&infinite);
     assert!(matches!(syrk_with(&ctx, &a, 64, &options), Err(Error::InvalidArgument(_))));
     for precision_bits in [0, 1, 100_000, u32::MAX] {
-        let Err(Error::Precision { maximum_bits, .. }) =
-            syrk_with(&ctx, &a, precision_bits, &SyrkOptions::new().accuracy(Accuracy::Norm))
+        let Err(Error::Precision { maximum_bits, .. }) = syrk_with(&ctx, &a, precision_bits, &by_norms::syrk_options())
         else {
             panic!("{precision_bits} bits")
         };
-        assert!(syrk_with(&ctx, &a, maximum_bits as u32, &SyrkOptions::new().accuracy(Accuracy::Norm)).is_ok());
-        assert!(syrk_with(&ctx, &a, maximum_bits as u32 + 1, &SyrkOptions::new().accuracy(Accuracy::Norm)).is_err());
+        assert!(syrk_with(&ctx, &a, maximum_bits as u32, &by_norms::syrk_options()).is_ok());
+        assert!(syrk_with(&ctx, &a, maximum_bits as u32 + 1, &by_norms::syrk_options()).is_err());
     }
 }
 
@@ -375,10 +358,10 @@ fn sizes_beyond_any_memory_are_errors() {
         }
         // No memory is needed for these operands, but none would be enough for the result.
         let (a, b) = (Matrix::zeros(1 << 40, 0, 64).unwrap(), Matrix::zeros(0, 1 << 40, 64).unwrap());
-        assert!(gemm_with(&ctx, &a, &b, 64, &GemmOptions::new().accuracy(Accuracy::Norm)).is_err());
+        assert!(gemm_with(&ctx, &a, &b, 64, &by_norms::gemm_options()).is_err());
         let none = Matrix::zeros(0, usize::MAX, 64).unwrap();
-        assert!(syrk_with(&ctx, &none, 64, &SyrkOptions::new().accuracy(Accuracy::Norm)).is_err());
-        let options = SyrkOptions::new().accuracy(Accuracy::Norm).op(Op::Transpose);
+        assert!(syrk_with(&ctx, &none, 64, &by_norms::syrk_options()).is_err());
+        let options = by_norms::syrk_options().op(Op::Transpose);
         assert_eq!(syrk_with(&ctx, &none, 64, &options).unwrap().result.rows(), 0);
     }
 }
@@ -397,18 +380,15 @@ fn a_call_can_be_cancelled_anywhere_and_the_context_used_again() {
             })
             .build()
             .unwrap();
-        let want = syrk_with(&ctx, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
+        let want = syrk_with(&ctx, &p, 100, &by_norms::syrk_options()).unwrap().result;
         let all = calls.swap(0, Ordering::Relaxed);
         for at in 0..all {
             stop_at.store(at, Ordering::Relaxed);
-            assert!(matches!(
-                syrk_with(&ctx, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)),
-                Err(Error::Cancelled)
-            ));
+            assert!(matches!(syrk_with(&ctx, &p, 100, &by_norms::syrk_options()), Err(Error::Cancelled)));
             calls.store(0, Ordering::Relaxed);
         }
         stop_at.store(u64::MAX, Ordering::Relaxed);
-        assert_eq!(syrk_with(&ctx, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result, want);
+        assert_eq!(syrk_with(&ctx, &p, 100, &by_norms::syrk_options()).unwrap().result, want);
     }
 }
 
@@ -416,15 +396,12 @@ fn a_call_can_be_cancelled_anywhere_and_the_context_used_again() {
 fn a_context_with_another_callback_shares_the_rest() {
     let p = random(40, 30, 100, 10, 6);
     let ctx = reference().threads(2).build().unwrap();
-    let want = syrk_with(&ctx, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
+    let want = syrk_with(&ctx, &p, 100, &by_norms::syrk_options()).unwrap().result;
     let kept = ctx.workspace().bytes();
     let stopped = ctx.with_progress(|_| false);
-    assert!(matches!(
-        syrk_with(&stopped, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)),
-        Err(Error::Cancelled)
-    ));
+    assert!(matches!(syrk_with(&stopped, &p, 100, &by_norms::syrk_options()), Err(Error::Cancelled)));
     assert!(kept > 0 && stopped.workspace().bytes() == kept, "{kept} bytes");
-    assert_eq!(syrk_with(&ctx, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result, want);
+    assert_eq!(syrk_with(&ctx, &p, 100, &by_norms::syrk_options()).unwrap().result, want);
 }
 
 #[test]
@@ -440,7 +417,7 @@ fn progress_reaches_its_total_under_every_cut() {
             whole.store(progress.total, Ordering::Relaxed);
             true
         });
-        syrk_with(&ctx.build().unwrap(), &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
+        syrk_with(&ctx.build().unwrap(), &p, 100, &by_norms::syrk_options()).unwrap();
         assert_eq!(last.load(Ordering::Relaxed), total.load(Ordering::Relaxed), "limit {limit}");
     }
 }
@@ -450,9 +427,9 @@ fn the_self_check_finds_every_changed_residue() {
     let p = random(30, 12, 100, 10, 9);
     let checked = reference().threads(2).self_check(true).build().unwrap();
     let plain = reference().threads(2).build().unwrap();
-    let want = syrk_with(&checked, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
+    let want = syrk_with(&checked, &p, 100, &by_norms::syrk_options()).unwrap();
     assert!(want.report.checked);
-    let other = syrk_with(&plain, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
+    let other = syrk_with(&plain, &p, 100, &by_norms::syrk_options()).unwrap();
     assert!(!other.report.checked && other.result == want.result && other.report.primes + 1 == want.report.primes);
     for trial in 0..40usize {
         let flip = move |window: &mut [u64], plane_words: usize| {
@@ -460,14 +437,10 @@ fn the_self_check_finds_every_changed_residue() {
             // Entry (8, 3) of the second block of the plane lies below the diagonal.
             window[(trial % primes) * plane_words + 64 + 3 * 8] ^= 1 << (trial % 40);
         };
-        let error =
-            syrk_with(&checked, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::fault(&flip)))
-                .unwrap_err();
+        let error = syrk_with(&checked, &p, 100, &by_norms::syrk_options().hooks(Hooks::fault(&flip))).unwrap_err();
         assert!(matches!(error, Error::SelfCheck { row: 8, column: 3 }), "trial {trial}: {error}");
         assert_ne!(
-            syrk_with(&plain, &p, 100, &SyrkOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::fault(&flip)))
-                .unwrap()
-                .result,
+            syrk_with(&plain, &p, 100, &by_norms::syrk_options().hooks(Hooks::fault(&flip))).unwrap().result,
             other.result
         );
     }
@@ -488,25 +461,22 @@ fn the_direct_path_gives_the_same_bits() {
         let c = random(cols, cols, precision_bits, 60, seed);
         for uplo in [Uplo::Lower, Uplo::Upper] {
             let accumulate = Some(Symmetric::triangle(&c, uplo));
-            let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo).beta(&beta).accumulate(accumulate);
+            let options = by_norms::syrk_options().uplo(uplo).beta(&beta).accumulate(accumulate);
             let direct = syrk_with(&auto, &p, precision_bits, &options).unwrap();
             assert_eq!(direct.report.kernel, "direct", "case {case}");
             assert_eq!(direct.result, syrk_with(&planes, &p, precision_bits, &options).unwrap().result, "case {case}");
         }
-        let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
+        let options = by_norms::gemm_options().op_a(Op::Transpose);
         let direct = gemm_with(&auto, &p, &b, precision_bits, &options).unwrap();
         assert_eq!(direct.report.kernel, "direct", "case {case}");
         assert_eq!(direct.result, gemm_with(&planes, &p, &b, precision_bits, &options).unwrap().result, "case {case}");
         let integers = random_integers(rows, cols, 1 + precision_bits / 3, seed);
-        let options = SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(true);
+        let options = by_norms::syrk_options().exact_integers(true);
         let direct = syrk_with(&auto, &integers, 2, &options).unwrap();
         assert_eq!(direct.result, syrk_with(&planes, &integers, 2, &options).unwrap().result, "case {case}");
     }
     assert_ne!(
-        syrk_with(&auto, &random(60, 60, 256, 1, 1), 256, &SyrkOptions::new().accuracy(Accuracy::Norm))
-            .unwrap()
-            .report
-            .kernel,
+        syrk_with(&auto, &random(60, 60, 256, 1, 1), 256, &by_norms::syrk_options()).unwrap().report.kernel,
         "direct"
     );
 }
@@ -517,12 +487,12 @@ fn a_result_is_reused_where_it_fits_and_replaced_where_not() {
     let p = random(30, 20, 100, 10, 10);
     let mut result = SymmetricMatrix::from_triangle(random(20, 20, 100, 5, 11), Uplo::Lower).unwrap();
     for uplo in [Uplo::Lower, Uplo::Upper] {
-        let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo);
+        let options = by_norms::syrk_options().uplo(uplo);
         syrk_into(&ctx, &p, 100, &options, &mut result).unwrap();
         assert_eq!(result, syrk_with(&ctx, &p, 100, &options).unwrap().result);
     }
     let mut other = Matrix::zeros(3, 3, 64).unwrap();
-    let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
+    let options = by_norms::gemm_options().op_a(Op::Transpose);
     gemm_into(&ctx, &p, &p, 100, &options, &mut other).unwrap();
     assert_eq!(other, gemm_with(&ctx, &p, &p, 100, &options).unwrap().result);
 }

@@ -2,7 +2,7 @@
 
 use crate::common::definite::{Known, integer_gram, set_both};
 use crate::common::residency::room_for_tiles;
-use crate::common::{effort, in_turn, seeds};
+use crate::common::{by_norms, effort, in_turn, seeds};
 use rug::Float;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,7 +64,7 @@ fn factor_on(
 }
 
 fn want(a: &Matrix, bits: u32) -> Matrix {
-    sunzi::cholesky(&context(1), a, bits).unwrap().into_factor()
+    by_norms::cholesky(&context(1), a, bits).unwrap().into_factor()
 }
 
 #[test]
@@ -81,8 +81,7 @@ fn all_ranks_grids_deliveries_and_policies_give_the_bits_of_one_process() {
                 }
                 let grids = [(1, ranks), (ranks, 1), (2.min(ranks), ranks / 2.min(ranks))];
                 let (rows, cols) = grids[(at + ranks) % 3];
-                let options = DistCholeskyOptions::new()
-                    .accuracy(Accuracy::Norm)
+                let options = by_norms::dist_factors()
                     .tile_rows([8, 16, 24][(at + n) % 3])
                     .grid(RankGrid { rows, cols })
                     .delivery(delivery)
@@ -119,15 +118,8 @@ fn ranks_whose_window_cannot_be_opened_send_their_tiles() {
             let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().window(window)).unwrap();
             let from = map(n, 8, RankGrid::for_ranks(3), Some(Uplo::Lower));
             for _ in 0..2 {
-                let (got, made) = factor_on(
-                    &team,
-                    &context(1),
-                    rank,
-                    (&a, from),
-                    bits,
-                    &DistCholeskyOptions::new().accuracy(Accuracy::Norm),
-                )
-                .unwrap();
+                let (got, made) =
+                    factor_on(&team, &context(1), rank, (&a, from), bits, &by_norms::dist_factors()).unwrap();
                 assert!(got.is_none_or(|got| got == want), "{window:?}");
                 let said = made.report.ranks.unwrap();
                 let sent = said.per_rank.iter().map(|rank| rank.sent_bytes).sum::<u64>();
@@ -152,7 +144,7 @@ fn a_window_has_the_tiles_of_any_order() {
             let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().window(window)).unwrap();
             for (a, want) in all.iter().zip(&wants) {
                 let from = map(a.rows(), 8, RankGrid::for_ranks(8), Some(Uplo::Lower));
-                let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);
+                let options = by_norms::dist_factors().tile_rows(8);
                 let (got, made) = factor_on(&team, &context(1), rank, (a, from), bits, &options).unwrap();
                 assert!(got.is_none_or(|got| got == *want), "{} rows", a.rows());
                 assert!(made.report.ranks.unwrap().shared_tiles, "{} rows", a.rows());
@@ -248,8 +240,7 @@ fn seeds_of_random_choices_give_one_factor() {
     // Each number of ranks on nodes of each size.
     for seed in seeds(24) {
         let ranks = 1 + seed as usize % 8;
-        let options = DistCholeskyOptions::new()
-            .accuracy(Accuracy::Norm)
+        let options = by_norms::dist_factors()
             .tile_rows(8)
             .delivery(DeliveryKind::ALL[seed as usize % 5])
             .policy(Policy::Random(seed));
@@ -274,7 +265,7 @@ fn kernels_threads_and_devices_do_not_show() {
         local::run(3, |rank| {
             let ctx = Context::builder().threads(1 + rank.rank() % 2).kernel(kernel.name()).build().unwrap();
             let from = map(n, 16, RankGrid { rows: 1, cols: 3 }, Some(Uplo::Lower));
-            let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(16);
+            let options = by_norms::dist_factors().tile_rows(16);
             let (got, _) = factor(&ctx, rank, (&a, from), bits, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{}", kernel.name());
         });
@@ -285,8 +276,7 @@ fn kernels_threads_and_devices_do_not_show() {
                 Arc::new(SoftDevice::new(SoftOptions { seed: Some(seed), ..SoftOptions::default() }));
             let ctx = Context::builder().threads(2).devices(vec![soft]).build().unwrap();
             let from = map(n, 24, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
-            let (got, _) =
-                factor(&ctx, rank, (&a, from), bits, &DistCholeskyOptions::new().accuracy(Accuracy::Norm)).unwrap();
+            let (got, _) = factor(&ctx, rank, (&a, from), bits, &by_norms::dist_factors()).unwrap();
             assert!(got.is_none_or(|got| got == want), "devices, seed {seed}");
         });
     }
@@ -303,7 +293,7 @@ fn an_upper_triangle_and_the_fewest_slots_do() {
         let least = RankGrid { rows, cols }.least_slots(n.div_ceil(8));
         local::run(ranks, |rank| {
             let from = map(n, 16, RankGrid { rows, cols }, Some(Uplo::Upper));
-            let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8).slots(least);
+            let options = by_norms::dist_factors().tile_rows(8).slots(least);
             let apart = team(rank, Some(1));
             let (got, made) = factor_on(&apart, &context(1), rank, (&upper, from), bits, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{rows} x {cols}");
@@ -329,7 +319,7 @@ fn grids_larger_than_the_tiles_and_ranks_without_tiles_end() {
     for (ranks, rows, cols) in [(8, 1, 8), (8, 8, 1), (8, 2, 2), (7, 7, 1), (6, 2, 3), (5, 1, 1)] {
         local::run(ranks, |rank| {
             let from = map(20, 8, RankGrid { rows, cols }, None);
-            let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(16);
+            let options = by_norms::dist_factors().tile_rows(16);
             let (got, _) = factor(&context(1), rank, (&a, from), 150, &options).unwrap();
             assert!(got.is_none_or(|got| got == want), "{ranks} ranks, {rows} x {cols}");
             let too_many = options.grid(RankGrid { rows: ranks + 1, cols: 1 });
@@ -348,11 +338,11 @@ fn the_first_bad_minor_is_the_same_error_on_all_ranks_as_in_one_process() {
             a.set_f64(i, 0, if i == 0 { 1.0 } else { 0.01 }).unwrap();
         }
         a.set_f64(index, index, value).unwrap();
-        let want = sunzi::cholesky(&context(1), Symmetric::lower(&a), 100).map(drop).unwrap_err();
+        let want = by_norms::cholesky(&context(1), Symmetric::lower(&a), 100).map(drop).unwrap_err();
         for ranks in [1, 2, 3, 4, 6] {
             let errors = local::run(ranks, |rank| {
                 let from = map(n, 8, RankGrid::for_ranks(ranks), Some(Uplo::Lower));
-                let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);
+                let options = by_norms::dist_factors().tile_rows(8);
                 factor(&context(1), rank, (&a, from), 100, &options).map(drop).unwrap_err()
             });
             for error in errors {
@@ -373,7 +363,7 @@ fn a_rank_that_is_cancelled_ends_all() {
             let more = move |_| !stops || calls.fetch_add(1, Ordering::Relaxed) < stop_after;
             let ctx = Context::builder().threads(1).progress(more).build().unwrap();
             let from = map(150, 8, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
-            let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);
+            let options = by_norms::dist_factors().tile_rows(8);
             factor(&ctx, rank, (&a, from), 300, &options).map(drop).unwrap_err()
         });
         assert!(errors.iter().all(|error| error.exit_code() == 130), "{errors:?}");
@@ -385,7 +375,7 @@ fn a_memory_limit_takes_slots_away_down_to_the_fewest_and_then_is_named() {
     let a = integer_gram(200, 160, 200, 10);
     let want = want(&a, 300);
     let from = map(160, 8, RankGrid { rows: 2, cols: 2 }, Some(Uplo::Lower));
-    let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(8);
+    let options = by_norms::dist_factors().tile_rows(8);
     let limited = |bytes: Option<u64>| {
         // Without a limit ranks of one node would share their tiles; the limit is one of the node.
         let nodes = bytes.is_none().then_some(1);
@@ -412,7 +402,7 @@ fn a_memory_limit_takes_slots_away_down_to_the_fewest_and_then_is_named() {
 #[test]
 fn what_cannot_be_factored_is_refused_on_all_ranks() {
     let square = map(20, 8, RankGrid::for_ranks(3), None);
-    let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm);
+    let options = by_norms::dist_factors();
     let error = |shape: TileMap, bits: u32, options: &DistCholeskyOptions| {
         let errors = local::run(3, |rank| {
             let a = DistMatrix::zeros(shape, rank.rank(), 100).unwrap();
@@ -458,7 +448,7 @@ fn uploads(family: &str, tile_count: usize, grid: RankGrid) -> Uploads {
         let capacity_bytes = room_for_tiles(family, (bits, rows), from.tiles_of(rank.rank()).count() / 2);
         let soft: Arc<dyn Device> = Arc::new(SoftDevice::new(SoftOptions { capacity_bytes, ..SoftOptions::default() }));
         let ctx = Context::builder().threads(1).devices(vec![soft]).kernel(family).build().unwrap();
-        let options = DistCholeskyOptions::new().accuracy(Accuracy::Norm).tile_rows(rows);
+        let options = by_norms::dist_factors().tile_rows(rows);
         let (got, _) = factor(&ctx, rank, (&a, from), bits, &options).unwrap();
         assert!(got.is_none_or(|got| got == want), "{family}, {grid:?}");
         let moved = ctx.tile_engine(ctx.kernel(), working_bits).unwrap().traffic().remove(0);

@@ -6,9 +6,9 @@ use sunzi::advanced::kernels::{self, EngineSpec};
 use sunzi::comm::{Reduction, Transport, local};
 use sunzi::distributed::{
     ClusterShape, DistOptions, PlanHook, Team, TeamOptions, TeamPlan, cholesky, even_operand_bytes, even_share,
-    plan_syrk_cluster, syrk,
+    plan_syrk_cluster, plan_syrk_cluster_with, syrk,
 };
-use sunzi::{Accuracy, Context, Error, Matrix, Plan};
+use sunzi::{Accuracy, Context, Error, Matrix, Plan, ProductPlanOptions};
 
 fn context(limit: Option<u64>) -> Context {
     let builder = Context::builder().threads(1);
@@ -70,16 +70,15 @@ fn a_run_on_such_a_cluster_makes_the_same_plan() {
     let shapes = [(1, 3, 1, 200, 67), (2, 1, 2, 150, 40), (3, 2, 1, 301, 90), (2, 3, 1, 4, 33)];
     for (turn, (nodes, ranks_per_node, threads, rows, cols)) in shapes.into_iter().enumerate() {
         let cluster = ClusterShape { nodes, ranks_per_node, threads };
-        let whole = plan_syrk_cluster(&context(None), cluster, rows, cols, 128).unwrap();
-        let Err(Error::MemoryLimit { minimum_bytes, .. }) =
-            plan_syrk_cluster(&context(Some(1)), cluster, rows, cols, 128)
-        else {
-            panic!("one byte cannot do")
-        };
+        // Entry by entry the bits depend on the entries.
+        let options = ProductPlanOptions::new().accuracy(Accuracy::Norm);
+        let by_norms = |limit| plan_syrk_cluster_with(&context(limit), cluster, (rows, cols), 128, &options);
+        let whole = by_norms(None).unwrap();
+        let Err(Error::MemoryLimit { minimum_bytes, .. }) = by_norms(Some(1)) else { panic!("one byte cannot do") };
         let p = matrix(Kind::Unit, rows, cols, 128, 4);
         let limits = [Some(minimum_bytes), Some((minimum_bytes + whole.planned_bytes) / 2)];
         for limit in in_turn(2, turn).map(|which| limits[which]).chain([None]) {
-            let want = plan_syrk_cluster(&context(limit), cluster, rows, cols, 128).unwrap();
+            let want = by_norms(limit).unwrap();
             let plans = local::run(nodes * ranks_per_node, |rank| {
                 let options = TeamOptions::new().ranks_per_node(ranks_per_node);
                 let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();

@@ -2,16 +2,14 @@
 //!
 //! The ranks are threads here; the same cases run under MPI in `mpi.rs`.
 
-use crate::common::{Kind, Rng, effort, forced, in_turn, integer_matrix, kernel_names, matrix, seeds};
+use crate::common::by_norms::{dist_options, gemm_options, syrk_options};
+use crate::common::{Kind, Rng, by_norms, effort, forced, in_turn, integer_matrix, kernel_names, matrix, seeds};
 use sunzi::advanced::Hooks;
 use sunzi::advanced::plan::Cut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
-use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
-use sunzi::{
-    Accuracy, Context, Error, GemmOptions, Matrix, MatrixView, Op, Report, Result, SyrkOptions, Uplo, gemm_with,
-    syrk_with,
-};
+use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
+use sunzi::{Context, Error, Matrix, MatrixView, Op, Report, Result, Uplo, gemm_with, syrk_with};
 
 /// How a matrix is shared out: the blocks of rows of each rank.
 type Blocks = Vec<Vec<std::ops::Range<usize>>>;
@@ -78,7 +76,7 @@ fn syrk_gives_the_bits_of_one_process() {
             let kind = [Kind::Graded, Kind::Unit, Kind::ZeroColumns][(case + cols) % 3];
             let p = matrix(kind, rows, cols, 200, 7 + rows as u64);
             for (turn, uplo) in [Uplo::Lower, Uplo::Upper].into_iter().enumerate() {
-                let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo);
+                let options = syrk_options().uplo(uplo);
                 let want = syrk_with(&one, &p, 200, &options).unwrap().result;
                 for ranks in (1..=6).filter(|ranks| in_turn(2, ranks + case + cols).contains(&turn)) {
                     let per_node = [1, 2, 3, 6][(combinations + ranks) % 4];
@@ -90,7 +88,7 @@ fn syrk_gives_the_bits_of_one_process() {
                     let (got, _) = on_ranks(ranks, per_node, |team| {
                         let ctx = Context::builder().threads(1 + team.rank() % 2).build()?;
                         let blocks = views(&p, &blocks[team.rank()]);
-                        let options = DistOptions::new().accuracy(Accuracy::Norm).uplo(uplo).hooks(Hooks::cut(cut));
+                        let options = dist_options().uplo(uplo).hooks(Hooks::cut(cut));
                         let outcome = syrk(&ctx, team, &blocks, 200, &options)?;
                         Ok((outcome.result, outcome.report))
                     });
@@ -112,7 +110,7 @@ fn syrk_gives_the_bits_of_one_process() {
 fn every_kernel_node_and_cut_gives_the_same_bits() {
     let p = matrix(Kind::Graded, 300, 67, 150, 3);
     let one = Context::builder().threads(1).build().unwrap();
-    let want = syrk_with(&one, &p, 150, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
+    let want = syrk_with(&one, &p, 150, &syrk_options()).unwrap().result;
     for (turn, kernel) in kernel_names().into_iter().enumerate() {
         for (at, (ranks, per_node)) in [(1, 1), (2, 1), (3, 3), (5, 2), (6, 3)].into_iter().enumerate() {
             for (index, cut) in in_turn(5, turn + at).map(|index| (index, cuts()[index])) {
@@ -120,8 +118,7 @@ fn every_kernel_node_and_cut_gives_the_same_bits() {
                 let blocks = random_blocks(300, ranks, &mut rng);
                 let (got, report) = on_ranks(ranks, per_node, |team| {
                     let ctx = forced(kernel, 1 + index % 2).self_check(index == 1).build()?;
-                    let options =
-                        DistOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::cut(cut)).tile_size(8 * (1 + index));
+                    let options = dist_options().hooks(Hooks::cut(cut)).tile_size(8 * (1 + index));
                     let outcome = syrk(&ctx, team, &views(&p, &blocks[team.rank()]), 150, &options)?;
                     Ok((outcome.result, outcome.report))
                 });
@@ -140,11 +137,11 @@ fn every_kernel_node_and_cut_gives_the_same_bits() {
 fn a_lower_chunk_may_need_more_scratch_than_the_first() {
     let p = matrix(Kind::Unit, 2051, 448, 64, 5);
     let one = Context::builder().threads(1).build().unwrap();
-    let want = syrk_with(&one, &p, 64, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
+    let want = syrk_with(&one, &p, 64, &syrk_options()).unwrap().result;
     let (got, report) = on_ranks(1, 1, |team| {
         let ctx = Context::builder().threads(1).build()?;
         let cut = Some(Cut { batch_primes: usize::MAX, band_panels: usize::MAX, chunk_rows: 1026 });
-        let options = DistOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::cut(cut));
+        let options = dist_options().hooks(Hooks::cut(cut));
         let outcome = syrk(&ctx, team, &[p.view()], 64, &options)?;
         Ok((outcome.result, outcome.report))
     });
@@ -163,7 +160,7 @@ fn windows_hold_exactly_what_was_planned_and_are_kept() {
         let mut first = None;
         for _ in 0..3 {
             let blocks = views(&p, std::slice::from_ref(&rows));
-            let outcome = syrk(&ctx, &mut team, &blocks, 128, &DistOptions::new().accuracy(Accuracy::Norm)).unwrap();
+            let outcome = syrk(&ctx, &mut team, &blocks, 128, &dist_options()).unwrap();
             let team_report = outcome.report.team.as_ref().unwrap();
             let node = &team_report.plan.per_node[0];
             assert_eq!(team_report.window_bytes, node.bytes.operand_window + node.bytes.product_window);
@@ -179,14 +176,14 @@ fn windows_hold_exactly_what_was_planned_and_are_kept() {
 fn memory_limits_of_a_node_choose_the_cut_and_name_the_least() {
     let p = matrix(Kind::Unit, 2000, 67, 128, 5);
     let one = Context::builder().threads(1).build().unwrap();
-    let want = syrk_with(&one, &p, 128, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
+    let want = syrk_with(&one, &p, 128, &syrk_options()).unwrap().result;
     let run = |limit: u64| {
         local::run(4, |rank| {
             let options = TeamOptions::new().ranks_per_node(2);
             let mut team = Team::new(rank.split(0).unwrap(), options).unwrap();
             let ctx = Context::builder().threads(1).memory_bytes(limit).build().unwrap();
             let blocks = views(&p, std::slice::from_ref(&(rank.rank() * 500..rank.rank() * 500 + 500)));
-            let outcome = syrk(&ctx, &mut team, &blocks, 128, &DistOptions::new().accuracy(Accuracy::Norm))?;
+            let outcome = syrk(&ctx, &mut team, &blocks, 128, &dist_options())?;
             assert!(outcome.report.planned_bytes <= limit);
             let plan = &outcome.report;
             let cuts = (plan.batches, plan.bands, plan.chunks);
@@ -215,7 +212,7 @@ fn nodes_whose_windows_grow_wait_for_those_that_keep_theirs() {
     let p = matrix(Kind::Unit, 300, 30, 128, 5);
     let want = |rows| {
         let part = p.view().block(0..rows, 0..30).unwrap();
-        sunzi::syrk(&Context::builder().threads(1).build().unwrap(), part, 128).unwrap()
+        by_norms::syrk(&Context::builder().threads(1).build().unwrap(), part, 128).unwrap()
     };
     local::run(2, |rank| {
         let options = TeamOptions::new().ranks_per_node(1);
@@ -224,14 +221,7 @@ fn nodes_whose_windows_grow_wait_for_those_that_keep_theirs() {
         // The second node's rows grow, the first node's do not; then the other way round.
         for (middle, rows) in [(100, 150), (100, 300), (200, 250)] {
             let own = if rank.rank() == 0 { 0..middle } else { middle..rows };
-            let outcome = syrk(
-                &ctx,
-                &mut team,
-                &views(&p, std::slice::from_ref(&own)),
-                128,
-                &DistOptions::new().accuracy(Accuracy::Norm),
-            )
-            .unwrap();
+            let outcome = syrk(&ctx, &mut team, &views(&p, std::slice::from_ref(&own)), 128, &dist_options()).unwrap();
             let got = outcome.result.gather(rank, 0).unwrap();
             assert!(got.is_none_or(|got| got == want(rows)));
         }
@@ -248,8 +238,7 @@ fn a_limit_on_one_rank_is_that_of_its_node() {
         let ctx = builder.build().unwrap();
         for (rows, cols) in [(300, 40), (20, 9), (300, 40)] {
             let p = matrix(Kind::Unit, rows, cols, 128, 5);
-            let outcome =
-                syrk(&ctx, &mut team, &[p.view()], 128, &DistOptions::new().accuracy(Accuracy::Norm)).unwrap();
+            let outcome = syrk(&ctx, &mut team, &[p.view()], 128, &dist_options()).unwrap();
             let bytes = &team_plan(&outcome.report).per_node[0].bytes;
             assert_eq!(team.window_bytes(), bytes.operand_window + bytes.product_window);
         }
@@ -262,7 +251,7 @@ fn a_grid_that_does_not_fit_is_refused() {
     let errors = local::run(3, |rank| {
         let mut team = Team::new(rank.split(0).unwrap(), TeamOptions::default()).unwrap();
         let ctx = Context::builder().threads(1).build().unwrap();
-        let options = DistOptions::new().accuracy(Accuracy::Norm).grid(RankGrid { rows: 2, cols: 2 });
+        let options = dist_options().grid(RankGrid { rows: 2, cols: 2 });
         syrk(&ctx, &mut team, &[p.view()], 100, &options).map(drop).unwrap_err().to_string()
     });
     assert!(errors.iter().all(|error| error == "a grid of 2 x 2 ranks for 3"), "{errors:?}");
@@ -278,7 +267,7 @@ fn errors_of_later_nodes_name_the_rank() {
         let integers = integer_matrix(20, 10, 50, 1);
         let operand = if rank.rank() == 3 { &p } else { &integers };
         let ctx = Context::builder().threads(1).build().unwrap();
-        let options = DistOptions::new().accuracy(Accuracy::Norm).exact_integers(true);
+        let options = dist_options().exact_integers(true);
         let narrow = operand.view().block(0..20, 0..10).unwrap();
         syrk(&ctx, &mut team, &[narrow], 100, &options).map(drop).unwrap_err().to_string()
     });
@@ -291,12 +280,12 @@ fn exact_integers_and_factors_are_as_in_one_process() {
     let alpha = rug::Float::with_val(64, -3);
     let one = Context::builder().threads(1).build().unwrap();
     for exact_integers in [true, false] {
-        let options = SyrkOptions::new().accuracy(Accuracy::Norm).exact_integers(exact_integers).alpha(&alpha);
+        let options = syrk_options().exact_integers(exact_integers).alpha(&alpha);
         let want = syrk_with(&one, &p, 70, &options).unwrap().result;
         let (got, _) = on_ranks(3, 2, |team| {
             let ctx = Context::builder().threads(1).build()?;
             let blocks = views(&p, std::slice::from_ref(&(team.rank() * 30..team.rank() * 30 + 30)));
-            let options = DistOptions::new().accuracy(Accuracy::Norm).exact_integers(exact_integers).alpha(&alpha);
+            let options = dist_options().exact_integers(exact_integers).alpha(&alpha);
             let outcome = syrk(&ctx, team, &blocks, 70, &options)?;
             Ok((outcome.result, outcome.report))
         });
@@ -330,13 +319,8 @@ fn a_matrix_is_added_as_in_one_process() {
         let [alpha, beta] = [0, 1].map(|_| scalars[rng.below(3)].as_ref());
         let uplo = [Uplo::Lower, Uplo::Upper][rng.below(2)];
         let accumulate = Some((&c).into());
-        let options = SyrkOptions::new()
-            .accuracy(Accuracy::Norm)
-            .uplo(uplo)
-            .exact_integers(exact_integers)
-            .alpha(alpha)
-            .beta(beta)
-            .accumulate(accumulate);
+        let options =
+            syrk_options().uplo(uplo).exact_integers(exact_integers).alpha(alpha).beta(beta).accumulate(accumulate);
         let want = syrk_with(&one, &p, 90, &options).unwrap().result;
         let triangle = [None, Some(Uplo::Lower), Some(Uplo::Upper)][rng.below(3)];
         let (tile_size, grid) = (8 * (1 + rng.below(4)), RankGrid { rows: 1, cols: 1 + rng.below(ranks) });
@@ -347,13 +331,8 @@ fn a_matrix_is_added_as_in_one_process() {
             let whole = (team.rank() == 0).then_some(&c);
             let added = DistMatrix::scatter(team.world(), 0, whole, map, c.precision_bits())?;
             let accumulate = Some(&added);
-            let options = DistOptions::new()
-                .accuracy(Accuracy::Norm)
-                .uplo(uplo)
-                .exact_integers(exact_integers)
-                .alpha(alpha)
-                .beta(beta)
-                .accumulate(accumulate);
+            let options =
+                dist_options().uplo(uplo).exact_integers(exact_integers).alpha(alpha).beta(beta).accumulate(accumulate);
             let outcome = syrk(&ctx, team, &views(&p, &blocks[team.rank()]), 90, &options)?;
             Ok((outcome.result, outcome.report))
         });
@@ -369,14 +348,14 @@ fn a_matrix_is_added_to_a_general_product_and_where_there_is_none() {
         let (a, b) = (matrix(Kind::Unit, rows, m, 130, 1), matrix(Kind::Unit, rows, n, 130, 2));
         let c = matrix(Kind::Graded, m, n, 200, 3);
         let beta = Some(&beta);
-        let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose).beta(beta).accumulate(c.view());
+        let options = gemm_options().op_a(Op::Transpose).beta(beta).accumulate(c.view());
         let want = gemm_with(&one, &a, &b, 130, &options).unwrap().result;
         let map = TileMap { rows: m, cols: n, tile_size: 8, grid: RankGrid { rows: 3, cols: 1 }, triangle: None };
         let (got, _) = on_ranks(3, 2, |team| {
             let ctx = Context::builder().threads(1).build()?;
             let added = DistMatrix::scatter(team.world(), 0, (team.rank() == 0).then_some(&c), map, 200)?;
             let own = std::slice::from_ref(&(team.rank() * rows / 3..(team.rank() + 1) * rows / 3)).to_vec();
-            let options = DistOptions::new().accuracy(Accuracy::Norm).beta(beta).accumulate(&added);
+            let options = dist_options().beta(beta).accumulate(&added);
             let outcome = gemm_rows(&ctx, team, (&views(&a, &own), &views(&b, &own)), 130, &options)?;
             let narrow = (&views(&a, &own)[..], &views(&a, &own)[..]);
             let misfit = gemm_rows(&ctx, team, narrow, 130, &options).map(drop);
@@ -392,7 +371,7 @@ fn a_matrix_is_added_to_a_general_product_and_where_there_is_none() {
 fn freivalds_test_judges_products_on_ranks() {
     let p = matrix(Kind::Unit, 90, 30, 150, 8);
     let one = Context::builder().threads(1).build().unwrap();
-    let want = syrk_with(&one, &p, 150, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap().result;
+    let want = syrk_with(&one, &p, 150, &syrk_options()).unwrap().result;
     let clear = |window: &mut [u64], plane_words: usize| {
         let block = plane_words / 10; // words of one of the ten blocks
         window.chunks_exact_mut(plane_words).for_each(|plane| plane[3 * block..4 * block].fill(0));
@@ -402,7 +381,7 @@ fn freivalds_test_judges_products_on_ranks() {
             let run = |team: &mut Team, fault| {
                 let ctx = forced(kernel, 1 + team.rank() % 2).freivalds(true).self_check(true).build().unwrap();
                 let own = std::slice::from_ref(&(team.rank() * 90 / ranks..(team.rank() + 1) * 90 / ranks)).to_vec();
-                let options = DistOptions::new().accuracy(Accuracy::Norm).hooks(fault);
+                let options = dist_options().hooks(fault);
                 syrk(&ctx, team, &views(&p, &own), 150, &options)
             };
             let (got, report) = on_ranks(ranks, per_node, |team| {
@@ -423,7 +402,7 @@ fn gemm_of_rows_gives_the_bits_of_one_process() {
         let (rows, m, n) = (rng.below(300), 1 + rng.below(40), 1 + rng.below(90));
         let ranks = 1 + rng.below(6);
         let (a, b) = (matrix(Kind::Graded, rows, m, 130, seed), matrix(Kind::Unit, rows, n, 130, seed + 1));
-        let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
+        let options = gemm_options().op_a(Op::Transpose);
         let want = gemm_with(&one, &a, &b, 130, &options).unwrap().result;
         let mut blocks = random_blocks(rows, ranks, &mut rng);
         blocks[0].push(0..0);
@@ -433,7 +412,7 @@ fn gemm_of_rows_gives_the_bits_of_one_process() {
             let own = &blocks[team.rank()];
             // A general product has no triangle: the option must not matter.
             let uplo = if seed % 2 == 0 { Uplo::Upper } else { Uplo::Lower };
-            let options = DistOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::cut(cut)).uplo(uplo);
+            let options = dist_options().hooks(Hooks::cut(cut)).uplo(uplo);
             let outcome = gemm_rows(&ctx, team, (&views(&a, own), &views(&b, own)), 130, &options)?;
             Ok((outcome.result, outcome.report))
         });
@@ -461,10 +440,10 @@ fn an_error_on_one_rank_is_the_error_of_all() {
             let ctx = Context::builder().threads(1).build().unwrap();
             let usual = if exact_integers { &integers } else { &good };
             let (p, bits) = if rank.rank() == 2 { (odd, precision_bits) } else { (usual, 100) };
-            let options = DistOptions::new().accuracy(Accuracy::Norm).exact_integers(exact_integers);
+            let options = dist_options().exact_integers(exact_integers);
             let error = syrk(&ctx, &mut team, &[p.view()], bits, &options).map(drop).unwrap_err();
             // The team still works.
-            syrk(&ctx, &mut team, &[good.view()], 100, &DistOptions::new().accuracy(Accuracy::Norm)).unwrap();
+            syrk(&ctx, &mut team, &[good.view()], 100, &dist_options()).unwrap();
             error
         });
         for error in errors {
@@ -488,7 +467,7 @@ fn cancelling_one_rank_ends_all() {
             };
             let ctx = Context::builder().threads(1).progress(callback).build().unwrap();
             let cut = Some(Cut { batch_primes: 2, band_panels: 4, chunk_rows: 100 });
-            let options = DistOptions::new().accuracy(Accuracy::Norm).hooks(Hooks::cut(cut));
+            let options = dist_options().hooks(Hooks::cut(cut));
             syrk(&ctx, &mut team, &[p.view()], 500, &options).map(drop).unwrap_err()
         });
         assert!(errors.iter().all(|error| matches!(error, Error::Cancelled)), "{errors:?}");
