@@ -43,7 +43,12 @@ pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, bits: u32) -> Resul
     Ok(syrk_with(ctx, p, bits, &syrk_options())?.result)
 }
 
-pub fn gemm(ctx: &Context, a: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix> {
+pub fn gemm<'a, 'b>(
+    ctx: &Context,
+    a: impl Into<MatrixView<'a>>,
+    b: impl Into<MatrixView<'b>>,
+    bits: u32,
+) -> Result<Matrix> {
     Ok(gemm_with(ctx, a, b, bits, &gemm_options())?.result)
 }
 
