@@ -226,6 +226,13 @@ fn the_logarithm_of_a_determinant_of_one_has_an_error() {
     assert!(!said.contains("no digit is known"), "{said}");
     let said = sandbox.run("cholesky A.csv -o L.mtx --precision auto --digits 40");
     assert!(said.contains("off by at most about"), "{said}");
+    // Proven to as many decimal places: the logarithm is 0.
+    let said = sandbox.run("cholesky A.csv -o L.mtx --precision auto --digits 40 --certified --report r.json");
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let value = number(between(&said, "log det A = ", ", off by"));
+    let error = number(between(&said, "off by at most ", " (proven): none of its digits"));
+    assert!(value.abs() <= error && error <= 1e-40, "{said}");
+    assert_eq!(number(sandbox.json("r.json")["log_det_certified_error"].as_str().unwrap()), error);
 }
 
 /// A singular matrix that is positive semidefinite has factors at some precisions, all of which rounding makes: none is

@@ -124,14 +124,27 @@ impl Certificate<'_> {
         &self.proven.eigenvalue
     }
 
-    /// At least so many digits of [`Cholesky::log_det`] are right: `-log10` of a bound of its relative error.
+    /// At least so many digits of [`Cholesky::log_det`] are right: `-log10` of a bound of its relative error. None need
+    /// be where the determinant is near 1: then [`Certificate::log_det_error`] says more.
+    ///
+    /// Cost: as [`Certificate::log_det_error`].
+    ///
+    /// # Errors
+    /// Those of [`crate::cholesky_with`].
+    pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
+        let bits = self.factor.factor().precision_bits();
+        let size = Float::with_val_round(ESTIMATE_BITS, self.factor.log_det().abs(), Round::Down).0;
+        Ok(self.log_det_error(ctx)?.map_or(0.0, |error| correct_digits(&error, &size, bits)))
+    }
+
+    /// What [`Cholesky::log_det`] is off by, at most: a proven bound of its absolute error; `None` where none is found.
     ///
     /// Cost: a factorisation with more bits than the factor has, some tens as a rule, at most those that the condition
     /// takes.
     ///
     /// # Errors
     /// Those of [`crate::cholesky_with`].
-    pub fn log_det_digits(&self, ctx: &Context) -> Result<f64> {
+    pub fn log_det_error(&self, ctx: &Context) -> Result<Option<Float>> {
         let order = self.proven.lower.rows();
         let bits = self.factor.factor().precision_bits();
         let better_bits = self.better_bits(ctx)?;
@@ -139,7 +152,7 @@ impl Certificate<'_> {
         let made = cholesky_with(&beside, Symmetric::lower(self.proven.lower), better_bits, &by_norms());
         let better = match made {
             Ok(outcome) => outcome.result,
-            Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => return Ok(0.0),
+            Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
         let count = Float::with_val(ESTIMATE_BITS, order);
@@ -148,16 +161,16 @@ impl Certificate<'_> {
         let mut left = self.proven.eigenvalue.clone();
         left = Float::with_val_round(ESTIMATE_BITS, &left - &residual.0, Round::Down).0;
         if left <= 0 {
-            return Ok(0.0);
+            return Ok(None);
         }
         let phi = residual.over(&left);
         if phi.0 >= 0.5 {
-            return Ok(0.0);
+            return Ok(None);
         }
         // The same for the matrix that was rounded: `A^-1 dA`.
         let input = Upper(count.clone()).times(&self.proven.rounding.units()[0]).over(&self.proven.eigenvalue);
         if input.0 >= 0.5 {
-            return Ok(0.0);
+            return Ok(None);
         }
         let truncation = phi.add(&input.0).times(&count).times(&power(1));
         // Sizes of the logarithms, from exponents: |ln l| <= |e| + 1 for l in [2^(e-1), 2^e).
@@ -169,8 +182,7 @@ impl Certificate<'_> {
         let exact_bits = bits + better_bits + 64;
         let difference = Float::with_val(exact_bits, &own - &log_det_of(better.factor(), better_bits)).abs();
         let difference = Float::with_val_round(ESTIMATE_BITS, &difference, Round::Up).0;
-        let error = truncation.add(&summing.0).add(&rounding.0).add(&difference).0;
-        Ok(correct_digits(&error, &Float::with_val_round(ESTIMATE_BITS, own.abs(), Round::Down).0, bits))
+        Ok(Some(truncation.add(&summing.0).add(&rounding.0).add(&difference).0))
     }
 
     /// Bits of a factorisation whose proven bound is small beside what the logarithm is expected to be off by.

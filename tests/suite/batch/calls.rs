@@ -1,7 +1,7 @@
 //! Every form and option of every verb: each problem has the bits of its single call.
 
 use super::{ORDERS, context, definite, operands};
-use crate::common::{Kind, by_norms, matrix};
+use crate::common::{Kind, matrix};
 use rug::Float;
 use sunzi::advanced::kernels;
 use sunzi::{
@@ -34,21 +34,21 @@ fn products_of_one_matrix() {
             }
         }
         let plain = syrk_batch(&ctx, &ps, 100).unwrap();
-        let singles = ps.iter().map(|p| by_norms::syrk(&one, p, 100).unwrap()).collect::<Vec<_>>();
+        let singles = ps.iter().map(|p| sunzi::syrk(&one, p, 100).unwrap()).collect::<Vec<_>>();
         assert!(plain == singles);
         // Again into the same memory, with a matrix added to each, or the same one to all.
         let mut results = plain;
         let beta = Float::with_val(60, 5);
-        let options = SyrkOptions::new().accuracy(Accuracy::Norm).beta(&beta);
+        let options = SyrkOptions::new().beta(&beta);
         let added = ps.iter().zip(&singles);
         let outcome = syrk_batch_into(&ctx, added, 100, &options, &mut results).unwrap();
         assert!(outcome.result.iter().all(Result::is_ok));
         for ((p, c), q) in ps.iter().zip(&singles).zip(&results) {
-            let options = SyrkOptions::new().accuracy(Accuracy::Norm).beta(&beta).accumulate(Symmetric::from(c));
+            let options = SyrkOptions::new().beta(&beta).accumulate(Symmetric::from(c));
             assert!(*q == syrk_with(&one, p, 100, &options).unwrap().result);
         }
         let same = [&ps[6]; 3];
-        let options = SyrkOptions::new().accuracy(Accuracy::Norm).accumulate(Symmetric::from(&singles[6]));
+        let options = SyrkOptions::new().accumulate(Symmetric::from(&singles[6]));
         let all = syrk_batch_with(&ctx, same, 100, &options).unwrap().result;
         let single = syrk_with(&one, &ps[6], 100, &options).unwrap().result;
         assert!(all.into_iter().all(|q| q.unwrap() == single));
@@ -74,12 +74,12 @@ fn products_of_two_matrices() {
         }
         let chained = b.iter().map(|b| (b.view(), b.view().transposed()));
         let mut results = gemm_batch(&ctx, chained.clone(), bits).unwrap();
-        let singles = chained.map(|(a, b)| by_norms::gemm(&one, a, b, bits).unwrap()).collect::<Vec<_>>();
+        let singles = chained.map(|(a, b)| sunzi::gemm(&one, a, b, bits).unwrap()).collect::<Vec<_>>();
         assert!(results == singles);
         let triples = b.iter().zip(&singles).map(|(b, c)| ((b.view(), b.view().transposed()), c.view()));
-        gemm_batch_into(&ctx, triples, bits, &GemmOptions::new().accuracy(Accuracy::Norm), &mut results).unwrap();
+        gemm_batch_into(&ctx, triples, bits, &GemmOptions::new(), &mut results).unwrap();
         for ((b, c), got) in b.iter().zip(&singles).zip(&results) {
-            let options = GemmOptions::new().accuracy(Accuracy::Norm).accumulate(c.view());
+            let options = GemmOptions::new().accumulate(c.view());
             assert!(*got == gemm_with(&one, b.view(), b.view().transposed(), bits, &options).unwrap().result);
         }
     }
@@ -106,8 +106,7 @@ fn factors() {
             let mut again = vec![Cholesky::default(); matrices.len()];
             for _ in 0..2 {
                 let lower = matrices.iter().map(|a| Symmetric::lower(a.as_matrix()));
-                cholesky_batch_into(&ctx, lower, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm), &mut again)
-                    .unwrap();
+                cholesky_batch_into(&ctx, lower, bits, &CholeskyOptions::new(), &mut again).unwrap();
                 assert!(plain.iter().zip(&again).all(|(x, y)| x.factor() == y.factor()));
             }
         }
@@ -169,7 +168,7 @@ fn triangular_solves() {
         }
         let bs = factors.iter().map(|l| matrix(Kind::Unit, l.rows(), 4, bits, 1)).collect::<Vec<_>>();
         let plain = trsm_batch(&ctx, factors.iter().zip(&bs), bits).unwrap();
-        let singles = factors.iter().zip(&bs).map(|(l, b)| by_norms::trsm(&one, l, b, bits).unwrap());
+        let singles = factors.iter().zip(&bs).map(|(l, b)| sunzi::trsm(&one, l, b, bits).unwrap());
         assert!(plain.iter().zip(singles).all(|(x, single)| *x == single));
     }
 }
@@ -178,7 +177,7 @@ fn triangular_solves() {
 fn empty_batches_and_checked_contexts() {
     let ctx = context(3, None);
     let none: [Matrix; 0] = [];
-    let empty = syrk_batch_with(&ctx, &none, 256, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
+    let empty = syrk_batch_with(&ctx, &none, 256, &SyrkOptions::new()).unwrap();
     assert!(empty.result.is_empty() && empty.report.problems == 0);
     assert!(cholesky_batch(&ctx, &[] as &[SymmetricMatrix], 64).unwrap().is_empty());
     assert!(gemm_batch(&ctx, none.iter().zip(&none), 64).unwrap().is_empty());
@@ -188,7 +187,7 @@ fn empty_batches_and_checked_contexts() {
     let singles = syrk_batch(&ctx, &ps, 200).unwrap();
     for kernel in kernels::available() {
         let forced = sunzi::Context::builder().threads(2).kernel(kernel.name()).self_check(true).build().unwrap();
-        let batch = syrk_batch_with(&forced, &ps, 200, &SyrkOptions::new().accuracy(Accuracy::Norm)).unwrap();
+        let batch = syrk_batch_with(&forced, &ps, 200, &SyrkOptions::new()).unwrap();
         assert!(batch.result.iter().zip(&singles).all(|(q, single)| q.as_ref().unwrap() == single));
     }
 }
@@ -215,7 +214,7 @@ fn problems_of_one_shape() {
             matrix(kind, rows, cols, if seed % 5 == 1 { bits + 90 } else { bits }, seed)
         };
         let (a, b) = ((0..count).map(operand).collect::<Vec<_>>(), (40..40 + count).map(operand).collect::<Vec<_>>());
-        let gram = |a: &Matrix| by_norms::syrk(&one, a.view().transposed(), bits).unwrap().into_matrix();
+        let gram = |a: &Matrix| sunzi::syrk(&one, a.view().transposed(), bits).unwrap().into_matrix();
         let mut grams = a.iter().map(gram).collect::<Vec<_>>();
         for (at, gram) in grams.iter_mut().enumerate() {
             // The products of few columns are singular: those are left as they are.
@@ -228,22 +227,21 @@ fn problems_of_one_shape() {
             let ctx = context(threads, None);
             let what = |at: usize| format!("{bits} bits, {rows} x {cols}, problem {at} on {threads} threads");
             for uplo in [Uplo::Lower, Uplo::Upper] {
-                let options = SyrkOptions::new().accuracy(Accuracy::Norm).uplo(uplo);
+                let options = SyrkOptions::new().uplo(uplo);
                 let batch = syrk_batch_with(&ctx, &a, bits, &options).unwrap();
                 for (at, (a, q)) in a.iter().zip(batch.result).enumerate() {
                     assert!(q.unwrap() == syrk_with(&one, a, bits, &options).unwrap().result, "{}", what(at));
                 }
             }
-            let options = GemmOptions::new().accuracy(Accuracy::Norm).op_a(Op::Transpose);
+            let options = GemmOptions::new().op_a(Op::Transpose);
             let batch = gemm_batch_with(&ctx, a.iter().zip(&b), bits, &options).unwrap();
             for (at, ((a, b), c)) in a.iter().zip(&b).zip(batch.result).enumerate() {
                 assert!(c.unwrap() == gemm_with(&one, a, b, bits, &options).unwrap().result, "{}", what(at));
             }
             let lowers = || grams.iter().map(Symmetric::lower);
-            let batch =
-                cholesky_batch_with(&ctx, lowers(), bits, &CholeskyOptions::new().accuracy(Accuracy::Norm)).unwrap();
+            let batch = cholesky_batch_with(&ctx, lowers(), bits, &CholeskyOptions::new()).unwrap();
             for (at, (a, l)) in lowers().zip(batch.result).enumerate() {
-                match (l, cholesky_with(&one, a, bits, &CholeskyOptions::new().accuracy(Accuracy::Norm))) {
+                match (l, cholesky_with(&one, a, bits, &CholeskyOptions::new())) {
                     (Ok(l), Ok(single)) => {
                         assert!(l.factor() == single.result.factor(), "{}", what(at));
                         assert_eq!(l.working_bits(), single.result.working_bits());
@@ -336,11 +334,11 @@ fn results_in_blocks_touch_nothing_around_them() {
         }
     };
     for threads in [1, 3] {
-        let (ctx, options) = (context(threads, None), GemmOptions::new().accuracy(Accuracy::Norm));
+        let (ctx, options) = (context(threads, None), GemmOptions::new());
         let mut large = vec![frame.clone(); pairs.len()];
         let blocks = large.iter_mut().map(|large| large.view_mut().block(3..3 + n, 2..2 + n).unwrap());
         let outcome = gemm_batch_into(&ctx, pairs.iter().map(|(a, b)| (a, b)), bits, &options, blocks).unwrap();
         assert!(outcome.result.iter().all(Result::is_ok));
-        check(&large, &|at| by_norms::gemm(&one, &pairs[at].0, &pairs[at].1, bits).unwrap());
+        check(&large, &|at| sunzi::gemm(&one, &pairs[at].0, &pairs[at].1, bits).unwrap());
     }
 }

@@ -3,8 +3,7 @@
 use sunzi::distributed::{DistCholeskyOptions, DistOptions};
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, GemmOptions, Matrix, MatrixView, Plan, ProductPlanOptions, Result,
-    Symmetric, SymmetricMatrix, SyrkOptions, TrsmOptions, cholesky_with, gemm_with, plan_syrk_with, solve_with,
-    syrk_with, trsm_with,
+    Symmetric, SymmetricMatrix, SyrkOptions, cholesky_with, plan_syrk_with, solve_with, syrk_with,
 };
 
 fn factors() -> CholeskyOptions {
@@ -41,17 +40,4 @@ pub fn dist_factors() -> DistCholeskyOptions {
 
 pub fn syrk<'a>(ctx: &Context, p: impl Into<MatrixView<'a>>, bits: u32) -> Result<SymmetricMatrix> {
     Ok(syrk_with(ctx, p, bits, &syrk_options())?.result)
-}
-
-pub fn gemm<'a, 'b>(
-    ctx: &Context,
-    a: impl Into<MatrixView<'a>>,
-    b: impl Into<MatrixView<'b>>,
-    bits: u32,
-) -> Result<Matrix> {
-    Ok(gemm_with(ctx, a, b, bits, &gemm_options())?.result)
-}
-
-pub fn trsm(ctx: &Context, t: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix> {
-    Ok(trsm_with(ctx, t, b, bits, &TrsmOptions::new().accuracy(Accuracy::Norm))?.result)
 }

@@ -99,6 +99,27 @@ pub fn solve(a: &Rows, b: &Rows) -> Option<Rows> {
     Some(rows.into_iter().map(|row| row[n..].to_vec()).collect())
 }
 
+/// The determinant, by elimination with pivots.
+pub fn determinant(a: &Rows) -> Rational {
+    let (n, mut rows, mut product) = (a.len(), a.clone(), Rational::from(1));
+    for col in 0..n {
+        let Some(pivot) = (col..n).find(|&row| rows[row][col] != 0) else { return Rational::new() };
+        if pivot != col {
+            rows.swap(col, pivot);
+            product = -product;
+        }
+        product *= &rows[col][col];
+        let own = rows[col].clone();
+        for row in &mut rows[col + 1..] {
+            let factor = Rational::from(&row[col] / &own[col]);
+            if factor != 0 {
+                row.iter_mut().zip(&own).skip(col).for_each(|(entry, own)| *entry -= Rational::from(&factor * own));
+            }
+        }
+    }
+    product
+}
+
 /// The identity.
 pub fn identity(n: usize) -> Rows {
     (0..n).map(|row| (0..n).map(|col| Rational::from(u32::from(row == col))).collect()).collect()

@@ -110,6 +110,52 @@ fn digits_of_rounded_input_are_those_of_what_was_written() {
     tallies.iter().for_each(Tally::check);
 }
 
+/// `U U^T` for an integer `U` with ones on its diagonal: the determinant is 1, or next to it.
+fn of_determinant_one(n: usize, rng: &mut Rng) -> Rows {
+    let entry = |row: usize, col: usize, rng: &mut Rng| if row == col { 1 } else { rng.within(20) };
+    let u: Vec<Vec<i64>> = (0..n).map(|row| (0..=row).map(|col| entry(row, col, rng)).collect()).collect();
+    let dot = |row: usize, col: usize| -> Rational {
+        u[row].iter().zip(&u[col]).map(|(left, right)| Rational::from(left * right)).sum()
+    };
+    let mut a: Rows = (0..n).map(|row| (0..n).map(|col| dot(row, col)).collect()).collect();
+    if rng.coin() {
+        a[n - 1][n - 1] += Rational::from((1, rug::Integer::from(1) << rng.below(300) as u32));
+    }
+    a
+}
+
+#[test]
+fn logarithms_of_determinants_are_within_their_proven_errors() {
+    let (ctx, mut tally, mut near_zero) = (context(), Tally::default(), 0);
+    for (seed, family) in seeds(10).flat_map(|seed| FAMILIES.map(|family| (seed, family))) {
+        let mut case = case(family, 3000 + seed);
+        if seed % 2 == 1 {
+            case.a = of_determinant_one(case.a.len(), &mut Rng::new(500 + seed));
+        }
+        let (a, matrix_bits) = rational::rounded(&case.a, case.a.len(), case.read_bits);
+        let rounding = InputRounding::new().matrix_bits(matrix_bits);
+        let options = CholeskyOptions::new().accuracy(case.accuracy);
+        let Ok(outcome) = cholesky_with(&ctx, &a, case.bits, &options) else { continue };
+        let factor = outcome.result;
+        let exact = Float::with_val(4000, rational::determinant(&case.a)).ln();
+        let error = Float::with_val(64, factor.log_det() - &exact).abs();
+        let truth = match error == 0 {
+            true => f64::INFINITY,
+            false => -Float::with_val(64, &error / exact.clone().abs()).log10().to_f64(),
+        };
+        let proof = factor.certify_with(&ctx, &a, rounding).unwrap();
+        let proven = proof.as_ref().map_or(0.0, |proof| proof.log_det_digits(&ctx).unwrap());
+        let stated = factor.log_det_digits_with(&ctx, rounding).unwrap();
+        tally.note((&case.label, case.bits), [stated, proven, truth]);
+        if let Some(bound) = proof.and_then(|proof| proof.log_det_error(&ctx).unwrap()) {
+            assert!(error <= bound, "{}: off by {error}, at most {bound}", case.label);
+            near_zero += usize::from(exact.clone().abs() < 0.5 && bound < 1e-3);
+        }
+    }
+    println!("{near_zero} near 0, {tally:?}");
+    assert!(near_zero > 10 && 1000 * tally.above <= tally.answers.max(999), "{near_zero}, {tally:?}");
+}
+
 /// Matrices that are definite by so little that a factor of few bits exists by luck: nothing is said of its answers.
 #[test]
 fn a_factor_by_luck_tells_no_digits() {

@@ -11,3 +11,4 @@ mod singularity;
 mod solve;
 mod symmetric;
 mod trsm;
+mod verdicts;

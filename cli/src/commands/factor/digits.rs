@@ -4,6 +4,7 @@ use super::alone::Steps;
 use super::{Factoring, Inputs, Task};
 use crate::session::Session;
 use rug::Float;
+use rug::float::Round;
 use serde::Serialize;
 use sunzi::advanced::where_there_is_room;
 use sunzi::{Cholesky, Context, InputRounding, Matrix, Result};
@@ -29,6 +30,8 @@ pub struct Digits {
     pub log_det_certified: Option<f64>,
     /// What the logarithm is off by, about.
     pub log_det_error: Option<String>,
+    /// What it is off by at most, proven: where none of its digits is.
+    pub log_det_certified_error: Option<String>,
     /// Estimate of the norm of the inverse of the matrix, scaled to a diagonal of about 1: what solves lose.
     pub scaled_condition: Option<String>,
     /// Its logarithm to base 2.
@@ -37,6 +40,9 @@ pub struct Digits {
     /// About so many decimal places of the logarithm are right: of one near 0 no digit need be.
     #[serde(skip)]
     log_det_places: Option<f64>,
+    /// At least so many are.
+    #[serde(skip)]
+    log_det_certified_places: Option<f64>,
     /// Whether it is that of the matrix; else the factor exists by the luck of its roundings.
     #[serde(skip)]
     tells_condition: bool,
@@ -73,7 +79,11 @@ impl Answer<'_> {
         }
         // What is read once more is proven then.
         if choices.certified && found.missing_decimal_bits.is_none() {
-            (found.certified, found.log_det_certified) = trace.span("certify", || self.certify(steps, &config.task))?.0;
+            let error;
+            (found.certified, found.log_det_certified, error) =
+                trace.span("certify", || self.certify(steps, &config.task))?.0;
+            found.log_det_certified_places = error.as_ref().map(|error| -error.clone().log10().to_f64());
+            found.log_det_certified_error = error.map(|error| rounded_up(&error));
             // What is proven is right.
             found.digits = found.digits.map(|digits| digits.max(found.certified.unwrap_or(0.0)));
             found.log_det_digits =
@@ -128,11 +138,12 @@ impl Answer<'_> {
         })
     }
 
-    /// Proven digits of the answer and of the logarithm; 0 where no proof is found.
-    fn certify(&self, steps: &Steps<'_>, task: &Task) -> Result<(Option<f64>, Option<f64>)> {
+    /// Proven digits of the answer and of the logarithm, 0 where no proof is found, and where the logarithm has less
+    /// than one what it is off by.
+    fn certify(&self, steps: &Steps<'_>, task: &Task) -> Result<(Option<f64>, Option<f64>, Option<Float>)> {
         let Inputs { a, b, rounding, .. } = self.inputs;
         let Some(certificate) = steps.run(|ctx| self.factor.certify_with(ctx, a, *rounding))? else {
-            return Ok((self.matrix.map(|_| 0.0), self.log_det.then_some(0.0)));
+            return Ok((self.matrix.map(|_| 0.0), self.log_det.then_some(0.0), None));
         };
         let answer = match (task, b, self.matrix) {
             (Task::Solve { .. }, Some(b), Some(x)) => Some(steps.run(|ctx| certificate.solution_digits(ctx, b, x))?),
@@ -140,23 +151,27 @@ impl Answer<'_> {
             _ => None,
         };
         let log_det = self.log_det.then(|| steps.run(|ctx| certificate.log_det_digits(ctx))).transpose()?;
-        Ok((answer, log_det))
+        let error = match log_det {
+            Some(digits) if digits < 1.0 => steps.run(|ctx| certificate.log_det_error(ctx))?,
+            _ => None,
+        };
+        Ok((answer, log_det, error))
     }
 }
 
 impl Digits {
     /// The least number of digits stated of any answer, proven where that was asked for; `None` where none is. Of a
-    /// logarithm between -1 and 1 estimates count decimal places.
+    /// logarithm between -1 and 1 decimal places count.
     pub fn least(&self, certified: bool) -> Option<f64> {
         let stated = match certified {
-            true => [self.certified, self.log_det_certified],
+            true => [self.certified, or_places(self.log_det_certified, self.log_det_certified_places)],
             false => [self.digits, self.log_det_digits_or_places()],
         };
         stated.into_iter().flatten().reduce(f64::min)
     }
 
     fn log_det_digits_or_places(&self) -> Option<f64> {
-        self.log_det_digits.map(|digits| digits.max(self.log_det_places.unwrap_or(0.0)))
+        or_places(self.log_det_digits, self.log_det_places)
     }
 
     /// The line about a solution or an inverse.
@@ -176,11 +191,10 @@ impl Digits {
         if all {
             return format!("log det A = {} ({said}; those in brackets mean nothing)", bracketed(value, right));
         }
-        match (right, &self.log_det_error) {
+        let proven = self.log_det_certified_error.as_ref().map(|error| format!("{error} (proven)"));
+        match (right, proven.or(self.log_det_error.as_ref().map(|error| format!("about {error}")))) {
             (0, Some(error)) => {
-                format!(
-                    "log det A = {value:.3e}, off by at most about {error}: none of its digits is known to be right"
-                )
+                format!("log det A = {value:.3e}, off by at most {error}: none of its digits is known to be right")
             }
             (0, None) => format!("log det A: no digit is known to be right; computed as {value:.3e}"),
             _ => format!("log det A = {value:.*e} ({said})", right.min(SHOWN_DIGITS)),
@@ -198,6 +212,16 @@ impl Digits {
             }
         }
     }
+}
+
+/// Digits of a logarithm, or its decimal places where there are more.
+fn or_places(digits: Option<f64>, places: Option<f64>) -> Option<f64> {
+    digits.map(|digits| digits.max(places.unwrap_or(0.0)))
+}
+
+/// A bound with two digits, none below it.
+fn rounded_up(bound: &Float) -> String {
+    bound.to_string_radix_round(10, Some(2), Round::Up)
 }
 
 /// `about 45 correct digits, at least 44 proven`.
