@@ -5,6 +5,7 @@ use crate::iterate::outcome::{Quality, State};
 use crate::iterate::outset::Outset;
 use crate::iterate::point::Point;
 use crate::iterate::visit::Visitor;
+use crate::options::SolverOptions;
 use crate::problem::{Entry, SparseCone};
 use rug::Float;
 use sunzi::Matrix;
@@ -82,6 +83,47 @@ impl Outline {
             self.word(*row as u64);
             self.word(*col as u64);
             self.float(value);
+        }
+    }
+
+    /// Everything that decides how a run goes.
+    pub fn options(&mut self, options: &SolverOptions) {
+        let SolverOptions {
+            find_primal_feasible,
+            find_dual_feasible,
+            detect_primal_feasible_jump,
+            detect_dual_feasible_jump,
+            max_iterations,
+            max_runtime,
+            duality_gap_threshold,
+            primal_error_threshold,
+            dual_error_threshold,
+            initial_matrix_scale_primal,
+            initial_matrix_scale_dual,
+            feasible_centering_parameter,
+            infeasible_centering_parameter,
+            step_length_reduction,
+            min_primal_step,
+            min_dual_step,
+            max_complementarity,
+            infeasibility_threshold,
+            lower_bound,
+            upper_bound,
+            ramp,
+            measures_centre,
+        } = options;
+        let choices = [find_primal_feasible, find_dual_feasible, detect_primal_feasible_jump];
+        let others = [detect_dual_feasible_jump, ramp, measures_centre];
+        choices.into_iter().chain(others).for_each(|&choice| self.word(choice.into()));
+        [max_iterations, max_runtime].into_iter().for_each(|&most| self.word(most));
+        let thresholds = [duality_gap_threshold, primal_error_threshold, dual_error_threshold, infeasibility_threshold];
+        let scales = [initial_matrix_scale_primal, initial_matrix_scale_dual, step_length_reduction];
+        let centre = [feasible_centering_parameter, infeasible_centering_parameter, max_complementarity];
+        let numbers = thresholds.into_iter().chain(scales).chain(centre).chain([min_primal_step, min_dual_step]);
+        numbers.for_each(|number| self.float(number));
+        for bound in [lower_bound, upper_bound] {
+            self.word(bound.is_some().into());
+            bound.iter().for_each(|bound| self.float(bound));
         }
     }
 

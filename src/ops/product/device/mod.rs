@@ -42,7 +42,7 @@ use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
-use crate::store::room_for_threads;
+use crate::store::{room_for_threads, start_in};
 use crate::tile::TileMap;
 use serde::Serialize;
 use std::ops::Range;
@@ -458,7 +458,7 @@ impl DeviceRun<'_> {
         let band = &band;
         room_for_threads(lanes.len())?;
         std::thread::scope(|scope| {
-            let work = lanes.iter_mut().zip(timers).map(|(lane, timer)| scope.spawn(|| band.multiply(lane, timer)));
+            let work = lanes.iter_mut().zip(timers).map(|(lane, timer)| start_in(scope, || band.multiply(lane, timer)));
             let work = work.collect::<Vec<_>>();
             let joined = work.into_iter().map(|thread| thread.join());
             joined.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
