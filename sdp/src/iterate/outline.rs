@@ -178,6 +178,7 @@ impl Outline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Form;
 
     #[test]
     fn numbers_count_and_their_precision_does_not() {
@@ -194,6 +195,47 @@ mod tests {
         let digests = all.map(digest);
         for (at, one) in digests.iter().enumerate() {
             assert!(digests[..at].iter().all(|two| one != two), "{at}");
+        }
+    }
+
+    #[test]
+    fn every_option_is_told() {
+        let digest = |options: &SolverOptions| {
+            let mut outline = Outline::new("options");
+            outline.options(options);
+            outline.digest()
+        };
+        let other = || Float::with_val(64, 0.125);
+        let changes: [fn(&mut SolverOptions, Float); 22] = [
+            |of, _| of.find_primal_feasible ^= true,
+            |of, _| of.find_dual_feasible ^= true,
+            |of, _| of.detect_primal_feasible_jump ^= true,
+            |of, _| of.detect_dual_feasible_jump ^= true,
+            |of, _| of.max_iterations += 1,
+            |of, _| of.max_runtime -= 1,
+            |of, value| of.duality_gap_threshold = value,
+            |of, value| of.primal_error_threshold = value,
+            |of, value| of.dual_error_threshold = value,
+            |of, value| of.initial_matrix_scale_primal = value,
+            |of, value| of.initial_matrix_scale_dual = value,
+            |of, value| of.feasible_centering_parameter = value,
+            |of, value| of.infeasible_centering_parameter = value,
+            |of, value| of.step_length_reduction = value,
+            |of, value| of.min_primal_step = value,
+            |of, value| of.min_dual_step = value,
+            |of, value| of.max_complementarity = value,
+            |of, value| of.infeasibility_threshold = value,
+            |of, value| of.lower_bound = Some(value),
+            |of, value| of.upper_bound = Some(value),
+            |of, _| of.ramp ^= true,
+            |of, _| of.measures_centre ^= true,
+        ];
+        let plain = SolverOptions::new(Form::Sdpb);
+        let mut digests = std::collections::HashSet::from([digest(&plain)]);
+        for (at, change) in changes.iter().enumerate() {
+            let mut options = plain.clone();
+            change(&mut options, other());
+            assert!(digests.insert(digest(&options)), "option {at}");
         }
     }
 }

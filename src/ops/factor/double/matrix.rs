@@ -219,7 +219,11 @@ impl DoubleMatrix {
     /// On every rank alike: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
     pub(super) fn check_group(&self, world: &dyn Transport, own: Result<()>, asked: &impl Say) -> Result<()> {
         agree(world, own.and_then(|()| check_place(world, self.rank, self.map.grid)))?;
-        check_alike(world, &(self.map, asked), "ranks differ in how a matrix of doubles is cut or in what is asked of it")
+        check_alike(
+            world,
+            &(self.map, asked),
+            "ranks differ in how a matrix of doubles is cut or in what is asked of it",
+        )
     }
 
     fn each_entry(&self, mut visit: impl FnMut(usize, usize, f64)) {

@@ -21,7 +21,7 @@ pub(crate) use stage::Target;
 pub use timer::DeviceSeconds;
 pub(crate) use turns::Owners;
 
-use crate::comm::{Reduction, Transport, agreed, local};
+use crate::comm::{Reduction, Transport, agree, agreed, local};
 use crate::context::Context;
 use crate::device::{Device, DeviceKind, Event, MemoryShare, Traffic};
 use crate::drive::Meter;
@@ -376,8 +376,11 @@ impl DeviceRun<'_> {
                 // Somebody else has taken memory since it was asked for: what was got so far is what there is.
                 last = Some((used_bytes.saturating_add(bytes) / 4 * 3).min(last.unwrap_or(u64::MAX) / 4 * 3));
             }
-            let again = DevicePlan::new(self.ctx, self.world, &self.request, last);
-            plan = again.map_err(|refusal| short.unwrap_or(refusal))?;
+            plan = match DevicePlan::new(self.ctx, self.world, &self.request, last) {
+                Ok(plan) => plan,
+                // Refused on all ranks. What a device lacked says more than that, and all tell the same of it.
+                Err(refusal) => return Err(agree(self.world, short.map_or(Ok(()), Err)).err().unwrap_or(refusal)),
+            };
         }
     }
 
