@@ -22,8 +22,10 @@
 // they are stored. Entries outside of a triangle that is asked for are never looked at.
 //
 // Rules for pointers. Each is null where that is allowed, or points to live, initialised objects as many as the sizes
-// say. During a call no other thread may write to its operands, or use the arrays of its results. Operands and results
-// may be the same arrays, or overlap.
+// say. During a call no other thread may write to its operands, or use the arrays of its results. Of raw limbs
+// (SUNZI_LIMBS) that holds for every place from the first entry to the last: what lies between columns or in the other
+// triangle belongs to the same arrays. It may be anything, also never written, and is never looked at, but no other
+// thread may write there meanwhile. Operands and results may be the same arrays, or overlap.
 //
 // Threads. There is no state outside of contexts. Several threads may call on one context at the same time.
 //
