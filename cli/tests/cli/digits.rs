@@ -174,12 +174,8 @@ fn hilbert_row_sums(n: u32) -> Vec<rug::Rational> {
 /// again.
 #[test]
 fn fractions_in_a_file_count_as_they_are_written() {
-    let sandbox = Sandbox::new();
     let n = 40;
-    let exact = hilbert_row_sums(n);
-    let row = |i: u32| (1..=n).map(|j| format!("1/{}", i + j - 1)).collect::<Vec<_>>().join(",");
-    sandbox.write("H.csv", (1..=n).map(|i| row(i) + "\n").collect::<String>());
-    sandbox.write("ones.csv", "1\n".repeat(n as usize));
+    let (sandbox, exact) = (hilbert_in_fractions(n), hilbert_row_sums(n));
     for line in ["--precision auto --digits 40", "-p 300", "-p 220", "-p 300 --input-precision 300"] {
         sandbox.run(&format!("solve H.csv ones.csv -o X.mtx {line} --certified --report r.json"));
         let (report, truth) = (sandbox.json("r.json"), digits_beside(&sandbox, "X.mtx", &exact));
@@ -194,6 +190,68 @@ fn fractions_in_a_file_count_as_they_are_written() {
     let few = digits_beside(&sandbox, "X.mtx", &exact);
     sandbox.run("solve H.csv ones.csv -o X.mtx -p 300 --certified");
     assert!(digits_beside(&sandbox, "X.mtx", &exact) > few + 10.0);
+}
+
+/// A sandbox with the Hilbert matrix of `n` rows as fractions, `H.csv`, and right sides of ones, `ones.csv`.
+fn hilbert_in_fractions(n: u32) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let row = |i: u32| (1..=n).map(|j| format!("1/{}", i + j - 1)).collect::<Vec<_>>().join(",");
+    sandbox.write("H.csv", (1..=n).map(|i| row(i) + "\n").collect::<String>());
+    sandbox.write("ones.csv", "1\n".repeat(n as usize));
+    sandbox
+}
+
+/// The second reading may find that a bit more would do: it is the last one nevertheless, and what it gives is judged
+/// and proven.
+#[test]
+fn the_last_reading_is_judged_and_proven() {
+    for n in [6, 11, 17, 24] {
+        let sandbox = hilbert_in_fractions(n);
+        let exact = hilbert_row_sums(n);
+        for bits in (10 * n..14 * n).step_by(n as usize).chain([400]) {
+            let lines =
+                [format!("solve H.csv ones.csv -o X.mtx -p {bits}"), format!("inverse H.csv -o I.mtx -p {bits}")];
+            for (at, line) in lines.iter().enumerate() {
+                let output = sandbox.output(&format!("{line} --certified --report r.json"));
+                assert_eq!(output.code, 0, "{line}: {output:?}");
+                let report = sandbox.json("r.json");
+                let [stated, proven] = ["digits", "certified"].map(|key| report[key].as_f64());
+                let (Some(stated), Some(proven)) = (stated, proven) else { panic!("{n} rows, {line}: {report}") };
+                assert!(stated >= proven, "{n} rows, {line}: {report}");
+                if at == 0 {
+                    let truth = digits_beside(&sandbox, "X.mtx", &exact);
+                    assert!(proven <= truth, "{n} rows, {line}: {proven} proven, {truth} right");
+                }
+            }
+        }
+    }
+}
+
+/// Where the limit has no room for decimals of more bits, the digits are those of the ones that were read, and proven.
+#[test]
+fn decimals_stay_as_they_were_read_where_a_limit_has_no_room_for_more_bits() {
+    let n = 40;
+    let (sandbox, exact) = (hilbert_in_fractions(n), hilbert_row_sums(n));
+    let line = "solve H.csv ones.csv -o X.mtx -p 300 --threads 1 --certified --report r.json";
+    sandbox.run(line);
+    let all = sandbox.json("r.json")["certified"].as_f64().unwrap();
+    let (mut kib, mut fewer, mut ended) = (32, 0, false);
+    while kib < 1 << 16 {
+        let output = sandbox.output(&format!("{line} --memory {kib}K"));
+        assert!(output.code == 0 || (output.code == 4 && !ended), "{kib} KiB: {output:?}");
+        if output.code == 0 {
+            ended = true;
+            let proven = sandbox.json("r.json")["certified"].as_f64().unwrap();
+            let truth = digits_beside(&sandbox, "X.mtx", &exact);
+            assert!(proven <= truth && proven <= all + 0.5, "{kib} KiB: {proven} proven, {truth} right");
+            if proven > all - 1.0 {
+                break; // there was room for more bits
+            }
+            fewer += 1;
+        }
+        kib += kib / 32;
+    }
+    assert!(ended && fewer > 0 && kib < 1 << 16, "{fewer} runs with fewer digits, the last within {kib} KiB");
 }
 
 /// A factor of few bits exists by luck, and its solution looks right to it.
