@@ -6,7 +6,8 @@ use common::{Array, Ctx, KINDS, Kind, LAYOUTS, definite, number, scalar, within}
 use rug::Float;
 use std::ptr;
 use sunzi::{
-    Cholesky, CholeskyOptions, Context, Diag, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with, log_det_of, trsm_with,
+    Cholesky, CholeskyOptions, Context, Diag, InputRounding, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with,
+    log_det_of, trsm_with,
 };
 use sunzi_c::*;
 
