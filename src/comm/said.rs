@@ -162,7 +162,11 @@ mod tests {
         let options = Options { rows: 3, name: Some("ab"), spans: true };
         let form = [&3u64.to_le_bytes()[..], &1u64.to_le_bytes(), &2u64.to_le_bytes(), b"ab"].concat();
         assert_eq!(Said::hash(&options), xxhash_rust::xxh3::xxh3_64(&form));
-        assert_eq!(Said::hash(&options), Said::hash(&Options { spans: false, ..options }));
+        let others = [Options { spans: false, ..options }, Options { rows: 4, ..options }];
+        assert_eq!(
+            others.map(|other| (other.spans, Said::hash(&other) == Said::hash(&options))),
+            [(false, true), (true, false)]
+        );
     }
 
     #[test]

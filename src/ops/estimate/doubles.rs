@@ -70,7 +70,7 @@ pub(super) fn double(value: FloatRef<'_>, exponent: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::Matrix;
+    use crate::matrix::{Matrix, SymmetricMatrix};
 
     #[test]
     fn what_calls_without_a_limit_keep_is_given_back_before_one_with_a_limit() {
@@ -78,21 +78,23 @@ mod tests {
         let limited = free.with_memory_bytes(Some(64 << 20));
         let (order, bits) = (24, 100);
         let b = Matrix::zeros(order, 2, bits).unwrap();
-        let verbs: [&dyn Fn(&Cholesky, &Context); 4] = [
-            &|factor, ctx| drop(factor.solve(ctx, &b, bits).unwrap()),
-            &|factor, ctx| drop(factor.inverse(ctx, bits).unwrap()),
-            &|factor, ctx| drop(factor.solve_columns(ctx, b.view(), bits).unwrap()),
-            &|factor, ctx| drop(ScaledDoubles::new(factor, ctx).unwrap().unwrap()),
-        ];
-        for (at, verb) in verbs.iter().enumerate() {
+        let a = SymmetricMatrix::trusted(Matrix::identity(order, bits).unwrap());
+        for verb in 0..5 {
+            let call = |factor: &Cholesky, ctx: &Context| match verb {
+                0 => drop(factor.solve(ctx, &b, bits).unwrap()),
+                1 => drop(factor.inverse(ctx, bits).unwrap()),
+                2 => drop(factor.solve_columns(ctx, b.view(), bits).unwrap()),
+                3 => drop(factor.certify(ctx, &a).unwrap().unwrap()),
+                _ => drop(ScaledDoubles::new(factor, ctx).unwrap().unwrap()),
+            };
             let factor = Cholesky::from_factor(Matrix::identity(order, bits).unwrap()).unwrap();
             ScaledDoubles::new(&factor, &free).unwrap().unwrap();
-            verb(&factor, &free);
+            call(&factor, &free);
             let kept = Arc::downgrade(&factor.scaled_doubles.for_call(&free).expect("without a limit they are kept"));
-            assert!(factor.clone().scaled_doubles.for_call(&free).is_none(), "verb {at}");
-            verb(&factor, &limited);
-            assert!(kept.upgrade().is_none(), "verb {at}");
-            assert!(factor.scaled_doubles.for_call(&free).is_none(), "verb {at}");
+            assert!(factor.clone().scaled_doubles.for_call(&free).is_none(), "verb {verb}");
+            call(&factor, &limited);
+            assert!(kept.upgrade().is_none(), "verb {verb}");
+            assert!(factor.scaled_doubles.for_call(&free).is_none(), "verb {verb}");
         }
     }
 }
