@@ -185,26 +185,31 @@ fn products_that_ranks_ask_for_differently_are_refused() {
 fn options_of_products_that_differ_between_ranks_are_refused() {
     let p = matrix(Kind::Unit, 9, 16, 100, 4);
     let (one, two) = (Float::with_val(64, 2), Float::with_val(64, -2));
-    // A part of a whole of zeros on each rank: what is added is there, or is not.
-    let parts = [0, 1].map(|rank| DistMatrix::zeros(map(16, 16), rank, 100).unwrap());
-    let wide = [0, 1].map(|rank| DistMatrix::zeros(TileMap { tile_size: 16, ..map(16, 16) }, rank, 100).unwrap());
-    let plain = DistOptions::new();
+    // Zeros on each rank: what is added is there, or is not.
+    let zeros = [0, 1].map(|rank| DistMatrix::zeros(map(16, 16), rank, 100).unwrap());
     let cut = |chunk_rows: usize| Hooks::cut(Cut { batch_primes: 1, band_panels: 1, chunk_rows });
-    let odd = [
-        [plain.clone(), plain.clone().uplo(Uplo::Upper)],
-        [plain.clone(), plain.clone().exact_integers(true)],
-        [plain.clone(), plain.clone().accuracy(Accuracy::Entrywise)],
-        [plain.clone(), plain.clone().alpha(&one)],
-        [plain.clone().alpha(&one), plain.clone().alpha(&two)],
-        [plain.clone().accumulate(&parts[0]).beta(&one), plain.clone().accumulate(&parts[1]).beta(&two)],
-        [plain.clone().accumulate(&parts[0]), plain.clone().accumulate(&wide[1])],
-        [plain.clone(), plain.clone().accumulate(&parts[1])],
-        [plain.clone(), plain.clone().tile_size(16)],
-        [plain.clone(), plain.clone().grid(RankGrid { rows: 1, cols: 2 })],
-        [plain.clone().hooks(cut(8)), plain.clone().hooks(cut(16))],
-    ];
-    for (case, options) in odd.iter().enumerate() {
-        let errors = refusals(|rank| syrk(&ctx(), &mut team(rank), &[p.view()], 90, &options[rank.rank()]));
+    let options = |case: usize, rank: usize| {
+        let plain = DistOptions::new();
+        match (case, rank) {
+            (0, 1) => plain.uplo(Uplo::Upper),
+            (1, 1) => plain.exact_integers(true),
+            (2, 1) => plain.accuracy(Accuracy::Entrywise),
+            (3, 1) | (4, 0) => plain.alpha(&one),
+            (4, 1) => plain.alpha(&two),
+            (5, 0) => plain.accumulate(&zeros[0]).beta(&one),
+            (5, 1) => plain.accumulate(&zeros[1]).beta(&two),
+            (6, 1) => plain.accumulate(&zeros[1]),
+            (7, 1) => plain.tile_size(16),
+            (8, 1) => plain.grid(RankGrid { rows: 1, cols: 2 }),
+            (9, 0) => plain.hooks(cut(8)),
+            (9, 1) => plain.hooks(cut(16)),
+            _ => plain,
+        }
+    };
+    for case in 0..10 {
+        let product =
+            |rank: &local::LocalRank| syrk(&ctx(), &mut team(rank), &[p.view()], 90, &options(case, rank.rank()));
+        let errors = refusals(product);
         assert!(errors.iter().all(|error| error.contains("have different options")), "case {case}: {errors:?}");
     }
 }

@@ -95,7 +95,8 @@ impl<'a> Opening<'a> {
         self.said.push(Said { argument, entry, what: what.into(), exact: String::new(), shown });
     }
 
-    /// An argument that must be the same on all ranks, where it is one at all.
+    /// An argument that must be the same on all ranks, where it is one at all: a name without fields, whose `Debug` is
+    /// that name. What is compared is what a message shows, so nothing can differ and not be told.
     pub fn choice<T: Debug>(&mut self, name: &'static str, value: Outcome<T>) -> Outcome<T> {
         let value = value?;
         self.say((name, None), "it is", format!("{value:?}"));
