@@ -423,18 +423,32 @@ fn digits_of_rounded_operands_are_those_of_rust() {
         assert!(matrix_bits == 0 || found.iter().all(|&digits| digits < 28.0), "{said:?}: {found:?}");
         before = found;
     }
-    let (negative, mut digits) = (sunzi_rounding { matrix_bits: -1, right_bits: 0 }, f64::NAN);
-    // SAFETY: wrong numbers and null pointers are refused; each handle is freed once.
+    // SAFETY: each handle is freed once.
     unsafe {
-        let refused = sunzi_factor_log_det_digits_with(ctx.0, factor, &negative, &mut digits);
-        assert_eq!(refused, sunzi_status::SUNZI_INVALID_ARGUMENT);
-        let mut none = ptr::null_mut();
-        let zero = Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &Matrix::zeros(2, 2, 64).unwrap());
-        let singular = sunzi_ldlt_new(ctx.0, SUNZI_LOWER, 0, &zero.describe(), &mut none);
-        assert_eq!((singular, none.is_null()), (sunzi_status::SUNZI_SINGULAR, true));
-        assert_eq!(sunzi_ldlt_solve(ctx.0, none, &x.describe()), sunzi_status::SUNZI_NULL_POINTER);
         sunzi_factor_free(factor);
         sunzi_ldlt_free(indefinite);
+    }
+}
+
+#[test]
+fn indefinite_factors_and_roundings_that_cannot_be_are_refused() {
+    let ctx = Ctx::new(1);
+    let [zero, one] = [Matrix::zeros(2, 2, 64).unwrap(), Matrix::identity(2, 64).unwrap()]
+        .map(|matrix| Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &matrix));
+    let (mut none, mut factor, mut digits) = (ptr::null_mut(), ptr::null_mut(), f64::NAN);
+    // SAFETY: wrong numbers and null pointers are refused; each handle is freed once.
+    unsafe {
+        let singular = sunzi_ldlt_new(ctx.0, SUNZI_LOWER, 0, &zero.describe(), &mut none);
+        assert_eq!((singular, none.is_null()), (sunzi_status::SUNZI_SINGULAR, true));
+        assert_eq!(sunzi_ldlt_solve(ctx.0, none, &one.describe()), sunzi_status::SUNZI_NULL_POINTER);
+        ctx.ok(sunzi_factor_new(ctx.0, SUNZI_LOWER, 0, &one.describe(), &mut factor), "factor");
+        for (matrix_bits, right_bits) in [(-1, 0), (0, -1), (i64::MAX, 0)] {
+            let said = sunzi_rounding { matrix_bits, right_bits };
+            let refused = sunzi_factor_log_det_digits_with(ctx.0, factor, &said, &mut digits);
+            assert_eq!(refused, sunzi_status::SUNZI_INVALID_ARGUMENT);
+        }
+        ctx.ok(sunzi_factor_log_det_digits_with(ctx.0, factor, ptr::null(), &mut digits), "digits");
+        sunzi_factor_free(factor);
         sunzi_ldlt_free(none);
     }
 }

@@ -96,11 +96,11 @@ impl LimbArray {
         let (span, width) = (self.span(), limbs_for(self.precision_bits));
         let (heads, limbs): (&[u64], &[u64]) = match span {
             0 => (&[], &[]),
-            // SAFETY: the first entry up to the last lie in one array, live by contract; `Shape` has checked that it can
-            // be addressed. The slices reach over gaps and the other triangle, as a view has one stride for all columns.
-            // The header's rules make these places part of the operand, to which no thread writes during a call; they
-            // were made by the caller's allocator, beyond what the compiler of this library sees, so a word that was
-            // never written is some word, and it is never looked at.
+            // SAFETY: the first entry up to the last lie in one array, live by contract; `Shape` has checked that it
+            // can be addressed. The slices reach over gaps and the other triangle, as a view has one stride for all
+            // columns. The header's rules make these places part of the operand, to which no thread writes during a
+            // call; they were made by the caller's allocator, beyond what the compiler of this library sees, so a word
+            // that was never written is some word, and it is never looked at.
             _ => unsafe {
                 let heads = std::slice::from_raw_parts(self.heads.first, span);
                 (heads, std::slice::from_raw_parts(self.limbs, span * width))

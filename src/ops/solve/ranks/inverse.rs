@@ -14,8 +14,8 @@ use crate::tile::TileMap;
 /// it, in tiles as those of the factor. Collective.
 ///
 /// Accuracy and bits: those of [`solve_with`] with the identity as right side, on any number of ranks and in one
-/// process, so each column is as accurate as a solution. It is symmetric up to that accuracy only, and not the matrix of
-/// [`crate::Cholesky::inverse`], which is a product and costs more bits: docs/decisions/107-two-inverses.md.
+/// process, so each column is as accurate as a solution. It is symmetric up to that accuracy only, and not the matrix
+/// of [`crate::Cholesky::inverse`], which is a product and costs more bits: docs/decisions/107-two-inverses.md.
 /// Cost and memory: as [`solve_with`] with `n` right sides.
 ///
 /// # Errors

@@ -129,8 +129,8 @@ pub fn trsm_local(
 
 /// Refuses options that differ between ranks, which would go different ways. Collective.
 fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()> {
-    let refusal = "trsm: ranks differ in the side, the triangle, its diagonal, whether it is transposed, the accuracy or the \
-                   scalar";
+    let refusal = "trsm: ranks differ in the side, the triangle, its diagonal, whether it is transposed, the accuracy \
+                   or the scalar";
     check_alike(world, options, refusal)
 }
 
