@@ -201,10 +201,9 @@ fn hilbert_in_fractions(n: u32) -> Sandbox {
     sandbox
 }
 
-/// The second reading may find that a bit more would do: it is the last one nevertheless, and what it gives is judged
-/// and proven.
+/// However often decimals are read, what the last reading gives is judged and proven.
 #[test]
-fn the_last_reading_is_judged_and_proven() {
+fn every_answer_is_judged_and_proven() {
     for n in [6, 11, 17, 24] {
         let sandbox = hilbert_in_fractions(n);
         let exact = hilbert_row_sums(n);
