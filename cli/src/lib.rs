@@ -61,7 +61,7 @@ pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::re
 }
 
 fn run_command(arguments: Vec<OsString>) -> u8 {
-    let typed = format!("{:?}", arguments.get(1..));
+    let typed = arguments.get(1..).unwrap_or_default().to_vec();
     let arguments = args::parse(arguments);
     if arguments.as_ref().is_ok_and(|arguments| matches!(arguments.command, Command::Bench(_))) {
         machine::restart_with_right_blas(print_note); // before MPI, which survives no restart
