@@ -2,7 +2,8 @@
 //!
 //! The form is stated here and depends on no text that was made for people: a number is its eight bytes, lowest first,
 //! a text or a list begins with its length, and what may be absent with whether it is there. A structure names all of
-//! its fields, those that each rank may choose for itself too, so that a new one does not compile until it is in a list.
+//! its fields, those that each rank may choose for itself too, so that a new one does not compile until it is in a
+//! list.
 
 use rug::Float;
 use xxhash_rust::xxh3::Xxh3;

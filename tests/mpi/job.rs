@@ -16,8 +16,8 @@ pub const RANK_FLAG: &str = "--be-a-rank";
 /// Longest time that a job may take; a loaded machine needs a few seconds for one.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// How long a launcher may go on after all of its ranks have died. That of Open MPI 4.1 may lock itself up then: where a
-/// rank is killed while MPI starts, `mpirun` may wait for a lock in `PMIx_server_finalize` that nobody gives back.
+/// How long a launcher may go on after all of its ranks have died. That of Open MPI 4.1 may lock itself up then: where
+/// a rank is killed while MPI starts, `mpirun` may wait for a lock in `PMIx_server_finalize` that nobody gives back.
 const LAUNCHER_LIMIT: Duration = Duration::from_secs(10);
 
 /// Folder of the memory that processes share.
