@@ -40,7 +40,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         output::set_speaking(true); // a bug of any rank is worth a line
         let place = info.location().map_or(String::new(), |at| format!(" at {}:{}", at.file(), at.line()));
         match refusal(info.payload()) {
-            Some(error) => print_refusal(&error),
+            Some(error) => print_refusal(error),
             None => print_error(&format!("bug in sunzi, please report it: {}{place}", panic_text(info.payload()))),
         }
     }));
@@ -61,7 +61,7 @@ pub fn check_arguments(arguments: impl IntoIterator<Item = OsString>) -> std::re
 }
 
 fn run_command(arguments: Vec<OsString>) -> u8 {
-    let typed = format!("{:?}", arguments.get(1..));
+    let typed = arguments.get(1..).unwrap_or_default().to_vec();
     let arguments = args::parse(arguments);
     if arguments.as_ref().is_ok_and(|arguments| matches!(arguments.command, Command::Bench(_))) {
         machine::restart_with_right_blas(print_note); // before MPI, which survives no restart
@@ -133,20 +133,31 @@ fn usage_text(error: &clap::Error) -> String {
 
 /// The exit code after a panic.
 fn panic_code(payload: &dyn std::any::Any) -> u8 {
-    refusal(payload).map_or(BUG, |error| error.exit_code())
+    refusal(payload).map_or(BUG, Error::exit_code)
 }
 
-/// What the system refused, where code that cannot return errors panicked for it.
-fn refusal(payload: &dyn std::any::Any) -> Option<Error> {
-    let text = panic_text(payload);
-    if text.starts_with("failed to spawn thread") {
-        return Some(Error::Threads { threads: 1, reason: "the system refused it".into() });
-    }
-    let bytes = text.split("OutOfMemory { bytes: ").nth(1)?.split(' ').next()?.parse().ok()?;
-    Some(Error::OutOfMemory { bytes })
+/// What was refused, where code that cannot return errors panicked for it: the library says so by the type of what the
+/// panic carries. A text says nothing, whatever its words are.
+fn refusal(payload: &dyn std::any::Any) -> Option<&Error> {
+    payload.downcast_ref()
 }
 
 fn panic_text(payload: &dyn std::any::Any) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown reason")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_refusal_by_its_type_and_not_by_its_words() {
+        let code = |panic: fn()| panic_code(&*catch_unwind(panic).unwrap_err());
+        let error = Error::OutOfMemory { bytes: 5 };
+        assert_eq!(code(|| std::panic::panic_any(Error::OutOfMemory { bytes: 5 })), error.exit_code());
+        assert_eq!(code(|| panic!("a matrix: OutOfMemory {{ bytes: 5 }}")), BUG);
+        assert_eq!(code(|| panic!("failed to spawn thread: no room")), BUG);
+        assert_eq!(code(|| std::panic::panic_any(5)), BUG);
+    }
 }

@@ -3,10 +3,12 @@
 //! Of several ranks only the first, the root, prints, reads files that are not per rank, and writes. Whatever ends one
 //! of them ends all, with the same error and exit code.
 
+use std::ffi::OsString;
 use sunzi::comm::{Reduction, Transport, agree, barrier, launched};
 use sunzi::{Error, Result};
 use sunzi_lab::bench::World;
 use sunzi_lab::session::ROOT;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Set in the environment, it makes a process run alone that a launcher, or a program under one, has started.
 const ALONE: &str = "SUNZI_ALONE";
@@ -90,9 +92,15 @@ impl Ranks {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] on all ranks.
-    pub fn compare(&self, arguments: &str) -> Result<()> {
+    pub fn compare(&self, arguments: &[OsString]) -> Result<()> {
         let Some(world) = &self.world else { return Ok(()) };
-        let hash = xxhash_rust::xxh3::xxh3_64(arguments.as_bytes());
+        // Each behind its length, so that no two lists run together.
+        let mut hash = Xxh3::new();
+        for argument in arguments.iter().map(|argument| argument.as_encoded_bytes()) {
+            hash.update(&(argument.len() as u64).to_le_bytes());
+            hash.update(argument);
+        }
+        let hash = hash.digest();
         let mut extremes = [hash, !hash];
         world.all_reduce(Reduction::Max, &mut extremes)?;
         if extremes[0] == !extremes[1] {

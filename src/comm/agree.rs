@@ -1,6 +1,6 @@
 //! One outcome for all ranks: where any rank failed, every rank returns the same error.
 
-use crate::comm::{Reduction, Transport, broadcast_bytes};
+use crate::comm::{Reduction, Said, Say, Transport, broadcast_bytes};
 use crate::error::{Error, ErrorText, MoreBits, Result};
 use rug::Float;
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,8 @@ pub fn agreed<T>(group: &dyn Transport, made: Result<T>) -> Result<T> {
 ///
 /// # Errors
 /// [`Error::Transport`].
-pub(crate) fn alike(group: &dyn Transport, said: &str) -> Result<bool> {
-    let hash = xxh3_64(said.as_bytes());
+pub(crate) fn alike(group: &dyn Transport, said: &(impl Say + ?Sized)) -> Result<bool> {
+    let hash = Said::hash(said);
     let mut words = [hash, !hash];
     group.all_reduce(Reduction::Max, &mut words)?;
     Ok(words[0] == !words[1])
@@ -43,7 +43,7 @@ pub(crate) fn alike(group: &dyn Transport, said: &str) -> Result<bool> {
 ///
 /// # Errors
 /// [`Error::InvalidArgument`]; [`Error::Transport`].
-pub(crate) fn check_alike(group: &dyn Transport, said: &str, refusal: &str) -> Result<()> {
+pub(crate) fn check_alike(group: &dyn Transport, said: &(impl Say + ?Sized), refusal: &str) -> Result<()> {
     if alike(group, said)? { Ok(()) } else { Err(Error::InvalidArgument(refusal.to_string())) }
 }
 

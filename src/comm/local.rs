@@ -8,6 +8,7 @@ use crate::comm::mailbox::{Inboxes, LocalMailbox, Mailbox};
 use crate::comm::window::{Backing, Heap, Posix, WindowKind, page_share};
 use crate::comm::{Incoming, Outgoing, Reduction, Transport, left};
 use crate::error::{Error, Result};
+use crate::store::start_in;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -70,7 +71,7 @@ pub fn alone() -> &'static LocalRank {
 pub fn run<R: Send>(size: usize, work: impl Fn(&LocalRank) -> R + Sync) -> Vec<R> {
     std::thread::scope(|scope| {
         let work = &work;
-        let threads = group(size).into_iter().map(|rank| scope.spawn(move || work(&rank))).collect::<Vec<_>>();
+        let threads = group(size).into_iter().map(|rank| start_in(scope, move || work(&rank))).collect::<Vec<_>>();
         threads.into_iter().map(|thread| thread.join().expect("a rank panicked")).collect()
     })
 }

@@ -21,7 +21,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use rug::Float;
 use rug::float::{Constant, prec_max};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A factor `L` with `A = L L^T`; by default that of the 0 x 0 matrix.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +40,40 @@ pub struct Cholesky {
     /// What its logarithm is off by, as a rule, at most: see `ops::estimate`.
     pub(crate) log_det_spread: OnceLock<Float>,
     /// The factor in doubles, column by column, each row scaled by its norm: kept by the first estimate where memory
-    /// has no limit.
-    pub(crate) scaled_doubles: OnceLock<Arc<Vec<f64>>>,
+    /// has no limit, until a call that has one.
+    pub(crate) scaled_doubles: KeptDoubles,
+}
+
+/// Doubles that a factor keeps between calls without a memory limit. A copy of the factor begins without.
+#[derive(Debug, Default)]
+pub(crate) struct KeptDoubles(Mutex<Option<Arc<Vec<f64>>>>);
+
+impl Clone for KeptDoubles {
+    fn clone(&self) -> KeptDoubles {
+        KeptDoubles::default()
+    }
+}
+
+impl KeptDoubles {
+    /// Gives them back before a call with a memory limit, which knows nothing of them.
+    pub fn heed_limit(&self, ctx: &Context) {
+        if ctx.memory().limit_bytes().is_some() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// Those that are kept, for a call in this context.
+    pub fn for_call(&self, ctx: &Context) -> Option<Arc<Vec<f64>>> {
+        self.heed_limit(ctx);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps them, where the context has no limit.
+    pub fn keep(&self, ctx: &Context, entries: &Arc<Vec<f64>>) {
+        if ctx.memory().limit_bytes().is_none() {
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(entries.clone());
+        }
+    }
 }
 
 /// What the first estimate of a factor finds: see [`Cholesky::scaled_condition`].

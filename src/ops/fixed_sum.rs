@@ -3,6 +3,7 @@
 //! Promise: a sum of `n` products is off by less than `n 2^(-p - 63)` times its largest term, for a precision of `p`
 //! bits. Its bits depend on the terms alone. Proof: docs/ALGORITHM.md, "Sums scalar by scalar".
 
+use crate::comm::say_fields;
 use crate::kernels::limbs;
 use crate::math::bound::FIXED_SUM_EXTRA_LIMBS;
 use crate::math::float::{FloatRef, Head, limbs_for, round_integer};
@@ -211,6 +212,8 @@ pub(crate) struct OwnFloat {
     head: Head,
     limbs: Vec<u64>,
 }
+
+say_fields! { OwnFloat { head, limbs } }
 
 impl OwnFloat {
     /// A finite float, exactly.

@@ -189,6 +189,7 @@ impl Cholesky {
     ) -> Result<SolveReport> {
         let start = Instant::now();
         let order = self.factor().rows();
+        self.scaled_doubles.heed_limit(ctx);
         // While it is half written it is not symmetric: nobody sees it then.
         let mut matrix = std::mem::take(result).into_matrix();
         Destination::Matrix(&mut matrix).prepare((order, order), precision_bits)?;

@@ -21,6 +21,7 @@ mod inverse;
 pub(crate) mod ldlt;
 pub mod out_of_core;
 mod product;
+mod said;
 mod seed;
 mod shift;
 mod singularity;

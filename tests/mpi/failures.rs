@@ -1,8 +1,9 @@
 //! Jobs that go wrong: a rank is killed, a rank gives up. The job must end soon, with an error, and leave no window.
 
-use crate::job::{Job, Launcher, windows_left};
+use crate::job::{Job, Launcher, wait, windows_left};
 use crate::{Case, Run};
-use std::time::Duration;
+use std::process::Command;
+use std::time::{Duration, Instant};
 use sunzi::advanced::testing::effort;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::window::{SharedWindow, WindowKind};
@@ -11,6 +12,7 @@ use sunzi::comm::{Fence, Transport, barrier};
 /// The cases of this file.
 pub const CASES: &[Case] = &[
     Case { name: "failures::a_killed_rank_ends_the_job", ranks: &[2, 4], run: Run::Alone(killed) },
+    Case { name: "failures::a_launcher_that_outlives_its_ranks_is_ended", ranks: &[1], run: Run::Alone(outlived) },
     Case { name: "failures::a_rank_killed_while_windows_are_made", ranks: &[3], run: Run::Alone(killed_early) },
     Case { name: "failures::abort_ends_all_ranks_with_its_code", ranks: &[1, 3], run: Run::Launcher(aborted) },
     Case { name: KILLED, ranks: &[], run: Run::Part(be_killed) },
@@ -32,6 +34,14 @@ fn killed(launcher: &Launcher, ranks: usize) {
     assert!(ended.status.is_some_and(|status| !status.success()) && ended.took < SOON, "{}", ended.report());
     assert!(ended.output.contains("windows are open"), "{}", ended.report());
     assert!(ended.left.is_empty(), "left: {:?}", ended.left);
+}
+
+/// A program whose one child has died, and which does not ask for it.
+fn outlived(_: &Launcher, _: usize) {
+    let start = Instant::now();
+    let mut child = Command::new("sh").args(["-c", "true & exec sleep 600"]).spawn().unwrap();
+    let status = wait(&mut child, start);
+    assert!(status.is_some_and(|status| !status.success()) && start.elapsed() < SOON, "{status:?}");
 }
 
 fn be_killed(rank: MpiRank) {

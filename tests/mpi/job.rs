@@ -16,6 +16,10 @@ pub const RANK_FLAG: &str = "--be-a-rank";
 /// Longest time that a job may take; a loaded machine needs a few seconds for one.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
+/// How long a launcher may go on after all of its ranks have died. That of Open MPI 4.1 may lock itself up then: where
+/// a rank is killed while MPI starts, `mpirun` may wait for a lock in `PMIx_server_finalize` that nobody gives back.
+const LAUNCHER_LIMIT: Duration = Duration::from_secs(10);
+
 /// Folder of the memory that processes share.
 pub const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -122,15 +126,21 @@ impl Launcher {
     }
 }
 
-/// Waits for the launcher; where its time is over it is asked to end its job, then killed, and `None` is returned.
-fn wait(child: &mut Child, start: Instant) -> Option<ExitStatus> {
+/// Waits for the launcher; where its time is over it is asked to end its job, then killed, and `None` is returned. One
+/// that goes on without any rank is killed: its job has ended, and failed.
+pub fn wait(child: &mut Child, start: Instant) -> Option<ExitStatus> {
     use rustix::process::{Pid, Signal, kill_process};
-    let mut asked = false;
+    let (mut asked, mut alone_since) = (false, None);
     loop {
         if let Some(status) = child.try_wait().expect("a child of ours") {
             return (!asked).then_some(status);
         }
         let waited = start.elapsed();
+        if !has_dead_ranks_alone(child.id()) {
+            alone_since = None;
+        } else if alone_since.get_or_insert(waited).saturating_add(LAUNCHER_LIMIT) < waited {
+            let _ = child.kill();
+        }
         if waited > TIME_LIMIT && !asked {
             asked = true;
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
@@ -139,6 +149,17 @@ fn wait(child: &mut Child, start: Instant) -> Option<ExitStatus> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Whether a process has children, none of which lives.
+fn has_dead_ranks_alone(launcher: u32) -> bool {
+    let children = fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap_or_default();
+    // The state stands behind the name, which is in brackets.
+    let is_dead = |child: &str| {
+        let stat = fs::read_to_string(format!("/proc/{child}/stat"));
+        stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
+    };
+    !children.trim().is_empty() && children.split_whitespace().all(is_dead)
 }
 
 impl Ended {

@@ -22,8 +22,10 @@
 // they are stored. Entries outside of a triangle that is asked for are never looked at.
 //
 // Rules for pointers. Each is null where that is allowed, or points to live, initialised objects as many as the sizes
-// say. During a call no other thread may write to its operands, or use the arrays of its results. Operands and results
-// may be the same arrays, or overlap.
+// say. During a call no other thread may write to its operands, or use the arrays of its results. Of raw limbs
+// (SUNZI_LIMBS) that holds for every place from the first entry to the last: what lies between columns or in the other
+// triangle belongs to the same arrays. It may be anything, also never written, and is never looked at, but no other
+// thread may write there meanwhile. Operands and results may be the same arrays, or overlap.
 //
 // Threads. There is no state outside of contexts. Several threads may call on one context at the same time.
 //
@@ -151,6 +153,10 @@ typedef struct sunzi_context sunzi_context;
 // by several threads at the same time, and with any context.
 typedef struct sunzi_factor sunzi_factor;
 
+// Factors `L D L^T` in the library's memory; made by `sunzi_ldlt_new`, freed by `sunzi_ldlt_free`. They may be used by
+// several threads at the same time, and with any context.
+typedef struct sunzi_ldlt sunzi_ldlt;
+
 // A Cholesky factor over the ranks of a communicator, this rank's tiles of it; made by `sunzi_mpi_factor_new`, made
 // that of another matrix by `sunzi_mpi_factor_renew`, freed by `sunzi_mpi_factor_free`. It may be used with any
 // context on the same ranks in the same order.
@@ -233,6 +239,16 @@ typedef struct sunzi_report {
     // Seconds of them in which results were stored; those of fewer than 256 entries do not count.
     double write_seconds;
 } sunzi_report;
+
+// How operands of a call about digits were rounded before it got them, each entry to nearest: `1/3` was, in any binary
+// format. Digits are those of the answer to the problem as it was before. All zeros, or a null pointer in its place,
+// says that the operands are exact.
+typedef struct sunzi_rounding {
+    // Bits that the entries of the matrix were rounded to; 0 where they are exact.
+    int64_t matrix_bits;
+    // Bits that the entries of the right sides were rounded to; 0 where they are exact.
+    int64_t right_bits;
+} sunzi_rounding;
 
 // The part of a matrix over the ranks of a communicator that lies on this one, and how all of it is dealt out: made by
 // `sunzi_dist_rows`, `sunzi_dist_scalapack` or `sunzi_dist_elemental`, or filled by hand. Nothing is copied or owned.
@@ -470,6 +486,12 @@ enum sunzi_status sunzi_factor_log_det_digits(const struct sunzi_context *ctx,
                                               const struct sunzi_factor *factor,
                                               double *digits);
 
+// `sunzi_factor_log_det_digits` of a matrix that may have been rounded.
+enum sunzi_status sunzi_factor_log_det_digits_with(const struct sunzi_context *ctx,
+                                                   const struct sunzi_factor *factor,
+                                                   const struct sunzi_rounding *rounding,
+                                                   double *digits);
+
 // `*digits :=` about how many decimal digits of a solution X of `A X = B` are right, beside the largest entry of its
 // worst column. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH` both.
 //
@@ -481,6 +503,16 @@ enum sunzi_status sunzi_factor_solution_digits(const struct sunzi_context *ctx,
                                                const struct sunzi_matrix *b,
                                                const struct sunzi_matrix *x,
                                                double *digits);
+
+// `sunzi_factor_solution_digits` of operands that may have been rounded.
+enum sunzi_status sunzi_factor_solution_digits_with(const struct sunzi_context *ctx,
+                                                    const struct sunzi_factor *factor,
+                                                    const struct sunzi_rounding *rounding,
+                                                    int32_t uplo,
+                                                    const struct sunzi_matrix *a,
+                                                    const struct sunzi_matrix *b,
+                                                    const struct sunzi_matrix *x,
+                                                    double *digits);
 
 // `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry
 // of each column; 0 where nothing can be proven: where A could not be shown to be positive definite. Operands as
@@ -496,6 +528,16 @@ enum sunzi_status sunzi_factor_certified_solution_digits(const struct sunzi_cont
                                                          const struct sunzi_matrix *x,
                                                          double *digits);
 
+// `sunzi_factor_certified_solution_digits` of operands that may have been rounded.
+enum sunzi_status sunzi_factor_certified_solution_digits_with(const struct sunzi_context *ctx,
+                                                              const struct sunzi_factor *factor,
+                                                              const struct sunzi_rounding *rounding,
+                                                              int32_t uplo,
+                                                              const struct sunzi_matrix *a,
+                                                              const struct sunzi_matrix *b,
+                                                              const struct sunzi_matrix *x,
+                                                              double *digits);
+
 // `*digits :=` about how many decimal digits of an inverse of A are right, beside its largest entry. A is the matrix
 // that was factored; `uplo` names the triangle of A and of the inverse that is read, or with `SUNZI_BOTH` both.
 //
@@ -507,6 +549,15 @@ enum sunzi_status sunzi_factor_inverse_digits(const struct sunzi_context *ctx,
                                               const struct sunzi_matrix *inverse,
                                               double *digits);
 
+// `sunzi_factor_inverse_digits` of operands that may have been rounded.
+enum sunzi_status sunzi_factor_inverse_digits_with(const struct sunzi_context *ctx,
+                                                   const struct sunzi_factor *factor,
+                                                   const struct sunzi_rounding *rounding,
+                                                   int32_t uplo,
+                                                   const struct sunzi_matrix *a,
+                                                   const struct sunzi_matrix *inverse,
+                                                   double *digits);
+
 // `*digits :=` how many decimal digits of an inverse of A are proven to be right, beside its largest entry; 0 where
 // nothing can be proven. Operands as `sunzi_factor_inverse_digits`, cost as `sunzi_factor_certified_solution_digits`
 // for n right sides.
@@ -517,6 +568,15 @@ enum sunzi_status sunzi_factor_certified_inverse_digits(const struct sunzi_conte
                                                         const struct sunzi_matrix *inverse,
                                                         double *digits);
 
+// `sunzi_factor_certified_inverse_digits` of operands that may have been rounded.
+enum sunzi_status sunzi_factor_certified_inverse_digits_with(const struct sunzi_context *ctx,
+                                                             const struct sunzi_factor *factor,
+                                                             const struct sunzi_rounding *rounding,
+                                                             int32_t uplo,
+                                                             const struct sunzi_matrix *a,
+                                                             const struct sunzi_matrix *inverse,
+                                                             double *digits);
+
 // `*digits :=` how many decimal digits of `sunzi_factor_log_det` are proven to be right, at the factor's precision; 0
 // where nothing can be proven. A is the matrix that was factored, of which one triangle is read, or with `SUNZI_BOTH`
 // both. Cost: as `sunzi_factor_certified_solution_digits`, and a product of the factor with its transpose.
@@ -525,6 +585,14 @@ enum sunzi_status sunzi_factor_certified_log_det_digits(const struct sunzi_conte
                                                         int32_t uplo,
                                                         const struct sunzi_matrix *a,
                                                         double *digits);
+
+// `sunzi_factor_certified_log_det_digits` of a matrix that may have been rounded.
+enum sunzi_status sunzi_factor_certified_log_det_digits_with(const struct sunzi_context *ctx,
+                                                             const struct sunzi_factor *factor,
+                                                             const struct sunzi_rounding *rounding,
+                                                             int32_t uplo,
+                                                             const struct sunzi_matrix *a,
+                                                             double *digits);
 
 // Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold
 // the same numbers, and puts a handle of the factor into `*factor` (null where it fails).
@@ -991,6 +1059,56 @@ int64_t sunzi_rsyr2k_mpf(const struct sunzi_context *ctx,
                          void *c,
                          int64_t ldc);
 
+// Factors a symmetric A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold the same numbers,
+// as `A = L D L^T` without pivoting, and puts a handle of the factors into `*factor` (null where it fails).
+//
+// `precision_bits` is the precision of the factors; 0 takes the largest of the triangle's entries. Accuracy: with
+// `g_i = (|L| |D| |L^T|)_ii` the residual is at most `2^(3 - precision_bits) sqrt(g_i g_j)`. For quasi-definite
+// matrices `g_i` is moderate, for others it may be of any size: `sunzi_ldlt_solution_digits` tells what it has cost.
+// A pivot that is 0 is `SUNZI_SINGULAR`.
+enum sunzi_status sunzi_ldlt_new(const struct sunzi_context *ctx,
+                                 int32_t uplo,
+                                 int64_t precision_bits,
+                                 const struct sunzi_matrix *a,
+                                 struct sunzi_ldlt **factor);
+
+// Frees factors; null does nothing.
+//
+// `factor` is null or came from `sunzi_ldlt_new`, and is not used again.
+void sunzi_ldlt_free(struct sunzi_ldlt *factor);
+
+// `B := A^-1 B` with kept factors of A.
+enum sunzi_status sunzi_ldlt_solve(const struct sunzi_context *ctx,
+                                   const struct sunzi_ldlt *factor,
+                                   const struct sunzi_matrix *b);
+
+// `*digits :=` about how many decimal digits of a solution X of `A X = B` are right, beside the largest entry of its
+// worst column; 0 where the factors are too rough to tell. A is the matrix that was factored, of which one triangle is
+// read, or with `SUNZI_BOTH` both; `rounding` says how A and B were rounded before, null that they are exact.
+//
+// Cost: at most five solves with two right sides, a product of A with X and a solve.
+enum sunzi_status sunzi_ldlt_solution_digits(const struct sunzi_context *ctx,
+                                             const struct sunzi_ldlt *factor,
+                                             const struct sunzi_rounding *rounding,
+                                             int32_t uplo,
+                                             const struct sunzi_matrix *a,
+                                             const struct sunzi_matrix *b,
+                                             const struct sunzi_matrix *x,
+                                             double *digits);
+
+// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry
+// of each column; 0 where nothing can be proven. Operands as `sunzi_ldlt_solution_digits`.
+//
+// Cost: two factorisations with as many bits as condition and growth take, and that of `sunzi_ldlt_solution_digits`.
+enum sunzi_status sunzi_ldlt_certified_solution_digits(const struct sunzi_context *ctx,
+                                                       const struct sunzi_ldlt *factor,
+                                                       const struct sunzi_rounding *rounding,
+                                                       int32_t uplo,
+                                                       const struct sunzi_matrix *a,
+                                                       const struct sunzi_matrix *b,
+                                                       const struct sunzi_matrix *x,
+                                                       double *digits);
+
 // The ranks of a context's communicator and this one's number, from 0. `SUNZI_UNAVAILABLE` for a context without one.
 // Null pointers are passed over. Not collective.
 enum sunzi_status sunzi_mpi_size(const struct sunzi_context *ctx, int64_t *rank, int64_t *size);
@@ -1028,7 +1146,7 @@ enum sunzi_status sunzi_mpi_solve(const struct sunzi_context *ctx,
 // The inverse of a symmetric positive definite A over the ranks of the context's communicator, the whole of it, into
 // X, which has a distribution of its own and may be A itself. Collective, with bits, memory and errors as
 // `sunzi_mpi_solve` with the identity as right side: each column is a solution, and the result is symmetric up to
-// that accuracy only.
+// that accuracy only. The bits of `sunzi_factor_inverse`, which is a product, are others.
 enum sunzi_status sunzi_mpi_inverse(const struct sunzi_context *ctx,
                                     int32_t uplo,
                                     const struct sunzi_dist_matrix *a,

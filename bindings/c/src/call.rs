@@ -101,6 +101,10 @@ pub fn status(outcome: &Outcome<()>) -> sunzi_status {
 /// What `work` returns; a panic in it is a failure.
 pub fn catch<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let panic = match panic.downcast::<Error>() {
+            Ok(refused) => return Err(Failure::from(*refused)),
+            Err(panic) => panic,
+        };
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let text = said.or(panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
         Err(Failure::new(sunzi_status::SUNZI_INTERNAL, format!("a defect of the library: {text}")))

@@ -191,6 +191,18 @@ pub struct sunzi_options {
     pub device_memory_bytes: u64,
 }
 
+/// How operands of a call about digits were rounded before it got them, each entry to nearest: `1/3` was, in any binary
+/// format. Digits are those of the answer to the problem as it was before. All zeros, or a null pointer in its place,
+/// says that the operands are exact.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct sunzi_rounding {
+    /// Bits that the entries of the matrix were rounded to; 0 where they are exact.
+    pub matrix_bits: i64,
+    /// Bits that the entries of the right sides were rounded to; 0 where they are exact.
+    pub right_bits: i64,
+}
+
 /// What the last call on a context took; see `sunzi_last_report`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,7 +6,8 @@ use common::{Array, Ctx, KINDS, Kind, LAYOUTS, definite, number, scalar, within}
 use rug::Float;
 use std::ptr;
 use sunzi::{
-    Cholesky, CholeskyOptions, Context, Diag, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with, log_det_of, trsm_with,
+    Cholesky, CholeskyOptions, Context, Diag, InputRounding, Matrix, Op, Side, TrsmOptions, Uplo, cholesky_with,
+    log_det_of, trsm_with,
 };
 use sunzi_c::*;
 
@@ -355,5 +356,99 @@ fn both_triangles_are_read_and_written() {
         let factor = sunzi::cholesky(&rust, &matrix, q.result_bits(all)).unwrap().into_factor();
         q.check(&factor, &factor, all, "cholesky");
         assert_eq!(q.get(0, 4), 0);
+    }
+}
+
+/// How operands were rounded counts as in Rust, for both kinds of factors.
+#[test]
+fn digits_of_rounded_operands_are_those_of_rust() {
+    let (ctx, rust) = (Ctx::new(1), rust());
+    let (order, bits) = (7, 256);
+    let matrix = definite(order, bits, 5);
+    let right = Matrix::identity(order, bits).unwrap();
+    let (a, b) = (Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &matrix), Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &right));
+    let cholesky = cholesky_with(&rust, &matrix, bits, &CholeskyOptions::new()).unwrap().result;
+    let ldlt = sunzi::ldlt(&rust, &matrix, bits).unwrap();
+    let (mut factor, mut indefinite) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: all are live.
+    unsafe {
+        ctx.ok(sunzi_factor_new(ctx.0, SUNZI_LOWER, bits.into(), &a.describe(), &mut factor), "factor");
+        ctx.ok(sunzi_ldlt_new(ctx.0, SUNZI_LOWER, 0, &a.describe(), &mut indefinite), "ldlt");
+    }
+    let x = Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &right);
+    // SAFETY: as above.
+    unsafe { ctx.ok(sunzi_ldlt_solve(ctx.0, indefinite, &x.describe()), "solve") };
+    let solution = ldlt.solve(&rust, &right, bits).unwrap();
+    assert!(x.matrix(all) == solution);
+    // The solution for the identity is an inverse, but for its last bits: one triangle of it is taken for the whole.
+    let inverse = cholesky.inverse(&rust, bits).unwrap().into_matrix();
+    let of_inverse = Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &inverse);
+    let mut before = [f64::INFINITY; 8];
+    for (matrix_bits, right_bits) in [(0, 0), (0, 100), (90, 0), (60, 80)] {
+        let said = sunzi_rounding { matrix_bits, right_bits };
+        let some = |bits: i64| (bits > 0).then_some(bits as u32);
+        let rounding = InputRounding::new().matrix_bits(some(matrix_bits)).right_bits(some(right_bits));
+        let (mut found, uplo) = ([f64::NAN; 8], SUNZI_LOWER);
+        let [of_a, of_b, of_x, of_i] = [&a, &b, &x, &of_inverse].map(Array::describe);
+        let into = found.as_mut_ptr();
+        // SAFETY: all are live, and each number has a place of its own.
+        let statuses = unsafe {
+            let place = |at: usize| into.add(at);
+            [
+                sunzi_factor_solution_digits_with(ctx.0, factor, &said, uplo, &of_a, &of_b, &of_x, place(0)),
+                sunzi_factor_certified_solution_digits_with(ctx.0, factor, &said, uplo, &of_a, &of_b, &of_x, place(1)),
+                sunzi_factor_inverse_digits_with(ctx.0, factor, &said, uplo, &of_a, &of_i, place(2)),
+                sunzi_factor_certified_inverse_digits_with(ctx.0, factor, &said, uplo, &of_a, &of_i, place(3)),
+                sunzi_factor_log_det_digits_with(ctx.0, factor, &said, place(4)),
+                sunzi_factor_certified_log_det_digits_with(ctx.0, factor, &said, uplo, &of_a, place(5)),
+                sunzi_ldlt_solution_digits(ctx.0, indefinite, &said, uplo, &of_a, &of_b, &of_x, place(6)),
+                sunzi_ldlt_certified_solution_digits(ctx.0, indefinite, &said, uplo, &of_a, &of_b, &of_x, place(7)),
+            ]
+        };
+        statuses.into_iter().for_each(|status| ctx.ok(status, "digits"));
+        let proof = cholesky.certify_with(&rust, &matrix, rounding).unwrap().unwrap();
+        let proof_of_ldlt = ldlt.certify(&rust, &matrix, rounding).unwrap().unwrap();
+        let expected = [
+            cholesky.solution_digits_with(&rust, &matrix, &right, &solution, rounding).unwrap(),
+            proof.solution_digits(&rust, &right, &solution).unwrap(),
+            cholesky.inverse_digits_with(&rust, &matrix, &inverse, rounding).unwrap(),
+            proof.inverse_digits(&rust, &inverse).unwrap(),
+            cholesky.log_det_digits_with(&rust, rounding).unwrap(),
+            proof.log_det_digits(&rust).unwrap(),
+            ldlt.solution_digits(&rust, &matrix, &right, &solution, rounding).unwrap(),
+            proof_of_ldlt.solution_digits(&rust, &right, &solution).unwrap(),
+        ];
+        assert_eq!(found, expected, "{said:?}");
+        assert!(found.iter().zip(&before).all(|(now, before)| now <= before), "{found:?} after {before:?}");
+        assert!(matrix_bits == 0 || found.iter().all(|&digits| digits < 28.0), "{said:?}: {found:?}");
+        before = found;
+    }
+    // SAFETY: each handle is freed once.
+    unsafe {
+        sunzi_factor_free(factor);
+        sunzi_ldlt_free(indefinite);
+    }
+}
+
+#[test]
+fn indefinite_factors_and_roundings_that_cannot_be_are_refused() {
+    let ctx = Ctx::new(1);
+    let [zero, one] = [Matrix::zeros(2, 2, 64).unwrap(), Matrix::identity(2, 64).unwrap()]
+        .map(|matrix| Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &matrix));
+    let (mut none, mut factor, mut digits) = (ptr::null_mut(), ptr::null_mut(), f64::NAN);
+    // SAFETY: wrong numbers and null pointers are refused; each handle is freed once.
+    unsafe {
+        let singular = sunzi_ldlt_new(ctx.0, SUNZI_LOWER, 0, &zero.describe(), &mut none);
+        assert_eq!((singular, none.is_null()), (sunzi_status::SUNZI_SINGULAR, true));
+        assert_eq!(sunzi_ldlt_solve(ctx.0, none, &one.describe()), sunzi_status::SUNZI_NULL_POINTER);
+        ctx.ok(sunzi_factor_new(ctx.0, SUNZI_LOWER, 0, &one.describe(), &mut factor), "factor");
+        for (matrix_bits, right_bits) in [(-1, 0), (0, -1), (i64::MAX, 0)] {
+            let said = sunzi_rounding { matrix_bits, right_bits };
+            let refused = sunzi_factor_log_det_digits_with(ctx.0, factor, &said, &mut digits);
+            assert_eq!(refused, sunzi_status::SUNZI_INVALID_ARGUMENT);
+        }
+        ctx.ok(sunzi_factor_log_det_digits_with(ctx.0, factor, ptr::null(), &mut digits), "digits");
+        sunzi_factor_free(factor);
+        sunzi_ldlt_free(none);
     }
 }

@@ -164,6 +164,8 @@ fn attend(signals: &Signals, tell: &Tell<'_>, ended: &Receiver<()>) -> PyResult<
 /// The exception for a panic: a bug of the library, which the caller's process survives.
 fn panicked(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    // Code that cannot return errors panics with the error of a refusal.
+    let text = text.or_else(|| panic.downcast_ref::<sunzi::Error>().map(ToString::to_string)).unwrap_or_default();
     PyRuntimeError::new_err(format!("internal error (please report it): {text}"))
 }

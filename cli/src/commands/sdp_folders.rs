@@ -2,12 +2,12 @@
 
 use crate::args::SdpPlaces;
 use std::ffi::OsString;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
 use sunzi_lab::report::check_writable;
 use sunzi_sdp::CHECKPOINT_FILE;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Where the files of a run lie.
 pub struct Folders {
@@ -48,9 +48,14 @@ impl Folders {
     /// # Errors
     /// [`Error::InvalidArgument`] on all ranks; [`Error::Transport`].
     pub fn compare(places: &SdpPlaces, world: &dyn Transport) -> Result<()> {
-        let mut hash = DefaultHasher::new();
-        (&places.checkpoint_dir, &places.initial_checkpoint_dir).hash(&mut hash);
-        let own = hash.finish();
+        // XXH3 of both names, each behind its length; of one that is absent the length is none that a name has.
+        let mut hash = Xxh3::new();
+        for folder in [&places.checkpoint_dir, &places.initial_checkpoint_dir] {
+            let name = folder.as_ref().map(|folder| folder.as_os_str().as_encoded_bytes());
+            hash.update(&name.map_or(u64::MAX, |name| name.len() as u64).to_le_bytes());
+            hash.update(name.unwrap_or_default());
+        }
+        let own = hash.digest();
         let mut words = [own, !own];
         world.all_reduce(Reduction::Min, &mut words)?;
         match words[0] == !words[1] {

@@ -175,12 +175,8 @@ fn hilbert_row_sums(n: u32) -> Vec<rug::Rational> {
 /// again.
 #[test]
 fn fractions_in_a_file_count_as_they_are_written() {
-    let sandbox = Sandbox::new();
     let n = 40;
-    let exact = hilbert_row_sums(n);
-    let row = |i: u32| (1..=n).map(|j| format!("1/{}", i + j - 1)).collect::<Vec<_>>().join(",");
-    sandbox.write("H.csv", (1..=n).map(|i| row(i) + "\n").collect::<String>());
-    sandbox.write("ones.csv", "1\n".repeat(n as usize));
+    let (sandbox, exact) = (hilbert_in_fractions(n), hilbert_row_sums(n));
     for line in ["--precision auto --digits 40", "-p 300", "-p 220", "-p 300 --input-precision 300"] {
         sandbox.run(&format!("solve H.csv ones.csv -o X.mtx {line} --certified --report r.json"));
         let (report, truth) = (sandbox.json("r.json"), digits_beside(&sandbox, "X.mtx", &exact));
@@ -195,6 +191,60 @@ fn fractions_in_a_file_count_as_they_are_written() {
     let few = digits_beside(&sandbox, "X.mtx", &exact);
     sandbox.run("solve H.csv ones.csv -o X.mtx -p 300 --certified");
     assert!(digits_beside(&sandbox, "X.mtx", &exact) > few + 10.0);
+}
+
+/// A sandbox with the Hilbert matrix of `n` rows as fractions, `H.csv`, and right sides of ones, `ones.csv`.
+fn hilbert_in_fractions(n: u32) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let row = |i: u32| (1..=n).map(|j| format!("1/{}", i + j - 1)).collect::<Vec<_>>().join(",");
+    sandbox.write("H.csv", (1..=n).map(|i| row(i) + "\n").collect::<String>());
+    sandbox.write("ones.csv", "1\n".repeat(n as usize));
+    sandbox
+}
+
+/// However often decimals are read, what the last reading gives is judged and proven.
+#[test]
+fn every_answer_is_judged_and_proven() {
+    for n in [6, 11, 17, 24] {
+        let sandbox = hilbert_in_fractions(n);
+        let exact = hilbert_row_sums(n);
+        for bits in (10 * n..14 * n).step_by(n as usize).chain([400]) {
+            let lines =
+                [format!("solve H.csv ones.csv -o X.mtx -p {bits}"), format!("inverse H.csv -o I.mtx -p {bits}")];
+            for (at, line) in lines.iter().enumerate() {
+                let output = sandbox.output(&format!("{line} --certified --report r.json"));
+                assert_eq!(output.code, 0, "{line}: {output:?}");
+                let report = sandbox.json("r.json");
+                let [stated, proven] = ["digits", "certified"].map(|key| report[key].as_f64());
+                let (Some(stated), Some(proven)) = (stated, proven) else { panic!("{n} rows, {line}: {report}") };
+                assert!(stated >= proven, "{n} rows, {line}: {report}");
+                if at == 0 {
+                    let truth = digits_beside(&sandbox, "X.mtx", &exact);
+                    // The decimals of the result are rounded as well.
+                    assert!(proven <= truth + 0.01, "{n} rows, {line}: {proven} proven, {truth} right");
+                }
+            }
+        }
+    }
+}
+
+/// Where the limit has no room for decimals of more bits, the answer is that of the ones that were read, and proven.
+#[test]
+fn decimals_stay_as_they_were_read_where_a_limit_has_no_room_for_more_bits() {
+    let sandbox = hilbert_in_fractions(40);
+    let line = "solve H.csv ones.csv -o X.mtx -p 320 --threads 1 --certified --report r.json";
+    let run = |choices: String| {
+        sandbox.run(&format!("{line} {choices}"));
+        (sandbox.bytes("X.mtx"), sandbox.json("r.json")["certified"].as_f64().unwrap())
+    };
+    // What a second reading gains is little, so that it is told from the first one by the least bits of a proof.
+    let (more, first) = (run(String::new()), run("--input-precision 384".into()));
+    assert!(more.1 > first.1, "{} proven by two readings, {} by one", more.1, first.1);
+    let refusal = sandbox.fail(&format!("{line} --memory 1M"), 4);
+    let least: u64 = between(&refusal, "at least ", " bytes)").split('(').next_back().unwrap().parse().unwrap();
+    sandbox.fail(&format!("{line} --memory {}", least - 1), 4);
+    assert!(run(format!("--memory {least}")) == first);
+    assert!(run(format!("--memory {}", least + (1 << 20))) == more);
 }
 
 /// A factor of few bits exists by luck, and its solution looks right to it.

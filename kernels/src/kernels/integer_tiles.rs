@@ -111,6 +111,10 @@ impl IntegerTiles {
 }
 
 impl TileEngine for IntegerTiles {
+    fn form(&self) -> &'static str {
+        "integers"
+    }
+
     fn primes(&self) -> usize {
         0
     }

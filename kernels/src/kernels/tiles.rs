@@ -304,11 +304,13 @@ pub trait TileEngine: Send + Sync {
     fn entry_form(&self) -> EntryForm {
         EntryForm::Limbs(self.entry_limbs())
     }
+    /// The name of the form of tiles, which no other form has: it stays while others may read what these kernels write.
+    fn form(&self) -> &'static str;
     /// What says, with the name of the kernel and the words of tiles, how these are laid out: another engine that says
     /// the same for the same bits reads the tiles of this one.
-    fn layout(&self) -> String {
-        let (kernels, form) = (std::any::type_name::<Self>(), self.entry_form());
-        format!("{kernels} {form:?} {} {}", self.entry_limbs(), self.primes())
+    fn tile_layout(&self) -> TileLayout {
+        let (form, entry_form) = (self.form(), self.entry_form());
+        TileLayout { form, entry_form, entry_limbs: self.entry_limbs(), primes: self.primes() }
     }
     /// [`TileEngine::entries`] in [`TileEngine::entry_form`].
     fn entries_in_form(&self, shape: TileShape, words: &[u64], at: (usize, usize), magnitudes: &mut [u64]) -> u8 {
@@ -325,6 +327,19 @@ pub(crate) fn pivots_of(engine: &dyn TileEngine, shape: TileShape, words: &[u64]
         Integer::from_digits(&magnitudes[col % PANEL_ROWS * limbs..][..limbs], Order::Lsf)
     };
     (0..shape.cols).map(pivot).collect()
+}
+
+/// How tile kernels lay out the words of tiles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TileLayout {
+    /// The form by its name.
+    pub form: &'static str,
+    /// How entries are handed on.
+    pub entry_form: EntryForm,
+    /// Limbs of an entry.
+    pub entry_limbs: usize,
+    /// Primes of the residues.
+    pub primes: usize,
 }
 
 /// Magnitudes of eight entries.

@@ -7,6 +7,7 @@ mod counters;
 mod counting;
 mod freed;
 mod io_buffer;
+mod raise;
 mod refusal;
 mod room;
 mod system;
@@ -16,6 +17,7 @@ pub use counters::{allocated_bytes, allocation_count, peak_bytes, requested_byte
 pub use counting::CountingAllocator;
 pub use freed::{keep_freed_memory, return_freed_memory};
 pub use io_buffer::IoBuffer;
+pub use raise::{raise, start_in};
 pub use refusal::{count_numbers, end_where_refused};
 pub use room::{address_space, filled, reserve, room_for_threads, with_room, zeroed};
 pub use system::available_bytes;

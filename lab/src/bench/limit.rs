@@ -13,7 +13,7 @@ use sunzi::advanced::math::bound::{
 };
 use sunzi::advanced::math::family_i8::{i8_modulus_count, i8_planes};
 use sunzi::advanced::math::family_i16::i16_prime_count;
-use sunzi::advanced::store::room_for_threads;
+use sunzi::advanced::store::{room_for_threads, start_in};
 
 /// Trials of about 3 ms of which the best is one measurement of the rate.
 const RATE_TRIALS: usize = 4;
@@ -55,7 +55,7 @@ fn rate(kernel: &str, threads: usize) -> Option<f64> {
     }
     room_for_threads(threads).ok()?;
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| kernel.issue_rate(RATE_TRIALS))).collect();
+        let workers: Vec<_> = (0..threads).map(|_| start_in(scope, || kernel.issue_rate(RATE_TRIALS))).collect();
         workers.into_iter().map(|worker| worker.join().ok().flatten()).sum()
     })
 }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use sunzi::advanced::store::room_for_threads;
+use sunzi::advanced::store::{room_for_threads, start_in};
 
 /// Trials of which the best is one measurement.
 const TRIALS: usize = 4;
@@ -47,7 +47,7 @@ impl Reading {
         } else {
             std::thread::scope(|scope| {
                 for part in self.words.chunks(self.words.len().div_ceil(self.threads)) {
-                    scope.spawn(move || read(part));
+                    start_in(scope, move || read(part));
                 }
             });
         }

@@ -121,7 +121,8 @@ impl<'p> Solver<'p> {
         let ranks = Ranks::of(team)?;
         let limit_bytes = ctx.memory_bytes();
         ranks.compare(u64::from(limit_bytes.is_some()), "some ranks have a memory limit, and some have none")?;
-        let mut outline = Outline::new(&format!("{options:?}"));
+        let mut outline = Outline::new("options");
+        outline.options(&options);
         visit::visit(problem, &mut outline);
         ranks.compare(outline.digest(), "ranks have different programs or options")?;
         let workers = ranks.agreed(Workers::new(ctx))?;

@@ -5,6 +5,7 @@ use crate::iterate::outcome::{Quality, State};
 use crate::iterate::outset::Outset;
 use crate::iterate::point::Point;
 use crate::iterate::visit::Visitor;
+use crate::options::SolverOptions;
 use crate::problem::{Entry, SparseCone};
 use rug::Float;
 use sunzi::Matrix;
@@ -85,6 +86,47 @@ impl Outline {
         }
     }
 
+    /// Everything that decides how a run goes.
+    pub fn options(&mut self, options: &SolverOptions) {
+        let SolverOptions {
+            find_primal_feasible,
+            find_dual_feasible,
+            detect_primal_feasible_jump,
+            detect_dual_feasible_jump,
+            max_iterations,
+            max_runtime,
+            duality_gap_threshold,
+            primal_error_threshold,
+            dual_error_threshold,
+            initial_matrix_scale_primal,
+            initial_matrix_scale_dual,
+            feasible_centering_parameter,
+            infeasible_centering_parameter,
+            step_length_reduction,
+            min_primal_step,
+            min_dual_step,
+            max_complementarity,
+            infeasibility_threshold,
+            lower_bound,
+            upper_bound,
+            ramp,
+            measures_centre,
+        } = options;
+        let choices = [find_primal_feasible, find_dual_feasible, detect_primal_feasible_jump];
+        let others = [detect_dual_feasible_jump, ramp, measures_centre];
+        choices.into_iter().chain(others).for_each(|&choice| self.word(choice.into()));
+        [max_iterations, max_runtime].into_iter().for_each(|&most| self.word(most));
+        let thresholds = [duality_gap_threshold, primal_error_threshold, dual_error_threshold, infeasibility_threshold];
+        let scales = [initial_matrix_scale_primal, initial_matrix_scale_dual, step_length_reduction];
+        let centre = [feasible_centering_parameter, infeasible_centering_parameter, max_complementarity];
+        let numbers = thresholds.into_iter().chain(scales).chain(centre).chain([min_primal_step, min_dual_step]);
+        numbers.for_each(|number| self.float(number));
+        for bound in [lower_bound, upper_bound] {
+            self.word(bound.is_some().into());
+            bound.iter().for_each(|bound| self.float(bound));
+        }
+    }
+
     /// What all ranks have of a state, whichever part of it they have: all but the blocks of its points.
     pub fn shared(&mut self, state: &State) {
         self.text(&format!("{} {} {}", state.iterations, state.precision_bits, state.is_ended));
@@ -136,6 +178,7 @@ impl Outline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Form;
 
     #[test]
     fn numbers_count_and_their_precision_does_not() {
@@ -152,6 +195,47 @@ mod tests {
         let digests = all.map(digest);
         for (at, one) in digests.iter().enumerate() {
             assert!(digests[..at].iter().all(|two| one != two), "{at}");
+        }
+    }
+
+    #[test]
+    fn every_option_is_told() {
+        let digest = |options: &SolverOptions| {
+            let mut outline = Outline::new("options");
+            outline.options(options);
+            outline.digest()
+        };
+        let other = || Float::with_val(64, 0.125);
+        let changes: [fn(&mut SolverOptions, Float); 22] = [
+            |of, _| of.find_primal_feasible ^= true,
+            |of, _| of.find_dual_feasible ^= true,
+            |of, _| of.detect_primal_feasible_jump ^= true,
+            |of, _| of.detect_dual_feasible_jump ^= true,
+            |of, _| of.max_iterations += 1,
+            |of, _| of.max_runtime -= 1,
+            |of, value| of.duality_gap_threshold = value,
+            |of, value| of.primal_error_threshold = value,
+            |of, value| of.dual_error_threshold = value,
+            |of, value| of.initial_matrix_scale_primal = value,
+            |of, value| of.initial_matrix_scale_dual = value,
+            |of, value| of.feasible_centering_parameter = value,
+            |of, value| of.infeasible_centering_parameter = value,
+            |of, value| of.step_length_reduction = value,
+            |of, value| of.min_primal_step = value,
+            |of, value| of.min_dual_step = value,
+            |of, value| of.max_complementarity = value,
+            |of, value| of.infeasibility_threshold = value,
+            |of, value| of.lower_bound = Some(value),
+            |of, value| of.upper_bound = Some(value),
+            |of, _| of.ramp ^= true,
+            |of, _| of.measures_centre ^= true,
+        ];
+        let plain = SolverOptions::new(Form::Sdpb);
+        let mut digests = std::collections::HashSet::from([digest(&plain)]);
+        for (at, change) in changes.iter().enumerate() {
+            let mut options = plain.clone();
+            change(&mut options, other());
+            assert!(digests.insert(digest(&options)), "option {at}");
         }
     }
 }

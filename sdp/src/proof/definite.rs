@@ -7,6 +7,7 @@ use super::scaled::{Fixed, Scaled, floor_shifted, packed, triangle};
 use rug::{Complete, Integer};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
 /// What shows that a matrix is positive definite.
 #[derive(Clone, PartialEq, Debug)]
@@ -84,21 +85,23 @@ fn sum_of_rows(order: usize, threads: usize, limit: &Integer, row_norm: impl Fn(
         return sum;
     }
     let (next, sum) = (AtomicUsize::new(0), Mutex::new(Integer::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(order) {
-            scope.spawn(|| {
-                let mut own = Integer::new();
-                loop {
-                    // The last rows have most terms.
-                    let taken = next.fetch_add(1, Ordering::Relaxed);
-                    if taken >= order || own > *limit {
-                        break;
-                    }
-                    own += row_norm(order - 1 - taken);
-                }
-                *sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += own;
-            });
+    let work = || {
+        let mut own = Integer::new();
+        loop {
+            // The last rows have most terms.
+            let taken = next.fetch_add(1, Ordering::Relaxed);
+            if taken >= order || own > *limit {
+                break;
+            }
+            own += row_norm(order - 1 - taken);
         }
+        *sum.lock().unwrap_or_else(std::sync::PoisonError::into_inner) += own;
+    };
+    std::thread::scope(|scope| {
+        // Where the system refuses a thread, the others do its part.
+        let refused = |_: &usize| Builder::new().spawn_scoped(scope, work).is_err();
+        let _ = (1..threads.min(order)).find(refused);
+        work();
     });
     sum.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

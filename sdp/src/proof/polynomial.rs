@@ -109,7 +109,7 @@ impl PolynomialMatrix {
             let point = |x: &Integer| Rational::from(x) * power_of_two(-i64::from(bits));
             weights.extend(points.iter().zip(&powers).map(|(x, power)| point(x) * power));
         }
-        let sampled = Sampled::new(self.dim, points.len(), &[even, odd])?.weighted(&weights);
+        let sampled = Sampled::new(self.dim, points.len(), &[even, odd])?.weighted(&weights)?;
         Ok(Group { costs: Scaled::new(&costs), free: Scaled::new(&free), constraints: Constraints::Sampled(sampled) })
     }
 }

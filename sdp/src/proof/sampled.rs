@@ -73,9 +73,16 @@ impl Sampled {
     }
 
     /// The same with other weights, as many as there are bases times points.
-    pub fn weighted(self, weights: &[Rational]) -> Sampled {
-        debug_assert_eq!(weights.len(), self.weights.numerators.len());
-        Sampled { weights: Scaled::new(weights), ..self }
+    ///
+    /// # Errors
+    /// A text where there are more or fewer.
+    pub fn weighted(self, weights: &[Rational]) -> Result<Sampled, String> {
+        let (given, wanted) = (weights.len(), self.bases.len() * self.points);
+        if given != wanted {
+            let bases = self.bases.len();
+            return Err(format!("{given} weights for {bases} bases at {} points, which take {wanted}", self.points));
+        }
+        Ok(Sampled { weights: Scaled::new(weights), ..self })
     }
 
     /// Rows of the polynomial matrix.
@@ -218,5 +225,25 @@ impl Sampled {
         }
         let repeats = self.pairs().map(|(r, s)| if r == s { 1 } else { 2 }).collect();
         Gram { order: self.points, matrix: Scaled { numerators, denominator: self.square_denominator() }, repeats }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_as_many_as_bases_times_points_or_refused() -> Result<(), String> {
+        let one = || Rational::from(1);
+        let sampled = || Sampled::new(1, 2, &[vec![one(), one()], vec![one(), one()]]);
+        for count in [0, 3, 5, 8] {
+            let refused = sampled()?.weighted(&vec![one(); count]).unwrap_err();
+            assert_eq!(refused, format!("{count} weights for 2 bases at 2 points, which take 4"));
+        }
+        let weighted = sampled()?.weighted(&[1, 2, 3, 4].map(Rational::from))?;
+        assert_eq!([(0, 0), (0, 1), (1, 0), (1, 1)].map(|(cone, at)| weighted.factor(cone, at)), [1, 2, 3, 4]);
+        // An empty basis has no weights.
+        assert!(Sampled::new(1, 2, &[vec![one(), one()], Vec::new()])?.weighted(&[one(), one()]).is_ok());
+        Ok(())
     }
 }

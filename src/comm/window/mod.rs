@@ -22,7 +22,7 @@ pub use partition::{Level, Partition, Run};
 pub(crate) use pieces::{Pieces, PiecesFrom, Shown};
 pub use posix::Posix;
 
-use crate::comm::{Fence, Transport};
+use crate::comm::{Fence, Said, Transport};
 use crate::error::Result;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -130,7 +130,7 @@ impl SharedWindow {
     /// What the ranks agree on at the fence of a phase, which must be one of the group that opened the window.
     fn token(&self, fence: &Fence<'_>, phase: &str, hash: u64) -> u64 {
         assert!(address(fence.group()) == self.group, "a fence of another group");
-        xxhash_rust::xxh3::xxh3_64(format!("{:x} {phase} {hash:x}", self.id).as_bytes())
+        Said::hash(&(self.id, phase, hash))
     }
 
     /// Bytes of a window of so many words.

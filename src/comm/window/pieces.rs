@@ -4,8 +4,8 @@
 //! In front of the pieces lies a mark for each. A rank gives its only handle that writes up for showing a piece, and
 //! sets the mark; who finds it set may read, and nobody writes the piece again before the next phase.
 
-use crate::comm::Fence;
 use crate::comm::window::SharedWindow;
+use crate::comm::{Fence, Said};
 use crate::error::Result;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -78,7 +78,7 @@ impl Pieces {
     }
 
     fn hash(&self) -> u64 {
-        xxhash_rust::xxh3::xxh3_64(format!("{:?} {:?}", self.firsts, self.words).as_bytes())
+        Said::hash(&(&self.firsts, &self.words))
     }
 }
 

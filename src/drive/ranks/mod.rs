@@ -25,7 +25,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::runtime::protocol::{DeviceSites, Memories, ProtocolOptions, Sites, TaskMachine, TileRun};
 use crate::runtime::{CholeskyGraph, LevelShape};
-use crate::store::{IoBuffer, room_for_threads};
+use crate::store::{IoBuffer, room_for_threads, start_in};
 use crate::tile::{RankGrid, TileId};
 use progress_thread::ProgressThread;
 use state::{Moves, SharedState};
@@ -254,7 +254,7 @@ fn run_alone<W: RankTiles>(ctx: &Context, plan: &RankPlan, tiles: &W, locals: &m
         None if tiles.disk().is_some() => {
             room_for_threads(1)?;
             std::thread::scope(|scope| {
-                scope.spawn(|| shared.take_disk_events());
+                start_in(scope, || shared.take_disk_events());
                 ctx.install(|| run_workers(locals, work));
             });
         }
@@ -273,7 +273,7 @@ fn run_on_threads<L: Send>(locals: &mut [L], worker: impl Fn(usize, &mut L) + Sy
     let Some((first, others)) = locals.split_first_mut() else { return };
     let worker = &worker;
     std::thread::scope(|scope| {
-        others.iter_mut().zip(1..).for_each(|(local, index)| drop(scope.spawn(move || worker(index, local))));
+        others.iter_mut().zip(1..).for_each(|(local, index)| drop(start_in(scope, move || worker(index, local))));
         worker(0, first);
     });
 }
@@ -336,10 +336,10 @@ fn work<W: RankTiles>(
     let moves = std::thread::scope(|scope| {
         let shared = &shared;
         let _guard = PanicGuard(shared);
-        let spawn = |(worker, local)| scope.spawn(move || shared.work(worker, local));
+        let spawn = |(worker, local)| start_in(scope, move || shared.work(worker, local));
         let workers = locals.iter_mut().enumerate().map(spawn).collect::<Vec<_>>();
         if tiles.disk().is_some() {
-            scope.spawn(|| shared.take_disk_events());
+            start_in(scope, || shared.take_disk_events());
         }
         let mut progress = ProgressThread::new(shared, mailbox);
         progress.run();

@@ -192,7 +192,7 @@ impl DistMatrix {
         self.check_group(group)?;
         let refusal = || Error::InvalidArgument(format!("gather: rank {root} of {}", group.size()));
         agree(group, if root < group.size() { Ok(()) } else { Err(refusal()) })?;
-        let said = format!("{root} {:?} {} {}", self.map, self.precision_bits, self.symmetric);
+        let said = (root, self.map, self.precision_bits, self.symmetric);
         check_alike(group, &said, "gather: ranks differ in the root, the tiles, the precision or the symmetry")?;
         let made = match group.rank() == root {
             true => Matrix::zeros(self.map.rows, self.map.cols, self.precision_bits).map(Some),
@@ -242,7 +242,7 @@ impl DistMatrix {
         precision_bits: u32,
     ) -> Result<DistMatrix> {
         agree(group, check_scatter(group, (root, whole), &map, precision_bits))?;
-        let said = format!("{root} {map:?} {precision_bits}");
+        let said = (root, map, precision_bits);
         check_alike(group, &said, "scatter: ranks differ in the root, tiles or precision")?;
         let mut part = agreed(group, DistMatrix::zeros(map, group.rank(), precision_bits))?;
         let mut own = part.tiles.iter_mut();

@@ -1,6 +1,6 @@
 //! Entries on their way from one distribution of a matrix to another.
 
-use crate::comm::{Incoming, Outgoing, Transport, check_alike};
+use crate::comm::{Incoming, Outgoing, Said, Say, Transport, check_alike, say_fields};
 use crate::error::{Error, Result};
 use crate::math::float::limbs_for;
 use crate::matrix::{MatrixView, MatrixViewMut, Uplo};
@@ -135,6 +135,18 @@ impl Moved {
     }
 }
 
+say_fields! { Travel<'_> { from, to, part, asked, width } }
+
+impl Say for Moved {
+    fn say(&self, said: &mut Said) {
+        match self {
+            Moved::All => 0u64.say(said),
+            Moved::Triangle(uplo) => (1u64, uplo).say(said),
+            Moved::Strict(uplo) => (2u64, uplo).say(said),
+        }
+    }
+}
+
 impl Travel<'_> {
     /// Moves the entries. Collective over `group`, whose ranks all say the same. Each entry travels once to each rank
     /// that gets it; memory: messages of 1 to 8 MiB to and from this rank, at least a column of the matrix.
@@ -156,8 +168,7 @@ impl Travel<'_> {
 
     /// Refuses what cannot be, alike on all ranks. Collective.
     fn check(&self, group: &dyn Transport) -> Result<()> {
-        let said = format!("{:?} {:?} {:?} {:?} {}", self.from, self.to, self.part, self.asked, self.width);
-        check_alike(group, &said, "ranks ask for different distributions or triangles of a matrix")?;
+        check_alike(group, self, "ranks ask for different distributions or triangles of a matrix")?;
         // What follows is the same on all ranks.
         let (from, to) = ((self.from.rows, self.from.cols), (self.to.rows, self.to.cols));
         if from != to {

@@ -69,6 +69,7 @@ impl Cholesky {
         a: impl Into<Symmetric<'a>>,
         rounding: InputRounding,
     ) -> Result<Option<Certificate<'a>>> {
+        self.scaled_doubles.heed_limit(ctx);
         let lower = a.into().lower_view("certify")?;
         let order = lower.rows();
         self.check_answer("certify", order, (order, order), (order, order))?;

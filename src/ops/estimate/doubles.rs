@@ -22,15 +22,15 @@ pub(super) struct ScaledDoubles {
 
 impl ScaledDoubles {
     /// Row `i` is scaled by `2^-exponents[i]`; `None` where there is no room. Without a memory limit the factor keeps
-    /// them.
+    /// them, until a call with one.
     ///
     /// # Errors
     /// Those of reading the factor.
     pub fn new(factor: &Cholesky, ctx: &Context) -> Result<Option<ScaledDoubles>> {
         let exponents = factor.row_exponents(ctx)?;
         let order = exponents.len();
-        if let Some(entries) = factor.scaled_doubles.get() {
-            return Ok(Some(ScaledDoubles { entries: entries.clone() }));
+        if let Some(entries) = factor.scaled_doubles.for_call(ctx) {
+            return Ok(Some(ScaledDoubles { entries }));
         }
         if ctx.admit(4 * (order as u64).saturating_mul(order as u64 + 1)).is_err() {
             return Ok(None);
@@ -44,9 +44,7 @@ impl ScaledDoubles {
             entries.extend(numbers.zip(&exponents[col..]).map(|(number, &exponent)| double(number, exponent)));
         }
         let entries = Arc::new(entries);
-        if ctx.memory().limit_bytes().is_none() {
-            factor.scaled_doubles.get_or_init(|| entries.clone());
-        }
+        factor.scaled_doubles.keep(ctx, &entries);
         Ok(Some(ScaledDoubles { entries }))
     }
 
@@ -67,4 +65,36 @@ pub(super) fn double(value: FloatRef<'_>, exponent: i64) -> f64 {
     let power = f64::from_bits(((scaled.min(MOST_EXPONENT) - 64 + 1023) as u64) << 52);
     let size = top as f64 * power;
     if value.head.is_negative() { -size } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{Matrix, SymmetricMatrix};
+
+    #[test]
+    fn what_calls_without_a_limit_keep_is_given_back_before_one_with_a_limit() {
+        let free = Context::builder().threads(1).build().unwrap();
+        let limited = free.with_memory_bytes(Some(64 << 20));
+        let (order, bits) = (24, 100);
+        let b = Matrix::zeros(order, 2, bits).unwrap();
+        let a = SymmetricMatrix::trusted(Matrix::identity(order, bits).unwrap());
+        for verb in 0..5 {
+            let call = |factor: &Cholesky, ctx: &Context| match verb {
+                0 => drop(factor.solve(ctx, &b, bits).unwrap()),
+                1 => drop(factor.inverse(ctx, bits).unwrap()),
+                2 => drop(factor.solve_columns(ctx, b.view(), bits).unwrap()),
+                3 => drop(factor.certify(ctx, &a).unwrap().unwrap()),
+                _ => drop(ScaledDoubles::new(factor, ctx).unwrap().unwrap()),
+            };
+            let factor = Cholesky::from_factor(Matrix::identity(order, bits).unwrap()).unwrap();
+            ScaledDoubles::new(&factor, &free).unwrap().unwrap();
+            call(&factor, &free);
+            let kept = Arc::downgrade(&factor.scaled_doubles.for_call(&free).expect("without a limit they are kept"));
+            assert!(factor.clone().scaled_doubles.for_call(&free).is_none(), "verb {verb}");
+            call(&factor, &limited);
+            assert!(kept.upgrade().is_none(), "verb {verb}");
+            assert!(factor.scaled_doubles.for_call(&free).is_none(), "verb {verb}");
+        }
+    }
 }

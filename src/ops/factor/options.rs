@@ -1,5 +1,6 @@
 //! Choices of a factorisation, in one process and over ranks. But for the accuracy none of them shows in a bit.
 
+use crate::comm::say_fields;
 use crate::ops::input_rounding::InputRounding;
 use crate::ops::product::problem::Accuracy;
 use crate::options::setters;
@@ -59,6 +60,13 @@ pub struct DistCholeskyOptions {
     /// As [`CholeskyOptions::range_bits`].
     pub range_bits: u32,
 }
+
+// What is apart is a choice of each rank for its own work.
+say_fields! { DistCholeskyOptions { tile_rows, grid, delivery, termination, accuracy, range_bits } apart {
+    policy,
+    slots,
+    spans,
+} }
 
 setters! { new DistCholeskyOptions {
     tile_rows: impl Into<Option<usize>>,

@@ -1,5 +1,6 @@
 //! Which kernel a product on planes runs on.
 
+use crate::comm::Say;
 use crate::context::Context;
 use crate::kernels::{self, ConversionCosts, PlaneKernel};
 use crate::ops::product::problem::Bits;
@@ -25,14 +26,13 @@ pub(crate) fn choose_kernel(ctx: &Context, size: &ProductSize, bits: &Bits) -> &
         .map_or(kernel, |(other, _)| other)
 }
 
-/// What [`choose_kernel`] knows of the machine, in words: contexts with the same kernel that agree in it choose alike.
-pub(crate) fn choice_of_kernels(ctx: &Context) -> String {
-    if ctx.forced_kernel().is_some() {
-        return String::new();
-    }
-    let large =
-        kernels::for_large_products(ctx.multipliers()).map(|(other, costs)| (other.name(), costs)).collect::<Vec<_>>();
-    format!("{large:?} {:?}", kernels::beyond_preferred().map(PlaneKernel::name).collect::<Vec<_>>())
+/// What [`choose_kernel`] knows of the machine: contexts with the same kernel that agree in it choose alike.
+pub(crate) fn choice_of_kernels(ctx: &Context) -> impl Say + use<> {
+    ctx.forced_kernel().is_none().then(|| {
+        let large = kernels::for_large_products(ctx.multipliers()).map(|(other, costs)| (other.name(), costs));
+        let beyond = kernels::beyond_preferred().map(PlaneKernel::name);
+        (large.collect::<Vec<_>>(), beyond.collect::<Vec<_>>())
+    })
 }
 
 /// The longest moduli of a product over ranks: where these would choose different kernels, they stay on the one that

@@ -40,6 +40,7 @@ impl Cholesky {
         result: impl Into<Destination<'r>>,
     ) -> Result<SolveReport> {
         let b = b.into();
+        self.scaled_doubles.heed_limit(ctx);
         let factored = Factored {
             lower: self.factor(),
             pivots: None,
@@ -51,12 +52,14 @@ impl Cholesky {
         };
         factored.solve(ctx, b, result.into())
     }
+
     /// [`Cholesky::solve`] for any number of columns as if each stood alone, accurate entry by entry: for solves with a
     /// few bits, whose cost is that of reading as many bits of the factor.
     ///
     /// # Errors
     /// As [`Cholesky::solve`].
     pub(crate) fn solve_columns(&self, ctx: &Context, b: MatrixView<'_>, precision_bits: u32) -> Result<Matrix> {
+        self.scaled_doubles.heed_limit(ctx);
         let factored = Factored {
             lower: self.factor(),
             pivots: None,

@@ -1,5 +1,6 @@
 //! Choices of triangular solves, in one process and over ranks.
 
+use crate::comm::say_fields;
 use crate::error::{Error, Result};
 use crate::matrix::{Diag, Op, Side, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
@@ -33,6 +34,8 @@ setters! { new TrsmOptions<'a> {
     accuracy: Accuracy,
     alpha: impl Into<Option<&'a Float>>,
 } }
+
+say_fields! { TrsmOptions<'_> { side, uplo, op, diag, accuracy, alpha } }
 
 /// The scalar of right sides.
 ///

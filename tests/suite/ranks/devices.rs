@@ -267,3 +267,23 @@ fn a_limit_gives_back_the_windows_of_products_before_one_on_devices() {
         team.close().unwrap();
     });
 }
+
+#[test]
+fn a_device_that_others_have_filled_is_told_alike_on_all_ranks() {
+    let p = matrix(Kind::Unit, 60, 33, 150, 1);
+    let (ranks, capacity_bytes) = (3, 64 << 20);
+    let errors = local::run(ranks, |rank| {
+        let mut team = team(rank, 2);
+        let device = SoftDevice::new(SoftOptions { capacity_bytes, ..SoftOptions::default() });
+        // Another process has nearly all of the memory of one rank's device, which no plan knows of.
+        let other = device.open_again();
+        let taken = (rank.rank() == 1).then(|| other.allocate(capacity_bytes as usize - 4096).unwrap());
+        let ctx = Context::builder().threads(1).devices(vec![Arc::new(device)]).kernel(FAMILIES[0]).build().unwrap();
+        let own = blocks(&p, rank.rank(), ranks);
+        let refused = syrk(&ctx, &mut team, &own, 150, &DistOptions::new()).unwrap_err();
+        drop(taken);
+        (refused.exit_code(), refused.to_string())
+    });
+    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    assert!(errors[0].0 == 4 && errors[0].1.contains("rank 1"), "{errors:?}");
+}

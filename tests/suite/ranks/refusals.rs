@@ -1,13 +1,18 @@
 //! What cannot be, or what ranks say differently, is refused on all of them: nobody waits for a rank that has left.
 
 use crate::common::{Kind, matrix};
+use rug::Float;
+use sunzi::advanced::Hooks;
+use sunzi::advanced::plan::Cut;
+use sunzi::advanced::runtime::Policy;
+use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     DistCholeskyOptions, DistMatrix, DistOptions, Distribution, GridOrder, RankGrid, Team, TeamOptions, cholesky_tiles,
-    cholesky_with, gemm, plan_cholesky, redistribute,
+    cholesky_with, gemm, plan_cholesky, redistribute, solve_with, syrk, trsm_with,
 };
-use sunzi::{Accuracy, Context, Matrix, Op, Result, Uplo};
+use sunzi::{Accuracy, Context, Diag, Matrix, Op, Result, Side, TrsmOptions, Uplo};
 
 const GRID: RankGrid = RankGrid { rows: 2, cols: 1 };
 
@@ -79,6 +84,52 @@ fn factors_that_ranks_ask_for_differently_are_refused() {
     refused(differ, |rank| factor(rank, shape, 90, options.tile_rows(8 + 8 * rank.rank())));
     refused(differ, |rank| factor(rank, shape, 90 + rank.rank() as u32, options));
     refused(differ, |rank| cholesky_tiles(&ctx(), &team(rank), 24 + rank.rank(), 90, &options));
+    let others: [fn(DistCholeskyOptions) -> DistCholeskyOptions; 4] = [
+        |options| options.tile_rows(8),
+        |options| options.delivery(DeliveryKind::Binomial),
+        |options| options.termination(Termination::AllToAll),
+        |options| options.range_bits(64),
+    ];
+    for other in others {
+        refused(differ, |rank| factor(rank, shape, 90, if rank.rank() == 0 { options } else { other(options) }));
+    }
+    refused(differ, |rank| factor(rank, TileMap { tile_size: 8 + 8 * rank.rank(), ..shape }, 90, options));
+    // Each rank's own.
+    let identity = |rank: &local::LocalRank| {
+        let whole = Matrix::identity(24, 100).unwrap();
+        DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(&whole), shape, 100).unwrap()
+    };
+    local::run(2, |rank| {
+        let own = options.policy(if rank.rank() == 0 { Policy::Fifo } else { Policy::Greedy }).spans(rank.rank() == 1);
+        cholesky_with(&ctx(), &team(rank), &identity(rank), 90, &own).unwrap();
+    });
+}
+
+#[test]
+fn triangular_solves_that_ranks_ask_for_differently_are_refused() {
+    let (one, two) = (Float::with_val(64, 2), Float::with_val(64, -2));
+    let (plain, scaled) = (TrsmOptions::new(), TrsmOptions::new().alpha(&one));
+    let odd = [
+        (plain, plain.side(Side::Right)),
+        (plain, plain.uplo(Uplo::Upper)),
+        (plain, plain.op(Op::Transpose)),
+        (plain, plain.diag(Diag::Unit)),
+        (plain, plain.accuracy(Accuracy::Entrywise)),
+        (plain, scaled),
+        (scaled, plain.alpha(&two)),
+    ];
+    for (first, second) in odd {
+        refused("trsm: ranks differ", |rank| {
+            let zeros = || DistMatrix::zeros(map(24, 24), rank.rank(), 100);
+            let options = if rank.rank() == 0 { first } else { second };
+            trsm_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, &options)
+        });
+    }
+    refused("ranks differ in shapes, tiles, precision, accuracy or scalar", |rank| {
+        let zeros = || DistMatrix::zeros(map(24, 24), rank.rank(), 100);
+        let accuracy = if rank.rank() == 0 { Accuracy::Norm } else { Accuracy::Entrywise };
+        solve_with(&ctx(), &team(rank), &zeros()?, &zeros()?, 90, accuracy)
+    });
 }
 
 /// Sums over more columns than the bound of the kernels' sums allows would be wrong, so a factor has no such tiles.
@@ -128,6 +179,39 @@ fn products_that_ranks_ask_for_differently_are_refused() {
     // One of them does not fit, the other does.
     assert_eq!(refusals(|rank| product(rank, turned(rank), 16)).len(), 2);
     refused("gemm: ranks differ", |rank| product(rank, Op::NoTranspose, 16 + rank.rank()));
+}
+
+#[test]
+fn options_of_products_that_differ_between_ranks_are_refused() {
+    let p = matrix(Kind::Unit, 9, 16, 100, 4);
+    let (one, two) = (Float::with_val(64, 2), Float::with_val(64, -2));
+    // Zeros on each rank: what is added is there, or is not.
+    let zeros = [0, 1].map(|rank| DistMatrix::zeros(map(16, 16), rank, 100).unwrap());
+    let cut = |chunk_rows: usize| Hooks::cut(Cut { batch_primes: 1, band_panels: 1, chunk_rows });
+    let options = |case: usize, rank: usize| {
+        let plain = DistOptions::new();
+        match (case, rank) {
+            (0, 1) => plain.uplo(Uplo::Upper),
+            (1, 1) => plain.exact_integers(true),
+            (2, 1) => plain.accuracy(Accuracy::Entrywise),
+            (3, 1) | (4, 0) => plain.alpha(&one),
+            (4, 1) => plain.alpha(&two),
+            (5, 0) => plain.accumulate(&zeros[0]).beta(&one),
+            (5, 1) => plain.accumulate(&zeros[1]).beta(&two),
+            (6, 1) => plain.accumulate(&zeros[1]),
+            (7, 1) => plain.tile_size(16),
+            (8, 1) => plain.grid(RankGrid { rows: 1, cols: 2 }),
+            (9, 0) => plain.hooks(cut(8)),
+            (9, 1) => plain.hooks(cut(16)),
+            _ => plain,
+        }
+    };
+    for case in 0..10 {
+        let product =
+            |rank: &local::LocalRank| syrk(&ctx(), &mut team(rank), &[p.view()], 90, &options(case, rank.rank()));
+        let errors = refusals(product);
+        assert!(errors.iter().all(|error| error.contains("have different options")), "case {case}: {errors:?}");
+    }
 }
 
 #[test]

@@ -2,31 +2,31 @@
 
 use crate::api::factor::sunzi_factor;
 use crate::api::{operands, part_of, symmetric, symmetric_of};
-use crate::array::Part;
+use crate::array::{Part, invalid};
 use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
-use crate::types::{sunzi_matrix, sunzi_status};
+use crate::types::{sunzi_matrix, sunzi_rounding, sunzi_status};
 use rug::float::{FreeCache, free_cache};
-use sunzi::{Certificate, Cholesky, Context, Matrix, Symmetric};
+use sunzi::{Certificate, Context, InputRounding, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric};
 
 /// Computes a number from a factor and stores it. The constants that MPFR keeps for logarithms in this thread are given
 /// back.
 ///
 /// # Safety
 /// The header's rules; `result` is null or can be written.
-unsafe fn number_of(
+pub(super) unsafe fn number_of<F>(
     call: &Call<'_>,
-    factor: *const sunzi_factor,
+    factor: *const F,
     result: *mut f64,
-    number: impl FnOnce(&Context, &Cholesky) -> sunzi::Result<f64>,
+    number: impl FnOnce(&Context, &F) -> sunzi::Result<f64>,
 ) -> Outcome<()> {
     // SAFETY: null or live by contract.
     let factor = unsafe { factor.as_ref() }.ok_or_else(|| Failure::null("factor"))?;
     if result.is_null() {
         return Err(Failure::null("result"));
     }
-    let found = call.done(number(&call.context(), &factor.cholesky));
+    let found = call.done(number(&call.context(), factor));
     free_cache(FreeCache::Local);
     // SAFETY: it can be written by contract; it need not be initialised.
     unsafe { result.write(found?) };
@@ -47,7 +47,9 @@ pub unsafe extern "C" fn sunzi_factor_condition_bits(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            number_of(call, factor, bits, |ctx, factor| Ok(factor.scaled_condition(ctx)?.log2().to_f64().max(0.0)))
+            number_of(call, factor, bits, |ctx, factor| {
+                Ok(factor.cholesky.scaled_condition(ctx)?.log2().to_f64().max(0.0))
+            })
         })
     }
 }
@@ -63,32 +65,108 @@ pub unsafe extern "C" fn sunzi_factor_log_det_digits(
     factor: *const sunzi_factor,
     digits: *mut f64,
 ) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { sunzi_factor_log_det_digits_with(ctx, factor, std::ptr::null(), digits) }
+}
+
+/// `sunzi_factor_log_det_digits` of a matrix that may have been rounded.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_log_det_digits_with(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    rounding: *const sunzi_rounding,
+    digits: *mut f64,
+) -> sunzi_status {
     // SAFETY: by contract, for all below.
-    unsafe { enter(ctx, |call| number_of(call, factor, digits, |ctx, factor| factor.log_det_digits(ctx))) }
+    unsafe {
+        enter(ctx, |call| {
+            let rounding = rounding_of(rounding)?;
+            number_of(call, factor, digits, |ctx, factor| factor.cholesky.log_det_digits_with(ctx, rounding))
+        })
+    }
 }
 
 /// How digits are found.
 #[derive(Clone, Copy)]
-enum Means {
+pub(super) enum Means {
     Estimate,
     Proof,
+}
+
+/// What is known of the operands' roundings.
+///
+/// # Safety
+/// `rounding` is null or live.
+pub(super) unsafe fn rounding_of(rounding: *const sunzi_rounding) -> Outcome<InputRounding> {
+    // SAFETY: null or live by contract.
+    let Some(&sunzi_rounding { matrix_bits, right_bits }) = (unsafe { rounding.as_ref() }) else {
+        return Ok(InputRounding::new());
+    };
+    let bits = |bits: i64| match u32::try_from(bits) {
+        Ok(0) => Ok(None),
+        Ok(bits) if bits <= MAXIMUM_PRECISION_BITS => Ok(Some(bits)),
+        _ => Err(invalid("rounding", format!("rounded to {bits} bits: choose 0 to {MAXIMUM_PRECISION_BITS}"))),
+    };
+    Ok(InputRounding::new().matrix_bits(bits(matrix_bits)?).right_bits(bits(right_bits)?))
 }
 
 /// Digits that a certificate proves; 0 where there is none.
 fn proven(
     ctx: &Context,
-    (factor, a): (&Cholesky, Symmetric<'_>),
+    (factor, a, rounding): (&sunzi_factor, Symmetric<'_>, InputRounding),
     digits: impl FnOnce(&Certificate<'_>) -> sunzi::Result<f64>,
 ) -> sunzi::Result<f64> {
-    factor.certify(ctx, a)?.map_or(Ok(0.0), |proof| digits(&proof))
+    factor.cholesky.certify_with(ctx, a, rounding)?.map_or(Ok(0.0), |proof| digits(&proof))
 }
 
 /// What the digits of a solution are asked with.
-struct Solution {
-    uplo: i32,
-    a: *const sunzi_matrix,
-    b: *const sunzi_matrix,
-    x: *const sunzi_matrix,
+pub(super) struct Solution {
+    pub rounding: *const sunzi_rounding,
+    pub uplo: i32,
+    pub a: *const sunzi_matrix,
+    pub b: *const sunzi_matrix,
+    pub x: *const sunzi_matrix,
+}
+
+/// A system and its solution, taken in.
+pub(super) struct System<'s> {
+    pub a: Symmetric<'s>,
+    pub b: MatrixView<'s>,
+    pub x: MatrixView<'s>,
+    pub rounding: InputRounding,
+}
+
+/// A number that `number` finds from a factor of any kind and a solution, stored.
+///
+/// # Safety
+/// The header's rules.
+pub(super) unsafe fn digits_of_solution<F>(
+    ctx: *const sunzi_context,
+    factor: *const F,
+    asked: &Solution,
+    digits: *mut f64,
+    number: impl FnOnce(&Context, &F, &System<'_>) -> sunzi::Result<f64>,
+) -> sunzi_status {
+    // SAFETY: by contract, for all below.
+    unsafe {
+        enter(ctx, |call| {
+            let (rounding, uplo) = (rounding_of(asked.rounding)?, symmetric_of(asked.uplo)?);
+            let [a, b, x] = operands([("a", asked.a), ("b", asked.b), ("x", asked.x)])?;
+            a.check_square()?;
+            b.check_shape(a.rows(), b.cols())?;
+            x.check_shape(a.rows(), b.cols())?;
+            let inputs = [call.read(&a, part_of(uplo))?, call.read(&b, Part::All)?, call.read(&x, Part::All)?];
+            let [left, right, solution] = &inputs;
+            let operand = symmetric(a.name, left.view(), uplo)?;
+            let system = System { a: operand, b: right.view(), x: solution.view(), rounding };
+            number_of(call, factor, digits, |ctx, factor| number(ctx, factor, &system))?;
+            inputs.into_iter().for_each(|input| call.keep_input(input));
+            Ok(())
+        })
+    }
 }
 
 /// # Safety
@@ -100,31 +178,18 @@ unsafe fn solution_digits(
     digits: *mut f64,
     means: Means,
 ) -> sunzi_status {
-    // SAFETY: by contract, for all below.
+    // SAFETY: by contract.
     unsafe {
-        enter(ctx, |call| {
-            let uplo = symmetric_of(asked.uplo)?;
-            let [a, b, x] = operands([("a", asked.a), ("b", asked.b), ("x", asked.x)])?;
-            a.check_square()?;
-            b.check_shape(a.rows(), b.cols())?;
-            x.check_shape(a.rows(), b.cols())?;
-            let inputs = [call.read(&a, part_of(uplo))?, call.read(&b, Part::All)?, call.read(&x, Part::All)?];
-            let [left, right, solution] = &inputs;
-            let operand = symmetric(a.name, left.view(), uplo)?;
-            number_of(call, factor, digits, |ctx, factor| match means {
-                Means::Estimate => factor.solution_digits(ctx, operand, right.view(), solution.view()),
-                Means::Proof => {
-                    proven(ctx, (factor, operand), |proof| proof.solution_digits(ctx, right.view(), solution.view()))
-                }
-            })?;
-            inputs.into_iter().for_each(|input| call.keep_input(input));
-            Ok(())
+        digits_of_solution(ctx, factor, asked, digits, |ctx, factor, &System { a, b, x, rounding }| match means {
+            Means::Estimate => factor.cholesky.solution_digits_with(ctx, a, b, x, rounding),
+            Means::Proof => proven(ctx, (factor, a, rounding), |proof| proof.solution_digits(ctx, b, x)),
         })
     }
 }
 
 /// What the digits of an inverse are asked with.
 struct Inverse {
+    rounding: *const sunzi_rounding,
     uplo: i32,
     a: *const sunzi_matrix,
     inverse: *const sunzi_matrix,
@@ -142,7 +207,7 @@ unsafe fn inverse_digits(
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let uplo = symmetric_of(asked.uplo)?;
+            let (rounding, uplo) = (rounding_of(asked.rounding)?, symmetric_of(asked.uplo)?);
             let [a, x] = operands([("a", asked.a), ("inverse", asked.inverse)])?;
             a.check_square()?;
             x.check_shape(a.rows(), a.rows())?;
@@ -152,8 +217,11 @@ unsafe fn inverse_digits(
             call.hold_bytes(Matrix::bytes_for(a.rows(), a.rows(), inputs[1].view().precision_bits()))?;
             let inverse = inverse.to_symmetric()?;
             number_of(call, factor, digits, |ctx, factor| match means {
-                Means::Estimate => factor.inverse_digits(ctx, operand, inverse.as_matrix()),
-                Means::Proof => proven(ctx, (factor, operand), |proof| proof.inverse_digits(ctx, inverse.as_matrix())),
+                Means::Estimate => factor.cholesky.inverse_digits_with(ctx, operand, inverse.as_matrix(), rounding),
+                Means::Proof => {
+                    let known = (factor, operand, rounding);
+                    proven(ctx, known, |proof| proof.inverse_digits(ctx, inverse.as_matrix()))
+                }
             })?;
             inputs.into_iter().for_each(|input| call.keep_input(input));
             Ok(())
@@ -179,7 +247,26 @@ pub unsafe extern "C" fn sunzi_factor_solution_digits(
     digits: *mut f64,
 ) -> sunzi_status {
     // SAFETY: by contract.
-    unsafe { solution_digits(ctx, factor, &Solution { uplo, a, b, x }, digits, Means::Estimate) }
+    unsafe { sunzi_factor_solution_digits_with(ctx, factor, std::ptr::null(), uplo, a, b, x, digits) }
+}
+
+/// `sunzi_factor_solution_digits` of operands that may have been rounded.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_solution_digits_with(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    rounding: *const sunzi_rounding,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+    x: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { solution_digits(ctx, factor, &Solution { rounding, uplo, a, b, x }, digits, Means::Estimate) }
 }
 
 /// `*digits :=` how many decimal digits of a solution X of `A X = B` are proven to be right, beside the largest entry
@@ -202,7 +289,26 @@ pub unsafe extern "C" fn sunzi_factor_certified_solution_digits(
     digits: *mut f64,
 ) -> sunzi_status {
     // SAFETY: by contract.
-    unsafe { solution_digits(ctx, factor, &Solution { uplo, a, b, x }, digits, Means::Proof) }
+    unsafe { sunzi_factor_certified_solution_digits_with(ctx, factor, std::ptr::null(), uplo, a, b, x, digits) }
+}
+
+/// `sunzi_factor_certified_solution_digits` of operands that may have been rounded.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_certified_solution_digits_with(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    rounding: *const sunzi_rounding,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    b: *const sunzi_matrix,
+    x: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { solution_digits(ctx, factor, &Solution { rounding, uplo, a, b, x }, digits, Means::Proof) }
 }
 
 /// `*digits :=` about how many decimal digits of an inverse of A are right, beside its largest entry. A is the matrix
@@ -222,7 +328,25 @@ pub unsafe extern "C" fn sunzi_factor_inverse_digits(
     digits: *mut f64,
 ) -> sunzi_status {
     // SAFETY: by contract.
-    unsafe { inverse_digits(ctx, factor, &Inverse { uplo, a, inverse }, digits, Means::Estimate) }
+    unsafe { sunzi_factor_inverse_digits_with(ctx, factor, std::ptr::null(), uplo, a, inverse, digits) }
+}
+
+/// `sunzi_factor_inverse_digits` of operands that may have been rounded.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_inverse_digits_with(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    rounding: *const sunzi_rounding,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    inverse: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { inverse_digits(ctx, factor, &Inverse { rounding, uplo, a, inverse }, digits, Means::Estimate) }
 }
 
 /// `*digits :=` how many decimal digits of an inverse of A are proven to be right, beside its largest entry; 0 where
@@ -241,7 +365,25 @@ pub unsafe extern "C" fn sunzi_factor_certified_inverse_digits(
     digits: *mut f64,
 ) -> sunzi_status {
     // SAFETY: by contract.
-    unsafe { inverse_digits(ctx, factor, &Inverse { uplo, a, inverse }, digits, Means::Proof) }
+    unsafe { sunzi_factor_certified_inverse_digits_with(ctx, factor, std::ptr::null(), uplo, a, inverse, digits) }
+}
+
+/// `sunzi_factor_certified_inverse_digits` of operands that may have been rounded.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_certified_inverse_digits_with(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    rounding: *const sunzi_rounding,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    inverse: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { inverse_digits(ctx, factor, &Inverse { rounding, uplo, a, inverse }, digits, Means::Proof) }
 }
 
 /// `*digits :=` how many decimal digits of `sunzi_factor_log_det` are proven to be right, at the factor's precision; 0
@@ -258,16 +400,33 @@ pub unsafe extern "C" fn sunzi_factor_certified_log_det_digits(
     a: *const sunzi_matrix,
     digits: *mut f64,
 ) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { sunzi_factor_certified_log_det_digits_with(ctx, factor, std::ptr::null(), uplo, a, digits) }
+}
+
+/// `sunzi_factor_certified_log_det_digits` of a matrix that may have been rounded.
+///
+/// # Safety
+/// The header's rules.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sunzi_factor_certified_log_det_digits_with(
+    ctx: *const sunzi_context,
+    factor: *const sunzi_factor,
+    rounding: *const sunzi_rounding,
+    uplo: i32,
+    a: *const sunzi_matrix,
+    digits: *mut f64,
+) -> sunzi_status {
     // SAFETY: by contract, for all below.
     unsafe {
         enter(ctx, |call| {
-            let uplo = symmetric_of(uplo)?;
+            let (rounding, uplo) = (rounding_of(rounding)?, symmetric_of(uplo)?);
             let [a] = operands([("a", a)])?;
             a.check_square()?;
             let input = call.read(&a, part_of(uplo))?;
             let operand = symmetric(a.name, input.view(), uplo)?;
             number_of(call, factor, digits, |ctx, factor| {
-                proven(ctx, (factor, operand), |proof| proof.log_det_digits(ctx))
+                proven(ctx, (factor, operand, rounding), |proof| proof.log_det_digits(ctx))
             })?;
             call.keep_input(input);
             Ok(())

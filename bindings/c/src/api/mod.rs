@@ -11,6 +11,7 @@ pub mod digits;
 pub mod factor;
 pub mod info;
 pub mod lapack;
+pub mod ldlt;
 pub mod mpi;
 pub mod plans;
 pub mod products;

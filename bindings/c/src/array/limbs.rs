@@ -85,19 +85,22 @@ impl LimbArray {
         Ok(())
     }
 
-    /// The matrix as a view of the caller's memory; its numbers are not looked at.
+    /// The matrix as a view of the caller's memory; its numbers are not looked at. It is not made of single columns: an
+    /// operand of which one triangle counts would have to be copied, and would take its memory twice.
     ///
     /// # Safety
-    /// Heads and limbs are live, and nobody writes to them while the view is in use.
+    /// Heads and limbs are live, and nobody writes to them while the view is in use, nor between them.
     pub unsafe fn view<'a>(&self, name: &'static str) -> Outcome<MatrixView<'a>> {
         let row_major = self.heads.is_row_major();
         let along = if row_major { self.heads.transposed() } else { self.heads };
         let (span, width) = (self.span(), limbs_for(self.precision_bits));
         let (heads, limbs): (&[u64], &[u64]) = match span {
             0 => (&[], &[]),
-            // SAFETY: the first entry up to the last lie in one array, live and unwritten by contract; `Shape` has
-            // checked that it can be addressed. The slices reach over gaps and the other triangle, as a view has one
-            // stride for all columns; what lies there is never looked at, and any bits are valid words.
+            // SAFETY: the first entry up to the last lie in one array, live by contract; `Shape` has checked that it
+            // can be addressed. The slices reach over gaps and the other triangle, as a view has one stride for all
+            // columns. The header's rules make these places part of the operand, to which no thread writes during a
+            // call; they were made by the caller's allocator, beyond what the compiler of this library sees, so a word
+            // that was never written is some word, and it is never looked at.
             _ => unsafe {
                 let heads = std::slice::from_raw_parts(self.heads.first, span);
                 (heads, std::slice::from_raw_parts(self.limbs, span * width))

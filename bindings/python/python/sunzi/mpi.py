@@ -581,7 +581,9 @@ class Cholesky:
         return DistMatrix(self._ranks._ranks.factor_solve(self._factor, ready.into), ready.to)
 
     def inverse(self, to: Distribution, *, precision: int | None = None) -> DistMatrix:
-        """The inverse of `A`, distributed as `to` says: each column is the solution for one of the identity."""
+        """The inverse of `A`, distributed as `to` says: each column is the solution for one of the identity.
+
+        The last bits are those of `solve`, on any number of ranks, and not those of `sunzi.inverse`, a product."""
         ready = self._ranks._ready("Cholesky.inverse", {}, {}, (None, to), (None, None), precision, self.precision)
         return DistMatrix(self._ranks._ranks.inverse(self._factor, ready.into), ready.to)
 

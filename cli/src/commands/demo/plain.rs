@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use sunzi::Matrix;
+use sunzi::advanced::store::start_in;
 use sunzi_lab::units::{counted, format_seconds};
 
 /// What was measured of the loop.
@@ -45,7 +46,7 @@ pub fn measure(p: &Matrix, threads: usize, limit_seconds: f64) -> PlainLoop {
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(work);
+            start_in(scope, work);
         }
         work();
     });

@@ -249,6 +249,37 @@ fn bracketed(value: &Float, right: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{self, Arguments, Command};
+    use sunzi::{SymmetricMatrix, cholesky};
+
+    /// A system of decimals that were read to few bits more than the precision.
+    fn digits_where(is_last: bool) -> Digits {
+        let words = "sunzi solve A.csv B.csv -o X.mtx -p 100 --threads 1 --certified".split(' ');
+        let Arguments { command, global, .. } = args::parse(words.map(Into::into)).unwrap();
+        let Command::Solve(solve) = command else { panic!("another command") };
+        let config = Factoring::from(solve);
+        let session = Session::begin(global, true, None).unwrap();
+        let steps = Steps::new(&session, &config, 0).unwrap();
+        let a = Matrix::from_f64s(2, 2, 100, &[2.0, 1.0, 1.0, 3.0]).unwrap();
+        let b = Matrix::from_f64s(2, 1, 100, &[1.0, 1.0]).unwrap();
+        let ctx = Context::builder().threads(1).build().unwrap();
+        let factor = cholesky(&ctx, &a, 100).unwrap();
+        let x = factor.solve(&ctx, &b, 100).unwrap();
+        let rounding = InputRounding::new().matrix_bits(110).right_bits(110);
+        let (a, b) = (SymmetricMatrix::new(a).unwrap(), Some(b));
+        let inputs = Inputs { a, b, precision_bits: 100, rounding, is_last, bytes: 0 };
+        let answer = Answer { factor: &factor, inputs: &inputs, matrix: Some(&x), log_det: false };
+        answer.digits(&steps, &config, &mut Trace::begin(None).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_last_reading_is_proven_though_it_asks_for_more_bits() {
+        let (first, last) = (digits_where(false), digits_where(true));
+        assert!(first.missing_decimal_bits.is_some_and(|bits| bits > 110) && first.certified.is_none(), "{first:?}");
+        assert!(last.missing_decimal_bits.is_none(), "{last:?}");
+        let (proven, stated) = (last.certified.unwrap(), last.digits.unwrap());
+        assert!(proven > 20.0 && stated >= proven, "{last:?}");
+    }
 
     #[test]
     fn digits_without_meaning_are_left_out_or_marked() {

@@ -71,6 +71,8 @@ impl LimbRules {
 impl BlockRules for LimbRules {
     type Pivot = Pivot;
 
+    const FORM: &'static str = "planes and limbs";
+
     fn block_words(&self) -> usize {
         PANEL_ROWS * self.row_words()
     }

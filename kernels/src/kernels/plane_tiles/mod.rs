@@ -119,6 +119,10 @@ impl<R: BlockRules> PlaneTiles<R> {
 }
 
 impl<R: BlockRules> TileEngine for PlaneTiles<R> {
+    fn form(&self) -> &'static str {
+        R::FORM
+    }
+
     fn primes(&self) -> usize {
         self.primes()
     }

@@ -13,6 +13,9 @@ pub trait BlockRules: Send + Sync {
     /// A pivot, ready for quotients.
     type Pivot: Send + Sync + 'static;
 
+    /// The name of the form of tiles with these rules, which no other form has.
+    const FORM: &'static str;
+
     /// Words of a block.
     fn block_words(&self) -> usize;
     /// Limbs of a finished entry.

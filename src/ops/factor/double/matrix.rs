@@ -1,6 +1,6 @@
 //! `DoubleMatrix`: the lower triangle of a symmetric matrix of doubles, in tiles over ranks.
 
-use crate::comm::{Incoming, Outgoing, Transport, agree, check_alike};
+use crate::comm::{Incoming, Outgoing, Say, Transport, agree, check_alike};
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
@@ -9,7 +9,6 @@ use crate::ops::distribution::matrix::{check_place, check_root};
 use crate::store::vectors_on_huge_pages;
 use crate::tile::{RankGrid, TileId, TileMap};
 use std::collections::HashMap;
-use std::fmt::Debug;
 use std::sync::Arc;
 
 /// A tile's doubles as words, column by column: the form in which it travels.
@@ -218,10 +217,13 @@ impl DoubleMatrix {
     ///
     /// # Errors
     /// On every rank alike: those of `own`; [`Error::InvalidArgument`]; [`Error::Transport`].
-    pub(super) fn check_group(&self, world: &dyn Transport, own: Result<()>, asked: &dyn Debug) -> Result<()> {
+    pub(super) fn check_group(&self, world: &dyn Transport, own: Result<()>, asked: &impl Say) -> Result<()> {
         agree(world, own.and_then(|()| check_place(world, self.rank, self.map.grid)))?;
-        let said = format!("{:?}, {asked:?}", self.map);
-        check_alike(world, &said, "ranks differ in how a matrix of doubles is cut or in what is asked of it")
+        check_alike(
+            world,
+            &(self.map, asked),
+            "ranks differ in how a matrix of doubles is cut or in what is asked of it",
+        )
     }
 
     fn each_entry(&self, mut visit: impl FnMut(usize, usize, f64)) {

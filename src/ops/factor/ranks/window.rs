@@ -1,7 +1,7 @@
 //! Which ranks have their tiles in one window, and that window.
 
 use crate::comm::window::SharedWindow;
-use crate::comm::{Reduction, agree};
+use crate::comm::{Reduction, Said, agree};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::{TileEngine, TileShape};
@@ -12,7 +12,6 @@ use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::protocol::Memories;
 use crate::tile::{RankGrid, TileId};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Which ranks would have their tiles in a window of their node: all of one where tiles are laid out alike and no rank
 /// has devices, and where the window has room. Without a memory limit of any rank, as windows would be kept.
@@ -28,7 +27,7 @@ pub(super) fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kern
         && (1..=world.size()).contains(&work.tiling.grid.size())
         && ctx.devices().is_empty()
         && window() <= team.tile_window_room();
-    let own = if can { xxh3_64(layout_of(work, kernel).as_bytes()) | 1 } else { 0 };
+    let own = if can { layout_of(work, kernel) | 1 } else { 0 };
     let mut all = vec![0; world.size()];
     world.all_gather(&[own], &mut all)?;
     let share = |ranks: &[usize]| all[ranks[0]] != 0 && ranks.iter().all(|&rank| all[rank] == all[ranks[0]]);
@@ -56,9 +55,9 @@ pub(super) fn has_room(team: &Team, engine: &dyn TileEngine, order: usize, tile_
 
 /// What must be the same for ranks to read each other's tiles. A kernel has one name with other instructions too, and
 /// may then lay out other words.
-fn layout_of(work: &TileWork<'_>, kernel: &str) -> String {
+fn layout_of(work: &TileWork<'_>, kernel: &str) -> u64 {
     let words = work.engine.tile_words(shape_of(work.tiling, TileId { row: 0, col: 0 }));
-    format!("{kernel} {} {} {words}", processor::level().name(), work.engine.layout())
+    Said::hash(&(kernel, processor::level().name(), work.engine.tile_layout(), words))
 }
 
 /// The tiles of this node in its window, where it has one.

@@ -21,7 +21,7 @@ pub(crate) use stage::Target;
 pub use timer::DeviceSeconds;
 pub(crate) use turns::Owners;
 
-use crate::comm::{Reduction, Transport, agreed, local};
+use crate::comm::{Reduction, Transport, agree, agreed, local};
 use crate::context::Context;
 use crate::device::{Device, DeviceKind, Event, MemoryShare, Traffic};
 use crate::drive::Meter;
@@ -42,7 +42,7 @@ use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
-use crate::store::room_for_threads;
+use crate::store::{room_for_threads, start_in};
 use crate::tile::TileMap;
 use serde::Serialize;
 use std::ops::Range;
@@ -376,8 +376,11 @@ impl DeviceRun<'_> {
                 // Somebody else has taken memory since it was asked for: what was got so far is what there is.
                 last = Some((used_bytes.saturating_add(bytes) / 4 * 3).min(last.unwrap_or(u64::MAX) / 4 * 3));
             }
-            let again = DevicePlan::new(self.ctx, self.world, &self.request, last);
-            plan = again.map_err(|refusal| short.unwrap_or(refusal))?;
+            plan = match DevicePlan::new(self.ctx, self.world, &self.request, last) {
+                Ok(plan) => plan,
+                // Refused on all ranks. What a device lacked says more than that, and all tell the same of it.
+                Err(refusal) => return Err(agree(self.world, short.map_or(Ok(()), Err)).err().unwrap_or(refusal)),
+            };
         }
     }
 
@@ -458,7 +461,7 @@ impl DeviceRun<'_> {
         let band = &band;
         room_for_threads(lanes.len())?;
         std::thread::scope(|scope| {
-            let work = lanes.iter_mut().zip(timers).map(|(lane, timer)| scope.spawn(|| band.multiply(lane, timer)));
+            let work = lanes.iter_mut().zip(timers).map(|(lane, timer)| start_in(scope, || band.multiply(lane, timer)));
             let work = work.collect::<Vec<_>>();
             let joined = work.into_iter().map(|thread| thread.join());
             joined.map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()

@@ -6,7 +6,7 @@ pub(crate) mod plan;
 mod request;
 mod tiles;
 
-use crate::comm::{Reduction, Transport, agree, check_alike};
+use crate::comm::{Reduction, Said, Say, Transport, agree, check_alike, say_fields};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
@@ -63,28 +63,30 @@ setters! { new DistOptions<'a> {
     hooks: Hooks<'a>,
 } }
 
-impl DistOptions<'_> {
-    /// All that has to be the same on all ranks, as a text that is compared between them. Every option is named here,
-    /// so that a new one is not left out unnoticed.
-    fn of_all_ranks(&self) -> String {
-        let DistOptions {
-            uplo,
-            exact_integers,
-            accuracy,
-            alpha,
-            beta,
-            accumulate,
-            tile_size,
-            grid,
-            hooks: Hooks { cut, device_cut, fault },
-            on_plan: _,
-        } = self;
-        let scalars = [alpha, beta].map(|scalar| scalar.map(|scalar| scalar.to_string_radix(16, None)));
-        let added = accumulate.map(|matrix| (matrix.map(), matrix.precision_bits()));
-        let (cuts, is_faulty) = ((cut, device_cut), fault.is_some());
-        format!(
-            "{uplo:?} {exact_integers} {accuracy:?} {scalars:?} {added:?} {tile_size:?} {grid:?} {cuts:?} {is_faulty}"
-        )
+say_fields! { DistOptions<'_> {
+    uplo,
+    exact_integers,
+    accuracy,
+    alpha,
+    beta,
+    accumulate,
+    tile_size,
+    grid,
+    hooks,
+} apart { on_plan } }
+
+/// Of a function that damages a window every rank has one of its own.
+impl Say for Hooks<'_> {
+    fn say(&self, said: &mut Said) {
+        let Hooks { fault, cut, device_cut } = self;
+        (fault.is_some(), cut, device_cut).say(said);
+    }
+}
+
+/// A matrix in tiles by what all of its ranks have alike.
+impl Say for DistMatrix {
+    fn say(&self, said: &mut Said) {
+        (self.map(), self.precision_bits()).say(said);
     }
 }
 
@@ -198,7 +200,7 @@ pub fn gemm(
         false => Err(Error::ShapeMismatch { operation: "gemm", left_rows, left_cols, right_rows, right_cols }),
     };
     agree(team.world(), fits)?;
-    let said = format!("{op_a:?} {:?} {op_b:?} {:?}", a.map(), b.map());
+    let said = (op_a, a.map(), op_b, b.map());
     check_alike(team.world(), &said, "gemm: ranks differ in shapes, tiles or transposes")?;
     let slice = |matrix: &DistMatrix, by_rows: bool| match by_rows {
         true => matrix.row_slice(team.world()),

@@ -1,7 +1,7 @@
 //! From the call of one rank to a plan that all ranks share: what each rank has is gathered, compared, planned for.
 
 use crate::comm::window::NodeWindow;
-use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::comm::{Reduction, Said, Say, Transport, agree, agreed};
 use crate::context::{Context, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
@@ -357,7 +357,7 @@ impl RankProblem<'_> {
     }
 
     fn options_hash(&self, ctx: &Context) -> u64 {
-        hash(&format!("{} {} {:?}", self.operation, self.options.of_all_ranks(), [ctx.self_check(), ctx.freivalds()]))
+        hash(&(self.operation, self.options, ctx.self_check(), ctx.freivalds()))
     }
 
     fn size(&self, shared: &Shared) -> ProductSize {
@@ -475,9 +475,9 @@ fn same(words: impl Iterator<Item = u64>, what: &str) -> Result<Option<u64>> {
     }
 }
 
-fn hash(text: &str) -> u64 {
+fn hash(said: &(impl Say + ?Sized)) -> u64 {
     // The top bit keeps hashes apart from counts and from `UNKNOWN`.
-    xxhash_rust::xxh3::xxh3_64(text.as_bytes()) >> 1 | 1 << 62
+    Said::hash(said) >> 1 | 1 << 62
 }
 
 fn mismatch(operation: &'static str, left: &MatrixView<'_>, right: &MatrixView<'_>) -> Error {

@@ -13,9 +13,9 @@ use crate::tile::TileMap;
 /// `X` with `L L^T X = I`, rounded to `precision_bits` bits, for a factor `L` in tiles over the ranks of `team`: all of
 /// it, in tiles as those of the factor. Collective.
 ///
-/// Accuracy and bits: those of [`solve_with`] with the identity as right side, so each column is as accurate as a
-/// solution. It is symmetric up to that accuracy only, and not the matrix of [`crate::Cholesky::inverse`], which is a
-/// product and costs more bits.
+/// Accuracy and bits: those of [`solve_with`] with the identity as right side, on any number of ranks and in one
+/// process, so each column is as accurate as a solution. It is symmetric up to that accuracy only, and not the matrix
+/// of [`crate::Cholesky::inverse`], which is a product and costs more bits: docs/decisions/108-two-inverses.md.
 /// Cost and memory: as [`solve_with`] with `n` right sides.
 ///
 /// # Errors

@@ -18,7 +18,7 @@ pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_loca
 pub use right::LocalSolution;
 pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
 
-use crate::comm::{Reduction, Transport, agree, agreed, alike};
+use crate::comm::{Reduction, Said, Transport, agree, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
@@ -47,7 +47,6 @@ use source::StreamSource;
 use std::ops::Range;
 use std::sync::OnceLock;
 use vector::Pass;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Rows from which on the ranks of a node make the residues of a triangle together: below there are few tiles, and a
 /// window costs more.
@@ -243,9 +242,7 @@ impl Call<'_> {
         factor.check_group(world)?;
         b.check_group(world)?;
         let bits = [factor.precision_bits(), b.precision_bits(), precision_bits];
-        let alpha = &self.alpha;
-        let said = format!("{operation} {:?} {:?} {bits:?} {accuracy:?} {alpha:?}", factor.map(), b.said());
-        let said = xxh3_64(said.as_bytes());
+        let said = Said::hash(&(operation, factor.map(), b, bits, accuracy, &self.alpha));
         let mut words = [said, !said, u64::from(self.ctx.memory_bytes().is_some())];
         world.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
@@ -381,7 +378,7 @@ fn ranks_together(
     }
     // A kernel may lay out tiles in another way where some instructions are hidden.
     let (kernel, on_cpu, level) = (ctx.kernel().name(), ctx.devices().is_empty(), processor::level().name());
-    let alike = alike(team.world(), &format!("{kernel} {on_cpu} {level}"))?;
+    let alike = alike(team.world(), &(kernel, on_cpu, level))?;
     Ok((alike && on_cpu).then_some(Together {
         ranks: team.ranks_here() as usize,
         factor_tile,

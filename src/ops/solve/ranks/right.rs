@@ -1,6 +1,6 @@
 //! Right sides of a solve over ranks, wherever they lie, and solutions as the ranks find them.
 
-use crate::comm::{Transport, agree, agreed};
+use crate::comm::{Said, Say, Transport, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::tiles::PANEL_ROWS;
@@ -60,14 +60,6 @@ impl<'a> RightSides<'a> {
         }
     }
 
-    /// What all ranks must say alike.
-    pub fn said(&self) -> String {
-        match self {
-            RightSides::Tiles(tiles) => format!("{:?}", tiles.map()),
-            RightSides::Local(part, _) => format!("{:?}", part.distribution),
-        }
-    }
-
     /// This rank's part in another distribution, into the memory of `local`. Collective.
     ///
     /// # Errors
@@ -95,6 +87,15 @@ impl<'a> RightSides<'a> {
                 let map = TileMap { rows, cols, tile_size, grid: RankGrid { rows: ranks, cols: 1 }, triangle: None };
                 DistMatrix::from_local(world, part.distribution, part.local, map)?.everywhere(world)
             }
+        }
+    }
+}
+
+impl Say for RightSides<'_> {
+    fn say(&self, said: &mut Said) {
+        match self {
+            RightSides::Tiles(tiles) => (0u64, tiles.map()).say(said),
+            RightSides::Local(part, _) => (1u64, part.distribution).say(said),
         }
     }
 }

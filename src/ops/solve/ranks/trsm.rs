@@ -128,9 +128,10 @@ pub fn trsm_local(
 }
 
 /// Refuses options that differ between ranks, which would go different ways. Collective.
-fn check_options(world: &dyn Transport, TrsmOptions { side, uplo, op, diag, .. }: &TrsmOptions<'_>) -> Result<()> {
-    let refusal = "trsm: ranks differ in the side, the triangle, its diagonal or whether it is transposed";
-    check_alike(world, &format!("{side:?} {uplo:?} {op:?} {diag:?}"), refusal)
+fn check_options(world: &dyn Transport, options: &TrsmOptions<'_>) -> Result<()> {
+    let refusal = "trsm: ranks differ in the side, the triangle, its diagonal, whether it is transposed, the accuracy \
+                   or the scalar";
+    check_alike(world, options, refusal)
 }
 
 /// Refuses what does not hold the triangle that is asked for. Collective.

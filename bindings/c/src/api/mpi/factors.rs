@@ -176,7 +176,7 @@ pub unsafe extern "C" fn sunzi_mpi_solve(
 /// The inverse of a symmetric positive definite A over the ranks of the context's communicator, the whole of it, into
 /// X, which has a distribution of its own and may be A itself. Collective, with bits, memory and errors as
 /// `sunzi_mpi_solve` with the identity as right side: each column is a solution, and the result is symmetric up to
-/// that accuracy only.
+/// that accuracy only. The bits of `sunzi_factor_inverse`, which is a product, are others.
 ///
 /// # Safety
 /// The header's rules.

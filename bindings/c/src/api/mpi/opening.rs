@@ -12,9 +12,9 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use rug::Float;
 use std::fmt::{Debug, Display};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use sunzi::Uplo;
 use sunzi::comm::{Transport, broadcast_bytes};
+use xxhash_rust::xxh3::Xxh3;
 
 /// The most matrices over ranks that a call has.
 const PARTS: usize = 3;
@@ -60,10 +60,14 @@ pub(crate) struct Parts {
     limited: bool,
 }
 
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+/// XXH3 of texts, each behind its length as eight bytes, lowest first: the same in every build of the library.
+fn hash<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
+    let mut hash = Xxh3::new();
+    for text in texts {
+        hash.update(&(text.len() as u64).to_le_bytes());
+        hash.update(text.as_bytes());
+    }
+    hash.digest()
 }
 
 impl<'a> Opening<'a> {
@@ -91,7 +95,8 @@ impl<'a> Opening<'a> {
         self.said.push(Said { argument, entry, what: what.into(), exact: String::new(), shown });
     }
 
-    /// An argument that must be the same on all ranks, where it is one at all.
+    /// An argument that must be the same on all ranks, where it is one at all: a name without fields, whose `Debug` is
+    /// that name. What is compared is what a message shows, so nothing can differ and not be told.
     pub fn choice<T: Debug>(&mut self, name: &'static str, value: Outcome<T>) -> Outcome<T> {
         let value = value?;
         self.say((name, None), "it is", format!("{value:?}"));
@@ -161,8 +166,9 @@ impl<'a> Opening<'a> {
         };
         let wrong = own.as_ref().err().map_or(0, number);
         let mut words = [0; WORDS];
-        let values = self.said.iter().map(|said| (said.argument, &said.shown, &said.exact)).collect::<Vec<_>>();
-        [words[0], words[1], words[2]] = [hash(&(name, arguments)), wrong, hash(&values)];
+        let values = self.said.iter().flat_map(|said| [said.argument, &said.shown, &said.exact]);
+        let routine = std::iter::once(name).chain(arguments.iter().copied());
+        [words[0], words[1], words[2]] = [hash(routine), wrong, hash(values)];
         words[3] = u64::from(self.call.limit_bytes().is_some());
         for (word, count) in words[FIRST_PART..].iter_mut().zip(self.parts.iter().flatten()) {
             *word = *count as u64;
@@ -249,5 +255,17 @@ impl Parts {
     /// Rows and columns of a rank's part of the matrix that was the `at`-th to be said.
     pub fn of(&self, rank: usize, at: usize) -> [usize; 2] {
         self.shapes[rank][at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_hashed_with_their_lengths_by_xxh3() {
+        let form = [&1u64.to_le_bytes()[..], b"a", &2u64.to_le_bytes(), b"bc"].concat();
+        assert_eq!(hash(["a", "bc"]), xxhash_rust::xxh3::xxh3_64(&form));
+        assert_ne!(hash(["ab", "c"]), hash(["a", "bc"]));
     }
 }

@@ -29,6 +29,7 @@ use crate::math::float::{limbs_for, round_integer};
 use crate::math::pivot::RowWeight;
 use crate::matrix::Matrix;
 use crate::runtime::Eviction;
+use crate::store::raise;
 use integers::{add_signed, round_into};
 use products::Operand;
 use rug::Integer;
@@ -115,7 +116,7 @@ impl DeviceTiles {
     /// Gives the CPU's kernel the integers of a tile.
     fn hand_over(&self, shape: TileShape, integers: &[u64], inner: &mut [u64], scratch: &mut [u64]) {
         let bits = self.limbs as u32 * 64;
-        let mut matrix = Matrix::zeros(shape.rows, shape.cols, bits).expect("a tile fits where its words do");
+        let mut matrix = Matrix::zeros(shape.rows, shape.cols, bits).unwrap_or_else(|refused| raise(refused));
         let width = matrix.limbs_per_element();
         let (heads, limbs) = matrix.parts_mut();
         for (at, slot) in integers.chunks_exact(1 + self.limbs).enumerate() {
@@ -201,6 +202,10 @@ impl DeviceTiles {
 }
 
 impl TileEngine for DeviceTiles {
+    fn form(&self) -> &'static str {
+        "integers beside a device"
+    }
+
     fn primes(&self) -> usize {
         self.products[0].engine().moduli().len()
     }

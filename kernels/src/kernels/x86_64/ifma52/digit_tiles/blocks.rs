@@ -198,6 +198,8 @@ fn set(digits: Digits, cell: &mut [u64], (signs, magnitudes): (u8, &[u64]), scra
 impl BlockRules for LaneRules {
     type Pivot = OwnPivot;
 
+    const FORM: &'static str = "planes and digits in lanes";
+
     fn block_words(&self) -> usize {
         BLOCK * self.0.digits.cell_words()
     }

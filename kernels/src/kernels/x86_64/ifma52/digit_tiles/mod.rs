@@ -359,6 +359,10 @@ fn solve(tiles: &DigitTiles, tile: SolveTile<'_>, diagonal: (&[u64], &dyn Diagon
 }
 
 impl TileEngine for DigitTiles {
+    fn form(&self) -> &'static str {
+        "digits"
+    }
+
     fn primes(&self) -> usize {
         0
     }

@@ -141,6 +141,10 @@ impl Factor {
 }
 
 impl TileEngine for Factor {
+    fn form(&self) -> &'static str {
+        "residues of 52 bits"
+    }
+
     fn primes(&self) -> usize {
         self.tables.count()
     }

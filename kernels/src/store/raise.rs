@@ -1,0 +1,38 @@
+//! Refusals where code cannot return errors: panics that carry the error, so that whoever catches one knows it by its
+//! type and not by its text.
+
+use crate::error::Error;
+use std::panic::panic_any;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// Ends work that cannot return `error`, which the system or a limit has caused: a panic with the error as its payload.
+pub fn raise(error: Error) -> ! {
+    panic_any(error)
+}
+
+/// Starts a thread in `scope`; one that the system refuses is [`Error::Threads`] in a panic, see [`raise`]. Whoever
+/// starts some looks beforehand whether they have room ([`super::room_for_threads`]).
+pub fn start_in<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedJoinHandle<'scope, T> {
+    let started = Builder::new().spawn_scoped(scope, work);
+    started.unwrap_or_else(|refused| raise(Error::Threads { threads: 1, reason: refused.to_string() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_raised_is_caught_as_what_it_is() {
+        let caught = std::panic::catch_unwind(|| raise(Error::OutOfMemory { bytes: 7 }));
+        let error = caught.unwrap_err().downcast::<Error>().unwrap();
+        assert!(matches!(*error, Error::OutOfMemory { bytes: 7 }));
+    }
+
+    #[test]
+    fn threads_of_a_scope_give_what_they_made() {
+        assert_eq!(std::thread::scope(|scope| start_in(scope, || 5).join().unwrap()), 5);
+    }
+}
