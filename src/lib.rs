@@ -130,6 +130,7 @@ pub use matrix::{SparseMatrix, SparseView};
 #[doc(inline)]
 pub use matrix::{TriangleConflict, triangle_conflict};
 pub use ops::device::{DeviceReport, DeviceSeconds};
+pub use ops::balls as ball;
 pub use ops::nrm2;
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{
