@@ -86,6 +86,7 @@
 //! The page of each verb states its bound, docs/ALGORITHM.md proves it. The bits of a result depend on the operands,
 //! the precision and the options alone: not on threads, memory limit, kernel, devices or the number of ranks.
 //!
+//! Enclosures, which hold the exact result for every point of balls, are those of [`ball`].
 //! Whether a symmetric matrix is singular, [`singularity()`] decides in exact arithmetic.
 //! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
 //! [`Cholesky::certify`] proves.

@@ -82,7 +82,7 @@ impl Definite {
 }
 
 /// Powers of two that the entries of a solution are measured by: `1 / d_i` for `a_ii` about `d_i^2`.
-fn scales(a: MatrixView<'_>) -> Vec<Float> {
+pub(super) fn scales(a: MatrixView<'_>) -> Vec<Float> {
     (0..a.rows()).map(|at| power(-diagonal_exponent(a.head(at, at).exponent()))).collect()
 }
 

@@ -4,7 +4,7 @@
 //! Proof: docs/ALGORITHM.md, "Balls".
 
 use super::bounds::{self, RADIUS_BITS, image, largest_row_sum};
-use super::definite::Definite;
+use super::definite::{Definite, scales};
 use super::inverse_factor::perturbation;
 use super::matrix::{Ball, BallMatrix};
 use super::product::distance;
@@ -46,7 +46,7 @@ pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Res
     let (inverse, regular) = definite.regular(ctx, around.view(), "log_det")?;
     let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
     let relative = bounds::product(ctx, size.view(), perturbation.view())?;
-    let Some(change) = logarithm(&relative) else { return Err(not_regular(a, &relative)) };
+    let Some(change) = logarithm(&relative, &scales(a.midpoint().view())) else { return Err(not_regular(a, &relative)) };
     let (sum, rounding) = sum_of_logarithms(factor, precision_bits + SPARE_BITS);
     let midpoint = Float::with_val(precision_bits, &sum);
     let moved = distance(sum, &midpoint);
@@ -70,14 +70,13 @@ fn mirrored(a: &BallMatrix) -> Result<BallMatrix> {
     Ok(BallMatrix::trusted(a.midpoint().clone(), radius))
 }
 
-/// A bound of `|log det(I + K)|` for all `|K| <= relative`; `None` where a determinant may be 0.
+/// A bound of `|log det(I + K)|` for all `|K| <= relative`, with a first guess of a vector that `K` shrinks; `None` where a determinant may be 0.
 ///
 /// With eigenvalues of magnitude at most `t < 1`, and `f` the Frobenius norm of `K` scaled by a positive vector,
-/// `|log det(I + K) - tr K| <= f^2 / (2 (1 - t))`.
-fn logarithm(relative: &Matrix) -> Option<Upper> {
+/// `|log det(I + K) - tr K| <= f^2 sum_(k >= 2) t^(k-2) / k`.
+fn logarithm(relative: &Matrix, start: &[Float]) -> Option<Upper> {
     let order = relative.rows();
-    let one = || Float::with_val(RADIUS_BITS, 1);
-    let mut vector = vec![one(); order];
+    let mut vector = start.to_vec();
     let mut last = Float::with_val(RADIUS_BITS, f64::INFINITY);
     for _ in 0..MOST_STEPS {
         let moved = image(relative, &vector);
@@ -86,16 +85,27 @@ fn logarithm(relative: &Matrix) -> Option<Upper> {
         let has_settled = Float::with_val(RADIUS_BITS, &last - &ratio) < SETTLED;
         if ratio < FINE_RATIO || ratio < MOST_RATIO && has_settled {
             let trace = (0..order).fold(Upper::zero(), |sum, at| sum.add(&relative.float(at, at)));
-            let left = Float::with_val_round(RADIUS_BITS, 1 - &ratio, Round::Down).0;
-            return Some(trace.add(&scaled_squares(relative, &vector).over(&(left << 1)).0));
+            return Some(trace.add(&scaled_squares(relative, &vector).times(&tail(&ratio)).0));
         }
         last = ratio;
-        vector = moved.into_iter().map(|moved| Upper(moved).add(&one()).0).collect();
-        if vector.iter().any(|entry| !entry.is_finite() || entry.get_exp().is_some_and(|top| top > 1 << 20)) {
+        vector = moved.into_iter().zip(start).map(|(moved, first)| Upper(moved).add(first).0).collect();
+        if vector.iter().any(|entry| !entry.is_finite() || entry.get_exp().is_some_and(|top| top > 1 << 29)) {
             break;
         }
     }
     None
+}
+
+/// `sum_(k >= 2) t^(k-2) / k = (-log(1 - t) - t) / t^2`, at most `1 / (2 (1 - t))`, for `0 <= t < 1`; rounded up.
+fn tail(t: &Float) -> Float {
+    let left = Float::with_val_round(RADIUS_BITS, 1 - t, Round::Down).0;
+    if *t < 0.25 {
+        return Upper(Float::with_val(RADIUS_BITS, 1)).over(&(left << 1)).0;
+    }
+    let logarithm = Float::with_val_round(RADIUS_BITS, left.ln_ref(), Round::Down).0;
+    let rest = Float::with_val_round(RADIUS_BITS, -logarithm - t, Round::Up).0;
+    let square = Float::with_val_round(RADIUS_BITS, t.square_ref(), Round::Down).0;
+    Upper(rest).over(&square).0
 }
 
 /// The sum of all `(k_ij v_j / v_i)^2`, rounded up.

@@ -106,7 +106,8 @@ impl<'a> Product<'a> {
     /// Those of [`gemm_with`].
     pub fn enclose(&self, ctx: &Context, bits: u32) -> Result<Enclosed> {
         let sizes = self.sizes(ctx)?;
-        let (midpoint, rounding) = self.midpoints(ctx, bits, &sizes)?;
+        let units = self.units().all(sizes.cols());
+        let (midpoint, rounding) = self.midpoints(ctx, bits, (&sizes, &units))?;
         Ok(Enclosed { midpoint, rounding, spread: self.spread(ctx)? })
     }
 
@@ -115,20 +116,21 @@ impl<'a> Product<'a> {
     /// # Errors
     /// Those of [`gemm_with`].
     pub fn balls(&self, ctx: &Context, precision_bits: u32) -> Result<BallMatrix> {
-        let (sizes, units) = (self.sizes(ctx)?, self.units());
+        let sizes = self.sizes(ctx)?;
+        let units = self.units().all(sizes.cols());
         let mut bits = precision_bits.saturating_add(SPARE_BITS);
-        let (midpoint, rounding) = self.midpoints(ctx, bits, &sizes)?;
+        let (midpoint, rounding) = self.midpoints(ctx, bits, (&sizes, &units))?;
         let mut enclosed = Enclosed { midpoint, rounding, spread: self.spread(ctx)? };
         let most = MOST_TIMES.saturating_mul(precision_bits).saturating_add(MOST_MORE_BITS);
         for _ in 0..2 {
             let wanted = wanted_bits(&enclosed, (bits, precision_bits), |row, col| {
-                (sizes.get(row, col).head.exponent(), units.of(row, col))
+                (sizes.get(row, col).head.exponent(), units[col * sizes.rows() + row])
             });
             if wanted <= bits || bits >= most {
                 break;
             }
             bits = wanted.min(most);
-            match self.midpoints(ctx, bits, &sizes) {
+            match self.midpoints(ctx, bits, (&sizes, &units)) {
                 Ok((midpoint, rounding)) => enclosed = Enclosed { midpoint, rounding, ..enclosed },
                 Err(Error::Precision { .. }) => break,
                 Err(error) => return Err(error),
@@ -138,13 +140,18 @@ impl<'a> Product<'a> {
     }
 
     /// The midpoints at so many bits, entry by entry, and bounds of their errors.
-    fn midpoints(&self, ctx: &Context, bits: u32, sizes: &Matrix) -> Result<(Matrix, Matrix)> {
-        let units = self.units();
+    fn midpoints(
+        &self,
+        ctx: &Context,
+        bits: u32,
+        (sizes, units): (&Matrix, &[i64]),
+    ) -> Result<(Matrix, Matrix)> {
+        let unit = |row: usize, col: usize| units[col * sizes.rows() + row];
         let computed = self.computed(ctx, bits)?;
         let error = |row: usize, col: usize| Upper(sizes.float(row, col)).times(&power(1 - i64::from(bits))).0;
         // All entries are multiples of their unit: one that is known to less than half of it is known exactly.
         let is_exact = |row: usize, col: usize| {
-            let unit = units.of(row, col);
+            let unit = unit(row, col);
             unit > LEAST_UNIT && error(row, col) < power(unit - 1)
         };
         let rounding = Matrix::from_fn(computed.rows(), computed.cols(), RADIUS_BITS, |row, col| {
@@ -155,7 +162,7 @@ impl<'a> Product<'a> {
             if value.is_zero() || !is_exact(row, col) {
                 return value;
             }
-            let unit = i32::try_from(units.of(row, col)).expect("a number that is not 0 has bits");
+            let unit = i32::try_from(unit(row, col)).expect("a number that is not 0 has bits");
             (value >> unit).round_even() << unit
         })?;
         Ok((midpoint, rounding))
@@ -218,29 +225,45 @@ impl<'a> Product<'a> {
 
     fn units(&self) -> Units {
         let (left, right) = (self.left.midpoint, self.right.midpoint);
-        let least = |count: usize, of: &dyn Fn(usize) -> i64| (0..count).map(of).min().unwrap_or(NO_UNIT);
-        let rows = (0..left.rows()).map(|row| least(left.cols(), &|at| lowest_bit(left, row, at))).collect();
-        let cols = (0..right.cols()).map(|col| least(right.rows(), &|at| lowest_bit(right, at, col))).collect();
+        let row = |row: usize| (0..left.cols()).map(move |at| lowest_bit(left, row, at));
+        let col = |col: usize| (0..right.rows()).map(move |at| lowest_bit(right, at, col));
         let added = self.added.map(|added| {
             let view = added.midpoint;
             (0..view.cols()).flat_map(|col| (0..view.rows()).map(move |row| lowest_bit(view, row, col))).collect()
         });
-        Units { rows, cols, added }
+        Units {
+            rows: left.rows(),
+            contracted: left.cols(),
+            left: (0..left.rows()).flat_map(row).collect(),
+            right: (0..right.cols()).flat_map(col).collect(),
+            added,
+        }
     }
 }
 
 /// Powers of two that all terms of an entry are multiples of.
 struct Units {
-    rows: Vec<i64>,
-    cols: Vec<i64>,
+    rows: usize,
+    contracted: usize,
+    /// Of the left factor, row by row.
+    left: Vec<i64>,
+    /// Of the right factor, column by column.
+    right: Vec<i64>,
     /// Of what is added, column by column.
     added: Option<Vec<i64>>,
 }
 
 impl Units {
     fn of(&self, row: usize, col: usize) -> i64 {
-        let product = self.rows[row].saturating_add(self.cols[col]);
-        self.added.as_ref().map_or(product, |added| product.min(added[col * self.rows.len() + row])).min(NO_UNIT)
+        let at = |index: usize| index * self.contracted..(index + 1) * self.contracted;
+        let (left, right) = (&self.left[at(row)], &self.right[at(col)]);
+        let product = left.iter().zip(right).map(|(left, right)| left + right).min().unwrap_or(NO_UNIT);
+        self.added.as_ref().map_or(product, |added| product.min(added[col * self.rows + row]))
+    }
+
+    /// The units of all entries, column by column.
+    fn all(&self, cols: usize) -> Vec<i64> {
+        (0..cols).flat_map(|col| (0..self.rows).map(move |row| (row, col))).map(|(row, col)| self.of(row, col)).collect()
     }
 }
 
