@@ -130,8 +130,8 @@ pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixV
 pub use matrix::{SparseMatrix, SparseView};
 #[doc(inline)]
 pub use matrix::{TriangleConflict, triangle_conflict};
-pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::balls as ball;
+pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::nrm2;
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
 pub use ops::{

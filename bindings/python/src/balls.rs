@@ -4,8 +4,7 @@
 //! the radii. Results are `arb_mat` where an operand is, else what holds the first balls.
 
 use crate::call::Call;
-use crate::errors::OrRaise;
-use crate::functions::{Named, op};
+use crate::functions::{Named, json, op};
 use crate::input::Operand;
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, Shape};
@@ -13,6 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rug::Float;
 use rug::float::Round;
+use serde::Serialize;
 use sunzi::Uplo;
 use sunzi::ball::{self, Ball, BallMatrix};
 
@@ -54,7 +54,7 @@ pub fn syrk<'py>(
         let whole = ball::gemm(ctx, (&scaled, other), (&p, orientation), added.as_ref(), bits)?;
         mirrored(&whole, |row, col| (row.max(col), row.min(col)))
     })?;
-    give(call, &result, container)
+    give(call, &result, (container, "syrk"))
 }
 
 /// `alpha op(A) op(B) + beta C`.
@@ -81,7 +81,7 @@ pub fn gemm<'py>(
         let (scaled, added) = (scaled_by(Some(&a), alpha.as_ref())?, scaled_by(c.as_ref(), beta.as_ref())?);
         ball::gemm(ctx, (scaled.as_ref().unwrap_or(&a), op_a), (&b, op_b), added.as_ref(), bits)
     })?;
-    give(call, &result, container)
+    give(call, &result, (container, "gemm"))
 }
 
 /// The solution of `A X = B`.
@@ -102,7 +102,7 @@ pub fn solve<'py>(
     let container = container_of(&[Some(&b), Some(&a)]);
     let (a, b) = (symmetric(a.balls(py, bits)?, uplo)?, b.balls(py, bits)?);
     let result = call.run(|ctx| ball::solve(ctx, &a, &b, bits))?;
-    give(call, &result, container)
+    give(call, &result, (container, "solve"))
 }
 
 /// The inverse.
@@ -114,7 +114,7 @@ pub fn inverse<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) -
     call.expect(a.rows, a.cols)?;
     let a = symmetric(a.balls(call.py(), bits)?, uplo)?;
     let result = call.run(|ctx| ball::inverse(ctx, &a, bits))?;
-    give(call, &result, container)
+    give(call, &result, (container, "inverse"))
 }
 
 /// The Cholesky factor; the upper one where the upper triangle is named.
@@ -130,7 +130,7 @@ pub fn cholesky<'py>(mut call: Call<'py>, a: Operand<'py>, uplo: Option<Named>) 
         let lower = ball::cholesky(ctx, &a, bits)?;
         if is_upper { mirrored(&lower, |row, col| (col, row)) } else { Ok(lower) }
     })?;
-    give(call, &result, container)
+    give(call, &result, (container, "cholesky"))
 }
 
 /// The logarithm of the determinant, an `arb`.
@@ -165,9 +165,7 @@ fn container_of(operands: &[Option<&Operand<'_>>]) -> Container {
 fn scalar(call: &Call<'_>, name: &str, bits: u32) -> PyResult<Option<Ball>> {
     let Some(object) = call.object(name)? else { return Ok(None) };
     let named = |error: PyErr| match error.is_instance_of::<PyValueError>(call.py()) {
-        true => PyValueError::new_err(
-            error.value(call.py()).to_string().replace("entry at row 0, column 0", name),
-        ),
+        true => PyValueError::new_err(error.value(call.py()).to_string().replace("entry at row 0, column 0", name)),
         false => error,
     };
     let found = Operand::number(&object).and_then(|number| number.balls(call.py(), bits)).map_err(named)?;
@@ -229,7 +227,7 @@ fn overlapping(a: BallMatrix) -> sunzi::Result<BallMatrix> {
             continue;
         }
         let [own, other] = sizes;
-        let wide = Float::with_val_round(RADIUS_BITS, own.max(&other) + apart, Round::Up).0;
+        let wide = Float::with_val_round(RADIUS_BITS, &own.max(&other) + &apart, Round::Up).0;
         midpoint.get_or_insert_with(|| a.midpoint().clone()).set_float(col, row, &lower)?;
         let radius = radius.get_or_insert_with(|| a.radius().clone());
         radius.set_float(row, col, &wide)?;
@@ -242,38 +240,53 @@ fn overlapping(a: BallMatrix) -> sunzi::Result<BallMatrix> {
 }
 
 /// The result in its container, and the report.
-fn give<'py>(call: Call<'py>, result: &BallMatrix, container: Container) -> PyResult<Bound<'py, PyAny>> {
+fn give<'py>(
+    call: Call<'py>,
+    result: &BallMatrix,
+    (container, operation): (Container, &'static str),
+) -> PyResult<Bound<'py, PyAny>> {
     let container = if result.cols() == 1 { container } else { container.of_two_dimensions() };
     let (shape, size) = (Shape { container, kind: NumberKind::Flint }, (result.rows(), result.cols()));
     let numbers = numbers(call.py(), result)?;
-    call.finish_objects(numbers, size, shape, result.midpoint().precision_bits())
+    let digits = call.wants_report().then(|| proven_digits(result));
+    let report = json(&Told { operation, digits })?;
+    call.finish_objects(numbers, (size, shape), result.midpoint().precision_bits(), report)
 }
 
-/// The entries as `arb`, row by row; a radius that is not 0 is widened by two units of the midpoint's last place.
-///
-/// `contains` of python-flint rounds a fraction to a ball of about one unit before it compares: so widened the balls
-/// hold that of the exact result at the same precision, as `x.contains(arb(4) / 11)` asks.
+/// Digits of the worst column that the radii prove, in the maximum norm: those of all bits where radii are 0.
+fn proven_digits(balls: &BallMatrix) -> f64 {
+    let largest = |matrix: &sunzi::Matrix, col: usize| {
+        let sizes = (0..matrix.rows()).map(|row| matrix.float(row, col).abs());
+        sizes.fold(Float::new(RADIUS_BITS), |most, size| if size > most { size } else { most })
+    };
+    let all = f64::from(balls.midpoint().precision_bits()) * std::f64::consts::LOG10_2;
+    let digits = (0..balls.cols()).map(|col| {
+        let (radius, size) = (largest(balls.radius(), col), largest(balls.midpoint(), col));
+        if radius.is_zero() { all } else { Float::with_val(RADIUS_BITS, size / radius).log10().to_f64() }
+    });
+    digits.fold(all, f64::min).max(0.0)
+}
+
+/// What a report says beside times.
+#[derive(Serialize)]
+struct Told {
+    operation: &'static str,
+    digits: Option<f64>,
+}
+
+/// The entries as `arb`, row by row.
 fn numbers<'py>(py: Python<'py>, balls: &BallMatrix) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let arb = py.import("flint")?.getattr("arb")?;
     let mut midpoints = Builder::new(py, NumberKind::Flint, balls.midpoint().precision_bits())?;
     let mut radii = Builder::new(py, NumberKind::Flint, RADIUS_BITS)?;
-    let mut cell = sunzi::Matrix::zeros(1, 1, RADIUS_BITS).or_raise(py)?;
     let mut numbers = Vec::with_capacity(balls.rows() * balls.cols());
     for (row, col) in (0..balls.rows()).flat_map(|row| (0..balls.cols()).map(move |col| (row, col))) {
         let midpoint = midpoints.number(balls.midpoint().get(row, col), (row, col))?;
-        if balls.radius().get(row, col).head.is_zero() {
-            numbers.push(midpoint);
-            continue;
-        }
-        let head = balls.midpoint().get(row, col).head;
-        let power = head.exponent() - i64::from(balls.midpoint().precision_bits()) + 1;
-        let units = match (head.is_zero(), i32::try_from(power)) {
-            (false, Ok(power)) => Float::with_val(RADIUS_BITS, 1) << power,
-            _ => Float::new(RADIUS_BITS),
-        };
-        let wide = Float::with_val_round(RADIUS_BITS, balls.radius().float(row, col) + units, Round::Up).0;
-        cell.set_float(0, 0, &wide).or_raise(py)?;
-        numbers.push(arb.call1((midpoint, radii.number(cell.get(0, 0), (row, col))?))?);
+        let radius = balls.radius().get(row, col);
+        numbers.push(match radius.head.is_zero() {
+            true => midpoint,
+            false => arb.call1((midpoint, radii.number(radius, (row, col))?))?,
+        });
     }
     Ok(numbers)
 }

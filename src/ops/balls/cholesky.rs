@@ -8,7 +8,7 @@ use super::bounds::{self, RADIUS_BITS, largest_row_sum, power_above_one};
 use super::definite::{BOUND_BITS, Definite};
 use super::inverse_factor::{InverseFactor, perturbation};
 use super::matrix::BallMatrix;
-use super::product::distance;
+use super::product::rounding;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Symmetric};
@@ -50,7 +50,7 @@ pub(super) fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Re
         if row < col {
             return Float::new(RADIUS_BITS);
         }
-        let moved = distance(factor.float(row, col), &midpoint.float(row, col));
+        let moved = rounding(factor.float(row, col), &midpoint.float(row, col));
         Upper(first.float(row, col)).add(&second.float(row, col)).add(&moved).0
     })?;
     Ok(BallMatrix::trusted(midpoint, radius))
@@ -89,9 +89,7 @@ fn majorant(ctx: &Context, relative: &Matrix) -> Result<Option<Matrix>> {
         if holds(&least, &change) {
             return Ok(Some(change));
         }
-        change = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
-            Upper(least.float(row, col)).times(&room).0
-        })?;
+        change = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| Upper(least.float(row, col)).times(&room).0)?;
     }
     let Some(change) = by_factor(ctx, relative, &change)? else { return Ok(None) };
     let least = image(&change)?;
@@ -136,12 +134,7 @@ fn is_below_one(change: &Matrix) -> bool {
 /// Entry `i, j` is `sum_k s_ijk (dA L^-T)_kj`, where `s_ijk = sum_(m > j) l_im w_mk + l_ij w_jk / 2` and `W = L^-1`:
 /// these sums, whose terms cancel, are formed in as many bits as the condition takes.
 /// Cost: `n^3 / 3` multiply-adds of few bits.
-fn first_order(
-    ctx: &Context,
-    definite: &Definite,
-    inverse: &InverseFactor,
-    image: &Matrix,
-) -> Result<Matrix> {
+fn first_order(ctx: &Context, definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> Result<Matrix> {
     let factor = definite.factor.factor();
     let order = factor.rows();
     let bits = definite.lost_bits + BOUND_BITS;
@@ -155,13 +148,12 @@ fn first_order(
     })?;
     let mut whole = bounds::product(ctx, slack.view(), image.view())?;
     for row in 0..order {
-        let own: Vec<Float> =
-            (0..=row).map(|col| Float::with_val(bits, factor.float(row, col))).collect();
+        let own: Vec<Float> = (0..=row).map(|col| Float::with_val(bits, factor.float(row, col))).collect();
         let mut sums = vec![Upper::zero(); row + 1];
         for k in 0..=row {
             let mut sum = Float::new(bits);
             for col in (0..=row).rev() {
-                let term = Float::with_val(bits, &own[col] * inverse.near.float(col, k)) >> 1;
+                let term = Float::with_val(bits, &own[col] * &inverse.near.float(col, k)) >> 1;
                 sum += &term;
                 let size = Float::with_val_round(RADIUS_BITS, sum.abs_ref(), Round::Up).0;
                 sum += &term;

@@ -7,7 +7,7 @@ use super::bounds::{self, RADIUS_BITS, image, largest_row_sum};
 use super::definite::{Definite, scales};
 use super::inverse_factor::perturbation;
 use super::matrix::{Ball, BallMatrix};
-use super::product::distance;
+use super::product::rounding;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
@@ -46,18 +46,20 @@ pub(super) fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Res
     let (inverse, regular) = definite.regular(ctx, around.view(), "log_det")?;
     let size = regular.solution(ctx, &bounds::magnitudes(inverse.view())?)?;
     let relative = bounds::product(ctx, size.view(), perturbation.view())?;
-    let Some(change) = logarithm(&relative, &scales(a.midpoint().view())) else { return Err(not_regular(a, &relative)) };
-    let (sum, rounding) = sum_of_logarithms(factor, precision_bits + SPARE_BITS);
+    let Some(change) = logarithm(&relative, &scales(a.midpoint().view())) else {
+        return Err(not_regular(a, &relative));
+    };
+    let (sum, off) = sum_of_logarithms(factor, precision_bits + SPARE_BITS);
     let midpoint = Float::with_val(precision_bits, &sum);
-    let moved = distance(sum, &midpoint);
-    Ok(Ball { midpoint, radius: change.add(&rounding).add(&moved).0 })
+    let moved = rounding(sum, &midpoint);
+    Ok(Ball { midpoint, radius: change.add(&off).add(&moved).0 })
 }
 
 /// What of a perturbation is no radius.
 fn residual(perturbation: &Matrix, a: &BallMatrix) -> Result<Matrix> {
     Matrix::from_fn(a.rows(), a.cols(), RADIUS_BITS, |row, col| {
         let whole = perturbation.float(row, col);
-        Float::with_val_round(RADIUS_BITS, whole - a.radius().float(row, col), Round::Up).0
+        Float::with_val_round(RADIUS_BITS, &whole - &a.radius().float(row, col), Round::Up).0
     })
 }
 
@@ -103,7 +105,8 @@ fn tail(t: &Float) -> Float {
         return Upper(Float::with_val(RADIUS_BITS, 1)).over(&(left << 1)).0;
     }
     let logarithm = Float::with_val_round(RADIUS_BITS, left.ln_ref(), Round::Down).0;
-    let rest = Float::with_val_round(RADIUS_BITS, -logarithm - t, Round::Up).0;
+    let size = -logarithm;
+    let rest = Float::with_val_round(RADIUS_BITS, &size - t, Round::Up).0;
     let square = Float::with_val_round(RADIUS_BITS, t.square_ref(), Round::Down).0;
     Upper(rest).over(&square).0
 }

@@ -108,7 +108,7 @@ impl BallMatrix {
             return Err(Error::InvalidArgument(message));
         }
         let bits = self.midpoint.precision_bits() + midpoint.prec();
-        let product = |row, col| Float::with_val(bits, midpoint * self.midpoint.float(row, col));
+        let product = |row, col| Float::with_val(bits, midpoint * &self.midpoint.float(row, col));
         let size = Float::with_val_round(RADIUS_BITS, midpoint.abs_ref(), rug::float::Round::Up).0;
         let reach = Float::with_val_round(RADIUS_BITS, radius, rug::float::Round::Up).0;
         let moved = |row, col| {

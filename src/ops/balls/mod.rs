@@ -2,7 +2,8 @@
 //!
 //! A [`BallMatrix`] is a matrix of midpoints and one of radii. Each function here gives balls that hold the exact
 //! result for every point of the balls of its operands: roundings, truncations and the radii of the operands are all
-//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits.
+//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A midpoint that is rounded counts two units
+//! in its last place, so that a ball holds that of the exact number at the same precision, rounded in any direction.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, ball::{self, BallMatrix}, rug::Rational};
@@ -37,8 +38,8 @@ use product::Product;
 ///
 /// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `c` are `M x N`; any of them may be 0. Scalars are
 /// multiplied into operands beforehand, see [`BallMatrix::scaled`].
-/// Radius: `|A| rB + rA (|B| + rB) + rC`, and the rounding of the midpoint to `precision_bits` bits, which is 0 where
-/// that number has so many. Entries that cancel are computed with more bits.
+/// Radius: `|A| rB + rA (|B| + rB) + rC`, and two units in the last place of a midpoint that was rounded to
+/// `precision_bits` bits. Entries that cancel are computed with more bits.
 /// Cost: a product of `precision_bits + 32` bits, of up to four times as many where entries cancel, and up to three
 /// products of 32 bits. Source: S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999).
 ///
@@ -78,7 +79,7 @@ pub fn syrk(
 /// Balls that hold the solution `X` of `A X = B` for all points `A`, symmetric or not, and `B`.
 ///
 /// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, `b` and the result are `n x m`.
-/// Radius: for operands of radius 0 about half a unit in the last place of each entry; else to first order the largest
+/// Radius: for operands of radius 0 two to three units in the last place of each entry, 0 for exact ones; else to first order the largest
 /// change that points of the balls make, `|A^-1| (rB + rA |X|)`.
 /// Cost: a factorisation, an inverse and a solve with as many bits as `precision_bits` and the condition take, and a
 /// few products of few bits. Source: S. M. Rump, *Verification methods: rigorous results using floating-point

@@ -30,6 +30,9 @@ const MOST_MORE_BITS: u32 = 512;
 /// The least exponent where there is none: that of a number that is 0.
 const NO_UNIT: i64 = i64::MAX / 4;
 
+/// Errors below this part of a unit in the last place, as a power of two, are no roundings of the midpoint.
+const UNSEEN_BITS: u32 = 24;
+
 /// Where units are no powers of two that a shift can reach.
 const LEAST_UNIT: i64 = i32::MIN as i64 + 64;
 
@@ -76,17 +79,35 @@ impl Enclosed {
     fn rounded(&self, precision_bits: u32) -> Result<BallMatrix> {
         let midpoint = self.midpoint.view().rounded(precision_bits)?;
         let radius = Matrix::from_fn(midpoint.rows(), midpoint.cols(), RADIUS_BITS, |row, col| {
-            let moved = distance(self.midpoint.float(row, col), &midpoint.float(row, col));
+            let moved = rounding(self.midpoint.float(row, col), &midpoint.float(row, col));
             Upper(self.radius(row, col)).add(&moved).0
         })?;
         Ok(BallMatrix::trusted(midpoint, radius))
     }
 }
 
-/// `|a - b|`, rounded up.
-pub(super) fn distance(a: Float, b: &Float) -> Float {
-    let (lower, upper) = if a < *b { (&a, b) } else { (b, &a) };
-    Float::with_val_round(RADIUS_BITS, upper - lower, Round::Up).0
+/// What the rounding of a number to the midpoint `rounded` counts: nothing where it is none, else two units in the last
+/// place.
+///
+/// The number is at most half a unit away. Two units hold the ball of one unit around it rounded in any direction too,
+/// which is how ball arithmetic has the number at this precision.
+pub(super) fn rounding(number: Float, rounded: &Float) -> Float {
+    let (lower, upper) = if number < *rounded { (&number, rounded) } else { (rounded, &number) };
+    let moved = Float::with_val_round(RADIUS_BITS, upper - lower, Round::Up).0;
+    if shows(&moved, rounded) { moved.max(&two_units(rounded)) } else { moved }
+}
+
+/// Whether an error is more than what an exact midpoint may be known to.
+pub(super) fn shows(moved: &Float, midpoint: &Float) -> bool {
+    *moved > Float::with_val(RADIUS_BITS, two_units(midpoint) >> UNSEEN_BITS)
+}
+
+/// Two units in the last place of a midpoint; 0 of 0.
+pub(super) fn two_units(midpoint: &Float) -> Float {
+    match midpoint.get_exp() {
+        Some(exponent) => power(i64::from(exponent) - i64::from(midpoint.prec()) + 1),
+        None => Float::new(RADIUS_BITS),
+    }
 }
 
 impl<'a> Product<'a> {
@@ -140,12 +161,7 @@ impl<'a> Product<'a> {
     }
 
     /// The midpoints at so many bits, entry by entry, and bounds of their errors.
-    fn midpoints(
-        &self,
-        ctx: &Context,
-        bits: u32,
-        (sizes, units): (&Matrix, &[i64]),
-    ) -> Result<(Matrix, Matrix)> {
+    fn midpoints(&self, ctx: &Context, bits: u32, (sizes, units): (&Matrix, &[i64])) -> Result<(Matrix, Matrix)> {
         let unit = |row: usize, col: usize| units[col * sizes.rows() + row];
         let computed = self.computed(ctx, bits)?;
         let error = |row: usize, col: usize| Upper(sizes.float(row, col)).times(&power(1 - i64::from(bits))).0;
@@ -263,7 +279,10 @@ impl Units {
 
     /// The units of all entries, column by column.
     fn all(&self, cols: usize) -> Vec<i64> {
-        (0..cols).flat_map(|col| (0..self.rows).map(move |row| (row, col))).map(|(row, col)| self.of(row, col)).collect()
+        (0..cols)
+            .flat_map(|col| (0..self.rows).map(move |row| (row, col)))
+            .map(|(row, col)| self.of(row, col))
+            .collect()
     }
 }
 

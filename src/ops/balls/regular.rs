@@ -73,9 +73,8 @@ impl Regular {
             worst = ratios.fold(0.0, |most: f64, ratio| most.max(ratio.to_f64()));
             if worst <= FINE_RATIO || step + 1 == MOST_STEPS && worst <= MOST_RATIO {
                 let left = vector.iter().zip(&image);
-                let left: Vec<Float> = left
-                    .map(|(own, image)| Float::with_val_round(ESTIMATE_BITS, own - image, Round::Down).0)
-                    .collect();
+                let left: Vec<Float> =
+                    left.map(|(own, image)| Float::with_val_round(ESTIMATE_BITS, own - image, Round::Down).0).collect();
                 if left.iter().all(|left| *left > 0) {
                     return Ok(Regular { deviation, vector, left });
                 }

@@ -5,11 +5,12 @@
 use super::bounds::{self, RADIUS_BITS};
 use super::definite::{BOUND_BITS, Definite, SPARE_BITS};
 use super::matrix::{BallMatrix, BallView};
-use super::product::Product;
+use super::product::{Product, shows, two_units};
 use super::regular::Regular;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::ops::estimate::bounds::Upper;
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
 
@@ -96,12 +97,19 @@ impl Solving<'_> {
         // |X - X0| <= |E| |X - X0| + |R (B - A X0)|.
         let residual = Product::residual(right, self.a, BallView::point(&solution)).enclose(ctx, bits + SPARE_BITS)?;
         let image = Product::plain(BallView::point(&self.inverse), BallView::point(&residual.midpoint));
-        let mut moved = image.enclose(ctx, lost_bits + BOUND_BITS)?.magnitudes()?;
+        let rounded = image.enclose(ctx, lost_bits + BOUND_BITS)?.magnitudes()?;
+        let mut moved = rounded.view().to_matrix()?;
         let inverse = bounds::magnitudes(self.inverse.view())?;
         for part in [Some(&residual.rounding), residual.spread.as_ref()].into_iter().flatten() {
             moved = bounds::sum(moved.view(), bounds::product(ctx, inverse.view(), part.view())?.view())?;
         }
         let radius = self.regular.solution(ctx, &moved)?;
+        // Where the solution of the midpoints was rounded, that counts as everywhere: two units in the last place.
+        let radius = Matrix::from_fn(radius.rows(), radius.cols(), RADIUS_BITS, |row, col| {
+            let (own, midpoint) = (radius.float(row, col), solution.float(row, col));
+            let is_rounded = shows(&rounded.float(row, col), &midpoint);
+            if is_rounded { Upper(own).add(&two_units(&midpoint)).0 } else { own }
+        })?;
         Ok(BallMatrix::trusted(solution, radius))
     }
 
@@ -120,7 +128,7 @@ impl Solving<'_> {
         for (row, col) in (0..found.cols()).flat_map(|col| (0..found.rows()).map(move |row| (row, col))) {
             let (own, radius) = (found.midpoint().get(row, col).head, found.radius().get(row, col).head);
             if !own.is_zero() && !radius.is_zero() {
-                most = most.max(radius.exponent() - own.exponent() + bits - 1);
+                most = most.max(radius.exponent() - own.exponent() + bits - 3);
             }
         }
         if most <= 0 { 0 } else { (most + 4).min(bits + 64) as u32 }

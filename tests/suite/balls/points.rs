@@ -64,8 +64,7 @@ pub fn point(balls: &BallMatrix, is_symmetric: bool, rng: &mut Rng) -> Rows {
         let exact = |value: Float| value.to_rational().unwrap();
         exact(balls.midpoint().float(row, col)) + exact(balls.radius().float(row, col)) * Rational::from((part, 64))
     };
-    let mut rows: Rows =
-        (0..balls.rows()).map(|row| (0..balls.cols()).map(|col| entry(row, col)).collect()).collect();
+    let mut rows: Rows = (0..balls.rows()).map(|row| (0..balls.cols()).map(|col| entry(row, col)).collect()).collect();
     if is_symmetric {
         for (row, col) in (0..balls.rows()).flat_map(|row| (0..row).map(move |col| (row, col))) {
             rows[col][row] = rows[row][col].clone();
@@ -114,8 +113,8 @@ pub fn factor(a: &Rows, bits: u32) -> Option<Vec<Vec<Float>>> {
     for row in 0..n {
         for col in 0..=row {
             let mut left = Float::with_val(bits, &a[row][col]);
-            for k in 0..col {
-                left -= Float::with_val(bits, &l[row][k] * &l[col][k]);
+            for (own, other) in l[row].iter().zip(&l[col]).take(col) {
+                left -= Float::with_val(bits, own * other);
             }
             if row == col && left <= 0 {
                 return None;

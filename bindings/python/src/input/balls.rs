@@ -71,7 +71,7 @@ impl<'py> Operand<'py> {
             let power = (head.exponent() - i64::from(bits)).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             let unit = if head.is_zero() { Float::new(RADIUS_BITS) } else { Float::with_val(RADIUS_BITS, 1) << power };
             let own = radius.float(row, col);
-            let sum = Float::with_val_round(RADIUS_BITS, own + unit, rug::float::Round::Up).0;
+            let sum = Float::with_val_round(RADIUS_BITS, &own + &unit, rug::float::Round::Up).0;
             radius.set_float(row, col, &sum).or_raise(py)
         };
         match view.rounded_bits() {
