@@ -172,8 +172,8 @@ fn first_order(ctx: &Context, definite: &Definite, inverse: &InverseFactor, imag
 fn not_definite(a: &BallMatrix, relative: &Matrix) -> Error {
     let order = a.rows();
     let widest = largest_row_sum(relative);
-    let radius = a.largest_radius().map_or_else(String::new, |(radius, row, col)| {
-        format!("; the largest radius is {:.3e} at row {row}, column {col}", radius.to_f64())
+    let radius = a.widest().map_or_else(String::new, |(row, col)| {
+        format!("; the largest radius is {:.3e} at row {row}, column {col}", a.radius().float(row, col).to_f64())
     });
     Error::InvalidArgument(format!(
         "cholesky: the {order} x {order} balls may hold a matrix that is not positive definite: beside the factor L of \

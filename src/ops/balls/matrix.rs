@@ -132,11 +132,11 @@ impl BallMatrix {
         BallView { midpoint: self.midpoint.view(), radius: (!is_exact).then(|| self.radius.view()) }
     }
 
-    /// The largest radius, and its row and column; `None` where all are 0.
-    pub(super) fn largest_radius(&self) -> Option<(Float, usize, usize)> {
+    /// Row and column of the largest radius; `None` where all are 0.
+    pub(super) fn widest(&self) -> Option<(usize, usize)> {
         let places = (0..self.cols()).flat_map(|col| (0..self.rows()).map(move |row| (row, col)));
-        let radii = places.map(|(row, col)| (self.radius.float(row, col), row, col));
-        radii.filter(|(radius, ..)| !radius.is_zero()).max_by(|one, other| one.0.total_cmp(&other.0))
+        let size = |&(row, col): &(usize, usize)| self.radius.float(row, col);
+        places.filter(|place| !size(place).is_zero()).max_by(|one, other| size(one).total_cmp(&size(other)))
     }
 }
 

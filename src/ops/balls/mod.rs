@@ -2,8 +2,8 @@
 //!
 //! A [`BallMatrix`] is a matrix of midpoints and one of radii. Each function here gives balls that hold the exact
 //! result for every point of the balls of its operands: roundings, truncations and the radii of the operands are all
-//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A midpoint that is rounded counts two units
-//! in its last place, so that a ball holds that of the exact number at the same precision, rounded in any direction.
+//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A midpoint that is rounded counts two
+//! units in its last place, so that a ball holds that of the exact number at the same precision, rounded in any direction.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, ball::{self, BallMatrix}, rug::Rational};
@@ -79,15 +79,15 @@ pub fn syrk(
 /// Balls that hold the solution `X` of `A X = B` for all points `A`, symmetric or not, and `B`.
 ///
 /// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, `b` and the result are `n x m`.
-/// Radius: for operands of radius 0 two to three units in the last place of each entry, 0 for exact ones; else to first order the largest
-/// change that points of the balls make, `|A^-1| (rB + rA |X|)`.
+/// Radius: for operands of radius 0 two to three units in the last place of each entry, 0 for exact ones; else to first
+/// order the largest change that points of the balls make, `|A^-1| (rB + rA |X|)`.
 /// Cost: a factorisation, an inverse and a solve with as many bits as `precision_bits` and the condition take, and a
 /// few products of few bits. Source: S. M. Rump, *Verification methods: rigorous results using floating-point
 /// arithmetic*, Acta Numerica 19 (2010); docs/ALGORITHM.md, "Balls".
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found that all points
-/// are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; those of [`crate::solve_with`].
+/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found that
+/// all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; those of [`crate::solve_with`].
 pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     solve::solve(ctx, a, b, precision_bits)
 }
@@ -109,8 +109,8 @@ pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 /// `2 n^3 / 3` multiply-adds of some 64 bits. Source: docs/ALGORITHM.md, "Balls".
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found that all points
-/// are positive definite; [`crate::Error::NotSymmetric`]; those of [`crate::cholesky_with`].
+/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found that
+/// all points are positive definite; [`crate::Error::NotSymmetric`]; those of [`crate::cholesky_with`].
 pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     cholesky::cholesky(ctx, a, precision_bits)
 }

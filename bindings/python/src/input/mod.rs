@@ -8,6 +8,7 @@ mod container;
 mod entry;
 mod exact;
 mod integers;
+mod seen;
 mod triangles;
 
 use crate::arithmetic::rounded;
@@ -19,12 +20,13 @@ use crate::view::View;
 use balls::Radius;
 pub use container::is_array;
 use container::{Items, unpack};
-use entry::{Entry, NumberType, Reader};
+use entry::{Entry, NumberType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use rug::Float;
 use rug::float::Round;
+use seen::{Seen, look_at};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use sunzi::advanced::math::float::round_integer;
@@ -319,59 +321,6 @@ pub fn look_for_signals_now(py: Python<'_>) -> PyResult<()> {
         LOCKED_SINCE.set(Some(Instant::now()));
     }
     py.check_signals()
-}
-
-/// What is known of numbers that have been looked at.
-struct Seen<'py> {
-    kind: NumberKind,
-    natural_bits: Option<u32>,
-    radii: Vec<Radius<'py>>,
-}
-
-impl Seen<'_> {
-    fn doubles() -> Self {
-        Seen { kind: NumberKind::Float, natural_bits: Some(53), radii: Vec::new() }
-    }
-}
-
-/// Looks at the objects of an operand, row by row.
-fn look_at<'py>(
-    py: Python<'py>,
-    objects: &[Bound<'py, PyAny>],
-    cols: usize,
-    part: Part,
-) -> PyResult<(Seen<'py>, Source<'py>)> {
-    let mut reader = Reader::new(py)?;
-    let (mut entries, mut radii) = (Vec::new(), Vec::new());
-    entries
-        .try_reserve_exact(objects.len())
-        .map_err(|_| pyo3::exceptions::PyMemoryError::new_err("too many entries"))?;
-    for (index, object) in objects.iter().enumerate() {
-        let (row, col) = (index / cols, index % cols);
-        entries.push(match part.holds(row, col) {
-            true => reader.read(object).map_err(|refusal| refusal.exception(object, row, col))?,
-            false => Entry::Zero,
-        });
-        radii.extend(reader.take_radius().map(|size| Radius::new(index, size, object.clone())));
-        look_for_signals(py, index)?;
-    }
-    let mut natural_bits = (reader.mpfr_bits > 0).then_some(reader.mpfr_bits);
-    let mut also = |bits: u32| natural_bits = Some(natural_bits.unwrap_or(0).max(bits));
-    if reader.has_seen(NumberType::Float) {
-        also(53);
-    }
-    if reader.has_seen(NumberType::LongDouble) {
-        also(long_double_bits(py)?);
-    }
-    if reader.has_seen(NumberType::Mpf) {
-        also(py.import("mpmath")?.getattr("mp")?.getattr("prec")?.extract()?);
-    }
-    if reader.has_seen(NumberType::Arb) {
-        also(py.import("flint")?.getattr("ctx")?.getattr("prec")?.extract()?);
-    }
-    let kind = reader.kind();
-    let Reader { limbs, exact_bits, rounds, .. } = reader;
-    Ok((Seen { kind, natural_bits, radii }, Source::Entries { entries, limbs, exact_bits, rounds }))
 }
 
 fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: Part) -> PyResult<View> {
