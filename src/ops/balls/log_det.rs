@@ -72,8 +72,8 @@ fn mirrored(a: &BallMatrix) -> Result<BallMatrix> {
     Ok(BallMatrix::trusted(a.midpoint().clone(), radius))
 }
 
-/// A bound of `|log det(I + K)|` for all `|K| <= relative`; `None` where a determinant may be 0. `start` is a first guess
-/// of a vector that `K` shrinks.
+/// A bound of `|log det(I + K)|` for all `|K| <= relative`; `None` where a determinant may be 0. `start` is a first
+/// guess of a vector that `K` shrinks.
 ///
 /// With eigenvalues of magnitude at most `t < 1`, and `f` the Frobenius norm of `K` scaled by a positive vector,
 /// `|log det(I + K) - tr K| <= f^2 sum_(k >= 2) t^(k-2) / k`.

@@ -3,7 +3,8 @@
 //! A [`BallMatrix`] is a matrix of midpoints and one of radii. Each function here gives balls that hold the exact
 //! result for every point of the balls of its operands: roundings, truncations and the radii of the operands are all
 //! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A midpoint that is rounded counts two
-//! units in its last place, so that a ball holds that of the exact number at the same precision, rounded in any direction.
+//! units in its last place, so that a ball holds that of the exact number at the same precision, rounded in any
+//! direction.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, ball::{self, BallMatrix}, rug::Rational};
@@ -86,8 +87,9 @@ pub fn syrk(
 /// arithmetic*, Acta Numerica 19 (2010); docs/ALGORITHM.md, "Balls".
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found that
-/// all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; those of [`crate::solve_with`].
+/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
+/// that all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; those of
+/// [`crate::solve_with`].
 pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     solve::solve(ctx, a, b, precision_bits)
 }
@@ -109,8 +111,8 @@ pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Bal
 /// `2 n^3 / 3` multiply-adds of some 64 bits. Source: docs/ALGORITHM.md, "Balls".
 ///
 /// # Errors
-/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found that
-/// all points are positive definite; [`crate::Error::NotSymmetric`]; those of [`crate::cholesky_with`].
+/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
+/// that all points are positive definite; [`crate::Error::NotSymmetric`]; those of [`crate::cholesky_with`].
 pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     cholesky::cholesky(ctx, a, precision_bits)
 }

@@ -315,10 +315,13 @@ fn wanted_bits(enclosed: &Enclosed, bits: (u32, u32), known: impl Fn(usize, usiz
         }
         let (size, unit) = known(row, col);
         let exact = size - unit + 3;
-        let head = midpoint.get(row, col).head;
-        let is_known = !head.is_zero() && head.exponent() > error + 1;
-        let fine = bits + (error - (head.exponent() - precision_bits + FINE_LOG2)).max(0);
-        most = most.max(if is_known { fine.min(exact) } else { exact });
+        let own = midpoint.float(row, col);
+        let is_known = own.get_exp().is_some_and(|exponent| i64::from(exponent) > error + 1);
+        let rounded = Float::with_val(precision_bits as u32, &own);
+        let is_rounded = shows(&Float::with_val(RADIUS_BITS, &own - &rounded).abs(), &rounded);
+        let fine = bits + (error - (midpoint.get(row, col).head.exponent() - precision_bits + FINE_LOG2)).max(0);
+        // Where the midpoint need not be rounded, all that is left of the radius is its own error.
+        most = most.max(if is_known && is_rounded { fine.min(exact) } else { exact });
     }
     u32::try_from(most).unwrap_or(u32::MAX)
 }
