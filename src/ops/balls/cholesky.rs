@@ -140,19 +140,23 @@ fn first_order(ctx: &Context, definite: &Definite, inverse: &InverseFactor, imag
     let bits = definite.lost_bits + BOUND_BITS;
     // What each sum is off by: its own roundings, and those of W.
     let sizes = bounds::magnitudes(factor.view())?;
-    let summed = bounds::product(ctx, sizes.view(), inverse.size.view())?;
+    let terms = bounds::product(ctx, sizes.view(), inverse.size.view())?;
     let off = bounds::product(ctx, sizes.view(), inverse.off.view())?;
     let unit = Upper(Float::with_val(RADIUS_BITS, order + 4)).times(&power(1 - i64::from(bits))).0;
     let slack = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
-        Upper(summed.float(row, col)).times(&unit).add(&off.float(row, col)).0
+        Upper(terms.float(row, col)).times(&unit).add(&off.float(row, col)).0
     })?;
-    let mut whole = bounds::product(ctx, slack.view(), image.view())?;
+    // Of k > j the sums are over all of W: s_ijk is 1 for k = i, else 0.
+    let summed = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
+        if row <= col { image.float(row, col) } else { Float::new(RADIUS_BITS) }
+    })?;
+    let mut whole = bounds::product(ctx, slack.view(), summed.view())?;
     for row in 0..order {
         let own: Vec<Float> = (0..=row).map(|col| Float::with_val(bits, factor.float(row, col))).collect();
         let mut sums = vec![Upper::zero(); row + 1];
         for k in 0..=row {
             let mut sum = Float::new(bits);
-            for col in (0..=row).rev() {
+            for col in (k..=row).rev() {
                 let term = Float::with_val(bits, &own[col] * &inverse.near.float(col, k)) >> 1;
                 sum += &term;
                 let size = Float::with_val_round(RADIUS_BITS, sum.abs_ref(), Round::Up).0;
@@ -162,6 +166,7 @@ fn first_order(ctx: &Context, definite: &Definite, inverse: &InverseFactor, imag
             }
         }
         for (col, sum) in sums.into_iter().enumerate() {
+            let sum = if col < row { sum.add(&image.float(row, col)) } else { sum };
             let all = sum.add(&whole.float(row, col)).0;
             whole.set_float(row, col, &all)?;
         }
