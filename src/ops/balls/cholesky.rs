@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Symmetric};
 use crate::ops::cholesky::cholesky as factor_of;
-use crate::ops::estimate::bounds::Upper;
+use crate::ops::estimate::bounds::{Upper, magnitude};
 use crate::ops::estimate::power;
 use crate::ops::product::problem::Accuracy;
 use rug::Float;
@@ -43,15 +43,14 @@ pub(super) fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Re
     let image = bounds::product(ctx, perturbation.view(), inverse.size.transposed())?;
     let relative = bounds::product(ctx, inverse.size.view(), image.view())?;
     let Some(change) = majorant(ctx, &relative)? else { return Err(not_definite(a, &relative)) };
-    let first = first_order(ctx, &definite, &inverse, &image)?;
-    let squares = half_diagonal(&bounds::product(ctx, change.view(), change.transposed())?)?;
-    let second = bounds::product(ctx, bounds::magnitudes(factor.view())?.view(), squares.view())?;
+    let first = first_order(&definite, &inverse, &image)?;
+    let moved = with_second_order(ctx, factor, &first, &change)?;
     let radius = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
         if row < col {
             return Float::new(RADIUS_BITS);
         }
-        let moved = rounding(factor.float(row, col), &midpoint.float(row, col));
-        Upper(first.float(row, col)).add(&second.float(row, col)).add(&moved).0
+        let rounded = rounding(factor.float(row, col), &midpoint.float(row, col));
+        Upper(moved.float(row, col)).add(&rounded).0
     })?;
     Ok(BallMatrix::trusted(midpoint, radius))
 }
@@ -131,44 +130,67 @@ fn is_below_one(change: &Matrix) -> bool {
 
 /// A bound of `|L low(L^-1 dA L^-T)|`, with `image >= dA |L^-T|`.
 ///
-/// Entry `i, j` is `sum_k s_ijk (dA L^-T)_kj`, where `s_ijk = sum_(m > j) l_im w_mk + l_ij w_jk / 2` and `W = L^-1`:
-/// these sums, whose terms cancel, are formed in as many bits as the condition takes.
+/// Entry `i, j` is `sum_k s_ijk (dA L^-T)_kj`, where `s_ijk = delta_ik - sum_(m < j) l_im w_mk - l_ij w_jk / 2` for
+/// `W = L^-1` and `k <= j`, and `delta_ik` for `k > j`: these sums, whose terms cancel, are formed in as many bits as
+/// the condition takes.
 /// Cost: `n^3 / 3` multiply-adds of few bits.
-fn first_order(ctx: &Context, definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> Result<Matrix> {
+fn first_order(definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> Result<Matrix> {
     let factor = definite.factor.factor();
     let order = factor.rows();
     let bits = definite.lost_bits + BOUND_BITS;
-    // What each sum is off by: its own roundings, and those of W.
-    let sizes = bounds::magnitudes(factor.view())?;
-    let terms = bounds::product(ctx, sizes.view(), inverse.size.view())?;
-    let off = bounds::product(ctx, sizes.view(), inverse.off.view())?;
-    let unit = Upper(Float::with_val(RADIUS_BITS, order + 4)).times(&power(1 - i64::from(bits))).0;
-    let slack = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
-        Upper(terms.float(row, col)).times(&unit).add(&off.float(row, col)).0
-    })?;
-    // Of k > j the sums are over all of W: s_ijk is 1 for k = i, else 0.
-    let summed = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
-        if row <= col { image.float(row, col) } else { Float::new(RADIUS_BITS) }
-    })?;
-    let mut whole = bounds::product(ctx, slack.view(), summed.view())?;
+    // What a sum is off by beside its terms: their roundings, and its own.
+    let unit = Upper(Float::with_val(RADIUS_BITS, order + 4)).times(&power(2 - i64::from(bits))).0;
+    let mut whole = Matrix::zeros(order, order, RADIUS_BITS)?;
     for row in 0..order {
         let own: Vec<Float> = (0..=row).map(|col| Float::with_val(bits, factor.float(row, col))).collect();
+        let sizes: Vec<Float> = (0..=row).map(|col| magnitude(factor.get(row, col))).collect();
         let mut sums = vec![Upper::zero(); row + 1];
         for k in 0..=row {
-            let mut sum = Float::new(bits);
-            for col in (k..=row).rev() {
+            let mut sum = Float::with_val(bits, u32::from(k == row));
+            // The 1 is exact, but each sum with it is rounded.
+            let mut off = if k == row { Upper(unit.clone()) } else { Upper::zero() };
+            for col in k..=row {
                 let term = Float::with_val(bits, &own[col] * &inverse.near.float(col, k)) >> 1;
-                sum += &term;
+                let known = Upper(inverse.size.float(col, k)).times(&unit).add(&inverse.off.float(col, k));
+                off = off.add(&known.times(&sizes[col]).0);
+                sum -= &term;
                 let size = Float::with_val_round(RADIUS_BITS, sum.abs_ref(), Round::Up).0;
-                sum += &term;
-                let part = Upper(size).times(&image.float(k, col)).0;
+                sum -= &term;
+                let part = Upper(size).add(&off.0).times(&image.float(k, col)).0;
                 sums[col].0.add_assign_round(&part, Round::Up);
             }
         }
         for (col, sum) in sums.into_iter().enumerate() {
-            let sum = if col < row { sum.add(&image.float(row, col)) } else { sum };
-            let all = sum.add(&whole.float(row, col)).0;
-            whole.set_float(row, col, &all)?;
+            let all = if col < row { sum.add(&image.float(row, col)) } else { sum };
+            whole.set_float(row, col, &all.0)?;
+        }
+    }
+    Ok(whole)
+}
+
+/// The radii of the factor: `first`, and a bound of what `L low(F F^T)` adds, the smaller of two.
+///
+/// Entry `i, j` of that is `sum_(m > j) l_im (F F^T)_mj + l_ij (F F^T)_jj / 2`; and, since `sum_m l_im f_mk` is the change
+/// `x_ik` of the factor, also `sum_(k <= j) x_ik f_jk - sum_(m < j) l_im (F F^T)_mj - l_ij (F F^T)_jj / 2`, which is 0
+/// where the row is 0 and does not change.
+fn with_second_order(ctx: &Context, factor: &Matrix, first: &Matrix, change: &Matrix) -> Result<Matrix> {
+    let order = factor.rows();
+    let squares = bounds::product(ctx, change.view(), change.transposed())?;
+    let sizes = bounds::magnitudes(factor.view())?;
+    let lower = half_diagonal(&squares)?;
+    let above = lower.transposed().to_matrix()?;
+    let below = bounds::product(ctx, sizes.view(), lower.view())?;
+    let before = bounds::product(ctx, sizes.view(), above.view())?;
+    let mut whole = Matrix::zeros(order, order, RADIUS_BITS)?;
+    for row in 0..order {
+        for col in 0..=row {
+            let simple = Upper(first.float(row, col)).add(&below.float(row, col)).0;
+            let mut sum = Upper(first.float(row, col)).add(&before.float(row, col));
+            for k in 0..col {
+                sum = sum.add(&Upper(whole.float(row, k)).times(&change.float(col, k)).0);
+            }
+            let left = Float::with_val_round(RADIUS_BITS, 1 - &change.float(col, col), Round::Down).0;
+            whole.set_float(row, col, &sum.over(&left).0.min(&simple))?;
         }
     }
     Ok(whole)
