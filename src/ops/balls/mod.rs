@@ -94,10 +94,10 @@ pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32)
     solve::solve(ctx, a, b, precision_bits)
 }
 
-/// Balls that hold the inverse of every point of `a`, symmetric or not; as [`solve`] for the columns of the identity.
+/// Balls that hold the inverse of every point of `a`, symmetric or not; as [`solve()`] for the columns of the identity.
 ///
 /// # Errors
-/// Those of [`solve`].
+/// Those of [`solve()`].
 pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
     solve::inverse(ctx, a, precision_bits)
 }
@@ -124,7 +124,7 @@ pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ba
 /// "Balls".
 ///
 /// # Errors
-/// As [`solve`].
+/// As [`solve()`].
 pub fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
     log_det::log_det(ctx, a, precision_bits)
 }
