@@ -88,6 +88,7 @@
 //! [`distributed`] has the bits of its namesake here, with one exception: [`distributed::inverse`] has those of
 //! [`Cholesky::solve`] with the identity, and not those of [`Cholesky::inverse`].
 //!
+//! Enclosures, which hold the exact result for every point of balls, are those of [`ball`].
 //! Whether a symmetric matrix is singular, [`singularity()`] decides in exact arithmetic.
 //! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
 //! [`Cholesky::certify`] proves.
@@ -131,6 +132,7 @@ pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixV
 pub use matrix::{SparseMatrix, SparseView};
 #[doc(inline)]
 pub use matrix::{TriangleConflict, triangle_conflict};
+pub use ops::balls as ball;
 pub use ops::device::{DeviceReport, DeviceSeconds};
 pub use ops::nrm2;
 pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};

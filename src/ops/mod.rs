@@ -2,6 +2,7 @@
 //!
 //! Joins `plan`, `kernels` and the context's threads. Does not know: files, the command line.
 
+pub mod balls;
 mod batch;
 pub(crate) mod cholesky;
 mod columns;

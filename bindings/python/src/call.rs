@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::input::working_bits;
 use crate::kind::NumberKind;
-use crate::output::{Destination, Form, Shape, give};
+use crate::output::{Destination, Form, Shape, contain, give};
 use crate::runner::Runner;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -181,31 +181,44 @@ impl<'py> Call<'py> {
     /// # Errors
     /// As [`give`] and [`Destination::fill`].
     pub fn finish(
-        self,
+        mut self,
         result: sunzi::Matrix,
         form: Form,
         shape: Shape,
         numbers: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (rows, cols, bits) = (result.rows(), result.cols(), result.precision_bits());
-        let object = match self.out {
+        let object = match self.out.take() {
             Some(out) => Destination::new(out, rows, cols)?.fill(&result, form, shape.kind)?,
             None => give(self.py, result, form, shape)?,
         };
-        if let Some(report) = self.report {
-            let json = self.py.import("json")?;
-            if let Some(numbers) = numbers {
-                report.update(json.call_method1("loads", (numbers,))?.cast::<PyDict>()?.as_mapping())?;
-            }
-            let Clock { start, computing, computed } = self.clock;
-            let computing = computing.unwrap_or(start);
-            let computed = computed.unwrap_or(computing);
-            report.set_item("precision_bits", bits)?;
-            report.set_item("input_seconds", (computing - start).as_secs_f64())?;
-            report.set_item("compute_seconds", (computed - computing).as_secs_f64())?;
-            report.set_item("output_seconds", computed.elapsed().as_secs_f64())?;
-        }
+        self.describe(bits, numbers)?;
         Ok(object)
+    }
+
+    /// The same for a result whose numbers have been made, row by row.
+    ///
+    /// # Errors
+    /// As [`contain`] and [`Destination::fill_objects`].
+    pub fn finish_objects(
+        mut self,
+        numbers: Vec<Bound<'py, PyAny>>,
+        ((rows, cols), shape): ((usize, usize), Shape),
+        precision_bits: u32,
+        report: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let object = match self.out.take() {
+            Some(out) => Destination::new(out, rows, cols)?.fill_objects(numbers, (rows, cols), shape.kind)?,
+            None => contain(self.py, numbers, (rows, cols), shape)?,
+        };
+        self.describe(precision_bits, report)?;
+        Ok(object)
+    }
+
+    /// The report of a call with one result of so many bits.
+    fn describe(&self, precision_bits: u32, numbers: Option<String>) -> PyResult<()> {
+        self.tell(numbers)?;
+        self.report.as_ref().map_or(Ok(()), |report| report.set_item("precision_bits", precision_bits))
     }
 }
 

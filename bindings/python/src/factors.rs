@@ -1,7 +1,9 @@
 //! Functions of symmetric matrices that go by a factor: LDL^T, inverse, determinant, condition.
 
+use crate::balls;
 use crate::call::Call;
-use crate::functions::{Symmetric, json, number};
+use crate::functions::{SYMMETRIC, Symmetric, json, number, part_of};
+use crate::input::Operand;
 use crate::output::{Form, Shape, give};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -34,7 +36,12 @@ pub fn ldlt<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
 #[pyfunction]
 pub fn inverse<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let a = Symmetric::of(&call, a, &[])?;
+    let uplo = call.choice("uplo", SYMMETRIC)?;
+    let a = Operand::of(a, "a", part_of(uplo))?;
+    if a.is_ball() {
+        return balls::inverse(call, a, uplo);
+    }
+    let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
     let options = a.options().digits(call.wants_report());
     let Outcome { result, report } =

@@ -2,6 +2,7 @@
 //!
 //! Each takes its operands and a dictionary of options; the Python layer has the signatures and the documentation.
 
+use crate::balls;
 use crate::call::{Call, beside};
 use crate::errors::{OrRaise, with_remark};
 use crate::input::{Bits, Operand, Part, scalar};
@@ -89,7 +90,22 @@ impl Terms {
     /// # Errors
     /// As [`Operand::of`]; `ValueError` for `beta` without `c`.
     pub fn of(call: &Call<'_>, operands: &[Option<u32>], part: Part) -> PyResult<Terms> {
-        let c = call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()?;
+        Terms::with(call, operands, Terms::added(call, part)?)
+    }
+
+    /// Looks at `c`.
+    ///
+    /// # Errors
+    /// As [`Operand::of`].
+    pub fn added<'py>(call: &Call<'py>, part: Part) -> PyResult<Option<Operand<'py>>> {
+        call.object("c")?.map(|c| Operand::of(&c, "c", part)).transpose()
+    }
+
+    /// The same where `c` has been looked at.
+    ///
+    /// # Errors
+    /// As [`Terms::of`].
+    pub fn with(call: &Call<'_>, operands: &[Option<u32>], c: Option<Operand<'_>>) -> PyResult<Terms> {
         let all: Vec<Option<u32>> = operands.iter().copied().chain(c.as_ref().map(|c| c.natural_bits)).collect();
         let (precision_bits, bits) = if call.flag("exact")? {
             (call.least_bits(), Bits::Integers)
@@ -139,8 +155,12 @@ pub fn syrk<'py>(p: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     let p = Operand::of(p, "p", Part::Whole)?;
     let order = if transpose { p.rows } else { p.cols };
     call.expect(order, order)?;
+    let c = Terms::added(&call, part_of(uplo))?;
+    if balls::are_wanted(&call, &[Some(&p), c.as_ref()])? {
+        return balls::syrk(call, p, c.map(|c| (c, uplo)));
+    }
     let shape = Shape { container: p.container, kind: p.kind };
-    let terms = Terms::of(&call, &[p.natural_bits], part_of(uplo))?;
+    let terms = Terms::with(&call, &[p.natural_bits], c)?;
     let p = p.view(py, terms.bits)?;
     let exact_integers = call.flag("exact")?;
     let outcome = terms.run(&mut call, |ctx| {
@@ -176,7 +196,11 @@ pub fn gemm<'py>(
     let mut call = Call::new(options)?;
     let py = call.py();
     let (a, b) = (Operand::of(a, "a", Part::Whole)?, Operand::of(b, "b", Part::Whole)?);
-    let terms = Terms::of(&call, &[a.natural_bits, b.natural_bits], Part::Whole)?;
+    let c = Terms::added(&call, Part::Whole)?;
+    if balls::are_wanted(&call, &[Some(&a), Some(&b), c.as_ref()])? {
+        return balls::gemm(call, a, b, c);
+    }
+    let terms = Terms::with(&call, &[a.natural_bits, b.natural_bits], c)?;
     let shape = Shape { container: a.container, kind: a.kind.min(b.kind) };
     let oriented = |operand: Operand<'py>, name: &str| -> PyResult<View> {
         let view = operand.view(py, terms.bits)?;
@@ -253,7 +277,15 @@ impl Symmetric {
     /// As [`Operand::of`].
     pub fn of(call: &Call<'_>, a: &Bound<'_, PyAny>, others: &[Option<u32>]) -> PyResult<Symmetric> {
         let uplo = call.choice("uplo", SYMMETRIC)?;
-        let a = Operand::of(a, "a", part_of(uplo))?;
+        Symmetric::read(call, Operand::of(a, "a", part_of(uplo))?, others)
+    }
+
+    /// The same of an operand that has been looked at.
+    ///
+    /// # Errors
+    /// As [`Symmetric::of`].
+    pub fn read(call: &Call<'_>, a: Operand<'_>, others: &[Option<u32>]) -> PyResult<Symmetric> {
+        let uplo = call.choice("uplo", SYMMETRIC)?;
         let all: Vec<Option<u32>> = others.iter().copied().chain([a.natural_bits]).collect();
         let precision_bits = call.precision_bits(&all)?;
         let accuracy = call.choice("accuracy", ACCURACIES)?;
@@ -289,7 +321,12 @@ impl Symmetric {
 #[pyfunction]
 pub fn cholesky<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let a = Symmetric::of(&call, a, &[])?;
+    let uplo = call.choice("uplo", SYMMETRIC)?;
+    let a = Operand::of(a, "a", part_of(uplo))?;
+    if a.is_ball() {
+        return balls::cholesky(call, a, uplo);
+    }
+    let a = Symmetric::read(&call, a, &[])?;
     call.expect(a.view.rows(), a.view.cols())?;
     let (factor, report) = call.run(|ctx| match a.uplo {
         // The upper factor is made beside the lower one.
@@ -315,7 +352,12 @@ pub fn solve<'py>(
     let b = Operand::of(b, "b", Part::Whole)?;
     call.expect(b.rows, b.cols)?;
     let factor_bits = call.bits("factor_precision")?;
-    let a = Symmetric::of(&call, a, &[b.natural_bits])?;
+    let uplo = call.choice("uplo", SYMMETRIC)?;
+    let a = Operand::of(a, "a", part_of(uplo))?;
+    if balls::are_wanted(&call, &[Some(&a), Some(&b)])? {
+        return balls::solve(call, (a, uplo), b);
+    }
+    let a = Symmetric::read(&call, a, &[b.natural_bits])?;
     let bits = a.precision_bits;
     let shape = Shape { container: b.container, kind: b.kind.min(a.shape.kind) };
     let b = b.view(call.py(), Bits::Round(bits))?;
@@ -349,7 +391,12 @@ pub fn solve<'py>(
 #[pyfunction]
 pub fn log_det<'py>(a: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let mut call = Call::new(options)?;
-    let a = Symmetric::of(&call, a, &[])?;
+    let uplo = call.choice("uplo", SYMMETRIC)?;
+    let a = Operand::of(a, "a", part_of(uplo))?;
+    if a.is_ball() {
+        return balls::log_det(call, a, uplo);
+    }
+    let a = Symmetric::read(&call, a, &[])?;
     let value = call.run(|ctx| Ok(a.factor(ctx)?.result.log_det()))?;
     number(call.py(), &value, a.shape)
 }

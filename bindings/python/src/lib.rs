@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod assign;
+mod balls;
 mod batches;
 mod call;
 mod context;

@@ -18,6 +18,10 @@ progress: called with `(done, total)` a few times in a second, on the calling th
 out: a NumPy array of objects or doubles that takes the result and is returned.
 report: a `Report`, or any dictionary, that takes the numbers of the call: memory planned, kernel, seconds.
 
+Balls: where an operand of `gemm`, `syrk`, `solve`, `inverse`, `cholesky` or `log_det` is an `arb_mat` or holds `arb`, the
+result does, and contains the exact one for every point of the balls; the other operands are points. `ValueError` where
+it cannot be shown that all points are regular, or positive definite.
+
 Every function raises `TypeError` and `ValueError` with the place of an entry that cannot be taken, `ValueError` for
 shapes that do not fit, `OverflowError` for results too large for a `float`, `MemoryLimitError` (a `MemoryError`) with
 the least limit that would do. The interpreter's lock

@@ -146,6 +146,8 @@ pub struct Reader<'py> {
     pub mpfr_bits: u32,
     /// The number types seen, as a set of bits.
     types_seen: u32,
+    /// The radius of the number read last, where it is a ball with one: an integer times a power of two.
+    radius: Option<(u64, i64)>,
 }
 
 /// Why a number was refused, without its place.
@@ -200,6 +202,7 @@ impl<'py> Reader<'py> {
             rounds: false,
             mpfr_bits: 0,
             types_seen: 0,
+            radius: None,
         })
     }
 
@@ -287,19 +290,34 @@ impl<'py> Reader<'py> {
         }
     }
 
+    /// The midpoint; the radius is kept where it is not 0.
     fn arb(&mut self, object: &Bound<'py, PyAny>) -> Result<Entry<'py>, Refusal> {
-        let Ok(parts) = object.call_method0(intern!(self.py, "man_exp")) else {
-            if !object.call_method0(intern!(self.py, "is_finite"))?.extract::<bool>()? {
-                let nan = object.call_method0(intern!(self.py, "is_nan"))?.extract::<bool>()?;
-                return Err(Refusal::NotFinite(if nan { "NaN" } else { "infinite" }));
+        let man_exp = intern!(self.py, "man_exp");
+        let parts = match object.call_method0(man_exp) {
+            Ok(parts) => parts,
+            Err(_) => {
+                if !object.call_method0(intern!(self.py, "is_finite"))?.extract::<bool>()? {
+                    let nan = object.call_method0(intern!(self.py, "is_nan"))?.extract::<bool>()?;
+                    return Err(Refusal::NotFinite(if nan { "NaN" } else { "infinite" }));
+                }
+                let radius = object.call_method0(intern!(self.py, "rad"))?;
+                let (mantissa, power): (Bound<'py, PyAny>, Bound<'py, PyAny>) =
+                    radius.call_method0(man_exp)?.extract()?;
+                let refused = || Refusal::Value(format!("has the radius {radius}"));
+                let mantissa = self.integers.small(&mantissa)?.ok_or_else(refused)?.unsigned_abs();
+                self.radius = Some((mantissa, self.integers.small(&power)?.ok_or_else(refused)?));
+                object.call_method0(intern!(self.py, "mid"))?.call_method0(man_exp)?
             }
-            let ball = object.str()?.to_string();
-            return Err(Refusal::Value(format!("is the ball {ball}: pass its midpoint, x.mid()")));
         };
         let (mantissa, power): (Bound<'py, PyAny>, Bound<'py, PyAny>) = parts.extract()?;
         let exponent = self.integers.small(&power)?;
         let exponent = exponent.ok_or_else(|| Refusal::Value(format!("has the exponent {power}")))?;
         self.integer(&mantissa, exponent, false)
+    }
+
+    /// The radius of the number read last, once.
+    pub fn take_radius(&mut self) -> Option<(u64, i64)> {
+        self.radius.take()
     }
 
     fn double(&mut self, value: f64) -> Result<Entry<'py>, Refusal> {

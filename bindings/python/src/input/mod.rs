@@ -3,10 +3,12 @@
 //! Promise: binary numbers (`mpfr`, `mpf`, `arb`, integers, doubles) are taken exactly, whatever their precision;
 //! fractions and decimals are rounded once, to nearest, ties to even.
 
+mod balls;
 mod container;
 mod entry;
 mod exact;
 mod integers;
+mod seen;
 mod triangles;
 
 use crate::arithmetic::rounded;
@@ -15,14 +17,16 @@ use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 use crate::native::gmpy2::{Gmpy2, Parts};
 use crate::view::View;
+use balls::Radius;
 pub use container::is_array;
 use container::{Items, unpack};
-use entry::{Entry, NumberType, Reader};
+use entry::{Entry, NumberType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use rug::Float;
 use rug::float::Round;
+use seen::{Seen, look_at};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use sunzi::advanced::math::float::round_integer;
@@ -78,6 +82,8 @@ pub struct Operand<'py> {
     source: Source<'py>,
     /// Of a symmetric matrix of which one triangle is named, the other one.
     other: Option<OtherTriangle<'py>>,
+    /// Of entries that are balls, those that are not 0.
+    radii: Vec<Radius<'py>>,
 }
 
 enum Source<'py> {
@@ -103,6 +109,7 @@ impl<'py> Operand<'py> {
                 cols: view.cols(),
                 source: Source::Ready(view),
                 other: OtherTriangle::of_matrix(part),
+                radii: Vec::new(),
             });
         }
         if let Some(stacked) = stacked(object, name)? {
@@ -111,11 +118,12 @@ impl<'py> Operand<'py> {
         let unpacked = unpack(object, name)?;
         let (container, rows, cols) = (unpacked.container, unpacked.rows, unpacked.cols);
         let other = OtherTriangle::of_items(object.py(), &unpacked.items, cols, part)?;
-        let (kind, natural_bits, source) = match unpacked.items {
-            Items::Doubles(values) => (NumberKind::Float, Some(53), Source::Doubles(values, part)),
+        let (seen, source) = match unpacked.items {
+            Items::Doubles(values) => (Seen::doubles(), Source::Doubles(values, part)),
             Items::Objects(objects) => look_at(object.py(), &objects, cols, part)?,
         };
-        Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source, other })
+        let Seen { kind, natural_bits, radii } = seen;
+        Ok(Operand { container, kind: container.kind_of(kind), natural_bits, rows, cols, source, other, radii })
     }
 
     /// An operand of a comparison; `None` for what holds no numbers, which is no equal matrix.
@@ -145,18 +153,27 @@ impl<'py> Operand<'py> {
     /// # Errors
     /// As [`Operand::of`].
     pub fn number(object: &Bound<'py, PyAny>) -> PyResult<Operand<'py>> {
-        let (kind, natural_bits, source) = look_at(object.py(), std::slice::from_ref(object), 1, Part::Whole)?;
-        Ok(Operand { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source, other: None })
+        let (seen, source) = look_at(object.py(), std::slice::from_ref(object), 1, Part::Whole)?;
+        let Seen { kind, natural_bits, radii } = seen;
+        Ok(Operand { container: Container::Flat, kind, natural_bits, rows: 1, cols: 1, source, other: None, radii })
     }
 
     /// The numbers as a matrix; what has to be rounded is rounded to `bits`.
     ///
     /// # Errors
-    /// `ValueError` for an exponent out of range and for a fraction where integers are asked for, `MemoryError`;
-    /// `NotSymmetricError` where the triangle that is not named is at odds with the one that is.
+    /// `ValueError` for an exponent out of range, for a ball with a radius and for a fraction where integers are asked
+    /// for, `MemoryError`; `NotSymmetricError` where the triangle that is not named is at odds with the one that is.
     pub fn view(self, py: Python<'py>, bits: Bits) -> PyResult<View> {
+        match self.radii.first() {
+            Some(radius) => Err(radius.refused(self.cols)),
+            None => Ok(self.midpoints(py, bits)?.0),
+        }
+    }
+
+    /// The same without a look at radii, and the places of entries that were rounded.
+    fn midpoints(self, py: Python<'py>, bits: Bits) -> PyResult<(View, Vec<(usize, usize)>)> {
         let shape = (self.rows, self.cols);
-        let view = self.source.view(py, shape, bits)?;
+        let (view, rounded) = self.source.view_and_rounded(py, shape, bits)?;
         match self.other {
             Some(other) if shape.0 == shape.1 => {
                 let known_bits = match bits {
@@ -167,32 +184,42 @@ impl<'py> Operand<'py> {
             }
             _ => {}
         }
-        Ok(view)
+        Ok((view, rounded))
     }
 }
 
 impl<'py> Source<'py> {
     /// See [`Operand::view`].
-    fn view(self, py: Python<'py>, (rows, cols): (usize, usize), bits: Bits) -> PyResult<View> {
+    fn view(self, py: Python<'py>, shape: (usize, usize), bits: Bits) -> PyResult<View> {
+        Ok(self.view_and_rounded(py, shape, bits)?.0)
+    }
+
+    /// The same, and the places of entries that were rounded.
+    fn view_and_rounded(
+        self,
+        py: Python<'py>,
+        (rows, cols): (usize, usize),
+        bits: Bits,
+    ) -> PyResult<(View, Vec<(usize, usize)>)> {
         let source = if bits == Bits::Integers { self.integers(py, cols)? } else { self };
         let precision_bits = if let Bits::Round(bits) = bits { bits } else { 2 };
         match source {
-            Source::Ready(view) => Ok(view),
-            Source::Doubles(values, part) => doubles(py, rows, cols, &values, part),
+            Source::Ready(view) => Ok((view, Vec::new())),
+            Source::Doubles(values, part) => Ok((doubles(py, rows, cols, &values, part)?, Vec::new())),
             Source::Entries { entries, limbs, exact_bits, rounds } => {
                 let bits = if rounds { exact_bits.max(precision_bits) } else { exact_bits };
                 let mut matrix = sunzi::Matrix::zeros(rows, cols, bits).or_raise(py)?;
                 let gmpy2 = Gmpy2::loaded(py)?;
                 let texts = NumberParser::new(precision_bits);
-                let (limbs, scratch) = (&limbs[..], Vec::new());
-                let mut store =
-                    Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch, rounded: false };
+                let (limbs, scratch, rounded) = (&limbs[..], Vec::new(), Vec::new());
+                let mut store = Store { matrix: &mut matrix, limbs, precision_bits, gmpy2, texts, scratch, rounded };
                 for (index, entry) in entries.iter().enumerate() {
                     store.put(entry, index / cols, index % cols).or_raise(py)?;
                     look_for_signals(py, index)?;
                 }
-                let rounded_bits = store.rounded.then_some(precision_bits);
-                Ok(View::from(matrix).after_rounding(rounded_bits))
+                let rounded = store.rounded;
+                let rounded_bits = (!rounded.is_empty()).then_some(precision_bits);
+                Ok((View::from(matrix).after_rounding(rounded_bits), rounded))
             }
         }
     }
@@ -216,7 +243,16 @@ fn stacked<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Opera
     let rounded_bits = views.iter().filter_map(View::rounded_bits).min();
     let whole = stack(py, &views, bits)?.after_rounding(rounded_bits);
     let source = Source::Ready(whole);
-    Ok(Some(Operand { container: Container::Matrix, kind, natural_bits: Some(bits), rows, cols, source, other: None }))
+    Ok(Some(Operand {
+        container: Container::Matrix,
+        kind,
+        natural_bits: Some(bits),
+        rows,
+        cols,
+        source,
+        other: None,
+        radii: Vec::new(),
+    }))
 }
 
 /// Bits of the significand of `numpy.longdouble` on this machine.
@@ -287,45 +323,6 @@ pub fn look_for_signals_now(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// Looks at the objects of an operand, row by row.
-fn look_at<'py>(
-    py: Python<'py>,
-    objects: &[Bound<'py, PyAny>],
-    cols: usize,
-    part: Part,
-) -> PyResult<(NumberKind, Option<u32>, Source<'py>)> {
-    let mut reader = Reader::new(py)?;
-    let mut entries = Vec::new();
-    entries
-        .try_reserve_exact(objects.len())
-        .map_err(|_| pyo3::exceptions::PyMemoryError::new_err("too many entries"))?;
-    for (index, object) in objects.iter().enumerate() {
-        let (row, col) = (index / cols, index % cols);
-        entries.push(match part.holds(row, col) {
-            true => reader.read(object).map_err(|refusal| refusal.exception(object, row, col))?,
-            false => Entry::Zero,
-        });
-        look_for_signals(py, index)?;
-    }
-    let mut natural_bits = (reader.mpfr_bits > 0).then_some(reader.mpfr_bits);
-    let mut also = |bits: u32| natural_bits = Some(natural_bits.unwrap_or(0).max(bits));
-    if reader.has_seen(NumberType::Float) {
-        also(53);
-    }
-    if reader.has_seen(NumberType::LongDouble) {
-        also(long_double_bits(py)?);
-    }
-    if reader.has_seen(NumberType::Mpf) {
-        also(py.import("mpmath")?.getattr("mp")?.getattr("prec")?.extract()?);
-    }
-    if reader.has_seen(NumberType::Arb) {
-        also(py.import("flint")?.getattr("ctx")?.getattr("prec")?.extract()?);
-    }
-    let kind = reader.kind();
-    let Reader { limbs, exact_bits, rounds, .. } = reader;
-    Ok((kind, natural_bits, Source::Entries { entries, limbs, exact_bits, rounds }))
-}
-
 fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: Part) -> PyResult<View> {
     let mut matrix = sunzi::Matrix::zeros(rows, cols, 53).or_raise(py)?;
     for (index, &value) in values.iter().enumerate() {
@@ -346,8 +343,8 @@ struct Store<'a> {
     gmpy2: Option<&'static Gmpy2>,
     texts: NumberParser,
     scratch: Vec<u64>,
-    /// Whether a number was put there that is not the one given.
-    rounded: bool,
+    /// Places of numbers that are not those given.
+    rounded: Vec<(usize, usize)>,
 }
 
 impl Store<'_> {
@@ -363,12 +360,12 @@ impl Store<'_> {
                 let rounded = |round| Float::with_val_round(self.precision_bits, &**ratio, round).0;
                 let zero = **ratio == 0;
                 let (near, low) = (rounded(Round::Nearest), || rounded(Round::Zero));
-                self.rounded |= near != **ratio;
+                self.rounded.extend((near != **ratio).then_some((row, col)));
                 self.put_rounded(&near, !zero && is_too_small(&near, low), row, col)
             }
             Entry::Decimal(text) => match self.texts.parse(text) {
                 Ok(parsed) => {
-                    self.rounded |= parsed.rounded;
+                    self.rounded.extend(parsed.rounded.then_some((row, col)));
                     self.matrix.set_float(row, col, &parsed.value)
                 }
                 Err(_) => {

@@ -49,25 +49,44 @@ pub fn give<'py>(py: Python<'py>, result: sunzi::Matrix, form: Form, shape: Shap
 /// As [`give`].
 pub fn assemble<'py>(py: Python<'py>, view: &MatrixView<'_>, form: Form, shape: Shape) -> PyResult<Bound<'py, PyAny>> {
     let (rows, cols) = (view.rows(), view.cols());
-    let array_of = |array: Bound<'py, PyAny>| match shape.container.is_flat() {
-        true => Ok(array),
-        false => array.call_method1("reshape", (rows, cols)),
-    };
     if matches!(shape.container, Container::Doubles | Container::FlatDoubles) {
         let numpy = py.import("numpy")?;
         let bytes = doubles(py, view, form)?.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
-        return array_of(numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), "<f8"))?);
+        let array = numpy.call_method1("frombuffer", (PyByteArray::new(py, &bytes), "<f8"))?;
+        return shaped(array, (rows, cols), shape.container);
     }
-    let numbers = objects(py, view, form, shape.kind)?;
+    contain(py, objects(py, view, form, shape.kind)?, (rows, cols), shape)
+}
+
+/// An array with two dimensions, unless its container has one.
+fn shaped<'py>(
+    array: Bound<'py, PyAny>,
+    (rows, cols): (usize, usize),
+    container: Container,
+) -> PyResult<Bound<'py, PyAny>> {
+    if container.is_flat() { Ok(array) } else { array.call_method1("reshape", (rows, cols)) }
+}
+
+/// Numbers, row by row, in a container that holds objects.
+///
+/// # Errors
+/// As [`give`].
+pub fn contain<'py>(
+    py: Python<'py>,
+    numbers: Vec<Bound<'py, PyAny>>,
+    (rows, cols): (usize, usize),
+    shape: Shape,
+) -> PyResult<Bound<'py, PyAny>> {
     match shape.container {
         Container::Flat => Ok(PyList::new(py, numbers)?.into_any()),
         Container::Objects | Container::FlatObjects => {
             let array = py.import("numpy")?.call_method1("empty", (numbers.len(), "O"))?;
             array.set_item(pyo3::types::PySlice::full(py), PyList::new(py, numbers)?)?;
-            array_of(match shape.kind {
+            let array = match shape.kind {
                 NumberKind::LongDouble => array.call_method1("astype", ("g",))?,
                 _ => array,
-            })
+            };
+            shaped(array, (rows, cols), shape.container)
         }
         Container::ArbMat => py.import("flint")?.getattr("arb_mat")?.call1((rows, cols, PyList::new(py, numbers)?)),
         Container::MpmathMatrix if rows == 0 || cols == 0 => {
@@ -179,6 +198,28 @@ impl<'py> Destination<'py> {
     pub fn fill(self, result: &sunzi::Matrix, form: Form, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
         let py = self.array.py();
         let whole = assemble(py, &result.view(), form, Shape { container: self.container, kind })?;
+        self.set(&whole)
+    }
+
+    /// The same of numbers that are objects, row by row.
+    ///
+    /// # Errors
+    /// As [`give`]; `TypeError` for an array of doubles.
+    pub fn fill_objects(
+        self,
+        numbers: Vec<Bound<'py, PyAny>>,
+        shape: (usize, usize),
+        kind: NumberKind,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if self.container == Container::Doubles {
+            return Err(PyTypeError::new_err("out has the dtype float64: balls take an array of the dtype object"));
+        }
+        let whole = contain(self.array.py(), numbers, shape, Shape { container: self.container, kind })?;
+        self.set(&whole)
+    }
+
+    fn set(self, whole: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.array.py();
         let fitting = whole.call_method1("reshape", (self.array.getattr("shape")?,))?;
         self.array.set_item(py.Ellipsis(), fitting)?;
         Ok(self.array)

@@ -1,0 +1,210 @@
+//! Cholesky factors of matrices of balls.
+//!
+//! `A = L (I + G) L^T` for each symmetric point, `I + G = (I + F)(I + F)^T`, so its factor is `L + L F`. The first
+//! order of `L F` is bounded derivative by derivative, the rest by a matrix `H >= |F|`.
+//! Proof: docs/ALGORITHM.md, "Balls".
+
+use super::bounds::{self, RADIUS_BITS, largest_row_sum, power_above_one};
+use super::definite::{BOUND_BITS, Definite};
+use super::inverse_factor::{InverseFactor, perturbation};
+use super::matrix::BallMatrix;
+use super::product::rounding;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, Symmetric};
+use crate::ops::cholesky::cholesky as factor_of;
+use crate::ops::estimate::bounds::{Upper, magnitude};
+use crate::ops::estimate::power;
+use crate::ops::product::problem::Accuracy;
+use rug::Float;
+use rug::float::Round;
+use rug::ops::AddAssignRound;
+
+/// Steps of the iteration that bounds `F`, at most.
+const STEPS: usize = 40;
+
+/// What each step raises its result by, as a power of two beside it.
+const ROOM_LOG2: i32 = -8;
+
+/// What entries of `G` are raised by where `F` is found from a factor, as a power of two.
+const RAISED_LOG2: i64 = -30;
+
+/// The balls that hold the factor of all symmetric points; the page is [`super::cholesky`].
+///
+/// # Errors
+/// Those of [`super::cholesky`].
+pub(super) fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+    let definite = Definite::new(ctx, a, precision_bits, Accuracy::Entrywise)?;
+    let factor = definite.factor.factor();
+    let (order, midpoint) = (factor.rows(), factor.view().rounded(precision_bits)?);
+    let perturbation = perturbation(ctx, a, factor.view())?;
+    let inverse = InverseFactor::of(ctx, &definite)?;
+    // q >= dA |L^-T|, G <= |L^-1| q.
+    let image = bounds::product(ctx, perturbation.view(), inverse.size.transposed())?;
+    let relative = bounds::product(ctx, inverse.size.view(), image.view())?;
+    let Some(change) = majorant(ctx, &relative)? else { return Err(not_definite(a, &relative)) };
+    let first = first_order(&definite, &inverse, &image)?;
+    let moved = with_second_order(ctx, factor, &first, &change)?;
+    let radius = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
+        if row < col {
+            return Float::new(RADIUS_BITS);
+        }
+        let rounded = rounding(factor.float(row, col), &midpoint.float(row, col));
+        Upper(moved.float(row, col)).add(&rounded).0
+    })?;
+    Ok(BallMatrix::trusted(midpoint, radius))
+}
+
+/// The lower triangle with half of the diagonal.
+fn half_diagonal(matrix: &Matrix) -> Result<Matrix> {
+    let order = matrix.rows();
+    Matrix::from_fn(order, order, RADIUS_BITS, |row, col| match row.cmp(&col) {
+        std::cmp::Ordering::Less => Float::new(RADIUS_BITS),
+        std::cmp::Ordering::Equal => matrix.float(row, col) >> 1,
+        std::cmp::Ordering::Greater => matrix.float(row, col),
+    })
+}
+
+/// A lower triangular `H >= low(G) + low(H H^T)` with a diagonal below 1, for a symmetric `G >= 0`; `None` where none
+/// is found.
+fn majorant(ctx: &Context, relative: &Matrix) -> Result<Option<Matrix>> {
+    let order = relative.rows();
+    let base = half_diagonal(&larger_triangle(relative)?)?;
+    let image = |change: &Matrix| -> Result<Matrix> {
+        let squares = half_diagonal(&bounds::product(ctx, change.view(), change.transposed())?)?;
+        bounds::sum(base.view(), squares.view())
+    };
+    let holds = |least: &Matrix, change: &Matrix| {
+        (0..order).all(|col| (col..order).all(|row| least.float(row, col) <= change.float(row, col)))
+    };
+    // The image, raised by as much as its own image may move once it has nearly settled.
+    let room = power_above_one(ROOM_LOG2);
+    let mut change = Matrix::zeros(order, order, RADIUS_BITS)?;
+    for _ in 0..STEPS {
+        let least = image(&change)?;
+        if !is_below_one(&least) {
+            break;
+        }
+        if holds(&least, &change) {
+            return Ok(Some(change));
+        }
+        change = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| Upper(least.float(row, col)).times(&room).0)?;
+    }
+    let Some(change) = by_factor(ctx, relative, &change)? else { return Ok(None) };
+    let least = image(&change)?;
+    Ok((holds(&least, &change) && is_below_one(&change)).then_some(change))
+}
+
+/// `H` with `I - H` the factor of `I - G'`, for `G'` a little above `G` wherever `pattern` is not 0.
+fn by_factor(ctx: &Context, relative: &Matrix, pattern: &Matrix) -> Result<Option<Matrix>> {
+    let order = relative.rows();
+    let raised = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
+        let (row, col) = (row.max(col), row.min(col));
+        let own = relative.float(row, col).max(&relative.float(col, row));
+        let extra = if pattern.get(row, col).head.is_zero() { Float::new(RADIUS_BITS) } else { power(RAISED_LOG2) };
+        let unit = Float::with_val(RADIUS_BITS, u32::from(row == col));
+        unit - Upper(own).add(&extra).0
+    })?;
+    let factor = match factor_of(ctx, Symmetric::lower(&raised), RADIUS_BITS) {
+        Ok(factor) => factor.into_factor(),
+        Err(Error::NotPositiveDefinite { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let change = Matrix::from_fn(order, order, RADIUS_BITS, |row, col| {
+        let unit = Float::with_val(RADIUS_BITS, u32::from(row == col));
+        (unit - factor.float(row, col)).max(&Float::new(RADIUS_BITS))
+    })?;
+    Ok(Some(change))
+}
+
+/// Symmetric, with the larger of both entries.
+fn larger_triangle(matrix: &Matrix) -> Result<Matrix> {
+    Matrix::from_fn(matrix.rows(), matrix.cols(), RADIUS_BITS, |row, col| {
+        matrix.float(row, col).max(&matrix.float(col, row))
+    })
+}
+
+fn is_below_one(change: &Matrix) -> bool {
+    (0..change.rows()).all(|at| change.float(at, at) < 1)
+}
+
+/// A bound of `|L low(L^-1 dA L^-T)|`, with `image >= dA |L^-T|`.
+///
+/// Entry `i, j` is `sum_k s_ijk (dA L^-T)_kj`, where `s_ijk = delta_ik - sum_(m < j) l_im w_mk - l_ij w_jk / 2` for
+/// `W = L^-1` and `k <= j`, and `delta_ik` for `k > j`: these sums, whose terms cancel, are formed in as many bits as
+/// the condition takes.
+/// Cost: `n^3 / 3` multiply-adds of few bits.
+fn first_order(definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> Result<Matrix> {
+    let factor = definite.factor.factor();
+    let order = factor.rows();
+    let bits = definite.lost_bits + BOUND_BITS;
+    // What a sum is off by beside its terms: their roundings, and its own.
+    let unit = Upper(Float::with_val(RADIUS_BITS, order + 4)).times(&power(2 - i64::from(bits))).0;
+    let mut whole = Matrix::zeros(order, order, RADIUS_BITS)?;
+    for row in 0..order {
+        let own: Vec<Float> = (0..=row).map(|col| Float::with_val(bits, factor.float(row, col))).collect();
+        let sizes: Vec<Float> = (0..=row).map(|col| magnitude(factor.get(row, col))).collect();
+        let mut sums = vec![Upper::zero(); row + 1];
+        for k in 0..=row {
+            let mut sum = Float::with_val(bits, u32::from(k == row));
+            // The 1 is exact, but each sum with it is rounded.
+            let mut off = if k == row { Upper(unit.clone()) } else { Upper::zero() };
+            for col in k..=row {
+                let term = Float::with_val(bits, &own[col] * &inverse.near.float(col, k)) >> 1;
+                let known = Upper(inverse.size.float(col, k)).times(&unit).add(&inverse.off.float(col, k));
+                off = off.add(&known.times(&sizes[col]).0);
+                sum -= &term;
+                let size = Float::with_val_round(RADIUS_BITS, sum.abs_ref(), Round::Up).0;
+                sum -= &term;
+                let part = Upper(size).add(&off.0).times(&image.float(k, col)).0;
+                sums[col].0.add_assign_round(&part, Round::Up);
+            }
+        }
+        for (col, sum) in sums.into_iter().enumerate() {
+            let all = if col < row { sum.add(&image.float(row, col)) } else { sum };
+            whole.set_float(row, col, &all.0)?;
+        }
+    }
+    Ok(whole)
+}
+
+/// The radii of the factor: `first`, and a bound of what `L low(F F^T)` adds, the smaller of two.
+///
+/// Entry `i, j` of that is `sum_(m > j) l_im (F F^T)_mj + l_ij (F F^T)_jj / 2`; and, since `sum_m l_im f_mk` is the change
+/// `x_ik` of the factor, also `sum_(k <= j) x_ik f_jk - sum_(m < j) l_im (F F^T)_mj - l_ij (F F^T)_jj / 2`, which is 0
+/// where the row is 0 and does not change.
+fn with_second_order(ctx: &Context, factor: &Matrix, first: &Matrix, change: &Matrix) -> Result<Matrix> {
+    let order = factor.rows();
+    let squares = bounds::product(ctx, change.view(), change.transposed())?;
+    let sizes = bounds::magnitudes(factor.view())?;
+    let lower = half_diagonal(&squares)?;
+    let above = lower.transposed().to_matrix()?;
+    let below = bounds::product(ctx, sizes.view(), lower.view())?;
+    let before = bounds::product(ctx, sizes.view(), above.view())?;
+    let mut whole = Matrix::zeros(order, order, RADIUS_BITS)?;
+    for row in 0..order {
+        for col in 0..=row {
+            let simple = Upper(first.float(row, col)).add(&below.float(row, col)).0;
+            let mut sum = Upper(first.float(row, col)).add(&before.float(row, col));
+            for k in 0..col {
+                sum = sum.add(&Upper(whole.float(row, k)).times(&change.float(col, k)).0);
+            }
+            let left = Float::with_val_round(RADIUS_BITS, 1 - &change.float(col, col), Round::Down).0;
+            whole.set_float(row, col, &sum.over(&left).0.min(&simple))?;
+        }
+    }
+    Ok(whole)
+}
+
+fn not_definite(a: &BallMatrix, relative: &Matrix) -> Error {
+    let order = a.rows();
+    let widest = largest_row_sum(relative);
+    let radius = a.widest().map_or_else(String::new, |(row, col)| {
+        format!("; the largest radius is {:.3e} at row {row}, column {col}", a.radius().float(row, col).to_f64())
+    });
+    Error::InvalidArgument(format!(
+        "cholesky: the {order} x {order} balls may hold a matrix that is not positive definite: beside the factor L of \
+         the midpoint, L^-1 (A - L L^T) L^-T may have a row of sum {widest:.3}, and the proof needs a spectral radius \
+         below 1{radius}"
+    ))
+}

@@ -1,0 +1,152 @@
+//! Matrices of balls, midpoints and radii, and what is read of them.
+
+use super::bounds::RADIUS_BITS;
+use crate::error::{Error, Result};
+use crate::matrix::{Matrix, MatrixView};
+use crate::ops::estimate::bounds::{Upper, magnitude};
+use rug::Float;
+
+/// A matrix of balls: each point of it has `|a_ij - midpoint_ij| <= radius_ij` for all entries.
+///
+/// The radii are not negative. The entries vary independently of each other: the points of a ball matrix with a
+/// symmetric midpoint need not be symmetric.
+#[derive(Clone, Debug, Default)]
+pub struct BallMatrix {
+    midpoint: Matrix,
+    radius: Matrix,
+}
+
+/// A ball: all real numbers `x` with `|x - midpoint| <= radius`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Ball {
+    /// The midpoint.
+    pub midpoint: Float,
+    /// The radius, not negative.
+    pub radius: Float,
+}
+
+/// A borrowed matrix of balls, which may be transposed; `None` for the radii is a matrix that is one point.
+#[derive(Clone, Copy)]
+pub(super) struct BallView<'a> {
+    pub midpoint: MatrixView<'a>,
+    pub radius: Option<MatrixView<'a>>,
+}
+
+impl BallMatrix {
+    /// The balls with these midpoints and radii, matrices of one shape.
+    ///
+    /// Radii may have any precision; they are kept with 64 bits, rounded up.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`]; [`Error::InvalidArgument`] for a radius that is negative; [`Error::OutOfMemory`].
+    pub fn new(midpoint: Matrix, radius: &Matrix) -> Result<BallMatrix> {
+        let shape = |matrix: &Matrix| (matrix.rows(), matrix.cols());
+        if shape(&midpoint) != shape(radius) {
+            return Err(Error::shape_mismatch("radii of balls", shape(&midpoint), shape(radius)));
+        }
+        for (row, col) in (0..radius.cols()).flat_map(|col| (0..radius.rows()).map(move |row| (row, col))) {
+            let head = radius.get(row, col).head;
+            if head.is_negative() && !head.is_zero() {
+                let message = format!("the radius at row {row}, column {col} is negative: radii are at least 0");
+                return Err(Error::InvalidArgument(message));
+            }
+        }
+        let radius = super::bounds::magnitudes(radius.view())?;
+        Ok(BallMatrix { midpoint, radius })
+    }
+
+    /// The balls of radius 0: a matrix as it is.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn exact(midpoint: Matrix) -> Result<BallMatrix> {
+        let radius = Matrix::zeros(midpoint.rows(), midpoint.cols(), RADIUS_BITS)?;
+        Ok(BallMatrix { midpoint, radius })
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.midpoint.rows()
+    }
+
+    /// Columns.
+    pub fn cols(&self) -> usize {
+        self.midpoint.cols()
+    }
+
+    /// The midpoints.
+    pub fn midpoint(&self) -> &Matrix {
+        &self.midpoint
+    }
+
+    /// The radii, of 64 bits.
+    pub fn radius(&self) -> &Matrix {
+        &self.radius
+    }
+
+    /// Whether the number lies in the ball at this row and column.
+    ///
+    /// # Panics
+    /// Where there is no such entry.
+    pub fn contains(&self, row: usize, col: usize, value: &rug::Rational) -> bool {
+        let exact = |number: Float| number.to_rational().unwrap_or_default();
+        let distance = exact(self.midpoint.float(row, col)) - value;
+        distance.abs() <= exact(self.radius.float(row, col))
+    }
+
+    /// The balls that hold `f a` for every `f` in `factor` and every point `a`; the midpoints are exact products.
+    ///
+    /// Cost: a product of numbers for each entry.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a factor that is no finite number, or has a negative radius;
+    /// [`Error::ExponentRange`]; [`Error::OutOfMemory`].
+    pub fn scaled(&self, factor: &Ball) -> Result<BallMatrix> {
+        let Ball { midpoint, radius } = factor;
+        if !midpoint.is_finite() || !radius.is_finite() || radius.is_sign_negative() && !radius.is_zero() {
+            let message = format!("the scalar {midpoint} with radius {radius} is no ball of finite numbers");
+            return Err(Error::InvalidArgument(message));
+        }
+        let bits = self.midpoint.precision_bits() + midpoint.prec();
+        let product = |row, col| Float::with_val(bits, midpoint * &self.midpoint.float(row, col));
+        let size = Float::with_val_round(RADIUS_BITS, midpoint.abs_ref(), rug::float::Round::Up).0;
+        let reach = Float::with_val_round(RADIUS_BITS, radius, rug::float::Round::Up).0;
+        let moved = |row, col| {
+            let own = self.radius.float(row, col);
+            let from_factor = Upper(magnitude(self.midpoint.get(row, col))).add(&own).times(&reach);
+            Upper(own).times(&size).add(&from_factor.0).0
+        };
+        Ok(BallMatrix {
+            midpoint: Matrix::from_fn(self.rows(), self.cols(), bits, product)?,
+            radius: Matrix::from_fn(self.rows(), self.cols(), RADIUS_BITS, moved)?,
+        })
+    }
+
+    /// Balls whose radii have 64 bits.
+    pub(super) fn trusted(midpoint: Matrix, radius: Matrix) -> BallMatrix {
+        BallMatrix { midpoint, radius }
+    }
+
+    pub(super) fn view(&self) -> BallView<'_> {
+        let is_exact = self.radius.parts().0.iter().all(|&head| crate::math::float::Head(head).is_zero());
+        BallView { midpoint: self.midpoint.view(), radius: (!is_exact).then(|| self.radius.view()) }
+    }
+
+    /// Row and column of the largest radius; `None` where all are 0.
+    pub(super) fn widest(&self) -> Option<(usize, usize)> {
+        let places = (0..self.cols()).flat_map(|col| (0..self.rows()).map(move |row| (row, col)));
+        let size = |&(row, col): &(usize, usize)| self.radius.float(row, col);
+        places.filter(|place| !size(place).is_zero()).max_by(|one, other| size(one).total_cmp(&size(other)))
+    }
+}
+
+impl<'a> BallView<'a> {
+    /// A matrix that is one point.
+    pub fn point(midpoint: impl Into<MatrixView<'a>>) -> BallView<'a> {
+        BallView { midpoint: midpoint.into(), radius: None }
+    }
+
+    pub fn transposed(self) -> BallView<'a> {
+        BallView { midpoint: self.midpoint.transposed(), radius: self.radius.map(MatrixView::transposed) }
+    }
+}

@@ -1,0 +1,134 @@
+//! Balls: enclosures of products, solutions, inverses, Cholesky factors and log-determinants.
+//!
+//! A [`BallMatrix`] is a matrix of midpoints and one of radii. Each function here gives balls that hold the exact
+//! result for every point of the balls of its operands: roundings, truncations and the radii of the operands are all
+//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A midpoint that is rounded counts two
+//! units in its last place, so that a ball holds that of the exact number at the same precision, rounded in any
+//! direction.
+//!
+//! ```
+//! use sunzi::{Context, Matrix, ball::{self, BallMatrix}, rug::Rational};
+//! let ctx = Context::builder().threads(1).build()?;
+//! let a = BallMatrix::exact(Matrix::from_f64s(2, 2, 128, &[3.0, 1.0, 1.0, 4.0])?)?;
+//! let inverse = ball::inverse(&ctx, &a, 128)?;
+//! assert!(inverse.contains(0, 0, &Rational::from((4, 11))));
+//! assert!(inverse.radius().float(0, 0) < 1e-38);
+//! # Ok::<(), sunzi::Error>(())
+//! ```
+//! Proofs: docs/ALGORITHM.md, "Balls".
+
+mod bounds;
+mod cholesky;
+mod definite;
+mod inverse_factor;
+mod log_det;
+mod matrix;
+mod product;
+mod regular;
+mod solve;
+
+pub use matrix::{Ball, BallMatrix};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::matrix::Op;
+use matrix::BallView;
+use product::Product;
+
+/// Balls that hold `op(A) op(B) + C`, or `op(A) op(B)`, for all points of the operands.
+///
+/// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `c` are `M x N`; any of them may be 0. Scalars are
+/// multiplied into operands beforehand, see [`BallMatrix::scaled`].
+/// Radius: `|A| rB + rA (|B| + rB) + rC`, and two units in the last place of a midpoint that was rounded to
+/// `precision_bits` bits. Entries that cancel are computed with more bits.
+/// Cost: a product of `precision_bits + 32` bits, of up to four times as many where entries cancel, and up to three
+/// products of 32 bits. Source: S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999).
+///
+/// # Errors
+/// Those of [`crate::gemm_with`].
+pub fn gemm(
+    ctx: &Context,
+    (a, op_a): (&BallMatrix, Op),
+    (b, op_b): (&BallMatrix, Op),
+    c: Option<&BallMatrix>,
+    precision_bits: u32,
+) -> Result<BallMatrix> {
+    let product = Product::plain(oriented(a.view(), op_a), oriented(b.view(), op_b));
+    Product { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
+}
+
+/// Balls that hold `P^T P + C`, with [`Op::Transpose`] `P P^T + C`, for all points `P`, and all symmetric points `C`.
+///
+/// Shapes: `p` is `K x N`, the result and `c` are `N x N`; `c` has a symmetric midpoint. Radius, cost: as [`gemm`].
+///
+/// # Errors
+/// Those of [`crate::syrk_with`].
+pub fn syrk(
+    ctx: &Context,
+    (p, op): (&BallMatrix, Op),
+    c: Option<&BallMatrix>,
+    precision_bits: u32,
+) -> Result<BallMatrix> {
+    if let Some(c) = c {
+        crate::matrix::Symmetric::from(c.midpoint()).lower_view("syrk")?;
+    }
+    let right = oriented(p.view(), op);
+    let product = Product { symmetric: true, ..Product::plain(right.transposed(), right) };
+    Product { added: c.map(BallMatrix::view), ..product }.balls(ctx, precision_bits)
+}
+
+/// Balls that hold the solution `X` of `A X = B` for all points `A`, symmetric or not, and `B`.
+///
+/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint, `b` and the result are `n x m`.
+/// Radius: for operands of radius 0 two to three units in the last place of each entry, 0 for exact ones; else to first
+/// order the largest change that points of the balls make, `|A^-1| (rB + rA |X|)`.
+/// Cost: a factorisation, an inverse and a solve with as many bits as `precision_bits` and the condition take, and a
+/// few products of few bits. Source: S. M. Rump, *Verification methods: rigorous results using floating-point
+/// arithmetic*, Acta Numerica 19 (2010); docs/ALGORITHM.md, "Balls".
+///
+/// # Errors
+/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
+/// that all points are regular; [`crate::Error::NotSymmetric`]; [`crate::Error::ShapeMismatch`]; those of
+/// [`crate::solve_with`].
+pub fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+    solve::solve(ctx, a, b, precision_bits)
+}
+
+/// Balls that hold the inverse of every point of `a`, symmetric or not; as [`solve()`] for the columns of the identity.
+///
+/// # Errors
+/// Those of [`solve()`].
+pub fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+    solve::inverse(ctx, a, precision_bits)
+}
+
+/// Balls that hold the lower triangular `L` with `A = L L^T` for every symmetric point of `a`.
+///
+/// Shapes: `a` is `n x n` with a symmetric midpoint; of the radii the lower triangle counts. Above the diagonal both
+/// midpoint and radius are 0.
+/// Radius: to first order the sum of all derivatives times the radii; the rest is proportional to their square.
+/// Cost: a factorisation with as many bits as `precision_bits` and the condition take, the inverse of a triangle, and
+/// `2 n^3 / 3` multiply-adds of some 64 bits. Source: docs/ALGORITHM.md, "Balls".
+///
+/// # Errors
+/// [`crate::Error::NotPositiveDefinite`] of the midpoint; [`crate::Error::InvalidArgument`] where no proof is found
+/// that all points are positive definite; [`crate::Error::NotSymmetric`]; those of [`crate::cholesky_with`].
+pub fn cholesky(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+    cholesky::cholesky(ctx, a, precision_bits)
+}
+
+/// The ball that holds `log det A` for every point of `a`, symmetric or not.
+///
+/// Shapes: `a` is `n x n` with a symmetric positive definite midpoint; 0 for an empty matrix.
+/// Radius: to first order `sum |A^-1|_ij rA_ij`. Cost: a factorisation and an inverse. Source: docs/ALGORITHM.md,
+/// "Balls".
+///
+/// # Errors
+/// As [`solve()`].
+pub fn log_det(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<Ball> {
+    log_det::log_det(ctx, a, precision_bits)
+}
+
+fn oriented(view: BallView<'_>, op: Op) -> BallView<'_> {
+    if op == Op::Transpose { view.transposed() } else { view }
+}

@@ -1,0 +1,148 @@
+//! Solutions and inverses of matrices of balls.
+//!
+//! Proof: docs/ALGORITHM.md, "Balls".
+
+use super::bounds::{self, RADIUS_BITS};
+use super::definite::{BOUND_BITS, Definite, SPARE_BITS};
+use super::matrix::{BallMatrix, BallView};
+use super::product::{Product, shows, two_units};
+use super::regular::Regular;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::ops::estimate::bounds::Upper;
+use crate::ops::product::problem::Accuracy;
+use rug::Float;
+
+/// Right sides.
+enum Right<'a> {
+    Balls(&'a BallMatrix),
+    Identity,
+}
+
+/// A solve at work.
+struct Solving<'a> {
+    ctx: &'a Context,
+    a: BallView<'a>,
+    right: Right<'a>,
+    definite: Definite,
+    inverse: Matrix,
+    regular: Regular,
+}
+
+/// The balls that hold the solution `X` of `A X = B` for all points `A` and `B` of theirs; the page is
+/// [`super::solve`].
+///
+/// # Errors
+/// Those of [`super::solve`].
+pub(super) fn solve(ctx: &Context, a: &BallMatrix, b: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+    if a.rows() != b.rows() {
+        return Err(Error::shape_mismatch("solve", (a.rows(), a.cols()), (b.rows(), b.cols())));
+    }
+    run(ctx, a, Right::Balls(b), precision_bits)
+}
+
+/// The balls that hold the inverse of all points; the page is [`super::inverse`].
+///
+/// # Errors
+/// Those of [`super::inverse`].
+pub(super) fn inverse(ctx: &Context, a: &BallMatrix, precision_bits: u32) -> Result<BallMatrix> {
+    run(ctx, a, Right::Identity, precision_bits)
+}
+
+fn run(ctx: &Context, a: &BallMatrix, right: Right<'_>, precision_bits: u32) -> Result<BallMatrix> {
+    let operation = if matches!(right, Right::Identity) { "inverse" } else { "solve" };
+    let definite = Definite::new(ctx, a, precision_bits, Accuracy::Norm)?;
+    let (inverse, regular) = definite.regular(ctx, a.view(), operation)?;
+    let solving = Solving { ctx, a: a.view(), right, definite, inverse, regular };
+    let first = solving.balls(0)?;
+    let more_bits = solving.more_bits(&first);
+    if more_bits == 0 {
+        return Ok(first);
+    }
+    // Entries that are tiny beside those of their column: once more, with as many bits as they lack.
+    match solving.again(more_bits) {
+        Ok(second) => sharper(first, second),
+        Err(Error::Precision { .. } | Error::NotPositiveDefinite { .. }) => Ok(first),
+        Err(error) => Err(error),
+    }
+}
+
+impl Solving<'_> {
+    /// The solution with so many bits more than the condition takes.
+    fn balls(&self, more_bits: u32) -> Result<BallMatrix> {
+        self.solved(&self.definite, more_bits)
+    }
+
+    fn again(&self, more_bits: u32) -> Result<BallMatrix> {
+        let Definite { precision_bits, lost_bits, .. } = self.definite;
+        let midpoint = BallMatrix::exact(self.a.midpoint.to_matrix()?)?;
+        let better = Definite::new(self.ctx, &midpoint, precision_bits + more_bits, Accuracy::Norm)?;
+        let better = Definite { precision_bits, lost_bits, ..better };
+        self.solved(&better, more_bits)
+    }
+
+    fn solved(&self, definite: &Definite, more_bits: u32) -> Result<BallMatrix> {
+        let Definite { factor, precision_bits, lost_bits } = definite;
+        let (ctx, bits) = (self.ctx, precision_bits + lost_bits + more_bits + SPARE_BITS);
+        let unit;
+        let (solution, right) = match self.right {
+            Right::Balls(b) => (factor.solve(ctx, b.midpoint(), bits)?, b.view()),
+            Right::Identity => {
+                unit = Matrix::identity(self.a.midpoint.rows(), 2)?;
+                (factor.inverse(ctx, bits)?.into_matrix(), BallView::point(&unit))
+            }
+        };
+        let solution = solution.view().rounded(*precision_bits)?;
+        // |X - X0| <= |E| |X - X0| + |R (B - A X0)|.
+        let residual = Product::residual(right, self.a, BallView::point(&solution)).enclose(ctx, bits + SPARE_BITS)?;
+        let image = Product::plain(BallView::point(&self.inverse), BallView::point(&residual.midpoint));
+        let rounded = image.enclose(ctx, lost_bits + BOUND_BITS)?.magnitudes()?;
+        let mut moved = rounded.view().to_matrix()?;
+        let inverse = bounds::magnitudes(self.inverse.view())?;
+        for part in [Some(&residual.rounding), residual.spread.as_ref()].into_iter().flatten() {
+            moved = bounds::sum(moved.view(), bounds::product(ctx, inverse.view(), part.view())?.view())?;
+        }
+        let radius = self.regular.solution(ctx, &moved)?;
+        // Where the solution of the midpoints was rounded, that counts as everywhere: two units in the last place.
+        let radius = Matrix::from_fn(radius.rows(), radius.cols(), RADIUS_BITS, |row, col| {
+            let (own, midpoint) = (radius.float(row, col), solution.float(row, col));
+            let is_rounded = shows(&rounded.float(row, col), &midpoint);
+            if is_rounded { Upper(own).add(&two_units(&midpoint)).0 } else { own }
+        })?;
+        Ok(BallMatrix::trusted(solution, radius))
+    }
+
+    /// Bits that would make the radii of a solution of exact operands as small as roundings; at most as many as the
+    /// result has.
+    fn more_bits(&self, found: &BallMatrix) -> u32 {
+        let right = match self.right {
+            Right::Balls(b) => b.view().radius,
+            Right::Identity => None,
+        };
+        if self.a.radius.is_some() || right.is_some() {
+            return 0;
+        }
+        let bits = i64::from(self.definite.precision_bits);
+        let mut most = 0;
+        for (row, col) in (0..found.cols()).flat_map(|col| (0..found.rows()).map(move |row| (row, col))) {
+            let (own, radius) = (found.midpoint().get(row, col).head, found.radius().get(row, col).head);
+            if !own.is_zero() && !radius.is_zero() {
+                most = most.max(radius.exponent() - own.exponent() + bits - 3);
+            }
+        }
+        if most <= 0 { 0 } else { (most + 4).min(bits + 64) as u32 }
+    }
+}
+
+/// Entry by entry the ball with the smaller radius: both hold the same numbers.
+fn sharper(first: BallMatrix, second: BallMatrix) -> Result<BallMatrix> {
+    let (rows, cols) = (first.rows(), first.cols());
+    let is_second = |row: usize, col: usize| second.radius().float(row, col) <= first.radius().float(row, col);
+    let of = |row: usize, col: usize| if is_second(row, col) { &second } else { &first };
+    let bits = first.midpoint().precision_bits();
+    let midpoint = Matrix::from_fn(rows, cols, bits, |row, col| of(row, col).midpoint().float(row, col))?;
+    let radius: Result<Matrix> =
+        Matrix::from_fn(rows, cols, RADIUS_BITS, |row, col| -> Float { of(row, col).radius().float(row, col) });
+    Ok(BallMatrix::trusted(midpoint, radius?))
+}
