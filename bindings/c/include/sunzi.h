@@ -1411,8 +1411,8 @@ enum sunzi_status sunzi_mpi_grid(const struct sunzi_context *ctx,
                                  int32_t grid_order);
 
 // `sunzi_mpi_syrk` with the arguments of `PDSYRK`: `uplo` "U" or "L", `trans` "N" or "T"; `alpha`, `beta` point to an
-// `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a matrix the rows from `ia` and the columns
-// from `ja` on count, from 1; no part has to begin with a block, and blocks need not be square or the same.
+// `mpfr_t`, `a` and `c` to the first of this rank's array, column-major. Of a matrix the rows from `ia` and the
+// columns from `ja` on count, from 1; no part has to begin with a block, and blocks need not be square or the same.
 //
 // A descriptor has ScaLAPACK's nine integers: 1; the context, of which `sunzi_mpi_grid` has been told; rows and
 // columns of the whole matrix; those of a block; the row and the column of the grid that have the first block; this
