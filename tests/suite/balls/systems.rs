@@ -140,6 +140,14 @@ fn factors_hold_those_of_all_points() {
                 });
             }
         }
+        // Near the first singular point squares of the radii show, which are bounded more roughly.
+        let is_narrow = |at: usize| {
+            let pivot = found.midpoint().float(at, at) >> 10;
+            found.radius().float(at, at) <= pivot
+        };
+        if !(0..n).all(is_narrow) {
+            continue;
+        }
         for (row, col) in (0..n).flat_map(|row| (0..=row).map(move |col| (row, col))) {
             let (least, most) = extremes[row * n + col].clone().unwrap();
             let own = [(row, row), (row, col)].map(|(row, col)| found.midpoint().float(row, col).abs());
