@@ -130,7 +130,7 @@ fn factors_hold_those_of_all_points() {
                 let value = &exact[row][col];
                 // The sample is as good as exact: off by far less than this.
                 let off = Float::with_val(64, value).abs() >> (2 * bits + 200);
-                let distance = Float::with_val(sampled_bits, found.midpoint().float(row, col) - value).abs();
+                let distance = Float::with_val(sampled_bits, &found.midpoint().float(row, col) - value).abs();
                 let radius = found.radius().float(row, col);
                 assert!(distance <= Float::with_val(sampled_bits, &radius + off), "{label}: row {row}, column {col}");
                 let own = &mut extremes[row * n + col];
