@@ -170,9 +170,9 @@ fn first_order(definite: &Definite, inverse: &InverseFactor, image: &Matrix) -> 
 
 /// The radii of the factor: `first`, and a bound of what `L low(F F^T)` adds, the smaller of two.
 ///
-/// Entry `i, j` of that is `sum_(m > j) l_im (F F^T)_mj + l_ij (F F^T)_jj / 2`; and, since `sum_m l_im f_mk` is the change
-/// `x_ik` of the factor, also `sum_(k <= j) x_ik f_jk - sum_(m < j) l_im (F F^T)_mj - l_ij (F F^T)_jj / 2`, which is 0
-/// where the row is 0 and does not change.
+/// Entry `i, j` of that is `sum_(m > j) l_im (F F^T)_mj + l_ij (F F^T)_jj / 2`; and, since `sum_m l_im f_mk` is the
+/// change `x_ik` of the factor, also `sum_(k <= j) x_ik f_jk - sum_(m < j) l_im (F F^T)_mj - l_ij (F F^T)_jj / 2`,
+/// which is 0 where the row is 0 and does not change.
 fn with_second_order(ctx: &Context, factor: &Matrix, first: &Matrix, change: &Matrix) -> Result<Matrix> {
     let order = factor.rows();
     let squares = bounds::product(ctx, change.view(), change.transposed())?;

@@ -2,9 +2,9 @@
 //!
 //! A [`BallMatrix`] is a matrix of midpoints and one of radii. Each function here gives balls that hold the exact
 //! result for every point of the balls of its operands: roundings, truncations and the radii of the operands are all
-//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A midpoint that is rounded counts two
-//! units in its last place, so that a ball holds that of the exact number at the same precision, rounded in any
-//! direction.
+//! counted, rounded upward. Precision is that of midpoints; radii have 64 bits. A rounded
+//! midpoint of what is no product counts two units in its last place, so that a ball holds that of the exact number at
+//! the same precision, rounded in any direction.
 //!
 //! ```
 //! use sunzi::{Context, Matrix, ball::{self, BallMatrix}, rug::Rational};
@@ -39,8 +39,8 @@ use product::Product;
 ///
 /// Shapes: `op(A)` is `M x K`, `op(B)` is `K x N`, the result and `c` are `M x N`; any of them may be 0. Scalars are
 /// multiplied into operands beforehand, see [`BallMatrix::scaled`].
-/// Radius: `|A| rB + rA (|B| + rB) + rC`, and two units in the last place of a midpoint that was rounded to
-/// `precision_bits` bits. Entries that cancel are computed with more bits.
+/// Radius: `|A| rB + rA (|B| + rB) + rC`, and how far the midpoint is rounded, to `precision_bits` bits. Entries that
+/// cancel are computed with more bits.
 /// Cost: a product of `precision_bits + 32` bits, of up to four times as many where entries cancel, and up to three
 /// products of 32 bits. Source: S. M. Rump, *Fast and parallel interval arithmetic*, BIT 39 (1999).
 ///

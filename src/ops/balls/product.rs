@@ -18,8 +18,11 @@ use rug::float::Round;
 /// Bits of the first product beyond those of the result.
 const SPARE_BITS: u32 = 32;
 
-/// An entry whose own rounding is below this power of two beside the result is as good as exact.
+/// An entry whose own rounding is below this power of two beside its spread is as good as exact.
 const FINE_LOG2: i64 = -3;
+
+/// The same beside a unit in the last place of the result, as a power of two.
+const ROUNDING_LOG2: i64 = -12;
 
 /// More bits than this times those asked for, and some, no product takes for the sake of entries that cancel.
 const MOST_TIMES: u32 = 4;
@@ -79,7 +82,7 @@ impl Enclosed {
     fn rounded(&self, precision_bits: u32) -> Result<BallMatrix> {
         let midpoint = self.midpoint.view().rounded(precision_bits)?;
         let radius = Matrix::from_fn(midpoint.rows(), midpoint.cols(), RADIUS_BITS, |row, col| {
-            let moved = rounding(self.midpoint.float(row, col), &midpoint.float(row, col));
+            let moved = distance(&self.midpoint.float(row, col), &midpoint.float(row, col));
             Upper(self.radius(row, col)).add(&moved).0
         })?;
         Ok(BallMatrix::trusted(midpoint, radius))
@@ -92,9 +95,14 @@ impl Enclosed {
 /// The number is at most half a unit away. Two units hold the ball of one unit around it rounded in any direction too,
 /// which is how ball arithmetic has the number at this precision.
 pub(super) fn rounding(number: Float, rounded: &Float) -> Float {
-    let (lower, upper) = if number < *rounded { (&number, rounded) } else { (rounded, &number) };
-    let moved = Float::with_val_round(RADIUS_BITS, upper - lower, Round::Up).0;
+    let moved = distance(&number, rounded);
     if shows(&moved, rounded) { moved.max(&two_units(rounded)) } else { moved }
+}
+
+/// `|a - b|`, rounded up.
+fn distance(a: &Float, b: &Float) -> Float {
+    let (lower, upper) = if a < b { (a, b) } else { (b, a) };
+    Float::with_val_round(RADIUS_BITS, upper - lower, Round::Up).0
 }
 
 /// Whether an error is more than what an exact midpoint may be known to.
@@ -319,7 +327,7 @@ fn wanted_bits(enclosed: &Enclosed, bits: (u32, u32), known: impl Fn(usize, usiz
         let is_known = own.get_exp().is_some_and(|exponent| i64::from(exponent) > error + 1);
         let rounded = Float::with_val(precision_bits as u32, &own);
         let is_rounded = shows(&Float::with_val(RADIUS_BITS, &own - &rounded).abs(), &rounded);
-        let fine = bits + (error - (midpoint.get(row, col).head.exponent() - precision_bits + FINE_LOG2)).max(0);
+        let fine = bits + (error - (midpoint.get(row, col).head.exponent() - precision_bits + ROUNDING_LOG2)).max(0);
         // Where the midpoint need not be rounded, all that is left of the radius is its own error.
         most = most.max(if is_known && is_rounded { fine.min(exact) } else { exact });
     }
