@@ -12,8 +12,8 @@ use std::time::Instant;
 use sunzi::comm::mpi::Environment;
 use sunzi::comm::{Reduction, Transport, barrier};
 use sunzi::distributed::{
-    DistMatrix, DistOptions, Distribution, RankGrid, Team, TeamOptions, TileMap, cholesky, even_rows, solve_into, syrk,
-    trsm_into,
+    DistCholeskyOptions, DistMatrix, DistOptions, Distribution, RankGrid, Team, TeamOptions, TileMap, cholesky_with,
+    even_rows, solve_into, syrk, trsm_into,
 };
 use sunzi::{Accuracy, Context, Matrix, TrsmOptions, Uplo};
 use sunzi_c::*;
@@ -180,7 +180,9 @@ fn of_syrk(bench: &mut Bench, (rows, cols): (usize, usize), bits: u32) {
     bench.compare(
         &format!("SYRK {rows} x {cols}, {bits} bits"),
         |ctx, team| {
-            let done = syrk(ctx, team, &[p.view()], bits, &DistOptions::new()).expect("a product").result;
+            let done = syrk(ctx, team, &[p.view()], bits, &DistOptions::new().accuracy(Accuracy::Norm))
+                .expect("a product")
+                .result;
             std::mem::take(&mut first).then(|| own_rows(team.world(), &done))
         },
         |ctx, as_floats, want| {
@@ -207,7 +209,8 @@ fn of_trsm(bench: &mut Bench, (order, cols): (usize, usize), bits: u32) {
     bench.compare(
         &format!("TRSM {order} x {cols}, {bits} bits"),
         |ctx, team| {
-            trsm_into(ctx, team, &factor, &right, bits, &TrsmOptions::new(), &mut solution).expect("a solution");
+            trsm_into(ctx, team, &factor, &right, bits, &TrsmOptions::new().accuracy(Accuracy::Norm), &mut solution)
+                .expect("a solution");
             std::mem::take(&mut first).then(|| own_rows(team.world(), &solution))
         },
         |ctx, as_floats, want| {
@@ -227,7 +230,8 @@ fn of_solves(bench: &mut Bench, order: usize, columns: &[usize], bits: u32) {
     // Symmetric by construction: the lower triangle counts.
     let a = random_rows(bench.world(), (order, order), bits, order as f64);
     let held = tiles(bench.world(), &a, Some(Uplo::Lower)).into_symmetric().expect("square");
-    let factor = cholesky(&bench.ctx, &bench.team, &held, bits).expect("definite").factor;
+    let by_norms = DistCholeskyOptions::new().accuracy(Accuracy::Norm);
+    let factor = cholesky_with(&bench.ctx, &bench.team, &held, bits, &by_norms).expect("definite").factor;
     let mut rows = Rows::of(&own_rows(bench.world(), &held));
     let described = rows.described(false, ranks);
     let mut kept = ptr::null_mut();

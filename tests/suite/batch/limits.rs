@@ -2,9 +2,10 @@
 
 use super::{context, definite, operands};
 use crate::common::{Kind, matrix};
+use rug::Float;
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SyrkOptions, cholesky_batch_with,
-    syrk_batch_with, trsm_batch,
+    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SyrkOptions, cholesky_batch_with, plan_syrk,
+    syrk_batch_with, syrk_with, trsm_batch,
 };
 
 /// The least limit that `call` names.
@@ -86,31 +87,37 @@ fn solves_keep_to_limits() {
     }
 }
 
-/// A problem that does not fit the share of one worker is computed with the memory of all: whatever limit does on one
-/// thread, a quarter more does on two.
+/// A matrix whose Gram matrix has entries that lie `depth` bits below the norms of their columns, all of them.
+fn deep(rows: usize, cols: usize, bits: u32, depth: u32) -> Matrix {
+    let noise = matrix(Kind::Unit, rows, cols, bits, 99);
+    Matrix::from_fn(rows, cols, bits, |row, col| {
+        if row == col { Float::with_val(bits, 1) } else { noise.float(row, col) >> depth }
+    })
+    .unwrap()
+}
+
+/// A problem that takes more than the share of one worker is computed with the memory of all, beside others that take
+/// less.
 #[test]
 fn a_problem_larger_than_a_share_has_the_memory_of_all() {
-    let (rows, cols, bits) = (60, 40, 256);
-    let mut ps: Vec<Matrix> = (0..12).map(|seed| matrix(Kind::Unit, rows, cols, bits, seed)).collect();
-    ps.push(matrix(Kind::Graded, rows, cols, bits, 99));
-    // Entries of a column far apart take more bits than those of one size.
-    for row in 0..rows {
-        let entry = ps[12].float(row, 0) >> (40 * row) as u32;
-        ps[12].set_float(row, 0, &entry).unwrap();
-    }
-    let options = SyrkOptions::new().accuracy(Accuracy::Entrywise);
-    let run = |threads: usize, limit: u64| {
-        let batch = syrk_batch_with(&context(threads, Some(limit)), &ps, bits, &options).ok()?;
-        Some((batch.report.threads, batch.result.iter().filter(|result| result.is_err()).count()))
-    };
-    let (mut limit, mut shared) = (64 << 10, 0);
-    while limit < 64 << 20 {
-        if run(1, limit).is_some_and(|(_, failed)| failed == 0) {
-            let (threads, failed) = run(2, limit + limit / 4).unwrap();
-            assert_eq!(failed, 0, "{limit} bytes do on one thread, a quarter more not on two");
-            shared += usize::from(threads == 2);
+    let (order, bits, options) = (40, 53, SyrkOptions::new());
+    let mut ps = vec![matrix(Kind::Unit, order, order, bits, 1); 3];
+    ps.push(deep(order, order, bits, 2000));
+    let want = syrk_with(&context(1, None), &ps[3], bits, &options).unwrap().result;
+    let is_enough = |limit| syrk_with(&context(1, Some(limit)), &ps[3], bits, &options).is_ok();
+    // Two workers take room for two problems whose entries are of one size.
+    let planned = plan_syrk(&context(1, Some(u64::MAX)), order, order, bits).unwrap().planned_bytes;
+    let mut refused = 0;
+    for eighths in 16..40 {
+        let limit = planned * eighths / 8;
+        let batch = syrk_batch_with(&context(2, Some(limit)), &ps, bits, &options).unwrap();
+        // All that there is beside the other results is enough, and a share of it, less than half, is not.
+        let others = 3 * want.bytes() + (10 << 10);
+        if batch.report.threads == 2 && is_enough(limit - others) && !is_enough(limit / 2 + want.bytes()) {
+            assert_eq!(batch.report.failed, 0, "{limit} bytes: {:?}", batch.result[3].as_ref().err());
+            assert!(batch.result[3].as_ref().unwrap() == &want);
+            refused += 1;
         }
-        limit += limit / 16;
     }
-    assert!(shared > 5, "{shared} limits left two threads at work");
+    assert!(refused > 1, "no limit was too small for one worker and large enough for one alone");
 }

@@ -120,7 +120,7 @@ fn an_inverse_comes_as_a_solution_on_any_number_of_ranks() {
             local::run(ranks, |rank| {
                 let (ctx, team) = (threads(1), team(rank));
                 let held = scatter(rank, &l, lie.map(order, order, Some(Uplo::Lower)));
-                let found = inverse_local(&ctx, &team, &held, bits, Accuracy::Norm).unwrap();
+                let found = inverse_local(&ctx, &team, &held, bits, Accuracy::default()).unwrap();
                 let (rows, cols) = to.local_shape(rank.rank());
                 let mut got = Matrix::zeros(rows, cols, bits).unwrap();
                 found.fill_local(rank, &to, got.view_mut()).unwrap();

@@ -114,7 +114,7 @@ fn triangular_solves_that_ranks_ask_for_differently_are_refused() {
         (plain, plain.uplo(Uplo::Upper)),
         (plain, plain.op(Op::Transpose)),
         (plain, plain.diag(Diag::Unit)),
-        (plain, plain.accuracy(Accuracy::Entrywise)),
+        (plain, plain.accuracy(Accuracy::Norm)),
         (plain, scaled),
         (scaled, plain.alpha(&two)),
     ];
@@ -193,7 +193,7 @@ fn options_of_products_that_differ_between_ranks_are_refused() {
         match (case, rank) {
             (0, 1) => plain.uplo(Uplo::Upper),
             (1, 1) => plain.exact_integers(true),
-            (2, 1) => plain.accuracy(Accuracy::Entrywise),
+            (2, 1) => plain.accuracy(Accuracy::Norm),
             (3, 1) | (4, 0) => plain.alpha(&one),
             (4, 1) => plain.alpha(&two),
             (5, 0) => plain.accumulate(&zeros[0]).beta(&one),
