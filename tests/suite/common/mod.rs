@@ -27,6 +27,11 @@ pub fn seeds(count: u64) -> std::ops::Range<u64> {
     0..count * effort()
 }
 
+/// The seeds of a test of what is said of a caller's matrix: fifty times `count` with the effort of a soak run, 20.
+pub fn claims(count: u64) -> std::ops::Range<u64> {
+    0..count * if effort() > 1 { 5 * effort() / 2 } else { 1 }
+}
+
 /// The choices that case number `turn` takes of so many: one after the other, or all of them with more effort.
 ///
 /// Where several axes take turns by sums of their cases, every two values of different axes meet.
