@@ -57,6 +57,7 @@ static sunzi_context *ranks(uint64_t memory_bytes) {
     sunzi_context *ctx = NULL;
     options.threads = 1;
     options.memory_bytes = memory_bytes;
+    options.accuracy = SUNZI_NORM; // entry by entry the bytes depend on the numbers
     CALL(ctx, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &ctx));
     return ctx;
 }

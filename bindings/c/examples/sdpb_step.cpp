@@ -79,6 +79,16 @@ static sunzi_matrix described(int rows, int cols, mpfr_t *entries) {
     return sunzi_mpfr_matrix(SUNZI_ROW_MAJOR, rows, cols, entries, cols);
 }
 
+// A context of one process with the accuracy of the ranks, which elemental.hpp has chosen.
+static sunzi_context *by_norms() {
+    sunzi_options options = sunzi_options_default();
+    options.threads = 1;
+    options.accuracy = SUNZI_NORM;
+    sunzi_context *ctx = NULL;
+    CALL(ctx, sunzi_context_new(&options, &ctx));
+    return ctx;
+}
+
 // What a block's data are: S_j positive definite, B_j and r_j. Any rank could make them; those that own it do.
 struct Block {
     int rows;
@@ -131,7 +141,7 @@ static void other_ways(se::Context &ctx, El::Grid &grid, const Whole &want, Q &q
     fill_part(z, want.s);
     se::HPDSolve<T>(ctx, El::LOWER, El::NORMAL, on_root, z);
     mpfr_t *solution = copy_array(want.s, N * M);
-    sunzi_context *alone = new_context(1);
+    sunzi_context *alone = by_norms();
     sunzi_matrix of_q = described(N, N, want.q), of_solution = described(N, M, solution);
     CALL(alone, sunzi_solve(alone, SUNZI_LOWER, &of_q, &of_solution));
     sunzi_context_free(alone);
@@ -218,7 +228,7 @@ template <class T> static void step(const Whole &want, mpfr_t *right) {
 
 // The same in one process.
 static void one_process(Whole &whole, mpfr_t *right) {
-    sunzi_context *alone = new_context(1);
+    sunzi_context *alone = by_norms();
     mpfr_t *v = new_array(whole.rows * N, BITS), *numbers = new_array(2, BITS);
     mpfr_set_si(numbers[0], -1, MPFR_RNDN), mpfr_set_si(numbers[1], 1, MPFR_RNDN);
     sunzi_matrix minus_one = described(1, 1, numbers), one = described(1, 1, numbers + 1);
