@@ -5,7 +5,7 @@ use crate::api::{operands, part_of, symmetric_of, triangle, uplo_of};
 use crate::array::Part;
 use crate::call::enter;
 use crate::context::sunzi_context;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use sunzi::{Cholesky, SymmetricMatrix};
 
@@ -13,6 +13,15 @@ use sunzi::{Cholesky, SymmetricMatrix};
 /// by several threads at the same time, and with any context.
 pub struct sunzi_factor {
     pub(crate) cholesky: Cholesky,
+}
+
+/// The bits that are asked for; 0 leaves them to the operands.
+///
+/// # Errors
+/// `SUNZI_PRECISION` for a number that is negative or has more than 32 bits.
+pub(crate) fn asked_bits(precision_bits: i64) -> Outcome<u32> {
+    let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", format!("{precision_bits} bits"));
+    u32::try_from(precision_bits).map_err(refused)
 }
 
 /// Factors a symmetric positive definite A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold
@@ -43,13 +52,9 @@ pub unsafe extern "C" fn sunzi_factor_new(
             }
             let uplo = symmetric_of(uplo)?;
             let [a] = operands([("a", a)])?;
-            let bits = match u32::try_from(precision_bits) {
-                Ok(0) => call.result_bits(&a, part_of(uplo))?,
-                Ok(bits) => bits,
-                Err(_) => {
-                    let message = format!("{precision_bits} bits");
-                    return Err(Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", message));
-                }
+            let bits = match asked_bits(precision_bits)? {
+                0 => call.result_bits(&a, part_of(uplo))?,
+                bits => bits,
             };
             let made = Box::new(sunzi_factor { cholesky: self::factor(call, uplo, &a, bits)? });
             factor.write(Box::into_raw(made));

@@ -1,11 +1,12 @@
 //! `L D L^T` of a symmetric matrix that need not be definite, kept: solves, and how many of their digits are right.
 
 use crate::api::digits::{Means, Solution, System, digits_of_solution};
+use crate::api::factor::asked_bits;
 use crate::api::{operands, part_of, symmetric, symmetric_of};
 use crate::array::Part;
 use crate::call::enter;
 use crate::context::sunzi_context;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Failure;
 use crate::types::{sunzi_matrix, sunzi_rounding, sunzi_status};
 use sunzi::{Ldlt, LdltOptions, Matrix, ldlt_with};
 
@@ -13,18 +14,6 @@ use sunzi::{Ldlt, LdltOptions, Matrix, ldlt_with};
 /// several threads at the same time, and with any context.
 pub struct sunzi_ldlt {
     ldlt: Ldlt,
-}
-
-/// The bits that are asked for; 0 leaves them to the operands.
-fn bits_of(precision_bits: i64) -> Outcome<Option<u32>> {
-    match u32::try_from(precision_bits) {
-        Ok(0) => Ok(None),
-        Ok(bits) => Ok(Some(bits)),
-        Err(_) => {
-            let message = format!("{precision_bits} bits");
-            Err(Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", message))
-        }
-    }
 }
 
 /// Factors a symmetric A, of which one triangle is read, or with `SUNZI_BOTH` both, which must hold the same numbers,
@@ -58,7 +47,10 @@ pub unsafe extern "C" fn sunzi_ldlt_new(
             let uplo = symmetric_of(uplo)?;
             let [a] = operands([("a", a)])?;
             a.check_square()?;
-            let bits = bits_of(precision_bits)?.map_or_else(|| call.result_bits(&a, part_of(uplo)), Ok)?;
+            let bits = match asked_bits(precision_bits)? {
+                0 => call.result_bits(&a, part_of(uplo))?,
+                bits => bits,
+            };
             let input = call.read(&a, part_of(uplo))?;
             let operand = symmetric(a.name, input.view(), uplo)?;
             let options = LdltOptions::new().accuracy(call.accuracy());

@@ -4,6 +4,7 @@ use super::factors::{Target, as_lower, factor, inverse_of, log_det_over, new_fac
 use super::matrix::{DistOperand, triangle};
 use super::opening::{Opening, Routine};
 use super::{Ranks, collective};
+use crate::api::factor::asked_bits;
 use crate::api::uplo_of;
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
@@ -143,11 +144,6 @@ unsafe fn bits_of(ranks: &Ranks<'_>, a: &DistOperand, uplo: Option<Uplo>, asked:
         0 => unsafe { a.result_bits(ranks, uplo.map(triangle)) },
         asked => Ok(asked),
     }
-}
-
-fn asked_bits(precision_bits: i64) -> Outcome<u32> {
-    let refused = |_| Failure::of(sunzi_status::SUNZI_PRECISION, "precision_bits", format!("{precision_bits} bits"));
-    u32::try_from(precision_bits).map_err(refused)
 }
 
 /// Frees this rank's tiles of a factor; null does nothing. Not collective, and allowed after `MPI_Finalize`.
