@@ -89,7 +89,8 @@
 //! [`Cholesky::solve`] with the identity, and not those of [`Cholesky::inverse`].
 //!
 //! Enclosures, which hold the exact result for every point of balls, are those of [`ball`].
-//! Whether a symmetric matrix is singular, [`singularity()`] decides in exact arithmetic.
+//! Whether a symmetric matrix is singular, [`singularity()`] decides in exact arithmetic, and
+//! [`singularity_as_written`] where reading has rounded its numbers.
 //! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
 //! [`Cholesky::certify`] proves.
 //!
@@ -156,7 +157,7 @@ pub use ops::{
     ProductPlanOptions, plan_cholesky, plan_gemm, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined,
     plan_syrk, plan_syrk_with, plan_trsm,
 };
-pub use ops::{Singularity, singularity};
+pub use ops::{Singularity, singularity, singularity_as_written};
 pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
 pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, hadamard, hadamard_into};
 pub use ops::{distributed, double, log_det_of, out_of_core, verify};

@@ -4,9 +4,9 @@ use crate::args::{NamedTriangle, Precision};
 use crate::files::{bits, bytes, header, stated_precision};
 use crate::session::Session;
 use crate::triangles::SymmetricUse;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
-use sunzi::io::{FileInfo, Loaded, ReadOptions};
+use sunzi::io::{FileInfo, Loaded, ReadOptions, WrittenEntry};
 use sunzi::{Error, MAXIMUM_PRECISION_BITS, Matrix, Result, SymmetricMatrix, Uplo};
 use sunzi_lab::engine::Engine;
 
@@ -23,6 +23,8 @@ pub struct Reader<'a> {
     in_full: Option<u32>,
     /// The fewest bits to which a number was rounded that has more.
     rounded_bits: Cell<Option<u32>>,
+    /// The entries of the symmetric matrix read last that were rounded, as they were written.
+    written: RefCell<Option<Vec<WrittenEntry>>>,
 }
 
 /// A matrix that a header announces.
@@ -65,6 +67,7 @@ impl<'a> Reader<'a> {
             held_bytes: Cell::new(0),
             in_full: None,
             rounded_bits: Cell::new(None),
+            written: RefCell::new(None),
         }
     }
 
@@ -73,6 +76,17 @@ impl<'a> Reader<'a> {
     /// file. What was typed holds.
     pub fn in_full(self, least_bits: u32) -> Reader<'a> {
         Reader { in_full: Some(least_bits), ..self }
+    }
+
+    /// Keeps numbers that are rounded as they were written, where there are few.
+    pub fn keeping_written(self) -> Reader<'a> {
+        Reader { options: self.options.keep_written(true), ..self }
+    }
+
+    /// The entries of the symmetric matrix read last that were rounded, as they were written, those of the triangle
+    /// that counts; `None` where they were not kept.
+    pub fn written(&self) -> Option<Vec<WrittenEntry>> {
+        self.written.take()
     }
 
     /// The fewest bits to which a number of the matrix read last was rounded; `None` where all are what the file says.
@@ -153,14 +167,21 @@ impl<'a> Reader<'a> {
         if let Some(info) = header(path)? {
             check_square(info.rows, info.cols)?;
         }
-        let Loaded { matrix, symmetric, precision_bits_comment, .. } = self.load(path)?;
+        let Loaded { matrix, symmetric, precision_bits_comment, written, .. } = self.load(path)?;
         check_square(matrix.rows(), matrix.cols())?;
         if !symmetric {
             // What the entries were rounded to: a file may state fewer bits than it is read at.
             let stated = precision_bits_comment.unwrap_or(self.precision_bits);
             wanted.check(path, &matrix, stated.min(matrix.precision_bits()), named)?;
         }
-        SymmetricMatrix::from_triangle(matrix, named.map_or(Uplo::default(), |named| named.uplo))
+        let uplo = named.map_or(Uplo::default(), |named| named.uplo);
+        let counts = |entry: &WrittenEntry| match uplo {
+            _ if symmetric => true,
+            Uplo::Upper => entry.row <= entry.col,
+            _ => entry.row >= entry.col,
+        };
+        self.written.replace(written.map(|entries| entries.into_iter().filter(counts).collect()));
+        SymmetricMatrix::from_triangle(matrix, uplo)
     }
 
     fn load(&self, path: &Path) -> Result<Loaded> {

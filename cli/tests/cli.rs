@@ -11,6 +11,8 @@ mod bad_input;
 mod bench;
 #[path = "cli/certificates.rs"]
 mod certificates;
+#[path = "cli/claims.rs"]
+mod claims;
 #[path = "cli/devices.rs"]
 mod devices;
 #[path = "cli/digits.rs"]
@@ -22,6 +24,8 @@ mod formats;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/oracle.rs"]
+mod oracle;
 #[cfg(target_os = "linux")]
 #[path = "cli/outputs.rs"]
 mod outputs;

@@ -5,15 +5,19 @@
 //! numbers, at least the one asked for. Does not know: files, text.
 
 use crate::error::Error;
-use crate::io::Loaded;
 use crate::io::number::{Number, NumberReader, Refusal};
+use crate::io::{Loaded, WrittenEntry};
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::Matrix;
 use crate::store::with_room;
+use rug::Rational;
 
 /// Words of one block: 33 MiB. The C library maps blocks above 32 MiB one by one, so that each goes back to the system
 /// when it is dropped; smaller ones might stay in the process. Pages that no element has reached are not touched.
 const BLOCK_WORDS: usize = 33 << 17;
+
+/// Elements that are kept as they were written, at most.
+const MOST_WRITTEN: usize = 100_000;
 
 /// Elements of one width: for each a place (where places are kept), a head and `limbs` limbs.
 struct Block {
@@ -47,6 +51,8 @@ pub(super) struct Elements {
     blocks: Vec<Block>,
     /// The fewest bits to which an element was rounded that has more.
     rounded_bits: Option<u32>,
+    /// The elements that were rounded, as they were written; `None` where they are not kept, or one could not be.
+    written: Option<Vec<WrittenEntry>>,
 }
 
 /// What the finished matrix looks like.
@@ -66,13 +72,36 @@ impl Elements {
 
     /// An empty list for any number of elements, which with their matrix take at most `limit_bytes`.
     pub fn within(order: Order, precision_bits: u32, limit_bytes: u64) -> Self {
-        let (expected, blocks) = (None, Vec::new());
-        Elements { order, precision_bits, expected, limit_bytes, count: 0, words: 0, blocks, rounded_bits: None }
+        Elements {
+            order,
+            precision_bits,
+            expected: None,
+            limit_bytes,
+            count: 0,
+            words: 0,
+            blocks: Vec::new(),
+            rounded_bits: None,
+            written: None,
+        }
     }
 
     /// Raises the least precision of the matrix.
     pub fn raise_precision(&mut self, precision_bits: u32) {
         self.precision_bits = self.precision_bits.max(precision_bits);
+    }
+
+    /// Keeps rounded elements as they were written from now on.
+    pub fn keep_written(&mut self) {
+        self.written = Some(Vec::new());
+    }
+
+    /// Keeps the element at `place` of the matrix; with no value, or after [`MOST_WRITTEN`] of them, none is kept.
+    pub fn keep(&mut self, (row, col): (usize, usize), value: Option<Rational>) {
+        let kept = self.written.take().filter(|kept| kept.len() < MOST_WRITTEN);
+        self.written = kept.zip(value).map(|(mut kept, value)| {
+            kept.push(WrittenEntry { row, col, value });
+            kept
+        });
     }
 
     /// Number of elements so far.
@@ -141,9 +170,9 @@ impl Elements {
     ///
     /// # Errors
     /// Those of [`Matrix::zeros`].
-    pub fn loaded(self, layout: Layout) -> Result<Loaded, Error> {
-        let rounded_bits = self.rounded_bits;
-        Ok(Loaded { rounded_bits, symmetric: layout.mirrored, ..Loaded::new(self.finish(layout)?) })
+    pub fn loaded(mut self, layout: Layout) -> Result<Loaded, Error> {
+        let (rounded_bits, written) = (self.rounded_bits, self.written.take());
+        Ok(Loaded { rounded_bits, written, symmetric: layout.mirrored, ..Loaded::new(self.finish(layout)?) })
     }
 
     /// The matrix of all elements, each given back as soon as it is copied.

@@ -3,6 +3,7 @@
 //! Rows and columns in messages count from 1, as in the files. Does not know: formats.
 
 use crate::error::{Error, Result};
+use crate::io::ReadOptions;
 use crate::io::elements::Elements;
 use crate::io::number::{Field, NumberReader, Refusal};
 use crate::io::scan::{Scanner, Span, shown};
@@ -38,6 +39,15 @@ impl Intake {
         Intake { numbers: NumberReader::new(decimal_bits), elements }
     }
 
+    /// The same, which keeps rounded numbers as they were written where the options ask for it.
+    pub fn keeping(mut self, options: &ReadOptions) -> Intake {
+        if options.keep_written {
+            self.numbers.keep_written();
+            self.elements.keep_written();
+        }
+        self
+    }
+
     /// Takes in the entry at row and column `place`, any number.
     ///
     /// # Errors
@@ -64,6 +74,10 @@ impl Intake {
         let number = self.numbers.read(word, at.field)?;
         if !number.exact {
             self.elements.raise_precision(number.bits);
+        }
+        if self.numbers.is_rounded(number) {
+            let written = self.numbers.take_written();
+            self.elements.keep(at.place, written);
         }
         self.elements.push(&self.numbers, number, place)
     }

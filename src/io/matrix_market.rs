@@ -33,8 +33,8 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
         (Arrangement::Array, Symmetry::General) => Order::Columns,
         (Arrangement::Array, Symmetry::SymmetricLower) => Order::LowerColumns,
     };
-    let mut body =
-        Body { scanner, header, intake: Intake::new(bits.decimal, Elements::new(order, bits.least, header.entries)) };
+    let intake = Intake::new(bits.decimal, Elements::new(order, bits.least, header.entries)).keeping(options);
+    let mut body = Body { scanner, header, intake };
     match header.arrangement {
         Arrangement::Array => body.read_array()?,
         Arrangement::Coordinate => body.read_coordinates(bits.least)?,

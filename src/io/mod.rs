@@ -73,7 +73,7 @@ use json::Json;
 use lists::Mathematica;
 pub use number::{NumberError, NumberParser, ParsedNumber, parse_exact_integer, parse_number};
 use progress::Reporter;
-pub use reading::{FileInfo, Headings, Loaded, ReadOptions, Source};
+pub use reading::{FileInfo, Headings, Loaded, ReadOptions, Source, WrittenEntry};
 pub use sdpa_program::{SdpaBlock, SdpaEntry, SdpaProgram, read_sdpa};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -187,7 +187,12 @@ pub fn read_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     // Decimals of a file that states its precision stand for numbers of as many bits, which these are.
     let stated = loaded.precision_bits_comment;
     let is_stated = stated.is_some() && options.decimal_bits(stated) == stated;
-    Ok(Loaded { rounded_bits: loaded.rounded_bits.filter(|_| !is_stated), ..loaded })
+    let rounded_bits = loaded.rounded_bits.filter(|_| !is_stated);
+    let written = match rounded_bits {
+        None if options.keep_written => Some(Vec::new()),
+        _ => loaded.written,
+    };
+    Ok(Loaded { rounded_bits, written, ..loaded })
 }
 
 /// As [`read_info`], from any stream.

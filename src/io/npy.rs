@@ -51,7 +51,7 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
             let count = (rows as u64).saturating_mul(cols as u64);
             // The matrix itself has to fit; its pages are not touched here.
             drop(Matrix::zeros(rows, cols, least)?);
-            let mut intake = Intake::new(bits.decimal, Elements::new(order, least, count));
+            let mut intake = Intake::new(bits.decimal, Elements::new(order, least, count)).keeping(options);
             match kind {
                 Kind::Objects => file.objects(&header, &mut intake, options.limit_bytes())?,
                 _ => file.texts(&header, &mut intake)?,

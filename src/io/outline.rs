@@ -30,7 +30,7 @@ impl Receiver {
     /// One that keeps numbers, whose precision `stated` or the options say, or else the first mark of Mathematica.
     pub fn numbers(options: &ReadOptions) -> Receiver {
         let elements = Elements::within(Order::Rows, options.least_bits(None), options.limit_bytes());
-        Receiver::Numbers(Intake::new(options.decimal_bits(None), elements))
+        Receiver::Numbers(Intake::new(options.decimal_bits(None), elements).keeping(options))
     }
 
     /// One that keeps nothing.

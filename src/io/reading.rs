@@ -9,6 +9,7 @@ use crate::io::format::{FileFormat, Location};
 use crate::matrix::{MAXIMUM_PRECISION_BITS, Matrix, SymmetricMatrix, Uplo};
 use crate::options::setters;
 use crate::store::available_bytes;
+use rug::Rational;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub struct ReadOptions {
     /// Bytes that the matrix may take, and for formats without a header what holds its numbers on the way as well;
     /// `None` for what the machine has.
     pub memory_bytes: Option<u64>,
+    /// Whether numbers that reading rounds are kept as they were written as well: see [`Loaded::written`].
+    pub keep_written: bool,
     /// Told the bytes read (phase `read`; the total is 0 for a stream and a compressed file), may cancel.
     pub progress: Option<Arc<ProgressCallback>>,
 }
@@ -49,6 +52,7 @@ setters! { ReadOptions {
     format: impl Into<Option<FileFormat>>,
     header: Headings,
     memory_bytes: impl Into<Option<u64>>,
+    keep_written: bool,
     progress: impl Into<Option<Arc<ProgressCallback>>>,
 } }
 
@@ -71,6 +75,7 @@ impl ReadOptions {
             format: None,
             header: Headings::Detect,
             memory_bytes: None,
+            keep_written: false,
             progress: None,
         }
     }
@@ -177,6 +182,17 @@ impl<'a> Source<'a> {
     }
 }
 
+/// An entry as it was written: a decimal or a fraction, without rounding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenEntry {
+    /// Its row, from 0.
+    pub row: usize,
+    /// Its column, from 0.
+    pub col: usize,
+    /// The number.
+    pub value: Rational,
+}
+
 /// A matrix from a file, with what the file says about it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -192,6 +208,11 @@ pub struct Loaded {
     /// is off by at most `2^-bits` of its magnitude. See [`crate::InputRounding`]. `None` where decimals were read to
     /// the precision that the file states: they stand for numbers of as many bits.
     pub rounded_bits: Option<u32>,
+    /// The entries that were rounded on the way in, as they were written, each with its place in the matrix; of a file
+    /// that stores one triangle, those of that triangle. `None` where [`ReadOptions::keep_written`] does not ask for
+    /// them, where more than 100,000 were rounded, or where one has a decimal exponent beyond 20,000. Empty where
+    /// [`Loaded::rounded_bits`] is `None`.
+    pub written: Option<Vec<WrittenEntry>>,
     /// What in the file was passed over, a line each: a line of headings.
     pub remarks: Vec<String>,
 }
@@ -199,7 +220,14 @@ pub struct Loaded {
 impl Loaded {
     /// A matrix of which the file says nothing more.
     pub(super) fn new(matrix: Matrix) -> Loaded {
-        Loaded { matrix, symmetric: false, precision_bits_comment: None, rounded_bits: None, remarks: Vec::new() }
+        Loaded {
+            matrix,
+            symmetric: false,
+            precision_bits_comment: None,
+            rounded_bits: None,
+            written: None,
+            remarks: Vec::new(),
+        }
     }
 
     /// The matrix as one that is known to be symmetric: the file says so, or every entry is compared with its mirror

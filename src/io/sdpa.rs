@@ -82,7 +82,8 @@ pub(super) fn read(reader: impl Read, source: &Source<'_>, options: &ReadOptions
     options.admit(rows, cols, bits.least)?;
     // The matrix itself has to fit; its pages are not touched here.
     drop(Matrix::zeros(rows, cols, bits.least)?);
-    let mut intake = Intake::new(bits.decimal, Elements::within(order, bits.least, options.limit_bytes()));
+    let mut intake =
+        Intake::new(bits.decimal, Elements::within(order, bits.least, options.limit_bytes())).keeping(options);
     for index in 0..header.constraints {
         let word = header.next_cost(&mut scanner, index)?;
         if member == Member::Costs {

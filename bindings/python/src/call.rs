@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::input::working_bits;
 use crate::kind::NumberKind;
-use crate::output::{Destination, Form, Shape, contain, give};
+use crate::output::{Destination, Form, Shape, contain, give, held_bits};
 use crate::runner::Runner;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -188,11 +188,16 @@ impl<'py> Call<'py> {
         numbers: Option<String>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (rows, cols, bits) = (result.rows(), result.cols(), result.precision_bits());
-        let object = match self.out.take() {
-            Some(out) => Destination::new(out, rows, cols)?.fill(&result, form, shape.kind)?,
-            None => give(self.py, result, form, shape)?,
+        let (object, shape) = match self.out.take() {
+            Some(out) => {
+                let destination = Destination::new(out, rows, cols)?;
+                let shape = destination.shape(shape.kind);
+                (destination.fill(&result, form, shape.kind)?, shape)
+            }
+            None => (give(self.py, result, form, shape)?, shape),
         };
         self.describe(bits, numbers)?;
+        self.correct_digits(shape)?;
         Ok(object)
     }
 
@@ -213,6 +218,14 @@ impl<'py> Call<'py> {
         };
         self.describe(precision_bits, report)?;
         Ok(object)
+    }
+
+    /// Of the digits that the report states, those remain that the numbers of the result have.
+    fn correct_digits(&self, shape: Shape) -> PyResult<()> {
+        let Some(report) = &self.report else { return Ok(()) };
+        let stated = report.get_item("digits")?.and_then(|digits| digits.extract::<f64>().ok());
+        let (Some(stated), Some(bits)) = (stated, held_bits(self.py, shape)?) else { return Ok(()) };
+        report.set_item("digits", stated.min(f64::from(bits) * std::f64::consts::LOG10_2))
     }
 
     /// The report of a call with one result of so many bits.

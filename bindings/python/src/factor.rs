@@ -147,7 +147,7 @@ impl Cholesky {
         let b = Operand::of(b, "b", Part::Whole)?;
         let bits = call.precision_bits(&[b.natural_bits, Some(self.bits())])?;
         let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
-        let b = b.view(call.py(), Bits::Round(bits))?;
+        let b = b.view(call.py(), Bits::InFull(bits))?;
         let solution = call.run(|ctx| self.factor.solve(ctx, b.entries(), bits))?;
         call.finish(solution, Form::General, shape, None)
     }
@@ -268,7 +268,7 @@ impl Cholesky {
 pub fn read_beside(call: &Call<'_>, numbers: &Bound<'_, PyAny>, name: &str, factor_bits: u32) -> PyResult<View> {
     let operand = Operand::of(numbers, name, Part::Whole)?;
     let bits = call.precision_bits(&[operand.natural_bits, Some(factor_bits)])?;
-    operand.view(call.py(), Bits::Round(bits))
+    operand.view(call.py(), Bits::InFull(bits))
 }
 
 /// A call that looks at digits.

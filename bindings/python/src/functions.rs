@@ -290,7 +290,7 @@ impl Symmetric {
         let precision_bits = call.precision_bits(&all)?;
         let accuracy = call.choice("accuracy", ACCURACIES)?;
         let shape = Shape { container: a.container, kind: a.kind };
-        Ok(Symmetric { view: a.view(call.py(), Bits::Round(precision_bits))?, uplo, precision_bits, accuracy, shape })
+        Ok(Symmetric { view: a.view(call.py(), Bits::InFull(precision_bits))?, uplo, precision_bits, accuracy, shape })
     }
 
     /// The operand.
@@ -360,7 +360,7 @@ pub fn solve<'py>(
     let a = Symmetric::read(&call, a, &[b.natural_bits])?;
     let bits = a.precision_bits;
     let shape = Shape { container: b.container, kind: b.kind.min(a.shape.kind) };
-    let b = b.view(call.py(), Bits::Round(bits))?;
+    let b = b.view(call.py(), Bits::InFull(bits))?;
     let wants_report = call.wants_report();
     let solved = call.run(|ctx| {
         let Some(factor_bits) = factor_bits else {

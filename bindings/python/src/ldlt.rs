@@ -111,7 +111,7 @@ impl Ldlt {
         let b = Operand::of(b, "b", Part::Whole)?;
         let bits = call.precision_bits(&[b.natural_bits, Some(self.precision())])?;
         let shape = Shape { container: b.container, kind: b.kind.min(self.kind) };
-        let b = b.view(call.py(), Bits::Round(bits))?;
+        let b = b.view(call.py(), Bits::InFull(bits))?;
         let solution = call.run(|ctx| self.factors.solve(ctx, b.entries(), bits))?;
         call.finish(solution, Form::General, shape, None)
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sunzi
 
@@ -50,3 +51,22 @@ def test_reports_have_digits() -> None:
     sunzi.solve(hilbert(8), [Fraction(1)] * 8, precision=120, report=report)
     digits = report["digits"]
     assert isinstance(digits, float) and 20 < digits < 36
+
+
+def test_digits_are_those_of_the_numbers_that_are_returned() -> None:
+    """A solution of 300 bits that is returned as doubles has their digits."""
+    a, b = [[2.0, 1.0], [1.0, 3.0]], [1.0, 1.0]
+    digits: list[float] = []
+    for right in [b, np.array(b), sunzi.Matrix([[1], [1]], precision=300, numbers="float"), ["1", "1"]]:
+        report: dict[str, object] = {}
+        sunzi.solve(a, right, precision=300, report=report)
+        assert isinstance(report["digits"], float)
+        digits.append(report["digits"])
+    assert 15 < digits[0] < 16 and digits[1] == digits[0] and digits[2] > 80, digits
+    report = {}
+    sunzi.inverse(a, precision=300, out=np.zeros((2, 2)), report=report)
+    assert report["digits"] == digits[0]
+    sunzi.inverse(a, precision=300, out=np.zeros((2, 2), dtype=object), report=report)
+    assert report["digits"] == digits[0]
+    sunzi.inverse(sunzi.Matrix(a, precision=300), precision=300, report=report)
+    assert report["digits"] > 80

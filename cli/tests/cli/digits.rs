@@ -133,7 +133,7 @@ fn a_precision_is_found_that_gives_the_digits_asked_for() {
     assert!(digits("certified") >= 20.0);
     let error = sandbox.fail("cholesky Q.mtx -o L.mtx -p 200 --digits 30", 2);
     assert!(error.contains("--digits 30 is for --precision auto"), "{error}");
-    assert!(sandbox.fail("cholesky Q.mtx -o L.mtx --digits 9000", 5).contains("no precision up to"));
+    assert!(sandbox.fail("cholesky Q.mtx -o L.mtx --digits 9000", 5).contains("no precision that was tried, up to "));
 }
 
 #[test]
@@ -293,12 +293,14 @@ fn singular_matrices_are_told_from_ill_conditioned_ones() {
     sandbox.write("thirds.csv", "1/3,1/3\n1/3,1/3\n");
     sandbox.write("rank2.csv", "21,15,32\n15,30,25\n32,25,49\n");
     sandbox.write("regular.csv", "21,15,32\n15,30,25\n32,25,50\n");
+    sandbox.write("tenths.csv", "0.1,0.3\n0.3,0.9\n");
     let (mut refused, mut warned) = (0, 0);
     for (name, bits) in
-        ["thirds", "rank2"].into_iter().flat_map(|name| (20..180).step_by(8).map(move |bits| (name, bits)))
+        ["thirds", "rank2", "tenths"].into_iter().flat_map(|name| (20..180).step_by(8).map(move |bits| (name, bits)))
     {
         let output = sandbox.output(&format!("cholesky {name}.csv -o L.mtx -p {bits}"));
         assert!(!output.stderr.contains("give a factor"), "{name}, {bits} bits: {output:?}");
+        assert!(!output.stderr.contains("as read"), "{name}, {bits} bits: {output:?}");
         match output.code {
             0 => {
                 let warning =
@@ -316,6 +318,22 @@ fn singular_matrices_are_told_from_ill_conditioned_ones() {
         }
     }
     assert!(refused > 3 && warned > 3, "{refused} refused, {warned} warned");
+    for name in ["thirds", "rank2", "tenths"] {
+        let output = sandbox.output(&format!("cholesky {name}.csv -o L.mtx --precision auto --digits 20"));
+        let is_said = output.stderr.contains("the matrix is singular, as an exact solution of A x = 0 proves: ");
+        assert!(output.code != 0 && is_said, "{name}: {output:?}");
+    }
+    // Two triangles: the one that is named counts.
+    sandbox.write("two.csv", "1/3,1/3\n1/7,1/3\n");
+    let code = |triangle: &str| {
+        let output = sandbox.output(&format!("cholesky two.csv -o L.mtx -p 150 --{triangle} --ignore-other-triangle"));
+        (output.code, output.stderr.contains("singular"))
+    };
+    assert_eq!((code("lower"), code("upper").1), ((0, false), true));
+    // Nothing is known of numbers that are kept as read alone.
+    sandbox.write("far.csv", "1e-20001,1e-20001\n1e-20001,1e-20001\n");
+    let output = sandbox.output("cholesky far.csv -o L.mtx -p 100");
+    assert!(output.stderr.contains("the matrix as read") && output.stderr.contains("is singular"), "{output:?}");
     for bits in [40, 200] {
         let output = sandbox.output(&format!("cholesky regular.csv -o L.mtx -p {bits}"));
         assert!(output.code == 0 && !output.stderr.contains("singular"), "{output:?}");

@@ -13,7 +13,7 @@ use crate::io::powers::{MAXIMUM_POWER, PowersOfFive};
 use crate::math::float::{Head, bit_length, limbs_for, round_integer};
 use crate::matrix::{MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS};
 use rug::integer::Order;
-use rug::{Assign, Float, Integer};
+use rug::{Assign, Complete, Float, Integer, Rational};
 
 /// Which numbers a file may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +63,9 @@ const MAXIMUM_MARKED_DIGITS: f64 = MAXIMUM_PRECISION_BITS as f64 * std::f64::con
 /// Digits above which GMP's conversion, which is faster than quadratic, is used.
 const LONG_DIGITS: usize = 2000;
 
+/// Largest decimal exponent, by magnitude, of a number that is kept as it was written: a power of ten of 8 KiB.
+const KEPT_EXPONENT: u64 = 20_000;
+
 /// Decimal exponents beyond this are out of range for certain: 10^330000000 > 2^(2^30).
 const DECIMAL_EXPONENT_LIMIT: i64 = 330_000_000;
 
@@ -74,6 +77,10 @@ pub(super) struct NumberReader {
     magnitude: Vec<u64>,
     /// Whether the magnitude has been rounded already.
     is_rounded: bool,
+    /// Whether numbers that may be rounded are kept as they were written.
+    keeps: bool,
+    /// The last of them.
+    written: Option<Rational>,
     powers: PowersOfFive,
     divisor: Integer,
     division: Division,
@@ -116,10 +123,23 @@ impl NumberReader {
             digits: Vec::new(),
             magnitude: Vec::new(),
             is_rounded: false,
+            keeps: false,
+            written: None,
             powers: PowersOfFive::default(),
             divisor: Integer::new(),
             division: Division::default(),
         }
+    }
+
+    /// Keeps decimals and fractions as they were written from now on: see [`NumberReader::take_written`].
+    pub fn keep_written(&mut self) {
+        self.keeps = true;
+    }
+
+    /// The decimal or fraction just read as it was written; `None` where such numbers are not kept, or its exponent is
+    /// beyond [`KEPT_EXPONENT`].
+    pub fn take_written(&mut self) -> Option<Rational> {
+        self.written.take()
     }
 
     /// Reads `word`; [`NumberReader::store`] then gives its significand.
@@ -127,7 +147,7 @@ impl NumberReader {
     /// # Errors
     /// A [`Refusal`] that says what the word is instead.
     pub fn read(&mut self, word: &[u8], field: Field) -> Result<Number, Refusal> {
-        self.is_rounded = false;
+        (self.is_rounded, self.written) = (false, None);
         match self.read_plain(word, field) {
             Err(Refusal::NotANumber) if word.contains(&b'_') => {
                 let joined = without_underscores(word).ok_or(Refusal::NotANumber)?;
@@ -305,6 +325,10 @@ impl NumberReader {
         if bit_length(&self.magnitude) == 0 {
             return Ok(Number { negative: false, exponent: 0, bits, exact: false });
         }
+        if self.keeps {
+            let numerator = signed_integer(negative, &self.magnitude);
+            self.written = Some(Rational::from((numerator, self.divisor.clone())));
+        }
         let shift = self.division.divide(&mut self.magnitude, &self.divisor, bits);
         Ok(Number { negative, exponent: -shift, bits, exact: false })
     }
@@ -339,6 +363,11 @@ impl NumberReader {
         }
         if exponent.saturating_add(self.digits.len() as i64).abs() > DECIMAL_EXPONENT_LIMIT {
             return Err(Refusal::ExponentRange);
+        }
+        if self.keeps && exponent.unsigned_abs() <= KEPT_EXPONENT {
+            let power = Rational::from(Integer::u_pow_u(10, exponent.unsigned_abs() as u32).complete());
+            let digits = Rational::from(signed_integer(negative, &self.magnitude));
+            self.written = Some(if exponent < 0 { digits / power } else { digits * power });
         }
         if exponent.unsigned_abs() > u64::from(MAXIMUM_POWER) {
             return self.scaled_by_mpfr(bits, negative, exponent);
@@ -389,6 +418,11 @@ impl NumberReader {
         }
         digits::decimal(&self.digits, &mut self.magnitude);
     }
+}
+
+fn signed_integer(negative: bool, magnitude: &[u64]) -> Integer {
+    let integer = Integer::from_digits(magnitude, Order::Lsf);
+    if negative { -integer } else { integer }
 }
 
 fn copy_limbs(integer: &Integer, limbs: &mut Vec<u64>) {

@@ -2,8 +2,8 @@
 //!
 //! Does not know: how the rank modulo the prime was found.
 
-use super::Exact;
 use super::modular::{Elimination, Field};
+use super::{Entry, Exact};
 use rug::{Assign, Integer};
 
 /// Bits of the largest entry that is lifted, after rows and columns have been scaled to integers.
@@ -23,16 +23,17 @@ const CALL_LIMBS: u64 = 8;
 /// The columns before the first dependent one modulo the prime are independent, modulo it and so over the rationals.
 /// If the next column is their combination, the combination is unique, and the numbers of it that are found modulo a
 /// power of the prime are those. That it is one is checked in all rows.
-pub(super) fn null_vector(matrix: Exact<'_>, elimination: &Elimination) -> Option<Vec<Integer>> {
+pub(super) fn null_vector(matrix: &Exact<'_>, elimination: &Elimination) -> Option<Vec<Integer>> {
     let scaled = Scaled::new(matrix, elimination.leading_rank())?;
     let combination = scaled.combination(elimination)?;
     scaled.unscaled(combination, matrix.rows())
 }
 
-/// The leading columns of a matrix, its rows and columns scaled by powers of two so that all entries are integers.
+/// The leading columns of a matrix, its rows scaled by their common denominators, and rows and columns by powers of
+/// two, so that all entries are integers.
 struct Scaled {
     rows: Vec<Vec<Integer>>,
-    /// Entry `(i, j)` is that of the matrix times `2^-(r_i + c_j)`: here are the `c_j`.
+    /// Entry `(i, j)` is that of the matrix times `d_i 2^-(r_i + c_j)`: here are the `c_j`.
     column_exponents: Vec<i64>,
     /// Bits of the largest entry.
     bits: u32,
@@ -40,9 +41,9 @@ struct Scaled {
 
 impl Scaled {
     /// The columns before `last` and that one; `None` where the integers would be too large.
-    fn new(matrix: Exact<'_>, last: usize) -> Option<Scaled> {
-        let row = |i| (0..=last).map(|j| matrix.entry(i, j)).collect::<Vec<_>>();
-        let entries = (0..matrix.rows()).map(row).collect::<Vec<_>>();
+    fn new(matrix: &Exact<'_>, last: usize) -> Option<Scaled> {
+        let row = |i| without_denominators((0..=last).map(|j| matrix.entry(i, j)).collect());
+        let entries = (0..matrix.rows()).map(row).collect::<Option<Vec<_>>>()?;
         let least = |row: &Vec<Option<(Integer, i64)>>| row.iter().flatten().map(|(_, exponent)| *exponent).min();
         let row_exponents = entries.iter().map(|row| least(row).unwrap_or(0)).collect::<Vec<_>>();
         let in_column = |j: usize| {
@@ -118,6 +119,23 @@ impl Scaled {
         x.resize(order, Integer::new());
         Some(x)
     }
+}
+
+/// A row times the least common multiple of its denominators, each number as an integer times a power of two; `None`
+/// where that has more than [`MOST_BITS`].
+fn without_denominators(row: Vec<Option<Entry>>) -> Option<Vec<Option<(Integer, i64)>>> {
+    let mut common = Integer::from(1);
+    for entry in row.iter().flatten() {
+        common.lcm_mut(&entry.denominator);
+        if common.significant_bits() > MOST_BITS {
+            return None;
+        }
+    }
+    let scaled = |entry: Entry| {
+        let factor = Integer::from(common.div_exact_ref(&entry.denominator));
+        (entry.numerator * factor, entry.exponent)
+    };
+    Some(row.into_iter().map(|entry| entry.map(scaled)).collect())
 }
 
 /// The solution of `B y = b` modulo rising powers of a prime, for a square part `B` of a matrix and `b` beside it.

@@ -8,11 +8,13 @@
 mod lifting;
 mod modular;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::io::WrittenEntry;
 use crate::math::prime::is_prime;
 use crate::matrix::{MatrixView, Symmetric};
 use modular::Elimination;
-use rug::Integer;
+use rug::{Integer, Rational};
+use std::collections::HashMap;
 
 /// Rows of the largest matrix that is examined.
 const MOST_ROWS: usize = 300;
@@ -66,51 +68,100 @@ impl Singularity {
 /// together.
 ///
 /// # Errors
-/// [`crate::Error::NotSquare`], [`crate::Error::NotSymmetric`].
+/// [`Error::NotSquare`], [`Error::NotSymmetric`].
 pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
-    let exact = Exact(a.into().lower_view("singularity")?);
+    singularity_as_written(a, &[])
+}
+
+/// As [`singularity()`], of the matrix `A` in which some numbers were rounded on the way in: each entry of `written`
+/// counts instead of the one at its place, and at the place on the other side of the diagonal. Of a file they are
+/// [`crate::io::Loaded::written`].
+///
+/// An effort is given up as well where the least common denominator of a row has more than 32,768 bits.
+///
+/// # Errors
+/// Those of [`singularity()`]; [`Error::InvalidArgument`] for an entry outside the matrix.
+pub fn singularity_as_written<'a>(a: impl Into<Symmetric<'a>>, written: &[WrittenEntry]) -> Result<Singularity> {
+    let view = a.into().lower_view("singularity")?;
+    if let Some(outside) = written.iter().find(|entry| entry.row.max(entry.col) >= view.rows()) {
+        let WrittenEntry { row, col, .. } = outside;
+        return Err(Error::InvalidArgument(format!(
+            "an entry at row {row}, column {col} (counted from 0) is outside a matrix of {} rows",
+            view.rows()
+        )));
+    }
+    Ok(decide(&Exact::new(view, written)))
+}
+
+fn decide(exact: &Exact<'_>) -> Singularity {
     let rows = exact.rows();
     if rows > MOST_ROWS {
-        return Ok(Singularity::TooLarge);
+        return Singularity::TooLarge;
     }
     let primes = (1u64 << 60..).filter(|&number| is_prime(number)).take(PRIMES);
-    let mut best: Option<Elimination> = None;
+    let (mut best, mut used) = (None::<Elimination>, 0);
     for prime in primes {
-        let found = Elimination::of(exact, prime);
+        let Some(found) = Elimination::of(exact, prime) else { continue };
+        used += 1;
         if found.rank() == rows {
-            return Ok(Singularity::Nonsingular);
+            return Singularity::Nonsingular;
         }
         // Of a prime that divides a minor by chance, the first dependent column comes too early.
         if best.as_ref().is_none_or(|best| best.leading_rank() < found.leading_rank()) {
             best = Some(found);
         }
     }
-    let best = best.expect("there are primes");
-    let rank_at_least = best.rank();
-    Ok(match lifting::null_vector(exact, &best) {
+    let rank_at_least = best.as_ref().map_or(0, Elimination::rank);
+    match best.and_then(|best| lifting::null_vector(exact, &best)) {
         Some(null_vector) => Singularity::Singular { rank_at_least, null_vector },
-        None => Singularity::ProbablySingular { rank_at_least, primes: PRIMES },
-    })
+        None => Singularity::ProbablySingular { rank_at_least, primes: used },
+    }
 }
 
-/// A symmetric matrix by its lower triangle, entries as integers times powers of two.
-#[derive(Clone, Copy)]
-struct Exact<'a>(MatrixView<'a>);
+/// A symmetric matrix by its lower triangle, its numbers as they were written.
+struct Exact<'a> {
+    view: MatrixView<'a>,
+    /// Entries that count instead of those of the view, by row and column of the lower triangle.
+    written: HashMap<(usize, usize), &'a Rational>,
+}
 
-impl Exact<'_> {
-    fn rows(&self) -> usize {
-        self.0.rows()
+/// `numerator * 2^exponent / denominator`, the numerator and the denominator odd.
+struct Entry {
+    numerator: Integer,
+    exponent: i64,
+    denominator: Integer,
+}
+
+impl<'a> Exact<'a> {
+    fn new(view: MatrixView<'a>, written: &'a [WrittenEntry]) -> Exact<'a> {
+        let place = |entry: &WrittenEntry| (entry.row.max(entry.col), entry.row.min(entry.col));
+        Exact { view, written: written.iter().map(|entry| (place(entry), &entry.value)).collect() }
     }
 
-    /// Entry `(i, j)` as `integer * 2^exponent`, the integer odd; `None` for 0.
-    fn entry(&self, i: usize, j: usize) -> Option<(Integer, i64)> {
-        let entry = self.0.get(i.max(j), i.min(j));
+    fn rows(&self) -> usize {
+        self.view.rows()
+    }
+
+    /// Entry `(i, j)`; `None` for 0.
+    fn entry(&self, i: usize, j: usize) -> Option<Entry> {
+        let (row, col) = (i.max(j), i.min(j));
+        if let Some(&written) = self.written.get(&(row, col)) {
+            let (numerator, up) = odd_part(written.numer().clone())?;
+            let (denominator, down) = odd_part(written.denom().clone())?;
+            return Some(Entry { numerator, exponent: up - down, denominator });
+        }
+        let entry = self.view.get(row, col);
         if entry.head.is_zero() {
             return None;
         }
-        let (mut integer, exponent) = entry.to_integer_exponent();
-        let zeros = integer.find_one(0).unwrap_or(0);
-        integer >>= zeros;
-        Some((integer, exponent + i64::from(zeros)))
+        let (integer, exponent) = entry.to_integer_exponent();
+        let (numerator, zeros) = odd_part(integer)?;
+        Some(Entry { numerator, exponent: exponent + zeros, denominator: Integer::from(1) })
     }
+}
+
+/// The odd part of an integer, and the power of two that it was multiplied by; `None` for 0.
+fn odd_part(integer: Integer) -> Option<(Integer, i64)> {
+    let zeros = integer.find_one(0).filter(|_| integer != 0)?;
+    Some((integer >> zeros, i64::from(zeros)))
 }

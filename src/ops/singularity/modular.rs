@@ -96,17 +96,21 @@ pub(super) struct Elimination {
 }
 
 impl Elimination {
-    /// Eliminates a matrix modulo a prime.
-    pub fn of(matrix: Exact<'_>, prime: u64) -> Elimination {
+    /// Eliminates a matrix modulo a prime; `None` where that divides a denominator.
+    pub fn of(matrix: &Exact<'_>, prime: u64) -> Option<Elimination> {
         let (field, order) = (Field { prime }, matrix.rows());
         let image = |i, j| {
-            matrix
-                .entry(i, j)
-                .map_or(0, |(integer, exponent)| field.product(field.residue(&integer), field.power_of_two(exponent)))
+            let Some(entry) = matrix.entry(i, j) else { return Some(0) };
+            let dyadic = field.product(field.residue(&entry.numerator), field.power_of_two(entry.exponent));
+            match field.residue(&entry.denominator) {
+                0 => None,
+                1 => Some(dyadic),
+                denominator => Some(field.product(dyadic, field.inverse(denominator))),
+            }
         };
-        let row = |i| (0..order).map(|j| image(i, j)).collect::<Vec<_>>();
+        let row = |i| Some((i, (0..order).map(|j| image(i, j)).collect::<Option<Vec<_>>>()?));
         // The rows that have had no pivot yet, each with its number.
-        let mut left = (0..order).map(|i| (i, row(i))).collect::<Vec<_>>();
+        let mut left = (0..order).map(row).collect::<Option<Vec<_>>>()?;
         let mut pivots = Vec::new();
         for col in 0..order {
             let Some(at) = left.iter().position(|(_, row)| row[col] != 0) else { continue };
@@ -118,7 +122,7 @@ impl Elimination {
             }
             pivots.push((col, number));
         }
-        Elimination { field, pivots }
+        Some(Elimination { field, pivots })
     }
 
     /// The rank modulo the prime.

@@ -2,45 +2,12 @@
 //! anything was rounded.
 
 use crate::common::rational::{self, FAMILIES, Family, Rows};
+use crate::common::tally::Tally;
 use crate::common::{Rng, claims};
 use rug::{Float, Rational};
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Error, InputRounding, LdltOptions, Matrix, cholesky_with, ldlt_with,
 };
-
-/// What was said, beside the truth.
-#[derive(Default, Debug)]
-struct Tally {
-    answers: usize,
-    /// Estimates that are more than a digit above the truth, and more than two below it.
-    above: usize,
-    below: usize,
-    /// Proofs, and those more than three digits below the truth.
-    proofs: usize,
-    loose: usize,
-}
-
-impl Tally {
-    fn note(&mut self, (label, bits): (&str, u32), [stated, proven, truth]: [f64; 3]) {
-        // No answer is said to have more digits than its precision, and none has fewer than none.
-        let truth = truth.clamp(0.0, f64::from(bits) * std::f64::consts::LOG10_2);
-        assert!(proven <= truth, "{label}: {proven} digits proven, {truth} right");
-        self.answers += 1;
-        self.above += usize::from(stated > truth + 1.0);
-        self.below += usize::from(stated < truth - 2.0);
-        self.proofs += 1;
-        self.loose += usize::from(proven < truth - 3.0);
-        if std::env::var_os("SHOW").is_some() && (stated > truth + 1.0 || stated < truth - 2.0 || proven < truth - 3.0)
-        {
-            println!("{label}: stated {stated:.2}, proven {proven:.2}, right {truth:.2}");
-        }
-    }
-
-    fn check(&self) {
-        assert!(1000 * self.above <= self.answers.max(999), "{self:?}");
-        assert!(10 * self.below <= self.answers && 10 * self.loose <= self.proofs, "{self:?}");
-    }
-}
 
 fn context() -> Context {
     Context::builder().threads(1).build().unwrap()

@@ -2,7 +2,8 @@
 
 use crate::common::{Rng, claims};
 use rug::{Float, Integer, Rational};
-use sunzi::{Error, Matrix, Singularity, Symmetric, singularity};
+use sunzi::io::{self, FileFormat, Loaded, ReadOptions, Source, WrittenEntry};
+use sunzi::{Error, Matrix, Singularity, Symmetric, singularity, singularity_as_written};
 
 /// The numbers of a matrix as fractions.
 fn fractions(a: &Matrix) -> Vec<Vec<Rational>> {
@@ -11,9 +12,9 @@ fn fractions(a: &Matrix) -> Vec<Vec<Rational>> {
 }
 
 /// The rank, by elimination with fractions.
-fn rank(a: &Matrix) -> usize {
-    let (mut rows, mut rank) = (fractions(a), 0);
-    for col in 0..a.cols() {
+fn rank(mut rows: Vec<Vec<Rational>>) -> usize {
+    let mut rank = 0;
+    for col in 0..rows.len() {
         let Some(at) = (rank..rows.len()).find(|&row| rows[row][col] != 0) else { continue };
         rows.swap(rank, at);
         let pivot = rows[rank].clone();
@@ -27,25 +28,30 @@ fn rank(a: &Matrix) -> usize {
 }
 
 /// Whether the integers solve `A x = 0` and are not all 0.
-fn is_null_vector(a: &Matrix, x: &[Integer]) -> bool {
+fn is_null_vector(a: &[Vec<Rational>], x: &[Integer]) -> bool {
     let product = |row: &Vec<Rational>| row.iter().zip(x).map(|(entry, x)| Rational::from(entry * x)).sum::<Rational>();
-    x.len() == a.cols() && x.iter().any(|x| *x != 0) && fractions(a).iter().all(|row| product(row) == 0)
+    x.len() == a.len() && x.iter().any(|x| *x != 0) && a.iter().all(|row| product(row) == 0)
+}
+
+fn check(a: &Matrix, label: &str) -> Singularity {
+    let found = singularity(a).unwrap();
+    check_verdict(&fractions(a), &found, label);
+    found
 }
 
 /// What is said is what elimination with fractions finds, and is proven.
-fn check(a: &Matrix, label: &str) -> Singularity {
-    let (found, rank) = (singularity(a).unwrap(), rank(a));
-    match &found {
-        Singularity::Nonsingular => assert_eq!(rank, a.rows(), "{label}"),
+fn check_verdict(a: &[Vec<Rational>], found: &Singularity, label: &str) {
+    let rank = rank(a.to_vec());
+    match found {
+        Singularity::Nonsingular => assert_eq!(rank, a.len(), "{label}"),
         Singularity::Singular { rank_at_least, null_vector } => {
-            assert!(rank < a.rows() && *rank_at_least == rank, "{label}: rank {rank}, {rank_at_least} modulo primes");
+            assert!(rank < a.len() && *rank_at_least == rank, "{label}: rank {rank}, {rank_at_least} modulo primes");
             assert!(is_null_vector(a, null_vector), "{label}: {null_vector:?}");
             let divisor = null_vector.iter().fold(Integer::new(), |divisor, entry| divisor.gcd(entry));
             assert_eq!(divisor, 1, "{label}");
         }
         other => panic!("{label}: {other:?}"),
     }
-    found
 }
 
 fn integers(n: usize, entries: &[i64]) -> Matrix {
@@ -130,7 +136,7 @@ fn larger_matrices_are_proven_singular_too() {
         let found = singularity(&a).unwrap();
         let Singularity::Singular { rank_at_least, null_vector } = found else { panic!("{n}, {k}: {found:?}") };
         assert_eq!(rank_at_least, k);
-        assert!(is_null_vector(&a, &null_vector), "{n}, {k}");
+        assert!(is_null_vector(&fractions(&a), &null_vector), "{n}, {k}");
     }
 }
 
@@ -156,4 +162,91 @@ fn what_cannot_be_examined_is_said() {
     };
     assert_eq!(far(1), Singularity::Nonsingular);
     assert_eq!(far(0), Singularity::ProbablySingular { rank_at_least: 2, primes: 3 });
+}
+
+/// A number as it may be written: as a decimal where that is possible, else as a fraction.
+fn text(number: &Rational) -> String {
+    let thousandths = Rational::from(number * 1_000_000);
+    match *thousandths.denom() == 1 {
+        true => format!("{}e-6", thousandths.numer()),
+        false => format!("{}/{}", number.numer(), number.denom()),
+    }
+}
+
+fn read(table: &str, options: &ReadOptions) -> Loaded {
+    let source = Source::new("A.csv".as_ref(), FileFormat::Csv);
+    io::read_stream(table.as_bytes(), &source, options).unwrap()
+}
+
+#[test]
+fn numbers_of_a_file_count_as_they_were_written() {
+    let mut counts = [0, 0];
+    for seed in claims(200) {
+        let mut rng = Rng::new(seed);
+        let n = 1 + rng.below(7);
+        let (k, bits, denominators) = (
+            rng.below(n + 2),
+            2 + rng.below(90) as u32,
+            rng.pick(&[&[1][..], &[1, 10, 1000], &[3, 7, 10, 1 << 20], &[97, 89]]),
+        );
+        let mut number = |_| Rational::from((rng.integer(20), rng.pick(denominators)));
+        let rows = (0..n * k).map(&mut number).collect::<Vec<_>>();
+        let entry =
+            |i: usize, j: usize| (0..k).map(|t| Rational::from(&rows[t * n + i] * &rows[t * n + j])).sum::<Rational>();
+        let a = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect::<Vec<Vec<Rational>>>();
+        let line = |row: &Vec<Rational>| row.iter().map(text).collect::<Vec<_>>().join(",") + "\n";
+        let table = a.iter().map(line).collect::<String>();
+        let loaded = read(&table, &ReadOptions::new(bits).keep_written(true));
+        let written = loaded.written.unwrap();
+        let label = format!("seed {seed}: {n} rows of {k} at {bits} bits\n{table}");
+        // What was rounded is kept, and nothing else.
+        for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let kept = written.iter().find(|entry| (entry.row, entry.col) == (i, j)).map(|entry| &entry.value);
+            let is_exact = loaded.matrix.float(i, j).to_rational().unwrap() == a[i][j];
+            assert_eq!(kept, (!is_exact).then_some(&a[i][j]), "{label}");
+        }
+        let found = singularity_as_written(&loaded.matrix, &written).unwrap();
+        check_verdict(&a, &found, &label);
+        counts[usize::from(found.is_proven_singular())] += 1;
+    }
+    assert!(counts.iter().all(|&count| count > 20), "{counts:?}");
+}
+
+#[test]
+fn what_is_kept_as_written_has_its_limits() {
+    let keeping = ReadOptions::new(64).keep_written(true);
+    assert_eq!(read("0.1\n", &ReadOptions::new(64)).written, None);
+    assert_eq!(read("0.5\n", &keeping).written, Some(Vec::new()));
+    let tenth = WrittenEntry { row: 0, col: 0, value: Rational::from((1, 10)) };
+    assert_eq!(read("0.1\n", &keeping).written, Some(vec![tenth.clone()]));
+    assert_eq!(read("-1e-20000\n", &keeping).written.unwrap()[0].value.numer(), &-1);
+    assert_eq!(read("0.1,1e-20001\n", &keeping).written, None);
+    let tenths = |count: usize| "0.1\n".repeat(count);
+    assert_eq!(read(&tenths(100_000), &keeping).written.unwrap().len(), 100_000);
+    assert_eq!(read(&tenths(100_001), &keeping).written, None);
+    // Decimals of a file that states their precision are what they were rounded to.
+    let stated = "%%MatrixMarket matrix array real general\n%sunzi precision_bits=64\n1 1\n0.1\n";
+    let source = Source::new("A.mtx".as_ref(), FileFormat::MatrixMarket);
+    let loaded = io::read_stream(stated.as_bytes(), &source, &ReadOptions::new(None).keep_written(true)).unwrap();
+    assert_eq!((loaded.rounded_bits, loaded.written), (None, Some(Vec::new())));
+    let outside = singularity_as_written(&integers(1, &[1]), &[WrittenEntry { row: 1, ..tenth }]);
+    assert!(matches!(outside, Err(Error::InvalidArgument(_))), "{outside:?}");
+}
+
+#[test]
+fn a_denominator_that_a_prime_divides_is_no_obstacle() {
+    let prime = (1u64 << 60..).find(|&p| Integer::from(p).is_probably_prime(30) != rug::integer::IsPrime::No).unwrap();
+    let third = |numerator: u64| Rational::from((Integer::from(numerator), Integer::from(prime) * 3u32));
+    let place = |(row, col, value)| WrittenEntry { row, col, value };
+    let of = |last: u64| {
+        let entries = [(0, 0, third(1)), (1, 0, third(1)), (1, 1, third(last))].map(place);
+        singularity_as_written(&integers(2, &[1; 4]), &entries).unwrap()
+    };
+    assert_eq!(of(2), Singularity::Nonsingular);
+    let null_vector = vec![Integer::from(-1), Integer::from(1)];
+    let found = of(1);
+    assert!(
+        matches!(&found, Singularity::Singular { rank_at_least: 1, null_vector: x } if *x == null_vector),
+        "{found:?}"
+    );
 }

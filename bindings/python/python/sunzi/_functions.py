@@ -7,7 +7,8 @@ accuracy: what is promised of each entry: `entrywise` (the default) an error tha
     takes a little less time; the same bits on every machine in either case. Exact results are exact.
 precision: bits of the result. By default the largest that the operands bring along: of each `mpfr` its own, of `mpf`
     and `arb` that of `mpmath.mp` and `flint.ctx`, of `float` 53. `int`, `Fraction` and `str` have none. Operands are
-    taken exactly, but fractions and decimals are rounded to this precision.
+    taken exactly, but fractions and decimals are rounded to this precision, and to 64 bits more where they are
+    factored or solved for.
 uplo: which triangle of a symmetric operand counts. By default, or with `both`, both, which must agree. With `lower` or
     `upper` that one: the other has to be empty (zeros, or what is no finite number), or the same up to
     `2^(2-b) sqrt(a_ii a_jj)` for numbers of `b` bits, or else `NotSymmetricError` is raised: the answer would be that

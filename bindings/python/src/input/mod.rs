@@ -58,11 +58,16 @@ impl Part {
     }
 }
 
+/// Bits beyond the precision of a call to which fractions and decimals are rounded that are factored or solved for.
+const SPARE_BITS: u32 = 64;
+
 /// What becomes of fractions and decimals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bits {
     /// They are rounded to so many bits.
     Round(u32),
+    /// They are rounded to [`SPARE_BITS`] more, for what a solution loses less by: the program reads files so.
+    InFull(u32),
     /// They have to be integers, and are taken exactly.
     Integers,
 }
@@ -177,7 +182,7 @@ impl<'py> Operand<'py> {
         match self.other {
             Some(other) if shape.0 == shape.1 => {
                 let known_bits = match bits {
-                    Bits::Round(bits) => self.natural_bits.unwrap_or(bits),
+                    Bits::Round(bits) | Bits::InFull(bits) => self.natural_bits.unwrap_or(bits),
                     Bits::Integers => MAXIMUM_PRECISION_BITS,
                 };
                 other.check(py, &view, (bits, known_bits))?;
@@ -202,7 +207,11 @@ impl<'py> Source<'py> {
         bits: Bits,
     ) -> PyResult<(View, Vec<(usize, usize)>)> {
         let source = if bits == Bits::Integers { self.integers(py, cols)? } else { self };
-        let precision_bits = if let Bits::Round(bits) = bits { bits } else { 2 };
+        let precision_bits = match bits {
+            Bits::Round(bits) => bits,
+            Bits::InFull(bits) => bits.saturating_add(SPARE_BITS).min(MAXIMUM_PRECISION_BITS),
+            Bits::Integers => 2,
+        };
         match source {
             Source::Ready(view) => Ok((view, Vec::new())),
             Source::Doubles(values, part) => Ok((doubles(py, rows, cols, &values, part)?, Vec::new())),

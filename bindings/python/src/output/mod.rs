@@ -2,7 +2,7 @@
 
 mod numbers;
 
-use crate::input::{is_array, look_for_signals};
+use crate::input::{is_array, long_double_bits, look_for_signals};
 use crate::kind::{Container, NumberKind};
 use crate::matrix::Matrix;
 pub use numbers::{Builder, double};
@@ -27,6 +27,21 @@ pub struct Shape {
     pub container: Container,
     /// Their type.
     pub kind: NumberKind,
+}
+
+/// Bits of the numbers of a result where its container holds fewer than were computed: those of doubles and long
+/// doubles.
+///
+/// # Errors
+/// `ImportError`.
+pub fn held_bits(py: Python<'_>, shape: Shape) -> PyResult<Option<u32>> {
+    let kind = shape.container.kind_of(shape.kind);
+    match (shape.container.holding(kind), kind) {
+        (Container::Matrix, _) => Ok(None),
+        (Container::Doubles | Container::FlatDoubles, _) | (_, NumberKind::Float) => Ok(Some(f64::MANTISSA_DIGITS)),
+        (_, NumberKind::LongDouble) => long_double_bits(py).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The result as a Python object.
@@ -191,13 +206,18 @@ impl<'py> Destination<'py> {
         Ok(Destination { array, container })
     }
 
+    /// What the result looks like here, of numbers of this kind.
+    pub fn shape(&self, kind: NumberKind) -> Shape {
+        Shape { container: self.container, kind }
+    }
+
     /// Writes the result into the array and returns the array.
     ///
     /// # Errors
     /// As [`give`].
     pub fn fill(self, result: &sunzi::Matrix, form: Form, kind: NumberKind) -> PyResult<Bound<'py, PyAny>> {
         let py = self.array.py();
-        let whole = assemble(py, &result.view(), form, Shape { container: self.container, kind })?;
+        let whole = assemble(py, &result.view(), form, self.shape(kind))?;
         self.set(&whole)
     }
 

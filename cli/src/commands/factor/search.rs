@@ -2,7 +2,7 @@
 //! has a factor.
 
 use super::alone::{at_precision, factors_at};
-use super::singular::{AsRead, examine};
+use super::singular::{Examined, InFile, examine};
 use super::{Computed, Factoring, ReadAt};
 use crate::input::Reader;
 use crate::session::Session;
@@ -32,8 +32,8 @@ fn bits_of(digits: f64) -> u32 {
 /// Computes the task at the least precision, to some bits, at which its answers have so many digits.
 ///
 /// The first try has the bits of the digits. Where the matrix has no factor, or nothing is right, the precision is
-/// doubled; where some digits are right, the missing ones are added; where there are more than were asked for, as many
-/// fewer bits are tried.
+/// doubled; where some digits are right, the missing ones are added, twice as many each time that this brings less than
+/// half of them; where there are more than were asked for, as many fewer bits are tried.
 ///
 /// # Errors
 /// Those of the task; [`Error::Verification`] where no precision within reach does.
@@ -41,14 +41,19 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     let goal = f64::from(digits);
     let mut bits = bits_of(goal + 2.0).max(FIRST_BITS);
     let (mut best, mut too_few, mut stated) = (None::<(u32, Computed)>, 0, 0.0);
+    let mut steps = Steps { goal, factor: 1, before: None };
     // Decimals that were read once more are read to as many bits at once the next time.
-    let mut decimal_bits = 0;
+    let (mut decimal_bits, mut is_examined) = (0, false);
     for _ in 0..TRIES {
         if check_reach(bits, config.factor.engine.kernel).is_err() {
             break;
         }
         let at = ReadAt { precision_bits: Some(bits), decimal_bits, is_last: false };
-        let mut next = match at_precision(session, config, at, trace) {
+        let computed = at_precision(session, config, at, trace);
+        if !std::mem::replace(&mut is_examined, true) {
+            refuse_singular(session, config, (bits, digits), &computed)?;
+        }
+        let mut next = match computed {
             Ok(computed) => {
                 decimal_bits = decimal_bits.max(computed.decimal_bits);
                 stated = computed.digits.least(config.factor.digits.certified).unwrap_or(0.0);
@@ -58,8 +63,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
                         best = Some((bits, computed));
                         bits.saturating_sub(fewer)
                     }
-                    false if stated < 1.0 => 2 * bits,
-                    false => bits + bits_of(goal - stated + 0.5).max(STEP_BITS),
+                    false => steps.next(bits, stated),
                 }
             }
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => 2 * bits,
@@ -79,7 +83,62 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     match best {
         Some((bits, computed)) => Ok(Computed { chosen_bits: Some(bits), ..computed }),
         None => Err(Error::verification(format!(
-            "no precision up to {too_few} bits gives {digits} correct digits: about {stated:.0} are right there"
+            "no precision that was tried, up to {too_few} bits, gives {digits} correct digits: about {stated:.0} are \
+             right there"
+        ))),
+    }
+}
+
+/// What was tried so far gave fewer digits than the goal.
+struct Steps {
+    goal: f64,
+    /// What the bits of the missing digits are multiplied by.
+    factor: u32,
+    /// Digits of the last try that had some.
+    before: Option<f64>,
+}
+
+impl Steps {
+    /// The precision to try after one that gave `stated` digits.
+    fn next(&mut self, bits: u32, stated: f64) -> u32 {
+        if stated < 1.0 {
+            return bits.saturating_mul(2);
+        }
+        // The bits that a factor is computed with need not rise with those of the answer.
+        let is_stuck = self.before.is_some_and(|before| stated - before < (self.goal - before) / 2.0);
+        self.factor = if is_stuck { self.factor.saturating_mul(2) } else { 1 };
+        self.before = Some(stated);
+        let missing_bits = bits_of(self.goal - stated + 0.5).max(STEP_BITS);
+        bits.saturating_add(missing_bits.saturating_mul(self.factor))
+    }
+}
+
+/// Refuses a matrix that is singular, where the first try has given no digit: more bits would be tried in vain.
+///
+/// # Errors
+/// [`Error::NotPositiveDefinite`] where there was no factor; [`Error::Verification`] where rounding made one.
+fn refuse_singular(
+    session: &Session,
+    config: &Factoring,
+    (bits, digits): (u32, u32),
+    computed: &Result<Computed>,
+) -> Result<()> {
+    let is_doubtful = match computed {
+        Ok(computed) => computed.digits.least(config.factor.digits.certified).unwrap_or(0.0) < 1.0,
+        Err(Error::NotPositiveDefinite { more_bits, .. }) => more_bits.might_help(),
+        Err(_) => false,
+    };
+    if !is_doubtful || !examine(session, config, Some(bits)).is_ok_and(|seen| seen.in_file == InFile::Singular) {
+        return Ok(());
+    }
+    match computed {
+        Err(Error::NotPositiveDefinite { index, pivot, diagonal, .. }) => {
+            let (index, pivot, diagonal) = (*index, pivot.clone(), diagonal.clone());
+            let more_bits = MoreBits::Singular;
+            Err(Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None })
+        }
+        _ => Err(Error::verification(format!(
+            "the matrix is singular, as an exact solution of A x = 0 proves: no precision gives {digits} digits"
         ))),
     }
 }
@@ -95,15 +154,15 @@ pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Durat
         let (index, pivot, diagonal) = (*index, pivot.clone(), diagonal.clone());
         Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits }
     };
-    let found = examine(session, config, None).and_then(|first| match first {
-        AsRead { is_rounded: false, is_singular: true, .. } => Ok(Found::Singular(first)),
+    let found = examine(session, config, None).and_then(|first| match first.in_file {
+        InFile::Singular => Ok(Found::Singular),
         _ => find(session, config, (first, taken)),
     });
     match found {
         Ok(Found::At(bits)) => refusal(*more_bits, Some(bits)),
         Ok(Found::Never(proof)) => proof,
-        Ok(Found::Singular(AsRead { bits, is_rounded: true, .. })) => refusal(MoreBits::SingularAsRead { bits }, None),
-        Ok(Found::Singular(_)) => refusal(MoreBits::Singular, None),
+        Ok(Found::Singular) => refusal(MoreBits::Singular, None),
+        Ok(Found::SingularAsRead(bits)) => refusal(MoreBits::SingularAsRead { bits }, None),
         Ok(Found::NotUpTo(bits)) => {
             session.note(&format!("no factor at any precision tried, up to {bits} bits"));
             refusal(*more_bits, None)
@@ -120,15 +179,18 @@ enum Found {
     NotUpTo(u32),
     /// The error of a factorisation with so many bits that rounding cannot explain it.
     Never(Error),
-    /// The matrix as read is singular: with the numbers that were refused, or else with those read first after them.
-    Singular(AsRead),
+    /// The matrix in the file is singular.
+    Singular,
+    /// Of the matrix in the file nothing is known; read to so many bits it is singular: as it was refused, or else as
+    /// it was read first after that.
+    SingularAsRead(u32),
 }
 
 /// Doubles the precision until the matrix has a factor, then halves the last step once. `first` is the matrix that was
 /// refused.
 ///
 /// A factor of a matrix that is singular as read does not count: reading it at more bits may give another matrix.
-fn find(session: &Session, config: &Factoring, (first, taken): (AsRead, Duration)) -> Result<Found> {
+fn find(session: &Session, config: &Factoring, (first, taken): (Examined, Duration)) -> Result<Found> {
     let (start, choices) = (Instant::now(), &config.factor);
     let typed = choices.precision.typed(None);
     let mut too_few = Reader::new(session, &choices.engine, &typed, &choices.a)?.precision_bits();
@@ -136,18 +198,21 @@ fn find(session: &Session, config: &Factoring, (first, taken): (AsRead, Duration
     let allowed = |bits: u32| {
         bits <= MAXIMUM_PRECISION_BITS && check_reach(bits, choices.engine.kernel).is_ok() && start.elapsed() < patience
     };
-    let mut singular = first.is_singular.then_some(first);
+    let to_say = |seen: Examined| {
+        (first.in_file == InFile::Unknown && seen.is_singular_as_read).then_some(Found::SingularAsRead(seen.bits))
+    };
+    let mut singular = to_say(first);
     let mut bits = too_few.saturating_mul(2).next_multiple_of(STEP_BITS);
     loop {
         if !allowed(bits) {
-            return Ok(singular.map_or(Found::NotUpTo(too_few), Found::Singular));
+            return Ok(singular.unwrap_or(Found::NotUpTo(too_few)));
         }
         match factors_at(session, config, bits) {
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {}
             Err(proof @ Error::NotPositiveDefinite { .. }) => return Ok(Found::Never(proof)),
             Err(error) => return Err(error),
             Ok(()) => match examine(session, config, Some(bits))? {
-                seen if seen.is_singular => singular = singular.or(Some(seen)),
+                seen if seen.is_singular_as_read => singular = singular.or_else(|| to_say(seen)),
                 _ => break,
             },
         }
@@ -158,6 +223,22 @@ fn find(session: &Session, config: &Factoring, (first, taken): (AsRead, Duration
     let enough = middle < bits
         && allowed(middle)
         && factors_at(session, config, middle).is_ok()
-        && !examine(session, config, Some(middle))?.is_singular;
+        && !examine(session, config, Some(middle))?.is_singular_as_read;
     Ok(Found::At(if enough { middle } else { bits }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_grow_where_bits_bring_nothing() {
+        let mut steps = Steps { goal: 76.0, factor: 1, before: None };
+        assert_eq!(steps.next(100, 0.5), 200);
+        // 51 digits are missing: 172 bits with what is spare.
+        assert_eq!(steps.next(200, 25.0), 376);
+        assert_eq!(steps.next(376, 75.6), 384);
+        assert_eq!([steps.next(384, 75.6), steps.next(400, 75.6)], [400, 432]);
+        assert_eq!(steps.next(432, 75.9), 440);
+    }
 }

@@ -1,57 +1,102 @@
-//! Matrices that are singular as they were read: a factor of one exists by rounding alone, at any precision.
+//! Matrices that are singular, in the file or as they were read: a factor of one exists by rounding alone, at any
+//! precision.
 //!
 //! Does not know: how that is proven.
 
 use super::{Factoring, Inputs, ReadAt, reader};
 use crate::session::Session;
 use crate::triangles::FACTORED;
-use sunzi::{Result, SymmetricMatrix, singularity};
+use sunzi::io::is_device;
+use sunzi::{Result, Singularity, SymmetricMatrix, singularity, singularity_as_written};
 
 /// Rows of the largest matrix that is examined although it has a factor: it takes some milliseconds.
 const CHEAP_ROWS: usize = 100;
 
-/// What is known of a matrix with the numbers that it has after reading.
-pub struct AsRead {
-    /// Bits of the numbers.
+/// What is known of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Examined {
+    /// Bits to which its numbers were read.
     pub bits: u32,
-    /// Whether reading has rounded one: then the matrix in the file is another one.
-    pub is_rounded: bool,
-    /// Whether it is proven to be singular.
-    pub is_singular: bool,
+    /// Whether it is proven to be singular with the numbers that it has after reading.
+    pub is_singular_as_read: bool,
+    /// Of the matrix in the file, its numbers as they were written.
+    pub in_file: InFile,
 }
 
-/// Examines the matrix as read at the precision given or stated, or at `bits`.
+/// What is known of a matrix, its numbers as they were written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InFile {
+    /// Proven.
+    Singular,
+    /// Proven.
+    Nonsingular,
+    Unknown,
+}
+
+impl From<Singularity> for InFile {
+    fn from(found: Singularity) -> InFile {
+        match found {
+            Singularity::Singular { .. } => InFile::Singular,
+            Singularity::Nonsingular => InFile::Nonsingular,
+            _ => InFile::Unknown,
+        }
+    }
+}
+
+/// Examines the matrix in the file, and as it is read at the precision given or stated, or at `bits`. Nothing is known
+/// where the memory limit has no room for that.
 ///
 /// # Errors
 /// Those of reading.
-pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<AsRead> {
-    let reader = reader(session, config, ReadAt { precision_bits: bits, ..ReadAt::default() })?;
+pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<Examined> {
+    let reader = reader(session, config, ReadAt { precision_bits: bits, ..ReadAt::default() })?.keeping_written();
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
-    let (bits, is_rounded) = (a.precision_bits(), reader.rounded_bits().is_some());
-    Ok(AsRead { bits, is_rounded, is_singular: is_proven_singular(config, &a, reader.held_bytes())? })
+    let unknown = Examined { bits: a.precision_bits(), is_singular_as_read: false, in_file: InFile::Unknown };
+    if !has_room(config, &a, reader.held_bytes()) {
+        return Ok(unknown);
+    }
+    let as_read = singularity(&a)?;
+    let is_singular_as_read = as_read.is_proven_singular();
+    let in_file = match reader.written() {
+        _ if reader.rounded_bits().is_none() => as_read.into(),
+        Some(written) => singularity_as_written(&a, &written)?.into(),
+        None => InFile::Unknown,
+    };
+    Ok(Examined { is_singular_as_read, in_file, ..unknown })
 }
 
 /// Says of a matrix that has a factor, where it is small, that it is singular all the same.
 ///
 /// # Errors
-/// Those of [`singularity`].
+/// Those of [`singularity`], and of reading.
 pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &Inputs) -> Result<()> {
-    let Inputs { a, bytes: held_bytes, .. } = inputs;
-    if a.rows() <= CHEAP_ROWS && is_proven_singular(config, a, *held_bytes)? {
-        session.note(&format!(
-            "warning: the matrix as read at {} bits is singular, as an exact solution of A x = 0 proves: its factor \
-             exists by rounding alone",
-            a.precision_bits()
-        ));
+    let Inputs { a, bytes: held_bytes, rounding, .. } = inputs;
+    if a.rows() > CHEAP_ROWS || !has_room(config, a, *held_bytes) {
+        return Ok(());
     }
+    let in_file = match rounding.matrix_bits {
+        None => singularity(a)?.into(),
+        // What comes through a pipe comes once.
+        Some(_) if is_device(&config.factor.a) => InFile::Unknown,
+        Some(_) => examine(session, config, None)?.in_file,
+    };
+    let what = match in_file {
+        InFile::Singular => "the matrix".to_string(),
+        InFile::Unknown if singularity(a)?.is_proven_singular() => {
+            format!("the matrix as read at {} bits", a.precision_bits())
+        }
+        _ => return Ok(()),
+    };
+    session.note(&format!(
+        "warning: {what} is singular, as an exact solution of A x = 0 proves: its factor exists by rounding alone"
+    ));
     Ok(())
 }
 
-/// Whether the matrix is proven to be singular; nothing is proven where the memory limit has no room for it beside what
-/// is held.
-fn is_proven_singular(config: &Factoring, a: &SymmetricMatrix, held_bytes: u64) -> Result<bool> {
-    // Integers of the scaled matrix with their pointers, and a word for each entry modulo a prime.
-    let bytes = (a.rows() * a.rows()) as u64 * (64 + 2 * u64::from(a.precision_bits()) / 8);
-    let has_room = config.factor.engine.budget(held_bytes).is_none_or(|budget| budget.admit(bytes).is_ok());
-    Ok(has_room && singularity(a)?.is_proven_singular())
+/// Whether the memory limit has room for an examination beside what is held.
+fn has_room(config: &Factoring, a: &SymmetricMatrix, held_bytes: u64) -> bool {
+    // Integers of the scaled matrix and numbers as they were written, with their pointers, and a word for each entry
+    // modulo a prime.
+    let bytes = (a.rows() * a.rows()) as u64 * (160 + 4 * u64::from(a.precision_bits()) / 8);
+    config.factor.engine.budget(held_bytes).is_none_or(|budget| budget.admit(bytes).is_ok())
 }
