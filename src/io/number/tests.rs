@@ -163,7 +163,7 @@ fn fractions_and_forms_of_mathematica() {
         let bits = 2 + rng.below(300);
         let (a, b) = (Integer::from(Integer::random_bits(rng.below(400), &mut rng)), 1 + rng.below(1 << 20));
         let word = format!("-{a}/{b}");
-        let want = Float::with_val(bits, &rug::Rational::from((-a, b)));
+        let want = Float::with_val(bits, &Rational::from((-a, b)));
         assert_eq!(value(&mut NumberReader::new(bits), &word).unwrap().0, want, "{word}");
     }
     for (word, plain) in [
