@@ -13,6 +13,9 @@ use sunzi::{
 /// Bytes that the bookkeeping of threads and lists may add.
 const SLACK_BYTES: u64 = 64 << 10;
 
+/// Bytes that a thread takes when it starts: on a busy machine it may do so in the middle of a later call.
+const START_BYTES: u64 = 8 << 10;
+
 /// A triangle that is easy to solve, zero above its diagonal.
 pub(crate) fn lower(order: usize, bits: u32) -> Matrix {
     let mut t = matrix(order, order, bits, 3);
@@ -232,7 +235,8 @@ fn dot_products_of_many_bits_keep_their_plan() {
             reset_peak_bytes();
             let planned = factor.solve_into(&ctx, &b, bits, &mut x).unwrap().planned_bytes;
             let rise = peak_bytes() - before;
-            assert!(rise <= planned, "{order} x {columns}, {bits} bits, {threads} threads: {planned}, taken {rise}");
+            let what = format!("{order} x {columns}, {bits} bits, {threads} threads: {planned}, taken {rise}");
+            assert!(rise <= planned + START_BYTES * (threads as u64 - 1), "{what}");
         }
     }
 }
