@@ -5,6 +5,8 @@ use crate::files::{self, admit, bytes, header, output_format};
 use crate::progress::{Bar, Stage, reading, writing};
 use crate::signals::{Mode, complete, in_mode, stop_requested};
 use serde::Serialize;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use sunzi::comm::{Transport, agreed};
@@ -27,6 +29,8 @@ pub struct Session {
     quiet: bool,
     report: Option<ReportFile>,
     bar: Bar,
+    /// What was said of files: one that is read again says nothing new.
+    remarks: RefCell<HashSet<String>>,
 }
 
 impl Session {
@@ -38,7 +42,7 @@ impl Session {
             Some(world) => agreed(world, report)?,
             None => report?,
         };
-        Ok(Session { quiet, report, bar: Bar::new(global.progress, quiet) })
+        Ok(Session { quiet, report, bar: Bar::new(global.progress, quiet), remarks: RefCell::default() })
     }
 
     /// From now on nothing is printed but errors, as where the session is quiet.
@@ -133,7 +137,10 @@ impl Session {
         self.bar.begin("read");
         let loaded = files::read(path, &options.progress(self.progress()))?;
         for remark in &loaded.remarks {
-            self.note(&format!("{}: {remark}", path.display()));
+            let line = format!("{}: {remark}", path.display());
+            if self.remarks.borrow_mut().insert(line.clone()) {
+                self.note(&line);
+            }
         }
         Ok(loaded)
     }

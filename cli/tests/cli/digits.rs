@@ -345,3 +345,14 @@ fn singular_matrices_are_told_from_ill_conditioned_ones() {
     let output = sandbox.output(&format!("cholesky near.csv -o L.mtx -p {enough}"));
     assert!(output.code == 0 && !output.stderr.contains("singular"), "{output:?}");
 }
+
+/// What is said of a file is said once, however often it is read.
+#[test]
+fn a_file_that_is_read_again_is_remarked_on_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("A.csv", "x,y\n1/3,1/7\n1/7,1/3\n");
+    for options in ["-p 100", "--precision auto --digits 50"] {
+        let output = sandbox.output(&format!("cholesky A.csv -o L.csv {options}"));
+        assert_eq!((output.code, output.stderr.matches("headings").count()), (0, 1), "{output:?}");
+    }
+}
