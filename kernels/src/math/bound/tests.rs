@@ -404,3 +404,19 @@ fn sums_of_bytes_on_a_cpu_fit_and_one_step_more_does_not() {
     let limit = I8_LARGEST_DIGITS as i64;
     assert!((-limit..=limit).all(are_bytes) && !are_bytes(limit + 1));
 }
+
+/// The most products whose sum of digits fits, with what it holds before and the carries; one more need not.
+#[test]
+fn sums_of_digits_in_lanes_end_at_63_bits() {
+    for (bits, levels) in (20..=DIGIT_LANE_BITS).flat_map(|bits| (0..4).map(move |levels| (bits, levels))) {
+        for digits in [1, 2, 3, 7, 24, 100] {
+            let terms = digit_lane_terms(bits, levels, digits);
+            let most = |terms: usize| {
+                let product = Integer::from(digits) << (2 * bits - 2 + 2 * levels);
+                product * terms + (Integer::from(1) << (bits - 1)) + (Integer::from(1) << (64 - bits))
+            };
+            let room = Integer::from(1) << 63u32;
+            assert!(most(terms) <= room && most(terms + 1) > room, "{bits} bits, {levels} levels, {digits} digits");
+        }
+    }
+}
