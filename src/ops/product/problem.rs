@@ -25,7 +25,8 @@ pub enum Accuracy {
     Norm,
     /// `|computed - exact|_ij <= 2^(1 - b) (|A| |B|)_ij`: as sums of products in a longer precision, whatever the
     /// exponents are. Takes about as many bits more as the largest term of a sum lies below the product of the norms;
-    /// where few entries would take many, these are summed term by term.
+    /// where few entries would take many, these are summed term by term. Which do, a triangle and a whole product need
+    /// not agree on: `gemm` of `P^T` and `P` has the bits of `syrk` by norms alone.
     #[default]
     Entrywise,
 }
