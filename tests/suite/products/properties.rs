@@ -72,9 +72,9 @@ proptest! {
         kind in kinds(), rows in 0usize..40, cols in 0usize..20, bits in 2u32..400, seed: u64,
     ) {
         let p = matrix(kind, rows, cols, bits.max(53), seed);
-        for ((kernel, ctx), accuracy) in
-            contexts().into_iter().flat_map(|made| [Accuracy::Norm, Accuracy::Entrywise].map(|accuracy| (made.clone(), accuracy)))
-        {
+        let accuracies = [Accuracy::Norm, Accuracy::Entrywise];
+        let choices = contexts().into_iter().flat_map(|made| accuracies.map(|accuracy| (made.clone(), accuracy)));
+        for ((kernel, ctx), accuracy) in choices {
             let options = GemmOptions::new().accuracy(accuracy);
             let full = gemm_with(&ctx, p.transposed(), &p, bits, &options).unwrap().result;
             let by_op = gemm_with(&ctx, &p, &p, bits, &options.op_a(Op::Transpose)).unwrap().result;
