@@ -96,7 +96,7 @@ impl Elements {
     }
 
     /// Keeps the element at `place` of the matrix; with no value, or after [`MOST_WRITTEN`] of them, none is kept.
-    pub fn keep(&mut self, (row, col): (usize, usize), value: Option<Rational>) {
+    fn keep(&mut self, (row, col): (usize, usize), value: Option<Rational>) {
         let kept = self.written.take().filter(|kept| kept.len() < MOST_WRITTEN);
         self.written = kept.zip(value).map(|(mut kept, value)| {
             kept.push(WrittenEntry { row, col, value });
@@ -114,15 +114,22 @@ impl Elements {
         if self.order == Order::Placed { 2 } else { 1 }
     }
 
-    /// Appends the number that `reader` has just read; `place` is its column-major index, ignored unless placed.
+    /// Appends the number that `reader` has just read, with its row and column; `rows` are those of the matrix where
+    /// elements come with their places.
     ///
     /// # Errors
     /// [`Refusal::ExponentRange`], [`Refusal::OutOfMemory`].
-    pub fn push(&mut self, reader: &NumberReader, number: Number, place: u64) -> Result<(), Refusal> {
+    pub fn push(
+        &mut self,
+        reader: &mut NumberReader,
+        number: Number,
+        (place, rows): ((usize, usize), usize),
+    ) -> Result<(), Refusal> {
         if number.exact {
             self.precision_bits = self.precision_bits.max(number.bits);
         } else if reader.is_rounded(number) {
             self.rounded_bits = Some(self.rounded_bits.map_or(number.bits, |bits| bits.min(number.bits)));
+            self.keep(place, reader.take_written());
         }
         let prefix = self.prefix();
         let block = self.block_for(limbs_for(self.precision_bits))?;
@@ -131,7 +138,7 @@ impl Elements {
         let (words, out) = block.words[start..].split_at_mut(prefix);
         words[0] = reader.store(number, out)?.0;
         if let Some(word) = words.get_mut(1) {
-            *word = place;
+            *word = place.0 as u64 + place.1 as u64 * rows as u64;
         }
         self.count += 1;
         Ok(())

@@ -70,16 +70,11 @@ impl Intake {
     /// The same for a word that does not stand in a scanner.
     #[inline]
     pub fn put(&mut self, word: &[u8], at: Place) -> std::result::Result<(), Refusal> {
-        let place = at.place.0 as u64 + at.place.1 as u64 * at.rows as u64;
         let number = self.numbers.read(word, at.field)?;
         if !number.exact {
             self.elements.raise_precision(number.bits);
         }
-        if self.numbers.is_rounded(number) {
-            let written = self.numbers.take_written();
-            self.elements.keep(at.place, written);
-        }
-        self.elements.push(&self.numbers, number, place)
+        self.elements.push(&mut self.numbers, number, (at.place, at.rows))
     }
 }
 

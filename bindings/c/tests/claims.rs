@@ -11,39 +11,18 @@ mod rng;
 mod tally;
 
 use common::{Array, Ctx, Kind};
-use rational::{FAMILIES, Family, Rows};
+use rational::{FAMILIES, System};
 use rng::{Rng, claims};
-use rug::Rational;
 use std::ptr;
-use sunzi::Matrix;
+use sunzi::{Accuracy, Matrix};
 use sunzi_c::*;
 use tally::Tally;
 
-/// A system, the bits of the factor, and those of the arrays.
-struct Case {
-    label: String,
-    a: Rows,
-    b: Rows,
-    bits: u32,
-    read_bits: u32,
-}
-
-fn case(family: Family, seed: u64) -> Case {
-    let mut rng = Rng::new(57_000 + 6 * seed + family as u64);
-    let n = 2 + rng.below(8);
-    let a = rational::definite(family, n, &mut rng);
-    let cols = rng.pick(&[1, 1, 4, 9]);
-    let entry = |rng: &mut Rng| Rational::from((rng.within(1000), 1 + rng.below(30) as u32));
-    let b: Rows = (0..n).map(|_| (0..cols).map(|_| entry(&mut rng)).collect()).collect();
-    let bits = 30 + rng.below(420) as u32;
-    let read_bits = bits + rng.pick(&[0, 20, 64, 500]);
-    let label = format!("{family:?}, seed {seed}, {n} rows, {cols} columns, {bits} bits of {read_bits}");
-    Case { label, a, b, bits, read_bits }
-}
-
 /// Stated and proven digits of a solution and of the inverse, which are returned as well; `None` without a factor.
-fn answers(case: &Case, [a, b]: [&Array; 2], said: &sunzi_rounding) -> Option<([f64; 4], [Matrix; 2])> {
-    let (ctx, uplo, n) = (Ctx::new(1), SUNZI_LOWER, a.rows);
+fn answers(case: &System, [a, b]: [&Array; 2], said: &sunzi_rounding) -> Option<([f64; 4], [Matrix; 2])> {
+    let accuracy = if case.accuracy == Accuracy::Norm { SUNZI_NORM } else { SUNZI_ENTRYWISE };
+    let ctx = Ctx::with(&sunzi_options { threads: 1, accuracy, ..sunzi_options_default() });
+    let (uplo, n) = (SUNZI_LOWER, a.rows);
     let (mut factor, mut digits) = (ptr::null_mut(), [f64::NAN; 4]);
     let x = Array::of(Kind::Mpfr, SUNZI_ROW_MAJOR, &b.matrix(|_, _| true));
     let inverse = Array::of(Kind::Mpfr, SUNZI_COL_MAJOR, &Matrix::zeros(n, n, case.bits).unwrap());
@@ -74,7 +53,7 @@ fn answers(case: &Case, [a, b]: [&Array; 2], said: &sunzi_rounding) -> Option<([
 fn digits_that_are_told_are_those_of_the_system_before_rounding() {
     let mut tallies: [Tally; 2] = Default::default();
     for (seed, family) in claims(20).flat_map(|seed| FAMILIES.map(|family| (seed, family))) {
-        let case = case(family, seed);
+        let case = System::random(family, 57_000 + 6 * seed + family as u64);
         let n = case.a.len();
         let (a, matrix_bits) = rational::rounded(&case.a, n, case.read_bits);
         let (b, right_bits) = rational::rounded(&case.b, case.b[0].len(), case.read_bits);

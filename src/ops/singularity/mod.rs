@@ -77,7 +77,8 @@ pub fn singularity<'a>(a: impl Into<Symmetric<'a>>) -> Result<Singularity> {
 /// counts instead of the one at its place, and at the place on the other side of the diagonal. Of a file they are
 /// [`crate::io::Loaded::written`].
 ///
-/// An effort is given up as well where the least common denominator of a row has more than 32,768 bits.
+/// Cost: that of [`singularity()`], and for each prime an inverse for each denominator. A proof that the matrix is
+/// singular is given up as well where the least common denominator of a row has more than 32,768 bits.
 ///
 /// # Errors
 /// Those of [`singularity()`]; [`Error::InvalidArgument`] for an entry outside the matrix.

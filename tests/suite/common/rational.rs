@@ -4,7 +4,7 @@
 use super::Rng;
 use rug::ops::Pow;
 use rug::{Float, Integer, Rational};
-use sunzi::Matrix;
+use sunzi::{Accuracy, Matrix};
 
 /// A matrix of rational numbers, row by row.
 pub type Rows = Vec<Vec<Rational>>;
@@ -77,6 +77,42 @@ pub fn definite(family: Family, n: usize, rng: &mut Rng) -> Rows {
             made(&|row, col| Rational::from((&near).pow((row - col) as u32)))
         }
     }
+}
+
+/// A system to solve, and how.
+pub struct System {
+    /// What it is, for messages.
+    pub label: String,
+    pub a: Rows,
+    pub b: Rows,
+    /// Bits to compute at.
+    pub bits: u32,
+    /// Bits to round to before.
+    pub read_bits: u32,
+    pub accuracy: Accuracy,
+}
+
+impl System {
+    pub fn random(family: Family, seed: u64) -> System {
+        let mut rng = Rng::new(seed);
+        let n = 2 + rng.below(9);
+        let (a, b) = (definite(family, n, &mut rng), right_sides(n, &mut rng));
+        let bits = 30 + rng.below(420) as u32;
+        let read_bits = bits + rng.pick(&[0, 20, 64, 500, 2000]);
+        let accuracy = if rng.coin() { Accuracy::Norm } else { Accuracy::Entrywise };
+        let cols = b[0].len();
+        let label = format!(
+            "{family:?}, seed {seed}, {n} rows, {cols} columns, {bits} bits, read at {read_bits}, {accuracy:?}"
+        );
+        System { label, a, b, bits, read_bits, accuracy }
+    }
+}
+
+/// One, four or nine right sides.
+pub fn right_sides(n: usize, rng: &mut Rng) -> Rows {
+    let cols = rng.pick(&[1, 1, 4, 9]);
+    let entry = |rng: &mut Rng| Rational::from((rng.within(1000), 1 + rng.below(30) as u32));
+    (0..n).map(|_| (0..cols).map(|_| entry(rng)).collect()).collect()
 }
 
 /// The solution of `a x = b` for all columns of `b`, by elimination with pivots; `None` for a singular matrix.

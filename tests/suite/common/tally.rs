@@ -18,13 +18,12 @@ impl Tally {
     /// # Panics
     /// Where more are proven than are right.
     pub fn note(&mut self, (label, bits): (&str, u32), [stated, proven, truth]: [f64; 3]) {
-        // None has fewer digits than none. The logarithm of the truth is rounded here.
-        let truth = truth.max(0.0);
+        // No answer is said to have more digits than its precision, and none has fewer than none. Both logarithms, of
+        // the truth and of the precision, are rounded.
+        let truth = truth.clamp(0.0, f64::from(bits) * std::f64::consts::LOG10_2);
         assert!(proven <= truth + 1e-12, "{label}: {proven} digits proven, {truth} right");
         self.answers += 1;
         self.above += usize::from(stated > truth + 1.0);
-        // None need be stated that the precision does not give.
-        let truth = truth.min(f64::from(bits) * std::f64::consts::LOG10_2);
         self.below += usize::from(stated < truth - 2.0);
         self.proofs += 1;
         self.loose += usize::from(proven < truth - 3.0);

@@ -1,45 +1,18 @@
 //! What is said of the digits of solutions and inverses, against exact rational solutions of the problem before
 //! anything was rounded.
 
-use crate::common::rational::{self, FAMILIES, Family, Rows};
+use crate::common::rational::{self, FAMILIES, Rows, System};
 use crate::common::tally::Tally;
 use crate::common::{Rng, claims};
 use rug::{Float, Rational};
-use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, Error, InputRounding, LdltOptions, Matrix, cholesky_with, ldlt_with,
-};
+use sunzi::{Cholesky, CholeskyOptions, Context, Error, InputRounding, LdltOptions, Matrix, cholesky_with, ldlt_with};
 
 fn context() -> Context {
     Context::builder().threads(1).build().unwrap()
 }
 
-/// A system, the bits to compute at, and those to read at.
-struct Case {
-    label: String,
-    a: Rows,
-    b: Rows,
-    bits: u32,
-    read_bits: u32,
-    accuracy: Accuracy,
-}
-
-fn case(family: Family, seed: u64) -> Case {
-    let mut rng = Rng::new(91_000 + seed);
-    let n = 2 + rng.below(9);
-    let a = rational::definite(family, n, &mut rng);
-    let cols = rng.pick(&[1, 1, 4, 9]);
-    let entry = |rng: &mut Rng| Rational::from((rng.within(1000), 1 + rng.below(30) as u32));
-    let b: Rows = (0..n).map(|_| (0..cols).map(|_| entry(&mut rng)).collect()).collect();
-    let bits = 30 + rng.below(420) as u32;
-    let read_bits = bits + rng.pick(&[0, 20, 64, 500, 2000]);
-    let accuracy = if rng.coin() { Accuracy::Norm } else { Accuracy::Entrywise };
-    let label =
-        format!("{family:?}, seed {seed}, {n} rows, {cols} columns, {bits} bits, read at {read_bits}, {accuracy:?}");
-    Case { label, a, b, bits, read_bits, accuracy }
-}
-
 /// Estimated, proven and right digits of a solution and of the inverse.
-fn judge(case: &Case, factor: &Cholesky, a: &Matrix, rounding: InputRounding, tallies: &mut [Tally; 2]) {
+fn judge(case: &System, factor: &Cholesky, a: &Matrix, rounding: InputRounding, tallies: &mut [Tally; 2]) {
     let (ctx, bits) = (&context(), case.bits);
     let cols = case.b[0].len();
     let (b, right_bits) = rational::rounded(&case.b, cols, case.read_bits);
@@ -63,7 +36,7 @@ fn judge(case: &Case, factor: &Cholesky, a: &Matrix, rounding: InputRounding, ta
 fn digits_of_rounded_input_are_those_of_what_was_written() {
     let mut tallies: [Tally; 2] = Default::default();
     for (seed, family) in claims(34).flat_map(|seed| FAMILIES.map(|family| (seed, family))) {
-        let case = case(family, seed);
+        let case = System::random(family, 91_000 + seed);
         let (a, matrix_bits) = rational::rounded(&case.a, case.a.len(), case.read_bits);
         let rounding = InputRounding::new().matrix_bits(matrix_bits);
         let options = CholeskyOptions::new().accuracy(case.accuracy);
@@ -95,7 +68,7 @@ fn of_determinant_one(n: usize, rng: &mut Rng) -> Rows {
 fn logarithms_of_determinants_are_within_their_proven_errors() {
     let (ctx, mut tally, mut near_zero) = (context(), Tally::default(), 0);
     for (seed, family) in claims(34).flat_map(|seed| FAMILIES.map(|family| (seed, family))) {
-        let mut case = case(family, 3000 + seed);
+        let mut case = System::random(family, 94_000 + seed);
         if seed % 2 == 1 {
             case.a = of_determinant_one(case.a.len(), &mut Rng::new(500 + seed));
         }
@@ -178,7 +151,7 @@ fn scales_far_apart_hide_no_error_of_many_right_sides() {
 fn digits_of_indefinite_systems_are_true() {
     let (ctx, mut tally, mut told) = (context(), Tally::default(), 0);
     for (seed, family) in claims(34).flat_map(|seed| FAMILIES.map(|family| (seed, family))) {
-        let mut case = case(family, 1000 + seed);
+        let mut case = System::random(family, 92_000 + seed);
         let mut rng = Rng::new(7 + seed);
         let n = case.a.len();
         // A congruence by signs of the diagonal alone would leave it definite: parts of the diagonal change their sign.

@@ -166,9 +166,9 @@ fn what_cannot_be_examined_is_said() {
 
 /// A number as it may be written: as a decimal where that is possible, else as a fraction.
 fn text(number: &Rational) -> String {
-    let thousandths = Rational::from(number * 1_000_000);
-    match *thousandths.denom() == 1 {
-        true => format!("{}e-6", thousandths.numer()),
+    let millionths = Rational::from(number * 1_000_000);
+    match *millionths.denom() == 1 {
+        true => format!("{}e-6", millionths.numer()),
         false => format!("{}/{}", number.numer(), number.denom()),
     }
 }

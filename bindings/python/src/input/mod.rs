@@ -66,7 +66,8 @@ const SPARE_BITS: u32 = 64;
 pub enum Bits {
     /// They are rounded to so many bits.
     Round(u32),
-    /// They are rounded to [`SPARE_BITS`] more, for what a solution loses less by: the program reads files so.
+    /// They are rounded to [`SPARE_BITS`] more, so that an ill-conditioned matrix costs fewer digits of a solution: the
+    /// program reads files in the same way.
     InFull(u32),
     /// They have to be integers, and are taken exactly.
     Integers,

@@ -2,7 +2,7 @@
 //! has a factor.
 
 use super::alone::{at_precision, factors_at};
-use super::singular::{Examined, InFile, examine};
+use super::singular::{Examined, InFile, examine, examine_as_read};
 use super::{Computed, Factoring, ReadAt};
 use crate::input::Reader;
 use crate::session::Session;
@@ -41,7 +41,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     let goal = f64::from(digits);
     let mut bits = bits_of(goal + 2.0).max(FIRST_BITS);
     let (mut best, mut too_few, mut stated) = (None::<(u32, Computed)>, 0, 0.0);
-    let mut steps = Steps { goal, factor: 1, before: None };
+    let mut growth = Growth { goal, factor: 1, before: None };
     // Decimals that were read once more are read to as many bits at once the next time.
     let (mut decimal_bits, mut is_examined) = (0, false);
     for _ in 0..TRIES {
@@ -63,7 +63,7 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
                         best = Some((bits, computed));
                         bits.saturating_sub(fewer)
                     }
-                    false => steps.next(bits, stated),
+                    false => growth.next(bits, stated),
                 }
             }
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => 2 * bits,
@@ -89,8 +89,8 @@ pub fn automatic(session: &Session, config: &Factoring, digits: u32, trace: &mut
     }
 }
 
-/// What was tried so far gave fewer digits than the goal.
-struct Steps {
+/// How the precision grows while what was tried gives fewer digits than the goal.
+struct Growth {
     goal: f64,
     /// What the bits of the missing digits are multiplied by.
     factor: u32,
@@ -98,7 +98,7 @@ struct Steps {
     before: Option<f64>,
 }
 
-impl Steps {
+impl Growth {
     /// The precision to try after one that gave `stated` digits.
     fn next(&mut self, bits: u32, stated: f64) -> u32 {
         if stated < 1.0 {
@@ -131,46 +131,45 @@ fn refuse_singular(
     if !is_doubtful || !examine(session, config, Some(bits)).is_ok_and(|seen| seen.in_file == InFile::Singular) {
         return Ok(());
     }
-    match computed {
-        Err(Error::NotPositiveDefinite { index, pivot, diagonal, .. }) => {
-            let (index, pivot, diagonal) = (*index, pivot.clone(), diagonal.clone());
-            let more_bits = MoreBits::Singular;
-            Err(Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits: None })
-        }
-        _ => Err(Error::verification(format!(
-            "the matrix is singular, as an exact solution of A x = 0 proves: no precision gives {digits} digits"
-        ))),
-    }
+    let by_rounding = || {
+        format!("the matrix is singular, as an exact solution of A x = 0 proves: no precision gives {digits} digits")
+    };
+    let refused = computed.as_ref().err().and_then(|error| hinted(error, MoreBits::Singular, None));
+    Err(refused.unwrap_or_else(|| Error::verification(by_rounding())))
+}
+
+/// A refusal of a pivot with another hint; `None` for other errors.
+fn hinted(error: &Error, more_bits: MoreBits, enough_bits: Option<u32>) -> Option<Error> {
+    let Error::NotPositiveDefinite { index, pivot, diagonal, .. } = error else { return None };
+    let (index, pivot, diagonal) = (*index, pivot.clone(), diagonal.clone());
+    Some(Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits })
 }
 
 /// Says in a refusal which precision would do, or that none does, where one of them is found; `taken` is how long it
 /// took to refuse.
 pub fn explain(session: &Session, config: &Factoring, error: Error, taken: Duration) -> Error {
-    let Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, .. } = &error else { return error };
+    let Error::NotPositiveDefinite { more_bits, .. } = error else { return error };
     if !more_bits.might_help() {
         return error; // by more than reading can have moved the numbers
     }
-    let refusal = |more_bits, enough_bits| {
-        let (index, pivot, diagonal) = (*index, pivot.clone(), diagonal.clone());
-        Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits }
-    };
     let found = examine(session, config, None).and_then(|first| match first.in_file {
         InFile::Singular => Ok(Found::Singular),
         _ => find(session, config, (first, taken)),
     });
-    match found {
-        Ok(Found::At(bits)) => refusal(*more_bits, Some(bits)),
-        Ok(Found::Never(proof)) => proof,
-        Ok(Found::Singular) => refusal(MoreBits::Singular, None),
-        Ok(Found::SingularAsRead(bits)) => refusal(MoreBits::SingularAsRead { bits }, None),
+    let hint = match found {
+        Ok(Found::At(bits)) => hinted(&error, more_bits, Some(bits)),
+        Ok(Found::Never(proof)) => Some(proof),
+        Ok(Found::Singular) => hinted(&error, MoreBits::Singular, None),
+        Ok(Found::SingularAsRead(bits)) => hinted(&error, MoreBits::SingularAsRead { bits }, None),
         Ok(Found::NotUpTo(bits)) => {
             session.note(&format!("no factor at any precision tried, up to {bits} bits"));
-            refusal(*more_bits, None)
+            hinted(&error, more_bits, None)
         }
-        Err(Error::Cancelled) => Error::Cancelled,
+        Err(Error::Cancelled) => Some(Error::Cancelled),
         // What hinders the search is not what went wrong.
-        Err(_) => error,
-    }
+        Err(_) => None,
+    };
+    hint.unwrap_or(error)
 }
 
 /// What a search for a precision finds.
@@ -211,7 +210,7 @@ fn find(session: &Session, config: &Factoring, (first, taken): (Examined, Durati
             Err(Error::NotPositiveDefinite { more_bits, .. }) if more_bits.might_help() => {}
             Err(proof @ Error::NotPositiveDefinite { .. }) => return Ok(Found::Never(proof)),
             Err(error) => return Err(error),
-            Ok(()) => match examine(session, config, Some(bits))? {
+            Ok(()) => match examine_as_read(session, config, bits)? {
                 seen if seen.is_singular_as_read => singular = singular.or_else(|| to_say(seen)),
                 _ => break,
             },
@@ -223,7 +222,7 @@ fn find(session: &Session, config: &Factoring, (first, taken): (Examined, Durati
     let enough = middle < bits
         && allowed(middle)
         && factors_at(session, config, middle).is_ok()
-        && !examine(session, config, Some(middle))?.is_singular_as_read;
+        && !examine_as_read(session, config, middle)?.is_singular_as_read;
     Ok(Found::At(if enough { middle } else { bits }))
 }
 
@@ -233,12 +232,12 @@ mod tests {
 
     #[test]
     fn steps_grow_where_bits_bring_nothing() {
-        let mut steps = Steps { goal: 76.0, factor: 1, before: None };
-        assert_eq!(steps.next(100, 0.5), 200);
+        let mut growth = Growth { goal: 76.0, factor: 1, before: None };
+        assert_eq!(growth.next(100, 0.5), 200);
         // 51 digits are missing: 172 bits with what is spare.
-        assert_eq!(steps.next(200, 25.0), 376);
-        assert_eq!(steps.next(376, 75.6), 384);
-        assert_eq!([steps.next(384, 75.6), steps.next(400, 75.6)], [400, 432]);
-        assert_eq!(steps.next(432, 75.9), 440);
+        assert_eq!(growth.next(200, 25.0), 376);
+        assert_eq!(growth.next(376, 75.6), 384);
+        assert_eq!([growth.next(384, 75.6), growth.next(400, 75.6)], [400, 432]);
+        assert_eq!(growth.next(432, 75.9), 440);
     }
 }

@@ -4,9 +4,10 @@
 //! Does not know: how that is proven.
 
 use super::{Factoring, Inputs, ReadAt, reader};
+use crate::input::Reader;
 use crate::session::Session;
 use crate::triangles::FACTORED;
-use sunzi::io::is_device;
+use sunzi::io::{WrittenEntry, is_device};
 use sunzi::{Result, Singularity, SymmetricMatrix, singularity, singularity_as_written};
 
 /// Rows of the largest matrix that is examined although it has a factor: it takes some milliseconds.
@@ -43,26 +44,44 @@ impl From<Singularity> for InFile {
     }
 }
 
+impl Examined {
+    /// Of a matrix, in which the entries `written` were rounded; `None` where it is not known which.
+    fn of(a: &SymmetricMatrix, written: Option<&[WrittenEntry]>) -> Result<Examined> {
+        let as_read = singularity(a)?;
+        let is_singular_as_read = as_read.is_proven_singular();
+        let in_file = match written {
+            Some([]) => as_read.into(),
+            Some(written) => singularity_as_written(a, written)?.into(),
+            None => InFile::Unknown,
+        };
+        Ok(Examined { bits: a.precision_bits(), is_singular_as_read, in_file })
+    }
+}
+
 /// Examines the matrix in the file, and as it is read at the precision given or stated, or at `bits`. Nothing is known
 /// where the memory limit has no room for that.
 ///
 /// # Errors
 /// Those of reading.
 pub fn examine(session: &Session, config: &Factoring, bits: Option<u32>) -> Result<Examined> {
-    let reader = reader(session, config, ReadAt { precision_bits: bits, ..ReadAt::default() })?.keeping_written();
+    let reader = reader(session, config, ReadAt { precision_bits: bits, ..ReadAt::default() })?;
+    examine_by(&reader.keeping_written(), config)
+}
+
+/// Examines the matrix as it is read at `bits` alone: nothing is said of the file.
+///
+/// # Errors
+/// Those of reading.
+pub fn examine_as_read(session: &Session, config: &Factoring, bits: u32) -> Result<Examined> {
+    examine_by(&reader(session, config, ReadAt { precision_bits: Some(bits), ..ReadAt::default() })?, config)
+}
+
+fn examine_by(reader: &Reader<'_>, config: &Factoring) -> Result<Examined> {
     let a = reader.symmetric(&config.factor.a, config.factor.triangle.named(), &FACTORED)?;
-    let unknown = Examined { bits: a.precision_bits(), is_singular_as_read: false, in_file: InFile::Unknown };
-    if !has_room(config, &a, reader.held_bytes()) {
-        return Ok(unknown);
+    match has_room(config, &a, reader.held_bytes()) {
+        true => Examined::of(&a, reader.written().as_deref()),
+        false => Ok(Examined { bits: a.precision_bits(), is_singular_as_read: false, in_file: InFile::Unknown }),
     }
-    let as_read = singularity(&a)?;
-    let is_singular_as_read = as_read.is_proven_singular();
-    let in_file = match reader.written() {
-        _ if reader.rounded_bits().is_none() => as_read.into(),
-        Some(written) => singularity_as_written(&a, &written)?.into(),
-        None => InFile::Unknown,
-    };
-    Ok(Examined { is_singular_as_read, in_file, ..unknown })
 }
 
 /// Says of a matrix that has a factor, where it is small, that it is singular all the same.
@@ -74,17 +93,15 @@ pub fn warn_of_singular(session: &Session, config: &Factoring, inputs: &Inputs) 
     if a.rows() > CHEAP_ROWS || !has_room(config, a, *held_bytes) {
         return Ok(());
     }
-    let in_file = match rounding.matrix_bits {
-        None => singularity(a)?.into(),
+    let seen = match rounding.matrix_bits {
+        None => Examined::of(a, Some(&[]))?,
         // What comes through a pipe comes once.
-        Some(_) if is_device(&config.factor.a) => InFile::Unknown,
-        Some(_) => examine(session, config, None)?.in_file,
+        Some(_) if is_device(&config.factor.a) => Examined::of(a, None)?,
+        Some(_) => examine(session, config, None)?,
     };
-    let what = match in_file {
+    let what = match seen.in_file {
         InFile::Singular => "the matrix".to_string(),
-        InFile::Unknown if singularity(a)?.is_proven_singular() => {
-            format!("the matrix as read at {} bits", a.precision_bits())
-        }
+        InFile::Unknown if seen.is_singular_as_read => format!("the matrix as read at {} bits", seen.bits),
         _ => return Ok(()),
     };
     session.note(&format!(
