@@ -7,6 +7,8 @@
 mod checkpoints;
 #[path = "programs/ends.rs"]
 mod ends;
+#[path = "programs/ramp.rs"]
+mod ramp;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

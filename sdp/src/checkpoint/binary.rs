@@ -1,7 +1,7 @@
 //! A checkpoint of the solver's own, read piece by piece: what is not kept is passed.
 
 use super::parts::Parts;
-use super::{Behind, HEADER, LEAST_BITS, OF_OUTSET, VERSION};
+use super::{Behind, HEADER, LEAST_BITS, OF_OUTSET, OF_REACHED, VERSION};
 use crate::iterate::{Best, Course, Fingerprint, Merit, Outset, Point, Quality, Seen, State};
 use crate::numbers::rounded;
 use rug::Float;
@@ -16,7 +16,10 @@ const OLDER: (u32, usize) = (1, 4);
 
 /// The version without a word of the first iterations, and its numbers in front of the point: a run that goes on says
 /// nothing of them.
-const FORMER: (u32, usize) = (2, HEADER - OF_OUTSET);
+const EARLY: (u32, usize) = (2, HEADER - OF_OUTSET - OF_REACHED);
+
+/// The version without a word of what steps have reached: a run that goes on takes it that they have not.
+const FORMER: (u32, usize) = (3, HEADER - OF_REACHED);
 
 /// Iterations that no run comes to; sums with counts below it stay far from where they would overflow.
 const MOST_ITERATIONS: u64 = 1 << 53;
@@ -66,7 +69,7 @@ impl<'a> Column<'a> {
 
     /// The numbers in front of the points, which say of which version they are.
     fn head_length(&self) -> Option<usize> {
-        let versions = [OLDER, FORMER, (VERSION, HEADER)];
+        let versions = [OLDER, EARLY, FORMER, (VERSION, HEADER)];
         let is_it = |&(version, head): &(u32, usize)| self.head.rows() >= head && self.head.float(0, 0) == version;
         versions.into_iter().find(is_it).map(|(_, head)| head)
     }
@@ -219,7 +222,8 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     let (fingerprint, rest) = known.unzip();
     let (behind, course) = rest.unwrap_or((Behind::End, None));
     let has_best = course.as_ref().is_some_and(|(_, best)| best.is_some());
-    let outset = if head < HEADER { Outset::default() } else { column.outset(iterations)? };
+    let outset = if head < FORMER.1 { Outset::default() } else { column.outset(iterations)? };
+    let reached = if head < HEADER { (false, false) } else { (column.flag()?, column.flag()?) };
     let wanted = head + parts.length() * if has_best { 2 } else { 1 };
     if rows != wanted {
         return column
@@ -237,7 +241,9 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     if !is_known {
         let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
         let outset = Outset::default();
-        let state = State { point, iterations: 0, steps, precision_bits: found, course: None, outset, is_ended: false };
+        let reached = (false, false);
+        let (precision_bits, course) = (found, None);
+        let state = State { point, iterations: 0, steps, reached, precision_bits, course, outset, is_ended: false };
         return Ok((state, mark));
     }
     // Points that are rounded further are compared anew.
@@ -249,7 +255,7 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
         course => course.map(|(course, _)| course),
     };
     let is_ended = behind == Behind::End;
-    Ok((State { point, iterations, steps, precision_bits: found, course, outset, is_ended }, mark))
+    Ok((State { point, iterations, steps, reached, precision_bits: found, course, outset, is_ended }, mark))
 }
 
 #[cfg(test)]

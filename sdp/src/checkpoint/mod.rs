@@ -2,8 +2,8 @@
 //! text checkpoints, from which a run can begin.
 //!
 //! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the
-//! program is known again; what is known of earlier points; what the first iterations came to. Behind it stand the
-//! point, and the best point where there is one. Any run of the same program may go on from it, at another precision
+//! program is known again; what is known of earlier points; what the first iterations came to; what steps have reached. Behind it stand
+//! the point, and the best point where there is one. Any run of the same program may go on from it, at another precision
 //! and with other threads, ranks and options; at the same precision and options it goes on with the same bits, and
 //! ends as the run would have ended that wrote it. One that had come to its end goes on behind it.
 
@@ -24,13 +24,16 @@ use sunzi::{Error, Matrix, Result};
 pub const CHECKPOINT_FILE: &str = "checkpoint.bin";
 
 /// The number at the top of a column.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Numbers in front of the point.
-const HEADER: usize = 31;
+const HEADER: usize = 33;
 
-/// Those of them that are about the first iterations, at the end.
+/// Those of them that are about the first iterations, in front of the last ones.
 const OF_OUTSET: usize = 3;
+
+/// The last ones, which say what steps have reached.
+const OF_REACHED: usize = 2;
 
 /// Bits of a column, at least: counts and steps have so many.
 const LEAST_BITS: u32 = 64;
@@ -93,10 +96,11 @@ fn header(program: &Fingerprint, state: &State) -> Vec<Float> {
             numbers.extend(of_quality(&best.quality).map(Float::clone));
         }
     }
-    numbers.resize(HEADER - OF_OUTSET, count(0));
+    numbers.resize(HEADER - OF_OUTSET - OF_REACHED, count(0));
     let Outset { mu, small } = &state.outset;
     let (first, last) = mu.clone().unwrap_or_else(|| (count(0), count(0)));
     numbers.extend([count(*small), first, last]);
+    numbers.extend([state.reached.0, state.reached.1].map(|holds| count(holds.into())));
     numbers
 }
 

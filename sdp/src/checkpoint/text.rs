@@ -90,7 +90,16 @@ pub fn load(folder: &Path, parts: &Parts<'_>) -> Result<(State, u64)> {
     })?;
     let steps = (Float::new(LEAST_BITS), Float::new(LEAST_BITS));
     let outset = Outset::default();
-    let state = State { point, iterations: 0, steps, precision_bits: bits, course: None, outset, is_ended: false };
+    let state = State {
+        point,
+        iterations: 0,
+        steps,
+        precision_bits: bits,
+        course: None,
+        outset,
+        is_ended: false,
+        reached: (false, false),
+    };
     Ok((state, hash.digest()))
 }
 

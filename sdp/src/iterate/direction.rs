@@ -86,6 +86,19 @@ impl<'a> Directions<'a> {
     /// # Errors
     /// Those of the library's products and solves.
     pub fn find(&self, centre: &Float, predictor: Option<&Point>) -> Result<Point> {
+        self.towards(Some(centre), predictor)
+    }
+
+    /// The direction that makes the residuals vanish and leaves `X Y` as it is, to first order: as small as they are.
+    /// Collective.
+    ///
+    /// # Errors
+    /// As [`Directions::find`].
+    pub fn restoring(&self) -> Result<Point> {
+        self.towards(None, None)
+    }
+
+    fn towards(&self, centre: Option<&Float>, predictor: Option<&Point>) -> Result<Point> {
         let (place, site) = (self.place, self.place.site.at(Step::Constants));
         let z = site.map(ConeTask::Constant, |k, at| self.constant_part(k, at, centre, predictor))?;
         let site = &site.at(Step::Directions);
@@ -114,17 +127,19 @@ impl<'a> Directions<'a> {
         Ok(Point { x, primal, y, dual })
     }
 
-    /// Z of one block.
+    /// Z of one block; without a centre `sym(X^-1 P Y)` alone.
     fn constant_part(
         &self,
         k: Arithmetic<'_>,
         at: usize,
-        centre: &Float,
+        centre: Option<&Float>,
         predictor: Option<&Point>,
     ) -> Result<Constant> {
         let ConeFactors { x_inverse, .. } = &self.place.factors[at];
-        let minus = Float::with_val(k.bits, -centre);
-        let base = self.place.point.dual[at].plus(k, &minus, x_inverse)?;
+        let base = match centre {
+            Some(centre) => self.place.point.dual[at].plus(k, &Float::with_val(k.bits, -centre), x_inverse)?,
+            None => Block::scaled_identity(x_inverse.shape(), &Float::new(k.bits), k.bits)?,
+        };
         let mut product = self.residual_products[at].clone();
         let ctx = k.beside(base.stored().bytes() + product.as_ref().map_or(0, Matrix::bytes));
         let Cone { group, number, .. } = self.place.site.cones[at];

@@ -24,6 +24,7 @@ mod outset;
 mod point;
 mod ramp;
 mod residuals;
+mod restore;
 mod share;
 mod site;
 mod stage;
@@ -50,7 +51,7 @@ use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
 use rug::Float;
 use site::{Crew, Site};
-use stage::{Run, Stage, StageEnd};
+use stage::{Later, Run, Stage, StageEnd};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -290,6 +291,7 @@ impl<'p> Solver<'p> {
             point,
             iterations: 0,
             steps: (Float::new(64), Float::new(64)),
+            reached: (false, false),
             precision_bits,
             course: None,
             outset: Outset::default(),
@@ -372,8 +374,13 @@ impl<'p> Solver<'p> {
             if is_raised {
                 state.point = ramp::pushed_inside(&site, state.point).map_err(|error| self.restated(error))?;
             }
+            let later = ramp::next_bits(bits, full).map(|next_bits| Later { next_bits, last_bits: full });
+            if is_raised && self.options.ramp && later.is_none() {
+                let restored = restore::restored(&site, &self.options, (state.point, state.reached));
+                state.point = restored.map_err(|error| self.restated(error))?;
+            }
             is_raised = true;
-            let stage = Stage { site, options: &self.options, next_bits: ramp::next_bits(bits, full) };
+            let stage = Stage { site, options: &self.options, later };
             match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
                 StageEnd::Solution(mut solution) => {
                     let reasons = solution.remark.take().into_iter().chain(solution.outset.remark(&self.options));

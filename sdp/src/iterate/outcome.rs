@@ -140,6 +140,8 @@ pub struct State {
     pub iterations: u64,
     /// The last primal and dual steps; 0 before the first.
     pub steps: (Float, Float),
+    /// Whether steps alone would have brought the primal and the dual error below their thresholds, rounding apart.
+    pub reached: (bool, bool),
     /// Bits at which the next iteration is made; those of its file where the point was read with fewer.
     pub precision_bits: u32,
     /// What is known of earlier points at this precision; none at the first of them.
@@ -181,6 +183,8 @@ pub struct Solution {
     pub iterations: u64,
     /// The last primal and dual steps.
     pub steps: (Float, Float),
+    /// Whether steps alone would have brought the primal and the dual error below their thresholds, rounding apart.
+    pub reached: (bool, bool),
     /// What is known of earlier points, where this is the last one.
     pub course: Option<Course>,
     /// What the first iterations came to.
@@ -206,6 +210,7 @@ impl Solution {
             point: self.point.clone(),
             iterations: self.iterations,
             steps: self.steps.clone(),
+            reached: self.reached,
             precision_bits: self.precision_bits,
             course: self.course.clone(),
             outset: self.outset.clone(),

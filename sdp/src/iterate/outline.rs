@@ -129,7 +129,8 @@ impl Outline {
 
     /// What all ranks have of a state, whichever part of it they have: all but the blocks of its points.
     pub fn shared(&mut self, state: &State) {
-        self.text(&format!("{} {} {}", state.iterations, state.precision_bits, state.is_ended));
+        let State { iterations, precision_bits, reached, is_ended, .. } = state;
+        self.text(&format!("{iterations} {precision_bits} {reached:?} {is_ended}"));
         self.float(&state.steps.0);
         self.float(&state.steps.1);
         self.matrix(&state.point.y);

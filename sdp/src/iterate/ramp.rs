@@ -1,9 +1,10 @@
 //! The precision of the first iterations: as much as they need, up to what was asked for.
 //!
 //! While a point is far from meeting the equations, its direction need not be exact: errors of it show as residuals
-//! that do not shrink as the steps say. As soon as they do, and matter beside the threshold and the gap, the next
-//! precision takes over; what would end a run is left to the last one. So a run ends as it would have ended without,
-//! with results that agree to the thresholds.
+//! that do not shrink as the steps say. Where they do not, and matter beside the threshold and the gap, the step is made
+//! again at the next precision; what would end a run is left to the last one, and so are steps that would. Residuals
+//! that did not matter are removed when the last one begins (`restore`), so that they do not keep a run from its end.
+//! So a run ends as it would have ended without, after as many iterations, with results that agree to the thresholds.
 
 use crate::block::Block;
 use crate::iterate::best::Scales;
@@ -40,14 +41,75 @@ fn unseen(gap: &Float, size: &Float) -> Float {
     Float::with_val(64, gap >> GAP_BITS).min(&most) * size
 }
 
-/// Whether a point counts as feasible for the next step, at every precision of a run with the ramp: as it does without
-/// one with thresholds that are reached at once. What rounding at fewer bits has left of residuals shrinks with the gap
-/// from there on.
-pub fn is_near(options: &SolverOptions, scales: &Scales, quality: &Quality) -> bool {
-    let is_near =
-        |error: &Float, threshold: &Float, size: &Float| error < threshold || *error < unseen(&quality.gap, size);
-    is_near(quality.primal_error(), &options.primal_error_threshold, &scales.primal)
-        && is_near(&quality.dual_error, &options.dual_error_threshold, &scales.dual)
+/// What a step leaves of an error, rounding apart.
+fn left(step: &Float, error: &Float) -> Float {
+    Float::with_val(64, 1u32 - step) * error
+}
+
+/// What residuals of one side come to.
+struct Measure<'a> {
+    threshold: &'a Float,
+    /// Below it they count as none for now. Where steps have not brought them below the threshold there is none: they
+    /// follow the steps, as a point without an interior near it cannot be freed of them later.
+    unseen: Option<Float>,
+}
+
+impl Measure<'_> {
+    /// Those of the primal and of the dual side beside a gap.
+    fn both<'a>(
+        options: &'a SolverOptions,
+        scales: &Scales,
+        (gap, reached): (&Float, (bool, bool)),
+    ) -> [Measure<'a>; 2] {
+        let of_side =
+            |threshold, size, reached: bool| Measure { threshold, unseen: reached.then(|| unseen(gap, size)) };
+        [
+            of_side(&options.primal_error_threshold, &scales.primal, reached.0),
+            of_side(&options.dual_error_threshold, &scales.dual, reached.1),
+        ]
+    }
+
+    /// Whether the next step is that of a feasible point.
+    fn is_near(&self, error: &Float) -> bool {
+        *error < *self.threshold || self.unseen.as_ref().is_some_and(|unseen| error < unseen)
+    }
+
+    /// Whether a residual has shrunk as a step says: to where it counts as none, if that is what it says; in proportion,
+    /// by 48 bits, or to where it need not shrink, if not.
+    fn is_met(&self, step: &Float, before: &Float, after: &Float) -> bool {
+        let left = left(step, before);
+        if self.is_near(&left) && !self.is_near(after) {
+            return false;
+        }
+        let good = Float::with_val(64, before) >> GOOD_BITS;
+        let spare = Float::with_val(64, self.threshold) >> SPARE_BITS;
+        let rest =
+            self.unseen.as_ref().map_or_else(|| Float::new(64), |unseen| Float::with_val(64, unseen >> REST_BITS));
+        *after <= left * 1.0625 + good.max(&spare).max(&rest)
+    }
+}
+
+/// Whether the primal and the dual point count as feasible for the next step, at every precision of a run with the
+/// ramp: as they do without one, where steps have `reached` the thresholds. What rounding at fewer bits has left of
+/// residuals then shrinks with the gap.
+pub fn are_near(
+    options: &SolverOptions,
+    scales: &Scales,
+    (quality, reached): (&Quality, (bool, bool)),
+) -> (bool, bool) {
+    let [primal, dual] = Measure::both(options, scales, (&quality.gap, reached));
+    (primal.is_near(quality.primal_error()), dual.is_near(&quality.dual_error))
+}
+
+/// Whether a run would end at a point if what rounding has left of its residuals were not there.
+pub fn is_end(options: &SolverOptions, scales: &Scales, (quality, reached): (&Quality, (bool, bool))) -> bool {
+    let reaches = |bound: &Option<Float>, is_past: &dyn Fn(&Float) -> bool| bound.as_ref().is_some_and(is_past);
+    match are_near(options, scales, (quality, reached)) {
+        (true, true) => quality.gap < options.duality_gap_threshold,
+        (true, false) => reaches(&options.lower_bound, &|least| quality.primal_objective <= *least),
+        (false, true) => reaches(&options.upper_bound, &|most| quality.dual_objective >= *most),
+        (false, false) => false,
+    }
 }
 
 /// The precision of the first iteration.
@@ -68,25 +130,51 @@ pub fn at_least(bits: u32, full: u32) -> u32 {
     next_bits(bits.saturating_sub(1), full).unwrap_or(full)
 }
 
-/// Whether residuals have shrunk as a step says, or are below what matters beside thresholds or the gap.
-pub fn is_enough(
-    (options, scales): (&SolverOptions, &Scales),
-    before: &Quality,
-    steps: &(Float, Float),
-    after: &Quality,
-) -> bool {
-    let [primal_rest, dual_rest] = [&scales.primal, &scales.dual].map(|size| unseen(&after.gap, size) >> REST_BITS);
-    let shrunk = |before: &Float, (step, rest): (&Float, &Float), after: &Float, threshold: &Float| {
-        let mut most = Float::with_val(64, 1u32 - step) * before;
-        most *= 1.0625;
-        let good = Float::with_val(64, before) >> GOOD_BITS;
-        let spare = Float::with_val(64, threshold) >> SPARE_BITS;
-        *after <= most + good.max(&spare).max(rest)
-    };
-    let primal = |before, after| shrunk(before, (&steps.0, &primal_rest), after, &options.primal_error_threshold);
-    primal(&before.primal_matrix_error, &after.primal_matrix_error)
-        && primal(&before.primal_free_error, &after.primal_free_error)
-        && shrunk(&before.dual_error, (&steps.1, &dual_rest), &after.dual_error, &options.dual_error_threshold)
+/// A step: the point before it, the parts of the primal and of the dual direction that it took, and the point after it.
+#[derive(Clone, Copy)]
+pub struct Moved<'a> {
+    before: &'a Quality,
+    steps: &'a (Float, Float),
+    after: &'a Quality,
+    /// Whether this step or one before has brought the primal and the dual error below their thresholds, rounding apart.
+    pub reached: (bool, bool),
+}
+
+impl<'a> Moved<'a> {
+    /// The step from a point that is told with what steps before had reached.
+    pub fn new(
+        options: &SolverOptions,
+        (before, reached): (&'a Quality, (bool, bool)),
+        steps: &'a (Float, Float),
+        after: &'a Quality,
+    ) -> Moved<'a> {
+        let is_below = |step, error, threshold: &Float| left(step, error) < *threshold;
+        let primal = is_below(&steps.0, before.primal_error(), &options.primal_error_threshold);
+        let dual = is_below(&steps.1, &before.dual_error, &options.dual_error_threshold);
+        Moved { before, steps, after, reached: (reached.0 || primal, reached.1 || dual) }
+    }
+
+    /// Whether the step would end the run: by its length, or by a point that is feasible as far as steps tell. Rounding
+    /// may decide such an end at few bits.
+    pub fn ends(&self, options: &SolverOptions) -> bool {
+        let Moved { steps, reached, .. } = *self;
+        (options.detect_primal_feasible_jump && steps.0 == 1)
+            || (options.detect_dual_feasible_jump && steps.1 == 1)
+            || steps.0 < options.min_primal_step
+            || steps.1 < options.min_dual_step
+            || (options.find_primal_feasible && reached.0)
+            || (options.find_dual_feasible && reached.1)
+    }
+
+    /// Whether residuals have shrunk as the step says, or are below what matters beside thresholds or the gap; to a
+    /// feasible point where the step says so.
+    pub fn is_enough(&self, options: &SolverOptions, scales: &Scales) -> bool {
+        let Moved { before, steps, after, reached } = *self;
+        let [primal, dual] = Measure::both(options, scales, (&after.gap, reached));
+        primal.is_met(&steps.0, &before.primal_matrix_error, &after.primal_matrix_error)
+            && primal.is_met(&steps.0, &before.primal_free_error, &after.primal_free_error)
+            && dual.is_met(&steps.1, &before.dual_error, &after.dual_error)
+    }
 }
 
 /// Whether objectives of `bits` bits still show this gap: below, it would no longer shrink, and no test end the run.
@@ -149,25 +237,101 @@ mod tests {
         (options.primal_error_threshold, options.dual_error_threshold) = (number(-400), number(-400));
         let scales = |primal: i32, dual: i32| Scales { primal: number(primal), dual: number(dual) };
         let units = scales(0, 0);
-        let near = |gap, primal, dual| is_near(&options, &units, &quality(gap, primal, dual));
+        let all = (true, true);
+        let near = |gap, primal, dual| are_near(&options, &units, (&quality(gap, primal, dual), all)) == all;
         assert!(near(0, -97, -97) && !near(0, -95, -97) && !near(0, -97, -95));
         assert!(near(-100, -125, -125) && !near(-100, -123, -125) && !near(-100, -125, -123));
         assert!(near(-450, -401, -401) && !near(-450, -399, -401));
         let step = (Float::with_val(64, 0.5), Float::with_val(64, 0.5));
         let enough = |before: i32, after: i32, gap: i32| {
-            is_enough((&options, &units), &quality(gap, before, -500), &step, &quality(gap, after, -500))
+            let (before, after) = (quality(gap, before, -500), quality(gap, after, -500));
+            Moved::new(&options, (&before, all), &step, &after).is_enough(&options, &units)
         };
         assert!(enough(-10, -11, 0) && !enough(-10, -10, 0));
         assert!(enough(-110, -106, 0) && !enough(-110, -103, 0) && !enough(-110, -106, -80));
         assert!(enough(-420, -413, -380) && !enough(-420, -410, -380));
         // Each beside its data: residuals of a program in other units count as those of this one.
-        let scaled = |primal, dual| is_near(&options, &scales(130, 40), &quality(-100, primal, dual));
+        let scaled = |primal, dual| are_near(&options, &scales(130, 40), (&quality(-100, primal, dual), all)) == all;
         assert!(scaled(130 - 125, 40 - 125) && !scaled(130 - 123, 40 - 125) && !scaled(130 - 125, 40 - 123));
         let large = |before: i32, after: i32| {
             let (before, after) = (quality(0, before, -500), quality(0, after, -500));
-            is_enough((&options, &scales(130, 0)), &before, &step, &after)
+            Moved::new(&options, (&before, all), &step, &after).is_enough(&options, &scales(130, 0))
         };
         assert!(large(130 - 110, 130 - 106) && !large(130 - 110, 130 - 103));
+    }
+
+    /// Residuals that steps have not brought below their thresholds follow the steps; what ends a run does so by
+    /// thresholds.
+    #[test]
+    fn residuals_that_have_not_reached_their_thresholds_count() {
+        let number = |exponent: i32| Float::with_val(64, 2).pow(exponent);
+        let quality = |objectives: (i32, i32), gap: i32, errors: (i32, i32)| Quality {
+            primal_objective: number(objectives.0),
+            dual_objective: number(objectives.1),
+            gap: number(gap),
+            primal_matrix_error: number(errors.0),
+            primal_free_error: number(-900),
+            dual_error: number(errors.1),
+        };
+        let mut options = SolverOptions::new(crate::problem::Form::Sdpa);
+        (options.primal_error_threshold, options.dual_error_threshold) = (number(-400), number(-300));
+        options.duality_gap_threshold = number(-100);
+        let scales = Scales { primal: number(0), dual: number(0) };
+        let near = |reached| are_near(&options, &scales, (&quality((0, 0), 0, (-200, -250)), reached));
+        assert_eq!([(false, true), (true, false)].map(near), [(false, true), (true, false)]);
+        let steps = (Float::with_val(64, 1), Float::with_val(64, 1) - number(-40));
+        let (before, after) = (quality((0, 0), 0, (-1, -258)), quality((0, 0), 0, (-120, -298)));
+        let nearer = quality((0, 0), 0, (-1, -262));
+        let reached = |before, reached| Moved::new(&options, (before, reached), &steps, &after).reached;
+        assert_eq!(reached(&before, (false, false)), (true, false));
+        assert_eq!(reached(&before, (false, true)), (true, true));
+        assert_eq!(reached(&nearer, (false, false)), (true, true));
+        // A step of 1 may leave what does not count; half of a step leaves half.
+        assert!(Moved::new(&options, (&before, (false, false)), &steps, &after).is_enough(&options, &scales));
+        let half = (Float::with_val(64, 0.5), Float::with_val(64, 0.5));
+        let follows = |reached, left: i32| {
+            let (before, after) = (quality((0, 0), 0, (-120, -900)), quality((0, 0), 0, (left, -900)));
+            Moved::new(&options, (&before, reached), &half, &after).is_enough(&options, &scales)
+        };
+        assert!(follows((false, false), -121) && !follows((false, false), -119) && follows((true, false), -119));
+        // Ends: of both sides by the gap, of one by a bound.
+        let all = [(false, false), (false, true), (true, false), (true, true)];
+        let ends = |options: &SolverOptions, gap: i32| {
+            all.map(|reached| is_end(options, &scales, (&quality((2, 3), gap, (-200, -200)), reached)))
+        };
+        assert_eq!(ends(&options, -101), [false, false, false, true]);
+        assert_eq!(ends(&options, -99), [false; 4]);
+        options.lower_bound = Some(number(2));
+        assert_eq!(ends(&options, -99), [false, false, true, false]);
+        (options.lower_bound, options.upper_bound) = (Some(number(1)), Some(number(3)));
+        assert_eq!(ends(&options, -99), [false, true, false, false]);
+    }
+
+    #[test]
+    fn steps_that_would_end_a_run_are_known() {
+        let none = SolverOptions::new(crate::problem::Form::Sdpa);
+        let quality = |error: f64| Quality {
+            primal_objective: Float::new(64),
+            dual_objective: Float::new(64),
+            gap: Float::with_val(64, 1),
+            primal_matrix_error: Float::with_val(64, error),
+            primal_free_error: Float::new(64),
+            dual_error: Float::with_val(64, error),
+        };
+        let ends = |change: &dyn Fn(&mut SolverOptions), steps: (f64, f64)| {
+            let mut options = none.clone();
+            change(&mut options);
+            let steps = (Float::with_val(64, steps.0), Float::with_val(64, steps.1));
+            Moved::new(&options, (&quality(1.0), (false, false)), &steps, &quality(1.0)).ends(&options)
+        };
+        assert!(!ends(&|_| (), (1.0, 1.0)) && !ends(&|_| (), (0.0, 0.0)));
+        let both = |change: &dyn Fn(&mut SolverOptions)| [(1.0, 0.5), (0.5, 1.0)].map(|steps| ends(change, steps));
+        assert_eq!(both(&|options| options.detect_primal_feasible_jump = true), [true, false]);
+        assert_eq!(both(&|options| options.detect_dual_feasible_jump = true), [false, true]);
+        assert_eq!(both(&|options| options.find_primal_feasible = true), [true, false]);
+        assert_eq!(both(&|options| options.find_dual_feasible = true), [false, true]);
+        assert_eq!(both(&|options| options.min_primal_step = Float::with_val(64, 0.75)), [false, true]);
+        assert_eq!(both(&|options| options.min_dual_step = Float::with_val(64, 0.75)), [true, false]);
     }
 
     #[test]

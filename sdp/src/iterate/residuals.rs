@@ -2,7 +2,8 @@
 
 use crate::block::{Block, Summand};
 use crate::calls::gemv_with;
-use crate::iterate::memory::ConeTask;
+use crate::iterate::memory::{ConeTask, Step};
+use crate::iterate::outcome::Quality;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::site::Site;
 use crate::numbers::largest;
@@ -19,6 +20,36 @@ pub struct Residuals {
     pub free: Matrix,
     /// `c - A*(Y) - B y`, group by group.
     pub dual: Vec<Matrix>,
+}
+
+/// What an iteration needs to know of its point.
+pub struct Evaluation {
+    /// What is left of the equations.
+    pub residuals: Residuals,
+    /// How good the point is.
+    pub quality: Quality,
+}
+
+impl Evaluation {
+    /// That of a point. Collective.
+    ///
+    /// # Errors
+    /// Those of the library's products.
+    pub fn new(site: &Site<'_>, point: &Point) -> Result<Evaluation> {
+        let site = &site.at(Step::Residuals);
+        let residuals = Residuals::new(site, point)?;
+        let objectives = Objectives::new(site, point)?;
+        let [primal_matrix_error, dual_error] = residuals.errors(site)?;
+        let quality = Quality {
+            gap: objectives.gap(),
+            primal_objective: objectives.primal,
+            dual_objective: objectives.dual,
+            primal_matrix_error,
+            primal_free_error: residuals.primal_free_error(),
+            dual_error,
+        };
+        Ok(Evaluation { residuals, quality })
+    }
 }
 
 /// The values of both objectives.

@@ -1,6 +1,7 @@
 //! The iterations at one precision.
 
 use crate::block::Block;
+use crate::iterate::Control;
 use crate::iterate::advice::Advice;
 use crate::iterate::best::{Course, Past, Scales};
 use crate::iterate::centre::off_centre;
@@ -10,11 +11,11 @@ use crate::iterate::factors::{ConeFactors, Side, factor};
 use crate::iterate::memory::Step as Moment;
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 use crate::iterate::point::{Cone, Point};
-use crate::iterate::residuals::{Objectives, Residuals};
+use crate::iterate::ramp::{self, Moved};
+use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::site::Site;
 use crate::iterate::step::{Eigenvalues, step_length};
 use crate::iterate::system::{Place, Singular, System};
-use crate::iterate::{Control, ramp};
 use crate::numbers::largest;
 use crate::options::SolverOptions;
 use rug::Float;
@@ -30,8 +31,17 @@ pub struct Stage<'s> {
     pub site: Site<'s>,
     /// What decides when it ends.
     pub options: &'s SolverOptions,
-    /// The precision at which to go on where this one is not enough; the last one ends runs.
-    pub next_bits: Option<u32>,
+    /// The precision at which to go on where this one is not enough, and the last one, which ends runs.
+    pub later: Option<Later>,
+}
+
+/// The precisions behind that of a stage.
+#[derive(Clone, Copy)]
+pub struct Later {
+    /// The next one.
+    pub next_bits: u32,
+    /// That of the program.
+    pub last_bits: u32,
 }
 
 /// How a stage ended.
@@ -54,12 +64,6 @@ pub struct Run<'w> {
     pub watch: &'w mut dyn FnMut(&Iteration, &State) -> Result<Control>,
 }
 
-/// What an iteration needs of its point.
-struct Evaluation {
-    residuals: Residuals,
-    quality: Quality,
-}
-
 impl Stage<'_> {
     /// Iterates until a test ends the run, or the precision is not enough.
     ///
@@ -75,7 +79,7 @@ impl Stage<'_> {
             Ok(factors) => factors,
             Err((at, side)) => return Err(self.not_inside("first", at, side)),
         };
-        let mut evaluation = timed(&mut run.phases.residuals, || self.evaluate(&state.point))?;
+        let mut evaluation = timed(&mut run.phases.residuals, || Evaluation::new(&self.site, &state.point))?;
         loop {
             let begun = Instant::now();
             let Evaluation { residuals, quality } = evaluation;
@@ -87,6 +91,9 @@ impl Stage<'_> {
             let made = state.iterations - run.earlier;
             if let Some(termination) = self.termination(&state, &quality, &residuals, (made, is_late))? {
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, (termination, None))));
+            }
+            if let Some(later) = self.later.filter(|_| ramp::is_end(self.options, &scales, (&quality, state.reached))) {
+                return Ok(raised(state, later.last_bits));
             }
             if let Some(past) = course.past(state.iterations) {
                 let why = (Termination::PrecisionTooLow, self.outweighed(past));
@@ -102,10 +109,15 @@ impl Stage<'_> {
                     return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
                 }
             };
-            evaluation = timed(&mut run.phases.residuals, || self.evaluate(&point))?;
-            let is_enough = ramp::is_enough((self.options, &scales), &quality, &steps, &evaluation.quality)
-                && ramp::shows(self.site.bits, &evaluation.quality.gap);
-            let precision_bits = if is_enough { self.site.bits } else { self.next_bits.unwrap_or(self.site.bits) };
+            evaluation = timed(&mut run.phases.residuals, || Evaluation::new(&self.site, &point))?;
+            let moved = Moved::new(self.options, (&quality, state.reached), &steps, &evaluation.quality);
+            let reached = moved.reached;
+            if let Some(bits) = self.bits_again(&scales, moved) {
+                return Ok(raised(state, bits));
+            }
+            let is_shown = ramp::shows(self.site.bits, &evaluation.quality.gap);
+            let later = self.later.filter(|_| !is_shown);
+            let precision_bits = later.map_or(self.site.bits, |later| later.next_bits);
             let iteration = Iteration {
                 number: state.iterations + 1,
                 seconds: (run.start.elapsed().as_secs_f64(), begun.elapsed().as_secs_f64()),
@@ -120,7 +132,8 @@ impl Stage<'_> {
             };
             let (iterations, mut outset) = (iteration.number, std::mem::take(&mut state.outset));
             outset.see(iterations, &iteration.mu, &steps);
-            let next = State { point, iterations, steps, precision_bits, course: None, outset, is_ended: false };
+            let next =
+                State { point, iterations, steps, reached, precision_bits, course: None, outset, is_ended: false };
             let State { point, iterations, .. } = std::mem::replace(&mut state, next);
             course.leave(&scales, point, (&iteration.quality, is_feasible, iterations));
             // At another precision points are compared anew.
@@ -136,11 +149,20 @@ impl Stage<'_> {
         }
     }
 
+    /// The precision at which a step is made again, as rounding shows in it, or it may end the run.
+    fn bits_again(&self, scales: &Scales, moved: Moved<'_>) -> Option<u32> {
+        let later = self.later?;
+        if moved.ends(self.options) {
+            return Some(later.last_bits);
+        }
+        (!moved.is_enough(self.options, scales)).then_some(later.next_bits)
+    }
+
     /// The end of a run; before the last stage only what does not hang on the precision ends it.
     fn end(&self, run: &Run<'_>, state: State, quality: Quality, (termination, remark): NoStep) -> StageEnd {
         let is_final = matches!(termination, Termination::Stopped | Termination::MaxRuntimeExceeded);
-        if let Some(precision_bits) = self.next_bits.filter(|_| !is_final) {
-            return StageEnd::Raise(Box::new(State { precision_bits, course: None, ..state }));
+        if let Some(later) = self.later.filter(|_| !is_final) {
+            return raised(state, later.next_bits);
         }
         // Other ends are ends, and a point that is the best one has no use behind them. A break before the first step
         // leaves what was there.
@@ -151,6 +173,7 @@ impl Stage<'_> {
             quality,
             iterations: state.iterations,
             steps: state.steps,
+            reached: state.reached,
             course: state.course.filter(|_| !is_ended),
             outset: state.outset,
             is_ended,
@@ -168,7 +191,7 @@ impl Stage<'_> {
         if let Err((at, side)) = factor(&self.site, &best.point)? {
             return Err(self.not_inside("best", at, side));
         }
-        let quality = self.evaluate(&best.point)?.quality;
+        let quality = Evaluation::new(&self.site, &best.point)?.quality;
         let is_feasible = self.is_feasible(&quality) == (true, true);
         Ok(course.judged(scales, quality, is_feasible))
     }
@@ -180,22 +203,6 @@ impl Stage<'_> {
             "block {number} of group {group} of {name} is not positive definite at the {name_of_point} point (counted \
              from 0)"
         ))
-    }
-
-    fn evaluate(&self, point: &Point) -> Result<Evaluation> {
-        let site = &self.site.at(Moment::Residuals);
-        let residuals = Residuals::new(site, point)?;
-        let objectives = Objectives::new(site, point)?;
-        let [primal_matrix_error, dual_error] = residuals.errors(site)?;
-        let quality = Quality {
-            gap: objectives.gap(),
-            primal_objective: objectives.primal,
-            dual_objective: objectives.dual,
-            primal_matrix_error,
-            primal_free_error: residuals.primal_free_error(),
-            dual_error,
-        };
-        Ok(Evaluation { residuals, quality })
     }
 
     fn is_feasible(&self, quality: &Quality) -> (bool, bool) {
@@ -246,7 +253,7 @@ impl Stage<'_> {
     /// Why precision ends a run, and what a ray shows to half of its bits of a side that is not feasible: how large its
     /// points would have to be. No verdict, as there are programs whose solutions are that large. Collective.
     fn with_ray(&self, why: NoStep, quality: &Quality, residuals: &Residuals) -> Result<NoStep> {
-        if why.0 != Termination::PrecisionTooLow || self.next_bits.is_some() {
+        if why.0 != Termination::PrecisionTooLow || self.later.is_some() {
             return Ok(why);
         }
         let half = self.site.bits / 2;
@@ -337,6 +344,11 @@ struct Begun<'a> {
     residuals: &'a Residuals,
 }
 
+/// The state from which a later stage goes on.
+fn raised(state: State, precision_bits: u32) -> StageEnd {
+    StageEnd::Raise(Box::new(State { precision_bits, course: None, ..state }))
+}
+
 /// Adds the seconds that `work` takes to `seconds`.
 fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> Result<R>) -> Result<R> {
     let start = Instant::now();
@@ -372,7 +384,7 @@ impl Stage<'_> {
         let off_centre = measured.transpose()?;
         let directions = timed(&mut phases.predictor, || Directions::new(&place, (residuals, &system), &mu))?;
         let feasible = match options.ramp {
-            true => ramp::is_near(options, scales, quality),
+            true => ramp::are_near(options, scales, (quality, state.reached)) == (true, true),
             false => self.is_feasible(quality) == (true, true),
         };
         let beta = if feasible { Float::new(k.bits) } else { options.infeasible_centering_parameter.clone() };
@@ -438,7 +450,7 @@ impl Stage<'_> {
     fn is_stuck(&self, solution: &Solution) -> bool {
         let quality = &solution.quality;
         let is_limit = [Termination::MaxIterationsExceeded, Termination::MaxRuntimeExceeded];
-        self.next_bits.is_none()
+        self.later.is_none()
             && is_limit.contains(&solution.termination)
             && self.is_feasible(quality) == (true, true)
             && quality.gap >= self.options.duality_gap_threshold

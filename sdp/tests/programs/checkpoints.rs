@@ -10,10 +10,13 @@ use sunzi_sdp::{CHECKPOINT_FILE, load_checkpoint, load_initial_checkpoint, save_
 use sunzi_sdp::{Control, Solver, SolverOptions, State, Termination, has_foreign_checkpoint, read_problem};
 
 /// Numbers of a checkpoint in front of its points.
-const HEAD: usize = 31;
+const HEAD: usize = 33;
 
-/// Those up to the end of the best point's, and all of the version before.
+/// Those up to the end of the best point's, and all of version 2.
 const HEAD_OF_BEST: usize = 28;
+
+/// Those of version 3, which says nothing of what steps have reached.
+const HEAD_OF_OUTSET: usize = 31;
 
 fn rewrite(path: &Path, column: &Matrix) -> Result<()> {
     sunzi::io::write_as(path, sunzi::io::FileFormat::Binary, column, &sunzi::io::WriteOptions::new())
@@ -355,7 +358,7 @@ fn a_small_step_ends_a_killed_run_as_the_whole_one() -> Result<()> {
 }
 
 /// What the first steps come to is said at the end, also where the run was broken off among them or behind them. Files
-/// of the version before say nothing of it, and are read as they were.
+/// of versions before say less, and are read as they were.
 #[test]
 fn what_the_first_steps_come_to_is_said_behind_a_break() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
@@ -386,15 +389,17 @@ fn what_the_first_steps_come_to_is_said_behind_a_break() -> Result<()> {
     }
     let file = at(4).join(CHECKPOINT_FILE);
     let column = sunzi::io::read(&file, &sunzi::io::ReadOptions::new(None))?.matrix;
-    let former =
-        Matrix::from_fn(column.rows() - HEAD + HEAD_OF_BEST, 1, column.precision_bits(), |row, _| match row {
-            0 => Float::with_val(64, 2),
-            1..HEAD_OF_BEST => column.float(row, 0),
-            _ => column.float(row + HEAD - HEAD_OF_BEST, 0),
+    for (version, head) in [(2, HEAD_OF_BEST), (3, HEAD_OF_OUTSET)] {
+        let rows = column.rows() - HEAD + head;
+        let former = Matrix::from_fn(rows, 1, column.precision_bits(), |row, _| match row {
+            0 => Float::with_val(64, version),
+            _ if row < head => column.float(row, 0),
+            _ => column.float(row + HEAD - head, 0),
         })?;
-    rewrite(&file, &former)?;
-    let former = rest(4)?;
-    assert!(former.point == whole.point && former.iterations == last);
-    assert!(!former.remark.unwrap_or_default().contains("the first 10 steps"));
+        rewrite(&file, &former)?;
+        let former = rest(4)?;
+        assert!(former.point == whole.point && former.iterations == last, "version {version}");
+        assert_eq!(former.remark.unwrap_or_default().contains("the first 10 steps"), version == 3);
+    }
     Ok(())
 }

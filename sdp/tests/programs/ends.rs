@@ -304,7 +304,7 @@ fn triangle(seed: &mut u64, order: usize) -> (Square, Square) {
 
 /// A program in whole numbers with this solution: `X = T^-T D T^-1` and `Y = T E T^T` with a triangular T of
 /// determinant 1 and diagonals D and E of which one is 0 at each place, so that `X Y = 0`. Its optimum is `c^T x`.
-fn planted(seed: &mut u64, order: usize, count: usize) -> (String, i64) {
+pub fn planted(seed: &mut u64, order: usize, count: usize) -> (String, i64) {
     let (lower, inverse) = triangle(seed, order);
     let rank = order / 2;
     let x = |r: usize, c: usize| (0..rank).map(|k| inverse.at(k, r) * inverse.at(k, c) * (1 + k as i64)).sum::<i64>();

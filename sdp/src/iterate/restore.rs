@@ -1,0 +1,61 @@
+//! A point without the residuals that rounding at fewer bits has left.
+//!
+//! Where they count as none beside the gap, a step at more bits shrinks them by what it shrinks the gap, so that points
+//! would be feasible long after the gap is closed. The whole step of the direction to which only residuals belong makes
+//! them vanish at once; it is as small as they are, beside eigenvalues as large as the gap.
+
+use crate::block::Block;
+use crate::iterate::best::Scales;
+use crate::iterate::direction::Directions;
+use crate::iterate::factors::factor;
+use crate::iterate::memory::Step;
+use crate::iterate::point::Point;
+use crate::iterate::ramp::are_near;
+use crate::iterate::residuals::{Evaluation, Residuals};
+use crate::iterate::site::Site;
+use crate::iterate::system::{Place, System};
+use crate::options::SolverOptions;
+use rug::Float;
+use sunzi::{Matrix, Result};
+
+/// The point with residuals of the rounding of this precision, on the sides where they count as none already; as it is
+/// where there are none, or where the step would leave the cones. Collective.
+///
+/// # Errors
+/// Those of the library.
+pub fn restored(site: &Site<'_>, options: &SolverOptions, (point, reached): (Point, (bool, bool))) -> Result<Point> {
+    let Evaluation { residuals, quality } = Evaluation::new(site, &point)?;
+    let primal = *quality.primal_error() >= options.primal_error_threshold;
+    let dual = quality.dual_error >= options.dual_error_threshold;
+    let near = are_near(options, &Scales::new(site)?, (&quality, reached));
+    let sides = (primal && near.0, dual && near.1);
+    if sides == (false, false) {
+        return Ok(point);
+    }
+    let Ok(factors) = factor(site, &point)? else { return Ok(point) };
+    let residuals = site.agreed(of_sides(residuals, sides, site.bits))?;
+    let [sum] = site.complementarity([(&point, &point)])?;
+    let mu = sum / site.share.total_rows as u32;
+    let place = Place { site: site.at(Step::System), point: &point, factors: &factors };
+    let Ok(system) = System::new(&place)? else { return Ok(point) };
+    let direction = Directions::new(&place, (&residuals, &system), &mu)?.restoring()?;
+    drop(system);
+    let one = Float::with_val(2, 1);
+    let next = site.at(Step::Next);
+    let moved = next.agreed(point.moved(next.arithmetic(), &direction, (&one, &one)))?;
+    Ok(if factor(&next, &moved)?.is_ok() { moved } else { point })
+}
+
+/// Those of these sides alone.
+fn of_sides(mut residuals: Residuals, (primal, dual): (bool, bool), bits: u32) -> Result<Residuals> {
+    let zeros = |matrix: &Matrix| Matrix::zeros(matrix.rows(), matrix.cols(), bits);
+    if !primal {
+        let blocks = residuals.primal.iter().map(|block| Ok(block.like(zeros(block.stored())?)));
+        residuals.primal = blocks.collect::<Result<Vec<Block>>>()?;
+        residuals.free = zeros(&residuals.free)?;
+    }
+    if !dual {
+        residuals.dual = residuals.dual.iter().map(zeros).collect::<Result<_>>()?;
+    }
+    Ok(residuals)
+}
