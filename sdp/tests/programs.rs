@@ -9,6 +9,8 @@ mod checkpoints;
 mod ends;
 #[path = "programs/ramp.rs"]
 mod ramp;
+#[path = "programs/scales.rs"]
+mod scales;
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

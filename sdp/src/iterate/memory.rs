@@ -94,6 +94,12 @@ impl Memory {
         Ok(Memory { ledgers: ledgers.collect::<Result<_>>()? })
     }
 
+    /// The same with so many bytes more that are there at all steps.
+    pub fn beside(mut self, bytes: u64) -> Memory {
+        self.ledgers.iter_mut().for_each(|ledger| ledger.base += bytes);
+        self
+    }
+
     /// The plan: that of the precision which takes most.
     ///
     /// # Errors

@@ -23,8 +23,10 @@ mod outline;
 mod outset;
 mod point;
 mod ramp;
+mod ray;
 mod residuals;
 mod restore;
+mod scaled;
 mod share;
 mod site;
 mod stage;
@@ -44,7 +46,7 @@ pub use point::{Cone, Point, cones};
 pub(crate) use share::Share;
 
 use crate::options::SolverOptions;
-use crate::problem::{Constraints, Problem};
+use crate::problem::{Constraints, Problem, Units};
 use crate::ranks::Ranks;
 use crate::workers::Workers;
 use memory::{Limit, Memory, Step, of_rank};
@@ -58,6 +60,22 @@ use std::time::Instant;
 use sunzi::distributed::Team;
 use sunzi::{Context, Error, Matrix, Result};
 use visit::Visitor as _;
+
+/// The options with bounds of objectives in these units.
+fn in_units(units: Option<&Units>, mut options: SolverOptions) -> SolverOptions {
+    if let Some(units) = units {
+        for bound in [&mut options.lower_bound, &mut options.upper_bound].into_iter().flatten() {
+            *bound = units.objective(bound);
+        }
+    }
+    options
+}
+
+/// Bytes of a program in units of its own beside the caller's, and of the points in the caller's units that one
+/// iteration shows.
+fn beside(units: Option<&Units>, problem: &Problem) -> u64 {
+    units.map_or(0, |_| problem.bytes() + 2 * problem.point_bytes())
+}
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +94,8 @@ pub enum Control {
 pub struct Solver<'p> {
     /// The part of this rank.
     problem: Cow<'p, Problem>,
+    /// Units of that part, and of the bounds among the options, where they are not those of the caller.
+    units: Option<Units>,
     options: SolverOptions,
     /// One for each precision under a limit, by the bits; else one for all.
     crews: Vec<(u32, Crew)>,
@@ -91,19 +111,26 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of contexts; [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
-        let share = Share::new(Ranks::alone(), problem);
+        let units = Units::of(problem);
+        let problem = match &units {
+            Some(units) => Cow::Owned(units.applied(problem)?),
+            None => Cow::Borrowed(problem),
+        };
+        let options = in_units(units.as_ref(), options);
+        let share = Share::new(Ranks::alone(), &problem);
         let cones = share.cones();
         let limit_bytes = ctx.memory_bytes();
         let workers = Workers::new(ctx)?;
         let free = || vec![(problem.precision_bits, Crew::free(&workers))];
         let under = |limit_bytes| {
-            let memory = Memory::new(workers.all(), (problem, &cones, &share), &options)?;
+            let memory = Memory::new(workers.all(), (&problem, &cones, &share), &options)?;
+            let memory = memory.beside(beside(units.as_ref(), &problem));
             memory.plan()?.admit(limit_bytes)?;
             Ok(memory.crews(&workers, limit_bytes))
         };
         let crews = limit_bytes.map_or_else(|| Ok(free()), under)?;
         let limit = limit_bytes.map(Limit::alone);
-        Ok(Solver { problem: Cow::Borrowed(problem), options, crews, share, cones, limit })
+        Ok(Solver { problem, units, options, crews, share, cones, limit })
     }
 
     /// The solver of this rank of `team`, of whose part of `problem` it makes a copy: every rank passes the whole
@@ -127,17 +154,22 @@ impl<'p> Solver<'p> {
         visit::visit(problem, &mut outline);
         ranks.compare(outline.digest(), "ranks have different programs or options")?;
         let workers = ranks.agreed(Workers::new(ctx))?;
+        let units = Units::of(problem);
+        let scaled = ranks.agreed(units.as_ref().map(|units| units.applied(problem)).transpose())?;
+        let problem = scaled.as_ref().unwrap_or(problem);
+        let options = in_units(units.as_ref(), options);
         let share = Share::new(ranks, problem);
         let (part, cones) = (share.part(problem), share.cones());
         let mut crews = vec![(part.precision_bits, Crew::free(&workers))];
         let mut limit = None;
         if let Some(limit_bytes) = limit_bytes {
             let memory = Memory::new(workers.all(), (&part, &cones, &share), &options);
+            let memory = memory.map(|memory| memory.beside(beside(units.as_ref(), &part)));
             let memory = share.ranks.agreed(memory.and_then(|memory| Ok((memory.plan()?, memory))))?;
             let own = of_rank(&share.ranks, &memory.0, limit_bytes)?;
             (crews, limit) = (memory.1.crews(&workers, own.own_bytes), Some(own));
         }
-        Ok(Solver { problem: Cow::Owned(part), options, crews, share, cones, limit })
+        Ok(Solver { problem: Cow::Owned(part), units, options, crews, share, cones, limit })
     }
 
     /// Gives back what ranks share.
@@ -159,7 +191,8 @@ impl<'p> Solver<'p> {
     pub fn plan(&self) -> Result<MemoryPlan> {
         let parts = (&*self.problem, &self.cones[..], &self.share);
         let memory = Memory::new(self.crew(0).at(Step::Next).all(), parts, &self.options);
-        self.share.ranks.agreed(memory.and_then(|memory| memory.plan()))
+        let beside = beside(self.units.as_ref(), &self.problem);
+        self.share.ranks.agreed(memory.and_then(|memory| memory.beside(beside).plan()))
     }
 
     /// The six errors of the DIMACS challenge, by which benchmarks compare solutions: `||c - A*(Y) - B y||` over
@@ -170,7 +203,10 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of the library's products.
     pub fn dimacs_errors(&self, solution: &Solution) -> Result<[f64; 6]> {
-        dimacs::errors(&self.site(&self.problem), solution).map_err(|error| self.restated(error))
+        let own = self.units.as_ref().map(|units| units.removed(&self.problem)).transpose();
+        let own = self.share.ranks.agreed(own)?;
+        let problem = own.as_ref().unwrap_or(&self.problem);
+        dimacs::errors(&self.site(problem), solution).map_err(|error| self.restated(error))
     }
 
     /// A refusal of a call as one under the limit that the caller gave.
@@ -267,6 +303,12 @@ impl<'p> Solver<'p> {
         self.share.ranks.agreed(made)
     }
 
+    /// In which units thresholds count, where these are not the caller's.
+    fn of_units(&self) -> Option<String> {
+        let words = "thresholds, gap and errors count in units in which the numbers of the program are near 1";
+        self.units.as_ref().map(|_| words.into())
+    }
+
     /// Those who work at a precision.
     fn crew(&self, bits: u32) -> &Crew {
         let found = self.crews.iter().position(|(known, _)| *known == bits);
@@ -285,7 +327,8 @@ impl<'p> Solver<'p> {
     pub fn begin(&self) -> Result<State> {
         let bits = self.problem.precision_bits;
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
-        let point = self.share.ranks.agreed(point)?;
+        let mut point = self.share.ranks.agreed(point)?;
+        self.units.iter().for_each(|units| units.remove(&mut point, &self.cones));
         let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
         Ok(State {
             point,
@@ -356,6 +399,11 @@ impl<'p> Solver<'p> {
         self.shared_variables(&state).for_each(|x| outline.matrix(x));
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
+        self.units.iter().for_each(|units| scaled::apply(units, &mut state, &self.cones));
+        let mut watch = |iteration: &Iteration, state: &State| match &self.units {
+            None => watch(iteration, state),
+            Some(units) => watch(&scaled::iteration(units, iteration), &scaled::removed(units, state, &self.cones)),
+        };
         let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
         // A checkpoint may have been written where the precision was raised, or have more bits than the program: points
         // of another precision are pushed inside.
@@ -383,9 +431,13 @@ impl<'p> Solver<'p> {
             let stage = Stage { site, options: &self.options, later };
             match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
                 StageEnd::Solution(mut solution) => {
-                    let reasons = solution.remark.take().into_iter().chain(solution.outset.remark(&self.options));
+                    let said = [solution.outset.remark(&self.options), solution.small_objectives(), self.of_units()];
+                    let reasons = solution.remark.take().into_iter().chain(said.into_iter().flatten());
                     let reasons = reasons.collect::<Vec<_>>();
                     solution.remark = (!reasons.is_empty()).then(|| reasons.join("; "));
+                    if let Some(units) = &self.units {
+                        *solution = scaled::solution(units, *solution, &self.cones);
+                    }
                     return ranks.agreed(solution.rounded(full));
                 }
                 StageEnd::Raise(raised) => state = *raised,

@@ -9,6 +9,9 @@ use serde::Serialize;
 use std::fmt;
 use sunzi::Result;
 
+/// Bits by which objectives lie below 1 where the gap, which counts beside 1 there, is said to show fewer digits.
+const SMALL_BITS: u32 = 16;
+
 /// Why a run ended. The texts are SDPB's, where it has such an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -216,6 +219,21 @@ impl Solution {
             outset: self.outset.clone(),
             is_ended: self.is_ended,
         }
+    }
+
+    /// What to say of objectives of an optimum that are far below 1, beside which the gap then counts.
+    pub(super) fn small_objectives(&self) -> Option<String> {
+        let [primal, dual] = [&self.quality.primal_objective, &self.quality.dual_objective];
+        let size = Float::with_val(64, primal.abs_ref()) + Float::with_val(64, dual.abs_ref());
+        let is_small = size < Float::with_val(64, 1) >> SMALL_BITS;
+        if self.termination != Termination::PrimalDualOptimal || !is_small || size.is_zero() {
+            return None;
+        }
+        let off = Float::with_val(64, primal - dual).abs();
+        let digits = (Float::with_val(64, &size / 2u32) / off).log10().to_f64().floor();
+        let shown = if digits < 1.0 { "no digit".into() } else { format!("about {digits} digits") };
+        let words = format!("below 1 the gap counts as it stands: the objectives agree to {shown}");
+        digits.is_finite().then_some(words)
     }
 
     /// The solution with numbers of `bits` bits.

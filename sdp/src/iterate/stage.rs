@@ -1,6 +1,5 @@
 //! The iterations at one precision.
 
-use crate::block::Block;
 use crate::iterate::Control;
 use crate::iterate::advice::Advice;
 use crate::iterate::best::{Course, Past, Scales};
@@ -12,11 +11,11 @@ use crate::iterate::memory::Step as Moment;
 use crate::iterate::outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::ramp::{self, Moved};
+use crate::iterate::ray::Ray;
 use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::site::Site;
 use crate::iterate::step::{Eigenvalues, step_length};
 use crate::iterate::system::{Place, Singular, System};
-use crate::numbers::largest;
 use crate::options::SolverOptions;
 use rug::Float;
 use std::time::Instant;
@@ -89,23 +88,18 @@ impl Stage<'_> {
             state.course = Some(course.clone());
             course.see(&scales, &quality, is_feasible, state.iterations);
             let made = state.iterations - run.earlier;
-            if let Some(termination) = self.termination(&state, &quality, &residuals, (made, is_late))? {
-                return Ok(self.finished((course, &scales), self.end(run, state, quality, (termination, None))));
-            }
             if let Some(later) = self.later.filter(|_| ramp::is_end(self.options, &scales, (&quality, state.reached))) {
                 return Ok(raised(state, later.last_bits));
             }
-            if let Some(past) = course.past(state.iterations) {
-                let why = (Termination::PrecisionTooLow, self.outweighed(past));
-                let why = self.with_ray(why, &quality, &residuals)?;
+            let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
+            if let Some(why) = self.ended(&at, &course, (made, is_late))? {
                 return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
             }
-            let at = Begun { state: &state, factors: &factors, quality: &quality, residuals: &residuals };
             let stepped = self.step((&at, &scales), &mut run.phases)?;
             let Step { point, next_factors, mu, off_centre, steps, beta, conditions } = match stepped {
                 Ok(step) => step,
                 Err(why) => {
-                    let why = self.with_ray(why, &quality, &residuals)?;
+                    let why = self.with_ray(why, &at)?;
                     return Ok(self.finished((course, &scales), self.end(run, state, quality, why)));
                 }
             };
@@ -210,14 +204,22 @@ impl Stage<'_> {
         (primal, quality.dual_error < self.options.dual_error_threshold)
     }
 
-    /// SDPB's tests, in its order; then whether a ray shows that there is nothing to find.
-    fn termination(
-        &self,
-        state: &State,
-        quality: &Quality,
-        residuals: &Residuals,
-        (made, is_late): (u64, bool),
-    ) -> Result<Option<Termination>> {
+    /// Why the run ends at a point: by SDPB's tests, in its order; where a ray shows that there is nothing to find; or
+    /// as better points are not to come. Collective.
+    fn ended(&self, at: &Begun<'_>, course: &Course, made: (u64, bool)) -> Result<Option<NoStep>> {
+        if let Some(termination) = self.termination(at, made) {
+            return Ok(Some((termination, None)));
+        }
+        if let Some(why) = self.infeasible(at)? {
+            return Ok(Some(why));
+        }
+        let Some(past) = course.past(at.state.iterations) else { return Ok(None) };
+        self.with_ray((Termination::PrecisionTooLow, self.outweighed(past)), at).map(Some)
+    }
+
+    /// SDPB's tests, in its order.
+    fn termination(&self, at: &Begun<'_>, (made, is_late): (u64, bool)) -> Option<Termination> {
+        let Begun { state, quality, .. } = *at;
         let options = &self.options;
         let (primal, dual) = self.is_feasible(quality);
         // A run that was broken off ends by its last steps as without the break; one that they have ended goes on.
@@ -244,84 +246,41 @@ impl Stage<'_> {
                 Termination::DualUnbounded,
             ),
         ];
-        if let Some((_, termination)) = tests.into_iter().find(|(holds, _)| *holds) {
-            return Ok(Some(termination));
-        }
-        self.ray(quality, residuals, &options.infeasibility_threshold)
+        tests.into_iter().find(|(holds, _)| *holds).map(|(_, termination)| termination)
     }
 
     /// Why precision ends a run, and what a ray shows to half of its bits of a side that is not feasible: how large its
     /// points would have to be. No verdict, as there are programs whose solutions are that large. Collective.
-    fn with_ray(&self, why: NoStep, quality: &Quality, residuals: &Residuals) -> Result<NoStep> {
-        if why.0 != Termination::PrecisionTooLow || self.later.is_some() {
+    fn with_ray(&self, why: NoStep, at: &Begun<'_>) -> Result<NoStep> {
+        let may_show = [Termination::PrecisionTooLow, Termination::MaxComplementarityExceeded];
+        if !may_show.contains(&why.0) || self.later.is_some() {
             return Ok(why);
         }
-        let half = self.site.bits / 2;
-        let found = self.ray(quality, residuals, &(Float::with_val(64, 1) >> half))?;
-        let (primal, dual) = self.is_feasible(quality);
-        let (end, names) = match found {
-            Some(end @ Termination::PrimalInfeasible) if !primal => (end, "x"),
-            Some(end @ Termination::DualInfeasible) if !dual => (end, "Y and y"),
-            _ => return Ok(why),
-        };
-        let sentence = format!(
-            "the program may be {end}: by a ray the magnitudes of a feasible {names} have a sum above 2^{half}, as far \
-             as {} bits tell",
-            self.site.bits
-        );
+        let threshold = Float::with_val(64, 1) >> (self.site.bits / 2);
+        let rays = Ray::both(&self.site, (at.quality, at.residuals), &threshold)?;
+        let (primal, dual) = self.is_feasible(at.quality);
+        let is_feasible = |ray: &Ray| if ray.end == Termination::PrimalInfeasible { primal } else { dual };
+        let Some(ray) = rays.into_iter().flatten().find(|ray| !is_feasible(ray)) else { return Ok(why) };
+        let sentence = format!("the program may be {}: {}", ray.end, ray.sentence(self.site.bits));
         Ok((why.0, Some(Vec::from_iter(why.1.into_iter().chain([sentence])).join("; "))))
     }
 
-    /// Whether a point that has moved far shows a ray: `A*(Y) + B y` small beside `C . Y + b^T y > 0`, or
-    /// `A(x)` nowhere below 0 by much and `B^T x` small beside `c^T x < 0`.
-    fn ray(&self, quality: &Quality, residuals: &Residuals, threshold: &Float) -> Result<Option<Termination>> {
+    /// Whether a ray shows that a side has no feasible point: one to the threshold that is a ray to nearly all bits, as it
+    /// is, or when it is corrected and still inside its cone. Collective.
+    fn infeasible(&self, at: &Begun<'_>) -> Result<Option<NoStep>> {
+        let (site, threshold) = (&self.site, &self.options.infeasibility_threshold);
         if *threshold == 0 {
             return Ok(None);
         }
-        let Site { problem, cones, share, bits, .. } = self.site;
-        let k = self.site.arithmetic();
-        let dual = Float::with_val(bits, &quality.dual_objective - &problem.constant);
-        // All ranks know the objectives.
-        if dual > 0 {
-            let limit = Float::with_val(bits, &dual * threshold);
-            let of_groups = problem.groups.iter().zip(&residuals.dual);
-            let off = of_groups.map(|(group, d)| Ok(largest(&k.difference(&group.costs, d)?)));
-            let [off] = share.ranks.largest(bits, most(&limit, off))?;
-            if off < limit {
-                return Ok(Some(Termination::PrimalInfeasible));
+        for ray in Ray::both(site, (at.quality, at.residuals), threshold)?.into_iter().flatten() {
+            let place = Place { site: site.at(Moment::System), point: &at.state.point, factors: at.factors };
+            let shown = if ray.is_shown(site.bits) { Some(ray) } else { ray.corrected(&place, at.residuals)? };
+            if let Some(ray) = shown.filter(|ray| ray.is_shown(site.bits)) {
+                return Ok(Some((ray.end, Some(ray.sentence(site.bits)))));
             }
         }
-        let primal = Float::with_val(bits, &problem.constant - &quality.primal_objective);
-        if primal <= 0 {
-            return Ok(None);
-        }
-        let limit = Float::with_val(bits, &primal * threshold);
-        let free = largest(&self.site.agreed(k.difference(&problem.objective, &residuals.free))?);
-        if free >= limit {
-            return Ok(None);
-        }
-        let of_cones = cones.iter().zip(&residuals.primal).map(|(cone, rest)| {
-            // A(x) = X + (P + C), of which X is positive definite.
-            let constraints = &problem.groups[cone.group].constraints;
-            let minus = Block::scaled_identity(cone.shape, &Float::new(bits), bits)?;
-            let constant = constraints.less_constant(cone.number, minus)?;
-            Ok(rest.plus(k, &Float::with_val(2, -1), &constant)?.largest())
-        });
-        let [off] = share.ranks.largest(bits, most(&limit, of_cones))?;
-        Ok((off < limit).then_some(Termination::DualInfeasible))
+        Ok(None)
     }
-}
-
-/// The largest of some numbers, as far as it is below `limit`; else one that is not: those behind it are not asked for.
-fn most(limit: &Float, numbers: impl Iterator<Item = Result<Float>>) -> Result<[Float; 1]> {
-    let mut most = Float::new(limit.prec());
-    for number in numbers {
-        most = most.max(&number?);
-        if most >= *limit {
-            break;
-        }
-    }
-    Ok([most])
 }
 
 /// A step that was taken.
@@ -372,7 +331,9 @@ impl Stage<'_> {
         let [sum] = self.site.complementarity([(point, point)])?;
         let mu = Float::with_val(k.bits, &sum / site.share.total_rows as u32);
         if mu > options.max_complementarity {
-            return Ok(Err((Termination::MaxComplementarityExceeded, None)));
+            let remark =
+                format!("{mu:.2e} above {:.2e}, which larger data or first points need", options.max_complementarity);
+            return Ok(Err((Termination::MaxComplementarityExceeded, Some(remark))));
         }
         let place = Place { site: site.at(Moment::System), point, factors };
         let system = match timed(&mut phases.schur, || System::new(&place))? {

@@ -11,11 +11,13 @@ mod sparse;
 mod sparse_schur;
 mod sparse_tables;
 mod standard;
+mod units;
 
 pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
 pub(crate) use sparse::entry_bytes;
 pub use sparse::{Entry, Sparse, SparseCone};
+pub(crate) use units::Units;
 
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, rounded};

@@ -1,0 +1,174 @@
+//! Rays: why a side of a program has no feasible point.
+//!
+//! Where `A*(Y) + B y` is `r` and `C . Y + b^T y` is positive, any feasible x has `r^T x = X . Y + C . Y + b^T y`, so
+//! that its magnitudes have a sum of at least `(C . Y + b^T y) / max |r|`. Where `A(x) = X + R` with positive definite X,
+//! `B^T x = s` and `c^T x` is negative, any feasible Y and y have `-c^T x <= R . Y + s^T y`, which bounds theirs.
+//! With R, r and s of 0 there is none. A ray whose rest is not 0 is corrected by the whole step of a direction; where
+//! the corrected one is inside its cone, its own rest is that of rounding.
+//! Source: M. J. Todd, Semidefinite optimization, Acta Numerica 10 (2001), section 5, on certificates of infeasibility.
+
+use crate::block::Block;
+use crate::iterate::direction::Directions;
+use crate::iterate::factors::factor;
+use crate::iterate::memory::Step;
+use crate::iterate::outcome::{Quality, Termination};
+use crate::iterate::residuals::{Evaluation, Residuals};
+use crate::iterate::site::Site;
+use crate::iterate::system::{Place, System};
+use crate::numbers::largest;
+use rug::Float;
+use sunzi::{Matrix, Result};
+
+/// Bits below the precision at which what is left of a ray may be rounding.
+const SPARE_BITS: i64 = 24;
+
+/// Where the magnitudes of a feasible point have a sum above 2 to this power, it counts as none.
+const ENOUGH_BITS: i64 = 256;
+
+/// What a point shows that has moved far along a ray.
+#[derive(Clone, Copy, Debug)]
+pub struct Ray {
+    /// Which side is infeasible.
+    pub end: Termination,
+    /// The magnitudes of a feasible point have a sum of at least 2 to this power.
+    pub bits: i64,
+}
+
+/// The power of two below a quotient of positive numbers; that of `most` beside 0.
+fn quotient_bits(value: &Float, rest: &Float, most: u32) -> i64 {
+    if rest.is_zero() {
+        return most.into();
+    }
+    let exponent = Float::with_val(64, value / rest).get_exp().map_or(0, i64::from);
+    (exponent - 1).min(most.into())
+}
+
+impl Ray {
+    /// What Y and y, and what x show, where their rest is below the threshold beside their objective. Collective.
+    ///
+    /// # Errors
+    /// Those of the library's sums.
+    pub fn both(site: &Site<'_>, at: (&Quality, &Residuals), threshold: &Float) -> Result<[Option<Ray>; 2]> {
+        Ok([Ray::of_dual(site, at, threshold)?, Ray::of_primal(site, at, threshold)?])
+    }
+
+    fn of_dual(
+        site: &Site<'_>,
+        (quality, residuals): (&Quality, &Residuals),
+        threshold: &Float,
+    ) -> Result<Option<Ray>> {
+        let Site { problem, share, bits, .. } = *site;
+        let objective = Float::with_val(bits, &quality.dual_objective - &problem.constant);
+        // All ranks know the objectives.
+        if objective <= 0 {
+            return Ok(None);
+        }
+        let limit = Float::with_val(bits, &objective * threshold);
+        let of_groups = problem.groups.iter().zip(&residuals.dual);
+        let off = of_groups.map(|(group, d)| Ok(largest(&site.arithmetic().difference(&group.costs, d)?)));
+        let [off] = share.ranks.largest(bits, most(&limit, off))?;
+        let bits = quotient_bits(&objective, &off, bits);
+        Ok((off < limit).then_some(Ray { end: Termination::PrimalInfeasible, bits }))
+    }
+
+    fn of_primal(
+        site: &Site<'_>,
+        (quality, residuals): (&Quality, &Residuals),
+        threshold: &Float,
+    ) -> Result<Option<Ray>> {
+        let Site { problem, cones, share, bits, .. } = *site;
+        let objective = Float::with_val(bits, &problem.constant - &quality.primal_objective);
+        if objective <= 0 {
+            return Ok(None);
+        }
+        let limit = Float::with_val(bits, &objective * threshold);
+        let free = largest(&site.agreed(site.arithmetic().difference(&problem.objective, &residuals.free))?);
+        if free >= limit {
+            return Ok(None);
+        }
+        let of_cones = (0..cones.len()).map(|at| Ok(image_rest(site, residuals, at)?.largest()));
+        let [off] = share.ranks.largest(bits, most(&limit, of_cones))?;
+        let bits = quotient_bits(&objective, &off.clone().max(&free), bits);
+        Ok((off < limit).then_some(Ray { end: Termination::DualInfeasible, bits }))
+    }
+
+    /// Whether numbers of `bits` bits, or sizes that no program has whose numbers are near 1, tell it from one of which
+    /// nothing is left.
+    pub fn is_shown(&self, bits: u32) -> bool {
+        self.bits >= i64::from(bits).saturating_sub(SPARE_BITS).min(ENOUGH_BITS)
+    }
+
+    /// The ray that a whole step makes of this one, by the equation of its point, where that is inside its cone.
+    /// Collective.
+    ///
+    /// # Errors
+    /// Those of the library.
+    pub fn corrected(&self, place: &Place<'_>, residuals: &Residuals) -> Result<Option<Ray>> {
+        let (site, is_primal) = (&place.site, self.end == Termination::PrimalInfeasible);
+        let rest = site.agreed(self.rest(site, residuals))?;
+        let Ok(system) = System::new(place)? else { return Ok(None) };
+        let [sum] = site.complementarity([(place.point, place.point)])?;
+        let mu = sum / site.share.total_rows as u32;
+        let direction = Directions::new(place, (&rest, &system), &mu)?.restoring()?;
+        drop((system, rest));
+        let next = site.at(Step::Next);
+        let steps =
+            if is_primal { (Float::new(2), Float::with_val(2, 1)) } else { (Float::with_val(2, 1), Float::new(2)) };
+        let moved = next.agreed(place.point.moved(next.arithmetic(), &direction, (&steps.0, &steps.1)))?;
+        if factor(&next, &moved)?.is_err() {
+            return Ok(None);
+        }
+        let Evaluation { residuals, quality } = Evaluation::new(site, &moved)?;
+        let threshold = Float::with_val(64, 1) >> (site.bits / 2);
+        let rays = Ray::both(site, (&quality, &residuals), &threshold)?;
+        Ok(rays.into_iter().flatten().find(|ray| ray.end == self.end))
+    }
+
+    /// What a ray leaves of the equations of rays, as residuals of its point.
+    fn rest(&self, site: &Site<'_>, residuals: &Residuals) -> Result<Residuals> {
+        let (k, problem) = (site.arithmetic(), site.problem);
+        let zeros = |matrix: &Matrix| Matrix::zeros(matrix.rows(), matrix.cols(), site.bits);
+        if self.end == Termination::PrimalInfeasible {
+            let primal = residuals.primal.iter().map(|block| Ok(block.like(zeros(block.stored())?)));
+            let dual = problem.groups.iter().zip(&residuals.dual).map(|(group, d)| k.difference(d, &group.costs));
+            return Ok(Residuals {
+                primal: primal.collect::<Result<_>>()?,
+                free: zeros(&residuals.free)?,
+                dual: dual.collect::<Result<_>>()?,
+            });
+        }
+        Ok(Residuals {
+            primal: (0..site.cones.len()).map(|at| image_rest(site, residuals, at)).collect::<Result<_>>()?,
+            free: k.difference(&residuals.free, &problem.objective)?,
+            dual: residuals.dual.iter().map(zeros).collect::<Result<_>>()?,
+        })
+    }
+
+    /// What it shows, in words, as far as numbers of `bits` bits do.
+    pub fn sentence(&self, bits: u32) -> String {
+        let names = if self.end == Termination::PrimalInfeasible { "x" } else { "Y and y" };
+        let least = self.bits;
+        format!("by a ray the magnitudes of a feasible {names} have a sum above 2^{least}, as far as {bits} bits tell")
+    }
+}
+
+/// `A(x) - X` of a block at hand: of which X is positive definite.
+fn image_rest(site: &Site<'_>, residuals: &Residuals, at: usize) -> Result<Block> {
+    let cone = site.cones[at];
+    let constraints = &site.problem.groups[cone.group].constraints;
+    let minus = Block::scaled_identity(cone.shape, &Float::new(site.bits), site.bits)?;
+    let constant = constraints.less_constant(cone.number, minus)?;
+    residuals.primal[at].plus(site.arithmetic(), &Float::with_val(2, -1), &constant)
+}
+
+/// The largest of some numbers, as far as it is below `limit`; else one that is not: those behind it are not asked for.
+fn most(limit: &Float, numbers: impl Iterator<Item = Result<Float>>) -> Result<[Float; 1]> {
+    let mut most = Float::new(limit.prec());
+    for number in numbers {
+        most = most.max(&number?);
+        if most >= *limit {
+            break;
+        }
+    }
+    Ok([most])
+}
