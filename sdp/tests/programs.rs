@@ -5,6 +5,8 @@
 
 #[path = "programs/checkpoints.rs"]
 mod checkpoints;
+#[path = "programs/dependent.rs"]
+mod dependent;
 #[path = "programs/ends.rs"]
 mod ends;
 #[path = "programs/ramp.rs"]

@@ -17,6 +17,7 @@ mod dimacs;
 mod direction;
 mod factors;
 mod fingerprint;
+mod inside;
 mod memory;
 mod outcome;
 mod outline;
@@ -26,7 +27,6 @@ mod ramp;
 mod ray;
 mod residuals;
 mod restore;
-mod scaled;
 mod share;
 mod site;
 mod stage;
@@ -46,9 +46,10 @@ pub use point::{Cone, Point, cones};
 pub(crate) use share::Share;
 
 use crate::options::SolverOptions;
-use crate::problem::{Constraints, Problem, Units};
+use crate::problem::{Constraints, Problem};
 use crate::ranks::Ranks;
 use crate::workers::Workers;
+use inside::Inside;
 use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
 use rug::Float;
@@ -60,22 +61,6 @@ use std::time::Instant;
 use sunzi::distributed::Team;
 use sunzi::{Context, Error, Matrix, Result};
 use visit::Visitor as _;
-
-/// The options with bounds of objectives in these units.
-fn in_units(units: Option<&Units>, mut options: SolverOptions) -> SolverOptions {
-    if let Some(units) = units {
-        for bound in [&mut options.lower_bound, &mut options.upper_bound].into_iter().flatten() {
-            *bound = units.objective(bound);
-        }
-    }
-    options
-}
-
-/// Bytes of a program in units of its own beside the caller's, and of the points in the caller's units that one
-/// iteration shows.
-fn beside(units: Option<&Units>, problem: &Problem) -> u64 {
-    units.map_or(0, |_| problem.bytes() + 2 * problem.point_bytes())
-}
 
 /// What a caller answers to an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,8 +79,8 @@ pub enum Control {
 pub struct Solver<'p> {
     /// The part of this rank.
     problem: Cow<'p, Problem>,
-    /// Units of that part, and of the bounds among the options, where they are not those of the caller.
-    units: Option<Units>,
+    /// How it and the options differ from the caller's.
+    inside: Inside,
     options: SolverOptions,
     /// One for each precision under a limit, by the bits; else one for all.
     crews: Vec<(u32, Crew)>,
@@ -111,12 +96,8 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of contexts; [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
-        let units = Units::of(problem);
-        let problem = match &units {
-            Some(units) => Cow::Owned(units.applied(problem)?),
-            None => Cow::Borrowed(problem),
-        };
-        let options = in_units(units.as_ref(), options);
+        let (inside, problem) = Inside::of(problem)?;
+        let options = inside.options(options);
         let share = Share::new(Ranks::alone(), &problem);
         let cones = share.cones();
         let limit_bytes = ctx.memory_bytes();
@@ -124,13 +105,13 @@ impl<'p> Solver<'p> {
         let free = || vec![(problem.precision_bits, Crew::free(&workers))];
         let under = |limit_bytes| {
             let memory = Memory::new(workers.all(), (&problem, &cones, &share), &options)?;
-            let memory = memory.beside(beside(units.as_ref(), &problem));
+            let memory = memory.beside(inside.bytes(&problem));
             memory.plan()?.admit(limit_bytes)?;
             Ok(memory.crews(&workers, limit_bytes))
         };
         let crews = limit_bytes.map_or_else(|| Ok(free()), under)?;
         let limit = limit_bytes.map(Limit::alone);
-        Ok(Solver { problem, units, options, crews, share, cones, limit })
+        Ok(Solver { problem, inside, options, crews, share, cones, limit })
     }
 
     /// The solver of this rank of `team`, of whose part of `problem` it makes a copy: every rank passes the whole
@@ -154,22 +135,20 @@ impl<'p> Solver<'p> {
         visit::visit(problem, &mut outline);
         ranks.compare(outline.digest(), "ranks have different programs or options")?;
         let workers = ranks.agreed(Workers::new(ctx))?;
-        let units = Units::of(problem);
-        let scaled = ranks.agreed(units.as_ref().map(|units| units.applied(problem)).transpose())?;
-        let problem = scaled.as_ref().unwrap_or(problem);
-        let options = in_units(units.as_ref(), options);
-        let share = Share::new(ranks, problem);
-        let (part, cones) = (share.part(problem), share.cones());
+        let (inside, problem) = ranks.agreed(Inside::of(problem))?;
+        let options = inside.options(options);
+        let share = Share::new(ranks, &problem);
+        let (part, cones) = (share.part(&problem), share.cones());
         let mut crews = vec![(part.precision_bits, Crew::free(&workers))];
         let mut limit = None;
         if let Some(limit_bytes) = limit_bytes {
             let memory = Memory::new(workers.all(), (&part, &cones, &share), &options);
-            let memory = memory.map(|memory| memory.beside(beside(units.as_ref(), &part)));
+            let memory = memory.map(|memory| memory.beside(inside.bytes(&part)));
             let memory = share.ranks.agreed(memory.and_then(|memory| Ok((memory.plan()?, memory))))?;
             let own = of_rank(&share.ranks, &memory.0, limit_bytes)?;
             (crews, limit) = (memory.1.crews(&workers, own.own_bytes), Some(own));
         }
-        Ok(Solver { problem: Cow::Owned(part), units, options, crews, share, cones, limit })
+        Ok(Solver { problem: Cow::Owned(part), inside, options, crews, share, cones, limit })
     }
 
     /// Gives back what ranks share.
@@ -191,7 +170,7 @@ impl<'p> Solver<'p> {
     pub fn plan(&self) -> Result<MemoryPlan> {
         let parts = (&*self.problem, &self.cones[..], &self.share);
         let memory = Memory::new(self.crew(0).at(Step::Next).all(), parts, &self.options);
-        let beside = beside(self.units.as_ref(), &self.problem);
+        let beside = self.inside.bytes(&self.problem);
         self.share.ranks.agreed(memory.and_then(|memory| memory.beside(beside).plan()))
     }
 
@@ -203,10 +182,9 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// Those of the library's products.
     pub fn dimacs_errors(&self, solution: &Solution) -> Result<[f64; 6]> {
-        let own = self.units.as_ref().map(|units| units.removed(&self.problem)).transpose();
-        let own = self.share.ranks.agreed(own)?;
-        let problem = own.as_ref().unwrap_or(&self.problem);
-        dimacs::errors(&self.site(problem), solution).map_err(|error| self.restated(error))
+        let problem = self.share.ranks.agreed(self.inside.in_own_units(&self.problem))?;
+        let solution = self.share.ranks.agreed(self.inside.reduced(solution))?;
+        dimacs::errors(&self.site(&problem), &solution).map_err(|error| self.restated(error))
     }
 
     /// A refusal of a call as one under the limit that the caller gave.
@@ -303,12 +281,6 @@ impl<'p> Solver<'p> {
         self.share.ranks.agreed(made)
     }
 
-    /// In which units thresholds count, where these are not the caller's.
-    fn of_units(&self) -> Option<String> {
-        let words = "thresholds, gap and errors count in units in which the numbers of the program are near 1";
-        self.units.as_ref().map(|_| words.into())
-    }
-
     /// Those who work at a precision.
     fn crew(&self, bits: u32) -> &Crew {
         let found = self.crews.iter().position(|(known, _)| *known == bits);
@@ -328,7 +300,7 @@ impl<'p> Solver<'p> {
         let bits = self.problem.precision_bits;
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
         let mut point = self.share.ranks.agreed(point)?;
-        self.units.iter().for_each(|units| units.remove(&mut point, &self.cones));
+        self.share.ranks.agreed(self.inside.leave(&mut point, &self.cones))?;
         let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
         Ok(State {
             point,
@@ -399,10 +371,9 @@ impl<'p> Solver<'p> {
         self.shared_variables(&state).for_each(|x| outline.matrix(x));
         ranks.compare(outline.digest(), "ranks have parts of different states")?;
         let (start, earlier) = (Instant::now(), state.iterations);
-        self.units.iter().for_each(|units| scaled::apply(units, &mut state, &self.cones));
-        let mut watch = |iteration: &Iteration, state: &State| match &self.units {
-            None => watch(iteration, state),
-            Some(units) => watch(&scaled::iteration(units, iteration), &scaled::removed(units, state, &self.cones)),
+        ranks.agreed(self.inside.enter_state(&mut state, &self.cones))?;
+        let mut watch = |iteration: &Iteration, state: &State| {
+            watch(&self.inside.own_iteration(iteration), &*self.inside.own_state(state, &self.cones)?)
         };
         let mut run = Run { start, earlier, phases: PhaseSeconds::default(), watch: &mut watch };
         // A checkpoint may have been written where the precision was raised, or have more bits than the program: points
@@ -431,14 +402,13 @@ impl<'p> Solver<'p> {
             let stage = Stage { site, options: &self.options, later };
             match stage.run(state, &mut run).map_err(|error| self.restated(error))? {
                 StageEnd::Solution(mut solution) => {
-                    let said = [solution.outset.remark(&self.options), solution.small_objectives(), self.of_units()];
-                    let reasons = solution.remark.take().into_iter().chain(said.into_iter().flatten());
+                    let said = [solution.outset.remark(&self.options), solution.small_objectives()];
+                    let said = said.into_iter().flatten().chain(self.inside.sentences());
+                    let reasons = solution.remark.take().into_iter().chain(said);
                     let reasons = reasons.collect::<Vec<_>>();
                     solution.remark = (!reasons.is_empty()).then(|| reasons.join("; "));
-                    if let Some(units) = &self.units {
-                        *solution = scaled::solution(units, *solution, &self.cones);
-                    }
-                    return ranks.agreed(solution.rounded(full));
+                    let own = self.inside.own_solution(*solution, &self.cones);
+                    return ranks.agreed(own.and_then(|own| own.rounded(full)));
                 }
                 StageEnd::Raise(raised) => state = *raised,
             }

@@ -6,6 +6,7 @@
 //! SDPB's programs have `C = 0` and a group for each block of theirs; SDPA's have no y and one group.
 //! Does not know: files, iterations.
 
+mod dependent;
 mod sampled;
 mod sparse;
 mod sparse_schur;
@@ -13,6 +14,7 @@ mod sparse_tables;
 mod standard;
 mod units;
 
+pub(crate) use dependent::Dependent;
 pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
 pub(crate) use sparse::entry_bytes;

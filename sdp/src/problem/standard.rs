@@ -61,7 +61,7 @@ impl Problem {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] where shapes do not fit, an entry lies outside, there are no variables, or a
-    /// matrix `A_p` is 0; those of [`Matrix::from_fn`].
+    /// matrix `A_p` is 0 beside a row of B that is not; those of [`Matrix::from_fn`].
     ///
     /// ```
     /// use sunzi::{Context, Matrix, rug::Float};
@@ -92,11 +92,6 @@ impl Problem {
         }
         blocks.iter().enumerate().try_for_each(|(number, block)| block.check(number, variables))?;
         let blocks = blocks.into_iter().map(|block| block.packed(precision_bits)).collect::<Vec<_>>();
-        let mut seen = vec![false; variables];
-        blocks.iter().flat_map(|block| &block.active).for_each(|&variable| seen[variable] = true);
-        if let Some(variable) = seen.iter().position(|seen| !seen) {
-            return refused(format!("the matrix of variable {variable} is 0 (counted from 0)"));
-        }
         let (free, objective) = match equations {
             Some(equations) => equations,
             None => (Matrix::zeros(variables, 0, precision_bits)?, Matrix::zeros(0, 1, precision_bits)?),
@@ -104,6 +99,14 @@ impl Problem {
         if objective.cols() != 1 || objective.rows() != free.cols() {
             let (rows, cols) = (objective.rows(), objective.cols());
             return refused(format!("b is {rows} x {cols}, and B has {} columns", free.cols()));
+        }
+        let mut seen = vec![false; variables];
+        blocks.iter().flat_map(|block| &block.active).for_each(|&variable| seen[variable] = true);
+        let is_free = |row: usize| row < free.rows() && (0..free.cols()).any(|col| free.float(row, col) != 0);
+        if let Some(variable) = seen.iter().enumerate().position(|(row, seen)| !seen && is_free(row)) {
+            return refused(format!(
+                "the matrix of variable {variable} is 0, and its row of B is not (counted from 0)"
+            ));
         }
         let problem = Problem {
             form: Form::Sdpa,
@@ -189,8 +192,11 @@ mod tests {
         let fine = || diagonal(&[&[1.0]], &[0.0]);
         assert!(Problem::standard(64, costs(1)?, vec![fine()], None).is_ok());
         assert!(refusal(0, fine(), None).contains("no variables"));
-        assert!(refusal(2, fine(), None).contains("variable 1 is 0"));
-        assert!(refusal(1, diagonal(&[&[0.0]], &[1.0]), None).contains("variable 0 is 0"));
+        // An equation 0 = 0 is none; one of y alone is another matter.
+        assert!(Problem::standard(64, costs(2)?, vec![fine()], None).is_ok());
+        let free = |at: f64| Some((Matrix::from_f64s(2, 1, 64, &[1.0, at]).unwrap(), Matrix::zeros(1, 1, 64).unwrap()));
+        assert!(Problem::standard(64, costs(2)?, vec![fine()], free(0.0)).is_ok());
+        assert!(refusal(2, fine(), free(1.0)).contains("variable 1 is 0, and its row of B is not"));
         assert!(refusal(1, diagonal(&[&[1.0], &[1.0]], &[0.0]), None).contains("block 0"));
         assert!(refusal(1, diagonal(&[&[]], &[]), None).contains("no rows"));
         let beside = SparseCone { constant: vec![entry(0, 1, 1.0)], ..fine() };

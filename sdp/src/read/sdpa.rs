@@ -20,11 +20,6 @@ pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
         return Err(refused("there are no constraints, so there is nothing to choose".into()));
     }
     let sparse = sparse(&program);
-    let mut seen = vec![false; variables];
-    sparse.cones.iter().flat_map(|cone| &cone.active).for_each(|&variable| seen[variable] = true);
-    if let Some(variable) = seen.iter().position(|seen| !seen) {
-        return Err(refused(format!("the matrix of constraint {} is 0", variable + 1)));
-    }
     Ok(Problem {
         form: Form::Sdpa,
         precision_bits,
@@ -112,7 +107,6 @@ mod tests {
         assert!(refused("1\n1\n-2\n1\n1 1 1 2 1\n").contains("diagonal"));
         assert!(refused("1\n1\n2\n1\n1 1 1 2 1\n1 1 2 1 1\n").contains("second entry"));
         assert!(refused("1\n1\n2\n1\n1 1 1 2 one\n").contains("one"));
-        assert!(refused("2\n1\n2\n1 1\n1 1 1 2 1\n").contains("constraint 2 is 0"));
         assert!(refused("1\n1\n0\n1\n").contains("no rows"));
         assert!(refused("0\n1\n2\n").contains("no constraints"));
         assert!(refused("2\n1\n2\n1\n").contains("after 1 of 2 costs"));

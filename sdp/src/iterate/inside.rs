@@ -1,0 +1,191 @@
+//! The program that is solved, where it is not the caller's as it stands, and states and results between both.
+//!
+//! It is without equations that follow from others, and in units in which its numbers are near 1. Points, objectives and
+//! sums of products of X and Y are the caller's outside of a run; gaps and errors, which thresholds are compared with,
+//! are those of the program that is solved everywhere.
+
+use crate::iterate::best::{Best, Course};
+use crate::iterate::outcome::{Iteration, Quality, Solution, State};
+use crate::iterate::point::{Cone, Point};
+use crate::options::SolverOptions;
+use crate::problem::{Dependent, Problem, Units};
+use rug::Float;
+use std::borrow::Cow;
+use std::sync::Arc;
+use sunzi::{Error, Result};
+
+/// How the program that is solved differs from the caller's; see the module.
+#[derive(Debug, Default)]
+pub struct Inside {
+    dependent: Option<Dependent>,
+    units: Option<Units>,
+}
+
+impl Inside {
+    /// The program that is solved for this one.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] where equations contradict each other, or none is left; those of copies.
+    pub fn of(problem: &Problem) -> Result<(Inside, Cow<'_, Problem>)> {
+        let dependent = Dependent::of(problem)?;
+        let mut inside = Cow::Borrowed(problem);
+        if let Some(dependent) = &dependent {
+            inside = Cow::Owned(dependent.applied(problem)?);
+        }
+        if inside.variables() == 0 {
+            return Err(Error::InvalidArgument("all constraints are 0 = 0, so there is nothing to choose".into()));
+        }
+        let units = Units::of(&inside);
+        if let Some(units) = &units {
+            inside = Cow::Owned(units.applied(&inside)?);
+        }
+        Ok((Inside { dependent, units }, inside))
+    }
+
+    fn is_other(&self) -> bool {
+        self.dependent.is_some() || self.units.is_some()
+    }
+
+    /// The options with bounds of its objectives.
+    pub fn options(&self, mut options: SolverOptions) -> SolverOptions {
+        for bound in [&mut options.lower_bound, &mut options.upper_bound].into_iter().flatten() {
+            *bound = self.objective(bound);
+        }
+        options
+    }
+
+    /// Bytes of this program beside the caller's, and of the points of the caller that one iteration shows.
+    pub fn bytes(&self, problem: &Problem) -> u64 {
+        if self.is_other() { problem.bytes() + 2 * problem.point_bytes() } else { 0 }
+    }
+
+    /// The program in the caller's units.
+    ///
+    /// # Errors
+    /// Those of copies of matrices.
+    pub fn in_own_units<'p>(&self, problem: &'p Problem) -> Result<Cow<'p, Problem>> {
+        self.units.as_ref().map_or(Ok(Cow::Borrowed(problem)), |units| Ok(Cow::Owned(units.removed(problem)?)))
+    }
+
+    /// The solution of the caller as one of [`Inside::in_own_units`].
+    ///
+    /// # Errors
+    /// Those of copies of matrices.
+    pub fn reduced<'s>(&self, solution: &'s Solution) -> Result<Cow<'s, Solution>> {
+        let Some(dependent) = &self.dependent else { return Ok(Cow::Borrowed(solution)) };
+        let mut solution = solution.clone();
+        dependent.apply(&mut solution.point)?;
+        Ok(Cow::Owned(solution))
+    }
+
+    /// What there is to say of it at the end of a run.
+    pub fn sentences(&self) -> impl Iterator<Item = String> + '_ {
+        let units = "thresholds, gap and errors count in units in which the numbers of the program are near 1";
+        let of_units = self.units.iter().map(|_| units.to_string());
+        self.dependent.iter().map(Dependent::sentence).chain(of_units)
+    }
+
+    fn objective(&self, value: &Float) -> Float {
+        self.units.as_ref().map_or_else(|| value.clone(), |units| units.objective(value))
+    }
+
+    fn own_objective(&self, value: &Float) -> Float {
+        self.units.as_ref().map_or_else(|| value.clone(), |units| units.own_objective(value))
+    }
+
+    /// Makes a point of this program of one of the caller's.
+    ///
+    /// # Errors
+    /// Those of copies of matrices.
+    pub fn enter(&self, point: &mut Point, cones: &[Cone]) -> Result<()> {
+        if let Some(dependent) = &self.dependent {
+            dependent.apply(point)?;
+        }
+        self.units.iter().for_each(|units| units.apply(point, cones));
+        Ok(())
+    }
+
+    /// Makes a point of the caller of one of this program.
+    ///
+    /// # Errors
+    /// Those of copies of matrices.
+    pub fn leave(&self, point: &mut Point, cones: &[Cone]) -> Result<()> {
+        self.units.iter().for_each(|units| units.remove(point, cones));
+        self.dependent.iter().try_for_each(|dependent| dependent.remove(point))
+    }
+
+    /// Makes a state of this program of one of the caller's.
+    ///
+    /// # Errors
+    /// Those of copies of matrices.
+    pub fn enter_state(&self, state: &mut State, cones: &[Cone]) -> Result<()> {
+        if !self.is_other() {
+            return Ok(());
+        }
+        self.enter(&mut state.point, cones)?;
+        changed(&mut state.course, |best| {
+            quality(&mut best.quality, |value| self.objective(value));
+            self.enter(&mut best.point, cones)
+        })
+    }
+
+    /// A state as the caller has it.
+    ///
+    /// # Errors
+    /// Those of copies of matrices.
+    pub fn own_state<'s>(&self, state: &'s State, cones: &[Cone]) -> Result<Cow<'s, State>> {
+        if !self.is_other() {
+            return Ok(Cow::Borrowed(state));
+        }
+        let mut state = state.clone();
+        self.leave(&mut state.point, cones)?;
+        self.leave_course(&mut state.course, cones)?;
+        Ok(Cow::Owned(state))
+    }
+
+    fn leave_course(&self, course: &mut Option<Course>, cones: &[Cone]) -> Result<()> {
+        changed(course, |best| {
+            quality(&mut best.quality, |value| self.own_objective(value));
+            self.leave(&mut best.point, cones)
+        })
+    }
+
+    /// An iteration as the caller sees it.
+    pub fn own_iteration<'i>(&self, iteration: &'i Iteration) -> Cow<'i, Iteration> {
+        if self.units.is_none() {
+            return Cow::Borrowed(iteration);
+        }
+        let mut iteration = iteration.clone();
+        iteration.mu = self.own_objective(&iteration.mu);
+        iteration.off_centre = iteration.off_centre.as_ref().map(|value| self.own_objective(value));
+        quality(&mut iteration.quality, |value| self.own_objective(value));
+        Cow::Owned(iteration)
+    }
+
+    /// A solution as the caller has it.
+    ///
+    /// # Errors
+    /// Those of copies of matrices.
+    pub fn own_solution(&self, mut solution: Solution, cones: &[Cone]) -> Result<Solution> {
+        if self.is_other() {
+            self.leave(&mut solution.point, cones)?;
+            quality(&mut solution.quality, |value| self.own_objective(value));
+            self.leave_course(&mut solution.course, cones)?;
+        }
+        Ok(solution)
+    }
+}
+
+fn quality(quality: &mut Quality, convert: impl Fn(&Float) -> Float) {
+    quality.primal_objective = convert(&quality.primal_objective);
+    quality.dual_objective = convert(&quality.dual_objective);
+}
+
+/// Changes the best point of a course.
+fn changed(course: &mut Option<Course>, change: impl Fn(&mut Best) -> Result<()>) -> Result<()> {
+    let Some(best) = course.as_mut().and_then(|course| course.best.as_mut()) else { return Ok(()) };
+    let mut own = Best::clone(best);
+    change(&mut own)?;
+    *best = Arc::new(own);
+    Ok(())
+}
