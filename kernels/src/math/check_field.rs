@@ -181,6 +181,13 @@ mod tests {
     use rug::rand::RandState;
 
     #[test]
+    fn the_table_has_the_bytes_that_are_planned() {
+        let field = CheckField::new((1 << 61) - 1);
+        assert_eq!(size_of_val(&field.powers[..]) as u64, CheckField::TABLE_BYTES);
+        assert_eq!(field.powers.capacity(), field.powers.len());
+    }
+
+    #[test]
     fn residues_equal_the_big_integer() {
         let mut rng = RandState::new();
         rng.seed(&Integer::from(5));

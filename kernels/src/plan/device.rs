@@ -395,6 +395,33 @@ mod tests {
         }
     }
 
+    /// Each part by itself, of numbers that are multiples of a page, so that no padding hides one.
+    #[test]
+    fn parts_have_the_bytes_of_their_entries() {
+        let input = input(1024, 256, 512, false, false);
+        let cut = DeviceCut { band_cols: 512, strip_cols: 128, chunk_rows: 256, batch_moduli: 8, piece_entries: 4096 };
+        assert_eq!((input.chunks(&cut), input.chunks(&DeviceCut { chunk_rows: 1000, ..cut })), (4, 2));
+        let strips = input.strips(&cut, 0..512);
+        let entries = strips.iter().map(Strip::entries).collect::<Vec<_>>();
+        assert_eq!(entries.iter().sum::<usize>(), 256 * 512);
+        let largest = entries.into_iter().max().unwrap();
+        let bytes = input.bytes(&cut);
+        let rows = 256 + 512;
+        assert_eq!(bytes.input, 2 * 4096 * 8 * 5);
+        assert_eq!(bytes.digits, 2 * 256 * rows * 4 * 10);
+        assert_eq!(bytes.planes, 256 * rows * 8 * 3);
+        assert_eq!(bytes.sums, 2 * largest as u64 * 8 * 3 * 4);
+        assert_eq!(bytes.residues, 256 * 512 * 40 * 2);
+        assert_eq!(bytes.output, 2 * 4096 * 8 * 5 + 2 * PAGE_BYTES + 4096 * 4 * 19);
+        assert_eq!(bytes.tables, 10_240 + 2 * rows * 8);
+        // One chunk needs its digits once.
+        let whole = DeviceCut { chunk_rows: 1024, ..cut };
+        assert_eq!(input.bytes(&whole).digits, 1024 * rows * 4 * 10);
+        assert_eq!(input.coarsest().piece_entries, 1024 * 512);
+        let wide = DeviceInput { contracted: 100_000, ..input };
+        assert_eq!(wide.coarsest().piece_entries, PIECE_BYTES / (8 * 5));
+    }
+
     #[test]
     fn every_limit_gives_a_cut_within_it_or_the_least_that_works() {
         for (contracted, rows, cols, triangle) in

@@ -95,7 +95,7 @@ fn more_constraints_than_numbers_are_no_fault() -> Result<()> {
 fn planted_combinations_change_no_optimum() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let mut seed = 21;
-    for turn in 0..if is_long() { 60 } else { 6 } {
+    for turn in 0..if is_long() { 150 } else { 6 } {
         let (text, optimum) = planted(&mut seed, 3 + turn % 4, 2 + turn % 3);
         let plain = solve(&program(folder.path(), "a.dat-s", &text, 256)?, 1, |_| ())?;
         let lines = text.lines().collect::<Vec<_>>();

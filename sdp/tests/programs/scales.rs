@@ -87,7 +87,7 @@ fn scaled(text: &str, seed: &mut u64) -> (String, i64) {
 fn multiples_by_powers_of_two_have_the_same_end_and_digits() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let mut seed = 3;
-    for turn in 0..if is_long() { 60 } else { 6 } {
+    for turn in 0..if is_long() { 150 } else { 6 } {
         let (text, optimum) = planted(&mut seed, 2 + turn % 5, 1 + turn % 4);
         let (multiple, exponent) = scaled(&text, &mut seed);
         let problem = program(folder.path(), "a.dat-s", &multiple, 256)?;
@@ -164,7 +164,7 @@ fn far_feasible_points_are_no_infeasibility() -> Result<()> {
 fn planted_rays_are_found() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let mut seed = 5;
-    for turn in 0..if is_long() { 60 } else { 6 } {
+    for turn in 0..if is_long() { 150 } else { 6 } {
         let order = 2 + turn % 4;
         // Matrices whose product with a ray Y, a diagonal with zeros, is 0; a constant whose product is positive.
         let ray = (0..order).map(|at| if at == 0 || random(&mut seed, 1) > 0 { 1 } else { 0 }).collect::<Vec<i64>>();

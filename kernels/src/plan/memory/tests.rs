@@ -141,6 +141,26 @@ fn bands_come_only_where_the_product_window_is_too_large() {
     });
 }
 
+/// A band has no more panels than there are, also where it may have more.
+#[test]
+fn grids_are_those_of_the_panels_that_there_are() {
+    let shapes = |left: usize, right: Option<usize>, band_panels: usize| {
+        let seen = std::cell::RefCell::new(Vec::new());
+        with_input(4000, left, right, 40, |input| {
+            let cut = Cut { band_panels, ..input.whole() };
+            input.for_each_grid(&cut, |grid| seen.borrow_mut().push((grid.rows, grid.cols, grid.triangle)));
+        });
+        let mut seen = seen.into_inner();
+        seen.sort_unstable();
+        seen.dedup();
+        seen
+    };
+    assert_eq!(shapes(5, None, 8), [(5, 5, true)]);
+    assert_eq!(shapes(8, None, 8), [(8, 8, true)]);
+    assert_eq!(shapes(11, None, 8), [(3, 3, true), (3, 8, false), (8, 8, true)]);
+    assert_eq!(shapes(5, Some(19), 8), [(5, 3, false), (5, 8, false)]);
+}
+
 #[test]
 fn planning_a_large_product_is_quick() {
     let start = std::time::Instant::now();
