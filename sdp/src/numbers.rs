@@ -102,6 +102,17 @@ impl<'c> Arithmetic<'c> {
     }
 }
 
+/// Multiplies each entry by a power of two, by its row and column.
+pub fn shift(matrix: &mut Matrix, by: impl Fn(usize, usize) -> i64) {
+    let rows = matrix.rows();
+    for (at, head) in matrix.parts_mut().0.iter_mut().enumerate() {
+        let own = Head(*head);
+        if !own.is_zero() {
+            *head = Head::new(own.is_negative(), own.exponent() + by(at % rows, at / rows)).0;
+        }
+    }
+}
+
 /// The number with as few bits as it has: products with it are cheap.
 pub fn trimmed(value: Float) -> Float {
     let Some((integer, _)) = value.to_integer_exp() else { return value };

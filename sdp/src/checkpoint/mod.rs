@@ -2,10 +2,11 @@
 //! text checkpoints, from which a run can begin.
 //!
 //! The column has a head of [`HEADER`] numbers: a version; the iterations, both steps and the precision; by what the
-//! program is known again; what is known of earlier points; what the first iterations came to; what steps have reached. Behind it stand
-//! the point, and the best point where there is one. Any run of the same program may go on from it, at another precision
-//! and with other threads, ranks and options; at the same precision and options it goes on with the same bits, and
-//! ends as the run would have ended that wrote it. One that had come to its end goes on behind it.
+//! program is known again; what is known of earlier points; what the first iterations came to; what steps have reached.
+//! Behind it stand the point, and the best point where there is one. Any run of the same program may go on, at
+//! another precision and with other threads, ranks and options; at the same precision and options it goes on with
+//! the same bits, and ends as the run would have ended that wrote it. One that had come to its end goes on behind
+//! it.
 
 mod binary;
 mod parts;

@@ -1,18 +1,20 @@
 //! The program that is solved, where it is not the caller's as it stands, and states and results between both.
 //!
-//! It is without equations that follow from others, and in units in which its numbers are near 1. Points, objectives and
-//! sums of products of X and Y are the caller's outside of a run; gaps and errors, which thresholds are compared with,
-//! are those of the program that is solved everywhere.
+//! It is without equations that follow from others, and in units in which its numbers are near 1. Points, objectives
+//! and sums of products of X and Y are the caller's outside of a run; gaps and errors, which thresholds are compared
+//! with, are those of the program that is solved everywhere.
 
+use crate::block::Block;
 use crate::iterate::best::{Best, Course};
 use crate::iterate::outcome::{Iteration, Quality, Solution, State};
 use crate::iterate::point::{Cone, Point};
+use crate::numbers::shift;
 use crate::options::SolverOptions;
 use crate::problem::{Dependent, Problem, Units};
 use rug::Float;
 use std::borrow::Cow;
 use std::sync::Arc;
-use sunzi::{Error, Result};
+use sunzi::{Error, Matrix, Result};
 
 /// How the program that is solved differs from the caller's; see the module.
 #[derive(Debug, Default)]
@@ -74,7 +76,7 @@ impl Inside {
     pub fn reduced<'s>(&self, solution: &'s Solution) -> Result<Cow<'s, Solution>> {
         let Some(dependent) = &self.dependent else { return Ok(Cow::Borrowed(solution)) };
         let mut solution = solution.clone();
-        dependent.apply(&mut solution.point)?;
+        shortened(dependent, &mut solution.point)?;
         Ok(Cow::Owned(solution))
     }
 
@@ -99,9 +101,9 @@ impl Inside {
     /// Those of copies of matrices.
     pub fn enter(&self, point: &mut Point, cones: &[Cone]) -> Result<()> {
         if let Some(dependent) = &self.dependent {
-            dependent.apply(point)?;
+            shortened(dependent, point)?;
         }
-        self.units.iter().for_each(|units| units.apply(point, cones));
+        self.units.iter().for_each(|units| shifted(units, point, cones, 1));
         Ok(())
     }
 
@@ -110,8 +112,13 @@ impl Inside {
     /// # Errors
     /// Those of copies of matrices.
     pub fn leave(&self, point: &mut Point, cones: &[Cone]) -> Result<()> {
-        self.units.iter().for_each(|units| units.remove(point, cones));
-        self.dependent.iter().try_for_each(|dependent| dependent.remove(point))
+        self.units.iter().for_each(|units| shifted(units, point, cones, -1));
+        let Some(dependent) = &self.dependent else { return Ok(()) };
+        for x in &mut point.x {
+            *x = dependent.lengthened(x, false)?;
+        }
+        point.y = dependent.lengthened(&point.y, true)?;
+        Ok(())
     }
 
     /// Makes a state of this program of one of the caller's.
@@ -176,6 +183,32 @@ impl Inside {
     }
 }
 
+/// Takes the variables of dependent equations out of a point.
+fn shortened(dependent: &Dependent, point: &mut Point) -> Result<()> {
+    for x in &mut point.x {
+        *x = dependent.shortened(x, false)?;
+    }
+    point.y = dependent.shortened(&point.y, true)?;
+    Ok(())
+}
+
+fn stored(block: &mut Block) -> &mut Matrix {
+    match block {
+        Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
+    }
+}
+
+/// Brings a point into these units, or out of them where `sign` is -1.
+fn shifted(units: &Units, point: &mut Point, cones: &[Cone], sign: i64) {
+    point.x.iter_mut().for_each(|x| shift(x, |at, _| sign * units.of_x(at)));
+    shift(&mut point.y, |at, _| sign * units.of_y(at));
+    let both = point.primal.iter_mut().zip(&mut point.dual);
+    for (cone, (primal, dual)) in cones.iter().zip(both) {
+        shift(stored(primal), |at, _| sign * units.of_primal(cone.number, at));
+        shift(stored(dual), |at, _| sign * units.of_dual(cone.number, at));
+    }
+}
+
 fn quality(quality: &mut Quality, convert: impl Fn(&Float) -> Float) {
     quality.primal_objective = convert(&quality.primal_objective);
     quality.dual_objective = convert(&quality.dual_objective);
@@ -188,4 +221,46 @@ fn changed(course: &mut Option<Course>, change: impl Fn(&mut Best) -> Result<()>
     change(&mut own)?;
     *best = Arc::new(own);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Shape;
+    use crate::iterate::{Solver, cones};
+    use crate::problem::{Entry, SparseCone};
+    use sunzi::Context;
+
+    /// Points go in and out with the same bits, but for variables of equations that were left out.
+    #[test]
+    fn points_come_back_as_they_went_in() -> Result<()> {
+        let entry =
+            |row, col, value: f64, exponent: i32| Entry { row, col, value: Float::with_val(53, value) << exponent };
+        let dense = SparseCone {
+            shape: Shape::Dense(2),
+            active: vec![0, 1, 2],
+            entries: vec![vec![entry(0, 0, 1.0, 90)], vec![entry(0, 0, 3.0, 90)], vec![entry(1, 1, 1.0, 0)]],
+            constant: vec![entry(1, 0, 1.0, -70)],
+        };
+        let diagonal = SparseCone {
+            shape: Shape::Diagonal(2),
+            active: vec![2],
+            entries: vec![vec![entry(0, 0, 1.0, 5), entry(1, 1, -1.0, -90)]],
+            constant: vec![entry(1, 1, -1.0, 0)],
+        };
+        let costs = Matrix::from_f64s(3, 1, 100, &[1.0, 3.0, 2.0])?;
+        let problem = Problem::standard(100, costs, vec![dense, diagonal], None)?;
+        let solver = Solver::new(Context::new()?, &problem, SolverOptions::new(problem.form))?;
+        assert!(solver.inside.units.is_some() && solver.inside.sentences().count() == 2);
+        let (begun, cones) = (solver.begin()?.point, cones(&problem));
+        assert_eq!(begun.x[0].rows(), 3);
+        let mut point = begun.clone();
+        solver.inside.enter(&mut point, &cones)?;
+        assert!(point.x[0].rows() == 2 && point.primal != begun.primal && point.dual != begun.dual);
+        let scale = &solver.options.initial_matrix_scale_primal;
+        assert!(point.primal.iter().all(|block| block.largest() == *scale));
+        solver.inside.leave(&mut point, &cones)?;
+        assert!(point == begun);
+        Ok(())
+    }
 }

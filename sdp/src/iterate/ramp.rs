@@ -1,10 +1,11 @@
 //! The precision of the first iterations: as much as they need, up to what was asked for.
 //!
 //! While a point is far from meeting the equations, its direction need not be exact: errors of it show as residuals
-//! that do not shrink as the steps say. Where they do not, and matter beside the threshold and the gap, the step is made
-//! again at the next precision; what would end a run is left to the last one, and so are steps that would. Residuals
-//! that did not matter are removed when the last one begins (`restore`), so that they do not keep a run from its end.
-//! So a run ends as it would have ended without, after as many iterations, with results that agree to the thresholds.
+//! that do not shrink as the steps say. Where they do not, and matter beside the threshold and the gap, the step is
+//! made again at the next precision; what would end a run is left to the last one, and so are steps that would.
+//! Residuals that did not matter are removed when the last one begins (`restore`), so that they do not keep a run
+//! from its end. So a run ends as it would have ended without, after as many iterations, with results that agree to
+//! the thresholds.
 
 use crate::block::Block;
 use crate::iterate::best::Scales;
@@ -74,8 +75,8 @@ impl Measure<'_> {
         *error < *self.threshold || self.unseen.as_ref().is_some_and(|unseen| error < unseen)
     }
 
-    /// Whether a residual has shrunk as a step says: to where it counts as none, if that is what it says; in proportion,
-    /// by 48 bits, or to where it need not shrink, if not.
+    /// Whether a residual has shrunk as a step says: to where it counts as none, if that is what it says; in
+    /// proportion, by 48 bits, or to where it need not shrink, if not.
     fn is_met(&self, step: &Float, before: &Float, after: &Float) -> bool {
         let left = left(step, before);
         if self.is_near(&left) && !self.is_near(after) {
@@ -136,7 +137,8 @@ pub struct Moved<'a> {
     before: &'a Quality,
     steps: &'a (Float, Float),
     after: &'a Quality,
-    /// Whether this step or one before has brought the primal and the dual error below their thresholds, rounding apart.
+    /// Whether this step or one before has brought the primal and the dual error below their thresholds, rounding
+    /// apart.
     pub reached: (bool, bool),
 }
 

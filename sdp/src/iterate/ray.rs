@@ -1,10 +1,10 @@
 //! Rays: why a side of a program has no feasible point.
 //!
 //! Where `A*(Y) + B y` is `r` and `C . Y + b^T y` is positive, any feasible x has `r^T x = X . Y + C . Y + b^T y`, so
-//! that its magnitudes have a sum of at least `(C . Y + b^T y) / max |r|`. Where `A(x) = X + R` with positive definite X,
-//! `B^T x = s` and `c^T x` is negative, any feasible Y and y have `-c^T x <= R . Y + s^T y`, which bounds theirs.
-//! With R, r and s of 0 there is none. A ray whose rest is not 0 is corrected by the whole step of a direction; where
-//! the corrected one is inside its cone, its own rest is that of rounding.
+//! that its magnitudes have a sum of at least `(C . Y + b^T y) / max |r|`. Where `A(x) = X + R` with positive
+//! definite X, `B^T x = s` and `c^T x` is negative, any feasible Y and y have `-c^T x <= R . Y + s^T y`, which bounds
+//! theirs. With R, r and s of 0 there is none. A ray whose rest is not 0 is corrected by the whole step of a
+//! direction; where the corrected one is inside its cone, its own rest is that of rounding.
 //! Source: M. J. Todd, Semidefinite optimization, Acta Numerica 10 (2001), section 5, on certificates of infeasibility.
 
 use crate::block::Block;

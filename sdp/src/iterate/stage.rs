@@ -70,10 +70,7 @@ impl Stage<'_> {
     /// Those of [`super::Solver::run`].
     pub fn run(&self, mut state: State, run: &mut Run<'_>) -> Result<StageEnd> {
         let scales = Scales::new(&self.site)?;
-        // What was feasible under other thresholds says nothing here.
-        let known = state.course.take().filter(|course| course.is_of(self.options));
-        let known = known.map(|course| self.judged(&scales, course)).transpose()?;
-        let mut course = known.unwrap_or_else(|| Course::new(self.options));
+        let mut course = self.course_of(&scales, &mut state)?;
         let mut factors = match factor(&self.site, &state.point)? {
             Ok(factors) => factors,
             Err((at, side)) => return Err(self.not_inside("first", at, side)),
@@ -109,8 +106,7 @@ impl Stage<'_> {
             if let Some(bits) = self.bits_again(&scales, moved) {
                 return Ok(raised(state, bits));
             }
-            let is_shown = ramp::shows(self.site.bits, &evaluation.quality.gap);
-            let later = self.later.filter(|_| !is_shown);
+            let later = self.later.filter(|_| !ramp::shows(self.site.bits, &evaluation.quality.gap));
             let precision_bits = later.map_or(self.site.bits, |later| later.next_bits);
             let iteration = Iteration {
                 number: state.iterations + 1,
@@ -177,6 +173,14 @@ impl Stage<'_> {
             remark,
             precision_bits: state.precision_bits,
         }))
+    }
+
+    /// What a state knows of earlier points. Collective.
+    fn course_of(&self, scales: &Scales, state: &mut State) -> Result<Course> {
+        // What was feasible under other thresholds says nothing here.
+        let known = state.course.take().filter(|course| course.is_of(self.options));
+        let known = known.map(|course| self.judged(scales, course)).transpose()?;
+        Ok(known.unwrap_or_else(|| Course::new(self.options)))
     }
 
     /// The course with what its best point comes to: a file may say anything of it. Collective.
@@ -265,8 +269,8 @@ impl Stage<'_> {
         Ok((why.0, Some(Vec::from_iter(why.1.into_iter().chain([sentence])).join("; "))))
     }
 
-    /// Whether a ray shows that a side has no feasible point: one to the threshold that is a ray to nearly all bits, as it
-    /// is, or when it is corrected and still inside its cone. Collective.
+    /// Whether a ray shows that a side has no feasible point: one to the threshold that is a ray to nearly all bits, as
+    /// it is, or when it is corrected and still inside its cone. Collective.
     fn infeasible(&self, at: &Begun<'_>) -> Result<Option<NoStep>> {
         let (site, threshold) = (&self.site, &self.options.infeasibility_threshold);
         if *threshold == 0 {

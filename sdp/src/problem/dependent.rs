@@ -1,9 +1,9 @@
 //! Equations of a program that follow from others of its own, or contradict them.
 //!
-//! Where a combination of the matrices `A_p` and of the rows of B is 0, the equations `A_p . Y + (B y)_p = c_p` depend on
-//! each other: with the same combination of c equal to 0 one of them says nothing, and its variable may be 0; else there
-//! is no Y. So with columns of B and the equations `B^T x = b`. Either makes an equation of the solver singular at every
-//! precision.
+//! Where a combination of the matrices `A_p` and of the rows of B is 0, the equations `A_p . Y + (B y)_p = c_p`
+//! depend on each other: with the same combination of c equal to 0 one of them says nothing, and its variable may be
+//! 0; else there is no Y. So with columns of B and the equations `B^T x = b`. Either makes an equation of the solver
+//! singular at every precision.
 //!
 //! Elimination modulo a prime finds which rows may depend on others, and the combination; only one that holds in exact
 //! rational arithmetic counts. A number that rounding to the program's precision may have made of a fraction with a
@@ -11,7 +11,6 @@
 //! Does not know: files, iterations.
 
 use super::{Constraints, Problem, Sparse, SparseCone};
-use crate::iterate::Point;
 use rug::ops::RemRounding;
 use rug::{Float, Integer, Rational};
 use std::collections::HashMap;
@@ -302,28 +301,20 @@ impl Dependent {
         Sparse::new(sparse.variables - self.variables.len(), sparse.cones.iter().map(cone).collect())
     }
 
-    /// Takes their variables out of a point.
+    /// The variables x, or y where `is_free`, without theirs.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
-    pub fn apply(&self, point: &mut Point) -> Result<()> {
-        for x in &mut point.x {
-            *x = without(x, &self.variables, &[])?;
-        }
-        point.y = without(&point.y, &self.free, &[])?;
-        Ok(())
+    pub fn shortened(&self, column: &Matrix, is_free: bool) -> Result<Matrix> {
+        without(column, if is_free { &self.free } else { &self.variables }, &[])
     }
 
-    /// Puts zeros for them into a point.
+    /// The same with zeros for theirs.
     ///
     /// # Errors
     /// Those of [`Matrix::from_fn`].
-    pub fn remove(&self, point: &mut Point) -> Result<()> {
-        for x in &mut point.x {
-            *x = with_zeros(x, &self.variables)?;
-        }
-        point.y = with_zeros(&point.y, &self.free)?;
-        Ok(())
+    pub fn lengthened(&self, column: &Matrix, is_free: bool) -> Result<Matrix> {
+        with_zeros(column, if is_free { &self.free } else { &self.variables })
     }
 
     /// What was left out, in words.

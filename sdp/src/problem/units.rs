@@ -12,10 +12,10 @@
 //! Does not know: files, iterations.
 
 use super::{Constraints, Form, Group, Problem, Sparse, SparseCone};
-use crate::block::{Block, Shape};
-use crate::iterate::{Cone, Point};
+use crate::block::Shape;
+use crate::numbers::shift;
 use rug::Float;
-use sunzi::{Head, Matrix, Result};
+use sunzi::{Matrix, Result};
 
 /// Exponents of a program's numbers beyond which it gets units of its own: below, all is as SDPA has it.
 const WINDOW: i64 = 24;
@@ -260,26 +260,30 @@ impl Units {
         Ok(changed)
     }
 
-    /// Brings a point of the program, or a part of one with these blocks, into these units.
-    pub fn apply(&self, point: &mut Point, cones: &[Cone]) {
-        self.point(point, cones, 1);
+    /// The exponent by which a variable x in these units is larger.
+    pub fn of_x(&self, at: usize) -> i64 {
+        self.delta - self.variables[at]
     }
 
-    /// Brings a point in these units into those of the program.
-    pub fn remove(&self, point: &mut Point, cones: &[Cone]) {
-        self.point(point, cones, -1);
+    /// The exponent by which a free variable is larger.
+    pub fn of_y(&self, at: usize) -> i64 {
+        self.gamma - self.free[at]
     }
 
-    fn point(&self, point: &mut Point, cones: &[Cone], sign: i64) {
-        let Units { variables, blocks, free, gamma, delta } = self;
-        point.x.iter_mut().for_each(|x| shift(x, |at, _| sign * (delta - variables[at])));
-        shift(&mut point.y, |at, _| sign * (gamma - free[at]));
-        let both = point.primal.iter_mut().zip(&mut point.dual);
-        for (cone, (primal, dual)) in cones.iter().zip(both) {
-            let unit = |at: usize| blocks[cone.number][place(cone.shape, at)];
-            shift(stored(primal), |at, _| sign * (unit(at) + delta));
-            shift(stored(dual), |at, _| sign * (gamma - unit(at)));
-        }
+    /// The exponent by which a row of a block of X is larger.
+    pub fn of_primal(&self, cone: usize, row: usize) -> i64 {
+        self.of_block(cone, row) + self.delta
+    }
+
+    /// The exponent by which a row of a block of Y is larger.
+    pub fn of_dual(&self, cone: usize, row: usize) -> i64 {
+        self.gamma - self.of_block(cone, row)
+    }
+
+    /// That of a diagonal's entry, or of all rows of a dense block.
+    fn of_block(&self, cone: usize, row: usize) -> i64 {
+        let units = &self.blocks[cone];
+        if units.len() == 1 { units[0] } else { units[row] }
     }
 
     /// An objective of the program, or a sum of products of X and Y, in these units.
@@ -298,27 +302,9 @@ fn shifted(value: &Float, by: i64) -> Float {
     Float::with_val(value.prec(), value << by.clamp(-(1 << 29), 1 << 29) as i32)
 }
 
-fn stored(block: &mut Block) -> &mut Matrix {
-    match block {
-        Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
-    }
-}
-
-/// Multiplies each entry by a power of two, by its row and column.
-fn shift(matrix: &mut Matrix, by: impl Fn(usize, usize) -> i64) {
-    let rows = matrix.rows();
-    for (at, head) in matrix.parts_mut().0.iter_mut().enumerate() {
-        let own = Head(*head);
-        if !own.is_zero() {
-            *head = Head::new(own.is_negative(), own.exponent() + by(at % rows, at / rows)).0;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::SolverOptions;
     use crate::problem::Entry;
 
     /// Two variables on a dense block and a diagonal, with an equation between them.
@@ -371,15 +357,6 @@ mod tests {
         let units = Units::of(&own).unwrap();
         let scaled = units.applied(&own).unwrap();
         assert_same(&units.removed(&scaled).unwrap(), &own);
-        let solver =
-            crate::Solver::new(sunzi::Context::new().unwrap(), &scaled, SolverOptions::new(Form::Sdpa)).unwrap();
-        let begun = solver.begin().unwrap().point;
-        let cones = crate::iterate::cones(&scaled);
-        let mut point = begun.clone();
-        units.remove(&mut point, &cones);
-        assert!(point != begun);
-        units.apply(&mut point, &cones);
-        assert!(point == begun);
         let objective = Float::with_val(100, 7);
         assert_eq!(units.own_objective(&units.objective(&objective)), objective);
     }

@@ -60,7 +60,8 @@ fn matrices_at_hand_may_have_any_size() -> Result<()> {
     Ok(())
 }
 
-/// A `.dat-s` text with whole numbers, whose constraints, rows of blocks and objectives are multiplied by powers of two.
+/// A `.dat-s` text with whole numbers, whose constraints, rows of blocks and objectives are multiplied by powers of
+/// two.
 fn scaled(text: &str, seed: &mut u64) -> (String, i64) {
     let lines = text.lines().collect::<Vec<_>>();
     let count = lines[0].parse::<usize>().unwrap();
