@@ -28,6 +28,29 @@ fn matrix(polynomials: &str, more: &str) -> String {
 }
 
 #[test]
+fn both_readers_pass_over_zeros_behind_a_polynomial() {
+    for (left, right, wanted) in [
+        ("[1, 0]", "[1]", true),
+        ("[1]", "[1, 0, 0]", true),
+        ("[0]", "[0, 0]", true),
+        ("[0]", "[]", false),
+        ("[1, 0]", "[1, 1]", false),
+        ("[0, 1]", "[0]", false),
+    ] {
+        let polynomials = format!("[[[[2], [-1]], [{left}, [0]]], [[{right}, [0]], [[2], [-1]]]]");
+        both_take("pmp.json", &matrix(&polynomials, ""), wanted);
+    }
+    let mathematica = |right: &str| {
+        format!(
+            "SDP[{{0, 1}}, {{}}, {{PositiveMatrixWithPrefactor[DampedRational[1, {{}}, 1/2, x], \
+                 {{{{{{2, -1}}, {{1 + 0*x, 0}}}}, {{{{{right}, 0}}, {{2, -1}}}}}}]}}]"
+        )
+    };
+    both_take("pmp.m", &mathematica("1"), true);
+    both_take("pmp.m", &mathematica("1 + x"), false);
+}
+
+#[test]
 fn both_readers_take_and_refuse_the_same_samplings() {
     let prefactor = |constant: &str, base: &str, poles: &str| {
         format!(r#", "prefactor": {{"constant": {constant}, "base": {base}, "poles": {poles}}}"#)

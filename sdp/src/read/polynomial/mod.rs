@@ -7,7 +7,7 @@
 mod json;
 mod mathematica;
 
-use crate::polynomial::{PolynomialMatrix, PolynomialProgram, working_bits};
+use crate::polynomial::{Polynomial, PolynomialMatrix, PolynomialProgram, working_bits};
 use crate::problem::Problem;
 use rug::Float;
 use std::collections::HashSet;
@@ -148,22 +148,37 @@ impl Numbers<'_> {
     }
 }
 
+/// Whether two entries are the same polynomials. Zeros behind the last coefficient do not count.
+fn are_same(left: &[Polynomial], right: &[Polynomial]) -> bool {
+    let end =
+        |list: &Polynomial| list.iter().rposition(|coefficient| !coefficient.is_zero()).map_or(0, |last| last + 1);
+    let is_same = |(left, right): (&Polynomial, &Polynomial)| {
+        left.is_empty() == right.is_empty() && left[..end(left)] == right[..end(right)]
+    };
+    left.len() == right.len() && left.iter().zip(right).all(is_same)
+}
+
 /// Entries with `r <= s` of a whole matrix, which must be square and symmetric: the place of the first that is not.
-fn upper<T: PartialEq>(mut rows: Vec<Vec<T>>) -> std::result::Result<(usize, Vec<T>), String> {
+/// Of a polynomial that is written twice the longer form counts, as degrees are those of polynomials as written.
+fn upper(mut rows: Vec<Vec<Vec<Polynomial>>>) -> std::result::Result<(usize, Vec<Vec<Polynomial>>), String> {
     let dim = rows.len();
     if let Some(row) = rows.iter().position(|row| row.len() != dim) {
         let cols = rows[row].len();
         return Err(format!("row {row} has {cols} entries, and there are {dim} rows"));
     }
-    for (r, s) in (0..dim).flat_map(|s| (0..s).map(move |r| (r, s))) {
-        if rows[r][s] != rows[s][r] {
-            return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ: the matrix is not symmetric"));
+    let mut entries = Vec::with_capacity(dim * (dim + 1) / 2);
+    for (s, r) in (0..dim).flat_map(|s| (0..=s).map(move |r| (s, r))) {
+        let mut entry = std::mem::take(&mut rows[r][s]);
+        if r < s {
+            let other = std::mem::take(&mut rows[s][r]);
+            if !are_same(&entry, &other) {
+                return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ: the matrix is not symmetric"));
+            }
+            for (kept, other) in entry.iter_mut().zip(other).filter(|(kept, other)| other.len() > kept.len()) {
+                *kept = other;
+            }
         }
+        entries.push(entry);
     }
-    let mut columns = Vec::with_capacity(dim);
-    for s in 0..dim {
-        columns.push(rows.iter_mut().take(s + 1).map(|row| row.remove(0)).collect::<Vec<_>>());
-        rows.iter_mut().skip(s + 1).for_each(|row| drop(row.remove(0)));
-    }
-    Ok((dim, columns.into_iter().flatten().collect()))
+    Ok((dim, entries))
 }
