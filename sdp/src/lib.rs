@@ -55,7 +55,8 @@ mod workers;
 pub use calls::{Call, CallTime, CallTimes, time_calls};
 pub use certify::{Certificate, certificate_bytes, certify};
 pub use checkpoint::{
-    CHECKPOINT_FILE, Checkpoints, has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint, save_checkpoint,
+    CHECKPOINT_FILE, CheckpointLock, Checkpoints, has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint,
+    save_checkpoint,
 };
 pub use iterate::{
     Conditions, Cone, Control, Course, Iteration, MemoryPlan, Outset, PhaseSeconds, Point, PrecisionPlan, Quality,

@@ -55,7 +55,8 @@ pub struct Given {
                         sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n  \
                         sunzi sdp -s theta1.dat-s -o out --precision 256 --certify\n\n\
                         The options have SDPB's names and meanings. How a run ended is in out.txt; the exit code is 0 \
-                        for every end but an error or a stop, and 5 where --certify finds no certificate.")]
+                        for every end but an error or a stop, 8 where precision was too low, and 5 where --certify \
+                        finds no certificate.")]
 pub struct Sdp {
     #[command(flatten)]
     pub places: Places,
@@ -80,6 +81,22 @@ pub struct Sdp {
 /// A number of an option.
 fn number(text: &str) -> std::result::Result<Float, String> {
     Ok(parse_number(text, OPTION_BITS).map_err(|error| error.to_string())?.value)
+}
+
+/// A number above 0, as what a gap or an error is to be below.
+fn threshold(text: &str) -> std::result::Result<Float, String> {
+    number(text).and_then(|value| match value > 0 {
+        true => Ok(value),
+        false => Err("no gap and no error is below it: give a number above 0".into()),
+    })
+}
+
+/// A number of at least 0, which is never reached.
+fn threshold_or_never(text: &str) -> std::result::Result<Float, String> {
+    number(text).and_then(|value| match value >= 0 {
+        true => Ok(value),
+        false => Err("give a number above 0, or 0 for never".into()),
+    })
 }
 
 /// What a file of parameters may say as well; nothing is left to SDPB's default.
@@ -108,13 +125,13 @@ pub struct Choices {
     #[arg(long = "maxRuntime", value_name = "S", value_parser = parse_count)]
     max_runtime: Option<u64>,
     /// The gap of an optimal point [default: 1e-30].
-    #[arg(long = "dualityGapThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "dualityGapThreshold", value_name = "X", value_parser = threshold)]
     duality_gap_threshold: Option<Float>,
     /// The error of a primal feasible point [default: 1e-30].
-    #[arg(long = "primalErrorThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "primalErrorThreshold", value_name = "X", value_parser = threshold)]
     primal_error_threshold: Option<Float>,
     /// The error of a dual feasible point [default: 1e-30].
-    #[arg(long = "dualErrorThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "dualErrorThreshold", value_name = "X", value_parser = threshold)]
     dual_error_threshold: Option<Float>,
     /// X begins as this multiple of the identity [default: 1e20, for SDPA's files 1e4].
     #[arg(long = "initialMatrixScalePrimal", value_name = "X", value_parser = number)]
@@ -141,7 +158,7 @@ pub struct Choices {
     #[arg(long = "maxComplementarity", value_name = "X", value_parser = number)]
     max_complementarity: Option<Float>,
     /// End where a ray shows to this error that nothing is feasible [default: 1e-20 for SDPA's files, else never].
-    #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = threshold_or_never)]
     infeasibility_threshold: Option<Float>,
     /// End where a point that is only primal feasible has an objective below it [default: none].
     #[arg(long = "lowerBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
 use sunzi_lab::report::check_writable;
-use sunzi_sdp::CHECKPOINT_FILE;
+use sunzi_sdp::{CHECKPOINT_FILE, CheckpointLock};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where the files of a run lie.
@@ -81,13 +81,26 @@ impl Folders {
             source,
         })?;
         check_writable(&results.join("out.txt"))?;
-        self.checkpoints.as_deref().map_or(Ok(()), check_folder).map_err(|error| match error {
-            Error::Io { path, action, source } => {
-                let why = format!("{source} (checkpoints go there; -c names another directory, -c '' none)");
-                Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
-            }
-            other => other,
-        })
+        self.checkpoints.as_deref().map_or(Ok(()), check_folder).map_err(named)
+    }
+
+    /// Takes the folder of checkpoints for this run, where there is one.
+    ///
+    /// # Errors
+    /// [`Error::StorageInUse`] while another run has it; [`Error::Io`].
+    pub fn lock(&self) -> Result<Option<CheckpointLock>> {
+        self.checkpoints.as_deref().map(CheckpointLock::take).transpose().map_err(named)
+    }
+}
+
+/// An error that says what the folder is for.
+fn named(error: Error) -> Error {
+    match error {
+        Error::Io { path, action, source } => {
+            let why = format!("{source} (checkpoints go there; -c names another directory, -c '' none)");
+            Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
+        }
+        other => other,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::iterate::memory::ConeTask;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::site::Site;
 use crate::numbers::largest;
-use crate::problem::{Constraints, Sparse};
+use crate::problem::{Constraints, Form, Sparse};
 use crate::ranks::Piece;
 use rug::Float;
 use sunzi::{GemvOptions, Head, Matrix, Op, Result};
@@ -49,10 +49,13 @@ impl Objectives {
         Ok(Objectives { primal, dual })
     }
 
-    /// `|p - d| / max(|p| + |d|, 1)`.
-    pub fn gap(&self) -> Float {
+    /// `|p - d| / max(|p| + |d|, 1)`, as SDPB has it; in SDPA's form SDPA's, `|p - d| / max((|p| + |d|) / 2, 1)`.
+    pub fn gap(&self, form: Form) -> Float {
         let bits = self.primal.prec();
-        let size = Float::with_val(bits, self.primal.abs_ref()) + Float::with_val(bits, self.dual.abs_ref());
+        let mut size = Float::with_val(bits, self.primal.abs_ref()) + Float::with_val(bits, self.dual.abs_ref());
+        if form == Form::Sdpa {
+            size >>= 1u32;
+        }
         let difference = Float::with_val(bits, &self.primal - &self.dual).abs();
         difference / size.max(&Float::with_val(bits, 1))
     }
