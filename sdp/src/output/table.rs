@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(row, "17   12346 6e-30  -1e-15  -1e-15  4.6e-30 2e-30  0      0.750 1.000 0.123 6.63ms");
         // Names stand above their numbers.
         let row = table_row(&iteration(17, -3, 110), None);
-        for (name, text) in [("mu", "6e-3"), ("gap", "4.57e-3"), ("D-err", "0 "), ("beta", "1e110")] {
+        for (name, text) in [("mu", "6.3e-3"), ("gap", "4.57e-3"), ("P-err", "2.4e-3"), ("beta", "1e110")] {
             assert_eq!(header.find(name), row.rfind(text), "{name}\n{header}\n{row}");
         }
     }
