@@ -40,6 +40,7 @@ pub mod block;
 mod calls;
 mod certify;
 mod checkpoint;
+mod forms;
 mod iterate;
 mod numbers;
 mod options;
@@ -66,7 +67,7 @@ pub use options::SolverOptions;
 pub use pace::{Left, Pace};
 pub use polynomial::{DampedRational, Polynomial, PolynomialMatrix, PolynomialProgram, Sampling};
 pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
-pub use read::read_problem;
+pub use read::{read_problem, read_problem_as, read_problem_from};
 
 /// Runs the example of the page as a test.
 #[cfg(doctest)]

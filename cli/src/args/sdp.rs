@@ -24,11 +24,12 @@ const DEFAULT_BITS: u32 = 400;
 #[derive(Args, Clone, Debug, Default)]
 pub struct Places {
     /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program as pmp2sdp takes it (.json, .m,
-    /// .nsv), or a file of SDPA's sparse format (.dat-s). Needed here or in --paramFile.
+    /// .nsv), or a file of SDPA's sparse format (.dat-s); `-` is standard input. Needed here or in --paramFile.
     #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
     pub input: Option<PathBuf>,
     /// Directory of the results [default: the input's name with `_out` behind it].
-    #[arg(long = "outDir", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    // `--out` alone would be short for `--output-format` as well, which SDPB has not.
+    #[arg(long = "outDir", alias = "out", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out_dir: Option<PathBuf>,
     /// Directory of checkpoints, '' for none [default: the input's name with `.ck` behind it].
     #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -48,15 +49,18 @@ pub struct Given {
     pub choices: Choices,
 }
 
-/// `sunzi sdp`.
+/// `sunzi sdp`. SDPB takes options by their first letters.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  sunzi sdp -s theta1.dat-s -o out --precision 256\n  \
+#[command(
+    infer_long_args = true,
+    after_help = "Examples:\n  sunzi sdp -s theta1.dat-s -o out --precision 256\n  \
                         sunzi sdp -s sdp -o out --precision 768 --writeSolution x,y,z --maxIterations 1000\n  \
                         sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n  \
                         sunzi sdp -s theta1.dat-s -o out --precision 256 --certify\n\n\
                         The options have SDPB's names and meanings. How a run ended is in out.txt; the exit code is 0 \
                         for every end but an error or a stop, 8 where precision was too low, and 5 where --certify \
-                        finds no certificate.")]
+                        finds no certificate."
+)]
 pub struct Sdp {
     #[command(flatten)]
     pub places: Places,
@@ -81,6 +85,15 @@ pub struct Sdp {
 /// A number of an option.
 fn number(text: &str) -> std::result::Result<Float, String> {
     Ok(parse_number(text, OPTION_BITS).map_err(|error| error.to_string())?.value)
+}
+
+/// A level of SDPB's, by its name or its number.
+fn verbosity(text: &str) -> std::result::Result<u64, String> {
+    const NAMES: [&str; 4] = ["none", "regular", "debug", "trace"];
+    match NAMES.iter().position(|name| name.eq_ignore_ascii_case(text)) {
+        Some(level) => Ok(level as u64),
+        None => parse_count(text).map_err(|error| format!("{error}; or one of none, regular, debug and trace")),
+    }
 }
 
 /// A number above 0, as what a gap or an error is to be below.
@@ -178,8 +191,9 @@ pub struct Choices {
     /// What of the solution is written: a list of x, y, z, X, Y [default: x,y].
     #[arg(long = "writeSolution", value_name = "LIST")]
     write_solution: Option<String>,
-    /// 0 prints nothing but errors, 1 the table of iterations and how the run ended [default: 1]; more prints no more.
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    /// none or 0 prints nothing but errors, regular or 1 the table of iterations and how the run ended [default: 1];
+    /// debug or 2, and trace or 3, print no more.
+    #[arg(long, value_name = "N", value_parser = verbosity)]
     pub verbosity: Option<u64>,
     /// Taken for the sake of SDPB's command lines, and ignored: threads share one memory here.
     #[arg(long = "procsPerNode", value_name = "N", value_parser = parse_count, hide = true)]

@@ -4,6 +4,7 @@ use crate::args::Sdp;
 use crate::commands::sdp_certificate::{Certification, Certified};
 use crate::commands::sdp_folders::Folders;
 use crate::commands::sdp_plot;
+use crate::files::{INPUT, input_format, is_standard};
 use crate::progress::Stage;
 use crate::session::{Session, Work};
 use crate::signals::{Mode, complete, even_after_a_signal, in_mode, is_interrupted, while_computing};
@@ -21,7 +22,7 @@ use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text_among};
-use sunzi_sdp::{CheckpointLock, Checkpoints, read_problem};
+use sunzi_sdp::{CheckpointLock, Checkpoints, read_problem_as, read_problem_from};
 use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
@@ -108,7 +109,7 @@ impl Run {
         let choices = &config.choices;
         let folders = Folders::new(&config.places)?;
         let start = Instant::now();
-        let problem = read_problem(config.places.input()?, choices.bits())?;
+        let problem = read(config.places.input()?, choices.bits(), world)?;
         let input_seconds = start.elapsed().as_secs_f64();
         let options = choices.options(problem.form);
         if choices.parts()?.z && problem.normalization.is_none() {
@@ -285,6 +286,17 @@ impl Run {
         };
         in_mode_of_ranks(solver, || solver.run(state, watch))
     }
+}
+
+/// Reads the program, from a file or from standard input.
+fn read(path: &Path, bits: u32, world: &dyn Transport) -> Result<Problem> {
+    if !is_standard(path) {
+        return read_problem_as(path, input_format(), bits);
+    }
+    if world.size() > 1 {
+        return Err(Error::InvalidArgument("standard input is that of one rank, and all read the program".into()));
+    }
+    read_problem_from(std::io::stdin().lock(), (Path::new(INPUT), input_format()), bits)
 }
 
 /// Says where a run begins, or why it does not.

@@ -155,7 +155,9 @@ fn bad_input_is_refused_with_one_line() {
     sandbox.write("a.dat-s", PROGRAM);
     refused(&sandbox, "sdp -s none.dat-s -o out", 3, "none.dat-s");
     refused(&sandbox, "sdp -s . -o out", 3, "control.json");
-    refused(&sandbox, "sdp -s a.dat-s -o out --maxIteration 3", 2, "--maxIteration");
+    refused(&sandbox, "sdp -s a.dat-s -o out --maxIterationen 3", 2, "--maxIterationen");
+    refused(&sandbox, "sdp -s a.dat-s -o out --max 3", 2, "--max");
+    refused(&sandbox, "sdp -s a.dat-s -o out --verbosity loud", 2, "one of none, regular, debug and trace");
     refused(&sandbox, "sdp -s a.dat-s -o out --dualityGapThreshold small", 2, "small");
     refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution x,w", 2, "'w'");
     refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution z", 2, "normalization");
@@ -180,6 +182,50 @@ fn bad_input_is_refused_with_one_line() {
     sandbox.run("sdp -s a.dat-s -o out --precision 200 --quiet");
     sandbox.write("c.dat-s", "1\n1\n3\n1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n0 1 1 2 1\n");
     refused(&sandbox, "sdp -s c.dat-s -o out -c a.dat-s.ck --precision 200", 3, "another program: it has");
+}
+
+/// Names and options as users of SDPB and SDPA have them.
+#[cfg(unix)]
+#[test]
+fn short_options_names_of_verbosity_and_names_of_files_are_taken() {
+    let sandbox = Sandbox::new();
+    for name in ["a.dat-s", "a.dat-s.txt", "a.dat-s.1"] {
+        sandbox.write(name, PROGRAM);
+        let line =
+            format!("sdp --sdp {name} --out out --checkpointD= --prec 200 --maxIt 300 --dualityGap 1e-30 --certify");
+        let text = sandbox.run(&line);
+        assert!(text.contains("found primal-dual optimal solution") && text.contains("200 bits"), "{text}");
+        let proven = sandbox.run(&format!("verify sdp {name} out/certificate"));
+        assert!(proven.contains("optimum <= 1.0"), "{proven}");
+    }
+    // What neither name nor content shows is said by an option; so is the form of standard input.
+    sandbox.write("a.dat", PROGRAM);
+    refused(&sandbox, "sdp -s a.dat -o none", 2, "neither SDPB's blocks");
+    sandbox.run("sdp -s a.dat -o out -c= --precision 200 --input-format dat-s --certify");
+    sandbox.run("verify sdp a.dat out/certificate --input-format dat-s");
+    refused(&sandbox, "sdp -s a.dat -o none --input-format csv", 2, "'csv' is no format of semidefinite programs");
+    let parabola = r#"{"objective": ["0", "1"], "PositiveMatrixWithPrefactorArray": [
+        {"polynomials": [[[["7", "-4", "1"], ["-1"]]]]}]}"#;
+    for (program, format) in [(PROGRAM, "--input-format dat-s"), (PROGRAM, ""), (parabola, "--input-format json")] {
+        sandbox.write("program", program);
+        let line = format!("sdp -s - -o streamed --precision 300 {format}");
+        let output = sandbox.finish(sandbox.start_within("exec < program", &line));
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        assert!(sandbox.text("streamed/out.txt").contains("found primal-dual optimal solution"));
+        assert!(!sandbox.path("-.ck").exists());
+    }
+    refused(&sandbox, "sdp -s - --input-format dat-s", 2, "give --outDir");
+    for (name, level) in [("none", 0), ("regular", 1), ("debug", 2), ("Trace", 3)] {
+        let said = sandbox.output(&format!("sdp -s a.dat-s -o out -c= --precision 200 --verbosity {name}"));
+        assert_eq!((said.code, said.stdout.is_empty()), (0, level == 0), "{name}: {said:?}");
+        let same = sandbox.output(&format!("sdp -s a.dat-s -o out -c= --precision 200 --verb {level}"));
+        assert_eq!(same.stdout.is_empty(), level == 0, "{level}");
+    }
+    // What is refused says what was found.
+    sandbox.write("whole.dat-s", format!("{PROGRAM}*INTEGER\n*1\n"));
+    refused(&sandbox, "sdp -s whole.dat-s -o none", 3, "line 8: a section '*INTEGER' behind the entries");
+    sandbox.write("list.nsv", "a.json\nb.json\n");
+    refused(&sandbox, "sdp -s list.nsv -o none", 3, "a line feed stands between 'a.json' and 'b.json'");
 }
 
 /// The least trace of a diagonal matrix that is above one with numbers beside its diagonal.

@@ -104,7 +104,10 @@ fn add_file(
             if names.peek().is_none() {
                 return Err(refused("the list names no files".into()));
             }
-            return names.try_for_each(|name| add_file(&folder.join(name), files, seen, depth + 1, parts));
+            return names.try_for_each(|name| match name.contains(['\n', '\r']) {
+                true => Err(refused("a line feed stands between names, and should be a zero byte".into())),
+                false => add_file(&folder.join(name), files, seen, depth + 1, parts),
+            });
         }
         Some("nsv") => return Err(refused(format!("lists of files lie {DEEPEST_LIST} deep"))),
         _ => return Err(refused("a polynomial program is a file .json or .m, or a list of such files in .nsv".into())),
@@ -169,7 +172,7 @@ impl Parts {
     }
 
     /// z without the entry that the normalization determines.
-    fn program(self, room: &Room) -> Refusal<Program> {
+    pub fn program(self, room: &Room) -> Refusal<Program> {
         let a = self.objective.ok_or("there is no objective")?;
         let count = a.len();
         let first = || (0..count).map(|at| Rational::from(u32::from(at == 0))).collect();

@@ -50,6 +50,37 @@ fn both_readers_pass_over_zeros_behind_a_polynomial() {
     both_take("pmp.m", &mathematica("1 + x"), false);
 }
 
+/// Names that say no form, sections behind the entries, and lists that are no lists.
+#[test]
+fn both_readers_know_files_by_what_they_hold_and_name_what_they_refuse() {
+    let sparse = "\"a comment\n1\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
+    let parabola = matrix(PARABOLA, "");
+    for (name, text, wanted) in [
+        ("a.dat-s.txt", sparse, true),
+        ("a.txt", sparse, true),
+        ("program", sparse, true),
+        ("program.txt", &parabola, true),
+        ("a.dat", sparse, false),
+        ("a.txt", "1 2\n3 4\n5 6\n", false),
+        ("a.txt", "words\n", false),
+        ("a.dat-s", &format!("{sparse}*INTEGER\n*1\n"), false),
+        ("a.nsv", "a.json\nb.json\n", false),
+    ] {
+        both_take(name, text, wanted);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, word) in [
+        ("a.dat-s", &*format!("{sparse}*INTEGER\n*1\n"), "a section '*INTEGER' behind the entries"),
+        ("a.nsv", "a.json\nb.json\n", "a line feed stands between"),
+        ("a.nsv", "a.json\0b.json\r\nc.json\0", "a line feed stands between"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::write(folder.path().join("a.json"), &parabola).unwrap();
+        assert!(answers(&path).iter().all(|found| found.as_ref().is_err_and(|error| error.contains(word))), "{text}");
+    }
+}
+
 #[test]
 fn both_readers_take_and_refuse_the_same_samplings() {
     let prefactor = |constant: &str, base: &str, poles: &str| {
