@@ -163,6 +163,8 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution z", 2, "normalization");
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 1", 2, "1 bits");
     refused(&sandbox, "sdp -s a.dat-s -o out -i nowhere", 2, "no checkpoint");
+    refused(&sandbox, "sdp -s a.dat-s -o out -c out/deep/ck -i nowhere", 2, "no checkpoint");
+    assert!(!sandbox.path("out").exists());
     // SDPB's binary checkpoint is named, and what is in its place is not passed over.
     std::fs::create_dir(sandbox.path("ck")).unwrap();
     sandbox.write("ck/checkpoint.json", "{\"current\": 1}");

@@ -13,7 +13,8 @@ const FILE: &str = "checkpoint.lock";
 #[derive(Debug)]
 pub struct CheckpointLock {
     folder: PathBuf,
-    is_made: bool,
+    /// Folders that were made for it, the deepest first.
+    made: Vec<PathBuf>,
     /// Where the file system has locks.
     file: Option<File>,
 }
@@ -32,11 +33,12 @@ impl CheckpointLock {
     pub fn take(folder: &Path) -> Result<CheckpointLock> {
         let path = folder.join(FILE);
         let failed = |path: &Path, source| Error::Io { path: path.to_path_buf(), action: "create", source };
-        let is_made = !folder.exists();
+        let made = folder.ancestors().take_while(|one| !one.as_os_str().is_empty() && !one.exists());
+        let made = made.map(Path::to_path_buf).collect();
         std::fs::create_dir_all(folder).map_err(|source| failed(folder, source))?;
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let file = opened.map_err(|source| failed(&path, source))?;
-        let taken = |file| Ok(CheckpointLock { folder: folder.to_path_buf(), is_made, file });
+        let taken = |file| Ok(CheckpointLock { folder: folder.to_path_buf(), made, file });
         match file.try_lock() {
             Ok(()) => {
                 // For whoever is refused; that it is missing harms nobody.
@@ -56,10 +58,8 @@ impl Drop for CheckpointLock {
     fn drop(&mut self) {
         // Before it is given back, so that nobody removes the file of another.
         let _ = std::fs::remove_file(self.folder.join(FILE));
-        if self.is_made {
-            // Where a run has left nothing, it leaves no folder; one with files in it stays.
-            let _ = std::fs::remove_dir(&self.folder);
-        }
+        // Where a run has left nothing, it leaves no folder; one with files in it stays.
+        let _ = self.made.iter().try_for_each(std::fs::remove_dir);
         drop(self.file.take());
     }
 }
@@ -78,7 +78,7 @@ mod tests {
         // Who is refused leaves the file where it is.
         assert!(CheckpointLock::take(&folder).is_err());
         drop(lock);
-        assert!(!folder.exists());
+        assert!(!root.path().join("deep").exists() && root.path().exists());
         std::fs::create_dir_all(&folder).unwrap();
         drop(CheckpointLock::take(&folder)?);
         assert!(folder.read_dir().unwrap().next().is_none());
