@@ -446,8 +446,9 @@ fn a_precision_that_is_too_low_has_its_exit_code() {
         assert!(sandbox.json("r.json")["advised_precision_bits"].as_u64().unwrap() > 2000);
     }
     // Here both objectives have the same bits in the end.
-    sandbox.write("b.dat-s", PROGRAM);
+    sandbox.write("b.dat-s", "1\n1\n3\n1\n0 1 1 2 1\n0 1 2 3 1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n");
     let said = sandbox.output(&format!("{} --dualityGapThreshold 1e-400", line.replace("a.dat-s", "b.dat-s")));
+    assert_eq!(said.code, 8, "{said:?}");
     assert!(said.stdout.contains("precision too low (gaps below 2.0e-87 do not show at 300 bits; "), "{said:?}");
     for option in ["dualityGapThreshold", "primalErrorThreshold", "dualErrorThreshold"] {
         for value in ["0", "-1e-30"] {

@@ -37,7 +37,7 @@ pub const BYTES_PER_BYTE: u64 = 256;
 /// honest factor of n rows whose numbers have d letters takes n / (3 d) for each of its bytes, and d is 30 at least.
 pub const STEPS_PER_BYTE: u64 = 128;
 
-/// Products that may be made from any files: about a second.
+/// Products that may be made from any files: they take a second or two.
 pub const FREE_STEPS: u64 = 1 << 27;
 
 /// Bytes that the members of an archive have for each of its own, beside [`FREE_INFLATED`], at most. Archives in use
