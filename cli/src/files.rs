@@ -15,7 +15,7 @@ use sunzi::io::{
 use sunzi::{Error, Matrix, MatrixView, Result};
 
 /// How messages call the two streams.
-const INPUT: &str = "standard input";
+pub const INPUT: &str = "standard input";
 const OUTPUT: &str = "standard output";
 
 /// What holds for all files of a command: formats of files whose names say none, and the memory limit.
@@ -50,6 +50,11 @@ fn choices() -> Choices {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The format of inputs whose names do not say it, where one was given.
+pub fn input_format() -> Option<FileFormat> {
+    choices().input
 }
 
 /// Whether `path` is standard input or output.

@@ -36,6 +36,7 @@ pub enum Mode {
 const PATIENCE: Duration = Duration::from_secs(5);
 
 static STOP: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static MODE: Mutex<Mode> = Mutex::new(Mode::Free);
 
 /// Starts the thread that answers signals. Without it (where the system refuses) signals end the process as usual.
@@ -48,9 +49,12 @@ pub fn install() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     let answer = move || {
         let mut first = None;
-        for _ in signals.forever() {
+        for signal in signals.forever() {
             // The lock is held while the process ends, so that no file can be begun in between.
             let mode = MODE.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.is_none() {
+                INTERRUPTED.store(signal == SIGINT, Ordering::Relaxed);
+            }
             let waited = first.get_or_insert_with(Instant::now).elapsed();
             // Where the process ends here, no reader is told to stop, who would say so as well.
             let second = !matches!(*mode, Mode::Free | Mode::Complete) && STOP.swap(true, Ordering::Relaxed);
@@ -83,6 +87,11 @@ pub fn complete() {
 /// Whether a signal asked to stop.
 pub fn stop_requested() -> bool {
     STOP.load(Ordering::Relaxed)
+}
+
+/// Whether the first signal was that of Ctrl-C.
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
 }
 
 /// Runs `work` in `mode`, then goes back to the mode before.

@@ -40,6 +40,7 @@ pub mod block;
 mod calls;
 mod certify;
 mod checkpoint;
+mod forms;
 mod iterate;
 mod numbers;
 mod options;
@@ -55,7 +56,8 @@ mod workers;
 pub use calls::{Call, CallTime, CallTimes, time_calls};
 pub use certify::{Certificate, certificate_bytes, certify};
 pub use checkpoint::{
-    CHECKPOINT_FILE, Checkpoints, has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint, save_checkpoint,
+    CHECKPOINT_FILE, CheckpointLock, Checkpoints, has_foreign_checkpoint, load_checkpoint, load_initial_checkpoint,
+    save_checkpoint,
 };
 pub use iterate::{
     Conditions, Cone, Control, Course, Iteration, MemoryPlan, Outset, PhaseSeconds, Point, PrecisionPlan, Quality,
@@ -65,7 +67,7 @@ pub use options::SolverOptions;
 pub use pace::{Left, Pace};
 pub use polynomial::{DampedRational, Polynomial, PolynomialMatrix, PolynomialProgram, Sampling};
 pub use problem::{Constraints, Entry, Form, Group, Problem, Sampled, Sparse, SparseCone};
-pub use read::read_problem;
+pub use read::{read_problem, read_problem_as, read_problem_from};
 
 /// Runs the example of the page as a test.
 #[cfg(doctest)]

@@ -4,6 +4,7 @@
 
 use crate::problem::Form;
 use rug::Float;
+use sunzi::{Error, Result};
 
 /// Bits of numbers that are given as decimals.
 const BITS: u32 = 256;
@@ -23,7 +24,7 @@ pub struct SolverOptions {
     pub max_iterations: u64,
     /// Seconds at most.
     pub max_runtime: u64,
-    /// The gap at which a feasible point counts as optimal.
+    /// The gap at which a feasible point counts as optimal: above 0, as all thresholds.
     pub duality_gap_threshold: Float,
     /// Errors below it are those of a primal feasible point.
     pub primal_error_threshold: Float,
@@ -62,7 +63,32 @@ fn decimal(text: &str) -> Float {
     Float::with_val(BITS, Float::parse(text).expect("a decimal"))
 }
 
+/// What asks for something that no point has, or is no number.
+fn refused(name: &str, value: &Float, wanted: &str) -> Error {
+    Error::InvalidArgument(format!("{name} is {value:.6e}, and should be {wanted}"))
+}
+
 impl SolverOptions {
+    /// Refuses thresholds that no point can be below.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] with the first of them.
+    pub(crate) fn check(&self) -> Result<()> {
+        let thresholds = [
+            ("dualityGapThreshold", &self.duality_gap_threshold),
+            ("primalErrorThreshold", &self.primal_error_threshold),
+            ("dualErrorThreshold", &self.dual_error_threshold),
+        ];
+        if let Some((name, value)) = thresholds.into_iter().find(|(_, value)| value.is_nan() || **value <= 0) {
+            return Err(refused(name, value, "above 0"));
+        }
+        let infeasibility = &self.infeasibility_threshold;
+        match infeasibility.is_nan() || *infeasibility < 0 {
+            true => Err(refused("infeasibilityThreshold", infeasibility, "at least 0, which never ends a run")),
+            false => Ok(()),
+        }
+    }
+
     /// The defaults for programs of this form.
     pub fn new(form: Form) -> SolverOptions {
         let sdpa = form == Form::Sdpa;

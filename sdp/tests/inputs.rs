@@ -17,7 +17,10 @@ use std::path::{Path, PathBuf};
 use sunzi::advanced::testing::effort;
 use sunzi::rug::Float;
 use sunzi::{Context, Matrix, Result};
-use sunzi_sdp::{Constraints, Control, Problem, Solution, Solver, SolverOptions, Termination, read_problem};
+use sunzi_sdp::{
+    Constraints, Control, PolynomialMatrix, PolynomialProgram, Problem, Sampling, Solution, Solver, SolverOptions,
+    Termination, read_problem,
+};
 
 /// Data that stand beside the repository, or a note that they do not.
 fn shared(name: &str) -> Option<PathBuf> {
@@ -122,6 +125,72 @@ fn optima_of_polynomial_programs_do_not_depend_on_the_sampling() -> Result<()> {
             let off = (solution.quality.dual_objective - 3u32).abs();
             assert!(off < 1e-29, "{sampling} {off}");
         }
+    }
+    Ok(())
+}
+
+/// `max y` with `(x / d)^d - x - y >= 0` for `x >= 0`: the least value is at `x = d`, and `1 - d`.
+fn steep(degree: u32) -> PolynomialProgram {
+    let number = |value: i32| Float::with_val(1200, value);
+    let mut coefficients = vec![number(0); degree as usize + 1];
+    coefficients[1] -= 1u32;
+    coefficients[degree as usize] += Float::with_val(1200, Float::u_pow_u(degree, degree)).recip();
+    PolynomialProgram {
+        objective: vec![number(0), number(1)],
+        normalization: None,
+        matrices: vec![PolynomialMatrix {
+            dim: 1,
+            entries: vec![vec![coefficients, vec![number(-1)]]],
+            sampling: Sampling::default(),
+        }],
+    }
+}
+
+/// Without poles Newton's method steps from the middle of the interval onto 0 at 56 and some degrees above.
+#[test]
+fn programs_without_poles_are_solved_at_any_degree() -> Result<()> {
+    let all = (2..=50).step_by(2).chain([56, 58, 60, 62, 70, 80]);
+    for degree in all.filter(|degree| effort() > 1 || [2, 14, 56, 62].contains(degree)) {
+        let solution = solve(&steep(degree).problem(300 + 6 * degree)?)?;
+        assert_eq!(solution.termination, Termination::PrimalDualOptimal, "degree {degree}");
+        let off = (solution.quality.dual_objective + degree - 1u32).abs();
+        assert!(off < 1e-28 * f64::from(degree), "degree {degree}: {off}");
+    }
+    Ok(())
+}
+
+/// Everything between the polynomials and the program has twice the bits, which is more than products of matrices have.
+#[test]
+fn polynomial_programs_reach_the_precisions_that_are_promised() -> Result<()> {
+    let program = steep(6);
+    let found = [2500, 2752, 2753, 5000].map(|bits| program.problem(bits));
+    let [few, more, next, most] = found.map(|problem| problem.unwrap());
+    for (left, right) in [(&few, &more), (&more, &next), (&next, &most)] {
+        let bits = f64::from(left.precision_bits);
+        assert!(digits(left, right) > (bits - 8.0) * std::f64::consts::LOG10_2, "{bits}");
+    }
+    let solution = solve(&most)?;
+    assert_eq!((solution.termination, solution.point.y.precision_bits()), (Termination::PrimalDualOptimal, 5000));
+    assert!((solution.quality.dual_objective + 5u32).abs() < 1e-28);
+    Ok(())
+}
+
+/// Zeros behind the last coefficient change neither a polynomial nor whether a matrix is symmetric; they count as a
+/// degree wherever they stand.
+#[test]
+fn zeros_behind_a_polynomial_are_not_unsymmetric() -> Result<()> {
+    let with = |left: &str, right: &str| {
+        let polynomials = format!("[[[[2], [-1]], [{left}, [0]]], [[{right}, [0]], [[2], [-1]]]]");
+        read_text("pmp.json", &pmp(r#"["0", "1"]"#, "", &format!("{{\"polynomials\": {polynomials}}}")), 200)
+    };
+    let short = with("[1]", "[1]")?;
+    for (left, right) in [("[1, 0]", "[1]"), ("[1]", "[1, 0]"), ("[1, 0]", "[1, 0]")] {
+        let found = with(left, right)?;
+        assert_eq!((short.variables(), found.variables()), (3, 6), "{left} {right}");
+        assert_eq!(digits(&found, &with("[1, 0]", "[1, 0]")?), f64::MAX, "{left} {right}");
+    }
+    for (left, right) in [("[1, 0]", "[1, 1]"), ("[1, 0]", "[2]"), ("[0]", "[0, 1]")] {
+        assert!(with(left, right).unwrap_err().to_string().contains("(0, 1) and (1, 0) differ"), "{left} {right}");
     }
     Ok(())
 }

@@ -74,7 +74,7 @@ use lists::Mathematica;
 pub use number::{NumberError, NumberParser, ParsedNumber, parse_exact_integer, parse_number};
 use progress::Reporter;
 pub use reading::{FileInfo, Headings, Loaded, ReadOptions, Source, WrittenEntry};
-pub use sdpa_program::{SdpaBlock, SdpaEntry, SdpaProgram, read_sdpa};
+pub use sdpa_program::{SdpaBlock, SdpaEntry, SdpaProgram, read_sdpa, read_sdpa_stream};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;

@@ -131,6 +131,12 @@ fn read_entries<R: Read>(
 /// [`Error::Format`], [`Error::Io`].
 pub(super) fn next_entry<R: Read>(scanner: &mut Scanner<'_, R>, header: &Header) -> Result<Option<(EntryPlace, Span)>> {
     let Some(word) = scanner.next_word_between(separates)? else { return Ok(None) };
+    if scanner.bytes(word).starts_with(b"*") {
+        let found = String::from_utf8_lossy(scanner.bytes(word)).into_owned();
+        return Err(scanner.error(format_args!(
+            "a section '{found}' behind the entries, such as names variables that are whole numbers: it is not read"
+        )));
+    }
     let constraint = index(scanner, word, "number of a constraint", 0..=header.constraints)?;
     let block = next_index(scanner, "number of a block", 1..=header.blocks.len())?;
     let (size, is_diagonal) = header.blocks[block - 1];

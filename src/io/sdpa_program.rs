@@ -13,6 +13,7 @@ use crate::io::sdpa::{EntryPlace, Header, next_entry, second};
 use crate::io::{FileFormat, ReadOptions, Source, open};
 use crate::matrix::Matrix;
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::Path;
 
 /// A block of the matrices of a program.
@@ -71,13 +72,21 @@ pub struct SdpaProgram {
 /// # Errors
 /// As [`crate::io::read`]; [`Error::Format`] for an entry that is given twice.
 pub fn read_sdpa(path: impl AsRef<Path>, options: &ReadOptions) -> Result<SdpaProgram> {
-    options.check()?;
     let path = path.as_ref();
     let (file, bytes) = open(path)?;
-    let source = Source::new(path, FileFormat::Sdpa).bytes(bytes);
-    let Plain { reader, bytes, .. } = Plain::open(file, &source)?;
+    read_sdpa_stream(file, &Source::new(path, FileFormat::Sdpa).bytes(bytes), options)
+}
+
+/// As [`read_sdpa`], from any stream, compressed or not.
+///
+/// # Errors
+/// As there.
+pub fn read_sdpa_stream(reader: impl Read, source: &Source<'_>, options: &ReadOptions) -> Result<SdpaProgram> {
+    options.check()?;
+    let source = Source { format: Some(FileFormat::Sdpa), ..*source };
+    let Plain { reader, bytes, .. } = Plain::open(reader, &source)?;
     let reporter = Reporter::new(options.progress.clone(), "read", bytes.unwrap_or(0));
-    let mut scanner = Scanner::new(reader, path, reporter);
+    let mut scanner = Scanner::new(reader, source.path, reporter);
     let header = Header::read(&mut scanner)?;
     let bits = options.resolve(None, &source)?;
     options.admit(header.constraints, 1, bits.least)?;

@@ -48,7 +48,7 @@ const FRONT_END: Layers = &[
 
 /// The layers of the solver, which knows the library.
 const SOLVER: Layers = &[
-    &["balance", "calls"],
+    &["balance", "calls", "forms"],
     &["numbers", "proof", "ranks", "workers"],
     &["block"],
     &["problem"],

@@ -24,11 +24,12 @@ const DEFAULT_BITS: u32 = 400;
 #[derive(Args, Clone, Debug, Default)]
 pub struct Places {
     /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program as pmp2sdp takes it (.json, .m,
-    /// .nsv), or a file of SDPA's sparse format (.dat-s). Needed here or in --paramFile.
+    /// .nsv), or a file of SDPA's sparse format (.dat-s); `-` is standard input. Needed here or in --paramFile.
     #[arg(long = "sdpDir", short = 's', value_name = "PATH")]
     pub input: Option<PathBuf>,
     /// Directory of the results [default: the input's name with `_out` behind it].
-    #[arg(long = "outDir", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    // `--out` alone would be short for `--output-format` as well, which SDPB has not.
+    #[arg(long = "outDir", alias = "out", short = 'o', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub out_dir: Option<PathBuf>,
     /// Directory of checkpoints, '' for none [default: the input's name with `.ck` behind it].
     #[arg(long = "checkpointDir", short = 'c', value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -48,14 +49,18 @@ pub struct Given {
     pub choices: Choices,
 }
 
-/// `sunzi sdp`.
+/// `sunzi sdp`. SDPB takes options by their first letters.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Examples:\n  sunzi sdp -s theta1.dat-s -o out --precision 256\n  \
+#[command(
+    infer_long_args = true,
+    after_help = "Examples:\n  sunzi sdp -s theta1.dat-s -o out --precision 256\n  \
                         sunzi sdp -s sdp -o out --precision 768 --writeSolution x,y,z --maxIterations 1000\n  \
                         sunzi sdp -s sdp -o out -c ck --precision 768 --detectPrimalFeasibleJump\n  \
                         sunzi sdp -s theta1.dat-s -o out --precision 256 --certify\n\n\
                         The options have SDPB's names and meanings. How a run ended is in out.txt; the exit code is 0 \
-                        for every end but an error or a stop, and 5 where --certify finds no certificate.")]
+                        for every end but an error or a stop, 8 where precision was too low, and 5 where --certify \
+                        finds no certificate."
+)]
 pub struct Sdp {
     #[command(flatten)]
     pub places: Places,
@@ -80,6 +85,31 @@ pub struct Sdp {
 /// A number of an option.
 fn number(text: &str) -> std::result::Result<Float, String> {
     Ok(parse_number(text, OPTION_BITS).map_err(|error| error.to_string())?.value)
+}
+
+/// A level of SDPB's, by its name or its number.
+fn verbosity(text: &str) -> std::result::Result<u64, String> {
+    const NAMES: [&str; 4] = ["none", "regular", "debug", "trace"];
+    match NAMES.iter().position(|name| name.eq_ignore_ascii_case(text)) {
+        Some(level) => Ok(level as u64),
+        None => parse_count(text).map_err(|error| format!("{error}; or one of none, regular, debug and trace")),
+    }
+}
+
+/// A number above 0, as what a gap or an error is to be below.
+fn threshold(text: &str) -> std::result::Result<Float, String> {
+    number(text).and_then(|value| match value > 0 {
+        true => Ok(value),
+        false => Err("no gap and no error is below it: give a number above 0".into()),
+    })
+}
+
+/// A number of at least 0, which is never reached.
+fn threshold_or_never(text: &str) -> std::result::Result<Float, String> {
+    number(text).and_then(|value| match value >= 0 {
+        true => Ok(value),
+        false => Err("give a number above 0, or 0 for never".into()),
+    })
 }
 
 /// What a file of parameters may say as well; nothing is left to SDPB's default.
@@ -108,13 +138,13 @@ pub struct Choices {
     #[arg(long = "maxRuntime", value_name = "S", value_parser = parse_count)]
     max_runtime: Option<u64>,
     /// The gap of an optimal point [default: 1e-30].
-    #[arg(long = "dualityGapThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "dualityGapThreshold", value_name = "X", value_parser = threshold)]
     duality_gap_threshold: Option<Float>,
     /// The error of a primal feasible point [default: 1e-30].
-    #[arg(long = "primalErrorThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "primalErrorThreshold", value_name = "X", value_parser = threshold)]
     primal_error_threshold: Option<Float>,
     /// The error of a dual feasible point [default: 1e-30].
-    #[arg(long = "dualErrorThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "dualErrorThreshold", value_name = "X", value_parser = threshold)]
     dual_error_threshold: Option<Float>,
     /// X begins as this multiple of the identity [default: 1e20, for SDPA's files 1e4].
     #[arg(long = "initialMatrixScalePrimal", value_name = "X", value_parser = number)]
@@ -141,7 +171,7 @@ pub struct Choices {
     #[arg(long = "maxComplementarity", value_name = "X", value_parser = number)]
     max_complementarity: Option<Float>,
     /// End where a ray shows to this error that nothing is feasible [default: 1e-20 for SDPA's files, else never].
-    #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = number)]
+    #[arg(long = "infeasibilityThreshold", value_name = "X", value_parser = threshold_or_never)]
     infeasibility_threshold: Option<Float>,
     /// End where a point that is only primal feasible has an objective below it [default: none].
     #[arg(long = "lowerBound", value_name = "X", value_parser = number, allow_negative_numbers = true)]
@@ -161,8 +191,9 @@ pub struct Choices {
     /// What of the solution is written: a list of x, y, z, X, Y [default: x,y].
     #[arg(long = "writeSolution", value_name = "LIST")]
     write_solution: Option<String>,
-    /// 0 prints nothing but errors, 1 the table of iterations and how the run ended [default: 1]; more prints no more.
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    /// none or 0 prints nothing but errors, regular or 1 the table of iterations and how the run ended [default: 1];
+    /// debug or 2, and trace or 3, print no more.
+    #[arg(long, value_name = "N", value_parser = verbosity)]
     pub verbosity: Option<u64>,
     /// Taken for the sake of SDPB's command lines, and ignored: threads share one memory here.
     #[arg(long = "procsPerNode", value_name = "N", value_parser = parse_count, hide = true)]

@@ -194,8 +194,8 @@ pub struct VerifyInverse {
                         taken as exact rational numbers, every step of the proof is checked in integers. It is checked \
                         for these files, byte by byte: a certificate of others is refused.")]
 pub struct VerifySdp {
-    /// The program: SDPB's directory of JSON blocks, a polynomial program (.json, .nsv), or a file of SDPA's sparse
-    /// format (.dat-s).
+    /// The program: SDPB's blocks in a directory or a zip archive, a polynomial program (.json, .m, .nsv), or a file of
+    /// SDPA's sparse format (.dat-s).
     pub input: PathBuf,
     /// The certificate that `sunzi sdp --certify` has written.
     pub certificate: PathBuf,

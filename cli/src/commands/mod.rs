@@ -61,7 +61,7 @@ pub fn run(global: Global, command: Command, all: &Ranks) -> Result<u8> {
         Command::Inverse(args) => factor::run(session, &args.into(), together),
         Command::Trsm(args) if args.storage.directory.is_some() => solve_above_disk::trsm(session, &args, together),
         Command::Trsm(args) => trsm::run(session, &args),
-        Command::Sdp(args) => sdp::run(session, &args, together),
+        Command::Sdp(args) => return sdp::run(session, &args, together).inspect(|_| session.end()),
         Command::Verify(args) => match args.operation {
             VerifyOperation::Syrk(args) => verify::run(session, &args.into()),
             VerifyOperation::Gemm(args) => verify::run(session, &args.into()),

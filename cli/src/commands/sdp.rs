@@ -4,9 +4,10 @@ use crate::args::Sdp;
 use crate::commands::sdp_certificate::{Certification, Certified};
 use crate::commands::sdp_folders::Folders;
 use crate::commands::sdp_plot;
+use crate::files::{INPUT, input_format, is_standard};
 use crate::progress::Stage;
 use crate::session::{Session, Work};
-use crate::signals::{Mode, complete, even_after_a_signal, in_mode, while_computing};
+use crate::signals::{Mode, complete, even_after_a_signal, in_mode, is_interrupted, while_computing};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use sunzi_lab::session::{ROOT, Session as _};
 use sunzi_lab::units::{counted, format_bytes, format_seconds};
 use sunzi_sdp::output::{IterationsFile, TABLE_HEADER, decimal, phase, sdpa_result, table_row};
 use sunzi_sdp::output::{write_solution, write_text_among};
-use sunzi_sdp::{Checkpoints, has_foreign_checkpoint, read_problem};
+use sunzi_sdp::{CheckpointLock, Checkpoints, read_problem_as, read_problem_from};
 use sunzi_sdp::{
     Control, Form, Iteration, Left, MemoryPlan, Pace, PrecisionPlan, Problem, Solution, Solver, SolverOptions, State,
     Termination,
@@ -29,6 +30,9 @@ use sunzi_sdp::{
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: u64 = 3600;
+
+/// Exit code of a run that precision has ended: its results are there, and are not those that were asked for.
+const PRECISION_TOO_LOW: u8 = 8;
 
 /// What a run needs beside its program.
 struct Run {
@@ -43,7 +47,8 @@ struct Run {
 }
 
 /// Runs in this process, or on the ranks that work `together`, of which each reads the program and keeps its part.
-pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>) -> Result<()> {
+/// Returns the exit code.
+pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>) -> Result<u8> {
     let world = together.unwrap_or(local::alone());
     let (config, remark) = agreed(world, config.merged())?;
     let config = &config;
@@ -75,18 +80,18 @@ pub fn run(session: &mut Session, config: &Sdp, together: Option<&dyn Transport>
     if let (Some(world), Some(team)) = (together, team) {
         let solver = Solver::on_ranks(ctx.clone(), team, &problem, options);
         let solver = with_room(solver, certificate).map_err(&restate)?;
-        let state = run.first_state(session, &solver)?;
+        let (state, _lock) = run.first_state(session, &solver)?;
         // The others have their parts.
         let whole = (world.rank() == ROOT).then_some(problem);
         return run.solve(session, (&ctx, solver, whole.as_ref()), state, None).map_err(restate);
     }
     let solver = with_room(Solver::new(ctx.clone(), &problem, options), certificate).map_err(&restate)?;
     if config.plan {
-        return run.say_plan(session, &problem, (&ctx, &solver.plan()?));
+        return run.say_plan(session, &problem, (&ctx, &solver.plan()?)).map(|()| 0);
     }
     // The plan of a small program takes as long as some of its iterations.
     let plan = session.is_reporting().then(|| solver.plan()).transpose()?;
-    let state = run.first_state(session, &solver)?;
+    let (state, _lock) = run.first_state(session, &solver)?;
     run.solve(session, (&ctx, solver, Some(&problem)), state, plan).map_err(restate)
 }
 
@@ -104,7 +109,7 @@ impl Run {
         let choices = &config.choices;
         let folders = Folders::new(&config.places)?;
         let start = Instant::now();
-        let problem = read_problem(config.places.input()?, choices.bits())?;
+        let problem = read(config.places.input()?, choices.bits(), world)?;
         let input_seconds = start.elapsed().as_secs_f64();
         let options = choices.options(problem.form);
         if choices.parts()?.z && problem.normalization.is_none() {
@@ -161,8 +166,11 @@ impl Run {
         }))
     }
 
-    /// This rank's part of the state of a checkpoint, where there is one, else of that in which runs begin. Collective.
-    fn first_state(&self, session: &Session, solver: &Solver<'_>) -> Result<State> {
+    /// This rank's part of the state of a checkpoint, where there is one, else of that in which runs begin; on the root
+    /// also the lock of their folder. Collective.
+    fn first_state(&self, session: &Session, solver: &Solver<'_>) -> Result<(State, Option<CheckpointLock>)> {
+        let lock = if solver.rank().0 == ROOT { self.folders.lock() } else { Ok(None) };
+        let lock = solver.agreed(lock)?;
         // What is collective here hangs on nothing that a rank has for itself.
         let (folder, required) = self.folders.first.as_ref().map(|(folder, required)| (folder, *required)).unzip();
         let required = required.unwrap_or(false);
@@ -170,24 +178,27 @@ impl Run {
         let found = self.checkpoints.load(solver, folder.map(PathBuf::as_path), required)?;
         let said = folder.map_or(Ok(()), |folder| say_first(session, folder, required, found.as_ref()));
         solver.agreed(said)?;
-        found.map_or_else(|| solver.begin(), Ok)
+        Ok((found.map_or_else(|| solver.begin(), Ok)?, lock))
     }
 
-    /// Iterates, and writes what was found: on the root, which has the `whole` program.
+    /// Iterates, and writes what was found: on the root, which has the `whole` program. Returns the exit code.
     fn solve(
         mut self,
         session: &mut Session,
         (ctx, solver, whole): (&Context, Solver<'_>, Option<&Problem>),
         state: State,
         plan: Option<MemoryPlan>,
-    ) -> Result<()> {
+    ) -> Result<u8> {
         let begun = whole.map(|problem| self.announce(session, problem)).transpose();
         let mut log = Log { file: solver.agreed(begun)?, iterations: Vec::new() };
         // Until all is written a signal ends no more than the iteration: what was found is kept.
         let (own, gathered, mut stopped) = even_after_a_signal(Mode::Writing, || {
-            let own = self.iterate(session, (&solver, whole), state, &mut log)?;
+            let mut own = self.iterate(session, (&solver, whole), state, &mut log)?;
             // A signal behind the last iteration, which has seen nothing of it, counts as well.
             let stopped = solver.any_says(session.stop_requested() || own.termination == Termination::Stopped)?;
+            if own.termination == Termination::Stopped && solver.any_says(is_interrupted())? {
+                own.termination = Termination::Interrupted;
+            }
             // In one process what is at hand is all of it.
             let gathered = if solver.rank().1 > 1 { solver.gathered_solution(&own)? } else { None };
             let written = whole.map_or(Ok(()), |problem| {
@@ -205,8 +216,9 @@ impl Run {
         stopped |= solver.any_says(self.config.certify && session.stop_requested())?;
         let (threads, (_, ranks)) = (solver.threads(), solver.rank());
         solver.close()?;
+        let code = if own.termination == Termination::PrecisionTooLow { PRECISION_TOO_LOW } else { 0 };
         let Some(problem) = whole else {
-            return if stopped { Err(Error::Cancelled) } else { Ok(()) };
+            return if stopped { Err(Error::Cancelled) } else { Ok(code) };
         };
         // The part of this rank goes, where the whole is at hand.
         let solution = &gathered.unwrap_or(own);
@@ -222,7 +234,7 @@ impl Run {
         complete();
         session.say(&summary.text(&self.folders.results))?;
         certified.map_or(Ok(()), |certified| certified.say(session))?;
-        if stopped { Err(Error::Cancelled) } else { Ok(()) }
+        if stopped { Err(Error::Cancelled) } else { Ok(code) }
     }
 
     /// Writes all but a proof; that of a run before goes.
@@ -256,7 +268,7 @@ impl Run {
         let watch = |iteration: &Iteration, state: &State| {
             let left = pace.see(iteration);
             log.add(iteration);
-            let words = left.map(|left| format_seconds(left.seconds));
+            let words = left.map(|left| format_seconds(left.seconds).replace(' ', ""));
             solver.agreed(session.say(&table_row(iteration, words.as_deref())))?;
             if let Some(done) = left.and_then(|left| done(iteration, left)) {
                 progress(done);
@@ -276,6 +288,17 @@ impl Run {
     }
 }
 
+/// Reads the program, from a file or from standard input.
+fn read(path: &Path, bits: u32, world: &dyn Transport) -> Result<Problem> {
+    if !is_standard(path) {
+        return read_problem_as(path, input_format(), bits);
+    }
+    if world.size() > 1 {
+        return Err(Error::InvalidArgument("standard input is that of one rank, and all read the program".into()));
+    }
+    read_problem_from(std::io::stdin().lock(), (Path::new(INPUT), input_format()), bits)
+}
+
 /// Says where a run begins, or why it does not.
 fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&State>) -> Result<()> {
     match found {
@@ -285,16 +308,9 @@ fn say_first(session: &Session, folder: &Path, required: bool, found: Option<&St
         Some(_) => return session.say(&format!("goes on from the checkpoint in {}", folder.display())),
         None => {}
     }
-    let foreign = "a binary checkpoint of SDPB lies there, which is not read: its text files are, which SDPB writes \
-                   with --writeSolution=x,y,X,Y";
-    match (has_foreign_checkpoint(folder), required) {
-        (true, true) => Err(Error::InvalidArgument(format!("{}: {foreign}", folder.display()))),
-        (false, true) => Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display()))),
-        (true, false) => {
-            session.note(&format!("{}: {foreign}", folder.display()));
-            Ok(())
-        }
-        (false, false) => Ok(()),
+    match required {
+        true => Err(Error::InvalidArgument(format!("{}: there is no checkpoint", folder.display()))),
+        false => Ok(()),
     }
 }
 
@@ -416,8 +432,8 @@ impl Summary<'_> {
         let quality = &solution.quality;
         let remark = solution.remark.as_ref().map_or(String::new(), |remark| format!(" ({remark})"));
         format!(
-            "{}{remark} after {} in {}\nprimal objective {:.20e}, dual objective {:.20e}, gap {:.2e}, errors {:.2e} \
-             and {:.2e}\n{}",
+            "{}{remark} after {} in {}\nprimal objective {:.20e}, dual objective {:.20e}, gap {:.2e}, primal error \
+             {:.2e}, dual error {:.2e}\n{}",
             solution.termination,
             counted(solution.iterations as usize, "iteration"),
             format_seconds(solution.seconds),

@@ -1,6 +1,7 @@
 //! `sunzi sdp --certify` and `sunzi verify sdp`: proven bounds of semidefinite programs.
 
 use crate::args::{Sdp, VerifySdp};
+use crate::files::{input_format, is_standard};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use std::time::Instant;
 use sunzi::{Context, Error, Result};
 use sunzi_lab::session::Session as _;
 use sunzi_sdp::output::write_text;
-use sunzi_sdp::proof::{Program, Proof, read_exact, verify};
+use sunzi_sdp::proof::{Program, Proof, read_exact_as, verify};
 use sunzi_sdp::{Certificate, Point, Problem, certificate_bytes, certify};
 
 /// Name of the proof in the directory of results.
@@ -38,7 +39,12 @@ impl Certification {
         if !config.certify {
             return Ok(None);
         }
-        let program = read_exact(config.places.input()?)?;
+        let input = config.places.input()?;
+        if is_standard(input) {
+            let message = "--certify reads the program a second time, and standard input can be read once: name a file";
+            return Err(Error::InvalidArgument(message.into()));
+        }
+        let program = read_exact_as(input, input_format())?;
         Ok(Some(Certification { program, path: results.join(FILE) }))
     }
 
@@ -117,7 +123,7 @@ impl Certified {
 /// `sunzi verify sdp`.
 pub fn check(session: &mut Session, config: &VerifySdp) -> Result<()> {
     let start = Instant::now();
-    let program = read_exact(&config.input)?;
+    let program = read_exact_as(&config.input, input_format())?;
     let path = &config.certificate;
     let text = std::fs::read(path).map_err(|source| Error::Io { path: path.clone(), action: "read", source })?;
     let refused = |message: String| Error::Format { path: path.clone(), message };

@@ -1,12 +1,13 @@
 //! Where the files of `sunzi sdp` lie.
 
 use crate::args::SdpPlaces;
+use crate::files::is_standard;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use sunzi::comm::{Reduction, Transport};
 use sunzi::{Error, Result};
 use sunzi_lab::report::check_writable;
-use sunzi_sdp::CHECKPOINT_FILE;
+use sunzi_sdp::{CHECKPOINT_FILE, CheckpointLock};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where the files of a run lie.
@@ -20,10 +21,11 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Those that were named, and SDPB's for the others: the input's name with `_out` and with `.ck` behind it.
+    /// Those that were named, and SDPB's for the others: the input's name with `_out` and with `.ck` behind it; of
+    /// standard input there are no checkpoints unless a folder is named for them.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] where no program is named.
+    /// [`Error::InvalidArgument`] where no program is named, or no folder for the results of standard input.
     pub fn new(places: &SdpPlaces) -> Result<Folders> {
         let beside = |end: &str| {
             let input = places.input()?.components().as_path();
@@ -31,8 +33,16 @@ impl Folders {
             name.push(end);
             Ok::<_, Error>(PathBuf::from(name))
         };
-        let results = places.out_dir.clone().map_or_else(|| beside("_out"), Ok)?;
-        let checkpoints = places.checkpoint_dir.clone().map_or_else(|| beside(".ck"), Ok)?;
+        let is_stream = is_standard(places.input()?);
+        let unnamed = || Error::InvalidArgument("of standard input the results have no name: give --outDir".into());
+        let results = match &places.out_dir {
+            None if is_stream => return Err(unnamed()),
+            named => named.clone().map_or_else(|| beside("_out"), Ok)?,
+        };
+        let checkpoints = match &places.checkpoint_dir {
+            None if is_stream => PathBuf::new(),
+            named => named.clone().map_or_else(|| beside(".ck"), Ok)?,
+        };
         let checkpoints = Some(checkpoints).filter(|folder| !folder.as_os_str().is_empty());
         let first = match &places.initial_checkpoint_dir {
             Some(folder) => Some((folder.clone(), true)),
@@ -81,13 +91,26 @@ impl Folders {
             source,
         })?;
         check_writable(&results.join("out.txt"))?;
-        self.checkpoints.as_deref().map_or(Ok(()), check_folder).map_err(|error| match error {
-            Error::Io { path, action, source } => {
-                let why = format!("{source} (checkpoints go there; -c names another directory, -c '' none)");
-                Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
-            }
-            other => other,
-        })
+        self.checkpoints.as_deref().map_or(Ok(()), check_folder).map_err(named)
+    }
+
+    /// Takes the folder of checkpoints for this run, where there is one.
+    ///
+    /// # Errors
+    /// [`Error::StorageInUse`] while another run has it; [`Error::Io`].
+    pub fn lock(&self) -> Result<Option<CheckpointLock>> {
+        self.checkpoints.as_deref().map(CheckpointLock::take).transpose().map_err(named)
+    }
+}
+
+/// An error that says what the folder is for.
+fn named(error: Error) -> Error {
+    match error {
+        Error::Io { path, action, source } => {
+            let why = format!("{source} (checkpoints go there; -c names another directory, -c '' none)");
+            Error::Io { path, action, source: std::io::Error::new(source.kind(), why) }
+        }
+        other => other,
     }
 }
 

@@ -39,7 +39,7 @@ fn a_program_is_solved_and_its_files_are_there() {
     }
     assert!(iterations[3]["block_name"].as_str().unwrap().contains("_cholesky.block_0"), "{:?}", iterations[3]);
     // The final checkpoint, beside the input, leaves nothing to do, and what an earlier run wrote is kept.
-    let again = sandbox.run("sdp -s a.dat-s -o out --precision 200");
+    let again = sandbox.run("sdp -s a.dat-s -o out --precision 200 --writeSolution x,y,X,Y");
     assert!(again.contains("goes on from the checkpoint in a.dat-s.ck"), "{again}");
     assert_eq!(sandbox.json("out/iterations.json").as_array().map(Vec::len), Some(0));
     assert_eq!(sandbox.json("out/iterations.0.json"), iterations);
@@ -155,18 +155,23 @@ fn bad_input_is_refused_with_one_line() {
     sandbox.write("a.dat-s", PROGRAM);
     refused(&sandbox, "sdp -s none.dat-s -o out", 3, "none.dat-s");
     refused(&sandbox, "sdp -s . -o out", 3, "control.json");
-    refused(&sandbox, "sdp -s a.dat-s -o out --maxIteration 3", 2, "--maxIteration");
+    refused(&sandbox, "sdp -s a.dat-s -o out --maxIterationen 3", 2, "--maxIterationen");
+    refused(&sandbox, "sdp -s a.dat-s -o out --max 3", 2, "--max");
+    refused(&sandbox, "sdp -s a.dat-s -o out --verbosity loud", 2, "one of none, regular, debug and trace");
     refused(&sandbox, "sdp -s a.dat-s -o out --dualityGapThreshold small", 2, "small");
     refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution x,w", 2, "'w'");
     refused(&sandbox, "sdp -s a.dat-s -o out --writeSolution z", 2, "normalization");
     refused(&sandbox, "sdp -s a.dat-s -o out --precision 1", 2, "1 bits");
     refused(&sandbox, "sdp -s a.dat-s -o out -i nowhere", 2, "no checkpoint");
+    refused(&sandbox, "sdp -s a.dat-s -o out -c out/deep/ck -i nowhere", 2, "no checkpoint");
+    assert!(!sandbox.path("out").exists());
     // SDPB's binary checkpoint is named, and what is in its place is not passed over.
     std::fs::create_dir(sandbox.path("ck")).unwrap();
     sandbox.write("ck/checkpoint.json", "{\"current\": 1}");
     refused(&sandbox, "sdp -s a.dat-s -o out -i ck", 2, "a binary checkpoint of SDPB lies there, which is not read");
-    let said = sandbox.output("sdp -s a.dat-s -o out -c ck --maxIterations 1 --noFinalCheckpoint");
-    assert!(said.code == 0 && said.stderr.contains("ck: a binary checkpoint of SDPB"), "{said:?}");
+    let line = "sdp -s a.dat-s -o out -c ck --maxIterations 1 --noFinalCheckpoint";
+    refused(&sandbox, line, 2, "--writeSolution=x,y,X,Y, in the folder of an initial checkpoint (-i DIR, initial_");
+    assert!(!sandbox.path("out").exists());
     sandbox.write("file", "");
     refused(&sandbox, "sdp -s a.dat-s -o out -c file", 3, "file");
     refused(&sandbox, "sdp -s a.dat-s -o out -c file/deep/er", 3, "file");
@@ -178,7 +183,51 @@ fn bad_input_is_refused_with_one_line() {
     refused(&sandbox, "sdp -s b.csv -o out", 2, "SDPA's sparse format");
     sandbox.run("sdp -s a.dat-s -o out --precision 200 --quiet");
     sandbox.write("c.dat-s", "1\n1\n3\n1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n0 1 1 2 1\n");
-    refused(&sandbox, "sdp -s c.dat-s -o out -c a.dat-s.ck --precision 200", 3, "another program");
+    refused(&sandbox, "sdp -s c.dat-s -o out -c a.dat-s.ck --precision 200", 3, "another program: it has");
+}
+
+/// Names and options as users of SDPB and SDPA have them.
+#[cfg(unix)]
+#[test]
+fn short_options_names_of_verbosity_and_names_of_files_are_taken() {
+    let sandbox = Sandbox::new();
+    for name in ["a.dat-s", "a.dat-s.txt", "a.dat-s.1"] {
+        sandbox.write(name, PROGRAM);
+        let line =
+            format!("sdp --sdp {name} --out out --checkpointD= --prec 200 --maxIt 300 --dualityGap 1e-30 --certify");
+        let text = sandbox.run(&line);
+        assert!(text.contains("found primal-dual optimal solution") && text.contains("200 bits"), "{text}");
+        let proven = sandbox.run(&format!("verify sdp {name} out/certificate"));
+        assert!(proven.contains("optimum <= 1.0"), "{proven}");
+    }
+    // What neither name nor content shows is said by an option; so is the form of standard input.
+    sandbox.write("a.dat", PROGRAM);
+    refused(&sandbox, "sdp -s a.dat -o none", 2, "neither SDPB's blocks");
+    sandbox.run("sdp -s a.dat -o out -c= --precision 200 --input-format dat-s --certify");
+    sandbox.run("verify sdp a.dat out/certificate --input-format dat-s");
+    refused(&sandbox, "sdp -s a.dat -o none --input-format csv", 2, "'csv' is no format of semidefinite programs");
+    let parabola = r#"{"objective": ["0", "1"], "PositiveMatrixWithPrefactorArray": [
+        {"polynomials": [[[["7", "-4", "1"], ["-1"]]]]}]}"#;
+    for (program, format) in [(PROGRAM, "--input-format dat-s"), (PROGRAM, ""), (parabola, "--input-format json")] {
+        sandbox.write("program", program);
+        let line = format!("sdp -s - -o streamed --precision 300 {format}");
+        let output = sandbox.finish(sandbox.start_within("exec < program", &line));
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+        assert!(sandbox.text("streamed/out.txt").contains("found primal-dual optimal solution"));
+        assert!(!sandbox.path("-.ck").exists());
+    }
+    refused(&sandbox, "sdp -s - --input-format dat-s", 2, "give --outDir");
+    for (name, level) in [("none", 0), ("regular", 1), ("debug", 2), ("Trace", 3)] {
+        let said = sandbox.output(&format!("sdp -s a.dat-s -o out -c= --precision 200 --verbosity {name}"));
+        assert_eq!((said.code, said.stdout.is_empty()), (0, level == 0), "{name}: {said:?}");
+        let same = sandbox.output(&format!("sdp -s a.dat-s -o out -c= --precision 200 --verb {level}"));
+        assert_eq!(same.stdout.is_empty(), level == 0, "{level}");
+    }
+    // What is refused says what was found.
+    sandbox.write("whole.dat-s", format!("{PROGRAM}*INTEGER\n*1\n"));
+    refused(&sandbox, "sdp -s whole.dat-s -o none", 3, "line 8: a section '*INTEGER' behind the entries");
+    sandbox.write("list.nsv", "a.json\nb.json\n");
+    refused(&sandbox, "sdp -s list.nsv -o none", 3, "a line feed stands between 'a.json' and 'b.json'");
 }
 
 /// The least trace of a diagonal matrix that is above one with numbers beside its diagonal.
@@ -242,7 +291,7 @@ fn a_killed_run_goes_on() {
 fn a_full_disk_leaves_a_list_of_iterations_that_is_whole() {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat-s", path_program(2));
-    let line = "sdp -s a.dat-s -o out --checkpointDir= --precision 100 --threads 1 --writeSolution y";
+    let line = "sdp -s a.dat-s -o out --checkpointDir= --precision 140 --threads 1 --writeSolution y";
     // Blocks of 512 bytes, or of 1024 in some shells; what goes beyond is an error where its signal is passed over.
     let output = sandbox.finish(sandbox.start_within("trap '' XFSZ; ulimit -f 12", line));
     assert_eq!(output.code, 3, "{output:?}");
@@ -256,17 +305,97 @@ fn a_full_disk_leaves_a_list_of_iterations_that_is_whole() {
     }
 }
 
+/// A disk without room for a byte: the list of iterations is absent, not empty.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_no_empty_list() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", path_program(2));
+    let output = sandbox.finish(sandbox.start_within("trap '' XFSZ; ulimit -f 0", "sdp -s a.dat-s -o out -c none"));
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(output.stderr.contains("out") && !sandbox.path("out/iterations.json").exists(), "{output:?}");
+}
+
+/// Files of an earlier run that this one does not write anew lie beside the others, in a folder of their own.
+#[test]
+fn files_of_an_earlier_program_are_moved_away() {
+    let sandbox = Sandbox::new();
+    let parabola = r#"{"polynomials": [[[["7", "-4", "1"], ["-1"]]]]}"#;
+    let two = format!(
+        "{{\"objective\": [0, 1], \"normalization\": [1, 0], \
+                       \"PositiveMatrixWithPrefactorArray\": [{parabola}, {parabola}]}}"
+    );
+    sandbox.write("two.json", two);
+    sandbox.write("a.dat-s", PROGRAM);
+    sandbox.run("sdp -s two.json -o out --checkpointDir= --precision 200 --writeSolution x,y,z,X,Y --certify");
+    let names = ["z.txt", "x_1.txt", "X_matrix_3.txt", "Y_matrix_2.txt", "certificate"];
+    assert!(names.iter().all(|name| sandbox.path(&format!("out/{name}")).exists()));
+    sandbox.write("out/notes.txt", "mine");
+    sandbox.run("sdp -s a.dat-s -o out --checkpointDir= --precision 200 --noFinalCheckpoint --writeSolution x,X");
+    for name in names.iter().chain(&["y.txt", "out.txt"]) {
+        assert!(sandbox.path(&format!("out/earlier_results/{name}")).exists(), "{name}");
+    }
+    let mut left = std::fs::read_dir(sandbox.path("out")).unwrap().map(|entry| entry.unwrap().file_name());
+    let left = left.by_ref().map(|name| name.into_string().unwrap()).collect::<std::collections::BTreeSet<_>>();
+    let wanted = [
+        "X_matrix_0.txt",
+        "c_minus_By.0",
+        "earlier_results",
+        "iterations.0.json",
+        "iterations.json",
+        "notes.txt",
+        "out.txt",
+        "result.txt",
+        "x_0.txt",
+    ];
+    assert_eq!(left.iter().map(String::as_str).collect::<Vec<_>>(), wanted);
+    // The next one puts its own leftovers there, and no mixture.
+    sandbox.run("sdp -s a.dat-s -o out --checkpointDir= --precision 200 --noFinalCheckpoint --writeSolution x");
+    assert!(sandbox.path("out/earlier_results/X_matrix_0.txt").exists());
+    assert!(!sandbox.path("out/earlier_results/z.txt").exists());
+}
+
+/// While a run writes checkpoints into a folder, no other one does.
+#[cfg(unix)]
+#[test]
+fn a_folder_of_checkpoints_belongs_to_one_run() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", path_program(30));
+    let line = "sdp -s a.dat-s --precision 2000 --no-ramp --threads 1 --checkpointInterval 0";
+    let child = sandbox.start(&format!("{line} -o out"));
+    let start = Instant::now();
+    while !sandbox.path("a.dat-s.ck/checkpoint.bin").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let works = format!("a.dat-s.ck: process {} works in this directory", child.id());
+    refused(&sandbox, &format!("{line} -o two"), 3, &works);
+    assert!(!sandbox.path("two").exists());
+    sandbox.signal(&child, "TERM");
+    assert_eq!(sandbox.finish(child).code, 130);
+    assert!(!sandbox.path("a.dat-s.ck/checkpoint.lock").exists());
+    let again = sandbox.run(&format!("{line} -o two --maxIterations 1"));
+    assert!(again.contains("goes on from the checkpoint"), "{again}");
+}
+
 /// An edited program does not go on from the checkpoint of the one before, unless that is asked for.
 #[test]
 fn an_edited_program_begins_anew() {
     let sandbox = Sandbox::new();
     sandbox.write("a.dat-s", path_program(3));
-    sandbox.run("sdp -s a.dat-s -o out --precision 100 --maxIterations 5");
+    sandbox.run("sdp -s a.dat-s -o out --precision 200 --maxIterations 5");
     sandbox.write("a.dat-s", path_program(3).replace("0 1 1 2 2", "0 1 1 2 2.5"));
-    refused(&sandbox, "sdp -s a.dat-s -o out --precision 100", 3, "another program");
-    let text = sandbox.run("sdp -s a.dat-s -o out --precision 100 -i a.dat-s.ck");
+    refused(&sandbox, "sdp -s a.dat-s -o out --precision 200", 3, "another program");
+    refused(
+        &sandbox,
+        "sdp -s a.dat-s -o out --precision 200",
+        3,
+        "(-i DIR, initial_checkpoint); to begin anew remove it",
+    );
+    refused(&sandbox, "sdp -s a.dat-s -o out --precision 200", 3, "or none (-c '')");
+    let text = sandbox.run("sdp -s a.dat-s -o out --precision 200 -i a.dat-s.ck");
     assert!(text.contains("begins with the point of the checkpoint in a.dat-s.ck"), "{text}");
-    let again = sandbox.run("sdp -s a.dat-s -o out --precision 100");
+    let again = sandbox.run("sdp -s a.dat-s -o out --precision 200");
     assert!(again.contains("goes on from the checkpoint in a.dat-s.ck"), "{again}");
 }
 
@@ -286,9 +415,50 @@ fn a_run_that_is_asked_to_stop_leaves_its_state_and_results() {
     sandbox.signal(&child, "INT");
     let output = sandbox.finish(child);
     assert_eq!(output.code, 130, "{}", output.stderr);
-    assert!(sandbox.text("out/out.txt").contains("SIGTERM signal received"));
+    assert!(sandbox.text("out/out.txt").contains("\"SIGINT signal received\""));
     let again = sandbox.run(&format!("{line} --maxIterations 1"));
     assert!(again.contains("goes on from the checkpoint"), "{again}");
+    // SDPB's word is for the signal that it knows.
+    let child = sandbox.start(line);
+    while !sandbox.path("out/iterations.1.json").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    sandbox.signal(&child, "TERM");
+    assert_eq!(sandbox.finish(child).code, 130);
+    assert!(sandbox.text("out/out.txt").contains("\"SIGTERM signal received\""));
+}
+
+/// Ends that precision brings about have an exit code; the last lines name what they say, and fit a terminal.
+#[test]
+fn a_precision_that_is_too_low_has_its_exit_code() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.dat-s", path_program(12));
+    let line = "sdp -s a.dat-s -o out -c none --threads 1 --precision 300 --noFinalCheckpoint";
+    for thresholds in ["--dualityGapThreshold 1e-400", "--dualityGapThreshold=1e-400 --no-ramp --certify"] {
+        let said = sandbox.output(&format!("{line} {thresholds} --report r.json"));
+        assert_eq!((said.code, said.stderr.as_str()), (8, ""), "{said:?}");
+        assert!(said.stdout.contains("\nprecision too low ("), "{said:?}");
+        assert!(said.stdout.contains(", primal error ") && said.stdout.contains(", dual error "), "{said:?}");
+        let table = said.stdout.lines().skip(1).take_while(|line| !line.starts_with("precision too low"));
+        assert!(table.clone().count() > 20 && table.clone().all(|line| line.len() <= 80), "{said:?}");
+        assert!(sandbox.text("out/out.txt").contains("terminateReason = \"precision too low\""));
+        assert!(sandbox.json("r.json")["advised_precision_bits"].as_u64().unwrap() > 2000);
+    }
+    // Here both objectives have the same bits in the end.
+    sandbox.write("b.dat-s", "1\n1\n3\n1\n0 1 1 2 1\n0 1 2 3 1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n");
+    let said = sandbox.output(&format!("{} --dualityGapThreshold 1e-400", line.replace("a.dat-s", "b.dat-s")));
+    assert_eq!(said.code, 8, "{said:?}");
+    assert!(said.stdout.contains("precision too low (gaps below 2.0e-87 do not show at 300 bits; "), "{said:?}");
+    for option in ["dualityGapThreshold", "primalErrorThreshold", "dualErrorThreshold"] {
+        for value in ["0", "-1e-30"] {
+            let line = format!("sdp -s a.dat-s -o none --{option}={value}");
+            refused(&sandbox, &line, 2, &format!("'--{option} <X>': no gap and no error is below it"));
+            sandbox.write("p", format!("{option}={value}\n"));
+            refused(&sandbox, "sdp -s a.dat-s -o none -p p", 3, "no gap and no error is below it");
+        }
+    }
+    refused(&sandbox, "sdp -s a.dat-s -o none --infeasibilityThreshold=-1", 2, "or 0 for never");
 }
 
 /// The last iteration has few bits, and its point is looked at with all of them; nobody asks for a stop meanwhile.
@@ -305,7 +475,7 @@ fn a_signal_behind_the_last_iteration_loses_only_the_proof() {
     let output = sandbox.finish(child);
     assert_eq!(output.code, 130, "{}", output.stderr);
     let text = sandbox.text("out/out.txt");
-    assert!(text.contains("maxIterations exceeded") || text.contains("SIGTERM signal received"), "{text}");
+    assert!(text.contains("maxIterations exceeded") || text.contains("SIGINT signal received"), "{text}");
     assert!(sandbox.path("a.dat-s.ck/checkpoint.bin").exists() && sandbox.path("out/iterations.json").exists());
     assert!(!sandbox.path("out/certificate").exists());
 }

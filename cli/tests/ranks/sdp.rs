@@ -90,7 +90,7 @@ fn checkpoints(launcher: &Launcher, ranks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     polynomials(at);
-    let line = "--precision 200 --threads 1 --writeSolution x,y,X,Y";
+    let line = "--precision 224 --threads 1 --writeSolution x,y,X,Y";
     let first = format!("-s @/pmp.json -o @/first -c @/first/ck --maxIterations 12 {line}");
     on_ranks(launcher, ranks, 2, at, &format!("sdp {first}")).expect_success();
     alone(at, &format!("sdp -s pmp.json -o first1 -c first1/ck --maxIterations 12 {line}"));

@@ -107,7 +107,7 @@ fn solver(launcher: &Launcher, ranks: usize) {
     });
     refused(&ended, 130, "cancelled");
     let text = fs::read_to_string(at.join("stopped-solver/out.txt")).unwrap();
-    assert!(text.contains("SIGTERM signal received"), "{text}");
+    assert!(text.contains("SIGINT signal received"), "{text}");
     let again = on_ranks(launcher, ranks, 1, at, &format!("{line} --maxIterations 1"));
     again.expect_success();
     assert!(again.output.contains("goes on from the checkpoint"), "{}", again.report());

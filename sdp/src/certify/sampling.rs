@@ -2,6 +2,7 @@
 //! terms of them. What is chosen here need not be near anything for a proof to hold.
 
 use super::floats::{exponent, to_integer};
+use super::{MOST_WORK_BITS, work_bits};
 use crate::block::Block;
 use crate::iterate::Point;
 use crate::numbers::{Arithmetic, entrywise};
@@ -146,7 +147,9 @@ impl Change {
         let exponents = origin.scalings.iter().map(exponent).collect();
         let points = short_points(&origin.points, precision_bits);
         let sampling = Sampling { points, exponents, basis };
-        let bits = 2 * precision_bits + 64 + 2 * sampling.basis.bits;
+        let wanted = 2 * precision_bits + 64 + 2 * sampling.basis.bits;
+        // As many as every kernel reaches, where that is less.
+        let bits = wanted.min(MOST_WORK_BITS.max(precision_bits + 64));
         let k = Arithmetic { ctx, bits };
         let even = rows_of(k, &sampling.basis, origin, count.div_ceil(2))?;
         let roots = origin.points.iter().map(|x| Float::with_val(bits, x.sqrt_ref())).collect::<Vec<_>>();
@@ -218,7 +221,7 @@ pub fn changes(ctx: &Context, problem: &Problem) -> Result<std::result::Result<V
 /// # Errors
 /// Those of the library's products.
 pub fn changed(ctx: &Context, changes: &[Change], problem: &Problem, point: &Point) -> Result<Point> {
-    let k = Arithmetic { ctx, bits: 2 * problem.precision_bits + 64 };
+    let k = Arithmetic { ctx, bits: work_bits(problem.precision_bits) };
     let (mut x, mut dual) = (Vec::new(), Vec::new());
     let mut blocks = point.dual.iter();
     for (change, own) in changes.iter().zip(&point.x) {

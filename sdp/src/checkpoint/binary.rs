@@ -205,8 +205,9 @@ impl<'a> Column<'a> {
 /// # Errors
 /// Those of [`super::load_checkpoint`].
 pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, bool)) -> Result<(State, u64)> {
-    const ADVICE: &str = "to begin with its point name its folder as that of the initial checkpoint \
-                          (--initialCheckpointDir), else remove it, or name another one for checkpoints";
+    const OTHERS: &str = "remove it, or name another folder for checkpoints (-c DIR, checkpoint), or none (-c '')";
+    const POINT: &str = "to begin with its point name its folder as that of the initial checkpoint (-i DIR, \
+                         initial_checkpoint); to begin anew";
     let (mut column, mark) = Column::open(path)?;
     let (rows, bits) = (column.file.rows(), parts.sizes.bits);
     let Some(head) = column.head_length() else {
@@ -226,14 +227,18 @@ pub fn load(path: &Path, parts: &Parts<'_>, (program, initial): (&Fingerprint, b
     let reached = if head < HEADER { (false, false) } else { (column.flag()?, column.flag()?) };
     let wanted = head + parts.length() * if has_best { 2 } else { 1 };
     if rows != wanted {
-        return column
-            .refused(format!("the checkpoint of another program: it has {rows} numbers, {wanted} are wanted"));
+        return column.refused(format!(
+            "the checkpoint of another program: it has {rows} numbers, {wanted} are wanted, so -i DIR would not take \
+             its point either: {OTHERS}"
+        ));
     }
     let is_known = fingerprint.is_some_and(|known| known.is_like(program));
     if !is_known && !initial {
         return column.refused(match is_older {
-            true => format!("a checkpoint of an earlier version, which does not say of which program it is: {ADVICE}"),
-            false => format!("the checkpoint of another program with blocks of the same sizes: {ADVICE}"),
+            true => format!(
+                "a checkpoint of an earlier version, which does not say of which program it is: {POINT} {OTHERS}"
+            ),
+            false => format!("the checkpoint of another program with blocks of the same sizes: {POINT} {OTHERS}"),
         });
     }
     column.at = head;

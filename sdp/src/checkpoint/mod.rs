@@ -9,8 +9,11 @@
 //! it.
 
 mod binary;
+mod lock;
 mod parts;
 mod text;
+
+pub use lock::CheckpointLock;
 
 use crate::block::Block;
 use crate::iterate::{Course, Fingerprint, Merit, Outset, Point, Quality, Seen, Solver, State};
@@ -187,8 +190,17 @@ impl Checkpoints {
         if path.exists() {
             return binary::load(&path, parts, (&self.program, initial)).map(Some);
         }
-        match folder.join("x_0.txt").exists() {
-            true => text::load(folder, parts).map(Some),
+        if folder.join("x_0.txt").exists() {
+            return text::load(folder, parts).map(Some);
+        }
+        match has_foreign_checkpoint(folder) {
+            // A new start would pass over it without a word, and put a checkpoint beside it.
+            true => Err(Error::InvalidArgument(format!(
+                "{}: a binary checkpoint of SDPB lies there, which is not read: its text files are, which SDPB writes \
+                 with --writeSolution=x,y,X,Y, in the folder of an initial checkpoint (-i DIR, initial_checkpoint); to \
+                 begin anew name another folder for checkpoints (-c DIR, checkpoint), or none (-c '')",
+                folder.display()
+            ))),
             false => Ok(None),
         }
     }
@@ -203,7 +215,7 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
 }
 
 /// The state in `folder`, rounded to the precision of the program: that of [`save_checkpoint`], or SDPB's text files,
-/// which do not say of which program they are; `None` where neither is there. At the same precision the rest of a run
+/// which do not say of which program they are; `None` where nothing is there. At the same precision the rest of a run
 /// has the bits that it would have had. [`State::precision_bits`] is that of the file: a run from there sees whether
 /// the point was rounded.
 ///
@@ -216,7 +228,8 @@ pub fn save_checkpoint(folder: &Path, problem: &Problem, state: &State) -> Resul
 ///
 /// # Errors
 /// [`Error::Format`] where the file belongs to another program, does not say to which it belongs, as those of earlier
-/// versions do not, or is damaged; [`Error::Io`].
+/// versions do not, or is damaged; [`Error::InvalidArgument`] where only a binary checkpoint of SDPB is there;
+/// [`Error::Io`].
 pub fn load_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>> {
     load(folder, problem, false)
 }
@@ -227,7 +240,8 @@ pub fn load_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>
 /// Cost: as there.
 ///
 /// # Errors
-/// [`Error::Format`] where the sizes are others, or the file is damaged; [`Error::Io`].
+/// [`Error::Format`] where the sizes are others, or the file is damaged; [`Error::InvalidArgument`], [`Error::Io`] as
+/// there.
 pub fn load_initial_checkpoint(folder: &Path, problem: &Problem) -> Result<Option<State>> {
     load(folder, problem, true)
 }

@@ -7,6 +7,7 @@
 //! of bits is enough: what is found here is no promise.
 
 use crate::iterate::outcome::Quality;
+use crate::iterate::ramp;
 use crate::options::SolverOptions;
 use rug::Float;
 
@@ -36,7 +37,9 @@ pub struct Advice {
 impl Advice {
     /// Where `bits` were not enough: from the gap and the errors of the solution.
     pub fn new(options: &SolverOptions, bits: u32, reached: &Quality) -> Advice {
-        let (gap, primal, dual) = (&reached.gap, reached.primal_error(), &reached.dual_error);
+        // A smaller gap is one that these bits do not show.
+        let gap = &reached.gap.clone().max(&ramp::least_gap(bits));
+        let (primal, dual) = (reached.primal_error(), &reached.dual_error);
         let found = advised_bits(options, bits, gap, [primal, dual]);
         let sentence = match found {
             Some(found) => format!(

@@ -94,8 +94,10 @@ impl<'p> Solver<'p> {
     /// allocates, the program itself excluded.
     ///
     /// # Errors
-    /// Those of contexts; [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
+    /// [`sunzi::Error::InvalidArgument`] for a threshold of 0 or below; those of contexts;
+    /// [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
+        options.check()?;
         let (inside, problem) = Inside::of(problem)?;
         let options = inside.options(options);
         let share = Share::new(Ranks::alone(), &problem);
@@ -124,10 +126,11 @@ impl<'p> Solver<'p> {
     ///
     /// # Errors
     /// [`sunzi::Error::InvalidArgument`] where ranks have different programs or options, by a hash of all numbers, or
-    /// some of them no limit; [`sunzi::Error::MemoryLimit`] with the least limit for every node; those of contexts;
-    /// [`sunzi::Error::Transport`]; on all ranks.
+    /// some of them no limit, and for a threshold of 0 or below; [`sunzi::Error::MemoryLimit`] with the least limit for
+    /// every node; those of contexts; [`sunzi::Error::Transport`]; on all ranks.
     pub fn on_ranks(ctx: Context, team: Team, problem: &Problem, options: SolverOptions) -> Result<Solver<'static>> {
         let ranks = Ranks::of(team)?;
+        ranks.agreed(options.check())?;
         let limit_bytes = ctx.memory_bytes();
         ranks.compare(u64::from(limit_bytes.is_some()), "some ranks have a memory limit, and some have none")?;
         let mut outline = Outline::new("options");

@@ -48,12 +48,15 @@ pub enum Termination {
     PrecisionTooLow,
     /// Somebody asked to stop.
     Stopped,
+    /// The user of a terminal did, as the caller of the solver knows.
+    Interrupted,
 }
 
 impl Termination {
     /// Whether the run was broken off, rather than ended by what it came to.
     pub(super) fn is_break(self) -> bool {
-        matches!(self, Termination::Stopped | Termination::MaxRuntimeExceeded | Termination::MaxIterationsExceeded)
+        let is_stop = matches!(self, Termination::Stopped | Termination::Interrupted);
+        is_stop || matches!(self, Termination::MaxRuntimeExceeded | Termination::MaxIterationsExceeded)
     }
 }
 
@@ -76,6 +79,7 @@ impl fmt::Display for Termination {
             Termination::DualUnbounded => "dual objective above upperBound",
             Termination::PrecisionTooLow => "precision too low",
             Termination::Stopped => "SIGTERM signal received",
+            Termination::Interrupted => "SIGINT signal received",
         })
     }
 }
@@ -87,7 +91,7 @@ pub struct Quality {
     pub primal_objective: Float,
     /// `f + C . Y + b^T y`.
     pub dual_objective: Float,
-    /// `|p - d| / max(|p| + |d|, 1)`.
+    /// `|p - d| / max(|p| + |d|, 1)`; in SDPA's form `|p - d| / max((|p| + |d|) / 2, 1)`.
     pub gap: Float,
     /// The largest entry of `A(x) - C - X`.
     pub primal_matrix_error: Float,

@@ -179,9 +179,26 @@ impl<'a> Moved<'a> {
     }
 }
 
+/// The least gap that objectives of `bits` bits show.
+pub fn least_gap(bits: u32) -> Float {
+    Float::with_val(64, 1) >> bits.saturating_sub(SPARE_BITS)
+}
+
 /// Whether objectives of `bits` bits still show this gap: below, it would no longer shrink, and no test end the run.
 pub fn shows(bits: u32, gap: &Float) -> bool {
-    *gap >= Float::with_val(64, 1) >> bits.saturating_sub(SPARE_BITS)
+    *gap >= least_gap(bits)
+}
+
+/// Whether a gap is below its threshold, as far as objectives of `bits` bits tell: a threshold below what they show is
+/// one that no gap is known to be below.
+pub fn is_below_threshold(bits: u32, options: &SolverOptions, gap: &Float) -> bool {
+    let threshold = &options.duality_gap_threshold;
+    gap < threshold && shows(bits, threshold)
+}
+
+/// Whether a gap and its threshold are both below what objectives of `bits` bits show, so that nothing is left to see.
+pub fn hides(bits: u32, options: &SolverOptions, gap: &Float) -> bool {
+    !shows(bits, gap) && !shows(bits, &options.duality_gap_threshold)
 }
 
 /// The point with a little of the identity added to blocks that are positive definite at few bits, but not at more.

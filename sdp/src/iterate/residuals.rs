@@ -7,7 +7,7 @@ use crate::iterate::outcome::Quality;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::site::Site;
 use crate::numbers::largest;
-use crate::problem::{Constraints, Sparse};
+use crate::problem::{Constraints, Form, Sparse};
 use crate::ranks::Piece;
 use rug::Float;
 use sunzi::{GemvOptions, Head, Matrix, Op, Result};
@@ -41,7 +41,7 @@ impl Evaluation {
         let objectives = Objectives::new(site, point)?;
         let [primal_matrix_error, dual_error] = residuals.errors(site)?;
         let quality = Quality {
-            gap: objectives.gap(),
+            gap: objectives.gap(site.problem.form),
             primal_objective: objectives.primal,
             dual_objective: objectives.dual,
             primal_matrix_error,
@@ -80,10 +80,13 @@ impl Objectives {
         Ok(Objectives { primal, dual })
     }
 
-    /// `|p - d| / max(|p| + |d|, 1)`.
-    pub fn gap(&self) -> Float {
+    /// `|p - d| / max(|p| + |d|, 1)`, as SDPB has it; in SDPA's form SDPA's, `|p - d| / max((|p| + |d|) / 2, 1)`.
+    pub fn gap(&self, form: Form) -> Float {
         let bits = self.primal.prec();
-        let size = Float::with_val(bits, self.primal.abs_ref()) + Float::with_val(bits, self.dual.abs_ref());
+        let mut size = Float::with_val(bits, self.primal.abs_ref()) + Float::with_val(bits, self.dual.abs_ref());
+        if form == Form::Sdpa {
+            size >>= 1u32;
+        }
         let difference = Float::with_val(bits, &self.primal - &self.dual).abs();
         difference / size.max(&Float::with_val(bits, 1))
     }

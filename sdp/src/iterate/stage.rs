@@ -217,8 +217,8 @@ impl Stage<'_> {
         if let Some(why) = self.infeasible(at)? {
             return Ok(Some(why));
         }
-        let Some(past) = course.past(at.state.iterations) else { return Ok(None) };
-        self.with_ray((Termination::PrecisionTooLow, self.outweighed(past)), at).map(Some)
+        let Some(remark) = self.too_few_bits(at.quality, course.past(at.state.iterations)) else { return Ok(None) };
+        self.with_ray((Termination::PrecisionTooLow, remark), at).map(Some)
     }
 
     /// SDPB's tests, in its order.
@@ -229,7 +229,10 @@ impl Stage<'_> {
         // A run that was broken off ends by its last steps as without the break; one that they have ended goes on.
         let begun = state.iterations > 0 && !state.is_ended;
         let tests = [
-            (primal && dual && quality.gap < options.duality_gap_threshold, Termination::PrimalDualOptimal),
+            (
+                primal && dual && ramp::is_below_threshold(self.site.bits, options, &quality.gap),
+                Termination::PrimalDualOptimal,
+            ),
             (dual && options.find_dual_feasible, Termination::DualFeasible),
             (primal && options.find_primal_feasible, Termination::PrimalFeasible),
             (begun && state.steps.1 == 1 && options.detect_dual_feasible_jump, Termination::DualFeasibleJumpDetected),
@@ -418,7 +421,7 @@ impl Stage<'_> {
         self.later.is_none()
             && is_limit.contains(&solution.termination)
             && self.is_feasible(quality) == (true, true)
-            && quality.gap >= self.options.duality_gap_threshold
+            && !ramp::is_below_threshold(self.site.bits, self.options, &quality.gap)
             && !ramp::shows(self.site.bits, &quality.gap)
     }
 
@@ -434,10 +437,15 @@ impl Stage<'_> {
         format!("{name} is not positive definite at {bits} bits")
     }
 
-    /// What there is to say where points have become worse.
-    fn outweighed(&self, past: Past) -> Option<String> {
+    /// Whether a run is over because more iterations would show no more, or points have become worse; and what there is
+    /// to say of it.
+    fn too_few_bits(&self, quality: &Quality, past: Option<Past>) -> Option<Option<String>> {
         let bits = self.site.bits;
-        (past == Past::Rounding).then(|| format!("errors of rounding at {bits} bits outweigh the gap"))
+        if self.is_feasible(quality) == (true, true) && ramp::hides(bits, self.options, &quality.gap) {
+            return Some(Some(format!("gaps below {:.2e} do not show at {bits} bits", ramp::least_gap(bits))));
+        }
+        let outweighed = || format!("errors of rounding at {bits} bits outweigh the gap");
+        past.map(|past| (past == Past::Rounding).then(outweighed))
     }
 
     /// The centring parameter of the corrector, from what the predictor would leave of the complementarity, which is

@@ -1,5 +1,6 @@
 //! SDPB's `iterations.json`, line by line as a run goes on.
 
+use super::aside::{KEPT_COPIES, failed, names, number_of};
 use super::decimal;
 use crate::iterate::Iteration;
 use std::fs::{File, OpenOptions};
@@ -33,32 +34,32 @@ pub struct IterationsFile {
 }
 
 impl IterationsFile {
-    /// Begins the list in `folder`. A file that is there becomes `iterations.0.json`, or the next number that is free,
-    /// and `c_minus_By` becomes `c_minus_By.0`, beside it.
+    /// Begins the list in `folder`. A file that is there becomes `iterations.0.json`, or that of the next number, and
+    /// `c_minus_By` becomes `c_minus_By.0`, beside it; the last ten stay.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn begin(folder: &Path) -> Result<IterationsFile> {
         let path = folder.join(FILE);
-        let fail = |path: &Path, action| {
-            let path = path.to_path_buf();
-            move |source| Error::Io { path, action, source }
-        };
         let inner = folder.join("c_minus_By");
         if path.exists() || inner.exists() {
-            let is_free = |number: &u64| {
-                let names = [format!("iterations.{number}.json"), format!("c_minus_By.{number}")];
-                names.iter().all(|name| std::fs::symlink_metadata(folder.join(name)).is_err())
-            };
-            let number = (0..u64::MAX).find(is_free).unwrap_or(u64::MAX);
+            let copies = copies(folder)?;
+            let number = copies.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
             let pairs = [(&inner, format!("c_minus_By.{number}")), (&path, format!("iterations.{number}.json"))];
             for (from, name) in pairs.into_iter().filter(|(from, _)| from.exists()) {
-                std::fs::rename(from, folder.join(name)).map_err(fail(from, "rename"))?;
+                failed(from, "rename", std::fs::rename(from, folder.join(name)))?;
+            }
+            for (_, name) in copies.into_iter().filter(|(copy, _)| copy + KEPT_COPIES <= number) {
+                let old = folder.join(name);
+                let removed = if old.is_dir() { std::fs::remove_dir_all(&old) } else { std::fs::remove_file(&old) };
+                failed(&old, "remove", removed)?;
             }
         }
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path);
-        let mut file = file.map_err(fail(&path, "create"))?;
-        file.write_all(format!("[{END}").as_bytes()).map_err(fail(&path, "write"))?;
+        let mut file = failed(&path, "create", file)?;
+        let begun = failed(&path, "write", file.write_all(format!("[{END}").as_bytes()));
+        // Where a disk is full, no list is better than half of one.
+        begun.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
         Ok(IterationsFile { path, file, length: 1, waiting: String::new(), count: 0 })
     }
 
@@ -97,6 +98,12 @@ impl IterationsFile {
         let written = self.write().and_then(|()| self.file.sync_all());
         written.map_err(|source| Error::Io { path: self.path, action: "write", source })
     }
+}
+
+/// What earlier runs have left under a number.
+fn copies(folder: &Path) -> Result<Vec<(u64, String)>> {
+    let number = |name: &str| number_of(name, "iterations.", ".json").or_else(|| number_of(name, "c_minus_By.", ""));
+    Ok(names(folder)?.into_iter().filter_map(|name| Some((number(&name)?, name))).collect())
 }
 
 fn line(iteration: &Iteration) -> String {
@@ -147,5 +154,22 @@ mod tests {
         IterationsFile::begin(folder.path()).unwrap();
         assert!(at("c_minus_By.1").is_dir() && !at("c_minus_By").exists());
         assert_eq!((text("iterations.1.json"), text("iterations.json")), ("earlier".into(), "[\n]\n".into()));
+    }
+
+    #[test]
+    fn the_last_ten_runs_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for _ in 0..14 {
+            IterationsFile::begin(folder.path()).unwrap().finish().unwrap();
+            std::fs::create_dir(folder.path().join("c_minus_By")).unwrap();
+        }
+        std::fs::write(folder.path().join("iterations.old.json"), "").unwrap();
+        let numbers = copies(folder.path()).unwrap();
+        let wanted = (3..13).flat_map(|number| [number, number]).collect::<Vec<u64>>();
+        let mut found = numbers.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+        found.sort_unstable();
+        assert_eq!(found, wanted);
+        // Beside them the list, what stands beside it, and what is no copy.
+        assert_eq!(names(folder.path()).unwrap().len(), 20 + 3);
     }
 }

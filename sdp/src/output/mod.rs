@@ -3,6 +3,7 @@
 //! Every file is complete or absent; the list of iterations is complete after each of them. Does not know: how
 //! anything was computed.
 
+mod aside;
 mod iterations;
 mod sdpa;
 mod sdpb;

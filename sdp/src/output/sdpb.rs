@@ -1,6 +1,7 @@
 //! SDPB's output directory: `out.txt`, `x_j.txt`, `y.txt`, `z.txt`, `X_matrix_i.txt`, `Y_matrix_i.txt`,
 //! `c_minus_By/c_minus_By.json`. The names of matrices count even and odd blocks; those of SDPA's programs all blocks.
 
+use super::aside::set_aside;
 use super::text::matrix;
 use super::{decimal, write_text_among};
 use crate::iterate::{Solution, cones};
@@ -125,8 +126,37 @@ fn block_numbers(problem: &Problem) -> Vec<usize> {
     cones(problem).into_iter().enumerate().map(number).collect()
 }
 
+/// A part of a solution that has a file.
+#[derive(Clone, Copy)]
+enum Part {
+    Free,
+    Whole,
+    Variables(usize),
+    Primal(usize),
+    Dual(usize),
+}
+
+/// The files of these parts of a solution, in the order in which they are written.
+fn files_of(problem: &Problem, parts: WriteSolution) -> Vec<(String, Part)> {
+    let single = [(parts.y, "y.txt", Part::Free), (parts.z, "z.txt", Part::Whole)];
+    let single = single.into_iter().filter(|(is_written, ..)| *is_written).map(|(_, name, part)| (name.into(), part));
+    let variables = (0..problem.groups.len()).filter(|_| parts.x);
+    let variables = variables.map(|group| (format!("x_{group}.txt"), Part::Variables(group)));
+    let blocks = block_numbers(problem).into_iter().enumerate().flat_map(|(at, number)| {
+        let primal = parts.primal.then(|| (format!("X_matrix_{number}.txt"), Part::Primal(at)));
+        let dual = parts.dual.then(|| (format!("Y_matrix_{number}.txt"), Part::Dual(at)));
+        primal.into_iter().chain(dual)
+    });
+    single.chain(variables).chain(blocks).collect()
+}
+
+/// The names of the files of these parts.
+pub(super) fn names_of(problem: &Problem, parts: WriteSolution) -> Vec<String> {
+    files_of(problem, parts).into_iter().map(|(name, _)| name).collect()
+}
+
 /// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when
-/// all others have their names for good.
+/// all others have their names for good. Files of earlier runs that are not written anew go into a folder of their own.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::InvalidArgument`] where z is asked for and there is no normalization.
@@ -141,29 +171,17 @@ pub fn write_solution(
         move |source| Error::Io { path, action: "create", source }
     };
     std::fs::create_dir_all(folder).map_err(io(folder))?;
+    set_aside(folder, problem, parts)?;
     let point = &solution.point;
-    if parts.y {
-        write_text_among(files, &folder.join("y.txt"), &matrix(&point.y))?;
-    }
-    if parts.z {
-        write_text_among(files, &folder.join("z.txt"), &matrix(&z_of(problem, &point.y)?))?;
-    }
-    if parts.x {
-        for (group, x) in point.x.iter().enumerate() {
-            write_text_among(files, &folder.join(format!("x_{group}.txt")), &matrix(x))?;
-        }
-    }
-    for (at, number) in block_numbers(problem).into_iter().enumerate() {
-        if parts.primal {
-            write_text_among(
-                files,
-                &folder.join(format!("X_matrix_{number}.txt")),
-                &matrix(point.primal[at].stored()),
-            )?;
-        }
-        if parts.dual {
-            write_text_among(files, &folder.join(format!("Y_matrix_{number}.txt")), &matrix(point.dual[at].stored()))?;
-        }
+    for (name, part) in files_of(problem, parts) {
+        let text = match part {
+            Part::Free => matrix(&point.y),
+            Part::Whole => matrix(&z_of(problem, &point.y)?),
+            Part::Variables(group) => matrix(&point.x[group]),
+            Part::Primal(at) => matrix(point.primal[at].stored()),
+            Part::Dual(at) => matrix(point.dual[at].stored()),
+        };
+        write_text_among(files, &folder.join(name), &text)?;
     }
     if problem.form == Form::Sdpb {
         let inner = folder.join("c_minus_By");

@@ -107,51 +107,5 @@ pub fn given(polynomials: &[Vec<Float>], points: &[Float], weights: &[Float], bi
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn floats(values: &[f64]) -> Vec<Float> {
-        values.iter().map(|value| Float::with_val(100, *value)).collect()
-    }
-
-    #[test]
-    fn rows_are_orthonormal_polynomials_of_rising_degree() -> Result<()> {
-        let points = (0..12).map(|at| Float::with_val(300, at * at) / 7u32).collect::<Vec<_>>();
-        let weights = points.iter().map(|x| (Float::with_val(300, x * 9u32) * -1i32).exp()).collect::<Vec<_>>();
-        let rows = orthonormal(&points, &weights, 6, 300)?;
-        for (a, left) in rows.iter().enumerate() {
-            for (b, right) in rows.iter().enumerate() {
-                let wanted = u32::from(a == b);
-                assert!((inner(left, right, 400) - wanted).abs() < 1e-85, "{a} {b}");
-            }
-            // Values divided by the roots are a polynomial of degree a with a positive first coefficient: divided
-            // differences over a + 1 points are the coefficient, those over more are 0.
-            let mut table = left.iter().zip(&weights).map(|(v, w)| v.clone() / w.clone().sqrt()).collect::<Vec<_>>();
-            for order in 1..table.len() {
-                for at in 0..table.len() - order {
-                    table[at] = (table[at + 1].clone() - &table[at]) / (points[at + order].clone() - &points[at]);
-                }
-                if order == a {
-                    assert!(table[0] > 0);
-                } else if order > a {
-                    assert!(table[0].clone().abs() < 1e-20, "{a} {order} {}", table[0]);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn weights_and_points_that_carry_nothing_are_refused() -> Result<()> {
-        let refused = |points: &[f64], weights: &[f64], rows| {
-            orthonormal(&floats(points), &floats(weights), rows, 100).unwrap_err().to_string()
-        };
-        assert!(refused(&[0.0, 1.0], &[1.0, -2.0], 1).contains("sample point 1 is -2.0"));
-        assert!(refused(&[1.0, 1.0, 1.0], &[1.0, 1.0, 2.0], 2).contains("coincide"));
-        assert!(refused(&[1.0, 2.0], &[0.0, 0.0], 1).contains("coincide"));
-        let given = given(&[floats(&[1.0]), floats(&[0.0, 2.0])], &floats(&[3.0]), &floats(&[4.0]), 100)?;
-        assert_eq!(given, [[2], [12]]);
-        assert!(orthonormal(&floats(&[5.0]), &floats(&[2.0]), 0, 100)?.is_empty());
-        Ok(())
-    }
-}
+#[path = "basis/tests.rs"]
+mod tests;

@@ -116,6 +116,9 @@ pub fn working_bits(precision_bits: u32) -> u32 {
     precision_bits.saturating_mul(2).max(precision_bits.saturating_add(64)).min(MAXIMUM_PRECISION_BITS)
 }
 
+/// Bits up to which values of polynomials are products of matrices: those that products reach with every kernel.
+const PRODUCT_BITS: u32 = 5000;
+
 /// A matrix at its points.
 struct Samples {
     points: Vec<Float>,
@@ -137,8 +140,8 @@ impl PolynomialProgram {
     /// points (fewer with fewer poles), with blocks of `m ceil(D / 2)` and `m floor(D / 2)` rows; the objective of n
     /// numbers leaves `n - 1` free variables. Accuracy: values and bases are computed with twice the bits and rounded
     /// once. The orthonormal bases have all their digits, while those of pmp2sdp lose some to the condition of a matrix
-    /// of moments: 6 of 231 at 24 points, 10 at 31. Cost for each matrix: `m^2 n d D / 2` products for the values,
-    /// about `3 D^3 / 4` for the bases, and for each point a root by Newton's method.
+    /// of moments: 6 of 231 at 24 points, 10 at 31. Cost for each matrix: `m^2 n d D / 2` products for the values (one
+    /// by one above 2500 bits), about `3 D^3 / 4` for the bases, and for each point a root by Newton's method.
     /// Source: the module's; docs/decisions/057-polynomial-programs.md.
     ///
     /// # Errors
@@ -355,6 +358,11 @@ impl PolynomialMatrix {
     /// The values `s_k P_i^{rs}(x_k)`: a row for each entry `(r, s)` and each i, a column for each point.
     fn values(&self, ctx: &Context, samples: &Samples, bits: u32) -> Result<Matrix> {
         let polynomials = self.entries.iter().flatten().collect::<Vec<_>>();
+        if bits > PRODUCT_BITS {
+            return Matrix::from_fn(polynomials.len(), samples.points.len(), bits, |row, point| {
+                basis::value(polynomials[row], &samples.points[point], bits) * &samples.scalings[point]
+            });
+        }
         let coefficients = Matrix::from_fn(polynomials.len(), self.degree() + 1, bits, |row, power| {
             polynomials[row].get(power).cloned().unwrap_or_else(|| Float::new(2))
         })?;

@@ -10,7 +10,8 @@
 //! `- log(base) (sqrt(z (b - z)) + (b / 2) A)`, where `A = 2 atan(sqrt(z) / sqrt(b - z))`.
 //!
 //! Source: SDPB (`src/pmp/convert/sample_points.cxx`), whose arc cosines these arc tangents are without their
-//! cancellation; arXiv:2509.14307, section 4. Both left sides rise, so each root is the only one.
+//! cancellation; arXiv:2509.14307, section 4. Both left sides rise, so each root is the only one, and both are concave,
+//! so a step of Newton's never ends above the root.
 //! Does not know: polynomials, bases.
 
 use super::DampedRational;
@@ -21,7 +22,7 @@ use sunzi::{Error, Result};
 /// Bits of the search; more come from Newton's steps.
 const SEARCH_BITS: u32 = 128;
 
-/// Steps of a search: each halves the interval at least.
+/// Steps of a search at most.
 const SEARCH_STEPS: usize = 1000;
 
 /// Bits beyond those of a result.
@@ -33,10 +34,10 @@ const SMALL_POLE: f64 = 1e-10;
 /// Distances to a pole are at least this: SDPB's choice.
 const LEAST_DISTANCE: f64 = 1e-16;
 
-/// A rising function with its derivative, at a precision.
+/// A rising concave function with its derivative, at a precision.
 type Rising<'a> = &'a dyn Fn(&Float, u32) -> (Float, Float);
 
-/// The root of `function` in `[low, high]`, to `bits` bits.
+/// The root of `function` between `low` and `high`, to `bits` bits.
 fn root(function: Rising<'_>, mut low: Float, mut high: Float, bits: u32) -> Float {
     let mut x = Float::with_val(SEARCH_BITS, &low + &high) / 2u32;
     for _ in 0..SEARCH_STEPS {
@@ -46,15 +47,16 @@ fn root(function: Rising<'_>, mut low: Float, mut high: Float, bits: u32) -> Flo
         } else {
             high.clone_from(&x);
         }
-        let mut next = Float::with_val(SEARCH_BITS, &x - value / slope);
-        if !(next >= low && next <= high) {
-            next = Float::with_val(SEARCH_BITS, &low + &high) / 2u32;
-        }
-        let change = Float::with_val(SEARCH_BITS, &next - &x).abs();
-        let enough = Float::with_val(SEARCH_BITS, next.abs_ref()) >> (SEARCH_BITS * 3 / 4);
-        x = next;
-        if change <= enough {
+        let step = Float::with_val(SEARCH_BITS, value / slope);
+        let is_done = *step.as_abs() <= Float::with_val(SEARCH_BITS, x.abs_ref()) >> (SEARCH_BITS * 3 / 4);
+        x -= step;
+        if is_done {
             break;
+        }
+        // From far above the root a step may reach the lower end or pass it. At that end the slope may be infinite, so
+        // that the next step would go nowhere.
+        if !(x > low && x < high) {
+            x = Float::with_val(SEARCH_BITS, &low + &high) / 2u32;
         }
     }
     // Each step doubles the digits; the last one is repeated where the doubling began later than it should.
@@ -192,63 +194,5 @@ pub fn scalings(points: &[Float], prefactor: &DampedRational, bits: u32) -> Vec<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn damped(base: f64, poles: &[f64]) -> DampedRational {
-        let number = |value: &f64| Float::with_val(200, *value);
-        DampedRational { constant: number(&1.0), base: number(&base), poles: poles.iter().map(number).collect() }
-    }
-
-    #[test]
-    fn points_solve_their_equations_at_any_precision() -> Result<()> {
-        for poles in [&[][..], &[-1.0], &[-0.5, -0.5, -3.0], &[-1e-12, -2.0], &[0.0, 0.0, -7.5]] {
-            for count in [3, 4, 5, 24] {
-                let prefactor = damped(0.3, poles);
-                let points = sample_points(count, &prefactor, 300)?;
-                let few = sample_points(count, &prefactor, 100)?;
-                assert_eq!(points.len(), count);
-                let density = Density::new(&prefactor, count, 300)?;
-                // All of the interval holds as many as there are points.
-                let (whole, _) = density.integral(&density.end, 400);
-                assert!((whole - count).abs() < 1e-85, "{count} {poles:?}");
-                let small = poles.iter().filter(|pole| **pole >= -1e-10).count().min(count);
-                for (number, point) in points.iter().enumerate() {
-                    assert!(*point >= 0 && *point < density.end);
-                    assert!(Float::with_val(300, point - &few[number]).abs() <= Float::with_val(300, point) >> 96u32);
-                    if number >= small {
-                        let (value, slope) = density.integral(point, 350);
-                        let off: Float = value - number - 0.5;
-                        assert!(off.abs() < 1e-85, "{count} {poles:?} {number}");
-                        // The derivative is the slope of the chord.
-                        let step = Float::with_val(350, point >> 60u32);
-                        let next = density.integral(&Float::with_val(350, point + &step), 350).0;
-                        let chord: Float = (next - number - 0.5) / step;
-                        assert!((chord / slope - 1u32).abs() < 1e-15, "{count} {poles:?} {number}");
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn prefactors_without_points_are_refused() {
-        let refused = |base: f64, poles: &[f64]| sample_points(3, &damped(base, poles), 64).unwrap_err().to_string();
-        assert!(refused(1.0, &[]).contains("base is 1.0"));
-        assert!(refused(-0.5, &[]).contains("base is -"));
-        assert!(refused(0.5, &[0.25]).contains("pole at 2.5"));
-        assert!(refused(0.5, &[0.0; 4]).contains("4 poles"));
-        assert_eq!(sample_points(1, &damped(1.0, &[]), 64).unwrap(), [0]);
-    }
-
-    #[test]
-    fn scalings_are_the_prefactor() {
-        let points = [0.0, 1.0, 2.5].map(|x| Float::with_val(200, x));
-        let found = scalings(&points, &damped(0.5, &[-1.0, 1.0]), 200);
-        assert_eq!(found[0], -1);
-        assert!((found[1].to_f64() / 2.5e15 - 1.0).abs() < 1e-15);
-        let wanted = 0.5f64.powf(2.5) / (3.5 * 1.5);
-        assert!((found[2].to_f64() - wanted).abs() < 1e-15);
-    }
-}
+#[path = "points/tests.rs"]
+mod tests;

@@ -18,24 +18,58 @@ pub struct Witness {
     pub factor: Fixed,
 }
 
-/// `(L L^T)_ij` in units of `2^(-2 bits)`.
-pub fn product(factor: &Fixed, row: usize, col: usize) -> Integer {
-    let line = |row: usize| &factor.values[triangle(row)..][..=col.min(row)];
-    let mut sum = Integer::new();
-    for (left, right) in line(row).iter().zip(line(col)) {
-        sum += left * right;
+/// A factor with the places of its numbers that are not 0. Products pass over all others: a zero takes two letters of a
+/// file, and whoever writes only zeros should not get a step for each pair of them.
+struct Lines<'a> {
+    factor: &'a Fixed,
+    /// Columns, row by row.
+    places: Vec<Vec<usize>>,
+}
+
+impl Lines<'_> {
+    fn new(factor: &Fixed, order: usize) -> Lines<'_> {
+        let line = |row: usize| factor.values[triangle(row)..][..=row].iter().enumerate();
+        let places = |row: usize| line(row).filter(|(_, value)| !value.is_zero()).map(|(col, _)| col).collect();
+        Lines { factor, places: (0..order).map(places).collect() }
     }
-    sum
+
+    /// `(L L^T)_ij` in units of `2^(-2 bits)`: the sum over the row with fewer numbers.
+    fn product(&self, row: usize, col: usize) -> Integer {
+        let line = |row: usize| &self.factor.values[triangle(row)..];
+        let (left, right) = (line(row), line(col));
+        let few = [row, col].map(|row| &self.places[row]).into_iter().min_by_key(|places| places.len());
+        let mut sum = Integer::new();
+        for &at in few.into_iter().flatten().take_while(|at| **at <= row.min(col)) {
+            sum += &left[at] * &right[at];
+        }
+        sum
+    }
+}
+
+impl Witness {
+    /// Products of two numbers that `L L^T` takes, at most; none where the factor is not one of so many rows.
+    pub(crate) fn steps(&self, order: usize) -> u64 {
+        if self.factor.values.len() != triangle(order) {
+            return 0;
+        }
+        let line = |row: usize| &self.factor.values[triangle(row)..][..=row];
+        let count = |row: usize| line(row).iter().filter(|value| !value.is_zero()).count() as u64;
+        let mut counts = (0..order).map(count).collect::<Vec<_>>();
+        counts.sort_unstable();
+        let pairs = counts.iter().zip((1..=order as u64).rev());
+        pairs.map(|(count, pairs)| count.saturating_mul(pairs)).fold(0, u64::saturating_add)
+    }
 }
 
 /// `L L^T + tau I`, with twice the bits of L; `None` where tau is below them.
 pub fn shifted_product(witness: &Witness, order: usize) -> Option<Fixed> {
     let bits = witness.factor.bits.checked_mul(2)?;
     let shift = u32::try_from(i64::from(bits) + witness.exponent).ok()?;
+    let lines = Lines::new(&witness.factor, order);
     let mut values = Vec::with_capacity(triangle(order));
     for row in 0..order {
         for col in 0..=row {
-            values.push(product(&witness.factor, row, col));
+            values.push(lines.product(row, col));
         }
         if let Some(last) = values.last_mut() {
             *last += Integer::from(1) << shift;
@@ -52,13 +86,14 @@ pub fn is_definite(matrix: &Scaled, scales: &[i64], witness: &Witness, threads: 
     let fits = matrix.numerators.len() == triangle(order) && witness.factor.values.len() == triangle(order);
     let Some(shift) = u32::try_from(shift).ok().filter(|_| fits) else { return false };
     let tau = Integer::from(1) << shift;
+    let lines = Lines::new(&witness.factor, order);
     // The squares of all entries of a row, with those above the diagonal.
     let row_norm = |row: usize| {
         let mut sum = Integer::new();
         for col in 0..=row {
             let numerator = &matrix.numerators[packed(row, col)];
             let mut rest = floor_shifted(numerator, doubled + scales[row] + scales[col], &matrix.denominator);
-            rest -= product(&witness.factor, row, col);
+            rest -= lines.product(row, col);
             if row == col {
                 rest -= &tau;
             }
@@ -175,6 +210,27 @@ mod tests {
                 &Witness { exponent: 0, factor: identity.clone() },
                 threads
             ));
+        }
+    }
+
+    /// Products that pass over zeros are those of all numbers, and as many as are counted at most.
+    #[test]
+    fn zeros_are_passed_over() {
+        let order = 23;
+        for spread in 1..6usize {
+            let is_kept = |at: usize| at * at % 7 < spread || at.is_multiple_of(spread * 11);
+            let value = |at: usize| if is_kept(at) { Integer::from(at * at % 31) - 15u32 } else { Integer::new() };
+            let factor = Fixed { bits: 3, values: (0..triangle(order)).map(value).collect() };
+            let lines = Lines::new(&factor, order);
+            let mut made = 0;
+            for (row, col) in (0..order).flat_map(|row| (0..=row).map(move |col| (row, col))) {
+                let all =
+                    (0..=col).map(|at| (&factor.values[packed(row, at)] * &factor.values[packed(col, at)]).complete());
+                assert_eq!(lines.product(row, col), all.fold(Integer::new(), |sum, next| sum + next), "{row} {col}");
+                made += lines.places[row].len().min(lines.places[col].len()) as u64;
+            }
+            let witness = Witness { exponent: 0, factor: factor.clone() };
+            assert_eq!((witness.steps(order), witness.steps(order + 1)), (made, 0));
         }
     }
 

@@ -33,6 +33,13 @@ pub const MAXIMUM_FILES: usize = 1 << 16;
 /// Bytes of numbers that reading a program, and checking a certificate, may each make for each byte of the files.
 pub const BYTES_PER_BYTE: u64 = 256;
 
+/// Products of two numbers that checking a certificate may make for each byte of the files, beside [`FREE_STEPS`]. An
+/// honest factor of n rows whose numbers have d letters takes n / (3 d) for each of its bytes, and d is 30 at least.
+pub const STEPS_PER_BYTE: u64 = 128;
+
+/// Products that may be made from any files: they take a second or two.
+pub const FREE_STEPS: u64 = 1 << 27;
+
 /// Bytes that the members of an archive have for each of its own, beside [`FREE_INFLATED`], at most. Archives in use
 /// have 2 to 4; JSON takes about 64 bytes of memory for each of its own, so this is [`BYTES_PER_BYTE`] twice.
 pub const INFLATED_PER_BYTE: u64 = 8;
@@ -46,16 +53,17 @@ pub const NUMBER_BYTES: u64 = 64;
 /// Bytes of numbers that may be made from any files.
 pub const FREE_BYTES: u64 = 64 << 20;
 
-/// The bytes that may still be made.
+/// The bytes and the products that may still be made.
 pub struct Room {
     left: Cell<u64>,
+    steps: Cell<u64>,
     files: Cell<u64>,
 }
 
 impl Room {
     /// Room for what is made from files of so many bytes together.
     pub fn new(bytes: u64) -> Room {
-        let room = Room { left: Cell::new(FREE_BYTES), files: Cell::new(0) };
+        let room = Room { left: Cell::new(FREE_BYTES), steps: Cell::new(FREE_STEPS), files: Cell::new(0) };
         room.grow(bytes);
         room
     }
@@ -64,6 +72,7 @@ impl Room {
     pub fn grow(&self, bytes: u64) {
         self.files.set(self.files.get().saturating_add(bytes));
         self.left.set(self.left.get().saturating_add(bytes.saturating_mul(BYTES_PER_BYTE)));
+        self.steps.set(self.steps.get().saturating_add(bytes.saturating_mul(STEPS_PER_BYTE)));
     }
 
     /// Bytes of the files.
@@ -84,6 +93,23 @@ impl Room {
             )
         })?;
         self.left.set(left);
+        Ok(())
+    }
+
+    /// Takes products that are about to be made. Bytes do not bound these: a matrix of numbers of one letter has
+    /// as many pairs of rows as one of long numbers.
+    ///
+    /// # Errors
+    /// A text with the limits where there are too few left.
+    pub fn take_steps(&self, count: u64) -> Result<(), String> {
+        let left = self.steps.get().checked_sub(count).ok_or_else(|| {
+            format!(
+                "the check would take more than {FREE_STEPS} products of numbers and {STEPS_PER_BYTE} for each of \
+                 the {} bytes of the files",
+                self.files.get()
+            )
+        })?;
+        self.steps.set(left);
         Ok(())
     }
 
@@ -151,6 +177,9 @@ mod tests {
         room.take(0).unwrap();
         let refusal = room.take(1).unwrap_err();
         assert!(refusal.contains("67108864 bytes and 256 for each of the 5 bytes"), "{refusal}");
+        room.take_steps(FREE_STEPS + 5 * STEPS_PER_BYTE).unwrap();
+        let refusal = room.take_steps(1).unwrap_err();
+        assert!(refusal.contains("134217728 products of numbers and 128 for each of the 5 bytes"), "{refusal}");
     }
 
     #[test]

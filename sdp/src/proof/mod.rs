@@ -31,7 +31,7 @@ pub use check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, verify};
 pub use definite::Witness;
 pub use polynomial::{PolynomialMatrix, Sampling};
 pub use program::{Constraints, Gram, Group, Program, Shape};
-pub use read::read_exact;
+pub use read::{read_exact, read_exact_as};
 pub use sampled::Sampled;
 pub use scaled::{Fixed, Scaled};
 pub use sparse::{Place, Sparse};

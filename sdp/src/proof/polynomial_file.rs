@@ -104,7 +104,10 @@ fn add_file(
             if names.peek().is_none() {
                 return Err(refused("the list names no files".into()));
             }
-            return names.try_for_each(|name| add_file(&folder.join(name), files, seen, depth + 1, parts));
+            return names.try_for_each(|name| match name.contains(['\n', '\r']) {
+                true => Err(refused("a line feed stands between names, and should be a zero byte".into())),
+                false => add_file(&folder.join(name), files, seen, depth + 1, parts),
+            });
         }
         Some("nsv") => return Err(refused(format!("lists of files lie {DEEPEST_LIST} deep"))),
         _ => return Err(refused("a polynomial program is a file .json or .m, or a list of such files in .nsv".into())),
@@ -113,7 +116,16 @@ fn add_file(
     read(&bytes, &files.room).and_then(|found| parts.add(found)).map_err(refused)
 }
 
-/// The entries with `r <= s` of a whole matrix.
+/// Whether two entries are the same polynomials. Zeros behind the last coefficient do not count.
+fn are_same(left: &[Vec<Rational>], right: &[Vec<Rational>]) -> bool {
+    let end = |list: &Vec<Rational>| list.iter().rposition(|coefficient| *coefficient != 0).map_or(0, |last| last + 1);
+    let is_same = |(left, right): (&Vec<Rational>, &Vec<Rational>)| {
+        left.is_empty() == right.is_empty() && left[..end(left)] == right[..end(right)]
+    };
+    left.len() == right.len() && left.iter().zip(right).all(is_same)
+}
+
+/// The entries with `r <= s` of a whole matrix, each polynomial in the longer of both forms in which it is written.
 ///
 /// # Errors
 /// A text where it is not square or not symmetric.
@@ -124,10 +136,17 @@ pub fn symmetric(mut rows: Vec<Vec<Vec<Vec<Rational>>>>) -> Refusal<(usize, Vec<
     }
     let mut found = Vec::new();
     for (r, s) in (0..dim).flat_map(|s| (0..=s).map(move |r| (r, s))) {
-        if rows[r][s] != rows[s][r] {
-            return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ"));
+        let mut entry = std::mem::take(&mut rows[r][s]);
+        if r < s {
+            let other = std::mem::take(&mut rows[s][r]);
+            if !are_same(&entry, &other) {
+                return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ"));
+            }
+            for (kept, other) in entry.iter_mut().zip(other).filter(|(kept, other)| other.len() > kept.len()) {
+                *kept = other;
+            }
         }
-        found.push(std::mem::take(&mut rows[r][s])); // compared once, just now
+        found.push(entry);
     }
     Ok((dim, found))
 }
@@ -153,7 +172,7 @@ impl Parts {
     }
 
     /// z without the entry that the normalization determines.
-    fn program(self, room: &Room) -> Refusal<Program> {
+    pub fn program(self, room: &Room) -> Refusal<Program> {
         let a = self.objective.ok_or("there is no objective")?;
         let count = a.len();
         let first = || (0..count).map(|at| Rational::from(u32::from(at == 0))).collect();

@@ -247,7 +247,7 @@ impl Program {
                 let entry =
                     |(entry, scale): (&Integer, &i64)| floor_shifted(entry, scale + i64::from(bits), &free.denominator);
                 let row = row.iter().zip(scales).map(entry).collect::<Vec<_>>();
-                for (at, left) in row.iter().enumerate() {
+                for (at, left) in row.iter().enumerate().filter(|(_, left)| !left.is_zero()) {
                     for (sum, right) in numerators[triangle(at)..].iter_mut().zip(&row[..=at]) {
                         *sum += left * right;
                     }

@@ -12,10 +12,12 @@ use super::program::{Constraints, Group, Program, Shape};
 use super::sampled::Sampled;
 use super::scaled::Scaled;
 use super::sparse::{Place, Sparse};
-use super::{polynomial_file, polynomial_json};
+use super::{polynomial_file, polynomial_json, polynomial_text};
+use crate::forms::{FIRST_BYTES, Form};
 use rug::Rational;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use sunzi::io::FileFormat;
 use sunzi::{Error, Result};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -30,33 +32,56 @@ use xxhash_rust::xxh3::Xxh3;
 /// # Errors
 /// [`Error::Io`]; [`Error::Format`] with the file and what is wrong in it, or where it is of another kind.
 pub fn read_exact(path: &Path) -> Result<Program> {
+    read_exact_as(path, None)
+}
+
+/// As [`read_exact`]; where the name of a file says no form, `format` says it, or else its first bytes do.
+///
+/// # Errors
+/// As there; [`Error::InvalidArgument`] for a format that is none of programs.
+pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program> {
+    let chosen = format.map(Form::of).transpose()?;
     let mut files = Files::new();
     let data = std::fs::metadata(path);
     let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
     let mut program = match data.is_dir() {
         true => blocks(Container::Folder(path.to_path_buf()), &mut files)?,
         false if polynomial_file::is_named(path) => polynomial_file::read(path, &mut files)?,
-        false if !is_sparse(path) => {
-            let bytes = files.read(path)?;
-            if !is_archive(&bytes) {
-                let message = "proofs are made and checked for SDPB's blocks in a directory or a zip archive, for \
-                               polynomial programs (.json, .m, .nsv), and for files of SDPA's sparse format (.dat-s) \
-                               that are not compressed";
-                return Err(refused(path, message));
-            }
-            blocks(Container::Archive(Archive::new(path, bytes)?), &mut files)?
-        }
         false => {
             let bytes = files.read(path)?;
-            if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-                return Err(refused(path, "proofs are made and checked for files that are not compressed"));
+            match is_sparse(path) {
+                false if is_archive(&bytes) => blocks(Container::Archive(Archive::new(path, bytes)?), &mut files)?,
+                is_sparse => {
+                    let named = is_sparse.then_some(Form::Sparse);
+                    text(path, (named.or(chosen), &bytes), &files.room)?
+                }
             }
-            sdpa(&bytes, &files.room).map_err(|message| refused(path, message))?
         }
     };
     program.bytes = files.room.files();
     program.digest = format!("{:032x}", files.digest.digest128());
     Ok(program)
+}
+
+/// A program that is one text, of a form that is known, or that its first bytes show.
+fn text(path: &Path, (form, bytes): (Option<Form>, &[u8]), room: &Room) -> Result<Program> {
+    let is_dense = path.extension().is_some_and(|ending| ending == "dat");
+    let shown = || Form::shown(&bytes[..bytes.len().min(FIRST_BYTES)]).filter(|_| !is_dense);
+    let Some(form) = form.or_else(shown) else {
+        let message = "proofs are made and checked for SDPB's blocks in a directory or a zip archive, for polynomial \
+                       programs (.json, .m, .nsv), and for files of SDPA's sparse format (.dat-s) that are not \
+                       compressed";
+        return Err(refused(path, message));
+    };
+    let program = match form {
+        Form::Sparse if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) => {
+            Err("proofs are made and checked for files that are not compressed".into())
+        }
+        Form::Sparse => sdpa(bytes, room),
+        Form::Json => polynomial_json::read(bytes, room).and_then(|parts| parts.program(room)),
+        Form::Mathematica => polynomial_text::read(bytes, room).and_then(|parts| parts.program(room)),
+    };
+    program.map_err(|message| refused(path, message))
 }
 
 /// Whether the name is that of a file in SDPA's format.
@@ -304,6 +329,9 @@ fn entries<'a>(
             _ => Err(named(format!("'{word}' is not a number of {least} to {most}"))),
         };
         let mut next = || words.next().ok_or_else(|| named("the file ends inside of it".into()));
+        if first.starts_with('*') {
+            return Err(format!("a section '{first}' behind the entries, which is not read"));
+        }
         let constraint = index(first, 0, variables)?;
         let cone = index(next()?, 1, shapes.len())? - 1;
         let Shape { order, diagonal } = shapes[cone];

@@ -146,6 +146,18 @@ impl Sampled {
         self.values.denominator.square_ref().complete()
     }
 
+    /// Products that [`Sampled::pairings`] makes with a block; [`Sampled::weighted_sum`] makes fewer.
+    pub(super) fn block_steps(&self, cone: usize) -> u64 {
+        let rows = self.bases[cone].0 as u64;
+        rows.saturating_mul(rows + 1).saturating_mul(self.variables() as u64)
+    }
+
+    /// Products that [`Sampled::gram`] makes.
+    pub(super) fn gram_steps(&self) -> u64 {
+        let rows = self.bases.iter().map(|&(rows, _)| rows as u64).sum::<u64>();
+        rows.saturating_mul(triangle(self.points) as u64)
+    }
+
     /// `w_k v_k^T M^{rs} v_k`.
     pub fn pairings(&self, blocks: &[Fixed]) -> Vec<Rational> {
         let mut found = vec![Rational::new(); self.variables()];

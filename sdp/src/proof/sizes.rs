@@ -103,7 +103,7 @@ fn sampled_bytes(matrix: &PolynomialMatrix, sampling: &Sampling) -> Refusal<u64>
     Ok(sum.saturating_add(rows).saturating_add(bytes_of_many(4 * points, x + exponent)))
 }
 
-/// Takes the room of all other numbers that a check makes.
+/// Takes the room of all other numbers that a check makes, and the products that it makes of them.
 ///
 /// # Errors
 /// A text where there is too little.
@@ -113,11 +113,42 @@ pub fn check_sizes(room: &Room, program: &Program, proof: &Proof) -> Refusal<()>
     let shared = u64::from(denominators.significant_bits());
     for part in [&proof.lower, &proof.no_primal].into_iter().flatten() {
         room.take(lower_bytes(program, part, shared))?;
+        room.take_steps(lower_steps(program, part))?;
     }
     for part in [&proof.upper, &proof.no_dual].into_iter().flatten() {
         room.take(upper_bytes(program, part, shared))?;
+        room.take_steps(upper_steps(program, part))?;
     }
     Ok(())
+}
+
+/// Products that a check of a dual point makes.
+fn lower_steps(program: &Program, part: &LowerProof) -> u64 {
+    let mut sum = 0u64;
+    for (group, proof) in program.groups.iter().zip(&part.groups) {
+        let blocks = group.shapes().into_iter().zip(&proof.blocks).enumerate();
+        for (cone, (shape, witness)) in blocks.filter(|(_, (shape, _))| !shape.diagonal) {
+            sum = sum.saturating_add(witness.steps(shape.order)).saturating_add(group.block_steps(cone));
+        }
+        sum = sum.saturating_add(group.gram_steps()).saturating_add(proof.gram.witness.steps(group.gram_order()));
+    }
+    sum
+}
+
+/// Products that a check of a primal point makes.
+fn upper_steps(program: &Program, part: &UpperProof) -> u64 {
+    let mut sum = 0u64;
+    for (group, blocks) in program.groups.iter().zip(&part.blocks) {
+        let blocks = group.shapes().into_iter().zip(blocks).enumerate();
+        for (cone, (shape, witness)) in blocks.filter(|(_, (shape, _))| !shape.diagonal) {
+            sum = sum.saturating_add(witness.steps(shape.order)).saturating_add(group.block_steps(cone));
+        }
+    }
+    let Some(gram) = &part.gram else { return sum };
+    let count = program.free_variables();
+    let numbers = program.groups.iter().flat_map(|group| &group.free.numerators);
+    let free = (numbers.filter(|number| !number.is_zero()).count() as u64).saturating_mul(count as u64);
+    sum.saturating_add(free).saturating_add(gram.witness.steps(count))
 }
 
 impl Group {
@@ -128,6 +159,22 @@ impl Group {
             Constraints::Sparse(sparse) => (&sparse.values, &sparse.values),
         };
         [&self.costs, &self.free, values, weights].into_iter().map(|list| &list.denominator)
+    }
+
+    /// Products that pairings with a block, or its slack, take where it is not one of sparse matrices.
+    fn block_steps(&self, cone: usize) -> u64 {
+        match &self.constraints {
+            Constraints::Sampled(sampled) => sampled.block_steps(cone),
+            Constraints::Sparse(_) => 0,
+        }
+    }
+
+    /// Products that the Gram matrix takes.
+    fn gram_steps(&self) -> u64 {
+        match &self.constraints {
+            Constraints::Sampled(sampled) => sampled.gram_steps(),
+            Constraints::Sparse(sparse) => sparse.gram_steps(),
+        }
     }
 
     /// Bits of an entry of a matrix.

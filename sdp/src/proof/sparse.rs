@@ -118,6 +118,15 @@ impl Sparse {
         Scaled { numerators, denominator: (&self.values.denominator << x.bits).complete() }
     }
 
+    /// Products that [`Sparse::gram`] makes: one for each pair of variables with an entry at the same place.
+    pub(super) fn gram_steps(&self) -> u64 {
+        let mut holders: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+        for place in self.places.iter().filter(|place| place.variable.is_some()) {
+            *holders.entry((place.cone, self.index(*place))).or_default() += 1;
+        }
+        holders.values().map(|count| count.saturating_mul(count + 1) / 2).fold(0, u64::saturating_add)
+    }
+
     /// `A_p . A_q`, entry by entry of the places that they share.
     pub fn gram(&self, variables: usize) -> Gram {
         let mut shared: BTreeMap<(usize, usize), Vec<Holder<'_>>> = BTreeMap::new();

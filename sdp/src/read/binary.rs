@@ -27,8 +27,8 @@ const LIMB_BITS: u64 = 64;
 /// Exponents, in limbs, beyond those of any number that can be stored.
 const FARTHEST: u64 = 1 << 23;
 
-/// Bytes of a matrix that are taken before its first number is read; more when they are full.
-const FIRST_BYTES: usize = 64 << 20;
+/// Bytes of a matrix that are taken with its first number; more when they are full.
+const FIRST_BYTES: usize = 1 << 20;
 
 /// The sizes that a block should have.
 pub struct Shapes {
@@ -76,7 +76,12 @@ struct Reader<'a> {
 /// # Errors
 /// [`Error::Format`] with what is wrong with the archive; those of [`Matrix::zeros`].
 pub fn read(inner: &mut dyn Read, path: &Path, shapes: &Shapes, bits: u32) -> Result<BlockData> {
-    let mut reader = Reader {
+    reader(inner, path, bits).block(shapes)
+}
+
+/// At the beginning of an archive.
+fn reader<'a>(inner: &'a mut dyn Read, path: &'a Path, bits: u32) -> Reader<'a> {
+    Reader {
         inner,
         path,
         bits,
@@ -86,8 +91,7 @@ pub fn read(inner: &mut dyn Read, path: &Path, shapes: &Shapes, bits: u32) -> Re
         has_matrix: false,
         exponent_first: None,
         scratch: Vec::new(),
-    };
-    reader.block(shapes)
+    }
 }
 
 /// Bits that GMP gives a number of which `bits` are asked for: whole limbs.
@@ -153,11 +157,7 @@ impl Reader<'_> {
             return self.refused(format!("'c' has {length} numbers, and {wanted} are wanted"));
         }
         self.unsigned(4)?;
-        let mut costs = Matrix::zeros(shapes.variables, 1, self.bits)?;
-        for row in 0..shapes.variables {
-            let number = self.number()?;
-            costs.set_float(row, 0, &number)?;
-        }
+        let costs = self.columns((shapes.variables, 1, length))?;
         let bases = [self.matrix("bilinear_bases_even", None)?, self.matrix("bilinear_bases_odd", None)?];
         let mut beyond = [0];
         match self.inner.read(&mut beyond) {
@@ -206,7 +206,8 @@ impl Reader<'_> {
     fn columns(&mut self, (rows, cols, leading): (usize, u64, u64)) -> Result<Matrix> {
         let total = usize::try_from(cols).ok().and_then(|cols| rows.checked_mul(cols)).unwrap_or(usize::MAX);
         let number_bytes = Matrix::bytes_for(1, 1, self.bits) as usize;
-        let mut numbers = Matrix::zeros(total.min((FIRST_BYTES / number_bytes).max(1)), 1, self.bits)?;
+        let first = total.min((FIRST_BYTES / number_bytes).max(1));
+        let mut numbers = Matrix::zeros(0, 1, self.bits)?;
         let mut count = 0;
         for row in (0..cols).flat_map(|_| 0..leading) {
             let number = self.number()?;
@@ -214,7 +215,7 @@ impl Reader<'_> {
                 continue;
             }
             if count == numbers.rows() {
-                let more = Matrix::zeros(count.saturating_mul(2).min(total), 1, self.bits)?;
+                let more = Matrix::zeros(count.saturating_mul(2).clamp(first, total), 1, self.bits)?;
                 let fewer = std::mem::replace(&mut numbers, more);
                 let ((heads, limbs), (to_heads, to_limbs)) = (fewer.parts(), numbers.parts_mut());
                 to_heads[..heads.len()].copy_from_slice(heads);
@@ -281,17 +282,11 @@ mod tests {
     /// Reads a matrix of any shape, whose numbers have `bits` bits, from its sizes and the bytes of its numbers.
     fn matrix(sizes: [u64; 3], numbers: &[u8], bits: u32) -> Result<Matrix> {
         let bytes = sizes.iter().flat_map(|size| size.to_le_bytes()).chain(numbers.iter().copied()).collect::<Vec<_>>();
-        let mut reader = Reader {
-            inner: &mut &bytes[..],
-            path: Path::new("block_data_0.bin"),
-            bits,
-            limbs: 1,
-            integer_bytes: 8,
-            number_version: Some(1),
-            has_matrix: true,
-            exponent_first: Some(false),
-            scratch: Vec::new(),
-        };
+        let mut inner = &bytes[..];
+        let begun = reader(&mut inner, Path::new("block_data_0.bin"), bits);
+        let (number_version, exponent_first) = (Some(1), Some(false));
+        let mut reader =
+            Reader { limbs: 1, integer_bytes: 8, number_version, has_matrix: true, exponent_first, ..begun };
         reader.matrix("bilinear_bases_even", None)
     }
 
@@ -302,6 +297,27 @@ mod tests {
         {
             let refused = matrix(sizes, &[1; 100], 768).unwrap_err().to_string();
             assert!(refused.contains("the file ends inside of its numbers"), "{sizes:?}: {refused}");
+        }
+    }
+
+    /// A block of a few bytes that has very many variables in its other file: no column for them is made.
+    #[test]
+    fn as_many_costs_as_are_wanted_are_believed_as_far_as_numbers_come() {
+        let zeros = |count: usize| vec![1; count];
+        let block = |variables: u64, numbers: usize| {
+            let head = [&22u64.to_le_bytes()[..], SIGNATURE, &[18, 0, 4, 8, 4, 8, 1, 0, 0, 0], &128u64.to_le_bytes()];
+            // B has no columns; the first number of c has the version of all of them.
+            let free = [&[0; 5][..], &variables.to_le_bytes(), &[0; 8], &variables.to_le_bytes()];
+            let costs = [&[0; 5][..], &variables.to_le_bytes(), &[0; 4], &[0, 1, 0, 0, 0], &zeros(numbers)];
+            let bytes = [head.concat(), free.concat(), costs.concat()].concat();
+            let shapes = Shapes { variables: variables as usize, points: 1, free: 0 };
+            let mut inner = &bytes[..];
+            let mut reader = Reader { integer_bytes: 8, ..reader(&mut inner, Path::new("block_data_0.bin"), 128) };
+            reader.block(&shapes).unwrap_err().to_string()
+        };
+        for variables in [1 << 45, 1 << 59] {
+            let refused = block(variables, 100);
+            assert!(refused.contains("the file ends inside of its numbers"), "{variables}: {refused}");
         }
     }
 

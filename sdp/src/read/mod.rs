@@ -11,7 +11,10 @@ mod store;
 
 pub(crate) use sdpa::grouped;
 
+use crate::forms::{FIRST_BYTES, Form};
 use crate::problem::Problem;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use store::Store;
 use sunzi::io::{FileFormat, Location};
@@ -35,25 +38,74 @@ use sunzi::{Error, Result};
 /// [`Error::Io`], [`Error::Format`] with file, line and numbers; [`Error::InvalidArgument`] where the name is of
 /// no kind or shapes do not fit; [`Error::Precision`], [`Error::OutOfMemory`].
 pub fn read_problem(path: &Path, precision_bits: u32) -> Result<Problem> {
-    let data = std::fs::metadata(path);
-    let data = data.map_err(|source| Error::Io { path: path.to_path_buf(), action: "open", source })?;
-    let named = |error| match error {
-        Error::InvalidArgument(text) => Error::Format { path: path.to_path_buf(), message: text },
-        other => other,
-    };
+    read_problem_as(path, None, precision_bits)
+}
+
+/// As [`read_problem`]; where the name of a file says no form, `format` says it: SDPA's sparse format, JSON or
+/// Mathematica's text. Without it the first bytes do, as of `a.dat-s.txt`.
+///
+/// # Errors
+/// As there; [`Error::InvalidArgument`] for another format.
+pub fn read_problem_as(path: &Path, format: Option<FileFormat>, precision_bits: u32) -> Result<Problem> {
+    let chosen = format.map(Form::of).transpose()?;
+    let failed = |source| Error::Io { path: path.to_path_buf(), action: "open", source };
+    let data = std::fs::metadata(path).map_err(failed)?;
     let problem = match Location::parse(path).format {
         _ if data.is_dir() => sdpb::read(&Store::open(path)?, precision_bits)?,
         Some(FileFormat::Sdpa) => sdpa::read(path, precision_bits)?,
-        _ if polynomial::is_named(path) => polynomial::read(path, precision_bits).map_err(named)?,
+        _ if polynomial::is_named(path) => {
+            polynomial::read(path, precision_bits).map_err(|error| named(error, path))?
+        }
         _ if archive::is_archive(path) => sdpb::read(&Store::open(path)?, precision_bits)?,
         _ => {
-            return Err(Error::InvalidArgument(format!(
-                "{}: neither SDPB's blocks in a directory or a zip archive, nor a polynomial program (.json, .m, \
-                 .nsv), nor a file of SDPA's sparse format (.dat-s)",
-                path.display()
-            )));
+            let file = File::open(path).map_err(failed)?;
+            return text(file, (path, chosen), precision_bits);
         }
     };
-    problem.check().map_err(named)?;
+    problem.check().map_err(|error| named(error, path))?;
     Ok(problem)
+}
+
+/// As [`read_problem_as`], from a stream that messages call `name`: a program that is one text. Memory: the text beside
+/// the program.
+///
+/// # Errors
+/// As there.
+pub fn read_problem_from(
+    reader: impl Read,
+    (name, format): (&Path, Option<FileFormat>),
+    precision_bits: u32,
+) -> Result<Problem> {
+    text(reader, (name, format.map(Form::of).transpose()?), precision_bits)
+}
+
+/// A program that is one text, of the form that was chosen, or that its first bytes show.
+fn text(mut reader: impl Read, (path, chosen): (&Path, Option<Form>), precision_bits: u32) -> Result<Problem> {
+    let unread = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
+    let mut first = Vec::new();
+    reader.by_ref().take(FIRST_BYTES as u64).read_to_end(&mut first).map_err(unread)?;
+    // The numbers of SDPA's dense format, which such files have, stand in the same places.
+    let is_dense = path.extension().is_some_and(|ending| ending == "dat");
+    let Some(form) = chosen.or_else(|| Form::shown(&first).filter(|_| !is_dense)) else {
+        return Err(Error::InvalidArgument(format!(
+            "{}: neither SDPB's blocks in a directory or a zip archive, nor a polynomial program (.json, .m, .nsv), \
+             nor a file of SDPA's sparse format (.dat-s)",
+            path.display()
+        )));
+    };
+    let whole = std::io::Cursor::new(first).chain(reader);
+    let problem = match form {
+        Form::Sparse => sdpa::read_stream(whole, path, precision_bits)?,
+        form => polynomial::read_stream(whole, (path, form), precision_bits).map_err(|error| named(error, path))?,
+    };
+    problem.check().map_err(|error| named(error, path))?;
+    Ok(problem)
+}
+
+/// What is wrong with the numbers of a file, with its name.
+fn named(error: Error, path: &Path) -> Error {
+    match error {
+        Error::InvalidArgument(text) => Error::Format { path: path.to_path_buf(), message: text },
+        other => other,
+    }
 }

@@ -4,13 +4,23 @@ use crate::block::Shape;
 use crate::numbers::{rounded, trimmed};
 use crate::problem::{Constraints, Entry, Form, Group, Problem, Sparse, SparseCone};
 use rug::Float;
+use std::io::Read;
 use std::path::Path;
-use sunzi::io::{ReadOptions, SdpaProgram, read_sdpa};
+use sunzi::io::{FileFormat, ReadOptions, SdpaProgram, Source, read_sdpa, read_sdpa_stream};
 use sunzi::{Error, Matrix, Result};
 
 /// Reads a file; see [`super::read_problem`].
 pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
-    let program = read_sdpa(path, &ReadOptions::new(precision_bits))?;
+    problem(read_sdpa(path, &ReadOptions::new(precision_bits))?, path, precision_bits)
+}
+
+/// Reads a stream that messages call `path`; see [`super::read_problem_from`].
+pub fn read_stream(reader: impl Read, path: &Path, precision_bits: u32) -> Result<Problem> {
+    let source = Source::new(path, FileFormat::Sdpa);
+    problem(read_sdpa_stream(reader, &source, &ReadOptions::new(precision_bits))?, path, precision_bits)
+}
+
+fn problem(program: SdpaProgram, path: &Path, precision_bits: u32) -> Result<Problem> {
     let refused = |message: String| Error::Format { path: path.to_path_buf(), message };
     if let Some(block) = program.blocks.iter().position(|block| block.order == 0) {
         return Err(refused(format!("block {} has no rows", block + 1)));

@@ -28,6 +28,60 @@ fn matrix(polynomials: &str, more: &str) -> String {
 }
 
 #[test]
+fn both_readers_pass_over_zeros_behind_a_polynomial() {
+    for (left, right, wanted) in [
+        ("[1, 0]", "[1]", true),
+        ("[1]", "[1, 0, 0]", true),
+        ("[0]", "[0, 0]", true),
+        ("[0]", "[]", false),
+        ("[1, 0]", "[1, 1]", false),
+        ("[0, 1]", "[0]", false),
+    ] {
+        let polynomials = format!("[[[[2], [-1]], [{left}, [0]]], [[{right}, [0]], [[2], [-1]]]]");
+        both_take("pmp.json", &matrix(&polynomials, ""), wanted);
+    }
+    let mathematica = |right: &str| {
+        format!(
+            "SDP[{{0, 1}}, {{}}, {{PositiveMatrixWithPrefactor[DampedRational[1, {{}}, 1/2, x], \
+                 {{{{{{2, -1}}, {{1 + 0*x, 0}}}}, {{{{{right}, 0}}, {{2, -1}}}}}}]}}]"
+        )
+    };
+    both_take("pmp.m", &mathematica("1"), true);
+    both_take("pmp.m", &mathematica("1 + x"), false);
+}
+
+/// Names that say no form, sections behind the entries, and lists that are no lists.
+#[test]
+fn both_readers_know_files_by_what_they_hold_and_name_what_they_refuse() {
+    let sparse = "\"a comment\n1\n1\n2\n1\n0 1 1 2 1\n1 1 1 1 1\n1 1 2 2 1\n";
+    let parabola = matrix(PARABOLA, "");
+    for (name, text, wanted) in [
+        ("a.dat-s.txt", sparse, true),
+        ("a.txt", sparse, true),
+        ("program", sparse, true),
+        ("program.txt", &parabola, true),
+        ("a.dat", sparse, false),
+        ("a.txt", "1 2\n3 4\n5 6\n", false),
+        ("a.txt", "words\n", false),
+        ("a.dat-s", &format!("{sparse}*INTEGER\n*1\n"), false),
+        ("a.nsv", "a.json\nb.json\n", false),
+    ] {
+        both_take(name, text, wanted);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, word) in [
+        ("a.dat-s", &*format!("{sparse}*INTEGER\n*1\n"), "a section '*INTEGER' behind the entries"),
+        ("a.nsv", "a.json\nb.json\n", "a line feed stands between"),
+        ("a.nsv", "a.json\0b.json\r\nc.json\0", "a line feed stands between"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::write(folder.path().join("a.json"), &parabola).unwrap();
+        assert!(answers(&path).iter().all(|found| found.as_ref().is_err_and(|error| error.contains(word))), "{text}");
+    }
+}
+
+#[test]
 fn both_readers_take_and_refuse_the_same_samplings() {
     let prefactor = |constant: &str, base: &str, poles: &str| {
         format!(r#", "prefactor": {{"constant": {constant}, "base": {base}, "poles": {poles}}}"#)

@@ -80,7 +80,10 @@ fn a_checkpoint_knows_its_program() -> Result<()> {
         assert_ne!(*other, text);
         let other = read(other, 200)?;
         let refused = load_checkpoint(&checkpoints, &other).unwrap_err().to_string();
-        assert!(refused.contains("another program") && refused.contains("--initialCheckpointDir"), "{refused}");
+        assert!(
+            refused.contains("another program") && refused.contains("-i DIR") && refused.contains("-c ''"),
+            "{refused}"
+        );
         let state = load_initial_checkpoint(&checkpoints, &other)?.unwrap();
         assert!(state.iterations == 0 && state.course.is_none() && state.steps.0 == 0 && state.steps.1 == 0);
         let solver = Solver::new(Context::builder().threads(1).build()?, &other, SolverOptions::new(other.form))?;
@@ -113,7 +116,7 @@ fn a_checkpoint_knows_its_program() -> Result<()> {
     let (binary, options) = (sunzi::io::FileFormat::Binary, sunzi::io::WriteOptions::new());
     sunzi::io::write_as(older.join(CHECKPOINT_FILE), binary, &old, &options)?;
     let refused = load_checkpoint(&older, &problem).unwrap_err().to_string();
-    assert!(refused.contains("an earlier version") && refused.contains("--initialCheckpointDir"), "{refused}");
+    assert!(refused.contains("an earlier version") && refused.contains("-i DIR"), "{refused}");
     let begun = load_initial_checkpoint(&older, &problem)?.unwrap();
     assert!(begun.point == whole.point && begun.iterations == 0);
     Ok(())
@@ -303,11 +306,15 @@ fn damaged_checkpoints_are_refused() -> Result<()> {
         }
     }
     assert!(refusals.contains("counts 18446744073709551615 iterations"), "{refusals}");
-    // SDPB's own binary files are known by their names, and not read.
+    // SDPB's own binary files are known by their names, and not read, nor passed over.
     assert!(!has_foreign_checkpoint(&whole));
     std::fs::remove_file(broken.join("checkpoint.bin")).unwrap();
     std::fs::write(broken.join("checkpoint.json"), "{\"current\": 1}").unwrap();
-    assert!(has_foreign_checkpoint(&broken) && load_checkpoint(&broken, &problem)?.is_none());
+    assert!(has_foreign_checkpoint(&broken));
+    for refused in [load_checkpoint(&broken, &problem), load_initial_checkpoint(&broken, &problem)] {
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("a binary checkpoint of SDPB lies there, which is not read"), "{refused}");
+    }
     Ok(())
 }
 

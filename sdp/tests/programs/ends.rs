@@ -35,10 +35,71 @@ fn the_advised_precision_is_enough() -> Result<()> {
         let again = solve(&read_problem(input, advised)?, 1, |_| ())?;
         assert_eq!((again.termination, again.advised_bits), (Termination::PrimalDualOptimal, None), "{name}");
     }
-    // No precision reaches a gap of 0.
-    let none = solve(&read_problem(folder.path(), 100)?, 1, |options| options.duality_gap_threshold = Float::new(64))?;
-    assert_eq!((none.termination, none.advised_bits), (Termination::PrecisionTooLow, None));
-    assert!(none.remark.unwrap().contains("no number of bits"));
+    Ok(())
+}
+
+/// No point has a gap or an error below 0, and none is known to have one below what its bits show.
+#[test]
+fn thresholds_that_nothing_is_seen_to_reach_end_no_run_as_optimal() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    polynomial_program(folder.path(), 2);
+    let path = folder.path().join("path.dat-s");
+    std::fs::write(&path, path_program(12)).unwrap();
+    // The largest eigenvalue is the root of 2: its objectives have the same bits in the end.
+    let root = folder.path().join("root.dat-s");
+    std::fs::write(&root, "1\n1\n3\n1\n0 1 1 2 1\n0 1 2 3 1\n1 1 1 1 1\n1 1 2 2 1\n1 1 3 3 1\n").unwrap();
+    for input in [folder.path(), &path, &root] {
+        let problem = read_problem(input, 300)?;
+        type Field = fn(&mut SolverOptions) -> &mut Float;
+        let fields: [(&str, Field); 4] = [
+            ("dualityGapThreshold", |options| &mut options.duality_gap_threshold),
+            ("primalErrorThreshold", |options| &mut options.primal_error_threshold),
+            ("dualErrorThreshold", |options| &mut options.dual_error_threshold),
+            ("infeasibilityThreshold", |options| &mut options.infeasibility_threshold),
+        ];
+        for (name, field) in fields {
+            for value in ["0", "-1e-30", "nan"] {
+                let change = |options: &mut SolverOptions| *field(options) = decimal(value);
+                if (name, value) == ("infeasibilityThreshold", "0") {
+                    continue;
+                }
+                let refused = solve(&problem, 1, change).unwrap_err().to_string();
+                assert!(refused.contains(name) && refused.contains("should be"), "{value}: {refused}");
+            }
+        }
+        for ramp in [true, false] {
+            let ended = solve(&problem, 1, |options| {
+                (options.duality_gap_threshold, options.ramp) = (decimal("1e-400"), ramp);
+            })?;
+            let remark = ended.remark.unwrap_or_default();
+            assert_eq!(ended.termination, Termination::PrecisionTooLow, "{remark}");
+            assert!(input != root || remark.contains("gaps below 2.0e-87 do not show at 300 bits"), "{remark}");
+            // Twice the bits between what shows and what was asked for.
+            assert!(ended.advised_bits.is_some_and(|bits| bits > 300 + 2 * 1000), "{remark}");
+            assert!(ended.quality.gap < 1e-40, "{}", ended.quality.gap);
+        }
+    }
+    Ok(())
+}
+
+/// The gap that ends a run is the one of the files that it writes: SDPA's is up to twice SDPB's.
+#[test]
+fn the_gap_of_sdpas_form_is_that_of_its_file_of_results() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("path.dat-s");
+    std::fs::write(&path, path_program(12)).unwrap();
+    let problem = read_problem(&path, 256)?;
+    for exponent in 20..32 {
+        let threshold = decimal(&format!("1e-{exponent}"));
+        let solution = solve(&problem, 1, |options| options.duality_gap_threshold = threshold.clone())?;
+        let options = SolverOptions { duality_gap_threshold: threshold.clone(), ..SolverOptions::new(problem.form) };
+        let text = sdpa_result(&solution, &options);
+        let line = text.lines().find_map(|line| line.strip_prefix("relative gap = ")).unwrap();
+        let written = decimal(line.trim());
+        assert!(text.starts_with("phase.value = pdOPT") && written < threshold, "{line} and {threshold}");
+        let off = Float::with_val(64, &written / &solution.quality.gap) - 1u32;
+        assert!(off.abs() < 1e-15, "{line} and {}", solution.quality.gap);
+    }
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use sunzi::{Error, Result};
-use sunzi_sdp::{Problem, Solver, State};
+use sunzi_sdp::{CheckpointLock, Problem, Solver, State};
 
 /// Seconds between checkpoints: SDPB's default.
 const CHECKPOINT_SECONDS: f64 = 3600.0;
@@ -46,6 +46,14 @@ impl Checkpoints {
     /// Those of a program, where a folder is named.
     pub fn of_program(&self, problem: &Problem) -> Option<sunzi_sdp::Checkpoints> {
         (self.folder.is_some() || self.initial.is_some()).then(|| sunzi_sdp::Checkpoints::new(problem))
+    }
+
+    /// Takes the folder in which checkpoints are written for this run.
+    ///
+    /// # Errors
+    /// Those of [`CheckpointLock::take`].
+    pub fn lock(&self) -> Result<Option<CheckpointLock>> {
+        self.folder.as_deref().map(CheckpointLock::take).transpose()
     }
 
     /// The state in which the run goes on, or begins where there is no checkpoint, and none has to be.

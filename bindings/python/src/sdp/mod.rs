@@ -101,6 +101,7 @@ fn solve(
         };
         let solver = Solver::new(beside, &problem, options).map_err(more)?;
         let known = checkpoints.of_program(&problem);
+        let _lock = checkpoints.lock()?;
         let state = checkpoints.first(&solver, known.as_ref())?;
         let ended = solver.run(state, |iteration, state| {
             told.lock().unwrap_or_else(PoisonError::into_inner).push(iteration.clone());

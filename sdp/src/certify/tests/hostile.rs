@@ -1,7 +1,7 @@
 //! Files of a few kilobytes that ask for more memory or time than there is: each is refused, by a limit that it names.
 
 use super::*;
-use crate::proof::{Fixed, LowerProof, Sampling, Witness};
+use crate::proof::{Fixed, GramProof, LowerGroup, LowerProof, Sampling, Witness};
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -202,4 +202,40 @@ fn factors_whose_rests_are_long_are_refused() {
     let refused = |bits: u32| verify(&program, &proof(bits), 1).unwrap_err().to_string();
     assert!(refused(64).contains("not shown to be positive definite"));
     assert!(refused(1 << 15).contains("would take more"));
+}
+
+/// Proofs of `0 <= ...` and `... <= 1` for `min x` with `x >= 1` at the first place of a block of so many rows, whose
+/// factors have the same number everywhere.
+fn factored(order: usize, value: i32) -> (Program, [Proof; 2]) {
+    let (_folder, path) = at("a.dat-s", format!("1\n1\n{order}\n1\n0 1 1 1 0\n1 1 1 1 1\n"));
+    let program = read_exact(&path).unwrap();
+    let factor = |value: i32| Fixed { bits: 8, values: vec![Integer::from(value); order * (order + 1) / 2] };
+    let fixed = |bits: u32, values: &[i32]| Fixed { bits, values: values.iter().copied().map(Integer::from).collect() };
+    // 1 = 181^2 / 2^16 + 1/2 but for 2^-12.
+    let gram = GramProof { scales: vec![0], witness: Witness { exponent: -1, factor: fixed(8, &[181]) } };
+    let blocks = vec![Witness { exponent: 0, factor: factor(value) }];
+    let lower = LowerProof { claim: Rational::from(-1), y: fixed(0, &[]), groups: vec![LowerGroup { gram, blocks }] };
+    let blocks = vec![vec![Witness { exponent: 0, factor: factor(value) }]];
+    let upper = UpperProof { claim: Rational::from(1), x: vec![fixed(0, &[1])], gram: None, blocks };
+    let nothing = || Proof::new(&program.digest);
+    let proofs = [Proof { lower: Some(lower), ..nothing() }, Proof { upper: Some(upper), ..nothing() }];
+    (program, proofs)
+}
+
+/// Zeros take no products, and as many ones more than files of that size may ask for.
+#[test]
+fn factors_of_zeros_take_no_products_and_those_of_short_numbers_are_refused() {
+    let order = 1600;
+    let (program, [lower, _]) = factored(order, 0);
+    verify(&program, &lower, 1).unwrap();
+    assert_eq!(lower.lower.unwrap().groups[0].blocks[0].steps(order), 0);
+    let (program, proofs) = factored(order, 1);
+    for proof in proofs {
+        let refused = verify(&program, &proof, 1).unwrap_err().to_string();
+        assert!(refused.contains("would take more than 134217728 products of numbers and 128 for each"), "{refused}");
+    }
+    // Of fewer rows the products are let be.
+    let (program, [lower, upper]) = factored(300, 1);
+    verify(&program, &lower, 1).unwrap();
+    assert!(verify(&program, &upper, 1).unwrap_err().to_string().contains("X is not shown to be positive definite"));
 }

@@ -7,10 +7,12 @@
 mod json;
 mod mathematica;
 
-use crate::polynomial::{PolynomialMatrix, PolynomialProgram, working_bits};
+use crate::forms::Form;
+use crate::polynomial::{Polynomial, PolynomialMatrix, PolynomialProgram, working_bits};
 use crate::problem::Problem;
 use rug::Float;
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use sunzi::io::NumberParser;
 use sunzi::{Error, Result};
@@ -37,7 +39,6 @@ fn extension(path: &Path) -> Option<&str> {
 
 /// Reads a program; see [`super::read_problem`].
 pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
-    let refused = |message: &str| Error::Format { path: path.to_path_buf(), message: message.into() };
     let mut files = Vec::new();
     expand(path, 0, &mut HashSet::new(), &mut files)?;
     let mut whole = Parts::default();
@@ -55,12 +56,31 @@ pub fn read(path: &Path, precision_bits: u32) -> Result<Problem> {
         }
         whole.matrices.extend(parts.matrices);
     }
-    let program = PolynomialProgram {
-        objective: whole.objective.ok_or_else(|| refused("there is no objective"))?,
-        normalization: whole.normalization,
-        matrices: whole.matrices,
+    whole.problem(path, precision_bits)
+}
+
+/// Reads a stream that messages call `path`; see [`super::read_problem_from`].
+pub fn read_stream(mut reader: impl Read, (path, form): (&Path, Form), precision_bits: u32) -> Result<Problem> {
+    let mut text = String::new();
+    let read = reader.read_to_string(&mut text);
+    read.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
+    let (text, mut numbers) = (unmarked(&text), Numbers::new(path, precision_bits));
+    let parts = match form {
+        Form::Mathematica => mathematica::read(text, &mut numbers)?,
+        _ => json::read(text, &mut numbers)?,
     };
-    program.problem(precision_bits)
+    parts.problem(path, precision_bits)
+}
+
+impl Parts {
+    /// The program of all files, of which messages name one.
+    fn problem(self, path: &Path, precision_bits: u32) -> Result<Problem> {
+        let Parts { objective, normalization, matrices } = self;
+        let Some(objective) = objective else {
+            return Err(Error::Format { path: path.to_path_buf(), message: "there is no objective".into() });
+        };
+        PolynomialProgram { objective, normalization, matrices }.problem(precision_bits)
+    }
 }
 
 fn differ(name: &str, first: &Path, second: &Path) -> Error {
@@ -92,6 +112,13 @@ fn expand(path: &Path, depth: usize, seen: &mut HashSet<PathBuf>, files: &mut Ve
     let mut found = false;
     names.try_for_each(|name| {
         found = true;
+        if let Some((first, second)) = name.split_once(['\n', '\r']) {
+            let second = second.trim_start().lines().next().unwrap_or("");
+            return Err(refused(format!(
+                "a line feed stands between '{first}' and '{second}': in such a list a zero byte stands behind each \
+                 name"
+            )));
+        }
         expand(&folder.join(name), depth + 1, seen, files)
     })?;
     if found { Ok(()) } else { Err(refused("the list names no files".into())) }
@@ -100,8 +127,12 @@ fn expand(path: &Path, depth: usize, seen: &mut HashSet<PathBuf>, files: &mut Ve
 fn read_text(path: &Path) -> Result<String> {
     let read = std::fs::read_to_string(path);
     let text = read.map_err(|source| Error::Io { path: path.to_path_buf(), action: "read", source })?;
-    // A byte order mark, as some editors write it.
-    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), String::from))
+    Ok(unmarked(&text).into())
+}
+
+/// The text behind a byte order mark, as some editors write it.
+fn unmarked(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 fn read_file(path: &Path, precision_bits: u32) -> Result<Parts> {
@@ -148,22 +179,37 @@ impl Numbers<'_> {
     }
 }
 
+/// Whether two entries are the same polynomials. Zeros behind the last coefficient do not count.
+fn are_same(left: &[Polynomial], right: &[Polynomial]) -> bool {
+    let end =
+        |list: &Polynomial| list.iter().rposition(|coefficient| !coefficient.is_zero()).map_or(0, |last| last + 1);
+    let is_same = |(left, right): (&Polynomial, &Polynomial)| {
+        left.is_empty() == right.is_empty() && left[..end(left)] == right[..end(right)]
+    };
+    left.len() == right.len() && left.iter().zip(right).all(is_same)
+}
+
 /// Entries with `r <= s` of a whole matrix, which must be square and symmetric: the place of the first that is not.
-fn upper<T: PartialEq>(mut rows: Vec<Vec<T>>) -> std::result::Result<(usize, Vec<T>), String> {
+/// Of a polynomial that is written twice the longer form counts, as degrees are those of polynomials as written.
+fn upper(mut rows: Vec<Vec<Vec<Polynomial>>>) -> std::result::Result<(usize, Vec<Vec<Polynomial>>), String> {
     let dim = rows.len();
     if let Some(row) = rows.iter().position(|row| row.len() != dim) {
         let cols = rows[row].len();
         return Err(format!("row {row} has {cols} entries, and there are {dim} rows"));
     }
-    for (r, s) in (0..dim).flat_map(|s| (0..s).map(move |r| (r, s))) {
-        if rows[r][s] != rows[s][r] {
-            return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ: the matrix is not symmetric"));
+    let mut entries = Vec::with_capacity(dim * (dim + 1) / 2);
+    for (s, r) in (0..dim).flat_map(|s| (0..=s).map(move |r| (s, r))) {
+        let mut entry = std::mem::take(&mut rows[r][s]);
+        if r < s {
+            let other = std::mem::take(&mut rows[s][r]);
+            if !are_same(&entry, &other) {
+                return Err(format!("entries ({r}, {s}) and ({s}, {r}) differ: the matrix is not symmetric"));
+            }
+            for (kept, other) in entry.iter_mut().zip(other).filter(|(kept, other)| other.len() > kept.len()) {
+                *kept = other;
+            }
         }
+        entries.push(entry);
     }
-    let mut columns = Vec::with_capacity(dim);
-    for s in 0..dim {
-        columns.push(rows.iter_mut().take(s + 1).map(|row| row.remove(0)).collect::<Vec<_>>());
-        rows.iter_mut().skip(s + 1).for_each(|row| drop(row.remove(0)));
-    }
-    Ok((dim, columns.into_iter().flatten().collect()))
+    Ok((dim, entries))
 }
