@@ -71,7 +71,6 @@ impl sunzi_context {
     }
 
     /// The context whose ranks are those of `team`.
-    #[cfg(feature = "mpi")]
     pub fn with_team(made: Outcome<(Made, Team)>) -> sunzi_context {
         match made {
             Ok((made, team)) => {

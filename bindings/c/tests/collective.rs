@@ -1,0 +1,93 @@
+//! Calls over ranks, which are threads here, beside their twins in one process.
+
+mod common;
+#[path = "collective/compare.rs"]
+mod compare;
+#[path = "collective/dealt.rs"]
+mod dealt;
+#[path = "collective/problem.rs"]
+mod problem;
+
+use common::Kind;
+use compare::{check, check_alone};
+use dealt::{Choice, Deal, Whole};
+use problem::{Problem, Verb};
+use rug::Float;
+use sunzi_c::sunzi_status::*;
+use sunzi_c::*;
+
+const LOWER_SOLVE: Verb =
+    Verb::Trsm { side: SUNZI_LEFT, uplo: SUNZI_LOWER, trans: SUNZI_NO_TRANS, diag: SUNZI_NON_UNIT };
+const GRAM: Verb = Verb::Syrk { uplo: SUNZI_LOWER, trans: SUNZI_NO_TRANS };
+const PLAIN_PRODUCT: Verb = Verb::Gemm { trans: [SUNZI_NO_TRANS; 2] };
+
+/// A call on matrices that rank 0 has.
+fn on_first(verb: Verb, operands: Vec<Whole>, ranks: usize) -> Problem {
+    let deals = operands.iter().map(|whole| Deal::on_first((whole.rows, whole.cols), ranks)).collect();
+    let plain = (Kind::Mpfr, SUNZI_ROW_MAJOR);
+    Problem {
+        verb,
+        scalapack: false,
+        alpha: None,
+        beta: None,
+        operands,
+        deals,
+        alone: plain,
+        kinds: vec![plain; ranks],
+        number_bits: 64,
+        asks: vec![true; ranks],
+        choice: Choice::default(),
+        fault: None,
+    }
+}
+
+/// A matrix of ones.
+fn ones(shape: (usize, usize), bits: u32) -> Whole {
+    Whole::new(shape, |_, _| Float::with_val(bits, 1))
+}
+
+/// A lower triangle whose rows and columns are graded by so many bits a step.
+fn graded(order: usize, bits: u32, step: i32) -> Whole {
+    Whole::new((order, order), |i, j| {
+        let value = if i == j { Float::with_val(bits, 2.5) } else { Float::with_val(bits, 0.25) / (i + j) as u32 };
+        value << (((5 * i as i32) % 7 - (5 * j as i32) % 7) * step)
+    })
+}
+
+#[test]
+fn a_result_beyond_the_exponents_has_its_status_and_place_where_it_is() {
+    let huge = |shape| {
+        let mut whole = ones(shape, 64);
+        *whole.at_mut(0, 0) = Float::with_val(64, 1) << ((1u32 << 30) - 2);
+        whole
+    };
+    let tiny = || {
+        let mut whole = graded(2, 64, 0);
+        *whole.at_mut(0, 0) = Float::with_val(64, 1) >> ((1u32 << 30) - 2);
+        whole
+    };
+    let small = || {
+        let mut whole = tiny();
+        (*whole.at_mut(0, 1), *whole.at_mut(1, 0)) = (Float::new(64), Float::new(64));
+        whole
+    };
+    let right_solve = Verb::Trsm { side: SUNZI_RIGHT, uplo: SUNZI_UPPER, trans: SUNZI_NO_TRANS, diag: SUNZI_NON_UNIT };
+    let spread = |shape| Whole::new(shape, |_, _| Float::with_val(64, 1) << (1u32 << 29));
+    for ranks in 1..=4 {
+        let problems = [
+            (GRAM, vec![huge((2, 2)), ones((2, 2), 64)]),
+            (PLAIN_PRODUCT, vec![huge((2, 2)), huge((2, 3)), ones((2, 3), 64)]),
+            (LOWER_SOLVE, vec![tiny(), spread((2, 1))]),
+            (LOWER_SOLVE, vec![tiny(), spread((2, 9))]),
+            (Verb::CholeskySolve { uplo: SUNZI_LOWER }, vec![tiny(), spread((2, 5))]),
+            (Verb::FactorSolve { uplo: SUNZI_LOWER }, vec![small(), spread((2, 2))]),
+            (Verb::Solve { uplo: SUNZI_LOWER }, vec![small(), spread((2, 9))]),
+            (right_solve, vec![tiny(), spread((9, 2))]),
+        ];
+        for (verb, operands) in problems {
+            let problem = on_first(verb, operands, ranks);
+            assert_eq!(problem.alone().status, SUNZI_EXPONENT_RANGE, "{verb:?}");
+            check(&problem, ranks);
+        }
+    }
+}
