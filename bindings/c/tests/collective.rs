@@ -91,3 +91,23 @@ fn a_result_beyond_the_exponents_has_its_status_and_place_where_it_is() {
         }
     }
 }
+
+#[test]
+fn parts_without_entries_and_ranks_outside_of_a_grid_take_part() {
+    for ranks in 1..=4 {
+        for (rows, inner, cols) in [(0, 1, 7), (3, 0, 7), (3, 1, 0), (1, 1, 1), (0, 0, 0), (5, 2, 3)] {
+            let operands = vec![ones((rows, inner), 64), ones((inner, cols), 64), ones((rows, cols), 64)];
+            let mut problem = on_first(PLAIN_PRODUCT, operands, ranks);
+            for deal in &mut problem.deals {
+                *deal = Deal {
+                    grid: [1, 1],
+                    order: SUNZI_COL_MAJOR,
+                    along: [SUNZI_ALONG_GRID_ROW, SUNZI_ALONG_GRID_COL],
+                    block: [1, 1],
+                    ..deal.clone()
+                };
+            }
+            check(&problem, ranks);
+        }
+    }
+}
