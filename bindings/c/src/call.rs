@@ -373,7 +373,8 @@ impl<'a> Call<'a> {
             match &operand.array {
                 Array::Mpfr(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::result_bits),
                 Array::Mpf(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::result_bits),
-                Array::Limbs(array) => Ok(array.precision_bits()),
+                // An array without entries of the part may have any precision.
+                Array::Limbs(array) => Ok(if part.is_empty(&array.heads) { 2 } else { array.precision_bits() }),
             }
         }
     }

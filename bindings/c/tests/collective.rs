@@ -111,3 +111,24 @@ fn parts_without_entries_and_ranks_outside_of_a_grid_take_part() {
         }
     }
 }
+
+#[test]
+fn a_part_without_entries_has_no_precision() {
+    for ranks in 2..=4 {
+        let symmetric = || Whole::new((3, 3), |i, j| Float::with_val(64, if i == j { 4 } else { 1 }));
+        for (verb, operands) in [
+            (GRAM, vec![ones((3, 2), 64), symmetric()]),
+            (Verb::Cholesky { uplo: SUNZI_LOWER }, vec![symmetric()]),
+            (Verb::FactorGet { uplo: SUNZI_LOWER, to: SUNZI_LOWER }, vec![symmetric(), symmetric()]),
+            (Verb::Solve { uplo: SUNZI_LOWER }, vec![symmetric(), ones((3, 9), 64)]),
+        ] {
+            let mut problem = on_first(verb, operands, ranks);
+            problem.kinds[1..].fill((Kind::Limbs, SUNZI_ROW_MAJOR));
+            let ended = problem.over(ranks, |rank, parts| {
+                let change = |part: &mut sunzi_dist_matrix| part.local.precision_bits = 3000;
+                parts.iter_mut().filter(|_| rank > 0).for_each(change);
+            });
+            check_alone(&problem, &ended);
+        }
+    }
+}

@@ -130,6 +130,11 @@ impl Part {
     /// The columns that have entries that may count.
     pub fn columns(rows: usize, cols: usize) -> Range<usize> {
         if rows == 0 { 0..0 } else { 0..cols }
+    /// Whether no entry of a grid counts.
+    pub fn is_empty<T>(self, grid: &Grid<T>) -> bool {
+        Part::columns(grid.rows, grid.cols).all(|col| self.rows(col, grid.rows).is_empty())
+    }
+
     }
 
     /// The rows of column `col` that count, of so many rows.
