@@ -1160,7 +1160,8 @@ enum sunzi_status sunzi_mpi_cholesky_solve(const struct sunzi_context *ctx,
                                            const struct sunzi_dist_matrix *b);
 
 // `sunzi_log_det` of a factor over the ranks of the context's communicator, of which the lower or the upper triangle
-// counts; `result`, a matrix of one entry on each rank, or null where a rank does not ask. Collective.
+// counts, and of that the diagonal alone is read; `result`, a matrix of one entry on each rank, or null where a rank
+// does not ask. Collective; `SUNZI_SINGULAR` on all ranks for a zero on the diagonal.
 enum sunzi_status sunzi_mpi_log_det(const struct sunzi_context *ctx,
                                     int32_t uplo,
                                     const struct sunzi_dist_matrix *factor,

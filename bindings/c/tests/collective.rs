@@ -132,3 +132,57 @@ fn a_part_without_entries_has_no_precision() {
         }
     }
 }
+
+#[test]
+fn a_zero_pivot_counts_where_there_are_right_sides() {
+    for ranks in 1..=4 {
+        for columns in [0, 1, 9] {
+            for verb in [LOWER_SOLVE, Verb::CholeskySolve { uplo: SUNZI_LOWER }] {
+                let mut triangle = graded(5, 64, 0);
+                *triangle.at_mut(2, 2) = Float::new(64);
+                let mut problem = on_first(verb, vec![triangle, ones((5, columns), 64)], ranks);
+                check(&problem, ranks);
+                problem.scalapack = true;
+                problem.alone = (Kind::Mpfr, SUNZI_COL_MAJOR);
+                problem.kinds.fill(problem.alone);
+                for deal in &mut problem.deals {
+                    let along = [SUNZI_ALONG_GRID_ROW, SUNZI_ALONG_GRID_COL];
+                    *deal = Deal { grid: [1, ranks], along, block: [2, 2], ..deal.clone() };
+                }
+                check(&problem, ranks);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_logarithm_reads_the_diagonal_alone_and_is_refused_on_all_ranks() {
+    for ranks in 1..=4 {
+        for asks in 0..1 << ranks {
+            for (fault, value) in [((3, 1), rug::float::Special::Nan), ((2, 2), rug::float::Special::Zero)] {
+                let mut factor = graded(5, 64, 0);
+                *factor.at_mut(fault.0, fault.1) = Float::with_val(64, value);
+                let mut problem = on_first(Verb::LogDet { uplo: SUNZI_LOWER }, vec![factor], ranks);
+                problem.deals =
+                    vec![Deal::rows(&[vec![5 / ranks; ranks - 1], vec![5 - 5 / ranks * (ranks - 1)]].concat(), 5)];
+                problem.asks = (0..ranks).map(|rank| asks >> rank & 1 == 1).collect();
+                check(&problem, ranks);
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_that_are_no_sizes_are_refused() {
+    for ranks in 1..=3 {
+        let problem = on_first(GRAM, vec![ones((2, 2), 64), ones((2, 2), 64)], ranks);
+        for length in [-2, -3, i64::MIN] {
+            for ended in problem.over(ranks, |_, parts| parts[0].rows = length) {
+                assert_eq!((ended.status, ended.message.contains(&length.to_string())), (SUNZI_INVALID_SIZE, true));
+            }
+        }
+        for ended in problem.over(ranks, |_, parts| parts[0].rows = -1) {
+            assert_eq!(ended.status, SUNZI_OK);
+        }
+    }
+}
