@@ -1,9 +1,11 @@
 // What ranks may get wrong together: arguments that are right on each rank and differ between ranks, operands that share
 // memory, and a communicator that has some of the ranks. One error on all ranks that names the argument and its values,
-// none of them left waiting, and the next call works. Run by mpirun.
+// none of them left waiting, and the next call works; and what a fork of a rank may do. Run by mpirun.
 #include "example.h"
 
 #include <mpi.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N = 13, M = 5, BITS = 200, WIDE = 320 };
 
@@ -264,6 +266,44 @@ static void devices(mpfr_t *q, mpfr_t *l, mpfr_t *b) {
     free_array(c, N * N), free_array(x, N * M), free_array(want, N * N), free_array(of_one, N * M);
 }
 
+// What a fork of a rank may do with its context: calls of one process. It is no rank, and frees what is its own alone.
+static int in_fork(sunzi_context *of_ranks, sunzi_mpi_factor *factor, mpfr_t *q, mpfr_t *b) {
+    mpfr_t *c = new_array(N * N, BITS);
+    sunzi_matrix whole = described(N, N, q), product = described(N, N, c);
+    sunzi_dist_matrix dq = share(N, N, q), dc = share(N, N, c), db = share(N, M, b);
+    int refused = sunzi_mpi_gemm(of_ranks, SUNZI_NO_TRANS, SUNZI_NO_TRANS, NULL, &dq, &dq, NULL, &dc) == SUNZI_COMMUNICATION &&
+                  strstr(sunzi_last_error(of_ranks), "is a fork of") != NULL &&
+                  sunzi_mpi_factor_solve(of_ranks, factor, &db) == SUNZI_COMMUNICATION &&
+                  sunzi_mpi_grid(of_ranks, 0, 1, 1, SUNZI_ROW_MAJOR) == SUNZI_COMMUNICATION;
+    int alone = sunzi_gemm(of_ranks, SUNZI_NO_TRANS, SUNZI_NO_TRANS, NULL, &whole, &whole, NULL, &product) == SUNZI_OK;
+    sunzi_mpi_factor_free(factor);
+    sunzi_context_free(of_ranks);
+    free_array(c, N * N);
+    return refused && alone ? 0 : 1;
+}
+
+// Some ranks fork, then all of them; the calls of the ranks go on as if they had not.
+static void forks(mpfr_t *q, mpfr_t *l, mpfr_t *b) {
+    sunzi_dist_matrix dq = share(N, N, q);
+    sunzi_mpi_factor *factor;
+    CALL(ctx, sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 0, &dq, &factor));
+    for (int all = 0; all < 2; all++) {
+        if (all || rank == 0) {
+            pid_t child = fork();
+            EXPECT(child >= 0);
+            if (child == 0) _exit(in_fork(ctx, factor, q, b));
+            int ended;
+            EXPECT(waitpid(child, &ended, 0) == child && WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+        }
+        mpfr_t *a = copy_array(q, N * N);
+        sunzi_dist_matrix da = share(N, N, a);
+        CALL(ctx, sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &da));
+        same_share("a factor beside a fork", N, N, a, l, SUNZI_LOWER);
+        free_array(a, N * N);
+    }
+    sunzi_mpi_factor_free(factor);
+}
+
 enum { ORDER = 40, HEIGHT = 200, FINE = 1000 };
 
 // One call under a memory limit: the status, the bytes of copies on this rank, and the least limit that it is told of.
@@ -337,6 +377,7 @@ int main(int argc, char **argv) {
     alignments(q);
     halves(q, l);
     devices(q, l, b);
+    forks(q, l, b);
     limits();
     sunzi_context_free(ctx);
     free_array(a, N * N), free_array(q, N * N), free_array(b, N * M), free_array(l, N * N);

@@ -435,7 +435,8 @@ struct sunzi_options sunzi_options_default(void);
 // Free it in either case.
 //
 // A fork of the process may go on with the context: its first call starts threads of its own. A call that is under way
-// while the process forks, devices and communicators stay with the parent.
+// while the process forks, devices and communicators stay with the parent: calls over ranks are refused in the fork
+// with `SUNZI_COMMUNICATION`, and freeing the context there gives back the fork's own memory and tells no rank.
 enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct sunzi_context **ctx);
 
 // A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named

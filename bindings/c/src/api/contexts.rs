@@ -32,7 +32,8 @@ pub extern "C" fn sunzi_options_default() -> sunzi_options {
 /// Free it in either case.
 ///
 /// A fork of the process may go on with the context: its first call starts threads of its own. A call that is under way
-/// while the process forks, devices and communicators stay with the parent.
+/// while the process forks, devices and communicators stay with the parent: calls over ranks are refused in the fork
+/// with `SUNZI_COMMUNICATION`, and freeing the context there gives back the fork's own memory and tells no rank.
 ///
 /// # Safety
 /// The header's rules.
