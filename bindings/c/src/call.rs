@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::distributed::LocalSolution;
 use sunzi::{Accuracy, Context, Error, Matrix, MatrixView};
 
 /// Entries that take longer to copy than a clock to read.
@@ -193,6 +194,17 @@ impl<'a> Call<'a> {
             solve.accuracy,
             solve.factorisation.as_ref().map_or(0, |factorisation| factorisation.range_bits),
         );
+    }
+
+    /// Notes what a solve over ranks took, behind a factorisation or with a factor that was given.
+    pub fn note_solution(&self, solution: &LocalSolution) {
+        self.note_plan(solution.planned_bytes());
+        self.note(|report| {
+            report.precision_bits = solution.precision_bits().into();
+            // By norms where the factorisation had too few bits for more.
+            let promised = accuracy_code(self.accuracy);
+            report.accuracy = if report.accuracy == 0 { promised } else { report.accuracy.min(promised) };
+        });
     }
 
     /// Notes the plan of the operation itself, in bytes.

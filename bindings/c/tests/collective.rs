@@ -55,6 +55,21 @@ fn graded(order: usize, bits: u32, step: i32) -> Whole {
 }
 
 #[test]
+fn graded_triangles_are_solved_without_a_limit() {
+    for (order, columns, bits) in [(20, 2, 64), (16, 1, 53), (40, 5, 200), (120, 9, 100), (90, 40, 512)] {
+        for ranks in 1..=4 {
+            for verb in [LOWER_SOLVE, Verb::CholeskySolve { uplo: SUNZI_LOWER }] {
+                let mut problem = on_first(verb, vec![graded(order, bits, 100), ones((order, columns), bits)], ranks);
+                check(&problem, ranks);
+                // A limit of a terabyte is none.
+                problem.choice.memory_bytes = 1 << 40;
+                check(&problem, ranks);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_result_beyond_the_exponents_has_its_status_and_place_where_it_is() {
     let huge = |shape| {
         let mut whole = ones(shape, 64);
@@ -129,6 +144,28 @@ fn a_part_without_entries_has_no_precision() {
                 parts.iter_mut().filter(|_| rank > 0).for_each(change);
             });
             check_alone(&problem, &ended);
+        }
+    }
+}
+
+#[test]
+fn reports_have_what_the_calls_took_and_promise() {
+    let order = 40;
+    let definite = || Whole::new((order, order), |i, j| Float::with_val(100, if i == j { 60 } else { 1 }));
+    for ranks in 1..=4 {
+        for (verb, operands) in [
+            (LOWER_SOLVE, vec![definite(), ones((order, 9), 100)]),
+            (Verb::CholeskySolve { uplo: SUNZI_LOWER }, vec![definite(), ones((order, 9), 100)]),
+            (Verb::FactorSolve { uplo: SUNZI_LOWER }, vec![definite(), ones((order, 2), 100)]),
+            (Verb::Solve { uplo: SUNZI_LOWER }, vec![definite(), ones((order, 200), 100)]),
+            (Verb::Inverse { uplo: SUNZI_LOWER }, vec![definite(), definite()]),
+        ] {
+            let problem = on_first(verb, operands, ranks);
+            check(&problem, ranks);
+            for ended in problem.over(ranks, |_, _| ()) {
+                let report = ended.report;
+                assert!(report.planned_bytes > 0 && report.accuracy == SUNZI_ENTRYWISE, "{verb:?}: {report:?}");
+            }
         }
     }
 }

@@ -373,7 +373,7 @@ impl DistOperand {
     /// The header's rules.
     pub unsafe fn give_solution(&self, ranks: &Ranks<'_>, solution: LocalSolution) -> Outcome<()> {
         let fill = |local: MatrixViewMut<'_>| solution.fill_local(ranks.world, &self.distribution, local);
-        ranks.call.note(|report| report.precision_bits = solution.precision_bits().into());
+        ranks.call.note_solution(&solution);
         // SAFETY: by contract.
         unsafe { self.store(ranks, None, solution.precision_bits(), fill) }?;
         solution.give_back(&ranks.call.context());
