@@ -7,6 +7,8 @@ mod compare;
 mod dealt;
 #[path = "collective/problem.rs"]
 mod problem;
+#[path = "collective/random.rs"]
+mod random;
 
 use common::Kind;
 use compare::{check, check_alone};
@@ -222,4 +224,14 @@ fn sizes_that_are_no_sizes_are_refused() {
             assert_eq!(ended.status, SUNZI_OK);
         }
     }
+}
+
+#[test]
+fn random_calls_come_to_what_one_process_comes_to() {
+    let cases = 0..250 * sunzi::advanced::testing::effort();
+    let differs = |&case: &u64| {
+        let (problem, ranks) = random::any(case);
+        std::panic::catch_unwind(|| check(&problem, ranks)).is_err()
+    };
+    assert_eq!(cases.filter(differs).collect::<Vec<_>>(), [0; 0], "cases that differ: see above");
 }
