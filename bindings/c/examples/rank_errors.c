@@ -266,6 +266,40 @@ static void devices(mpfr_t *q, mpfr_t *l, mpfr_t *b) {
     free_array(c, N * N), free_array(x, N * M), free_array(want, N * N), free_array(of_one, N * M);
 }
 
+// A communicator of two groups is refused by its name, on all ranks of both.
+static void two_groups(void) {
+    MPI_Comm half, both;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 1, &both);
+    sunzi_context *none;
+    EXPECT(sunzi_context_from_mpi(MPI_Comm_c2f(both), NULL, &none) == SUNZI_INVALID_ARGUMENT);
+    EXPECT(strstr(sunzi_last_error(none), "intercommunicator") != NULL);
+    sunzi_context_free(none);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
+// Products compare the kernels of the ranks and whether they check themselves; factors and solves do without.
+static void kernels(mpfr_t *q, mpfr_t *l) {
+    for (int what = 0; what < 3; what++) {
+        sunzi_options options = sunzi_options_default();
+        options.threads = 1;
+        if (last && what == 0) options.kernel = "reference";
+        if (last && what == 1) options.self_check = 1;
+        if (last && what == 2) options.freivalds = 1;
+        sunzi_context *own;
+        CALL(own, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &own));
+        mpfr_t *a = copy_array(q, N * N), *c = new_array(N * N, BITS);
+        sunzi_dist_matrix da = share(N, N, a), dc = share(N, N, c);
+        sunzi_status status = sunzi_mpi_gemm(own, SUNZI_NO_TRANS, SUNZI_NO_TRANS, NULL, &da, &da, NULL, &dc);
+        EXPECT(status == (size > 1 ? SUNZI_INVALID_ARGUMENT : SUNZI_OK));
+        CALL(own, sunzi_mpi_cholesky(own, SUNZI_LOWER, &da));
+        same_share("a factor with unlike options", N, N, a, l, SUNZI_LOWER);
+        sunzi_context_free(own);
+        free_array(a, N * N), free_array(c, N * N);
+    }
+}
+
 // What a fork of a rank may do with its context: calls of one process. It is no rank, and frees what is its own alone.
 static int in_fork(sunzi_context *of_ranks, sunzi_mpi_factor *factor, mpfr_t *q, mpfr_t *b) {
     mpfr_t *c = new_array(N * N, BITS);
@@ -377,6 +411,8 @@ int main(int argc, char **argv) {
     alignments(q);
     halves(q, l);
     devices(q, l, b);
+    if (size > 1) two_groups();
+    kernels(q, l);
     forks(q, l, b);
     limits();
     sunzi_context_free(ctx);

@@ -443,9 +443,10 @@ enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct 
 // `sunzi_mpi_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 //
 // MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
-// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+// context never call MPI. An intercommunicator is refused on all ranks of both groups. Contexts are freed in one order
+// on all ranks that have several. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 //
-// `communicator` is the handle of a live intracommunicator, or of none.
+// `communicator` is the handle of a live communicator, or of none.
 enum sunzi_status sunzi_context_from_mpi(int communicator,
                                          const struct sunzi_options *options,
                                          struct sunzi_context **ctx);

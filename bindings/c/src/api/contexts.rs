@@ -50,10 +50,11 @@ pub unsafe extern "C" fn sunzi_context_new(
 /// `sunzi_mpi_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 ///
 /// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
-/// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+/// context never call MPI. An intercommunicator is refused on all ranks of both groups. Contexts are freed in one order
+/// on all ranks that have several. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 ///
 /// # Safety
-/// `communicator` is the handle of a live intracommunicator, or of none.
+/// `communicator` is the handle of a live communicator, or of none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_context_from_mpi(
     communicator: c_int,
@@ -93,8 +94,6 @@ unsafe fn over(world: Box<dyn Transport>, options: *const sunzi_options, has_pla
     sunzi_context::with_team(made)
 }
 
-/// # Safety
-/// As [`sunzi_context_from_mpi`].
 /// `sunzi_context_from_mpi` over ranks of any kind: those of the tests are threads. Collective.
 ///
 /// # Safety
@@ -109,6 +108,8 @@ pub unsafe fn context_over(
     unsafe { deliver(|| over(world, options, !ctx.is_null()), ctx) }
 }
 
+/// # Safety
+/// As [`sunzi_context_from_mpi`].
 #[cfg(not(feature = "mpi"))]
 unsafe fn from_mpi(_communicator: c_int, _options: *const sunzi_options, _has_place: bool) -> sunzi_context {
     let message = "this build has no MPI: build the library with the feature mpi";
