@@ -1,4 +1,5 @@
 //! Matrices over ranks as C programs hold them: each rank's part of a whole, in any distribution.
+#![allow(dead_code)]
 
 use crate::common::{Array, Ctx, Kind};
 use rug::Float;
