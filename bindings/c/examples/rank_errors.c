@@ -279,6 +279,23 @@ static void two_groups(void) {
     MPI_Comm_free(&half);
 }
 
+// A factor is one of ranks in their order: on a context that has them in another one each rank that has another number
+// there says so itself.
+static void reversed(mpfr_t *q, mpfr_t *b) {
+    MPI_Comm backwards;
+    sunzi_context *other;
+    sunzi_mpi_factor *factor;
+    sunzi_dist_matrix dq = share(N, N, q), db = share(N, M, b);
+    CALL(ctx, sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 0, &dq, &factor));
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
+    CALL(other, sunzi_context_from_mpi(MPI_Comm_c2f(backwards), NULL, &other));
+    sunzi_status status = sunzi_mpi_factor_solve(other, factor, &db);
+    EXPECT(status == (size - 1 - rank != rank ? SUNZI_INVALID_ARGUMENT : SUNZI_COMMUNICATION));
+    sunzi_context_free(other);
+    MPI_Comm_free(&backwards);
+    sunzi_mpi_factor_free(factor);
+}
+
 // Products compare the kernels of the ranks and whether they check themselves; factors and solves do without.
 static void kernels(mpfr_t *q, mpfr_t *l) {
     for (int what = 0; what < 3; what++) {
@@ -412,6 +429,7 @@ int main(int argc, char **argv) {
     halves(q, l);
     devices(q, l, b);
     if (size > 1) two_groups();
+    if (size > 1) reversed(q, b);
     kernels(q, l);
     forks(q, l, b);
     limits();

@@ -40,6 +40,7 @@ fn on_first(verb: Verb, operands: Vec<Whole>, ranks: usize) -> Problem {
         asks: vec![true; ranks],
         choice: Choice::default(),
         fault: None,
+        wrong: None,
     }
 }
 

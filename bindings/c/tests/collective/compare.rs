@@ -35,11 +35,11 @@ fn numbers(message: &str) -> Vec<u64> {
 /// fault, that of another rank's fault on all others; the bits; the report but for memory and time.
 pub fn check_alone(problem: &Problem, ended: &[Ended]) {
     let alone = problem.alone();
-    let Problem { verb, scalapack, deals, kinds, choice, fault, operands, .. } = problem;
+    let Problem { verb, scalapack, deals, kinds, choice, fault, wrong, operands, .. } = problem;
     let shapes = operands.iter().map(|of| (of.rows, of.cols)).collect::<Vec<_>>();
     let ranks = ended.len();
     let what = format!(
-        "{verb:?} {scalapack} {shapes:?} {deals:?} {kinds:?} {choice:?} {fault:?} on {ranks}; alone {:?} {}",
+        "{verb:?} {scalapack} {shapes:?} {deals:?} {kinds:?} {choice:?} {fault:?} {wrong:?} on {ranks}; alone {:?} {}",
         alone.status, alone.message
     );
     let said = || ended.iter().map(|of| (of.status, &of.message)).collect::<Vec<_>>();
@@ -63,6 +63,8 @@ pub fn check_alone(problem: &Problem, ended: &[Ended]) {
             let info = |info: i64| info.max(-1);
             let found = (of.status, info(of.info));
             assert_eq!(found, (alone.status, info(alone.info)), "{what}, rank {rank}: {}", of.message);
+            let alone_at_fault = problem.wrong.is_none_or(|(at, ..)| at == rank);
+            assert!(alone_at_fault, "a fault of another rank: {what}, rank {rank}: {}", of.message);
             check_answer(problem, (rank, of), &alone, &what);
         }
         let kept = alone.status == SUNZI_OK
@@ -77,8 +79,11 @@ pub fn check_alone(problem: &Problem, ended: &[Ended]) {
     }
 }
 
-/// Whether a rank has the entry that cannot be read.
+/// Whether a rank has what makes no sense, or the entry that cannot be read.
 fn holds_fault(problem: &Problem, rank: usize, status: sunzi_status) -> bool {
+    if let Some((at, ..)) = problem.wrong {
+        return at == rank;
+    }
     let unreadable = matches!(status, SUNZI_NOT_FINITE | SUNZI_INVALID_ENTRY);
     problem.fault.filter(|_| unreadable).is_some_and(|[at, row, col]| {
         let [rows, cols] = problem.deals[at].places(rank);

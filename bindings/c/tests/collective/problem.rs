@@ -44,6 +44,26 @@ pub struct Problem {
     pub choice: Choice,
     /// The operand, the row and the column of an entry that is at fault.
     pub fault: Option<[usize; 3]>,
+    /// A rank whose description of an operand makes no sense, and how.
+    pub wrong: Option<(usize, usize, Wrong)>,
+}
+
+/// What makes no sense in a description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    Format,
+    Layout,
+    Distance,
+}
+
+impl Wrong {
+    fn into(self, matrix: &mut sunzi_matrix) {
+        match self {
+            Wrong::Format => matrix.format = 9,
+            Wrong::Layout => matrix.layout = 7,
+            Wrong::Distance => matrix.ld = -5,
+        }
+    }
 }
 
 /// What a call came to.
@@ -117,7 +137,10 @@ impl Problem {
             }
         }
         let arrays = operands.iter().map(|whole| whole.array(self.alone.0, self.alone.1)).collect::<Vec<_>>();
-        let matrices = arrays.iter().map(Array::describe).collect::<Vec<_>>();
+        let mut matrices = arrays.iter().map(Array::describe).collect::<Vec<_>>();
+        if let Some((_, at, wrong)) = self.wrong {
+            wrong.into(&mut matrices[at]);
+        }
         let number = Float::new(self.number_bits);
         let result = scalar(&number);
         let info = if self.scalapack { self.lapack(&ctx, &matrices) } else { 0 };
@@ -216,6 +239,9 @@ impl Problem {
             let arrays = arrays.map(|(whole, deal)| deal.part(whole, rank, self.kinds[rank])).collect::<Vec<_>>();
             let mut parts =
                 arrays.iter().zip(&self.deals).map(|(array, deal)| deal.describe(array.describe())).collect::<Vec<_>>();
+            if let Some((_, at, wrong)) = self.wrong.filter(|of| of.0 == rank) {
+                wrong.into(&mut parts[at].local);
+            }
             change(rank, &mut parts);
             let number = self.asks[rank].then(|| Float::new(self.number_bits));
             let info = if self.scalapack { self.scalapack(ctx, &parts) } else { 0 };

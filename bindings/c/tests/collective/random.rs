@@ -2,7 +2,7 @@
 
 use crate::common::{Kind, number};
 use crate::dealt::{Choice, Deal, Rng, Whole};
-use crate::problem::{Problem, Verb};
+use crate::problem::{Problem, Verb, Wrong};
 use rug::Float;
 use rug::float::Special;
 use sunzi_c::*;
@@ -140,11 +140,28 @@ pub fn any(seed: u64) -> (Problem, usize) {
     };
     let asks = (0..ranks).map(|_| !rng.once_in(3)).collect();
     let number_bits = rng.pick(&[64, 200]);
-    let fault = None;
-    let mut problem =
-        Problem { verb, scalapack, alpha, beta, operands, deals, alone, kinds, number_bits, asks, choice, fault };
+    let mut problem = Problem {
+        verb,
+        scalapack,
+        alpha,
+        beta,
+        operands,
+        deals,
+        alone,
+        kinds,
+        number_bits,
+        asks,
+        choice,
+        fault: None,
+        wrong: None,
+    };
     hide(rng, &mut problem, &sorts);
-    spoil(rng, &mut problem, &sorts);
+    if !scalapack && rng.once_in(12) {
+        let wrong = rng.pick(&[Wrong::Format, Wrong::Layout, Wrong::Distance]);
+        problem.wrong = Some((rng.below(ranks), rng.below(sorts.len()), wrong));
+    } else {
+        spoil(rng, &mut problem, &sorts);
+    }
     (problem, ranks)
 }
 
