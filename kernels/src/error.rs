@@ -324,6 +324,8 @@ pub enum Error {
         exit_code: u8,
         /// Its error as one line.
         message: ErrorText,
+        /// What this rank met itself, where it is one of those that failed.
+        own: Option<Box<Error>>,
     },
     /// The system refused an allocation.
     #[error("the system refused {bytes} bytes of memory")]

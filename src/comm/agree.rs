@@ -12,7 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Where all ranks pass the same error, that error. Where all that fail lack memory, [`Error::MemoryLimit`] with the
 /// least limit that would do for all of them. Else that of the first failed rank: as it is where it was
 /// [`Error::Cancelled`] or [`Error::NotPositiveDefinite`], which speak of the whole matrix, else [`Error::Rank`] with
-/// the rank's number, its message and its exit code. [`Error::Transport`].
+/// the rank's number, its message and its exit code, and on each rank that failed what that one met itself.
+/// [`Error::Transport`].
 pub fn agree(group: &dyn Transport, outcome: Result<()>) -> Result<()> {
     agree_on(group, outcome, 0)
 }
@@ -77,7 +78,20 @@ fn agree_on(group: &dyn Transport, outcome: Result<()>, token: u64) -> Result<()
         Err(error) if first == group.rank() => encode(error, first)?,
         _ => Vec::new(),
     };
-    Err(decode(&broadcast_bytes(group, first, &own)?)?)
+    let told = decode(&broadcast_bytes(group, first, &own)?)?;
+    Err(with_own(told, outcome.err()))
+}
+
+/// What all ranks are told, with what this one met itself.
+fn with_own(told: Error, met: Option<Error>) -> Error {
+    let own = match met {
+        Some(Error::Rank { own, .. }) => own,
+        other => other.map(Box::new),
+    };
+    match told {
+        Error::Rank { rank, exit_code, message, .. } => Error::Rank { rank, exit_code, message, own },
+        of_all => of_all,
+    }
 }
 
 /// What an error is put into bytes as.
@@ -111,7 +125,7 @@ fn encode(error: &Error, rank: usize) -> Result<Vec<u8>> {
             more_bits: *more_bits,
             enough_bits: *enough_bits,
         },
-        Error::Rank { rank, exit_code, message } => {
+        Error::Rank { rank, exit_code, message, .. } => {
             Told::Rank { rank: *rank, exit_code: *exit_code, message: message.clone() }
         }
         other => Told::Rank { rank, exit_code: other.exit_code(), message: other.text() },
@@ -131,7 +145,7 @@ fn decode(bytes: &[u8]) -> Result<Error> {
             let (pivot, diagonal) = (float(pivot)?, float(diagonal)?);
             Error::NotPositiveDefinite { index, pivot, diagonal, more_bits, enough_bits }
         }
-        Told::Rank { rank, exit_code, message } => Error::Rank { rank, exit_code, message },
+        Told::Rank { rank, exit_code, message } => Error::Rank { rank, exit_code, message, own: None },
     })
 }
 

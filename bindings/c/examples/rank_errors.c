@@ -1,9 +1,11 @@
 // What ranks may get wrong together: arguments that are right on each rank and differ between ranks, operands that share
 // memory, and a communicator that has some of the ranks. One error on all ranks that names the argument and its values,
-// none of them left waiting, and the next call works. Run by mpirun.
+// none of them left waiting, and the next call works; and what a fork of a rank may do. Run by mpirun.
 #include "example.h"
 
 #include <mpi.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { N = 13, M = 5, BITS = 200, WIDE = 320 };
 
@@ -264,6 +266,95 @@ static void devices(mpfr_t *q, mpfr_t *l, mpfr_t *b) {
     free_array(c, N * N), free_array(x, N * M), free_array(want, N * N), free_array(of_one, N * M);
 }
 
+// A communicator of two groups is refused by its name, on all ranks of both.
+static void two_groups(void) {
+    MPI_Comm half, both;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 1, &both);
+    sunzi_context *none;
+    EXPECT(sunzi_context_from_mpi(MPI_Comm_c2f(both), NULL, &none) == SUNZI_INVALID_ARGUMENT);
+    EXPECT(strstr(sunzi_last_error(none), "intercommunicator") != NULL);
+    sunzi_context_free(none);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+}
+
+// A factor is one of ranks in their order: on a context that has them in another one each rank that has another number
+// there says so itself.
+static void reversed(mpfr_t *q, mpfr_t *b) {
+    MPI_Comm backwards;
+    sunzi_context *other;
+    sunzi_mpi_factor *factor;
+    sunzi_dist_matrix dq = share(N, N, q), db = share(N, M, b);
+    CALL(ctx, sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 0, &dq, &factor));
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &backwards);
+    CALL(other, sunzi_context_from_mpi(MPI_Comm_c2f(backwards), NULL, &other));
+    sunzi_status status = sunzi_mpi_factor_solve(other, factor, &db);
+    EXPECT(status == (size - 1 - rank != rank ? SUNZI_INVALID_ARGUMENT : SUNZI_COMMUNICATION));
+    sunzi_context_free(other);
+    MPI_Comm_free(&backwards);
+    sunzi_mpi_factor_free(factor);
+}
+
+// Products compare the kernels of the ranks and whether they check themselves; factors and solves do without.
+static void kernels(mpfr_t *q, mpfr_t *l) {
+    for (int what = 0; what < 3; what++) {
+        sunzi_options options = sunzi_options_default();
+        options.threads = 1;
+        if (last && what == 0) options.kernel = "reference";
+        if (last && what == 1) options.self_check = 1;
+        if (last && what == 2) options.freivalds = 1;
+        sunzi_context *own;
+        CALL(own, sunzi_context_from_mpi(MPI_Comm_c2f(MPI_COMM_WORLD), &options, &own));
+        mpfr_t *a = copy_array(q, N * N), *c = new_array(N * N, BITS);
+        sunzi_dist_matrix da = share(N, N, a), dc = share(N, N, c);
+        sunzi_status status = sunzi_mpi_gemm(own, SUNZI_NO_TRANS, SUNZI_NO_TRANS, NULL, &da, &da, NULL, &dc);
+        EXPECT(status == (size > 1 ? SUNZI_INVALID_ARGUMENT : SUNZI_OK));
+        CALL(own, sunzi_mpi_cholesky(own, SUNZI_LOWER, &da));
+        same_share("a factor with unlike options", N, N, a, l, SUNZI_LOWER);
+        sunzi_context_free(own);
+        free_array(a, N * N), free_array(c, N * N);
+    }
+}
+
+// What a fork of a rank may do with its context: calls of one process. It is no rank, and frees what is its own alone.
+static int in_fork(sunzi_context *of_ranks, sunzi_mpi_factor *factor, mpfr_t *q, mpfr_t *b) {
+    mpfr_t *c = new_array(N * N, BITS);
+    sunzi_matrix whole = described(N, N, q), product = described(N, N, c);
+    sunzi_dist_matrix dq = share(N, N, q), dc = share(N, N, c), db = share(N, M, b);
+    int refused = sunzi_mpi_gemm(of_ranks, SUNZI_NO_TRANS, SUNZI_NO_TRANS, NULL, &dq, &dq, NULL, &dc) == SUNZI_COMMUNICATION &&
+                  strstr(sunzi_last_error(of_ranks), "is a fork of") != NULL &&
+                  sunzi_mpi_factor_solve(of_ranks, factor, &db) == SUNZI_COMMUNICATION &&
+                  sunzi_mpi_grid(of_ranks, 0, 1, 1, SUNZI_ROW_MAJOR) == SUNZI_COMMUNICATION;
+    int alone = sunzi_gemm(of_ranks, SUNZI_NO_TRANS, SUNZI_NO_TRANS, NULL, &whole, &whole, NULL, &product) == SUNZI_OK;
+    sunzi_mpi_factor_free(factor);
+    sunzi_context_free(of_ranks);
+    free_array(c, N * N);
+    return refused && alone ? 0 : 1;
+}
+
+// Some ranks fork, then all of them; the calls of the ranks go on as if they had not.
+static void forks(mpfr_t *q, mpfr_t *l, mpfr_t *b) {
+    sunzi_dist_matrix dq = share(N, N, q);
+    sunzi_mpi_factor *factor;
+    CALL(ctx, sunzi_mpi_factor_new(ctx, SUNZI_LOWER, 0, &dq, &factor));
+    for (int all = 0; all < 2; all++) {
+        if (all || rank == 0) {
+            pid_t child = fork();
+            EXPECT(child >= 0);
+            if (child == 0) _exit(in_fork(ctx, factor, q, b));
+            int ended;
+            EXPECT(waitpid(child, &ended, 0) == child && WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+        }
+        mpfr_t *a = copy_array(q, N * N);
+        sunzi_dist_matrix da = share(N, N, a);
+        CALL(ctx, sunzi_mpi_cholesky(ctx, SUNZI_LOWER, &da));
+        same_share("a factor beside a fork", N, N, a, l, SUNZI_LOWER);
+        free_array(a, N * N);
+    }
+    sunzi_mpi_factor_free(factor);
+}
+
 enum { ORDER = 40, HEIGHT = 200, FINE = 1000 };
 
 // One call under a memory limit: the status, the bytes of copies on this rank, and the least limit that it is told of.
@@ -337,6 +428,10 @@ int main(int argc, char **argv) {
     alignments(q);
     halves(q, l);
     devices(q, l, b);
+    if (size > 1) two_groups();
+    if (size > 1) reversed(q, b);
+    kernels(q, l);
+    forks(q, l, b);
     limits();
     sunzi_context_free(ctx);
     free_array(a, N * N), free_array(q, N * N), free_array(b, N * M), free_array(l, N * N);

@@ -435,16 +435,18 @@ struct sunzi_options sunzi_options_default(void);
 // Free it in either case.
 //
 // A fork of the process may go on with the context: its first call starts threads of its own. A call that is under way
-// while the process forks, devices and communicators stay with the parent.
+// while the process forks, devices and communicators stay with the parent: calls over ranks are refused in the fork
+// with `SUNZI_COMMUNICATION`, and freeing the context there gives back the fork's own memory and tells no rank.
 enum sunzi_status sunzi_context_new(const struct sunzi_options *options, struct sunzi_context **ctx);
 
 // A context on the communicator with the Fortran handle `communicator` (`MPI_Comm_c2f(comm)`), for the calls named
 // `sunzi_mpi_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 //
 // MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
-// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+// context never call MPI. An intercommunicator is refused on all ranks of both groups. Contexts are freed in one order
+// on all ranks that have several. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 //
-// `communicator` is the handle of a live intracommunicator, or of none.
+// `communicator` is the handle of a live communicator, or of none.
 enum sunzi_status sunzi_context_from_mpi(int communicator,
                                          const struct sunzi_options *options,
                                          struct sunzi_context **ctx);
@@ -1160,7 +1162,8 @@ enum sunzi_status sunzi_mpi_cholesky_solve(const struct sunzi_context *ctx,
                                            const struct sunzi_dist_matrix *b);
 
 // `sunzi_log_det` of a factor over the ranks of the context's communicator, of which the lower or the upper triangle
-// counts; `result`, a matrix of one entry on each rank, or null where a rank does not ask. Collective.
+// counts, and of that the diagonal alone is read; `result`, a matrix of one entry on each rank, or null where a rank
+// does not ask. Collective; `SUNZI_SINGULAR` on all ranks for a zero on the diagonal.
 enum sunzi_status sunzi_mpi_log_det(const struct sunzi_context *ctx,
                                     int32_t uplo,
                                     const struct sunzi_dist_matrix *factor,

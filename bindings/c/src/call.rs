@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
+use sunzi::distributed::LocalSolution;
 use sunzi::{Accuracy, Context, Error, Matrix, MatrixView};
 
 /// Entries that take longer to copy than a clock to read.
@@ -195,6 +196,17 @@ impl<'a> Call<'a> {
         );
     }
 
+    /// Notes what a solve over ranks took, behind a factorisation or with a factor that was given.
+    pub fn note_solution(&self, solution: &LocalSolution) {
+        self.note_plan(solution.planned_bytes());
+        self.note(|report| {
+            report.precision_bits = solution.precision_bits().into();
+            // By norms where the factorisation had too few bits for more.
+            let promised = accuracy_code(self.accuracy);
+            report.accuracy = if report.accuracy == 0 { promised } else { report.accuracy.min(promised) };
+        });
+    }
+
     /// Notes the plan of the operation itself, in bytes.
     pub fn note_plan(&self, planned_bytes: u64) {
         let held = self.held_bytes.get();
@@ -373,7 +385,8 @@ impl<'a> Call<'a> {
             match &operand.array {
                 Array::Mpfr(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::result_bits),
                 Array::Mpf(grid) => convert::widest(operand.name, grid, part, crate::array::Entry::result_bits),
-                Array::Limbs(array) => Ok(array.precision_bits()),
+                // An array without entries of the part may have any precision.
+                Array::Limbs(array) => Ok(if part.is_empty(&array.heads) { 2 } else { array.precision_bits() }),
             }
         }
     }

@@ -24,6 +24,8 @@ pub struct sunzi_context {
     answers: Mutex<HashMap<u64, Answer>>,
     report: Mutex<sunzi_report>,
     team: Mutex<Option<Team>>,
+    /// The process that made it: a fork is none of the ranks.
+    process: u32,
     /// The grids of ranks that numbers in descriptors of ScaLAPACK stand for.
     grids: Mutex<HashMap<c_int, (RankGrid, GridOrder)>>,
 }
@@ -66,12 +68,12 @@ impl sunzi_context {
             answers: Mutex::default(),
             report: Mutex::default(),
             team: Mutex::default(),
+            process: std::process::id(),
             grids: Mutex::default(),
         }
     }
 
     /// The context whose ranks are those of `team`.
-    #[cfg(feature = "mpi")]
     pub fn with_team(made: Outcome<(Made, Team)>) -> sunzi_context {
         match made {
             Ok((made, team)) => {
@@ -88,6 +90,16 @@ impl sunzi_context {
         lock(&self.team)
     }
 
+    /// Refuses a call over ranks in a fork of the process.
+    pub fn check_process(&self) -> Outcome<()> {
+        let own = std::process::id();
+        if own == self.process {
+            return Ok(());
+        }
+        let message = format!("process {own} is a fork of {}, which alone may make calls over ranks", self.process);
+        Err(Failure::new(sunzi_status::SUNZI_COMMUNICATION, message))
+    }
+
     /// The grid that a number in a descriptor stands for.
     pub fn grid(&self, number: c_int) -> Option<(RankGrid, GridOrder)> {
         lock(&self.grids).get(&number).copied()
@@ -98,9 +110,11 @@ impl sunzi_context {
         lock(&self.grids).insert(number, grid);
     }
 
-    /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them.
+    /// Ends the context. Collective where there are ranks, whose shared windows go; MPI that is over has taken them. A
+    /// fork gives back its own memory alone.
     pub fn close(self) {
-        if let Some(team) = self.team.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let is_rank = self.check_process().is_ok();
+        if let Some(team) = self.team.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| is_rank) {
             let _ = team.close(); // there is nobody left to tell
         }
     }

@@ -48,6 +48,9 @@ impl From<Error> for Failure {
             let failure = Failure::from(*error);
             return Failure { message: format!("problem {problem} of {count}: {}", failure.message), ..failure };
         }
+        if let Error::Rank { own: Some(own), .. } = error {
+            return Failure::from(*own);
+        }
         let status = match &error {
             Error::NotFinite { .. } => SUNZI_NOT_FINITE,
             Error::ExponentRange { .. } => SUNZI_EXPONENT_RANGE,

@@ -112,7 +112,12 @@ mod tests {
                 "verification failed: row 4, column 6 (from 1)",
             ),
             (
-                Error::Rank { rank: 2, exit_code: 3, message: Error::NotInteger { row: 0, column: 1 }.text() },
+                Error::Rank {
+                    rank: 2,
+                    exit_code: 3,
+                    message: Error::NotInteger { row: 0, column: 1 }.text(),
+                    own: None,
+                },
                 "rank 2: entry at row 0, column 1 is",
                 "rank 2: entry at row 1, column 2 is",
             ),

@@ -5,6 +5,8 @@
 //! done by repeated short calls (`wait`), a thread that waits holds nobody up. With `MPI_THREAD_FUNNELED` any thread
 //! but MPI's main one is refused. `MPI_THREAD_SINGLE`, which a host may have asked for, is treated like it: Open MPI
 //! and MPICH make no difference between the two, and worker threads never call MPI.
+//!
+//! A fork of the process has MPI's memory and its connections, but is no rank: it is let in nowhere.
 
 use crate::comm::mpi::result;
 use crate::error::{Error, Result};
@@ -18,6 +20,9 @@ static CALLS: Mutex<()> = Mutex::new(());
 
 /// What MPI was initialised with; asked once, as it never changes.
 static LEVEL: OnceLock<Level> = OnceLock::new();
+
+/// The process that MPI was first called in.
+static PROCESS: OnceLock<u32> = OnceLock::new();
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Level {
@@ -36,8 +41,15 @@ impl Gate {
     /// Leave for an operation that begins now.
     ///
     /// # Errors
-    /// [`Error::Transport`] where MPI is not initialised, has been finalised, or must not be called by this thread.
+    /// [`Error::Transport`] where MPI is not initialised, has been finalised, or must not be called by this thread, or
+    /// by this process.
     pub fn enter() -> Result<Gate> {
+        // Before anything is locked: what another thread had locked stays so in a fork.
+        let process = std::process::id();
+        if let Some(first) = PROCESS.get().filter(|&&first| first != process) {
+            let text = format!("process {process} is a fork of {first}, which alone may call MPI");
+            return Err(Error::Transport(text));
+        }
         let alive = ALIVE.read().unwrap_or_else(PoisonError::into_inner);
         if !result::is_initialised() {
             return Err(Error::Transport("MPI is not initialised".into()));
@@ -50,6 +62,7 @@ impl Gate {
             let text = "MPI was initialised for calls from its main thread only (MPI_THREAD_FUNNELED)";
             return Err(Error::Transport(text.into()));
         }
+        PROCESS.get_or_init(|| process);
         Ok(Gate { _alive: alive, level })
     }
 

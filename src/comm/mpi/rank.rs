@@ -66,12 +66,17 @@ impl MpiRank {
     /// The ranks of `comm`, on a duplicate of it. Collective.
     ///
     /// # Safety
-    /// `comm` is a live intracommunicator.
+    /// `comm` is a live communicator.
     ///
     /// # Errors
-    /// [`Error::Transport`], as for all calls below.
+    /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for an intercommunicator.
     pub unsafe fn from_raw(comm: sys::MPI_Comm) -> Result<MpiRank> {
         let gate = Gate::enter()?;
+        // SAFETY: live by contract. All of its ranks come to the same.
+        if gate.call(|| unsafe { result::is_inter(comm) })? {
+            let message = "an intercommunicator: choose a communicator of one group, as MPI_Intercomm_merge makes it";
+            return Err(Error::InvalidArgument(message.into()));
+        }
         // SAFETY: live by contract, and `gate` says that MPI is.
         let made = gate.call(|| unsafe { result::duplicate(comm) })?;
         // SAFETY: it has just been made, for us alone.
@@ -82,10 +87,11 @@ impl MpiRank {
     /// Collective.
     ///
     /// # Safety
-    /// `handle` is that of a live intracommunicator, or the handle of none.
+    /// `handle` is that of a live communicator, or the handle of none.
     ///
     /// # Errors
-    /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for the handle of no communicator.
+    /// [`Error::Transport`], as for all calls below; [`Error::InvalidArgument`] for the handle of no communicator, and
+    /// for that of an intercommunicator.
     pub unsafe fn from_fortran(handle: sys::RSMPI_Fint) -> Result<MpiRank> {
         let gate = Gate::enter()?;
         match gate.call(|| result::from_fortran(handle)) {

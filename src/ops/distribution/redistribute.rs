@@ -309,14 +309,16 @@ impl LocalPart<'_> {
     }
 }
 
-/// Refuses local parts that do not fit their distribution; the largest precision of all. Collective.
+/// Refuses local parts that do not fit their distribution; the largest precision of those that have entries, or of all
+/// where none has. Collective.
 fn check_local(group: &dyn Transport, distribution: &Distribution, local: &MatrixView<'_>) -> Result<u32> {
     agree(group, distribution.check(group.size()))?;
     let (shape, held) = (distribution.local_shape(group.rank()), (local.rows(), local.cols()));
     agree(group, if shape == held { Ok(()) } else { Err(Error::shape_mismatch("local part", shape, held)) })?;
-    let mut bits = [u64::from(local.precision_bits())];
+    let own = u64::from(local.precision_bits());
+    let mut bits = [if shape.0 * shape.1 > 0 { own } else { 0 }, own];
     group.all_reduce(Reduction::Max, &mut bits)?;
-    Ok(bits[0] as u32)
+    Ok(if bits[0] > 0 { bits[0] } else { bits[1] } as u32)
 }
 
 #[cfg(test)]

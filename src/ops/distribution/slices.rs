@@ -41,9 +41,9 @@ pub fn contracted_rows(operands: &[&Distribution], ranks: usize) -> Distribution
     // A rank with an eighth more of the rows than an even share ends later by at most so much.
     let share = rows.div_ceil(ranks.max(1));
     let most = share + share / 8;
-    // A rank outside of the grid has no columns either, and a product asks all ranks for theirs.
-    let is_fit = |(count, width): (usize, usize)| count <= most && width == cols;
-    let is_even = |placed: &Distribution| (0..ranks).all(|rank| is_fit(placed.local_shape(rank)));
+    // A rank outside of the grid has no columns, and a product asks all ranks for those of each operand.
+    let is_fit = |placed: &Distribution, rank| placed.numbers(rank).is_some() && placed.local_shape(rank).0 <= most;
+    let is_even = |placed: &Distribution| (0..ranks).all(|rank| is_fit(placed, rank));
     let sound = operands.iter().filter(|operand| operand.check(ranks).is_ok());
     let mut whole = sound.filter_map(|operand| operand.with_whole_rows(cols));
     whole.find(is_even).unwrap_or_else(|| even_rows(rows, cols, ranks))

@@ -78,9 +78,9 @@ impl NodeLayout {
     /// of the team.
     pub(crate) fn in_world(&self, rank: usize, local: usize, outcome: Result<()>) -> Result<()> {
         match outcome {
-            Err(Error::Rank { rank: number, exit_code, message }) if local < self.node_of.len() => {
+            Err(Error::Rank { rank: number, exit_code, message, own }) if local < self.node_of.len() => {
                 let ranks = &self.nodes[self.node_of[rank]];
-                Err(Error::Rank { rank: ranks.get(number).copied().unwrap_or(number), exit_code, message })
+                Err(Error::Rank { rank: ranks.get(number).copied().unwrap_or(number), exit_code, message, own })
             }
             other => other,
         }

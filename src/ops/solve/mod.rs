@@ -21,6 +21,7 @@ mod refine;
 mod refine_plan;
 pub(crate) mod report;
 mod residual;
+mod room;
 pub(crate) mod run;
 mod scalar;
 mod schedule;

@@ -15,6 +15,7 @@ use crate::ops::fixed_sum::FixedSum;
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::room::Room;
 use crate::ops::solve::scalar::ScalarBlock;
 use crate::ops::solve::schedule::{PartStep, Schedule};
 use crate::ops::solve::spaces::Spaces;
@@ -47,15 +48,17 @@ impl Parts<'_> {
         }
         if self.cut.first_try_bits.is_none() && left.len() == w.cols() {
             let ctx = band.ctx().holding(band.memory.held_by_parts(&self.cut, band.columns, None));
-            return self.solve_columns(&ctx, (first, &|error| band.placed(error)), (w, result));
+            let room = Room { ctx: &ctx, limit_bytes: ctx.memory_bytes() };
+            return self.solve_columns(&room, (first, &|error| band.placed(error)), (w, result));
         }
         let retry = band.memory.retry(band.columns)?;
-        let ctx = band.ctx().with_memory_bytes(Some(retry.limit_bytes));
+        let (ctx, limit_bytes) = (band.ctx().with_memory_bytes(Some(retry.limit_bytes)), band.ctx().memory_bytes());
         for some in left.chunks(retry.columns) {
             gather(w, some, again)?;
             let ctx = ctx.holding(band.memory.held_by_parts(&self.cut, band.columns, Some(some.len())));
             let placed = |error| band.placed(with_column(error, some));
-            self.solve_columns(&ctx, (first, &placed), (again, result))?;
+            let room = Room { ctx: &ctx, limit_bytes };
+            self.solve_columns(&room, (first, &placed), (again, result))?;
             scatter(again, some, &[], w);
         }
         *again = Matrix::zeros(0, 0, 2)?; // the next try counts on their memory
@@ -84,7 +87,7 @@ impl Parts<'_> {
         }
         let retry = agreed(world, band.memory.retry(band.columns))?;
         let together = band.agreement.smallest(retry.columns as u64)? as usize;
-        let ctx = band.ctx().with_memory_bytes(Some(retry.limit_bytes));
+        let (ctx, limit_bytes) = (band.ctx().with_memory_bytes(Some(retry.limit_bytes)), band.ctx().memory_bytes());
         let mut start = 0;
         while start < total {
             let some = Visitors::new(&counts, start..total.min(start + together));
@@ -94,7 +97,8 @@ impl Parts<'_> {
             let held = band.memory.held_by_parts(&self.cut, band.columns, Some(numbers.len()));
             // All ranks meet the same error of a column, or one says which it met.
             let placed = |error| Band { first_column: 0, ..*band }.placed(with_column(error, &numbers));
-            self.solve_columns(&ctx.holding(held), (0, &placed), (again, result))?;
+            let room = Room { ctx: &ctx.holding(held), limit_bytes };
+            self.solve_columns(&room, (0, &placed), (again, result))?;
             some.take_back(world.rank(), own, (again, w));
             start += together;
         }
@@ -103,10 +107,11 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// All steps on the columns of `w`; `result` takes one product at a time, and the context holds its memory too.
+    /// All steps on the columns of `w`; `result` takes one product at a time, and the room's context holds its memory
+    /// too.
     fn solve_columns(
         &mut self,
-        ctx: &Context,
+        room: &Room<'_>,
         (first, placed): (usize, &dyn Fn(Error) -> Error),
         (w, result): (&mut Matrix, &mut Matrix),
     ) -> Result<()> {
@@ -123,14 +128,14 @@ impl Parts<'_> {
                     let view = self.blocks.block(&Block { rows: rows.clone(), cols: cols.clone() })?;
                     let done = match own.is_empty() {
                         true => Ok(()),
-                        false => Update { cut, block: Block { rows: own, cols }, view }.run(ctx, (w, result)),
+                        false => Update { cut, block: Block { rows: own, cols }, view }.run(room, (w, result)),
                     };
                     self.blocks.exchange(&rows, w, done.map_err(placed))?;
                 }
                 PartStep::Scalar(rows) => {
                     let view = self.blocks.block(&Block { rows: rows.clone(), cols: rows.clone() })?;
                     let block = ScalarBlock::new(Triangle::of_block(view, uplo, diag), rows, cut.working_bits);
-                    let done = solve_scalars(ctx, &block, w);
+                    let done = solve_scalars(room.ctx, &block, w);
                     self.blocks.exchange(&(0..0), w, done.map_err(placed))?;
                 }
             }

@@ -12,6 +12,7 @@ use crate::ops::product::block::{BlockProduct, moved};
 use crate::ops::product::problem::{Accuracy, ColumnRange};
 use crate::ops::solve::band::with_column;
 use crate::ops::solve::cut::TriangleCut;
+use crate::ops::solve::room::Room;
 use std::ops::Range;
 
 /// `w_rows := w_rows - T_(rows, cols) w_cols`.
@@ -23,29 +24,32 @@ pub(crate) struct Update<'a> {
 }
 
 impl Update<'_> {
-    /// Updates all columns of `w`; `result` takes a product, and the context holds its memory too.
+    /// Updates all columns of `w`; `result` takes a product, and the room's context holds its memory too.
     ///
     /// # Errors
     /// [`Error::ExponentRange`] with the place in `w`; those of the product.
-    pub fn run(&self, ctx: &Context, (w, result): (&mut Matrix, &mut Matrix)) -> Result<()> {
+    pub fn run(&self, room: &Room<'_>, (w, result): (&mut Matrix, &mut Matrix)) -> Result<()> {
         let (cut, columns) = (&self.cut, 0..w.cols());
         if cut.accuracy == Accuracy::Norm {
-            return self.run_on(ctx, (columns, None), (w, result));
+            return room.within(|ctx| self.run_on(ctx, (columns.clone(), None), (w, result)));
         }
         result.reshape(self.block.rows.len(), w.cols(), cut.working_bits)?;
-        let memory = ctx.memory().releasing(result.bytes());
         let product = self.product(w, &columns)?;
-        let groups = Groups::new(&product.column_ranges(&ctx.with_memory(memory), cut.most_range_bits())?);
+        let ranges = room.within(|ctx| {
+            let memory = ctx.memory().releasing(result.bytes());
+            product.column_ranges(&ctx.with_memory(memory), cut.most_range_bits())
+        })?;
+        let groups = Groups::new(&ranges);
         groups.swaps.iter().for_each(|&swap| swap_columns(w, swap));
         for (columns, range) in &groups.list {
-            let done = self.run_on(ctx, (columns.clone(), Some(*range)), (w, result));
+            let done = room.within(|ctx| self.run_on(ctx, (columns.clone(), Some(*range)), (w, result)));
             done.map_err(|error| groups.placed(error))?;
         }
         groups.swaps.iter().rev().for_each(|&swap| swap_columns(w, swap));
         Ok(())
     }
 
-    /// Updates neighbouring columns by one product.
+    /// Updates neighbouring columns by one product. A refusal for memory leaves them as they are.
     fn run_on(
         &self,
         ctx: &Context,

@@ -252,6 +252,9 @@ fn products_leave_rows_where_they_are_whole_and_even() {
     let four = even_rows(16, 7, 4);
     assert_eq!(contracted_rows(&[&four], 5), even_rows(16, 7, 5));
     assert_eq!(contracted_rows(&[&four], 4), four);
+    // Neither has it those of the other operand where this one has none at all.
+    let outside = Distribution::row_blocks(vec![0, 1], 0);
+    assert_eq!(contracted_rows(&[&outside, &even_rows(1, 7, 1)], 2), even_rows(1, 0, 2));
     // What is no distribution is left out: no operands, no ranks, a grid of too many.
     assert_eq!(contracted_rows(&[], 0).rows, 0);
     assert_eq!(contracted_rows(&[&four], 3), even_rows(16, 7, 3));

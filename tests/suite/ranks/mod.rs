@@ -6,6 +6,7 @@ mod devices;
 mod distributions;
 mod double;
 mod exchange;
+mod graded;
 mod kernels;
 mod local_parts;
 mod mailbox;

@@ -7,12 +7,12 @@ use sunzi::advanced::plan::Cut;
 use sunzi::advanced::runtime::Policy;
 use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::tile::TileMap;
-use sunzi::comm::{Transport, local};
+use sunzi::comm::{Transport, agree, local};
 use sunzi::distributed::{
     DistCholeskyOptions, DistMatrix, DistOptions, Distribution, GridOrder, RankGrid, Team, TeamOptions, cholesky_tiles,
     cholesky_with, gemm, plan_cholesky, redistribute, solve_with, syrk, trsm_with,
 };
-use sunzi::{Accuracy, Context, Diag, Matrix, Op, Result, Side, TrsmOptions, Uplo};
+use sunzi::{Accuracy, Context, Diag, Error, Matrix, Op, Result, Side, TrsmOptions, Uplo};
 
 const GRID: RankGrid = RankGrid { rows: 2, cols: 1 };
 
@@ -40,6 +40,23 @@ fn refusals<T>(call: impl Fn(&local::LocalRank) -> Result<T> + Sync) -> Vec<Stri
 fn refused<T>(words: &str, call: impl Fn(&local::LocalRank) -> Result<T> + Sync) {
     let errors = refusals(call);
     assert!(errors.iter().all(|error| error.contains(words)), "{words}: {errors:?}");
+}
+
+/// All are told of the first rank that failed; each that did keeps what it met itself.
+#[test]
+fn a_rank_that_fails_keeps_its_own_error() {
+    let beyond = |column| Error::ExponentRange { row: 3, column, exponent: 1 << 40, limit: 9 };
+    for (failing, first) in [(&[1][..], 1), (&[0], 0), (&[1, 2], 1), (&[0, 1, 2, 3], 0)] {
+        local::run(4, |rank| {
+            let own = failing.contains(&rank.rank()).then(|| beyond(rank.rank()));
+            // Told twice, as where one step of a call is part of another.
+            let told = agree(rank, agree(rank, own.map_or(Ok(()), Err))).unwrap_err();
+            let Error::Rank { rank: number, message, own, .. } = told else { panic!("{told}") };
+            assert_eq!((number, message.to_string()), (first, beyond(first).to_string()));
+            let wanted = failing.contains(&rank.rank()).then(|| beyond(rank.rank()).to_string());
+            assert_eq!(own.map(|own| own.to_string()), wanted, "rank {} of {failing:?}", rank.rank());
+        });
+    }
 }
 
 #[test]

@@ -133,11 +133,15 @@ pub(crate) unsafe fn log_det_number(
     diagonal: MatrixView<'_>,
     bits: u32,
 ) -> Outcome<()> {
-    if let Some(index) = (0..diagonal.rows()).find(|&i| diagonal.get(i, 0).head.is_zero()) {
-        return Err(Failure::about("factor", sunzi::Error::Singular { index }));
-    }
+    check_pivots(diagonal)?;
     // SAFETY: by contract.
     unsafe { write_number(call, result, &log_det(diagonal, bits), bits) }
+}
+
+/// Refuses a zero in the diagonal of a factor, a column.
+pub(crate) fn check_pivots(diagonal: MatrixView<'_>) -> Outcome<()> {
+    let zero = (0..diagonal.rows()).find(|&i| diagonal.get(i, 0).head.is_zero());
+    zero.map_or(Ok(()), |index| Err(Failure::about("factor", sunzi::Error::Singular { index })))
 }
 
 /// The logarithm of the determinant. The constants that MPFR keeps for it in each thread are given back: a caller's

@@ -1,10 +1,13 @@
 //! The life of a context, and what it says about the last calls.
 
+use crate::api::mpi::together;
 use crate::call::{catch, status};
 use crate::context::{make, sunzi_context};
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_options, sunzi_report, sunzi_status};
 use std::ffi::{c_char, c_int};
+use sunzi::comm::Transport;
+use sunzi::distributed::{Team, TeamOptions};
 
 /// All defaults: every processor, no memory limit, the fastest kernel, no checks.
 #[unsafe(no_mangle)]
@@ -29,7 +32,8 @@ pub extern "C" fn sunzi_options_default() -> sunzi_options {
 /// Free it in either case.
 ///
 /// A fork of the process may go on with the context: its first call starts threads of its own. A call that is under way
-/// while the process forks, devices and communicators stay with the parent.
+/// while the process forks, devices and communicators stay with the parent: calls over ranks are refused in the fork
+/// with `SUNZI_COMMUNICATION`, and freeing the context there gives back the fork's own memory and tells no rank.
 ///
 /// # Safety
 /// The header's rules.
@@ -46,10 +50,11 @@ pub unsafe extern "C" fn sunzi_context_new(
 /// `sunzi_mpi_...`; all others run on this rank alone. Collective over the communicator, which is duplicated.
 ///
 /// MPI stays the caller's: it must be initialised before, and finalised after `sunzi_context_free`. Threads of the
-/// context never call MPI. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
+/// context never call MPI. An intercommunicator is refused on all ranks of both groups. Contexts are freed in one order
+/// on all ranks that have several. Without the feature `mpi` this is `SUNZI_UNAVAILABLE`.
 ///
 /// # Safety
-/// `communicator` is the handle of a live intracommunicator, or of none.
+/// `communicator` is the handle of a live communicator, or of none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sunzi_context_from_mpi(
     communicator: c_int,
@@ -64,19 +69,43 @@ pub unsafe extern "C" fn sunzi_context_from_mpi(
 /// As [`sunzi_context_from_mpi`].
 #[cfg(feature = "mpi")]
 unsafe fn from_mpi(communicator: c_int, options: *const sunzi_options, has_place: bool) -> sunzi_context {
-    use crate::api::mpi::together;
     use sunzi::comm::mpi::MpiRank;
-    use sunzi::distributed::{Team, TeamOptions};
-    let made = catch(|| {
+    // SAFETY: by contract.
+    let world = catch(|| Ok(unsafe { MpiRank::from_fortran(communicator) }?));
+    match world {
         // SAFETY: by contract.
-        let world = unsafe { MpiRank::from_fortran(communicator) }?;
+        Ok(world) => unsafe { over(Box::new(world), options, has_place) },
+        Err(failure) => refused(failure),
+    }
+}
+
+/// A context whose ranks are those of `world`. Collective.
+///
+/// # Safety
+/// As [`make`].
+unsafe fn over(world: Box<dyn Transport>, options: *const sunzi_options, has_place: bool) -> sunzi_context {
+    let made = catch(|| {
         // SAFETY: by contract. What is refused on one rank is refused on all.
         let own = unsafe { make(options) }.and_then(|ctx| Ok((ctx, TeamOptions::from_environment()?)));
         let own = if has_place { own } else { Err(Failure::null("ctx")) };
-        let (ctx, team_options) = together(&world, own)?;
-        Ok((ctx, Team::new(Box::new(world), team_options)?))
+        let (ctx, team_options) = together(&*world, own)?;
+        Ok((ctx, Team::new(world, team_options)?))
     });
     sunzi_context::with_team(made)
+}
+
+/// `sunzi_context_from_mpi` over ranks of any kind: those of the tests are threads. Collective.
+///
+/// # Safety
+/// `options` is null or live; `ctx` is null or can be written.
+#[doc(hidden)]
+pub unsafe fn context_over(
+    world: Box<dyn Transport>,
+    options: *const sunzi_options,
+    ctx: *mut *mut sunzi_context,
+) -> sunzi_status {
+    // SAFETY: by contract.
+    unsafe { deliver(|| over(world, options, !ctx.is_null()), ctx) }
 }
 
 /// # Safety

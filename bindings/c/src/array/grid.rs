@@ -93,7 +93,7 @@ pub enum Part {
     Dealt(LocalDiagonal, Triangle),
 }
 
-/// A triangle of a matrix over ranks.
+/// A triangle of a matrix over ranks, or its diagonal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Triangle {
     /// `row >= column`.
@@ -104,6 +104,8 @@ pub enum Triangle {
     StrictLower,
     /// `row < column`.
     StrictUpper,
+    /// `row = column`.
+    Diagonal,
 }
 
 impl Part {
@@ -121,10 +123,16 @@ impl Part {
                     Triangle::Upper => Triangle::Lower,
                     Triangle::StrictLower => Triangle::StrictUpper,
                     Triangle::StrictUpper => Triangle::StrictLower,
+                    Triangle::Diagonal => Triangle::Diagonal,
                 };
                 Part::Dealt(diagonal.transposed(), turned)
             }
         }
+    }
+
+    /// Whether no entry of a grid counts.
+    pub fn is_empty<T>(self, grid: &Grid<T>) -> bool {
+        Part::columns(grid.rows, grid.cols).all(|col| self.rows(col, grid.rows).is_empty())
     }
 
     /// The columns that have entries that may count.
@@ -144,6 +152,7 @@ impl Part {
             Part::Dealt(diagonal, Triangle::Upper) => 0..diagonal.row_below(col),
             Part::Dealt(diagonal, Triangle::StrictLower) => diagonal.row_below(col)..rows,
             Part::Dealt(diagonal, Triangle::StrictUpper) => 0..diagonal.row_on(col),
+            Part::Dealt(diagonal, Triangle::Diagonal) => diagonal.row_on(col)..diagonal.row_below(col),
         }
     }
 }

@@ -151,6 +151,17 @@ pub unsafe fn rank_and_size(comm: sys::MPI_Comm) -> Result<(usize, usize)> {
     Ok((rank as usize, size as usize))
 }
 
+/// Whether it has two groups, of which each speaks with the other alone.
+///
+/// # Safety
+/// `comm` is a live communicator.
+pub unsafe fn is_inter(comm: sys::MPI_Comm) -> Result<bool> {
+    let mut flag = 0;
+    // SAFETY: a live communicator by contract; `flag` is written.
+    check("MPI_Comm_test_inter", unsafe { sys::MPI_Comm_test_inter(comm, &mut flag) })?;
+    Ok(flag != 0)
+}
+
 /// A new communicator of the same ranks. Collective.
 ///
 /// # Safety

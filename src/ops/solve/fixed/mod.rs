@@ -20,6 +20,7 @@ use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::band::{Band, gather, scatter, with_column};
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::memory::Retry;
+use crate::ops::solve::room::within_reach;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::tiles::{TilePlan, Together, TrySize, first_bits, piece_rows, tries};
 use crate::ops::solve::triangle::Triangle;
@@ -178,7 +179,7 @@ impl FixedPoint {
             true => Ok(None),
             false => memory
                 .held_by_try(cut, (band.columns, copied))
-                .and_then(|bytes| TilePlan::new(ctx, beside(bytes), size).map(Some)),
+                .and_then(|bytes| plan_try(ctx, (limit_bytes, bytes), size).map(Some)),
         };
         let plan = agreement.on(made)?;
         // All take the pieces of the rank that has the least memory for them; one without columns gets them as well,
@@ -217,6 +218,12 @@ impl FixedPoint {
         scatter(again, some, &rest, w);
         Ok(rest.into_iter().map(|at| some[at]).collect())
     }
+}
+
+/// The plan of a try beside so many bytes, within those of a plan; a later try may take more than that was sure of.
+fn plan_try(ctx: &Context, (planned_bytes, beside): (Option<u64>, u64), size: TrySize) -> Result<TilePlan> {
+    let memory = |bytes| ctx.memory().within(bytes).holding(beside);
+    within_reach(planned_bytes, ctx.memory_bytes(), |bytes| TilePlan::new(ctx, memory(bytes), size))
 }
 
 /// A try on some columns.

@@ -96,7 +96,7 @@ pub(super) struct Substitutions<'a> {
 
 /// Solves for the right sides, this rank's own columns of all `total`, into `x`, by substitutions with the factor that
 /// `source` has: in fixed point while its rows stream by, where the path is by tiles, and by parts that all ranks solve
-/// together for columns that no try holds. Collective.
+/// together for columns that no try holds; the bytes of the plan. Collective.
 ///
 /// # Errors
 /// As [`crate::distributed::solve`].
@@ -106,7 +106,7 @@ pub(super) fn solve_columns(
     &Substitutions { list, working_bits, method, total, goal }: &Substitutions<'_>,
     right: Right<'_>,
     x: &mut Matrix,
-) -> Result<()> {
+) -> Result<u64> {
     let Method { path, accuracy } = method;
     let (world, order) = (source.world, tiles.order());
     let (mut steps, mut cuts) = (Vec::new(), Vec::new());
@@ -163,8 +163,8 @@ pub(super) fn solve_columns(
     memory.first_tries = first_kernel(source.team, &memory, Bands::widest(right.b.cols()).columns)?;
     let agreement = Agreement(Some(world));
     let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
-    let (bands, _) = agreed(world, solve.bands(right.b.cols()))?;
+    let (bands, planned_bytes) = agreed(world, solve.bands(right.b.cols()))?;
     let left = solve.run(bands, &right, &mut x.view_mut())?;
     debug_assert!(left.is_empty(), "parts solve for all columns");
-    Ok(())
+    Ok(planned_bytes)
 }

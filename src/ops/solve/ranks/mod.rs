@@ -37,6 +37,7 @@ use crate::ops::solve::factored::Factored;
 use crate::ops::solve::memory::{FirstKernel, SolveMemory};
 use crate::ops::solve::path::{Method, Path, SCALAR_ROWS};
 use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
+use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, make_room};
 use crate::ops::solve::tiles::Together;
 use columns::{Substitutions, panel_columns, panel_share};
@@ -185,8 +186,8 @@ fn solve_right(
             row_norms: &OnceLock::new(),
         };
         let mut result = Matrix::empty();
-        factored.solve(ctx, right.view(), (&mut result).into())?;
-        Ok(result)
+        let report = factored.solve(ctx, right.view(), (&mut result).into())?;
+        Ok((result, report))
     })
 }
 
@@ -279,7 +280,8 @@ impl Call<'_> {
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
         let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
             .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
-        Ok(LocalSolution::on_every_rank(self.world, agreed(self.world, whole)?))
+        let planned_bytes = self.ctx.memory().divided(self.ranks_here).total(needed);
+        Ok(LocalSolution::on_every_rank(self.world, agreed(self.world, whole)?).planned(planned_bytes))
     }
 
     /// All right sides by the path that one process takes; `alone` solves for some of a small system by itself, whose
@@ -288,7 +290,7 @@ impl Call<'_> {
         &self,
         tiles: &FactorTiles<'_>,
         (substitutions, working_bits): (&[Substitution], u32),
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
     ) -> Result<LocalSolution> {
         let (world, order, total) = (self.world, tiles.order(), self.b.shape().1);
         if order == 0 || total == 0 {
@@ -305,22 +307,26 @@ impl Call<'_> {
         let own = panel_share(total, world.size(), world.rank());
         let [mut b, mut x] = take_columns(self.ctx);
         self.b.bring(world, &columns, &mut b)?;
-        match is_small(order, method) {
-            true => x = self.solve_small((&b, own), alone)?,
+        let planned_bytes = match is_small(order, method) {
+            true => {
+                let (solution, report) = self.solve_small((&b, own), alone)?;
+                x = solution;
+                report.planned_bytes
+            }
             false => {
                 let how = Substitutions { list: substitutions, working_bits, method, total, goal: self.b.goal() };
-                self.solve_columns(tiles, &how, (&b, own), &mut x)?;
+                self.solve_columns(tiles, &how, (&b, own), &mut x)?
             }
-        }
-        Ok(LocalSolution::of_columns(columns, world.rank(), x, b))
+        };
+        Ok(LocalSolution::of_columns(columns, world.rank(), x, b).planned(planned_bytes))
     }
 
     /// This rank's columns of the right sides by themselves, with a factor so small that every rank has it. Collective.
     fn solve_small(
         &self,
         (b, own): (&Matrix, Range<usize>),
-        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<Matrix>,
-    ) -> Result<Matrix> {
+        alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
+    ) -> Result<(Matrix, SolveReport)> {
         let world = self.world;
         let factor = self.factor.everywhere(world)?;
         let ctx = self.ctx.with_memory(self.ctx.memory().divided(self.ranks_here)).holding(factor.bytes() + b.bytes());
@@ -329,14 +335,15 @@ impl Call<'_> {
         agreed(world, solved.map_err(|error| of_node(self.ctx, self.ranks_here, error)))
     }
 
-    /// This rank's columns of the right sides into `x`, with the factor that stays where it is. Collective.
+    /// This rank's columns of the right sides into `x`, with the factor that stays where it is; the bytes of its plan.
+    /// Collective.
     fn solve_columns(
         &self,
         tiles: &FactorTiles<'_>,
         how: &Substitutions<'_>,
         (b, own): (&Matrix, Range<usize>),
         x: &mut Matrix,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let (ctx, team, world) = (self.ctx, self.team, self.world);
         agree(world, x.reshape(tiles.order(), own.len(), self.precision_bits))?;
         let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
@@ -347,7 +354,7 @@ impl Call<'_> {
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
         let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
         let solved = columns::solve_columns(&share, (source, tiles), how, right, x);
-        agree(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))
+        agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))
     }
 }
 

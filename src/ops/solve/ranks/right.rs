@@ -114,18 +114,30 @@ pub struct LocalSolution {
     part: Matrix,
     /// Memory of the right sides, kept with that of the solution for the next call.
     spare: Option<Matrix>,
+    planned_bytes: u64,
 }
 
 impl LocalSolution {
     /// Whole columns on each rank, and the memory that their right sides have left.
     pub(super) fn of_columns(distribution: Distribution, rank: usize, part: Matrix, spare: Matrix) -> LocalSolution {
-        LocalSolution { distribution, rank, part, spare: Some(spare) }
+        LocalSolution { distribution, rank, part, spare: Some(spare), planned_bytes: 0 }
     }
 
     /// The whole solution, the same on every rank of `world`.
     pub(super) fn on_every_rank(world: &dyn Transport, whole: Matrix) -> LocalSolution {
         let distribution = Distribution::replicated((whole.rows(), whole.cols()), world.size());
-        LocalSolution { distribution, rank: world.rank(), part: whole, spare: None }
+        LocalSolution { distribution, rank: world.rank(), part: whole, spare: None, planned_bytes: 0 }
+    }
+
+    /// The solution of a call whose plan allowed for so many bytes on this rank.
+    pub(super) fn planned(self, planned_bytes: u64) -> LocalSolution {
+        LocalSolution { planned_bytes, ..self }
+    }
+
+    /// Bytes that the plan of the solve has allowed for on this rank, beside factor and right sides, its columns of the
+    /// solution included. Right sides that outgrow the first try take more where there is no memory limit.
+    pub fn planned_bytes(&self) -> u64 {
+        self.planned_bytes
     }
 
     /// Bits of every significand.

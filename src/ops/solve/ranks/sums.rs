@@ -120,7 +120,8 @@ impl Call<'_> {
                 store(words.split_at(order), &Place { rows: 0..order, cols: index..index + 1 }, &mut whole);
             }
         }
-        Ok(LocalSolution::on_every_rank(world, whole))
+        Ok(LocalSolution::on_every_rank(world, whole)
+            .planned(ctx.memory().divided(self.ranks_here).total(sizes.bytes())))
     }
 
     /// One of the two substitutions, on this rank's columns.

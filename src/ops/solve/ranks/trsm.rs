@@ -171,8 +171,8 @@ fn trsm_right(
         let transposed = false;
         let system = TriangularSystem { t, uplo, diag, b, alpha, transposed, precision_bits, accuracy, total_columns };
         let mut result = Matrix::empty();
-        system.solve(ctx, (&mut result).into())?;
-        Ok(result)
+        let report = system.solve(ctx, (&mut result).into())?;
+        Ok((result, report))
     })
 }
 

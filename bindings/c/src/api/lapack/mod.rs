@@ -169,8 +169,13 @@ unsafe fn terms(
     }
     // SAFETY: by contract.
     let (alpha, beta) = unsafe { (super::number(call, alpha)?, super::number(call, beta)?) };
-    let is_kept = (alpha.is_zero() || depth == 0) && beta == 1;
-    Ok((!is_kept).then_some(Terms { alpha: Some(alpha), beta: Some(beta) }))
+    let terms = Terms { alpha: Some(alpha), beta: Some(beta) };
+    Ok((!leaves_as_it_is(&terms, depth == 0)).then_some(terms))
+}
+
+/// Whether a product changes nothing, so that the BLAS look at no entry; of none where its terms are none.
+pub(crate) fn leaves_as_it_is(terms: &Terms, is_empty: bool) -> bool {
+    (terms.without_product() || is_empty) && terms.beta.as_ref().is_some_and(|beta| *beta == 1)
 }
 
 /// Refuses a distance of 0 between entries.

@@ -3,7 +3,7 @@
 use super::matrix::{DistOperand, triangle};
 use super::opening::Routine;
 use super::{Ranks, collective, together};
-use crate::api::cholesky::log_det_number;
+use crate::api::cholesky::{check_pivots, log_det_number};
 use crate::api::triangular::Triangle as Sides;
 use crate::api::{diag_of, op_of, side_of, uplo_of};
 use crate::array::{Operand, Part, Triangle};
@@ -263,13 +263,14 @@ pub(super) unsafe fn cholesky_solve_over(
     // SAFETY: by contract, for all below.
     unsafe {
         let bits = b.result_place(&ranks, None)?;
-        let factor = take_factor(&ranks, uplo, l)?;
+        let factor = take_factor(&ranks, (uplo, Triangle::Lower), l)?;
         solve_factored(call, team, &factor, (b, bits))
     }
 }
 
 /// `sunzi_log_det` of a factor over the ranks of the context's communicator, of which the lower or the upper triangle
-/// counts; `result`, a matrix of one entry on each rank, or null where a rank does not ask. Collective.
+/// counts, and of that the diagonal alone is read; `result`, a matrix of one entry on each rank, or null where a rank
+/// does not ask. Collective; `SUNZI_SINGULAR` on all ranks for a zero on the diagonal.
 ///
 /// # Safety
 /// The header's rules.
@@ -292,7 +293,7 @@ pub unsafe extern "C" fn sunzi_mpi_log_det(
             |call, team, ((uplo, l, target), parts)| {
                 let l = l.place(&parts)?;
                 l.order()?;
-                let factor = take_factor(&Ranks::new(call, team), uplo, &l)?;
+                let factor = take_factor(&Ranks::new(call, team), (uplo, Triangle::Diagonal), &l)?;
                 log_det_over(call, team, &factor, target)
             },
         )
@@ -327,6 +328,7 @@ impl Target {
 /// The header's rules.
 pub(super) unsafe fn log_det_over(call: &Call<'_>, team: &Team, factor: &DistMatrix, target: Target) -> Outcome<()> {
     let pivots = sunzi::distributed::pivots(team, factor)?;
+    check_pivots((&pivots).into())?; // the same ones on all ranks, whether they ask or not
     let stored = target.0.map_or(Ok(()), |(operand, bits)| {
         // SAFETY: by contract.
         unsafe { log_det_number(call, &operand, (&pivots).into(), bits) }
@@ -398,15 +400,15 @@ pub(super) unsafe fn factor(
     Ok(())
 }
 
-/// The factor in a triangle, in tiles. Collective.
+/// The factor in a triangle, in tiles, or of it the diagonal alone. Collective.
 ///
 /// # Safety
 /// The header's rules.
-unsafe fn take_factor(ranks: &Ranks<'_>, uplo: Uplo, l: &DistOperand) -> Outcome<DistMatrix> {
+unsafe fn take_factor(ranks: &Ranks<'_>, (uplo, part): (Uplo, Triangle), l: &DistOperand) -> Outcome<DistMatrix> {
     let map = tiles(ranks, l.shape());
     let l = if uplo == Uplo::Upper { &l.transposed() } else { l };
     // SAFETY: by contract.
-    unsafe { l.take(ranks, Some(Triangle::Lower), map) }
+    unsafe { l.take(ranks, Some(part), map) }
 }
 
 /// `b := (L L^T)^-1 b`. Collective.

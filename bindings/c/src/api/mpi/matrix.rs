@@ -196,6 +196,9 @@ impl Told {
         let refuse = |message| Err(Failure::of(sunzi_status::SUNZI_INVALID_SIZE, self.local.name, message));
         let what = ["rows", "columns"][which];
         let of = |rank: usize| parts.of(rank, self.at)[which];
+        if length < -1 {
+            return refuse(format!("{length} {what}: give as many as there are, or -1 for the sum over the ranks"));
+        }
         let known = usize::try_from(length).ok();
         match (along, known) {
             (None, known) => Ok((known.unwrap_or_else(|| of(0)), Axis::Whole)),
@@ -236,6 +239,11 @@ impl DistOperand {
     /// Rows and columns of the whole matrix.
     pub fn shape(&self) -> (usize, usize) {
         (self.distribution.rows, self.distribution.cols)
+    }
+
+    /// Whether it has no entries on any rank.
+    pub fn is_empty(&self) -> bool {
+        self.distribution.rows == 0 || self.distribution.cols == 0
     }
 
     /// Refuses another shape, and a local part that is no such matrix; the same on all ranks.
@@ -365,7 +373,7 @@ impl DistOperand {
     /// The header's rules.
     pub unsafe fn give_solution(&self, ranks: &Ranks<'_>, solution: LocalSolution) -> Outcome<()> {
         let fill = |local: MatrixViewMut<'_>| solution.fill_local(ranks.world, &self.distribution, local);
-        ranks.call.note(|report| report.precision_bits = solution.precision_bits().into());
+        ranks.call.note_solution(&solution);
         // SAFETY: by contract.
         unsafe { self.store(ranks, None, solution.precision_bits(), fill) }?;
         solution.give_back(&ranks.call.context());
@@ -378,7 +386,7 @@ impl DistOperand {
     /// The header's rules.
     pub unsafe fn give(&self, ranks: &Ranks<'_>, triangle: Option<Triangle>, tiles: &DistMatrix) -> Outcome<()> {
         let uplo = triangle.map(|triangle| match triangle {
-            Triangle::Lower | Triangle::StrictLower => Uplo::Lower,
+            Triangle::Lower | Triangle::StrictLower | Triangle::Diagonal => Uplo::Lower,
             Triangle::Upper | Triangle::StrictUpper => Uplo::Upper,
         });
         let fill = |local: MatrixViewMut<'_>| tiles.fill_local(ranks.world, (&self.distribution, uplo), local);

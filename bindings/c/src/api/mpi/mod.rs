@@ -79,6 +79,7 @@ fn opened<T>(
     routine: Routine<'_>,
     check: impl FnOnce(&mut Opening<'_>) -> Outcome<T>,
 ) -> Outcome<(T, Parts)> {
+    call.owner().check_process()?;
     let mut opening = Opening::new(call, team.world());
     // A defect that shows on one rank must not leave the others waiting.
     let own = catch(|| check(&mut opening));

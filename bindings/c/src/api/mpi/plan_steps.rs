@@ -35,14 +35,10 @@ fn part_bytes(operand: &DistOperand, bits: u32) -> u64 {
 /// A limit that is none, but for which calls go the ways of limited ones.
 const PLENTY: u64 = u64::MAX >> 16;
 
-/// The bytes of this rank and those that a limit counts, step by step.
-pub(super) struct Steps<'a> {
-    pub(super) ranks: Ranks<'a>,
-    call: &'a Call<'a>,
-    team: &'a Team,
-    /// Whether any rank has a limit, so that all go the ways of limited ones.
-    limited: bool,
-    /// Whether this rank has none, so that its context keeps copies and memory for the next call.
+/// The bytes of this rank, step by step.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    /// Whether the context has no limit, and keeps copies and memory for the next call.
     keeps: bool,
     /// Bytes now, and what the context keeps of copies that have gone.
     now: u64,
@@ -50,6 +46,35 @@ pub(super) struct Steps<'a> {
     /// Bytes that the context keeps of a factorisation under a limit, as far as that has room for them.
     kept: u64,
     most_with_kept: u64,
+}
+
+impl Tally {
+    fn at_most(&mut self, more: u64) {
+        let all = self.now.saturating_add(more);
+        self.most = self.most.max(all);
+        self.most_with_kept = self.most_with_kept.max(all.saturating_add(self.kept));
+    }
+
+    /// A copy goes, or to the next call.
+    fn drop_copy(&mut self, bytes: u64) {
+        self.now -= if self.keeps { 0 } else { bytes };
+    }
+
+    /// Memory of a step that the context keeps when it has gone.
+    fn keep(&mut self, bytes: u64) {
+        if self.keeps { self.now += bytes } else { self.kept = bytes }
+    }
+}
+
+/// The bytes of this rank and those that a limit counts, step by step.
+pub(super) struct Steps<'a> {
+    pub(super) ranks: Ranks<'a>,
+    call: &'a Call<'a>,
+    team: &'a Team,
+    /// Whether any rank has a limit, so that all go the ways of limited ones.
+    limited: bool,
+    /// Of the call as it is asked for, and of one whose ranks all have a limit.
+    tallies: [Tally; 2],
     copied: u64,
     /// The most that a call under a limit takes of it, on all ranks of the node.
     node: u64,
@@ -58,13 +83,17 @@ pub(super) struct Steps<'a> {
 impl<'a> Steps<'a> {
     pub(super) fn new(call: &'a Call<'a>, team: &'a Team) -> Steps<'a> {
         let (ranks, limited, keeps) = (Ranks::new(call, team), call.is_limited(), call.limit_bytes().is_none());
-        Steps { ranks, call, team, limited, keeps, now: 0, most: 0, kept: 0, most_with_kept: 0, copied: 0, node: 0 }
+        let tallies = [Tally { keeps, ..Tally::default() }, Tally::default()];
+        Steps { ranks, call, team, limited, tallies, copied: 0, node: 0 }
     }
 
-    pub(super) fn at_most(&mut self, more: u64) {
-        let all = self.now.saturating_add(more);
-        self.most = self.most.max(all);
-        self.most_with_kept = self.most_with_kept.max(all.saturating_add(self.kept));
+    /// Whether this rank has no limit.
+    fn keeps(&self) -> bool {
+        self.tallies[0].keeps
+    }
+
+    fn at_most(&mut self, more: u64) {
+        self.tallies.iter_mut().for_each(|tally| tally.at_most(more));
     }
 
     /// Counts so many bytes of the node beside what its ranks hold, which is counted as the call would. Collective over
@@ -91,7 +120,7 @@ impl<'a> Steps<'a> {
     fn hold(&mut self, bytes: u64) -> Outcome<()> {
         self.ranks.hold(bytes)?;
         self.node_takes(0)?;
-        self.now += bytes;
+        self.tallies.iter_mut().for_each(|tally| tally.now += bytes);
         self.at_most(0);
         Ok(())
     }
@@ -99,7 +128,7 @@ impl<'a> Steps<'a> {
     /// Gives it back, or to the next call where this rank has no limit.
     fn drop_copy(&mut self, bytes: u64) {
         self.call.release_bytes(bytes);
-        self.now -= if self.keeps { 0 } else { bytes };
+        self.tallies.iter_mut().for_each(|tally| tally.drop_copy(bytes));
     }
 
     /// Bytes of a copy of this rank's part.
@@ -121,9 +150,12 @@ impl<'a> Steps<'a> {
         Ok(bytes)
     }
 
-    /// Bytes of a result that was copied before, beside what has been counted: what is kept of the copy makes room.
-    pub(super) fn again(&self, target: &DistOperand, placed: u64) -> u64 {
-        if self.keeps && !in_place(target) { 0 } else { placed }
+    /// Stores a result of so many bytes that was copied before: what is kept of the copy makes room.
+    pub(super) fn store_again(&mut self, target: &DistOperand, (placed, bits): (u64, u32)) {
+        let messages = self.last_messages(target, bits);
+        for tally in &mut self.tallies {
+            tally.at_most(messages + if tally.keeps && !in_place(target) { 0 } else { placed });
+        }
     }
 
     /// Bytes of the messages in which so many bytes of a matrix come or go.
@@ -132,7 +164,7 @@ impl<'a> Steps<'a> {
     }
 
     /// Bytes of the messages in which tiles become this rank's part: of a strip all may be in them.
-    pub(super) fn last_messages(&self, target: &DistOperand, bits: u32) -> u64 {
+    fn last_messages(&self, target: &DistOperand, bits: u32) -> u64 {
         let (rows, cols) = target.shape();
         let (all, part) = (Matrix::bytes_for(rows, cols, bits), part_bytes(target, bits));
         most_holders(&target.distribution) * self.messages(rows, bits, (all, 0)) + self.messages(rows, bits, (0, part))
@@ -149,15 +181,15 @@ impl<'a> Steps<'a> {
         others * self.messages(rows, bits, (all, 0)) + comes(part_bytes(target, bits)).saturating_sub(share)
     }
 
-    /// What a step takes on this rank, so many bytes of it for copies that a limit counts on each rank as they are;
-    /// what it takes of a limit is counted. Collective.
-    fn planned(&mut self, copies: u64, plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>) -> Outcome<u64> {
+    /// What a step takes on this rank in each tally, so many bytes of it for copies that a limit counts on each rank as
+    /// they are; what it takes of a limit is counted. Collective.
+    fn planned(&mut self, copies: u64, plan: impl Fn(&Context, &Team) -> sunzi::Result<u64>) -> Outcome<[u64; 2]> {
         let ctx = self.ranks.context()?;
         let own = self.call.done(plan(&ctx, self.team))?;
         let plenty = || plan(&ctx.with_memory_bytes(Some(PLENTY)), self.team);
         let within = if self.limited { own } else { self.call.done(plenty())? };
         self.each_takes(copies, within.saturating_sub(copies))?;
-        Ok(own)
+        Ok([own, within])
     }
 
     /// Takes an operand into tiles; their bytes.
@@ -182,16 +214,15 @@ impl<'a> Steps<'a> {
         let read = TileMap { triangle: uplo.and(map.triangle), ..map };
         let taken = self.take(a, bits, read)?;
         let planned = self.planned(0, |ctx, team| plan_cholesky(ctx, team, (&read, bits), bits, &options))?;
-        self.at_most(planned);
+        for (tally, planned) in self.tallies.iter_mut().zip(planned) {
+            tally.at_most(planned);
+            tally.now -= taken;
+        }
         call.release_bytes(taken);
-        self.now -= taken;
         let factor = DistMatrix::bytes_for(&map, team.rank(), bits);
         self.hold(factor)?;
-        let kept = planned.saturating_sub(factor);
-        if self.keeps {
-            self.now += kept
-        } else {
-            self.kept = kept
+        for (tally, planned) in self.tallies.iter_mut().zip(planned) {
+            tally.keep(planned.saturating_sub(factor));
         }
         Ok(())
     }
@@ -208,9 +239,12 @@ impl<'a> Steps<'a> {
         self.hold(copy)?;
         // The copy makes room for the result, which the limit counts already.
         self.call.release_bytes(copy);
-        self.now -= copy;
+        self.tallies.iter_mut().for_each(|tally| tally.now -= copy);
         let planned = self.planned(copies, plan)?;
-        self.at_most(copy.max(placed) + planned + self.more_messages(b, bits));
+        let beside = copy.max(placed) + self.more_messages(b, bits);
+        for (tally, planned) in self.tallies.iter_mut().zip(planned) {
+            tally.at_most(planned + beside);
+        }
         Ok(())
     }
 
@@ -268,12 +302,16 @@ impl<'a> Steps<'a> {
     /// # Safety
     /// The target can be written.
     pub(super) unsafe fn tell(self, Target(plan): Target) -> Outcome<()> {
-        let share = self.call.limit_bytes().map_or(0, |limit| limit / self.team.node().size() as u64);
-        let most = self.most.max(self.most_with_kept.min(share));
-        let mut node = [most];
-        self.ranks.node.all_reduce(Reduction::Sum, &mut node)?;
-        let node_bytes = node[0].max(self.node);
-        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes: most, node_bytes };
+        let limit = self.call.limit_bytes().unwrap_or(0);
+        let [own, limited] = self.tallies;
+        let mut sums = [own.most, limited.most, own.most_with_kept, u64::from(self.keeps())];
+        self.ranks.node.all_reduce(Reduction::Sum, &mut sums)?;
+        let [of_own, of_limited, with_kept, keeping] = sums;
+        // What is kept under a limit has room in it; only ranks without one keep all.
+        let with_kept = if keeping > 0 { with_kept } else { with_kept.min(limit) };
+        let node_bytes = of_own.max(of_limited).max(with_kept).max(self.node);
+        let rank_bytes = own.most.max(own.most_with_kept.min(limit / self.team.node().size() as u64));
+        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes, node_bytes };
         // SAFETY: it can be written by contract.
         unsafe { plan.write(told) };
         Ok(())

@@ -133,7 +133,7 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&a, bits)?;
                 steps.factor((uplo, &a), bits)?;
-                steps.at_most(steps.again(&a, placed) + steps.last_messages(&a, bits));
+                steps.store_again(&a, (placed, bits));
                 steps.tell(target)
             },
         )

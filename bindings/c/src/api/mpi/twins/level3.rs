@@ -2,7 +2,7 @@
 
 use super::checks::{Checks, SubMatrix};
 use super::{Arguments, info};
-use crate::api::lapack::{op_of, sides_of, uplo_of};
+use crate::api::lapack::{leaves_as_it_is, op_of, sides_of, uplo_of};
 use crate::api::mpi::factors::trsm_over;
 use crate::api::mpi::matrix::DistOperand;
 use crate::api::mpi::products::{gemm_over, syrk_over};
@@ -62,6 +62,9 @@ impl Arguments for Syrk {
 
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedSyrk) -> Outcome<()> {
         let CheckedSyrk { kind, terms, a, c } = checked;
+        if c.is_empty() || leaves_as_it_is(&terms, a.is_empty()) {
+            return Ok(());
+        }
         // SAFETY: by contract.
         unsafe { syrk_over(call, team, kind, &terms, (a, &c)) }
     }
@@ -194,6 +197,9 @@ impl Arguments for Gemm {
 
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedGemm) -> Outcome<()> {
         let CheckedGemm { terms, a, b, c } = checked;
+        if c.is_empty() || leaves_as_it_is(&terms, a.0.is_empty()) {
+            return Ok(());
+        }
         // SAFETY: by contract.
         unsafe { gemm_over(call, team, (a, b), &terms, &c) }
     }
@@ -331,6 +337,9 @@ impl Arguments for Trsm {
 
     unsafe fn run(call: &Call<'_>, team: &mut Team, checked: CheckedTrsm) -> Outcome<()> {
         let CheckedTrsm { kind, alpha, a, b } = checked;
+        if b.is_empty() {
+            return Ok(()); // as in the BLAS, the triangle is not looked at
+        }
         // SAFETY: by contract.
         unsafe { trsm_over(call, team, (kind, alpha.as_ref()), (a, b)) }
     }
