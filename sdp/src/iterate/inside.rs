@@ -29,18 +29,19 @@ impl Inside {
     /// # Errors
     /// [`Error::InvalidArgument`] where equations contradict each other, or none is left; those of copies.
     pub fn of(problem: &Problem) -> Result<(Inside, Cow<'_, Problem>)> {
-        let dependent = Dependent::of(problem)?;
+        let units = Units::of(problem);
         let mut inside = Cow::Borrowed(problem);
-        if let Some(dependent) = &dependent {
-            inside = Cow::Owned(dependent.applied(problem)?);
+        if let Some(units) = &units {
+            inside = Cow::Owned(units.applied(problem)?);
         }
+        // Combinations of equations have factors near 1 in these units.
+        let dependent = Dependent::of(&inside)?;
+        let Some(left_out) = &dependent else { return Ok((Inside { dependent, units }, inside)) };
+        inside = Cow::Owned(left_out.applied(&inside)?);
         if inside.variables() == 0 {
             return Err(Error::InvalidArgument("all constraints are 0 = 0, so there is nothing to choose".into()));
         }
-        let units = Units::of(&inside);
-        if let Some(units) = &units {
-            inside = Cow::Owned(units.applied(&inside)?);
-        }
+        let units = units.map(|units| left_out.units(&units));
         Ok((Inside { dependent, units }, inside))
     }
 

@@ -10,7 +10,7 @@
 //! small denominator, as decimals are, counts as that fraction.
 //! Does not know: files, iterations.
 
-use super::{Constraints, Problem, Sparse, SparseCone};
+use super::{Constraints, Problem, Sparse, SparseCone, Units};
 use rug::ops::RemRounding;
 use rug::{Float, Integer, Rational};
 use std::collections::HashMap;
@@ -195,10 +195,9 @@ fn redundant(
             let list = others.iter().map(|(row, _)| (row + 1).to_string()).collect::<Vec<_>>().join(", ");
             let with = if others.is_empty() { String::new() } else { format!(" with {kind}s {list}") };
             return Err(Error::InvalidArgument(format!(
-                "{kind} {} contradicts the program{with}: a combination of the equations is 0 = {}, so no {what} \
+                "{kind} {} contradicts the program{with}: a combination of the equations is 0 = 1, so no {what} \
                  (counted from 1)",
-                last.0 + 1,
-                Float::with_val(24, &sum)
+                last.0 + 1
             )));
         }
         rows.push(last.0);
@@ -285,6 +284,11 @@ impl Dependent {
             }
         }
         Ok(changed)
+    }
+
+    /// Units of a program without them, of those with them.
+    pub fn units(&self, units: &Units) -> Units {
+        units.without(&self.variables, &self.free)
     }
 
     fn sparse(&self, sparse: &Sparse) -> Sparse {

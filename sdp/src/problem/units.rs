@@ -217,6 +217,15 @@ impl Units {
         Some(Units { variables, blocks: starts.windows(2).map(of_cone).collect(), free, gamma, delta })
     }
 
+    /// The same without those of some variables and of some free ones, rising.
+    pub(super) fn without(&self, variables: &[usize], free: &[usize]) -> Units {
+        let kept = |list: &[i64], dropped: &[usize]| {
+            let kept = list.iter().enumerate().filter(|(at, _)| dropped.binary_search(at).is_err());
+            kept.map(|(_, exponent)| *exponent).collect()
+        };
+        Units { variables: kept(&self.variables, variables), free: kept(&self.free, free), ..self.clone() }
+    }
+
     /// The program in these units.
     ///
     /// # Errors
