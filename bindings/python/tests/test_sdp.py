@@ -237,7 +237,7 @@ def test_bad_checkpoints_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="another program"):
         sdp.solve([1], [([[0, 1, 0], [1, 0, 1], [0, 1, 0]], [numpy.eye(3)])], checkpoint=tmp_path)
     edited = ([1], [([[0, 2], [2, 0]], [ONE])])
-    with pytest.raises(ValueError, match="initialCheckpointDir"):
+    with pytest.raises(ValueError, match="initial_checkpoint"):
         sdp.solve(*edited, checkpoint=tmp_path)
     assert sdp.solve(*edited, initial_checkpoint=tmp_path).is_optimal
 
