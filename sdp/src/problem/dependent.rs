@@ -10,7 +10,7 @@
 //! small denominator, as decimals are, counts as that fraction.
 //! Does not know: files, iterations.
 
-use super::{Constraints, Problem, Sparse, SparseCone, Units};
+use super::{Constraints, Group, Problem, Sparse, SparseCone, Units};
 use rug::ops::RemRounding;
 use rug::{Float, Integer, Rational};
 use std::collections::HashMap;
@@ -71,31 +71,33 @@ fn fraction(residue: u64) -> Option<Rational> {
 /// What a number stands for that was rounded to `bits` bits: the fraction with the least denominator that is rounded to
 /// it, where that has less than a third of the bits; else itself.
 fn meant(value: &Float, bits: u32) -> Rational {
-    let exact = value.to_rational().unwrap_or_default();
+    let exact = exact(value);
     if value.prec() <= bits / 2 || exact == 0 {
         return exact;
     }
     let most = Integer::from(1) << (bits / 3);
-    let room = Rational::from(exact.abs_ref()) >> bits;
-    let (mut before, mut now) = ((Integer::from(1), Integer::new()), (Integer::new(), Integer::from(1)));
-    let mut rest = exact.clone();
-    loop {
-        let whole = Integer::from(rest.floor_ref());
-        let next = (Integer::from(&whole * &before.0) + &now.0, Integer::from(&whole * &before.1) + &now.1);
-        (now, before) = (before, next);
-        if before.1 > most {
-            return exact;
+    let numerator = Integer::from(exact.numer().abs_ref());
+    // Euclid's algorithm: with the convergent p / q of n / d its remainder is |n q - d p|.
+    let (mut high, mut low) = (numerator.clone(), exact.denom().clone());
+    let (mut before, mut now) = ((Integer::new(), Integer::from(1)), (Integer::from(1), Integer::new()));
+    while low != 0 {
+        let (whole, rest) = high.div_rem_floor(low.clone());
+        let next = (Integer::from(&whole * &now.0) + before.0, Integer::from(&whole * &now.1) + before.1);
+        (before, now) = (now, next);
+        if now.1 > most {
+            break;
         }
-        let found = Rational::from((before.0.clone(), before.1.clone()));
-        if Rational::from(&found - &exact).abs() <= room {
-            return found;
+        if Integer::from(&rest << bits) <= Integer::from(&numerator * &now.1) {
+            let found = Rational::from(now);
+            return if exact < 0 { -found } else { found };
         }
-        rest -= whole;
-        if rest == 0 {
-            return exact;
-        }
-        rest.recip_mut();
+        (high, low) = (low, rest);
     }
+    exact
+}
+
+fn exact(value: &Float) -> Rational {
+    value.to_rational().unwrap_or_default()
 }
 
 /// A row of an equation, by rising positions.
@@ -226,9 +228,8 @@ fn rows(problem: &Problem, sparse: &Sparse) -> Vec<Row> {
     rows
 }
 
-/// The columns of B of all groups, one behind the other.
-fn columns(problem: &Problem, dropped: &[usize]) -> Vec<Row> {
-    let bits = problem.precision_bits;
+/// The columns of B of all groups, one behind the other, of numbers that `read` makes fractions of.
+fn columns(problem: &Problem, dropped: &[usize], read: impl Fn(&Float) -> Rational) -> Vec<Row> {
     let mut columns = vec![Row::new(); problem.free_variables()];
     let mut first = 0;
     for group in &problem.groups {
@@ -236,7 +237,7 @@ fn columns(problem: &Problem, dropped: &[usize]) -> Vec<Row> {
             for (col, list) in columns.iter_mut().enumerate() {
                 let value = group.free.float(row, col);
                 if value != 0 {
-                    list.push((first + row, meant(&value, bits)));
+                    list.push((first + row, read(&value)));
                 }
             }
         }
@@ -252,18 +253,18 @@ impl Dependent {
     /// [`Error::InvalidArgument`] where equations contradict each other, by their numbers.
     pub fn of(problem: &Problem) -> Result<Option<Dependent>> {
         let bits = problem.precision_bits;
-        let right = |column: &Matrix, row: usize| meant(&column.float(row, 0), bits);
-        let variables = match &problem.groups[..] {
-            [group] => match &group.constraints {
-                Constraints::Sparse(sparse) => {
-                    let found = combinations(&rows(problem, sparse));
-                    redundant(found, |row| right(&group.costs, row), ("constraint", "Y and y meet all"))?
-                }
-                Constraints::Sampled(_) => Vec::new(),
-            },
-            _ => Vec::new(),
+        let sparse = match &problem.groups[..] {
+            [Group { costs, constraints: Constraints::Sparse(sparse), .. }] => Some((costs, sparse)),
+            _ => None,
         };
-        let found = combinations(&columns(problem, &variables));
+        // Values of polynomials at sample points are no fractions, and have many bits.
+        let read = |value: &Float| if sparse.is_some() { meant(value, bits) } else { exact(value) };
+        let right = |column: &Matrix, row: usize| read(&column.float(row, 0));
+        let variables = sparse.map_or(Ok(Vec::new()), |(costs, sparse)| {
+            let found = combinations(&rows(problem, sparse));
+            redundant(found, |row| right(costs, row), ("constraint", "Y and y meet all"))
+        })?;
+        let found = combinations(&columns(problem, &variables, read));
         let free = redundant(found, |row| right(&problem.objective, row), ("free variable", "x meets all"))?;
         let found = Dependent { variables, free };
         Ok((!found.variables.is_empty() || !found.free.is_empty()).then_some(found))
