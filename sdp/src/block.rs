@@ -97,6 +97,13 @@ impl Block {
         }
     }
 
+    /// The same, to be changed.
+    pub fn stored_mut(&mut self) -> &mut Matrix {
+        match self {
+            Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
+        }
+    }
+
     /// A block of the same kind with other entries.
     pub fn like(&self, stored: Matrix) -> Block {
         match self {

@@ -4,7 +4,6 @@
 //! and sums of products of X and Y are the caller's outside of a run; gaps and errors, which thresholds are compared
 //! with, are those of the program that is solved everywhere.
 
-use crate::block::Block;
 use crate::iterate::best::{Best, Course};
 use crate::iterate::outcome::{Iteration, Quality, Solution, State};
 use crate::iterate::point::{Cone, Point};
@@ -14,7 +13,7 @@ use crate::problem::{Dependent, Problem, Units};
 use rug::Float;
 use std::borrow::Cow;
 use std::sync::Arc;
-use sunzi::{Error, Matrix, Result};
+use sunzi::{Error, Result};
 
 /// How the program that is solved differs from the caller's; see the module.
 #[derive(Debug, Default)]
@@ -83,7 +82,7 @@ impl Inside {
 
     /// What there is to say of it at the end of a run.
     pub fn sentences(&self) -> impl Iterator<Item = String> + '_ {
-        let units = "thresholds, gap and errors count in units in which the numbers of the program are near 1";
+        let units = "thresholds, gap, errors and sizes count in units in which the numbers of the program are near 1";
         let of_units = self.units.iter().map(|_| units.to_string());
         self.dependent.iter().map(Dependent::sentence).chain(of_units)
     }
@@ -193,20 +192,14 @@ fn shortened(dependent: &Dependent, point: &mut Point) -> Result<()> {
     Ok(())
 }
 
-fn stored(block: &mut Block) -> &mut Matrix {
-    match block {
-        Block::Dense(matrix) | Block::Diagonal(matrix) => matrix,
-    }
-}
-
 /// Brings a point into these units, or out of them where `sign` is -1.
 fn shifted(units: &Units, point: &mut Point, cones: &[Cone], sign: i64) {
     point.x.iter_mut().for_each(|x| shift(x, |at, _| sign * units.of_x(at)));
     shift(&mut point.y, |at, _| sign * units.of_y(at));
     let both = point.primal.iter_mut().zip(&mut point.dual);
     for (cone, (primal, dual)) in cones.iter().zip(both) {
-        shift(stored(primal), |at, _| sign * units.of_primal(cone.number, at));
-        shift(stored(dual), |at, _| sign * units.of_dual(cone.number, at));
+        shift(primal.stored_mut(), |at, _| sign * units.of_primal(cone.number, at));
+        shift(dual.stored_mut(), |at, _| sign * units.of_dual(cone.number, at));
     }
 }
 
@@ -230,7 +223,7 @@ mod tests {
     use crate::block::Shape;
     use crate::iterate::{Solver, cones};
     use crate::problem::{Entry, SparseCone};
-    use sunzi::Context;
+    use sunzi::{Context, Matrix};
 
     /// Points go in and out with the same bits, but for variables of equations that were left out.
     #[test]

@@ -5,16 +5,14 @@
 //! definite X, `B^T x = s` and `c^T x` is negative, any feasible Y and y have `-c^T x <= R . Y + s^T y`, which bounds
 //! theirs. With R, r and s of 0 there is none. A ray whose rest is not 0 is corrected by the whole step of a
 //! direction; where the corrected one is inside its cone, its own rest is that of rounding.
-//! Source: M. J. Todd, Semidefinite optimization, Acta Numerica 10 (2001), section 5, on certificates of infeasibility.
+//! Source: M. J. Todd, Semidefinite optimization, Acta Numerica 10 (2001), 515-560; weak duality, as above.
 
 use crate::block::Block;
-use crate::iterate::direction::Directions;
-use crate::iterate::factors::factor;
-use crate::iterate::memory::Step;
 use crate::iterate::outcome::{Quality, Termination};
 use crate::iterate::residuals::{Evaluation, Residuals};
+use crate::iterate::restore::after_whole_step;
 use crate::iterate::site::Site;
-use crate::iterate::system::{Place, System};
+use crate::iterate::system::Place;
 use crate::numbers::largest;
 use rug::Float;
 use sunzi::{Matrix, Result};
@@ -106,18 +104,8 @@ impl Ray {
     pub fn corrected(&self, place: &Place<'_>, residuals: &Residuals) -> Result<Option<Ray>> {
         let (site, is_primal) = (&place.site, self.end == Termination::PrimalInfeasible);
         let rest = site.agreed(self.rest(site, residuals))?;
-        let Ok(system) = System::new(place)? else { return Ok(None) };
-        let [sum] = site.complementarity([(place.point, place.point)])?;
-        let mu = sum / site.share.total_rows as u32;
-        let direction = Directions::new(place, (&rest, &system), &mu)?.restoring()?;
-        drop((system, rest));
-        let next = site.at(Step::Next);
-        let steps =
-            if is_primal { (Float::new(2), Float::with_val(2, 1)) } else { (Float::with_val(2, 1), Float::new(2)) };
-        let moved = next.agreed(place.point.moved(next.arithmetic(), &direction, (&steps.0, &steps.1)))?;
-        if factor(&next, &moved)?.is_err() {
-            return Ok(None);
-        }
+        let moved = after_whole_step(place, rest, (!is_primal, is_primal))?;
+        let Some(moved) = moved else { return Ok(None) };
         let Evaluation { residuals, quality } = Evaluation::new(site, &moved)?;
         let threshold = Float::with_val(64, 1) >> (site.bits / 2);
         let rays = Ray::both(site, (&quality, &residuals), &threshold)?;

@@ -34,16 +34,26 @@ pub fn restored(site: &Site<'_>, options: &SolverOptions, (point, reached): (Poi
     }
     let Ok(factors) = factor(site, &point)? else { return Ok(point) };
     let residuals = site.agreed(of_sides(residuals, sides, site.bits))?;
-    let [sum] = site.complementarity([(&point, &point)])?;
-    let mu = sum / site.share.total_rows as u32;
     let place = Place { site: site.at(Step::System), point: &point, factors: &factors };
-    let Ok(system) = System::new(&place)? else { return Ok(point) };
-    let direction = Directions::new(&place, (&residuals, &system), &mu)?.restoring()?;
-    drop(system);
-    let one = Float::with_val(2, 1);
+    Ok(after_whole_step(&place, residuals, (true, true))?.unwrap_or(point))
+}
+
+/// The point after the whole step, of x and X and of y and Y or of one of both, of the direction to which these
+/// residuals alone belong. None where the equation for it is singular, or the step leaves the cones. Collective.
+///
+/// # Errors
+/// Those of the library.
+pub fn after_whole_step(place: &Place<'_>, residuals: Residuals, sides: (bool, bool)) -> Result<Option<Point>> {
+    let site = &place.site;
+    let Ok(system) = System::new(place)? else { return Ok(None) };
+    let [sum] = site.complementarity([(place.point, place.point)])?;
+    let mu = sum / site.share.total_rows as u32;
+    let direction = Directions::new(place, (&residuals, &system), &mu)?.restoring()?;
+    drop((system, residuals));
+    let [primal, dual] = [sides.0, sides.1].map(|is_taken| Float::with_val(2, u32::from(is_taken)));
     let next = site.at(Step::Next);
-    let moved = next.agreed(point.moved(next.arithmetic(), &direction, (&one, &one)))?;
-    Ok(if factor(&next, &moved)?.is_ok() { moved } else { point })
+    let moved = next.agreed(place.point.moved(next.arithmetic(), &direction, (&primal, &dual)))?;
+    Ok(factor(&next, &moved)?.is_ok().then_some(moved))
 }
 
 /// Those of these sides alone.
