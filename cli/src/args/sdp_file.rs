@@ -47,7 +47,7 @@ pub fn read_parameters(path: &Path) -> Result<(Given, Option<String>)> {
     let words = std::iter::once("sunzi sdp".to_string()).chain(options);
     let matches = parser.try_get_matches_from(words).map_err(|error| {
         let text = error.to_string();
-        refused(text.lines().next().unwrap_or("a bad option").trim_start_matches("error: ").to_string())
+        refused(shown(text.lines().next().unwrap_or("a bad option").trim_start_matches("error: ")))
     })?;
     let given = Given::from_arg_matches(&matches).map_err(|error| refused(error.to_string()))?;
     Ok((given, remark.map(|remark| format!("{}: {remark}", path.display()))))
@@ -59,7 +59,7 @@ fn of_sdpb(lines: &[(usize, &str)], parser: &Command) -> std::result::Result<Vec
     for (line, text) in lines {
         let (key, value) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).unwrap_or_default();
         if key.is_empty() || key.contains(char::is_whitespace) {
-            return Err(format!("line {line}: '{text}' is not option=value"));
+            return Err(format!("line {line}: '{}' is not option=value", shown(text)));
         }
         let known = parser.get_arguments().find(|known| known.get_long() == Some(key));
         if known.is_none_or(|known| !matches!(known.get_action(), ArgAction::SetTrue)) {
@@ -71,11 +71,18 @@ fn of_sdpb(lines: &[(usize, &str)], parser: &Command) -> std::result::Result<Vec
             "" | "true" | "1" | "yes" | "on" => words.push(format!("--{key}")),
             "false" | "0" | "no" | "off" => {}
             _ => {
+                let value = shown(value);
                 return Err(format!("line {line}: '{value}' is neither true nor false, as 1/0, yes/no and on/off are"));
             }
         }
     }
     Ok(words)
+}
+
+/// A line, or its first characters where another file was given by mistake.
+fn shown(text: &str) -> String {
+    let start = text.chars().take(160).collect::<String>();
+    if start.len() < text.len() { format!("{start}...") } else { start }
 }
 
 /// The number at the beginning of a line, behind which SDPA reads nothing.
@@ -93,7 +100,7 @@ fn of_sdpa(lines: &[(usize, &str)]) -> std::result::Result<(Vec<String>, Option<
     let mut words = Vec::new();
     let mut unused = Vec::new();
     for (at, (line, text)) in lines.iter().enumerate() {
-        let wrong = || format!("line {line}: '{text}' is no line of SDPA's files of parameters");
+        let wrong = || format!("line {line}: '{}' is no line of SDPA's files of parameters", shown(text));
         let value = match number(text) {
             Some(value) => value,
             None if is_print(text) => continue,

@@ -146,3 +146,13 @@ fn bad_parameters_are_named() {
     assert!(refused("=3\n").contains("line 1"));
     assert!(read("").is_ok());
 }
+
+/// A program given as a file of parameters is one line of any length: the message has its first characters.
+#[test]
+fn messages_have_the_first_characters_of_a_line() {
+    let long = "x".repeat(1 << 18);
+    for text in [long.clone(), format!("{long}=1"), format!("noFinalCheckpoint={long}"), format!("1 {long}")] {
+        let said = read(&text).unwrap_err().to_string();
+        assert!(said.contains("xxxxxxxx...") && said.len() < 500, "{said}");
+    }
+}
