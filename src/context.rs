@@ -382,7 +382,7 @@ impl Context {
     pub(crate) fn tile_engine_for(&self, working_bits: u32, order: usize) -> Result<Arc<dyn TileEngine>> {
         let is_small = order <= self.kernel().most_rows_in_small_tiles(working_bits);
         match is_small && self.devices.is_empty() {
-            true => self.small_tile_engine(working_bits),
+            true => Ok(self.small_tile_engine(working_bits)),
             false => self.tile_engine(self.tile_kernel(working_bits), working_bits),
         }
     }
@@ -393,13 +393,10 @@ impl Context {
     }
 
     /// The tile kernels for few rows, made at the first call and kept.
-    ///
-    /// # Errors
-    /// None.
-    pub(crate) fn small_tile_engine(&self, working_bits: u32) -> Result<Arc<dyn TileEngine>> {
+    pub(crate) fn small_tile_engine(&self, working_bits: u32) -> Arc<dyn TileEngine> {
         let kernel = self.kernel();
-        let make = || Ok(kernel.small_tile_engine(working_bits));
-        self.kept.tables.small_tile_engines.get_or_make((kernel.name(), working_bits), make)
+        let make = || kernel.small_tile_engine(working_bits);
+        self.kept.tables.small_tile_engines.get_or_create((kernel.name(), working_bits), make)
     }
 
     /// Gives the memory kept between calls back where there is a limit: for a step that needs it for other things.

@@ -33,6 +33,16 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         Ok(made)
     }
 
+    /// [`KeyedCache::get_or_make`] where making cannot fail.
+    pub fn get_or_create(&self, key: K, make: impl FnOnce() -> V) -> V {
+        let mut entries = self.lock();
+        use_again(&mut entries, &key).unwrap_or_else(|| {
+            let made = make();
+            Self::keep(&mut entries, key, made.clone());
+            made
+        })
+    }
+
     /// The bytes of all values.
     pub fn bytes(&self, of: impl Fn(&V) -> u64) -> u64 {
         self.lock().iter().map(|(_, value)| of(value)).sum()

@@ -4,8 +4,8 @@
 //! the rest. Neighbours are the files and folders that lie side by side; a file `x.rs` and the folder `x` beside it are
 //! one, and a folder's `mod.rs` belongs to the folder itself. What counts as a use is a path that begins with `crate`,
 //! `super`, `self` or a child module, in a `use` line or elsewhere, outside tests. A path through a re-export leads to
-//! the file that is re-exported. `mod` lines, `pub use` lines, and uses between a folder and what lies in it do not
-//! count.
+//! the file that is re-exported. A `pub use` is a use of what it shows, but for a folder's of what lies in it. `mod`
+//! lines, and uses between a folder and what lies in it, do not count.
 
 use super::scan::File;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,8 +91,8 @@ impl<'a> Package<'a> {
     fn uses(&self) -> BTreeSet<(Vec<String>, Vec<String>)> {
         let mut found = BTreeSet::new();
         for (module, file) in &self.modules {
-            let private = file.imports().into_iter().filter(|import| !import.public).map(|import| import.path);
-            for path in private.chain(file.inline_paths()) {
+            let imported = file.imports().into_iter().map(|import| import.path);
+            for path in imported.chain(file.inline_paths()) {
                 if let Some(target) = self.resolve(module, &path, 0)
                     && target != *module
                 {

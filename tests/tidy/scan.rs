@@ -139,24 +139,67 @@ impl File {
         found
     }
 
-    /// Line and text of every tuple type of three parts or more in the head of a function: parameters and results.
-    pub fn wide_tuples(&self) -> Vec<(usize, String)> {
+    /// Line and parts of every tuple type in the head of a function outside tests: parameters, and results where
+    /// `with_results`.
+    pub fn tuples(&self, with_results: bool) -> Vec<(usize, Vec<String>)> {
+        let code = self.library_code();
         let mut found = Vec::new();
-        for word in self.words("fn").into_iter().filter(|word| !word.rest.starts_with('(')) {
-            let start = self.code.split_inclusive('\n').take(word.line - 1).map(str::len).sum::<usize>();
-            let head = &self.code[start + word.before.len()..];
+        for (line, start) in function_starts(&code) {
+            let head = &code[start..];
             let head = &head[..head_end(head)];
-            let parameters = head.find('(');
-            for (at, _) in head.match_indices('(').filter(|(at, _)| Some(*at) != parameters) {
+            let Some(parameters) = head.find('(') else { continue };
+            let end = parameters + parenthesized(&head[parameters..]).len() + 2;
+            let head = if with_results { head } else { &head[..end.min(head.len())] };
+            for (at, _) in head.match_indices('(').filter(|(at, _)| *at != parameters) {
                 let before = head[..at].trim_end();
                 let is_call = before.ends_with(|c: char| c.is_alphanumeric()) && !before.ends_with("impl");
                 let inside = parenthesized(&head[at..]);
-                let is_pattern = head[at + inside.len() + 2..].trim_start().starts_with(':')
-                    && !head[at + inside.len() + 2..].trim_start().starts_with("::");
-                if !is_call && !is_pattern && parts(inside) > 2 {
-                    found.push((word.line, inside.split_whitespace().collect::<Vec<_>>().join(" ")));
+                let behind = head.get(at + inside.len() + 2..).unwrap_or("").trim_start();
+                let is_pattern = behind.starts_with(':') && !behind.starts_with("::");
+                let parts = parts(inside);
+                if !is_call && !is_pattern && parts.len() > 1 {
+                    found.push((line, parts));
                 }
             }
+        }
+        found
+    }
+
+    /// Names of the types and traits that are declared outside tests, with their lines.
+    pub fn declared(&self) -> Vec<(usize, String)> {
+        let code = self.library_code();
+        let mut found = Vec::new();
+        for (index, line) in code.lines().enumerate() {
+            let words = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+            let words = words.skip_while(|word| ["pub", "crate", "super", "in", "unsafe"].contains(word));
+            let words = words.take(2).collect::<Vec<_>>();
+            if let ["struct" | "enum" | "trait" | "union" | "type", name] = words[..] {
+                // Types of a trait and of its implementations are indented.
+                if !line.starts_with(' ') {
+                    found.push((index + 1, name.to_string()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Line, name and number of methods of each trait outside tests.
+    pub fn traits(&self) -> Vec<(usize, String, usize)> {
+        let code = self.library_code();
+        let names = self.declared();
+        let mut found = Vec::new();
+        let mut lines = code.lines().enumerate();
+        while let Some((index, line)) = lines.next() {
+            let Some((_, name)) = names.iter().find(|(at, _)| *at == index + 1).filter(|_| line.contains("trait "))
+            else {
+                continue;
+            };
+            let body = lines.by_ref().take_while(|(_, line)| *line != "}").map(|(_, line)| line);
+            let is_method = |line: &&str| {
+                line.starts_with("    ") && !line.starts_with("     ") && line.split(' ').any(|word| word == "fn")
+            };
+            let methods = if line.trim_end().ends_with('}') { 0 } else { body.filter(is_method).count() };
+            found.push((index + 1, name.clone(), methods));
         }
         found
     }
@@ -484,17 +527,35 @@ fn parenthesized(text: &str) -> &str {
     &text[1..]
 }
 
-/// Parts between commas at the first level.
-fn parts(inside: &str) -> usize {
-    let (mut depth, mut count) = (0, 1);
-    let inside = inside.trim().trim_end_matches(',');
-    for byte in inside.bytes() {
-        match byte {
-            b'(' | b'[' | b'<' | b'{' => depth += 1,
-            b')' | b']' | b'>' | b'}' => depth -= 1,
-            b',' if depth == 0 => count += 1,
+/// Parts between commas at the first level, in one line each.
+fn parts(inside: &str) -> Vec<String> {
+    let (mut depth, mut found) = (0, vec![String::new()]);
+    for letter in inside.trim().trim_end_matches(',').chars() {
+        match letter {
+            '(' | '[' | '<' | '{' => depth += 1,
+            ')' | ']' | '>' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                found.push(String::new());
+                continue;
+            }
             _ => {}
         }
+        found.last_mut().expect("at least one").push(letter);
     }
-    count
+    found.iter().map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Line and place of each `fn` with a name.
+fn function_starts(code: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (index, line) in code.split_inclusive('\n').enumerate() {
+        for (at, _) in line.match_indices("fn ") {
+            if line[..at].bytes().last().is_none_or(|byte| !is_name(byte)) {
+                found.push((index + 1, start + at));
+            }
+        }
+        start += line.len();
+    }
+    found
 }

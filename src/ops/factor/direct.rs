@@ -100,7 +100,7 @@ impl Direct {
             }
             usize::MAX => None,
             _ if order <= kernel.most_rows_in_one_tile(working_bits) => {
-                ctx.small_tile_engine(working_bits).ok().map(Layout::Tile)
+                Some(Layout::Tile(ctx.small_tile_engine(working_bits)))
             }
             _ => None,
         };

@@ -32,17 +32,32 @@ pub(crate) fn run(ctx: &Context, problem: &Problem<'_>, result: Destination<'_>)
     problem.check(ctx.maximum_modulus_bits())?;
     let mut workspace = ctx.workspace();
     let path = choose_path(ctx, &problem.size(), problem.expected_operand_bits());
-    let mut report = match path_within_limit(ctx, path, problem, &mut workspace)? {
-        _ if is_summed(problem) => return run_direct(ctx, (problem, start), result, &mut workspace),
-        Path::Direct => return run_direct(ctx, (problem, start), result, &mut workspace),
+    let (path, scaled) = path_within_limit(ctx, path, problem, &mut workspace)?;
+    let begun = Begun { problem, start, scaled };
+    let mut report = match path {
+        _ if is_summed(problem) => return run_direct(ctx, begun, result, &mut workspace),
+        Path::Direct => return run_direct(ctx, begun, result, &mut workspace),
         Path::Planes(_) if devices_take(ctx, problem)? => run_devices(ctx, problem, result, &mut workspace)?,
-        Path::Planes(1) => run_planes((ctx, 1), (problem, start), result, &mut workspace)?,
-        Path::Planes(workers) => {
-            ctx.install(|| run_planes((ctx, workers), (problem, start), result, &mut workspace))?
-        }
+        Path::Planes(1) => run_planes((ctx, 1), begun, result, &mut workspace)?,
+        Path::Planes(workers) => ctx.install(|| run_planes((ctx, workers), begun, result, &mut workspace))?,
     };
     report.seconds = start.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// A product of which the path is chosen.
+struct Begun<'a> {
+    problem: &'a Problem<'a>,
+    start: Instant,
+    /// What its operands ask for, where the choice took that.
+    scaled: Option<Scaled>,
+}
+
+impl Begun<'_> {
+    /// What the operands ask for; the workspace has their scale shifts.
+    fn scale(&mut self, ctx: &Context, workers: usize, workspace: &mut Workspace) -> Result<Scaled> {
+        self.scaled.take().map_or_else(|| scale_operands(ctx, workers, self.problem, workspace), Ok)
+    }
 }
 
 /// Whether every entry is summed term by term, and no product formed.
@@ -50,28 +65,35 @@ fn is_summed(problem: &Problem<'_>) -> bool {
     problem.is_entrywise() && problem.range.is_none() && entrywise::takes_all(&problem.size(), problem.precision_bits)
 }
 
-/// The path, or the other one of a small product where a limit refuses this one alone.
-fn path_within_limit(ctx: &Context, path: Path, problem: &Problem<'_>, workspace: &mut Workspace) -> Result<Path> {
+/// The path, or the other one of a small product where a limit refuses this one alone; with what the operands ask for,
+/// where that took to be known.
+fn path_within_limit(
+    ctx: &Context,
+    path: Path,
+    problem: &Problem<'_>,
+    workspace: &mut Workspace,
+) -> Result<(Path, Option<Scaled>)> {
     if ctx.memory_bytes().is_none() || problem.size().is_empty() || is_summed(problem) {
-        return Ok(path);
+        return Ok((path, None));
     }
-    let Some(other) = other_path(path, ctx, &request(problem, problem.scaled_bits())) else { return Ok(path) };
+    let Some(other) = other_path(path, ctx, &request(problem, problem.scaled_bits())) else { return Ok((path, None)) };
     let scaled = scale_operands(ctx, 1, problem, workspace)?;
     if matches!(scaled.entrywise.singles, Singles::All) {
-        return Ok(path);
+        return Ok((path, Some(scaled)));
     }
-    let (request, ctx) = (request(problem, scaled.bits), &scaled.beside(ctx, problem));
-    let fits = |path| plan_alone(path, ctx, &request).is_ok();
-    Ok(if !fits(path) && fits(other) { other } else { path })
+    let (request, beside) = (request(problem, scaled.bits), scaled.beside(ctx, problem));
+    let fits = |path| plan_alone(path, &beside, &request).is_ok();
+    Ok((if !fits(path) && fits(other) { other } else { path }, Some(scaled)))
 }
 
 fn run_direct(
     ctx: &Context,
-    (problem, start): (&Problem<'_>, Instant),
+    mut begun: Begun<'_>,
     result: Destination<'_>,
     workspace: &mut Workspace,
 ) -> Result<Report> {
-    let scaled = scale_operands(ctx, 1, problem, workspace)?;
+    let scaled = begun.scale(ctx, 1, workspace)?;
+    let Begun { problem, start, .. } = begun;
     let (bits, ctx, end) = (scaled.bits, &scaled.beside(ctx, problem), Instant::now());
     let summed = matches!(scaled.entrywise.singles, Singles::All);
     let plan = if summed { direct::plan_entries } else { direct::plan }(ctx, &request(problem, bits))?;
@@ -89,12 +111,13 @@ fn run_direct(
 
 fn run_planes(
     (ctx, workers): (&Context, usize),
-    (problem, start): (&Problem<'_>, Instant),
+    mut begun: Begun<'_>,
     result: Destination<'_>,
     workspace: &mut Workspace,
 ) -> Result<Report> {
-    let mut clock = PhaseClock::alone(start);
-    let scaled = clock.time(RankPhase::Scale, || scale_operands(ctx, workers, problem, workspace))?;
+    let mut clock = PhaseClock::alone(begun.start);
+    let scaled = clock.time(RankPhase::Scale, || begun.scale(ctx, workers, workspace))?;
+    let problem = begun.problem;
     let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
     let planned = plan_planes(ctx, &request(problem, bits), workers, workspace.bytes())?;
     workspace.trim(ctx.memory(), &needs(&planned.plan));

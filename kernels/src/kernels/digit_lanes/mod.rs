@@ -15,6 +15,7 @@ mod products;
 use crate::math::bound::{DIGIT_LANE_BITS, digit_lane_terms};
 use bytemuck::{cast_slice, cast_slice_mut};
 use halves::MOST_LEVELS;
+use products::Products;
 
 /// Columns of a panel.
 pub const LANES: usize = 4;
@@ -70,12 +71,14 @@ pub struct DigitLanes {
     block: usize,
     /// Products between carries.
     terms: usize,
+    /// The instructions that it takes.
+    products: Products,
 }
 
 impl DigitLanes {
     /// For integers `|x| <= 2^bits`; `None` where this processor lacks the instructions, or digits are too many.
     pub fn new(bits: u32) -> Option<DigitLanes> {
-        if !products::has_instructions() {
+        if !Products::are_there() {
             return None;
         }
         *BEST.get(bits.div_ceil(STEP_BITS) as usize)?
@@ -84,7 +87,7 @@ impl DigitLanes {
     /// As [`DigitLanes::new`], a little slower, such that shorter integers take no more memory: where a step needs
     /// fewer bits than were planned, it keeps to the plan.
     pub fn narrow(bits: u32) -> Option<DigitLanes> {
-        if !products::has_instructions() {
+        if !Products::are_there() {
             return None;
         }
         *NARROW.get(bits.div_ceil(STEP_BITS) as usize)?
@@ -120,7 +123,9 @@ impl DigitLanes {
         let block = least.div_ceil(1 << levels).next_multiple_of(2);
         let terms = digit_lane_terms(digit, levels, block);
         let fits = block << levels <= MOST_DIGITS && terms >= LEAST_TERMS;
-        if fits { Some(DigitLanes { bits: digit, levels, block, terms }) } else { None }
+        // SAFETY: `new` and `narrow` give it out where the processor has the instructions, and tests use it there.
+        let products = unsafe { Products::assume() };
+        if fits { Some(DigitLanes { bits: digit, levels, block, terms, products }) } else { None }
     }
 
     /// Estimate for the products of a column with a panel of so many rows, fitted to measurements from 128 to 2080 bits
@@ -206,12 +211,12 @@ impl DigitLanes {
             let step = self.terms * stride;
             for (index, (x, y)) in x.chunks(step).zip(y.chunks(step)).enumerate() {
                 if index > 0 {
-                    products::carry(sums, self.bits);
+                    self.products.carry(sums, self.bits);
                 }
-                products::add(&x[at * block + lane..], &y[at * block..], (self.block, stride), sums);
+                self.products.add(&x[at * block + lane..], &y[at * block..], (self.block, stride), sums);
             }
         }
-        products::finish(sums, self.block, self.levels, self.bits);
+        self.products.finish(sums, self.block, self.levels, self.bits);
     }
 
     /// The sum in one lane as two's complement, modulo the limbs of `out`.

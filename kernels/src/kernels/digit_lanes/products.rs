@@ -1,57 +1,67 @@
 //! Products of digits in the lanes of AVX2 and carries through their sums.
 
-/// Whether this processor has the instructions.
-pub fn has_instructions() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        crate::math::processor::processor_has!(Avx2: "avx2")
+/// The products on a processor that has the instructions: there is no value of this type on another one.
+#[derive(Clone, Copy, Debug)]
+pub struct Products(());
+
+impl Products {
+    /// Whether this processor has the instructions.
+    pub fn are_there() -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            crate::math::processor::processor_has!(Avx2: "avx2")
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            false
+        }
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
+
+    /// For tables that the compiler makes.
+    ///
+    /// # Safety
+    /// The value is used where [`Products::are_there`].
+    pub const unsafe fn assume() -> Products {
+        Products(())
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-mod safe {
-    use super::avx2;
-
+impl Products {
     /// Adds the products of `digits` digits of `x` with as many of each lane of `y` to `2 digits` sums, over all rows,
     /// which are `stride` apart; `x` begins at its lane.
-    pub fn add(x: &[i32], y: &[i32], (digits, stride): (usize, usize), sums: &mut [i64]) {
-        // SAFETY: users have asked for the instructions.
+    pub fn add(self, x: &[i32], y: &[i32], (digits, stride): (usize, usize), sums: &mut [i64]) {
+        // SAFETY: the processor has AVX2, as there is a value of this type.
         unsafe { avx2::add(x, y, (digits, stride), sums) }
     }
 
     /// Makes all sums but the last of each lane balanced digits.
-    pub fn carry(sums: &mut [i64], bits: u32) {
+    pub fn carry(self, sums: &mut [i64], bits: u32) {
         // SAFETY: as above.
         unsafe { avx2::carry(sums, bits) }
     }
 
     /// Puts the sums of blocks together, and makes plain digits of the result, in pairs, and what is above them.
-    pub fn finish(sums: &mut [i64], block: usize, levels: u32, bits: u32) {
+    pub fn finish(self, sums: &mut [i64], block: usize, levels: u32, bits: u32) {
         // SAFETY: as above.
         unsafe { avx2::finish(sums, block, levels, bits) }
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-mod safe {
-    pub fn add(_x: &[i32], _y: &[i32], _shape: (usize, usize), _sums: &mut [i64]) {
-        unreachable!("`has_instructions` is false");
+impl Products {
+    pub fn add(self, _x: &[i32], _y: &[i32], _shape: (usize, usize), _sums: &mut [i64]) {
+        unreachable!("`are_there` is false");
     }
 
-    pub fn carry(_sums: &mut [i64], _bits: u32) {
-        unreachable!("`has_instructions` is false");
+    pub fn carry(self, _sums: &mut [i64], _bits: u32) {
+        unreachable!("`are_there` is false");
     }
 
-    pub fn finish(_sums: &mut [i64], _block: usize, _levels: u32, _bits: u32) {
-        unreachable!("`has_instructions` is false");
+    pub fn finish(self, _sums: &mut [i64], _block: usize, _levels: u32, _bits: u32) {
+        unreachable!("`are_there` is false");
     }
 }
-
-pub use safe::{add, carry, finish};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
