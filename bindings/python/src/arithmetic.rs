@@ -1,7 +1,7 @@
 //! Entry by entry: sums, multiples, quotients, signs, comparison with numbers.
 
 use crate::errors::OrRaise;
-use crate::input::look_for_signals;
+use crate::signals::look_for_signals;
 use crate::view::View;
 use pyo3::prelude::*;
 use rug::{Float, Integer};

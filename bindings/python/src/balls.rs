@@ -4,7 +4,7 @@
 //! the radii. Results are `arb_mat` where an operand is, else what holds the first balls.
 
 use crate::call::Call;
-use crate::functions::{Named, json, op};
+use crate::choices::{Named, json, op};
 use crate::input::Operand;
 use crate::kind::{Container, NumberKind};
 use crate::output::{Builder, Shape};

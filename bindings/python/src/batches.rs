@@ -3,10 +3,11 @@
 //! Problems of one precision go to the library together, so that each result has the bits of the single call.
 
 use crate::call::{Call, beside, restated};
+use crate::choices::{ACCURACIES, Named, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
 use crate::errors::{OrRaise, exception};
-use crate::functions::{ACCURACIES, Named, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
-use crate::input::{Bits, Operand, Part, look_for_signals_now, scalar};
+use crate::input::{Bits, Operand, Part, scalar};
 use crate::output::{Form, Shape, give};
+use crate::signals::look_for_signals_now;
 use crate::view::View;
 use pyo3::exceptions::{PyBaseException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;

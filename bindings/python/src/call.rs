@@ -1,12 +1,13 @@
 //! What all functions have in common: options, precision, the call, the form of the result, the report.
 
+use crate::argument::argument;
 use crate::context::Context;
 use crate::errors::OrRaise;
 use crate::input::working_bits;
 use crate::kind::NumberKind;
 use crate::output::{Destination, Form, Shape, contain, give, held_bits};
 use crate::runner::Runner;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
@@ -266,36 +267,6 @@ fn given<'py, T: for<'a> FromPyObject<'a, 'py>>(options: &Bound<'py, PyDict>, na
         None => Ok(None),
         Some(value) => argument(name, &value).map(Some),
     }
-}
-
-/// An argument as a value of Rust.
-///
-/// # Errors
-/// `TypeError` for another type; `ValueError` for a number that is out of reach.
-pub fn argument<'py, T: for<'a> FromPyObject<'a, 'py>>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<T> {
-    value.extract::<T>().map_err(|error| {
-        let error: PyErr = error.into();
-        if error.is_instance_of::<PyOverflowError>(value.py()) {
-            return PyValueError::new_err(format!("{name}={value} is out of range"));
-        }
-        let kind = value.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
-        PyTypeError::new_err(format!("{name} cannot be {value} of type {kind}"))
-    })
-}
-
-/// A number of bytes: an integer, or text such as `"2G"` or `"1.5M"`, in powers of 1024.
-///
-/// # Errors
-/// `TypeError`, `ValueError`.
-pub fn byte_count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let Ok(text) = value.extract::<String>() else { return argument(name, value) };
-    let refused = || PyValueError::new_err(format!("{name}='{text}': use a number of bytes, such as \"2G\" or 2**31"));
-    let word = text.trim().trim_end_matches(['b', 'B']).trim_end_matches('i');
-    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
-    let unit = word.chars().last().and_then(|last| units.iter().find(|(name, _)| *name == last.to_ascii_uppercase()));
-    let (number, power) = unit.map_or((word, 0), |(_, power)| (&word[..word.len() - 1], *power));
-    let count = number.trim().parse::<f64>().map_err(|_| refused())? * f64::from(2u32).powi(power);
-    if count.is_finite() && (0.0..1.8e19).contains(&count) { Ok(count as u64) } else { Err(refused()) }
 }
 
 /// A number of bits that a matrix can have.

@@ -1,6 +1,6 @@
 //! `Context`: threads, memory limit, kernel, devices and checks, kept between calls and made anew after a fork.
 
-use crate::call::{argument, byte_count};
+use crate::argument::{argument, byte_count};
 use crate::errors::OrRaise;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

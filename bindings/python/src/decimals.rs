@@ -1,7 +1,7 @@
 //! Rounding to decimal places, in exact arithmetic.
 
 use crate::errors::OrRaise;
-use crate::input::look_for_signals;
+use crate::signals::look_for_signals;
 use crate::view::View;
 use pyo3::prelude::*;
 use rug::ops::Pow;

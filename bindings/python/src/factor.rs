@@ -7,7 +7,7 @@ use crate::errors::OrRaise;
 use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
 use crate::input::{Bits, Operand, Part, working_bits};
 use crate::kind::{Container, NumberKind};
-use crate::matrix::Matrix;
+use crate::matrix_object::Matrix;
 use crate::output::{Form, Shape};
 use crate::runner::Runner;
 use crate::view::View;

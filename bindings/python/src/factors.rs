@@ -2,7 +2,8 @@
 
 use crate::balls;
 use crate::call::Call;
-use crate::functions::{SYMMETRIC, Symmetric, json, number, part_of};
+use crate::choices::{SYMMETRIC, json, part_of};
+use crate::functions::{Symmetric, number};
 use crate::input::Operand;
 use crate::output::{Form, Shape, give};
 use pyo3::prelude::*;

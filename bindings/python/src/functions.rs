@@ -4,6 +4,7 @@
 
 use crate::balls;
 use crate::call::{Call, beside};
+use crate::choices::*;
 use crate::errors::{OrRaise, with_remark};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::output::{Builder, Form, Shape};
@@ -12,67 +13,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
-use serde::Serialize;
 use sunzi::{
-    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, InputRounding, Op, Outcome, ProductPlanOptions, RefineOptions,
-    Side, SyrkOptions, TrsmOptions, Uplo,
+    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, InputRounding, Outcome, ProductPlanOptions, RefineOptions,
+    SyrkOptions, TrsmOptions, Uplo,
 };
-
-/// The triangles of a matrix.
-pub const TRIANGLES: &[(&str, Uplo)] = &[("lower", Uplo::Lower), ("upper", Uplo::Upper)];
-
-/// The sides of a triangular or symmetric matrix in a product.
-pub const SIDES: &[(&str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
-
-/// A triangle of a symmetric matrix that the caller names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Named {
-    pub uplo: Uplo,
-    /// Whether the other one is not looked at.
-    only: bool,
-}
-
-/// Which triangle of a symmetric matrix counts: both, which must agree, unless one is named.
-pub const SYMMETRIC: &[(&str, Option<Named>)] = &[
-    ("both", None),
-    ("lower", Some(Named { uplo: Uplo::Lower, only: false })),
-    ("upper", Some(Named { uplo: Uplo::Upper, only: false })),
-    ("lower_only", Some(Named { uplo: Uplo::Lower, only: true })),
-    ("upper_only", Some(Named { uplo: Uplo::Upper, only: true })),
-];
-
-/// What is promised of each entry.
-pub const ACCURACIES: &[(&str, Accuracy)] = &[("entrywise", Accuracy::Entrywise), ("norm", Accuracy::Norm)];
-
-/// The part of a symmetric operand that is read.
-pub fn part_of(named: Option<Named>) -> Part {
-    match named {
-        None => Part::Whole,
-        Some(Named { uplo, only: false }) => Part::Symmetric(uplo),
-        Some(Named { uplo, only: true }) => Part::Triangle(uplo),
-    }
-}
-
-/// A symmetric operand of the library.
-pub fn symmetric(view: &View, named: Option<Named>) -> sunzi::Symmetric<'_> {
-    match named {
-        Some(Named { uplo, .. }) => sunzi::Symmetric::triangle(view.entries(), uplo),
-        None => view.entries().into(),
-    }
-}
-
-/// Whether an operand is transposed.
-pub fn op(transpose: bool) -> Op {
-    if transpose { Op::Transpose } else { Op::NoTranspose }
-}
-
-/// A report as JSON.
-///
-/// # Errors
-/// `ValueError`.
-pub fn json(numbers: &impl Serialize) -> PyResult<Option<String>> {
-    serde_json::to_string(numbers).map(Some).map_err(|error| PyValueError::new_err(error.to_string()))
-}
 
 /// The operands of a product beside its matrices.
 pub struct Terms {

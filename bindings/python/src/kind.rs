@@ -67,7 +67,7 @@ pub enum Container {
     MpmathMatrix,
     /// `flint.arb_mat`.
     ArbMat,
-    /// [`crate::matrix::Matrix`].
+    /// [`crate::matrix_object::Matrix`].
     Matrix,
 }
 

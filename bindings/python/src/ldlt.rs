@@ -8,7 +8,7 @@ use crate::functions::{Symmetric, accuracy_name, accuracy_of, number};
 use crate::index::Line;
 use crate::input::{Bits, Operand, Part};
 use crate::kind::{Container, NumberKind};
-use crate::matrix::Matrix;
+use crate::matrix_object::Matrix;
 use crate::output::{Form, Shape};
 use crate::runner::Runner;
 use pyo3::prelude::*;

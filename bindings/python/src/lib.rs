@@ -4,11 +4,13 @@
 //! (`call`), and gives the result the form of the operands (`output`). `matrix` and `factor` are the classes that
 //! stay in Rust. `unsafe` stands in `native` alone.
 
+mod argument;
 mod arithmetic;
 mod assign;
 mod balls;
 mod batches;
 mod call;
+mod choices;
 mod context;
 mod decimals;
 mod errors;
@@ -21,6 +23,7 @@ mod input;
 mod kind;
 mod ldlt;
 mod matrix;
+mod matrix_object;
 mod measures;
 mod mpi;
 mod native;
@@ -28,6 +31,7 @@ mod output;
 mod packages;
 mod runner;
 mod sdp;
+mod signals;
 mod stack;
 mod structured;
 mod vectors;
@@ -48,7 +52,7 @@ fn kernels() -> Vec<&'static str> {
 fn _sunzi(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<context::Context>()?;
-    module.add_class::<matrix::Matrix>()?;
+    module.add_class::<matrix_object::Matrix>()?;
     module.add_class::<factor::Cholesky>()?;
     module.add_class::<ldlt::Ldlt>()?;
     module.add_class::<mpi::Ranks>()?;

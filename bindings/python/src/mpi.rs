@@ -6,7 +6,7 @@ use crate::errors::{
     CheckError, DeviceError, MemoryLimitError, NotPositiveDefiniteError, NotSymmetricError, SingularError,
 };
 use crate::kind::NumberKind;
-use crate::matrix::Matrix;
+use crate::matrix_object::Matrix;
 use crate::native::ranks;
 use crate::native::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
 use crate::view::View;

@@ -4,7 +4,7 @@ use crate::arithmetic::rounded;
 use crate::call::checked_bits;
 use crate::index::Line;
 use crate::input::{Bits, Operand, Part, stack, working_bits};
-use crate::matrix::Matrix;
+use crate::matrix_object::Matrix;
 use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,7 +1,8 @@
 //! Products with triangular and symmetric matrices, symmetric sums of two products, extreme eigenvalues.
 
 use crate::call::Call;
-use crate::functions::{Named, SIDES, SYMMETRIC, TRIANGLES, Terms, general, json, number, op, part_of, symmetric};
+use crate::choices::{Named, SIDES, SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
+use crate::functions::{Terms, general, number};
 use crate::input::{Bits, Operand, Part};
 use crate::kind::NumberKind;
 use crate::output::{Form, Shape};

@@ -2,7 +2,8 @@
 //! of one column or one row.
 
 use crate::call::Call;
-use crate::functions::{SYMMETRIC, TRIANGLES, Terms, json, number, op, part_of, symmetric};
+use crate::choices::{SYMMETRIC, TRIANGLES, json, op, part_of, symmetric};
+use crate::functions::{Terms, number};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::output::{Form, Shape};
 use crate::view::View;

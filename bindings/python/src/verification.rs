@@ -1,7 +1,7 @@
 //! Checks of results by means that share no code with what made them.
 
 use crate::call::Call;
-use crate::functions::{Named, SIDES, SYMMETRIC, json, op, part_of, symmetric};
+use crate::choices::{Named, SIDES, SYMMETRIC, json, op, part_of, symmetric};
 use crate::input::{Bits, Operand, Part, scalar};
 use crate::view::View;
 use pyo3::exceptions::PyValueError;

@@ -1,7 +1,6 @@
 //! Options of `sdp`: SDPB's names, as a command line of SDPB has them, and those of the engine.
 
 use super::EngineArgs;
-use super::sdp_file::read_parameters;
 use super::values::precision;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
@@ -220,26 +219,8 @@ impl Sdp {
         self.check_precision()
     }
 
-    fn check_precision(&self) -> Result<()> {
+    pub fn check_precision(&self) -> Result<()> {
         self.choices.precision.map_or(Ok(()), |bits| check_reach(bits, self.engine.kernel))
-    }
-
-    /// What the command line says, and behind it the file of parameters; also what there is to say of that.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] with what the parser refuses; [`Error::InvalidArgument`] where none of them
-    /// names a program.
-    pub fn merged(&self) -> Result<(Sdp, Option<String>)> {
-        let mut merged = self.clone();
-        let mut remark = None;
-        if let Some(path) = &self.param {
-            let (file, said) = read_parameters(path)?;
-            (merged.places, merged.choices) = (merged.places.or(file.places), merged.choices.or(file.choices));
-            remark = said;
-        }
-        merged.places.input()?;
-        merged.check_precision()?;
-        Ok((merged, remark))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Files of parameters of `sdp`: SDPB's lines `option=value`, and SDPA's `param.sdpa`.
 
-use super::sdp::Given;
+use super::sdp::{Given, Sdp};
 use clap::{ArgAction, Args, Command, FromArgMatches};
 use std::path::Path;
 use sunzi::{Error, Result};
@@ -24,6 +24,26 @@ const SDPA: [Parameter; 10] = [
 
 /// What SDPA-GMP has behind them.
 const PRECISION: Parameter = ("precision", &["precision"]);
+
+impl Sdp {
+    /// What the command line says, and behind it the file of parameters; also what there is to say of that.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] with what the parser refuses; [`Error::InvalidArgument`] where none of them
+    /// names a program.
+    pub fn merged(&self) -> Result<(Sdp, Option<String>)> {
+        let mut merged = self.clone();
+        let mut remark = None;
+        if let Some(path) = &self.param {
+            let (file, said) = read_parameters(path)?;
+            (merged.places, merged.choices) = (merged.places.or(file.places), merged.choices.or(file.choices));
+            remark = said;
+        }
+        merged.places.input()?;
+        merged.check_precision()?;
+        Ok((merged, remark))
+    }
+}
 
 /// Reads a file of parameters; also what there is to say of it.
 ///

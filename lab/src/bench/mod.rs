@@ -14,6 +14,7 @@ mod limit;
 mod operands;
 mod product;
 mod rank_solves;
+mod rank_table;
 mod ranks;
 mod reading;
 mod report;

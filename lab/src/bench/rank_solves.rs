@@ -6,7 +6,7 @@
 //! process, bit by bit.
 
 use super::operands::Operands;
-use super::ranks::{header, row, total_threads};
+use super::rank_table::{header, row, total_threads};
 use super::sides::hash;
 use super::spread::Spread;
 use super::{Bench, task};

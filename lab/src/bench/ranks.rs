@@ -8,6 +8,7 @@ use super::Bench;
 use super::limit::{IssueRates, Limit};
 use super::operands::Operands;
 use super::rank_solves;
+use super::rank_table::{header, row, total_threads};
 use super::spread::Spread;
 use crate::baselines::Operation;
 use crate::machine::Machine;
@@ -226,13 +227,6 @@ impl OneProcess {
     }
 }
 
-/// The threads of all ranks. Collective.
-pub(super) fn total_threads(ctx: &Context, world: &dyn Transport) -> Result<usize> {
-    let mut threads = [ctx.threads() as u64];
-    world.all_reduce(Reduction::Sum, &mut threads)?;
-    Ok(threads[0] as usize)
-}
-
 /// The issue rates of all threads of all ranks, measured at the same time; on every rank.
 fn all_rates(world: &dyn Transport, threads: usize) -> Result<Option<IssueRates>> {
     barrier(world)?;
@@ -286,17 +280,6 @@ fn summarise(
         comparisons: comparisons.iter().map(report).collect(),
         machine: Machine::look(),
     })
-}
-
-/// What stands above the figures of [`row`].
-pub(super) fn header() -> String {
-    format!("{:<24} {:>10} {:>10} {:>10}", "", "least", "median", "most")
-}
-
-/// The figures of one way of running, and what is said of it.
-pub(super) fn row(name: &str, seconds: &Spread, last: &str) -> String {
-    let [min, median, max] = [seconds.min, seconds.median, seconds.max].map(format_seconds);
-    format!("{name:<24} {min:>10} {median:>10} {max:>10}  {last}").trim_end().to_string()
 }
 
 /// The report for people.

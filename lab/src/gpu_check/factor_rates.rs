@@ -2,7 +2,7 @@
 //!
 //! Seconds are those of the whole call, as they pass: a factorisation keeps the CPU busy as well.
 
-use super::rates::ProductRates;
+use super::product_rates::ProductRates;
 use super::table::{Table, Target, Unit};
 use crate::bench::{RESIDUAL_BOUND, double_matrix, largest_residual};
 use crate::conformance::{Setup, dominant, is_gpu};

@@ -6,6 +6,7 @@
 
 mod checks;
 mod factor_rates;
+mod product_rates;
 mod rates;
 mod table;
 

@@ -5,8 +5,8 @@
 
 use super::GpuCheck;
 use super::factor_rates::{self, FactorRates};
+use super::product_rates::{FEW_COLUMNS, ProductRates, timed};
 use super::table::{Table, Target, Unit};
-use crate::bench::hash;
 use crate::conformance::{Fixture, Setup, is_gpu, square};
 use crate::session::Session;
 use crate::units::{format_bytes, format_seconds};
@@ -19,10 +19,7 @@ use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::store::available_bytes;
 use sunzi::gallery::{Size, counter_random};
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::{
-    Accuracy, Context, Device, Error, Matrix, MatrixView, Op, Report, Result, SymmetricMatrix, SyrkOptions, plan_syrk,
-    syrk_into,
-};
+use sunzi::{Context, Device, Error, Matrix, Op, Report, Result, plan_syrk};
 
 /// Sizes on a GPU, and on other devices.
 const GPU: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };
@@ -30,12 +27,6 @@ const TINY: Sizes = Sizes { rows: 160, cols: 48, precision_bits: 192, plain: 64,
 
 /// Timed runs of everything.
 const RUNS: usize = 5;
-
-/// Timed runs of a whole product.
-const PRODUCT_RUNS: usize = 3;
-
-/// Columns of the product that compiles kernels and makes tables before anything is timed, and of verified blocks.
-const FEW_COLUMNS: usize = 48;
 
 /// Host memory left to all else.
 const RESERVE_BYTES: u64 = 2 << 30;
@@ -73,28 +64,6 @@ pub struct PlainRates {
     /// Bytes a second.
     pub h2d_per_second: f64,
     pub d2h_per_second: f64,
-}
-
-/// A SYRK that was timed.
-#[derive(Debug, Serialize)]
-pub struct ProductRates {
-    pub devices: String,
-    /// Seconds of each call, as they passed.
-    pub all_seconds: Vec<f64>,
-    /// Big-float multiply-adds a second, of the run reported.
-    pub per_second: f64,
-    /// The run with the median time.
-    pub report: Report,
-    #[serde(skip)]
-    hash: u128,
-}
-
-impl ProductRates {
-    /// Multiply-adds of planes a second on the first device.
-    pub fn plane_rate(&self) -> Option<f64> {
-        let device = self.report.devices.first()?;
-        Some(device.multiply_adds as f64 / device.seconds.product.max(1e-12))
-    }
 }
 
 /// All that was measured.
@@ -264,24 +233,6 @@ fn on_devices(
     let (rates, result) = timed(&ctx, p.view(), names)?;
     verify(cpu, p, &result)?;
     Ok(rates)
-}
-
-/// Runs the product a few times; the report is that of the run with the median time.
-fn timed(ctx: &Context, p: MatrixView<'_>, devices: String) -> Result<(ProductRates, SymmetricMatrix)> {
-    let (bits, options) = (p.precision_bits(), SyrkOptions::new().accuracy(Accuracy::Norm));
-    let few = p.block(0..p.rows(), 0..p.cols().min(FEW_COLUMNS))?;
-    let mut result = SymmetricMatrix::default();
-    syrk_into(ctx, few, bits, &options, &mut result)?;
-    let mut reports = Vec::new();
-    for _ in 0..PRODUCT_RUNS {
-        reports.push(syrk_into(ctx, p, bits, &options, &mut result)?);
-    }
-    let all_seconds = reports.iter().map(|report| report.seconds).collect();
-    reports.sort_by(|one, other| one.seconds.total_cmp(&other.seconds));
-    let report = reports.swap_remove(PRODUCT_RUNS / 2);
-    let work = p.rows() as f64 * p.cols() as f64 * (p.cols() as f64 + 1.0) / 2.0;
-    let per_second = work / report.seconds.max(1e-9);
-    Ok((ProductRates { devices, all_seconds, per_second, report, hash: hash(&result) }, result))
 }
 
 /// Holds three blocks of the result, at two ends of the diagonal and in the far corner, against exact arithmetic.

@@ -11,6 +11,7 @@ mod clock;
 #[cfg(test)]
 mod disk_tests;
 mod disks;
+mod host;
 mod jobs;
 mod level;
 mod links;

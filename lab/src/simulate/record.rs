@@ -1,7 +1,7 @@
 //! Recordings of a run: spans for a trace, and figures over time. Both keep to a size.
 
+use super::host::Host;
 use super::level::Level as Memory;
-use super::world::Host;
 use sunzi::advanced::runtime::protocol::TaskMachine;
 use sunzi::advanced::tile::TileId;
 

@@ -6,6 +6,7 @@
 use super::accelerator::{Accelerator, Copies, Engine};
 use super::clock::{Clock, EventKind, Noise, Slab, TimedEvent};
 use super::disks::Disks;
+use super::host::Host;
 use super::level::{Level, Request, TileBytes};
 use super::links::Links;
 use super::record::{Recorder, Track};
@@ -36,19 +37,6 @@ pub(super) struct Job {
     pub begun: f64,
     /// When it began to compute.
     pub started: f64,
-}
-
-/// What a process has.
-pub(super) struct Host {
-    pub devices: Vec<Accelerator>,
-    /// The processors, where there are devices: one task at a time.
-    pub processor: Engine,
-    /// When the progress thread will have dealt with the last envelope before it.
-    pub promised: f64,
-    /// Factor of its times.
-    pub slowness: f64,
-    /// When it was done.
-    pub finished: Option<f64>,
 }
 
 /// Everything.

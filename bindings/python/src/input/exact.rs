@@ -3,7 +3,7 @@
 use super::Source;
 use super::entry::Entry;
 use super::integers::magnitude;
-use super::look_for_signals;
+use crate::signals::look_for_signals;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use sunzi::MAXIMUM_PRECISION_BITS;

@@ -14,8 +14,9 @@ mod triangles;
 use crate::arithmetic::rounded;
 use crate::errors::OrRaise;
 use crate::kind::{Container, NumberKind};
-use crate::matrix::Matrix;
+use crate::matrix_object::Matrix;
 use crate::native::gmpy2::{Gmpy2, Parts};
+use crate::signals::look_for_signals;
 use crate::view::View;
 use balls::Radius;
 pub use container::is_array;
@@ -27,8 +28,6 @@ use pyo3::types::PyList;
 use rug::Float;
 use rug::float::Round;
 use seen::{Seen, look_at};
-use std::cell::Cell;
-use std::time::{Duration, Instant};
 use sunzi::advanced::math::float::round_integer;
 use sunzi::io::NumberParser;
 use sunzi::{Error, FloatRef, Head, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Uplo};
@@ -294,43 +293,6 @@ pub fn stack(py: Python<'_>, views: &[View], bits: u32) -> PyResult<View> {
         first += part.rows();
     }
     Ok(whole.into())
-}
-
-/// Entries of which each may take a tenth of a millisecond, between two looks for signals.
-const ENTRIES_AT_A_TIME: usize = 256;
-
-/// How long the interpreter's lock is held. A thread that waits asks for it after 5 ms, and begins to count anew when
-/// it sees it free: if it were let go more often, the thread that converts would nearly always be the first to have it
-/// again.
-const LOCK_TIME: Duration = Duration::from_millis(10);
-
-/// Looks for signals such as Ctrl-C now and then in a loop over entries, and lets other threads of Python run.
-///
-/// # Errors
-/// What the signal's handler raises.
-pub fn look_for_signals(py: Python<'_>, index: usize) -> PyResult<()> {
-    if index % ENTRIES_AT_A_TIME != ENTRIES_AT_A_TIME - 1 {
-        return Ok(());
-    }
-    look_for_signals_now(py)
-}
-
-/// The same once: in a loop over matrices that may have few entries each.
-///
-/// # Errors
-/// As [`look_for_signals`].
-pub fn look_for_signals_now(py: Python<'_>) -> PyResult<()> {
-    thread_local! {
-        static LOCKED_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
-    }
-    let since = LOCKED_SINCE.get();
-    if since.is_none_or(|since| since.elapsed() >= LOCK_TIME) {
-        if since.is_some() {
-            py.detach(|| ());
-        }
-        LOCKED_SINCE.set(Some(Instant::now()));
-    }
-    py.check_signals()
 }
 
 fn doubles(py: Python<'_>, rows: usize, cols: usize, values: &[f64], part: Part) -> PyResult<View> {

@@ -2,8 +2,9 @@
 
 use super::balls::Radius;
 use super::entry::{Entry, NumberType, Reader};
-use super::{Part, Source, long_double_bits, look_for_signals};
+use super::{Part, Source, long_double_bits};
 use crate::kind::NumberKind;
+use crate::signals::look_for_signals;
 use pyo3::prelude::*;
 
 /// What is known of numbers that have been looked at.

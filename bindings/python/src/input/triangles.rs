@@ -2,8 +2,9 @@
 
 use super::container::Items;
 use super::entry::{Entry, Reader, Refusal};
-use super::{Bits, Part, Source, look_for_signals};
+use super::{Bits, Part, Source};
 use crate::errors::not_symmetric;
+use crate::signals::look_for_signals;
 use crate::view::View;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;

@@ -1,11 +1,11 @@
 //! What the methods of `Matrix` share: matrices like it, and operands beside it.
 
-use super::Matrix;
 use crate::arithmetic::{negated, sum};
 use crate::call::number_kind;
 use crate::index::Line;
 use crate::input::{Bits, Operand, Part, working_bits};
 use crate::kind::{Container, NumberKind};
+use crate::matrix_object::Matrix;
 use crate::output::{Form, Shape, assemble};
 use crate::view::View;
 use pyo3::prelude::*;

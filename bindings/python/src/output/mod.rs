@@ -2,9 +2,10 @@
 
 mod numbers;
 
-use crate::input::{is_array, long_double_bits, look_for_signals};
+use crate::input::{is_array, long_double_bits};
 use crate::kind::{Container, NumberKind};
-use crate::matrix::Matrix;
+use crate::matrix_object::Matrix;
+use crate::signals::look_for_signals;
 pub use numbers::{Builder, double};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! The choices of the solver, under SDPB's names.
 
-use crate::call::argument;
+use crate::argument::argument;
 use crate::input::{Bits, scalar};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

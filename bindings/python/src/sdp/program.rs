@@ -22,7 +22,7 @@ where
 {
     match options.get_item(name)?.filter(|value| !value.is_none()) {
         None => Ok(None),
-        Some(value) => crate::call::argument(name, &value).map(Some),
+        Some(value) => crate::argument::argument(name, &value).map(Some),
     }
 }
 
@@ -128,7 +128,7 @@ impl<'py> Given<'py> {
                     found.push(entry(row, col, (row, col)));
                 }
             }
-            crate::input::look_for_signals(py, row)?;
+            crate::signals::look_for_signals(py, row)?;
         }
         Ok(found)
     }

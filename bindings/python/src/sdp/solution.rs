@@ -1,7 +1,8 @@
 //! What a run found, in the form of the operands.
 
+use crate::choices::json;
 use crate::errors::OrRaise;
-use crate::functions::{json, number};
+use crate::functions::number;
 use crate::output::{Form, Shape, give as give_matrix};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};

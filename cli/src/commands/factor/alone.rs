@@ -2,33 +2,17 @@
 
 use super::digits::Answer;
 use super::singular::warn_of_singular;
-use super::{Computed, Factoring, Figures, Inputs, ReadAt, Refinement, Task, needs, read, reader, search};
+use super::steps::Steps;
+use super::{Computed, Factoring, Figures, Inputs, ReadAt, Refinement, Task, needs, read, reader};
 use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use crate::triangles::FACTORED;
-use std::cell::Cell;
 use std::time::Instant;
 use sunzi::{
-    CholeskyOptions, Context, ContextBuilder, Error, Matrix, Outcome, RefineOptions, Result, Symmetric,
-    SymmetricMatrix, cholesky_with, plan_solve, solve_refined_with,
+    CholeskyOptions, Context, Error, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with,
+    plan_solve, solve_refined_with,
 };
-use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::trace::Trace;
-
-/// Reads and computes the task within the memory limit; at the precision given, or at one that gives the digits asked
-/// for.
-///
-/// # Errors
-/// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
-/// with one at which it has a factor, if there is any.
-pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
-    if let Some(digits) = config.factor.precision.automatic() {
-        return search::automatic(session, config, digits, trace);
-    }
-    let start = Instant::now();
-    let computed = at_precision(session, config, ReadAt::default(), trace);
-    computed.map_err(|error| search::explain(session, config, error, start.elapsed()))
-}
 
 /// Whether the matrix has a factor at so many bits.
 ///
@@ -71,38 +55,6 @@ fn at_bits(session: &Session, config: &Factoring, at: ReadAt, trace: &mut Trace)
         warn_of_singular(session, config, &inputs)?;
     }
     Ok(Computed { figures, ..computed })
-}
-
-/// Runs the steps of a task, each in a context of its own: what a step leaves behind counts against the memory limit
-/// of the next, and what it kept for itself is given back.
-pub struct Steps<'a> {
-    engine: &'a Engine,
-    builder: ContextBuilder,
-    /// Bytes of the matrices that are held beside a step.
-    held_bytes: Cell<u64>,
-}
-
-impl<'a> Steps<'a> {
-    /// The steps of a command that holds matrices of so many bytes.
-    ///
-    /// # Errors
-    /// Those of the session's context.
-    pub fn new(session: &Session, config: &'a Factoring, held_bytes: u64) -> Result<Steps<'a>> {
-        let engine = &config.factor.engine;
-        Ok(Steps { engine, builder: session.context(engine)?, held_bytes: Cell::new(held_bytes) })
-    }
-
-    /// Counts a matrix that is held from now on.
-    fn hold(&self, matrix: &Matrix) {
-        self.held_bytes.set(self.held_bytes.get() + matrix.bytes());
-    }
-
-    /// Runs a step within what the limit leaves.
-    pub fn run<T>(&self, step: impl FnOnce(&Context) -> Result<T>) -> Result<T> {
-        let budget = self.engine.budget(self.held_bytes.get());
-        let (builder, restate) = limited(self.builder.clone(), budget);
-        step(&builder.build()?).map_err(restate)
-    }
 }
 
 fn carry_out(steps: &Steps<'_>, config: &Factoring, inputs: &Inputs, trace: &mut Trace) -> Result<Computed> {

@@ -1,6 +1,6 @@
 //! How many digits of an answer are right, and how that is said.
 
-use super::alone::Steps;
+use super::steps::Steps;
 use super::{Factoring, Inputs, Task};
 use crate::session::Session;
 use rug::Float;

@@ -11,6 +11,7 @@ mod ranks;
 mod search;
 mod singular;
 mod stages;
+mod steps;
 
 use crate::args::{Cholesky, Factor, Inverse, Output, RankChoices, Solve};
 use crate::input::Reader;
@@ -214,7 +215,7 @@ pub fn run(session: &mut Session, config: &Factoring, together: Option<&dyn Tran
     }
     let computed = match together {
         Some(world) => ranks::compute(session, config, world, &mut trace)?,
-        None => alone::compute(session, config, &mut trace)?,
+        None => search::compute(session, config, &mut trace)?,
     };
     agree(world, finish(session, config, &computed, trace))
 }

@@ -29,6 +29,21 @@ fn bits_of(digits: f64) -> u32 {
     ((digits * std::f64::consts::LOG2_10).max(0.0).ceil() as u32).next_multiple_of(STEP_BITS)
 }
 
+/// Reads and computes the task within the memory limit; at the precision given, or at one that gives the digits asked
+/// for.
+///
+/// # Errors
+/// Those of reading, and of the operations; where the matrix is not positive definite at a precision that was given,
+/// with one at which it has a factor, if there is any.
+pub fn compute(session: &Session, config: &Factoring, trace: &mut Trace) -> Result<Computed> {
+    if let Some(digits) = config.factor.precision.automatic() {
+        return automatic(session, config, digits, trace);
+    }
+    let start = Instant::now();
+    let computed = at_precision(session, config, ReadAt::default(), trace);
+    computed.map_err(|error| explain(session, config, error, start.elapsed()))
+}
+
 /// Computes the task at the least precision, to some bits, at which its answers have so many digits.
 ///
 /// The first try has the bits of the digits. Where the matrix has no factor, or nothing is right, the precision is

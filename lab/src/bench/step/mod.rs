@@ -15,7 +15,7 @@ mod ours;
 
 use super::check::worst;
 use super::operands::Operands;
-use super::ranks::{header, row, total_threads};
+use super::rank_table::{header, row, total_threads};
 use super::spread::Spread;
 use super::task::Phases;
 use crate::baselines::{self, Operation};

@@ -1,0 +1,62 @@
+//! What a `Matrix` of Python has; `matrix` has its methods.
+
+use crate::index::Line;
+use crate::kind::NumberKind;
+use crate::view::View;
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError};
+
+/// A matrix of big floats of one precision.
+///
+/// `Matrix(data, *, precision=None, numbers=None)`
+///
+/// data: a list of rows, a flat list (one column), a NumPy array, an `mpmath.matrix`, a `flint.arb_mat` or a `Matrix`.
+/// precision: bits to which entries are rounded, to nearest; by default as many as the entries bring along and need.
+/// numbers: the type of single entries and lists made of it: `gmpy2`, `mpmath`, `flint`, `longdouble`, `float`,
+/// `decimal`, `str` or `fraction`; by default that of the data.
+///
+/// Slices and transposes are views: they share the numbers and cost nothing, and keep them when the matrix that they
+/// were taken from is assigned to, as in `a[0, 1] = 2`. `A.T @ A` and `A @ A.T` run as SYRK. A row or column that an
+/// integer chose is a matrix too, whose single index counts entries: `a[1][0]` is `a[1, 0]`.
+///
+/// >>> import sunzi
+/// >>> a = sunzi.Matrix([[1, 2], [3, 4], [5, 6]], precision=200)
+/// >>> a.T @ a
+/// Matrix(2 x 2, 200 bits, fraction)
+/// >>> (a.T @ a).to_list("float")
+/// [[35.0, 44.0], [44.0, 56.0]]
+/// >>> a[1, 0], a[1:, ::-1].to_list("float")
+/// (Fraction(3, 1), [[4.0, 3.0], [6.0, 5.0]])
+/// >>> a[1, :] = [7, 8]
+/// >>> a[1][0], list(a[:, 1])
+/// (Fraction(7, 1), [Fraction(2, 1), Fraction(8, 1), Fraction(6, 1)])
+#[pyclass(frozen, module = "sunzi")]
+pub struct Matrix {
+    pub(crate) view: Mutex<View>,
+    pub(crate) kind: NumberKind,
+    pub(crate) line: Line,
+    /// By an index or a transpose: what is assigned to it would not reach the matrix that it was taken from.
+    pub(crate) taken: bool,
+}
+
+impl Matrix {
+    /// A matrix whose entries are shown as numbers of this kind.
+    pub fn new(view: View, kind: NumberKind) -> Matrix {
+        Matrix { view: Mutex::new(view), kind, line: Line::None, taken: false }
+    }
+
+    /// The same as a row or a column that counts its entries.
+    pub fn along(self, line: Line) -> Matrix {
+        Matrix { line, ..self }
+    }
+
+    /// The numbers as they are now.
+    pub fn view(&self) -> View {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The type of single entries.
+    pub fn number_kind(&self) -> NumberKind {
+        self.kind
+    }
+}

@@ -1,0 +1,39 @@
+//! The steps of a task, each within what the memory limit leaves.
+
+use super::Factoring;
+use crate::session::Session;
+use std::cell::Cell;
+use sunzi::{Context, ContextBuilder, Matrix, Result};
+use sunzi_lab::engine::{Engine, limited};
+
+/// Runs the steps of a task, each in a context of its own: what a step leaves behind counts against the memory limit
+/// of the next, and what it kept for itself is given back.
+pub struct Steps<'a> {
+    engine: &'a Engine,
+    builder: ContextBuilder,
+    /// Bytes of the matrices that are held beside a step.
+    held_bytes: Cell<u64>,
+}
+
+impl<'a> Steps<'a> {
+    /// The steps of a command that holds matrices of so many bytes.
+    ///
+    /// # Errors
+    /// Those of the session's context.
+    pub fn new(session: &Session, config: &'a Factoring, held_bytes: u64) -> Result<Steps<'a>> {
+        let engine = &config.factor.engine;
+        Ok(Steps { engine, builder: session.context(engine)?, held_bytes: Cell::new(held_bytes) })
+    }
+
+    /// Counts a matrix that is held from now on.
+    pub fn hold(&self, matrix: &Matrix) {
+        self.held_bytes.set(self.held_bytes.get() + matrix.bytes());
+    }
+
+    /// Runs a step within what the limit leaves.
+    pub fn run<T>(&self, step: impl FnOnce(&Context) -> Result<T>) -> Result<T> {
+        let budget = self.engine.budget(self.held_bytes.get());
+        let (builder, restate) = limited(self.builder.clone(), budget);
+        step(&builder.build()?).map_err(restate)
+    }
+}

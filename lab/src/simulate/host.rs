@@ -1,0 +1,16 @@
+//! What a simulated process has beside its tasks and messages.
+
+use super::accelerator::{Accelerator, Engine};
+
+/// What a process has.
+pub(super) struct Host {
+    pub devices: Vec<Accelerator>,
+    /// The processors, where there are devices: one task at a time.
+    pub processor: Engine,
+    /// When the progress thread will have dealt with the last envelope before it.
+    pub promised: f64,
+    /// Factor of its times.
+    pub slowness: f64,
+    /// When it was done.
+    pub finished: Option<f64>,
+}
