@@ -73,6 +73,11 @@ fn sizes() {
             "array real general\n1000000000 1000000000\n1\n",
             "line 2: a 1000000000 x 1000000000 matrix of 128 bits is too large to address",
         ),
+        (
+            // Addressable but for the heads.
+            "array real general\n700000000 700000000\n1\n",
+            "line 2: a 700000000 x 700000000 matrix of 128 bits is too large to address",
+        ),
         ("array real general\n18446744073709551616 1\n", "line 2: the row count '18446744073709551616' is too large"),
         (
             "array real general\n18446744073709551615 18446744073709551615\n",

@@ -2,6 +2,7 @@
 
 use crate::common::{Kind, Rng, matrix, seeds};
 use std::fs;
+use std::sync::{Arc, Mutex};
 use sunzi::io::{self, Block, MatrixFile, MatrixFileShape, Symmetry, WriteOptions, write_blocks};
 use sunzi::{Error, Head, Matrix};
 
@@ -35,14 +36,22 @@ fn blocks_are_those_of_the_matrix_and_make_the_same_file() {
         };
         written(&a, is_symmetric, &whole);
         let file = MatrixFile::open(&whole).unwrap();
-        let mut seen = 0;
-        file.check(None, |row, col, head| {
+        let (mut seen, last) = (0, Arc::new(Mutex::new((0, 0))));
+        let told = last.clone();
+        let watch = move |progress: sunzi::Progress| {
+            *told.lock().unwrap() = (progress.done, progress.total);
+            true
+        };
+        file.check(Some(Arc::new(watch)), |row, col, head| {
             assert_eq!(head, a.get(row, col).head);
             seen += 1;
             Ok(())
         })
         .unwrap();
         assert_eq!(seen, file.info().stored_entries);
+        // Heads are read twice.
+        let bytes = 8 * seen * (2 + file.info().precision_bits.div_ceil(64) as u64);
+        assert_eq!(*last.lock().unwrap(), (bytes, bytes));
         let side = 1 + rng.below(17);
         let pieces = |count: usize| (0..count).step_by(side).map(move |start| start..(start + side).min(count));
         let mut blocks = pieces(rows)

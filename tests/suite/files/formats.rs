@@ -279,6 +279,19 @@ fn files_by_name_and_their_headers() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "no temporary file is left");
 }
 
+/// Heads and significands that are read in several pieces, of which the last is a part of one.
+#[test]
+fn files_longer_than_a_buffer_are_read() {
+    let mut rng = Rng::new(71);
+    // Mebibytes of limbs, and of heads.
+    for (shape, bits) in [((301, 100), 640), ((150_001, 1), 20)] {
+        let matrix = random_matrix(&mut rng, shape, bits, 100);
+        let bytes = bytes_of(&matrix, FileFormat::Binary, &WriteOptions::default());
+        assert!(bytes.len() > 9 << 18 && !bytes.len().is_multiple_of(1 << 20));
+        assert!(load(&bytes[..], FileFormat::Binary, &ReadOptions::new(bits)).unwrap().matrix == matrix);
+    }
+}
+
 #[test]
 fn devices_are_written_directly() {
     let matrix = random_matrix(&mut Rng::new(4), (30, 30), 200, 50);
@@ -346,6 +359,14 @@ fn comparison_prints_places_from_one() {
     }
     let error = compare(&left, &Matrix::zeros(2, 3, 64).unwrap()).unwrap_err();
     assert_eq!(error.to_string(), "compare: shapes do not fit: 2 x 2 against 2 x 3");
+    // As many digits as it takes to see a difference.
+    let mut close = Matrix::from_f64s(1, 1, 300, &[1.0]).unwrap();
+    let one = close.clone();
+    close.set_float(0, 0, &(Float::with_val(300, 1) + (Float::with_val(300, 1) >> 200u32))).unwrap();
+    let text = compare(&one, &close).unwrap().to_string();
+    let (left, right) = text.lines().nth(1).unwrap().split_once(" against ").unwrap();
+    let (left, right) = (left.rsplit(' ').next().unwrap(), right.split(',').next().unwrap());
+    assert!(left != right && left.len() == right.len() && left.len() < 80, "{text}");
     // The largest exponents: the difference leaves MPFR's range, the ratio does not.
     let extreme = |value: i32| {
         let mut matrix = Matrix::from_f64s(1, 1, 64, &[f64::from(value)]).unwrap();
