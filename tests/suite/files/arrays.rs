@@ -50,6 +50,10 @@ fn numbers_of_every_width_and_order() {
     assert_eq!(read(&head(">u2", "False", "(1, 2)"), &[1, 0, 0xff, 0xff]), (1, 2, vec![256.0, 65535.0]));
     assert_eq!(read(&head("<i8", "False", "(1,)"), &i64::MIN.to_le_bytes()), (1, 1, vec![i64::MIN as f64]));
     assert_eq!(read(&head("|b1", "False", "(2,)"), &[1, 0]), (2, 1, vec![1.0, 0.0]));
+    let native: Vec<u8> = doubles.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    for name in ["=f8", "f8"] {
+        assert_eq!(read(&head(name, "False", "(4,)"), &native), (4, 1, doubles.to_vec()));
+    }
     assert_eq!(read(&head("|S3", "False", "(2,)"), b"1.52\0\0"), (2, 1, vec![1.5, 2.0]));
     let wide: Vec<u8> = "-0.5\0".chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect();
     assert_eq!(read(&head("<U5", "False", "(1, 1)"), &wide), (1, 1, vec![-0.5]));
