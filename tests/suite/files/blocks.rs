@@ -149,3 +149,32 @@ fn a_file_that_is_not_finished_does_not_appear() {
     let read = io::read(&path, &io::ReadOptions::new(None)).unwrap().matrix;
     assert!((0..9).all(|row| (0..9).all(|col| read.get(row, col).head.is_zero())));
 }
+
+/// The first entry, block by block, that is not its mirror image; blocks of one row, of some, of all.
+#[test]
+fn a_file_that_is_not_symmetric_is_told_with_its_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.bin");
+    let mut a = symmetric(7, 130, 3);
+    for change in [None, Some((4, 2)), Some((1, 5))] {
+        if let Some((row, col)) = change {
+            let value = a.float(row, col) + 1u32;
+            a.set_float(row, col, &value).unwrap();
+        }
+        written(&a, false, &path);
+        let file = MatrixFile::open(&path).unwrap();
+        for step in [1, 3, 7, 9] {
+            match (change, file.check_symmetric(step)) {
+                (None, checked) => checked.unwrap(),
+                (Some((row, col)), Err(Error::NotSymmetric { row: low, column })) => {
+                    assert_eq!((low, column), (row.max(col), row.min(col)), "blocks of {step}");
+                }
+                (Some(place), other) => panic!("{place:?}: {other:?}"),
+            }
+        }
+        if let Some((row, col)) = change {
+            let value = a.float(col, row);
+            a.set_float(row, col, &value).unwrap();
+        }
+    }
+}

@@ -279,6 +279,17 @@ fn files_by_name_and_their_headers() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "no temporary file is left");
 }
 
+/// Integers and hexadecimal floats are exact whatever the precision: decimals alone have digits that count.
+#[test]
+fn the_longest_digits_are_those_of_decimals() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, longest) in [("1.25,100\n0x1.8p0,0.0070\n", Some(3)), ("12e5,7\n", Some(2)), ("123,0x1.25p3\n", None)] {
+        let path = folder.path().join("a.csv");
+        fs::write(&path, text).unwrap();
+        assert_eq!(read_info(&path).unwrap().longest_digits, longest, "{text}");
+    }
+}
+
 /// Heads and significands that are read in several pieces, of which the last is a part of one.
 #[test]
 fn files_longer_than_a_buffer_are_read() {
