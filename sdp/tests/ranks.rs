@@ -186,7 +186,7 @@ fn polynomial_programs_have_the_bits_of_one_process() -> Result<()> {
 fn one_point_blocks_have_the_bits_of_one_process() -> Result<()> {
     check(
         "one-point blocks",
-        &singles(300, polynomials(2, 2, 200)?)?,
+        &singles(300, polynomials(2, 2, 256)?)?,
         if effort() > 1 { &[1, 2, 3, 4] } else { &[2, 3] },
     )?;
     let sparse = paths(2, 200, true)?;

@@ -221,7 +221,7 @@ pub fn pushed_inside(site: &Site<'_>, mut point: Point) -> Result<Point> {
             let size = exponent(&of_row.unwrap_or_else(|| list[at].largest())) + shift;
             let amount = Float::with_val(2, 1) << size.clamp(-(1 << 29), 1 << 29) as i32;
             let unit = match row {
-                Some(row) => list[at].like(unit_column(list[at].stored().rows(), row, (&amount, bits))?),
+                Some(row) => list[at].like(unit_column(list[at].stored().rows(), row, &amount, bits)?),
                 None => Block::scaled_identity(site.cones[at].shape, &amount, bits)?,
             };
             list[at] = list[at].plus(k, &Float::with_val(2, 1), &unit)?;
@@ -235,7 +235,7 @@ pub fn pushed_inside(site: &Site<'_>, mut point: Point) -> Result<Point> {
 }
 
 /// A column with this number in a row, and zeros.
-fn unit_column(rows: usize, row: usize, (value, bits): (&Float, u32)) -> Result<Matrix> {
+fn unit_column(rows: usize, row: usize, value: &Float, bits: u32) -> Result<Matrix> {
     column(rows, bits, |at| if at == row { value.clone() } else { Float::new(bits) })
 }
 

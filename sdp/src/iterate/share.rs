@@ -8,7 +8,7 @@
 use crate::balance::assign;
 use crate::block::Block;
 use crate::iterate::point::{Cone, Point, cones};
-use crate::problem::{Constraints, Group, Merged, Problem};
+use crate::problem::{Constraints, Group, Merged, Owned, Owners, Problem};
 use crate::ranks::{Piece, Ranks};
 use rug::Float;
 use std::sync::Arc;
@@ -71,18 +71,19 @@ impl Share {
         sampled.iter().zip(&given).for_each(|(&group, &rank)| group_owners[group] = rank);
         let mut cone_owners = all.iter().map(|cone| group_owners[cone.group]).collect::<Vec<_>>();
         single.iter().zip(&given[sampled.len()..]).for_each(|(&at, &rank)| cone_owners[at] = rank);
-        Share { merged, ..Share::of_owners(ranks, problem, (group_owners, cone_owners)) }
+        let owners = Owners { groups: group_owners, blocks: cone_owners };
+        Share { merged, ..Share::of_owners(ranks, problem, owners) }
     }
 
     /// The parts of the caller's program, of which that of this one was made: where those lie that were made of them.
     pub fn of_caller(&self, problem: &Problem) -> Share {
-        let (of_groups, of_blocks) = (&self.group_owners[..], &self.cone_owners[..]);
-        let owners = self.merged.as_ref().map(|merged| merged.owners(of_groups, of_blocks));
-        let owners = owners.unwrap_or_else(|| (of_groups.to_vec(), of_blocks.to_vec()));
+        let own = Owners { groups: self.group_owners.clone(), blocks: self.cone_owners.clone() };
+        let owners = self.merged.as_ref().map_or_else(|| own.clone(), |merged| merged.owners(&own));
         Share::of_owners(Arc::clone(&self.ranks), problem, owners)
     }
 
-    fn of_owners(ranks: Arc<Ranks>, problem: &Problem, (group_owners, cone_owners): (Vec<usize>, Vec<usize>)) -> Share {
+    fn of_owners(ranks: Arc<Ranks>, problem: &Problem, owners: Owners) -> Share {
+        let Owners { groups: group_owners, blocks: cone_owners } = owners;
         let (all, rank) = (cones(problem), ranks.rank());
         let is_shared = problem.groups.iter().map(|group| matches!(group.constraints, Constraints::Sparse(_)));
         let is_shared = is_shared.collect::<Vec<_>>();
@@ -137,10 +138,14 @@ impl Share {
         self.merged.as_ref().map_or(self.variables.len(), Merged::callers_groups)
     }
 
+    fn owned(&self) -> Owned<'_> {
+        Owned { groups: &self.groups, blocks: &self.own }
+    }
+
     /// What this rank has of what was made of the caller's program, beside that.
     pub fn merged_part(&self, caller: &Share) -> Option<Merged> {
         let merged = self.merged.as_ref()?;
-        Some(merged.part((&self.groups, &self.own), (&caller.groups, &caller.own)))
+        Some(merged.part(self.owned(), caller.owned()))
     }
 
     /// Variables of the whole program.

@@ -287,7 +287,7 @@ mod tests {
             // All are in step after it.
             assert!(solver.root_says(true)?);
             solver.close()?;
-            Ok::<_, sunzi::Error>(failed.to_string())
+            Ok::<_, Error>(failed.to_string())
         });
         for text in solved {
             assert!(text?.contains("rank 1"));

@@ -27,6 +27,24 @@ pub struct Merged {
     first: (usize, usize),
 }
 
+/// Groups and blocks that a rank has, by their numbers among all, rising.
+#[derive(Clone, Copy, Debug)]
+pub struct Owned<'a> {
+    /// The groups.
+    pub groups: &'a [usize],
+    /// The blocks.
+    pub blocks: &'a [usize],
+}
+
+/// The ranks of a program's groups and blocks.
+#[derive(Clone, Debug)]
+pub struct Owners {
+    /// The one that speaks for each group.
+    pub groups: Vec<usize>,
+    /// The one that has each block.
+    pub blocks: Vec<usize>,
+}
+
 /// The one number of the basis of a one-point block.
 fn root(group: &Group) -> Option<Float> {
     let Constraints::Sampled(sampled) = &group.constraints else { return None };
@@ -86,17 +104,17 @@ impl Merged {
         })
     }
 
-    /// What a rank has of it: all by their places among those that the rank has of this program, and of the caller's.
-    pub fn part(&self, (groups, blocks): (&[usize], &[usize]), (of_groups, of_blocks): (&[usize], &[usize])) -> Merged {
+    /// What a rank has of it, by the places among what the rank has of this program and of the caller's.
+    pub fn part(&self, own: Owned<'_>, callers: Owned<'_>) -> Merged {
         let part = |all: &[Vec<usize>], own: &[usize], callers: &[usize]| {
             let place = |number: &usize| callers.partition_point(|other| other < number);
             own.iter().map(|&at| all[at].iter().map(place).collect()).collect()
         };
         let before = |own: &[usize], first: usize| own.partition_point(|&at| at < first);
         Merged {
-            groups: part(&self.groups, groups, of_groups),
-            blocks: part(&self.blocks, blocks, of_blocks),
-            first: (before(groups, self.first.0), before(blocks, self.first.1)),
+            groups: part(&self.groups, own.groups, callers.groups),
+            blocks: part(&self.blocks, own.blocks, callers.blocks),
+            first: (before(own.groups, self.first.0), before(own.blocks, self.first.1)),
         }
     }
 
@@ -133,7 +151,7 @@ impl Merged {
     }
 
     /// The ranks of the caller's groups and blocks, of those of this program.
-    pub fn owners(&self, of_groups: &[usize], of_blocks: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    pub fn owners(&self, owners: &Owners) -> Owners {
         let of_rows = |lists: &[Vec<usize>], owners: &[usize]| {
             let mut found = vec![0; lists.iter().map(Vec::len).sum()];
             for (list, &owner) in lists.iter().zip(owners) {
@@ -141,7 +159,7 @@ impl Merged {
             }
             found
         };
-        (of_rows(&self.groups, of_groups), of_rows(&self.blocks, of_blocks))
+        Owners { groups: of_rows(&self.groups, &owners.groups), blocks: of_rows(&self.blocks, &owners.blocks) }
     }
 
     /// Columns of this program, of those of the caller's groups.
@@ -286,7 +304,10 @@ mod tests {
         assert_eq!(merged.groups.iter().map(Vec::len).collect::<Vec<_>>(), [1, MOST_VARIABLES, MOST_VARIABLES, 1]);
         // A rank has the first and the last group.
         let last = 2 * MOST_VARIABLES + 1;
-        let part = merged.part((&[0, 3], &[0, 1, 4]), (&[0, last], &[0, 1, last + 1]));
+        let part = merged.part(
+            Owned { groups: &[0, 3], blocks: &[0, 1, 4] },
+            Owned { groups: &[0, last], blocks: &[0, 1, last + 1] },
+        );
         assert_eq!(
             part,
             Merged { groups: vec![vec![0], vec![1]], blocks: vec![vec![0], vec![1], vec![2]], first: (1, 2) }

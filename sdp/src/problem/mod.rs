@@ -17,7 +17,7 @@ mod standard;
 mod units;
 
 pub(crate) use dependent::Dependent;
-pub(crate) use merged::Merged;
+pub(crate) use merged::{Merged, Owned, Owners};
 pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
 pub use scalars::Scalars;
