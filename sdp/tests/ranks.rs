@@ -200,6 +200,20 @@ fn sparse_programs_have_the_bits_of_one_process() -> Result<()> {
     check("equations", &paths(4, 200, true)?, equations)
 }
 
+/// The third matrix is the sum of the others, so its variable is left out; the whole point has it.
+#[test]
+fn variables_that_are_left_out_come_back_over_ranks() -> Result<()> {
+    let block = |order: usize| SparseCone {
+        shape: Shape::Dense(order),
+        active: vec![0, 1, 2],
+        entries: vec![vec![entry(0, 0, 1.0)], vec![entry(1, 1, 1.0)], vec![entry(0, 0, 1.0), entry(1, 1, 1.0)]],
+        constant: vec![entry(1, 0, order as f64)],
+    };
+    let costs = Matrix::from_f64s(3, 1, 200, &[1.0, 1.0, 2.0])?;
+    let problem = Problem::standard(200, costs, vec![block(2), SparseCone { constant: Vec::new(), ..block(2) }], None)?;
+    check("three equations", &problem, &[2, 3])
+}
+
 /// A program of both kinds of groups, joined by y.
 #[test]
 fn groups_of_both_kinds_have_the_bits_of_one_process() -> Result<()> {

@@ -57,8 +57,8 @@ impl Inside {
         Ok((found, inside))
     }
 
-    /// Who has which part of the program that is solved, and of the caller's, where that is another. From here on points
-    /// are those of this rank.
+    /// Who has which part of the program that is solved, and of the caller's, where that is another. From here on
+    /// points are those of this rank.
     pub fn shares(&mut self, ranks: Ranks, inside: &Problem, caller: &Problem) -> (Share, Option<Share>) {
         let is_other = self.is_other();
         let share = Share::new(ranks, inside, self.merged.take());

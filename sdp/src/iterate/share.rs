@@ -2,8 +2,8 @@
 //!
 //! A group of samples lies on one rank, with its blocks. A group of sparse matrices lies on all, since its matrices
 //! meet all of its blocks, and its blocks lie on one each. The dearest parts are given away first, each to the rank
-//! with the least so far. One process has all of them. Where the program that is solved is not the caller's, as one-point
-//! blocks are put together (`problem/merged.rs`), the caller's parts lie where those of this one do.
+//! with the least so far. One process has all of them. Where the program that is solved is not the caller's, as
+//! one-point blocks are put together (`problem/merged.rs`), the caller's parts lie where those of this one do.
 
 use crate::balance::assign;
 use crate::block::Block;
@@ -57,7 +57,8 @@ fn cost(group: &Group) -> u64 {
 }
 
 impl Share {
-    /// The parts of a program, the same on all ranks; `merged` says how it was made of the caller's, where it is another.
+    /// The parts of a program, the same on all ranks; `merged` says how it was made of the caller's, where it has other
+    /// groups.
     pub fn new(ranks: impl Into<Arc<Ranks>>, problem: &Problem, merged: Option<Merged>) -> Share {
         let (ranks, all) = (ranks.into(), cones(problem));
         let is_shared = |group: usize| matches!(problem.groups[group].constraints, Constraints::Sparse(_));
