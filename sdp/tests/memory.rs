@@ -12,7 +12,9 @@ use sunzi::rug::Float;
 use sunzi::{Context, Error, Matrix, Result};
 use sunzi_sdp::block::Shape;
 use sunzi_sdp::proof::read_exact;
-use sunzi_sdp::{Checkpoints, Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling};
+use sunzi_sdp::{
+    Checkpoints, Constraints, Control, Entry, Group, PolynomialMatrix, PolynomialProgram, Problem, Sampled, Sampling,
+};
 use sunzi_sdp::{Solution, Solver, SolverOptions, SparseCone, State};
 use sunzi_sdp::{certificate_bytes, certify, read_problem};
 
@@ -106,6 +108,19 @@ fn polynomials(count: usize, dim: usize, degree: usize, bits: u32) -> Result<Pro
     PolynomialProgram { objective: vec![number(0.0), number(1.0)], normalization: None, matrices }.problem(bits)
 }
 
+/// The same with so many one-point blocks behind them, which are bounds of the free variable.
+fn singles(count: usize, mut problem: Problem) -> Result<Problem> {
+    let bits = problem.precision_bits;
+    for at in 0..count {
+        let one = |value: f64| Matrix::from_f64s(1, 1, bits, &[value]);
+        let constraints = Sampled::new(1, 1, [one(1.5)?, Matrix::zeros(0, 1, bits)?])?;
+        let sign = if at.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let (costs, free) = (one(8.0 + (at % 9) as f64)?, one(sign)?);
+        problem.groups.push(Group { costs, free, constraints: Constraints::Sampled(constraints) });
+    }
+    Ok(problem)
+}
+
 /// As many constraints as asked for, with all of a diagonal block.
 fn diagonal(variables: usize, order: usize, bits: u32) -> Result<Problem> {
     let entry = |row: usize, value: usize| Entry { row, col: row, value: number(value as f64) };
@@ -137,6 +152,7 @@ fn programs() -> Result<Vec<(&'static str, Problem)>> {
         ("full matrices", full(8, 14, 192)?),
         ("polynomials", polynomials(3, 1, 8, 256)?),
         ("matrices of polynomials", polynomials(2, 2, 4, 256)?),
+        ("one-point blocks", singles(300, polynomials(1, 1, 4, 256)?)?),
     ];
     if effort() > 1 {
         programs.push(("a path of 24", paths(1, 24, 192)?));

@@ -9,6 +9,8 @@ mod checkpoints;
 mod dependent;
 #[path = "programs/ends.rs"]
 mod ends;
+#[path = "programs/one_point.rs"]
+mod one_point;
 #[path = "programs/ramp.rs"]
 mod ramp;
 #[path = "programs/scales.rs"]

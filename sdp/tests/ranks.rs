@@ -7,7 +7,7 @@ use sunzi::rug::Float;
 use sunzi::{Context, Error, Matrix, Result};
 use sunzi_sdp::block::{Block, Shape};
 use sunzi_sdp::{CHECKPOINT_FILE, Checkpoints, Constraints, Sampled, load_checkpoint, save_checkpoint};
-use sunzi_sdp::{Control, Entry, PolynomialMatrix, PolynomialProgram, Problem, Sampling, SparseCone};
+use sunzi_sdp::{Control, Entry, Group, PolynomialMatrix, PolynomialProgram, Problem, Sampling, SparseCone};
 use sunzi_sdp::{Iteration, Point, Quality, Solver, SolverOptions, State, Termination};
 
 fn number(value: f64) -> Float {
@@ -85,6 +85,27 @@ fn polynomials(count: usize, free: usize, bits: u32) -> Result<Problem> {
     PolynomialProgram { objective, normalization: None, matrices: (0..count).map(matrix).collect() }.problem(bits)
 }
 
+/// The same with so many one-point blocks around its matrices, which bound each of its free variables.
+fn singles(count: usize, problem: Problem) -> Result<Problem> {
+    let (bits, free) = (problem.precision_bits, problem.free_variables());
+    let single = |at: usize| {
+        let root = Matrix::from_fn(1, 1, bits, |_, _| number(1.0 + (at % 7) as f64).sqrt())?;
+        let bound = |_: usize, col: usize| match (at + col) % 4 {
+            0 => number(1.0),
+            1 => number(-0.5),
+            _ => Float::new(64),
+        };
+        Ok(Group {
+            costs: Matrix::from_fn(1, 1, bits, |_, _| number(4.0 + (at % 5) as f64))?,
+            free: Matrix::from_fn(1, free, bits, bound)?,
+            constraints: Constraints::Sampled(Sampled::new(1, 1, [root, Matrix::zeros(0, 1, bits)?])?),
+        })
+    };
+    let singles = (0..count).map(single).collect::<Result<Vec<_>>>()?;
+    let (before, behind) = singles.split_at(count / 3);
+    Ok(Problem { groups: [before, &problem.groups, behind].concat(), ..problem })
+}
+
 /// What a run comes to.
 #[derive(PartialEq, Debug)]
 struct Found {
@@ -160,11 +181,37 @@ fn polynomial_programs_have_the_bits_of_one_process() -> Result<()> {
     check("one matrix", &polynomials(1, 1, 200)?, one)
 }
 
+/// They are put together in pieces, which lie on several ranks.
+#[test]
+fn one_point_blocks_have_the_bits_of_one_process() -> Result<()> {
+    check(
+        "one-point blocks",
+        &singles(300, polynomials(2, 2, 256)?)?,
+        if effort() > 1 { &[1, 2, 3, 4] } else { &[2, 3] },
+    )?;
+    let sparse = paths(2, 200, true)?;
+    check("beside sparse matrices", &singles(3, sparse)?, &[2])
+}
+
 #[test]
 fn sparse_programs_have_the_bits_of_one_process() -> Result<()> {
     let (five, equations) = if effort() > 1 { (&[1, 2, 3, 4][..], &[2, 4][..]) } else { (&[1, 3][..], &[2][..]) };
     check("five blocks", &paths(3, 200, false)?, five)?;
     check("equations", &paths(4, 200, true)?, equations)
+}
+
+/// The third matrix is the sum of the others, so its variable is left out; the whole point has it.
+#[test]
+fn variables_that_are_left_out_come_back_over_ranks() -> Result<()> {
+    let block = |order: usize| SparseCone {
+        shape: Shape::Dense(order),
+        active: vec![0, 1, 2],
+        entries: vec![vec![entry(0, 0, 1.0)], vec![entry(1, 1, 1.0)], vec![entry(0, 0, 1.0), entry(1, 1, 1.0)]],
+        constant: vec![entry(1, 0, order as f64)],
+    };
+    let costs = Matrix::from_f64s(3, 1, 200, &[1.0, 1.0, 2.0])?;
+    let problem = Problem::standard(200, costs, vec![block(2), SparseCone { constant: Vec::new(), ..block(2) }], None)?;
+    check("three equations", &problem, &[2, 3])
 }
 
 /// A program of both kinds of groups, joined by y.
@@ -182,7 +229,7 @@ fn groups_of_both_kinds_have_the_bits_of_one_process() -> Result<()> {
 #[test]
 fn a_run_goes_on_with_another_number_of_ranks() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
-    for problem in [polynomials(3, 1, 200)?, paths(2, 200, false)?] {
+    for problem in [polynomials(3, 1, 200)?, paths(2, 200, false)?, singles(140, polynomials(2, 1, 200)?)?] {
         let alone = Solver::new(context(2)?, &problem, options(&problem))?;
         let whole = run(&alone, alone.begin()?)?.unwrap();
         let save = |solver: &Solver<'_>, name: &str, stop: bool| {
@@ -246,6 +293,7 @@ fn write_texts(folder: &std::path::Path, problem: &Problem, point: &Point) {
     let parities = problem.groups.iter().enumerate().flat_map(|(at, group)| match &group.constraints {
         Constraints::Sampled(sampled) => sampled.parities().iter().map(|parity| 2 * at + parity).collect::<Vec<_>>(),
         Constraints::Sparse(sparse) => (0..sparse.cones.len()).collect(),
+        Constraints::Scalars(_) => panic!("no caller has them"),
     });
     for (at, number) in parities.enumerate() {
         write(format!("X_matrix_{number}.txt"), point.primal[at].stored());
@@ -258,7 +306,10 @@ fn write_texts(folder: &std::path::Path, problem: &Problem, point: &Point) {
 #[test]
 fn ranks_that_find_different_checkpoints_are_refused() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
-    for (name, problem) in [("polynomials", polynomials(3, 1, 200)?), ("paths", paths(2, 200, false)?)] {
+    let singles = singles(3, polynomials(1, 1, 200)?)?;
+    for (name, problem) in
+        [("polynomials", polynomials(3, 1, 200)?), ("paths", paths(2, 200, false)?), ("singles", singles)]
+    {
         let alone = Solver::new(context(1)?, &problem, options(&problem))?;
         let begun = alone.begin()?;
         let checkpoints = Checkpoints::new(&problem);
@@ -471,7 +522,7 @@ fn ranks_that_do_not_fit_are_refused() -> Result<()> {
 /// under it the bits are those of one process.
 #[test]
 fn ranks_keep_the_limit_of_their_node() -> Result<()> {
-    for problem in [polynomials(3, 1, 200)?, paths(3, 200, true)?] {
+    for problem in [polynomials(3, 1, 200)?, paths(3, 200, true)?, singles(200, polynomials(1, 1, 200)?)?] {
         let alone = Solver::new(context(1)?, &problem, options(&problem))?;
         let alone = alone.run(alone.begin()?, |_, _| Ok(Control::Continue))?;
         let limited = |limit: u64| {

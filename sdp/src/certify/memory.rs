@@ -66,7 +66,7 @@ pub fn certificate_bytes(ctx: &Context, program: &Program, problem: &Problem) ->
         let (variables, free) = (group.costs.rows(), group.free.cols());
         let order = match &group.constraints {
             Constraints::Sampled(sampled) => sampled.points(),
-            Constraints::Sparse(_) => variables,
+            Constraints::Sparse(_) | Constraints::Scalars(_) => variables,
         };
         let mut together = 0;
         for shape in group.constraints.shapes() {

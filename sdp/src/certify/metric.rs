@@ -175,6 +175,8 @@ impl Metric {
         let schur = match constraints {
             Constraints::Sampled(sampled) => Some(sampled.schur(k, &operands)?),
             Constraints::Sparse(sparse) => sparse.schur((workers, &Ranks::alone()), k, &operands)?,
+            // Groups of exact programs are of the other kinds.
+            Constraints::Scalars(_) => None,
         };
         drop(turned);
         let factor = schur.map(|schur| factored(k, &schur)).transpose()?.flatten();
@@ -349,6 +351,10 @@ pub fn pairings(k: Arithmetic<'_>, constraints: &Constraints, blocks: &[Block]) 
             let numbers = blocks.iter().enumerate();
             let numbers = numbers.map(|(cone, block)| sparse.numbers(k, cone, &Summand { block, product: None }));
             sparse.paired(k, &numbers.collect::<Result<Vec<_>>>()?)
+        }
+        Constraints::Scalars(scalars) => {
+            let numbers = blocks.iter().flat_map(|block| scalars.pairings(k, block)).collect::<Vec<_>>();
+            Matrix::from_floats(numbers.len(), 1, k.bits, &numbers)
         }
     }
 }

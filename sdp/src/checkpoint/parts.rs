@@ -28,7 +28,7 @@ impl Sizes {
         let cones = cones(problem);
         let text_number = |(at, cone): (usize, &Cone)| match &problem.groups[cone.group].constraints {
             Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
-            Constraints::Sparse(_) => at,
+            Constraints::Sparse(_) | Constraints::Scalars(_) => at,
         };
         Sizes {
             bits: problem.precision_bits,

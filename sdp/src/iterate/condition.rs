@@ -5,6 +5,7 @@ use crate::block::Block;
 use crate::iterate::definite::Factor;
 use crate::iterate::factors::ConeFactors;
 use crate::iterate::point::{Cone, Point};
+use crate::iterate::share::Share;
 use crate::iterate::site::Site;
 use crate::iterate::system::{Place, System};
 use crate::problem::{Constraints, Form};
@@ -64,6 +65,8 @@ fn of_block(lower: Option<&Matrix>, block: &Block) -> Float {
 fn of_system(site: &Site<'_>, factor: &Factor) -> Result<Float> {
     let found = match factor {
         Factor::Own(factor) => extremes(diagonal(factor.factor())),
+        // Its rows are matrices of their own.
+        Factor::Diagonal(_) => return Ok(Float::with_val(BITS, 1)),
         Factor::Tiles(tiles, _) => {
             let on_diagonal = tiles.tiles().iter().filter(|(id, _)| id.row == id.col);
             let own = extremes(on_diagonal.flat_map(|(_, tile)| diagonal(tile)));
@@ -84,44 +87,59 @@ pub fn conditions(place: &Place<'_>, system: &System) -> Result<Conditions> {
     let free = free.map_or_else(|| Ok(Float::with_val(BITS, 1)), |factor| of_system(&site, factor))?;
     let own = site.share.spoken_for().map(|at| [groups[at].clone()]).collect();
     let groups = site.share.of_groups(BITS, Ok(own))?;
-    let cones = site.share.of_cones(BITS, Ok(of_blocks(point, factors)))?;
+    let cones = site.share.of_cones(BITS, Ok(of_blocks(&site, point, factors)))?;
     let mut found = Conditions { free, block: Float::new(BITS), name: String::new() };
     let mut offer = |value: &Float, name: &dyn Fn() -> String| {
         if *value > found.block {
             (found.block, found.name) = (value.clone(), name());
         }
     };
-    for (group, [schur]) in groups.iter().enumerate() {
-        offer(schur, &|| format!("schur_complement_cholesky.block_{group}"));
-        let of_group = site.share.all.iter().zip(&cones).filter(|(cone, _)| cone.group == group);
+    for (number, group) in in_callers_order(site.share) {
+        let [schur] = &groups[group];
+        offer(schur, &|| format!("schur_complement_cholesky.block_{number}"));
+        let first = site.share.all.partition_point(|cone| cone.group < group);
+        let of_group = site.share.all[first..].iter().zip(&cones[first..]).take_while(|(cone, _)| cone.group == group);
         for (cone, [x, y]) in of_group {
-            offer(x, &|| format!("X_cholesky.block_{}", label(&site, cone)));
-            offer(y, &|| format!("Y_cholesky.block_{}", label(&site, cone)));
+            offer(x, &|| format!("X_cholesky.block_{}", label(&site, number, cone)));
+            offer(y, &|| format!("Y_cholesky.block_{}", label(&site, number, cone)));
         }
     }
     Ok(found)
 }
 
+/// The caller's groups with those in which they are.
+fn in_callers_order(share: &Share) -> Vec<(usize, usize)> {
+    let mut found = (0..share.group_owners.len())
+        .flat_map(|group| share.callers_rows(group).map(move |row| (share.callers_group(group, row), group)))
+        .collect::<Vec<_>>();
+    found.sort_unstable();
+    found
+}
+
 /// Of the blocks at hand.
-fn of_blocks(point: &Point, factors: &[ConeFactors]) -> Vec<[Float; 2]> {
-    let blocks = point.primal.iter().zip(&point.dual).zip(factors);
-    let pair = |((x, y), factors): ((&Block, &Block), &ConeFactors)| {
+fn of_blocks(site: &Site<'_>, point: &Point, factors: &[ConeFactors]) -> Vec<[Float; 2]> {
+    let blocks = point.primal.iter().zip(&point.dual).zip(factors).zip(site.cones);
+    let pair = |(((x, y), factors), cone): (((&Block, &Block), &ConeFactors), &Cone)| {
+        if site.share.is_joined(site.share.groups[cone.group]) {
+            return std::array::from_fn(|_| Float::with_val(BITS, 1));
+        }
         [of_block(factors.x_lower_inverse.as_ref(), x), of_block(factors.y_lower.as_ref(), y)]
     };
     blocks.map(pair).collect()
 }
 
-/// What SDPB calls a block: its group and parity, of which this rank knows the former's blocks where it has them.
-fn label(site: &Site<'_>, cone: &Cone) -> String {
+/// What SDPB calls a block: its group, by its number among the caller's, and parity, of which this rank knows the
+/// former's blocks where it has them.
+fn label(site: &Site<'_>, number: usize, cone: &Cone) -> String {
     if site.problem.form == Form::Sdpa {
         return cone.number.to_string();
     }
-    let local = site.share.groups.iter().position(|&group| group == cone.group);
-    let parity = match local.map(|at| &site.problem.groups[at].constraints) {
+    let local = site.share.groups.binary_search(&cone.group);
+    let parity = match local.ok().map(|at| &site.problem.groups[at].constraints) {
         Some(Constraints::Sampled(sampled)) => sampled.parities()[cone.number],
         _ => cone.number,
     };
-    format!("{}_{parity}", cone.group)
+    format!("{number}_{parity}")
 }
 
 #[cfg(test)]

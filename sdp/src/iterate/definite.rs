@@ -2,11 +2,11 @@
 
 use crate::calls::{call, cholesky_with, syrk_with, trsm_with};
 use crate::iterate::site::Site;
-use crate::numbers::Arithmetic;
+use crate::numbers::{Arithmetic, column};
 use crate::ranks::{ROOT, Ranks};
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, DistOptions, Distribution, TileMap};
-use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, MatrixView, Op, Result, Symmetric};
-use sunzi::{SyrkOptions, TrsmOptions};
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, HadamardOptions, Head, Matrix, MatrixView, Op};
+use sunzi::{Result, Symmetric, SyrkOptions, TrsmOptions, hadamard_into};
 
 /// A factor `L`.
 pub enum Factor {
@@ -14,6 +14,8 @@ pub enum Factor {
     Own(Cholesky),
     /// In tiles over all ranks, for solves with this accuracy.
     Tiles(DistMatrix, Accuracy),
+    /// Of a diagonal, of this process: the inverses of its entries, a column.
+    Diagonal(Matrix),
 }
 
 /// The context of calls of all ranks together: their limit would be that of the node, and the plan has counted them.
@@ -42,6 +44,22 @@ pub fn cholesky(k: Arithmetic<'_>, matrix: &Matrix, accuracy: Accuracy) -> Resul
 }
 
 impl Factor {
+    /// Of a diagonal matrix of this process, whose entries are a column; or the first row that is not positive.
+    ///
+    /// # Errors
+    /// Those of [`Matrix::from_fn`].
+    pub fn diagonal(k: Arithmetic<'_>, entries: &Matrix) -> Result<std::result::Result<Factor, usize>> {
+        if let Some(row) = first_refused(entries) {
+            return Ok(Err(row));
+        }
+        Ok(Ok(Factor::Diagonal(column(entries.rows(), k.bits, |row| entries.float(row, 0).recip_sqrt())?)))
+    }
+
+    /// Whether all ranks have a part of it.
+    pub fn is_in_tiles(&self) -> bool {
+        matches!(self, Factor::Tiles(..))
+    }
+
     /// Of a matrix of this process: see [`cholesky`].
     ///
     /// # Errors
@@ -109,6 +127,7 @@ impl Factor {
             Factor::Tiles(factor, _) => in_tiles(ranks, factor, b, |team, b| {
                 Ok(distributed::trsm_with(&of_all_ranks(k), team, factor, b, k.bits, &options)?.solution)
             }),
+            Factor::Diagonal(inverses) => scaled(k, inverses, b),
         }
     }
 
@@ -124,8 +143,30 @@ impl Factor {
             Factor::Tiles(factor, accuracy) => in_tiles(ranks, factor, b, |team, b| {
                 Ok(distributed::solve_with(&of_all_ranks(k), team, factor, b, k.bits, *accuracy)?.solution)
             }),
+            Factor::Diagonal(inverses) => scaled(k, inverses, &scaled(k, inverses, b)?),
         }
     }
+}
+
+/// The first entry of a diagonal, a column, that is not positive.
+pub fn first_refused(diagonal: &Matrix) -> Option<usize> {
+    let heads = diagonal.parts().0.iter().map(|&head| Head(head));
+    heads.into_iter().position(|head| head.is_zero() || head.is_negative())
+}
+
+/// The rows of a matrix, each times the number of its own.
+fn scaled(k: Arithmetic<'_>, factors: &Matrix, b: &Matrix) -> Result<Matrix> {
+    let (rows, cols) = (b.rows(), b.cols());
+    call("hadamard", (rows, cols, 1), k.bits, || {
+        let mut scaled = Matrix::zeros(rows, cols, k.bits)?;
+        for col in 0..cols {
+            let column = (0..rows, col..col + 1);
+            let pair = (factors.view(), b.view().block(column.0.clone(), column.1.clone())?);
+            let place = scaled.view_mut().block(column.0, column.1)?;
+            hadamard_into(k.ctx, &[pair], k.bits, &HadamardOptions::new(), place)?;
+        }
+        Ok(scaled)
+    })
 }
 
 /// Gives out the right sides, which every rank has, in the tiles of the factor, and the solution to every rank.

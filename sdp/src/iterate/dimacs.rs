@@ -3,7 +3,6 @@
 //! Source: H. D. Mittelmann, Math. Programming 95 (2003), 407-430, whose x, y and z are Y, -x and X here, and whose b
 //! and c are -c and -C; `||b||_1` is the largest magnitude of an entry, and a norm of blocks the sum of theirs.
 
-use crate::block::Block;
 use crate::iterate::outcome::Solution;
 use crate::iterate::residuals::{Objectives, Residuals};
 use crate::iterate::site::Site;
@@ -40,6 +39,11 @@ fn squares<'m>(k: Arithmetic<'_>, matrices: impl Iterator<Item = &'m Matrix>) ->
     matrices.map(|matrix| Ok([k.inner(matrix, matrix)?])).collect()
 }
 
+/// The sum of the norms of blocks of one entry each, which are those of a column.
+fn sizes(bits: u32, entries: &Matrix) -> Float {
+    (0..entries.rows()).fold(Float::new(bits), |sum, row| sum + entries.float(row, 0).abs())
+}
+
 /// See [`super::Solver::dimacs_errors`]. Collective.
 ///
 /// # Errors
@@ -58,8 +62,12 @@ pub fn errors(site: &Site<'_>, solution: &Solution) -> Result<[f64; 6]> {
     let first = share.of_groups(bits, own)?.into_iter().fold(Float::new(bits), |sum, [square]| sum + square);
     let first = first.sqrt() / one(of_costs);
     // Equations of x belong to the side of X, as those of free variables do.
-    let own = squares(k, residuals.primal.iter().map(Block::stored));
-    let blocks = share.of_cones(bits, own)?.into_iter().fold(Float::new(bits), |sum, [square]| sum + square.sqrt());
+    let own = site.cones.iter().zip(&residuals.primal).map(|(cone, rest)| {
+        let are_many = share.is_joined(share.groups[cone.group]);
+        Ok([if are_many { sizes(bits, rest.stored()) } else { rest.inner(k, rest)?.sqrt() }])
+    });
+    let own = own.collect::<Result<Vec<_>>>();
+    let blocks = share.of_cones(bits, own)?.into_iter().fold(Float::new(bits), |sum, [norm]| sum + norm);
     let free = site.agreed(k.inner(&residuals.free, &residuals.free))?.sqrt();
     let third = (blocks + free) / of_constant;
     let gap = Float::with_val(bits, &primal - &dual) / &size;

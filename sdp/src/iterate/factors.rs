@@ -2,7 +2,7 @@
 
 use crate::block::Block;
 use crate::calls::{syrk_with, trsm_with};
-use crate::iterate::definite::cholesky;
+use crate::iterate::definite::{cholesky, first_refused};
 use crate::iterate::memory::Step;
 use crate::iterate::point::Point;
 use crate::iterate::site::Site;
@@ -37,8 +37,8 @@ enum Part {
         lower_inverse: Option<Matrix>,
     },
     Dual(Option<Matrix>),
-    /// It is not positive definite.
-    Refused,
+    /// It is not positive definite: by this row, of a diagonal.
+    Refused(usize),
 }
 
 /// The lower factor, or nothing where the matrix is not positive definite at this precision.
@@ -49,14 +49,14 @@ fn lower(k: Arithmetic<'_>, matrix: &Matrix) -> Result<Option<Matrix>> {
 fn primal(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
     match block {
         Block::Diagonal(diagonal) => {
-            if (0..diagonal.rows()).any(|row| diagonal.float(row, 0) <= 0) {
-                return Ok(Part::Refused);
+            if let Some(row) = first_refused(diagonal) {
+                return Ok(Part::Refused(row));
             }
             let inverse = column(diagonal.rows(), k.bits, |row| diagonal.float(row, 0).recip())?;
             Ok(Part::Primal { inverse: Block::Diagonal(inverse), lower_inverse: None })
         }
         Block::Dense(matrix) => {
-            let Some(lower) = lower(k, matrix)? else { return Ok(Part::Refused) };
+            let Some(lower) = lower(k, matrix)? else { return Ok(Part::Refused(0)) };
             let options = TrsmOptions::new().accuracy(Accuracy::Entrywise);
             let identity = Matrix::identity(matrix.rows(), 2)?;
             let held = lower.bytes() + identity.bytes();
@@ -71,16 +71,13 @@ fn primal(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
 
 fn dual(k: Arithmetic<'_>, block: &Block) -> Result<Part> {
     match block {
-        Block::Diagonal(diagonal) => match (0..diagonal.rows()).any(|row| diagonal.float(row, 0) <= 0) {
-            true => Ok(Part::Refused),
-            false => Ok(Part::Dual(None)),
-        },
-        Block::Dense(matrix) => Ok(lower(k, matrix)?.map_or(Part::Refused, |lower| Part::Dual(Some(lower)))),
+        Block::Diagonal(diagonal) => Ok(first_refused(diagonal).map_or(Part::Dual(None), Part::Refused)),
+        Block::Dense(matrix) => Ok(lower(k, matrix)?.map_or(Part::Refused(0), |lower| Part::Dual(Some(lower)))),
     }
 }
 
-/// Factors of the blocks at hand, or the first block of the program, by its number among all, that is not positive
-/// definite. Collective.
+/// Factors of the blocks at hand, or the first block of the caller's program, by its number among all, that is not
+/// positive definite. Collective.
 ///
 /// # Errors
 /// Those of the library.
@@ -100,9 +97,15 @@ pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<
             Side::Dual => dual(k, &point.dual[at]),
         }
     }))?;
-    let refused = tasks.iter().zip(&parts).find(|(_, part)| matches!(part, Part::Refused));
-    let place = refused.map(|(&(at, side), _)| 2 * site.share.own[at] as u64 + u64::from(side == Side::Dual));
-    let first = site.share.ranks.least(place.unwrap_or(u64::MAX))?;
+    let place = |(&(at, side), part): (&(usize, Side), &Part)| match part {
+        Part::Refused(row) => {
+            let block = site.share.callers_block(site.share.own[at], *row);
+            Some(2 * block as u64 + u64::from(side == Side::Dual))
+        }
+        Part::Primal { .. } | Part::Dual(_) => None,
+    };
+    let refused = tasks.iter().zip(&parts).filter_map(place).min();
+    let first = site.share.ranks.least(refused.unwrap_or(u64::MAX))?;
     if first != u64::MAX {
         return Ok(Err((first as usize / 2, if first % 2 == 0 { Side::Primal } else { Side::Dual })));
     }

@@ -1,25 +1,32 @@
 //! The program that is solved, where it is not the caller's as it stands, and states and results between both.
 //!
-//! It is without equations that follow from others, and in units in which its numbers are near 1. Points, objectives
-//! and sums of products of X and Y are the caller's outside of a run; gaps and errors, which thresholds are compared
-//! with, are those of the program that is solved everywhere.
+//! It is without equations that follow from others, in units in which its numbers are near 1, and with its one-point
+//! blocks put together. Points, objectives and sums of products of X and Y are the caller's outside of a run; gaps and
+//! errors, which thresholds are compared with, are those of the program that is solved everywhere.
 
 use crate::iterate::best::{Best, Course};
 use crate::iterate::outcome::{Iteration, Quality, Solution, State};
 use crate::iterate::point::{Cone, Point};
+use crate::iterate::share::Share;
 use crate::numbers::shift;
 use crate::options::SolverOptions;
-use crate::problem::{Dependent, Problem, Units};
+use crate::problem::{Dependent, Merged, Problem, Units};
+use crate::ranks::Ranks;
 use rug::Float;
 use std::borrow::Cow;
 use std::sync::Arc;
 use sunzi::{Error, Result};
+
+/// Bytes of a one-point block in lists of both programs, and of its matrices in two points beside their numbers.
+const SINGLE_BYTES: u64 = 768;
 
 /// How the program that is solved differs from the caller's; see the module.
 #[derive(Debug, Default)]
 pub struct Inside {
     dependent: Option<Dependent>,
     units: Option<Units>,
+    /// Of the program of all ranks at first, then of what this one has.
+    merged: Option<Merged>,
 }
 
 impl Inside {
@@ -35,17 +42,33 @@ impl Inside {
         }
         // Combinations of equations have factors near 1 in these units.
         let dependent = Dependent::of(&inside)?;
-        let Some(left_out) = &dependent else { return Ok((Inside { dependent, units }, inside)) };
-        inside = Cow::Owned(left_out.applied(&inside)?);
-        if inside.variables() == 0 {
-            return Err(Error::InvalidArgument("all constraints are 0 = 0, so there is nothing to choose".into()));
+        let mut found = Inside { dependent, units, merged: None };
+        if let Some(left_out) = &found.dependent {
+            inside = Cow::Owned(left_out.applied(&inside)?);
+            if inside.variables() == 0 {
+                return Err(Error::InvalidArgument("all constraints are 0 = 0, so there is nothing to choose".into()));
+            }
+            found.units = found.units.map(|units| left_out.units(&units));
         }
-        let units = units.map(|units| left_out.units(&units));
-        Ok((Inside { dependent, units }, inside))
+        found.merged = Merged::of(&inside);
+        if let Some(merged) = &found.merged {
+            inside = Cow::Owned(merged.applied(&inside)?);
+        }
+        Ok((found, inside))
+    }
+
+    /// Who has which part of the program that is solved, and of the caller's, where that is another. From here on
+    /// points are those of this rank.
+    pub fn shares(&mut self, ranks: Ranks, inside: &Problem, caller: &Problem) -> (Share, Option<Share>) {
+        let is_other = self.is_other();
+        let share = Share::new(ranks, inside, self.merged.take());
+        let callers = is_other.then(|| share.of_caller(caller));
+        self.merged = callers.as_ref().and_then(|callers| share.merged_part(callers));
+        (share, callers)
     }
 
     fn is_other(&self) -> bool {
-        self.dependent.is_some() || self.units.is_some()
+        self.dependent.is_some() || self.units.is_some() || self.merged.is_some()
     }
 
     /// The options with bounds of its objectives.
@@ -58,7 +81,9 @@ impl Inside {
 
     /// Bytes of this program beside the caller's, and of the points of the caller that one iteration shows.
     pub fn bytes(&self, problem: &Problem) -> u64 {
-        if self.is_other() { problem.bytes() + 2 * problem.point_bytes() } else { 0 }
+        let singles = self.merged.as_ref().map_or(0, Merged::singles) as u64;
+        let beside = SINGLE_BYTES * singles;
+        if self.is_other() { problem.bytes() + 2 * problem.point_bytes() + beside } else { 0 }
     }
 
     /// The program in the caller's units.
@@ -74,9 +99,16 @@ impl Inside {
     /// # Errors
     /// Those of copies of matrices.
     pub fn reduced<'s>(&self, solution: &'s Solution) -> Result<Cow<'s, Solution>> {
-        let Some(dependent) = &self.dependent else { return Ok(Cow::Borrowed(solution)) };
+        if self.dependent.is_none() && self.merged.is_none() {
+            return Ok(Cow::Borrowed(solution));
+        }
         let mut solution = solution.clone();
-        shortened(dependent, &mut solution.point)?;
+        if let Some(dependent) = &self.dependent {
+            shortened(dependent, &mut solution.point)?;
+        }
+        if let Some(merged) = &self.merged {
+            joined(merged, &mut solution.point)?;
+        }
         Ok(Cow::Owned(solution))
     }
 
@@ -104,7 +136,7 @@ impl Inside {
             shortened(dependent, point)?;
         }
         self.units.iter().for_each(|units| shifted(units, point, cones, 1));
-        Ok(())
+        self.merged.as_ref().map_or(Ok(()), |merged| joined(merged, point))
     }
 
     /// Makes a point of the caller of one of this program.
@@ -112,6 +144,9 @@ impl Inside {
     /// # Errors
     /// Those of copies of matrices.
     pub fn leave(&self, point: &mut Point, cones: &[Cone]) -> Result<()> {
+        if let Some(merged) = &self.merged {
+            parted(merged, point)?;
+        }
         self.units.iter().for_each(|units| shifted(units, point, cones, -1));
         let Some(dependent) = &self.dependent else { return Ok(()) };
         for x in &mut point.x {
@@ -189,6 +224,22 @@ fn shortened(dependent: &Dependent, point: &mut Point) -> Result<()> {
         *x = dependent.shortened(x, false)?;
     }
     point.y = dependent.shortened(&point.y, true)?;
+    Ok(())
+}
+
+/// Puts the one-point blocks of a point together.
+fn joined(merged: &Merged, point: &mut Point) -> Result<()> {
+    point.x = merged.columns(std::mem::take(&mut point.x))?;
+    point.primal = merged.diagonals(std::mem::take(&mut point.primal))?;
+    point.dual = merged.diagonals(std::mem::take(&mut point.dual))?;
+    Ok(())
+}
+
+/// Gives each one-point block of a point its own matrices.
+fn parted(merged: &Merged, point: &mut Point) -> Result<()> {
+    point.x = merged.own_columns(std::mem::take(&mut point.x))?;
+    point.primal = merged.own_blocks(std::mem::take(&mut point.primal))?;
+    point.dual = merged.own_blocks(std::mem::take(&mut point.dual))?;
     Ok(())
 }
 

@@ -72,7 +72,7 @@ fn planners(ctx: &Context) -> (Context, Context) {
 /// # Errors
 /// Those of the library's plans and contexts.
 pub fn of_iteration(ctx: &Context, problem: &Problem, bits: u32) -> Result<u64> {
-    let ((all, single), share) = (planners(ctx), Share::new(Ranks::alone(), problem));
+    let ((all, single), share) = (planners(ctx), Share::new(Ranks::alone(), problem, None));
     let gap = Gap::of(&SolverOptions::new(problem.form).duality_gap_threshold);
     let ledger = Ledger::new((&all, &single), (problem, &share.all, &share), (bits, gap, 1))?;
     Ok(total(&ledger, ledger.peak()))

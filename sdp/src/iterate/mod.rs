@@ -46,7 +46,7 @@ pub use point::{Cone, Point, cones};
 pub(crate) use share::Share;
 
 use crate::options::SolverOptions;
-use crate::problem::{Constraints, Problem};
+use crate::problem::Problem;
 use crate::ranks::Ranks;
 use crate::workers::Workers;
 use inside::Inside;
@@ -85,6 +85,8 @@ pub struct Solver<'p> {
     /// One for each precision under a limit, by the bits; else one for all.
     crews: Vec<(u32, Crew)>,
     share: Share,
+    /// Who has which part of the caller's program, where that is another.
+    callers: Option<Share>,
     cones: Vec<Cone>,
     limit: Option<Limit>,
 }
@@ -98,9 +100,10 @@ impl<'p> Solver<'p> {
     /// [`sunzi::Error::MemoryLimit`] with what [`Solver::plan`] says where that is more.
     pub fn new(ctx: Context, problem: &'p Problem, options: SolverOptions) -> Result<Solver<'p>> {
         options.check()?;
-        let (inside, problem) = Inside::of(problem)?;
+        let caller = problem;
+        let (mut inside, problem) = Inside::of(caller)?;
         let options = inside.options(options);
-        let share = Share::new(Ranks::alone(), &problem);
+        let (share, callers) = inside.shares(Ranks::alone(), &problem, caller);
         let cones = share.cones();
         let limit_bytes = ctx.memory_bytes();
         let workers = Workers::new(ctx)?;
@@ -113,7 +116,7 @@ impl<'p> Solver<'p> {
         };
         let crews = limit_bytes.map_or_else(|| Ok(free()), under)?;
         let limit = limit_bytes.map(Limit::alone);
-        Ok(Solver { problem, inside, options, crews, share, cones, limit })
+        Ok(Solver { problem, inside, options, crews, share, callers, cones, limit })
     }
 
     /// The solver of this rank of `team`, of whose part of `problem` it makes a copy: every rank passes the whole
@@ -138,9 +141,10 @@ impl<'p> Solver<'p> {
         visit::visit(problem, &mut outline);
         ranks.compare(outline.digest(), "ranks have different programs or options")?;
         let workers = ranks.agreed(Workers::new(ctx))?;
-        let (inside, problem) = ranks.agreed(Inside::of(problem))?;
+        let caller = problem;
+        let (mut inside, problem) = ranks.agreed(Inside::of(caller))?;
         let options = inside.options(options);
-        let share = Share::new(ranks, &problem);
+        let (share, callers) = inside.shares(ranks, &problem, caller);
         let (part, cones) = (share.part(&problem), share.cones());
         let mut crews = vec![(part.precision_bits, Crew::free(&workers))];
         let mut limit = None;
@@ -151,7 +155,7 @@ impl<'p> Solver<'p> {
             let own = of_rank(&share.ranks, &memory.0, limit_bytes)?;
             (crews, limit) = (memory.1.crews(&workers, own.own_bytes), Some(own));
         }
-        Ok(Solver { problem: Cow::Owned(part), inside, options, crews, share, cones, limit })
+        Ok(Solver { problem: Cow::Owned(part), inside, options, crews, share, callers, cones, limit })
     }
 
     /// Gives back what ranks share.
@@ -159,7 +163,9 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// [`sunzi::Error::Transport`].
     pub fn close(self) -> Result<()> {
-        self.share.ranks.close()
+        let Solver { share, callers, .. } = self;
+        drop(callers);
+        Arc::into_inner(share.ranks).map_or(Ok(()), Ranks::close)
     }
 
     /// What a run takes of memory at most, the program itself excluded: the least limit under which it runs. On ranks
@@ -213,10 +219,10 @@ impl<'p> Solver<'p> {
     pub fn part_of(&self, state: State) -> State {
         let with_part = |course: Course| {
             let best = course.best.map(Arc::unwrap_or_clone);
-            let best = best.map(|best| Arc::new(Best { point: self.share.part_of(best.point), ..best }));
+            let best = best.map(|best| Arc::new(Best { point: self.share().part_of(best.point), ..best }));
             Course { best, ..course }
         };
-        State { point: self.share.part_of(state.point), course: state.course.map(with_part), ..state }
+        State { point: self.share().part_of(state.point), course: state.course.map(with_part), ..state }
     }
 
     /// The whole point on rank 0, of the parts of all ranks.
@@ -224,7 +230,7 @@ impl<'p> Solver<'p> {
     /// # Errors
     /// [`sunzi::Error::OutOfMemory`], [`sunzi::Error::Transport`].
     pub fn gathered(&self, point: &Point) -> Result<Option<Point>> {
-        self.share.gathered(point)
+        self.share().gathered(point)
     }
 
     /// The solution with the whole point, on rank 0; its course as well.
@@ -347,13 +353,12 @@ impl<'p> Solver<'p> {
 
     /// What all ranks have of x: that of groups of sparse matrices.
     fn shared_variables<'s>(&'s self, state: &'s State) -> impl Iterator<Item = &'s Matrix> {
-        let groups = self.problem.groups.iter().zip(&state.point.x);
-        groups.filter(|(group, _)| matches!(group.constraints, Constraints::Sparse(_))).map(|(_, x)| x)
+        self.share().shared().map(|at| &state.point.x[at])
     }
 
-    /// Who has which part of the program.
+    /// Who has which part of the caller's program.
     pub(crate) fn share(&self) -> &Share {
-        &self.share
+        self.callers.as_ref().unwrap_or(&self.share)
     }
 
     /// Iterates until a test ends the run, or `watch`, which sees every iteration and the state after it; on ranks

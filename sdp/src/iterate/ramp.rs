@@ -13,9 +13,10 @@ use crate::iterate::factors::{Side, exponent, factor};
 use crate::iterate::outcome::Quality;
 use crate::iterate::point::Point;
 use crate::iterate::site::Site;
+use crate::numbers::column;
 use crate::options::SolverOptions;
 use rug::Float;
-use sunzi::Result;
+use sunzi::{Matrix, Result};
 
 /// The precisions, below that asked for.
 const STEPS: [u32; 10] = [128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072];
@@ -214,18 +215,28 @@ pub fn pushed_inside(site: &Site<'_>, mut point: Point) -> Result<Point> {
             break;
         }
         let list = if side == Side::Primal { &mut point.primal } else { &mut point.dual };
+        let (block, row) = site.share.place_of(number);
         let mut push = |at: usize| {
-            let size = exponent(&list[at].largest()) + shift;
+            let of_row = row.map(|row| list[at].stored().float(row, 0));
+            let size = exponent(&of_row.unwrap_or_else(|| list[at].largest())) + shift;
             let amount = Float::with_val(2, 1) << size.clamp(-(1 << 29), 1 << 29) as i32;
-            let unit = Block::scaled_identity(site.cones[at].shape, &amount, bits)?;
+            let unit = match row {
+                Some(row) => list[at].like(unit_column(list[at].stored().rows(), row, &amount, bits)?),
+                None => Block::scaled_identity(site.cones[at].shape, &amount, bits)?,
+            };
             list[at] = list[at].plus(k, &Float::with_val(2, 1), &unit)?;
             Ok(())
         };
-        let at = site.share.own.iter().position(|&own| own == number);
+        let at = site.share.own.iter().position(|&own| own == block);
         site.agreed(at.map_or(Ok(()), &mut push))?;
         shift += 8;
     }
     Ok(point)
+}
+
+/// A column with this number in a row, and zeros.
+fn unit_column(rows: usize, row: usize, value: &Float, bits: u32) -> Result<Matrix> {
+    column(rows, bits, |at| if at == row { value.clone() } else { Float::new(bits) })
 }
 
 #[cfg(test)]

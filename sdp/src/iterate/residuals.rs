@@ -7,7 +7,7 @@ use crate::iterate::outcome::Quality;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::site::Site;
 use crate::numbers::largest;
-use crate::problem::{Constraints, Form, Sparse};
+use crate::problem::{Constraints, Form, Group, Sparse};
 use crate::ranks::Piece;
 use rug::Float;
 use sunzi::{GemvOptions, Head, Matrix, Op, Result};
@@ -100,16 +100,18 @@ pub fn adjoint(site: &Site<'_>, blocks: &[Summand<'_>]) -> Result<Vec<Matrix>> {
     let (problem, cones, bits) = (site.problem, site.cones, site.bits);
     let parts = site.map(ConeTask::Pairing, |k, at| match &problem.groups[cones[at].group].constraints {
         Constraints::Sampled(sampled) => sampled.pairings(k, cones[at].number, blocks[at].block),
+        Constraints::Scalars(scalars) => Ok(scalars.pairings(k, blocks[at].block)),
         Constraints::Sparse(_) => Ok(Vec::new()),
     })?;
-    let sampled = problem.groups.iter().enumerate().map(|(number, group)| {
-        let Constraints::Sampled(sampled) = &group.constraints else { return Matrix::zeros(0, 0, bits) };
-        let mut sum = vec![Float::new(bits); sampled.variables()];
-        for (_, part) in cones.iter().zip(&parts).filter(|(cone, _)| cone.group == number) {
-            sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
-        }
-        Matrix::from_floats(sum.len(), 1, bits, &sum)
-    });
+    let none = |group: &Group| match &group.constraints {
+        Constraints::Sparse(_) => Vec::new(),
+        constraints => vec![Float::new(bits); constraints.variables()],
+    };
+    let mut sampled = problem.groups.iter().map(none).collect::<Vec<_>>();
+    for (cone, part) in cones.iter().zip(parts) {
+        sampled[cone.group].iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+    }
+    let sampled = sampled.iter().map(|sum| Matrix::from_floats(sum.len(), 1, bits, sum));
     let mut sums = site.agreed(sampled.collect::<Result<Vec<_>>>())?;
     for (number, group) in problem.groups.iter().enumerate() {
         if let Constraints::Sparse(sparse) = &group.constraints {

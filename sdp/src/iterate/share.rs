@@ -2,14 +2,16 @@
 //!
 //! A group of samples lies on one rank, with its blocks. A group of sparse matrices lies on all, since its matrices
 //! meet all of its blocks, and its blocks lie on one each. The dearest parts are given away first, each to the rank
-//! with the least so far. One process has all of them.
+//! with the least so far. One process has all of them. Where the program that is solved is not the caller's, as
+//! one-point blocks are put together (`problem/merged.rs`), the caller's parts lie where those of this one do.
 
 use crate::balance::assign;
 use crate::block::Block;
 use crate::iterate::point::{Cone, Point, cones};
-use crate::problem::{Constraints, Group, Problem};
+use crate::problem::{Constraints, Group, Merged, Owned, Owners, Problem};
 use crate::ranks::{Piece, Ranks};
 use rug::Float;
+use std::sync::Arc;
 use sunzi::{Matrix, Result};
 
 /// Work on a block beside the cube of its order: factors, inverses, directions, eigenvalues.
@@ -18,7 +20,7 @@ const BLOCK_WORK: u64 = 16;
 /// The part of this rank, and what it knows of the others.
 pub struct Share {
     /// The ranks.
-    pub ranks: Ranks,
+    pub ranks: Arc<Ranks>,
     /// All blocks of the program.
     pub all: Vec<Cone>,
     /// The blocks at hand, by their numbers among all.
@@ -33,6 +35,10 @@ pub struct Share {
     variables: Vec<usize>,
     /// Rows of all blocks.
     pub total_rows: usize,
+    /// Whether all ranks have a group.
+    is_shared: Vec<bool>,
+    /// The caller's groups and blocks, where they are others.
+    merged: Option<Merged>,
 }
 
 /// What a group of samples takes in an iteration, in products of numbers.
@@ -45,14 +51,16 @@ fn cost(group: &Group) -> u64 {
             sampled.shapes().iter().map(|shape| 2 * shape.order() as u64 * width * width).sum::<u64>()
         }
         Constraints::Sparse(_) => 0,
+        Constraints::Scalars(_) => return blocks + variables * (free + 1),
     };
     blocks + grams + variables * variables * (variables / 3 + free + 1)
 }
 
 impl Share {
-    /// The parts of a program, the same on all ranks.
-    pub fn new(ranks: Ranks, problem: &Problem) -> Share {
-        let all = cones(problem);
+    /// The parts of a program, the same on all ranks; `merged` says how it was made of the caller's, where it has other
+    /// groups.
+    pub fn new(ranks: impl Into<Arc<Ranks>>, problem: &Problem, merged: Option<Merged>) -> Share {
+        let (ranks, all) = (ranks.into(), cones(problem));
         let is_shared = |group: usize| matches!(problem.groups[group].constraints, Constraints::Sparse(_));
         // What is given away: groups of samples, then blocks of sparse matrices.
         let sampled = (0..problem.groups.len()).filter(|&group| !is_shared(group)).collect::<Vec<_>>();
@@ -64,8 +72,23 @@ impl Share {
         sampled.iter().zip(&given).for_each(|(&group, &rank)| group_owners[group] = rank);
         let mut cone_owners = all.iter().map(|cone| group_owners[cone.group]).collect::<Vec<_>>();
         single.iter().zip(&given[sampled.len()..]).for_each(|(&at, &rank)| cone_owners[at] = rank);
-        let rank = ranks.rank();
-        let groups = (0..problem.groups.len()).filter(|&group| is_shared(group) || group_owners[group] == rank);
+        let owners = Owners { groups: group_owners, blocks: cone_owners };
+        Share { merged, ..Share::of_owners(ranks, problem, owners) }
+    }
+
+    /// The parts of the caller's program, of which that of this one was made: where those lie that were made of them.
+    pub fn of_caller(&self, problem: &Problem) -> Share {
+        let own = Owners { groups: self.group_owners.clone(), blocks: self.cone_owners.clone() };
+        let owners = self.merged.as_ref().map_or_else(|| own.clone(), |merged| merged.owners(&own));
+        Share::of_owners(Arc::clone(&self.ranks), problem, owners)
+    }
+
+    fn of_owners(ranks: Arc<Ranks>, problem: &Problem, owners: Owners) -> Share {
+        let Owners { groups: group_owners, blocks: cone_owners } = owners;
+        let (all, rank) = (cones(problem), ranks.rank());
+        let is_shared = problem.groups.iter().map(|group| matches!(group.constraints, Constraints::Sparse(_)));
+        let is_shared = is_shared.collect::<Vec<_>>();
+        let groups = (0..problem.groups.len()).filter(|&group| is_shared[group] || group_owners[group] == rank);
         Share {
             own: (0..all.len()).filter(|&at| cone_owners[at] == rank).collect(),
             groups: groups.collect(),
@@ -75,7 +98,55 @@ impl Share {
             all,
             cone_owners,
             group_owners,
+            is_shared,
+            merged: None,
         }
+    }
+
+    /// The groups at hand that all ranks have, by their numbers there.
+    pub fn shared(&self) -> impl Iterator<Item = usize> {
+        (0..self.groups.len()).filter(|&at| self.is_shared[self.groups[at]])
+    }
+
+    /// The number among the caller's groups of a row of a group.
+    pub fn callers_group(&self, group: usize, row: usize) -> usize {
+        self.merged.as_ref().map_or(group, |merged| merged.group(group, row))
+    }
+
+    /// The rows of a group that are groups of the caller; one where it is a group of the caller itself.
+    pub fn callers_rows(&self, group: usize) -> std::ops::Range<usize> {
+        0..if self.is_joined(group) { self.variables[group] } else { 1 }
+    }
+
+    /// The number among the caller's blocks of a row of a block.
+    pub fn callers_block(&self, block: usize, row: usize) -> usize {
+        self.merged.as_ref().map_or(block, |merged| merged.block(block, row))
+    }
+
+    /// The block, by its number among all, in which one of the caller's is; and the row that it is there, where the
+    /// block is made of several.
+    pub fn place_of(&self, number: usize) -> (usize, Option<usize>) {
+        self.merged.as_ref().and_then(|merged| merged.place(number)).unwrap_or((number, None))
+    }
+
+    /// Whether the rows of a group are groups of the caller.
+    pub fn is_joined(&self, group: usize) -> bool {
+        self.merged.as_ref().is_some_and(|merged| merged.is_joined(group))
+    }
+
+    /// Groups of the caller's program.
+    pub fn callers_groups(&self) -> usize {
+        self.merged.as_ref().map_or(self.variables.len(), Merged::callers_groups)
+    }
+
+    fn owned(&self) -> Owned<'_> {
+        Owned { groups: &self.groups, blocks: &self.own }
+    }
+
+    /// What this rank has of what was made of the caller's program, beside that.
+    pub fn merged_part(&self, caller: &Share) -> Option<Merged> {
+        let merged = self.merged.as_ref()?;
+        Some(merged.part(self.owned(), caller.owned()))
     }
 
     /// Variables of the whole program.
@@ -102,7 +173,7 @@ impl Share {
 
     /// The blocks at hand, with the groups of [`Share::part`].
     pub fn cones(&self) -> Vec<Cone> {
-        let local = |group: usize| self.groups.iter().position(|&other| other == group).unwrap_or(0);
+        let local = |group: usize| self.groups.partition_point(|&other| other < group);
         self.own.iter().map(|&at| Cone { group: local(self.all[at].group), ..self.all[at] }).collect()
     }
 

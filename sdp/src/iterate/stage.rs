@@ -195,7 +195,10 @@ impl Stage<'_> {
     }
 
     fn not_inside(&self, name_of_point: &str, at: usize, side: Side) -> Error {
-        let Cone { group, number, .. } = self.site.share.all[at];
+        let share = self.site.share;
+        let (block, row) = share.place_of(at);
+        let Cone { group, number, .. } = share.all[block];
+        let group = share.callers_group(group, row.unwrap_or(0));
         let name = if side == Side::Primal { "X" } else { "Y" };
         Error::InvalidArgument(format!(
             "block {number} of group {group} of {name} is not positive definite at the {name_of_point} point (counted \
@@ -427,7 +430,7 @@ impl Stage<'_> {
 
     fn too_low(&self, singular: Singular) -> String {
         let name = match singular {
-            Singular::Schur(group) if self.site.share.group_owners.len() > 1 => {
+            Singular::Schur(group) if self.site.share.callers_groups() > 1 => {
                 format!("the Schur complement of block {group}")
             }
             Singular::Schur(_) => "the Schur complement".into(),

@@ -9,11 +9,11 @@ use crate::iterate::factors::ConeFactors;
 use crate::iterate::point::Point;
 use crate::iterate::site::Site;
 use crate::numbers::Arithmetic;
-use crate::problem::{Constraints, Sampled, SchurOperand, Sparse};
+use crate::problem::{Constraints, Sampled, Scalars, SchurOperand, Sparse};
 use crate::workers::TaskBytes;
 use rug::Float;
 use sunzi::distributed::even_share;
-use sunzi::{Accuracy, Context, GemvOptions, Matrix, Op, Result};
+use sunzi::{Accuracy, Context, Error, GemvOptions, Matrix, Op, Result};
 
 /// The factored equation.
 pub struct System {
@@ -29,10 +29,14 @@ struct GroupSystem {
     free: Matrix,
 }
 
+/// That of a group, or the row whose Schur complement is not positive definite, where the rows are groups of the
+/// caller.
+type Made = std::result::Result<GroupSystem, usize>;
+
 /// Which matrix was not positive definite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Singular {
-    /// The Schur complement of a group, by its number among all.
+    /// The Schur complement of a group, by its number among all of the caller's.
     Schur(usize),
     /// Q.
     Free,
@@ -57,29 +61,38 @@ impl System {
     pub fn new(place: &Place<'_>) -> Result<std::result::Result<System, Singular>> {
         let Place { site, .. } = *place;
         let (problem, share) = (site.problem, site.share);
-        let is_sampled = |&at: &usize| matches!(problem.groups[at].constraints, Constraints::Sampled(_));
-        let tasks = (0..problem.groups.len()).filter(is_sampled).collect::<Vec<_>>();
-        let cost = |&at: &usize| (problem.groups[at].constraints.variables() as u64).pow(2);
+        let is_sparse = |at: usize| matches!(problem.groups[at].constraints, Constraints::Sparse(_));
+        let tasks = (0..problem.groups.len()).filter(|&at| !is_sparse(at)).collect::<Vec<_>>();
+        let cost = |&at: &usize| match &problem.groups[at].constraints {
+            Constraints::Scalars(scalars) => scalars.variables() as u64,
+            constraints => (constraints.variables() as u64).pow(2),
+        };
         let bytes = |&at: &usize| site.crew.ledger().map_or_else(TaskBytes::default, |ledger| ledger.group(at));
-        let made = site.workers.map(&tasks, (cost, bytes), |ctx, &at| match &problem.groups[at].constraints {
-            Constraints::Sampled(sampled) => place.sampled(Arithmetic { ctx, bits: site.bits }, at, sampled),
-            Constraints::Sparse(_) => Ok(None),
+        let made = site.workers.map(&tasks, (cost, bytes), |ctx, &at| {
+            let k = Arithmetic { ctx, bits: site.bits };
+            match &problem.groups[at].constraints {
+                Constraints::Sampled(sampled) => Ok(place.sampled(k, at, sampled)?.ok_or(0)),
+                Constraints::Scalars(scalars) => place.scalars(k, at, scalars),
+                Constraints::Sparse(_) => Ok(Err(0)),
+            }
         });
-        let mut made = site.agreed(made)?.into_iter();
-        let refused = made.as_slice().iter().position(Option::is_none).map(|at| share.groups[tasks[at]] as u64);
+        let made = site.agreed(made)?;
+        let number =
+            |(made, &at): (&Made, &usize)| Some(share.callers_group(share.groups[at], *made.as_ref().err()?) as u64);
+        let refused = made.iter().zip(&tasks).filter_map(number).min();
         let first = share.ranks.least(refused.unwrap_or(u64::MAX))?;
         if first != u64::MAX {
             return Ok(Err(Singular::Schur(first as usize)));
         }
-        let mut groups = Vec::with_capacity(problem.groups.len());
+        let (mut groups, mut made) = (Vec::with_capacity(problem.groups.len()), made.into_iter());
         for (at, group) in problem.groups.iter().enumerate() {
             let made = match &group.constraints {
-                Constraints::Sampled(_) => made.next().flatten(),
                 Constraints::Sparse(sparse) => place.sparse(at, sparse)?,
+                Constraints::Sampled(_) | Constraints::Scalars(_) => made.next().and_then(Made::ok),
             };
             match made {
                 Some(made) => groups.push(made),
-                None => return Ok(Err(Singular::Schur(share.groups[at]))),
+                None => return Ok(Err(Singular::Schur(share.callers_group(share.groups[at], 0)))),
             }
         }
         let width = problem.free_variables();
@@ -89,9 +102,9 @@ impl System {
         let rows = groups.iter().map(|group| {
             let rows = group.free.rows();
             // All ranks have the rows of a factor in tiles.
-            let own = match group.factor {
-                Factor::Own(_) => 0..rows,
-                Factor::Tiles(..) => even_share(rows, share.ranks.size(), share.ranks.rank()),
+            let own = match group.factor.is_in_tiles() {
+                false => 0..rows,
+                true => even_share(rows, share.ranks.size(), share.ranks.rank()),
             };
             group.free.view().block(own, 0..width)
         });
@@ -126,11 +139,8 @@ impl System {
             let GroupSystem { factor, free } = &self.groups[at];
             let options = GemvOptions::new().accumulate(forward[at].view());
             let sum = gemv_with(k.ctx, free, &dy, bits, &options).map(|outcome| outcome.result);
-            let sum = match factor {
-                Factor::Own(_) => sum?,
-                // Every rank makes the sum for itself, and the others would wait for one that failed.
-                Factor::Tiles(..) => site.agreed(sum)?,
-            };
+            // Every rank makes the sum for itself, and the others would wait for one that failed.
+            let sum = if factor.is_in_tiles() { site.agreed(sum)? } else { sum? };
             factor.substituted(ranks, k, &sum, Op::Transpose)
         })?;
         Ok((dx, dy))
@@ -143,7 +153,7 @@ impl System {
         site: &Site<'_>,
         work: impl Fn(Arithmetic<'_>, usize) -> Result<Matrix> + Sync,
     ) -> Result<Vec<Matrix>> {
-        let is_own = |at: usize| matches!(self.groups[at].factor, Factor::Own(_));
+        let is_own = |at: usize| !self.groups[at].factor.is_in_tiles();
         let tasks = (0..self.groups.len()).filter(|&at| is_own(at)).collect::<Vec<_>>();
         let cost = |&at: &usize| (self.groups[at].free.rows() as u64).pow(2);
         let bits = site.bits;
@@ -161,8 +171,11 @@ impl System {
 impl Place<'_> {
     /// What the Schur complement of a group is made of, of the blocks at hand.
     fn operands(&self, group: usize) -> Vec<SchurOperand<'_>> {
-        let mine = self.site.cones.iter().enumerate().filter(|(_, cone)| cone.group == group);
-        let operands = mine.map(|(at, _)| {
+        // They stand group by group.
+        let cones = self.site.cones;
+        let first = cones.partition_point(|cone| cone.group < group);
+        let mine = (first..cones.len()).take_while(|&at| cones[at].group == group);
+        let operands = mine.map(|at| {
             let ConeFactors { x_inverse, x_lower_inverse, y_lower } = &self.factors[at];
             SchurOperand {
                 x_inverse,
@@ -180,6 +193,16 @@ impl Place<'_> {
         let ctx = k.beside(schur.bytes());
         let k = Arithmetic { ctx: &ctx, ..k };
         self.with_free(k, group, Factor::own(k, &schur, Accuracy::Entrywise)?)
+    }
+
+    /// That of one-point blocks that were put together.
+    fn scalars(&self, k: Arithmetic<'_>, group: usize, scalars: &Scalars) -> Result<Made> {
+        let operands = self.operands(group);
+        let [operand] = &operands[..] else { return Err(Error::InvalidArgument("scalars have one block".into())) };
+        match Factor::diagonal(k, &scalars.schur(k, operand.x_inverse, operand.y)?)? {
+            Ok(factor) => Ok(self.with_free(k, group, Some(factor))?.ok_or(0)),
+            Err(row) => Ok(Err(row)),
+        }
     }
 
     /// The system of a group whose Schur complement has this factor, if it has one. Collective where that is in tiles.
@@ -264,7 +287,7 @@ mod tests {
             // All are in step after it.
             assert!(solver.root_says(true)?);
             solver.close()?;
-            Ok::<_, sunzi::Error>(failed.to_string())
+            Ok::<_, Error>(failed.to_string())
         });
         for text in solved {
             assert!(text?.contains("rank 1"));

@@ -39,6 +39,10 @@ pub fn visit(problem: &Problem, visitor: &mut impl Visitor) {
                 visitor.shape(&format!("sampled {} {} {:?}", sampled.dim(), sampled.points(), sampled.parities()));
                 (0..sampled.parities().len()).for_each(|at| visitor.matrix(sampled.basis(at)));
             }
+            Constraints::Scalars(scalars) => {
+                visitor.shape("scalars");
+                visitor.matrix(scalars.weights());
+            }
         }
     }
 }

@@ -121,7 +121,7 @@ fn c_minus_by(problem: &Problem, y: &Matrix) -> Result<String> {
 fn block_numbers(problem: &Problem) -> Vec<usize> {
     let number = |(at, cone): (usize, crate::iterate::Cone)| match &problem.groups[cone.group].constraints {
         Constraints::Sampled(sampled) => 2 * cone.group + sampled.parities()[cone.number],
-        Constraints::Sparse(_) => at,
+        Constraints::Sparse(_) | Constraints::Scalars(_) => at,
     };
     cones(problem).into_iter().enumerate().map(number).collect()
 }

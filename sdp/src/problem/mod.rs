@@ -7,7 +7,9 @@
 //! Does not know: files, iterations.
 
 mod dependent;
+mod merged;
 mod sampled;
+mod scalars;
 mod sparse;
 mod sparse_schur;
 mod sparse_tables;
@@ -15,8 +17,10 @@ mod standard;
 mod units;
 
 pub(crate) use dependent::Dependent;
+pub(crate) use merged::{Merged, Owned, Owners};
 pub(crate) use sampled::Origin;
 pub use sampled::Sampled;
+pub use scalars::Scalars;
 pub(crate) use sparse::entry_bytes;
 pub use sparse::{Entry, Sparse, SparseCone};
 pub(crate) use units::Units;
@@ -70,6 +74,8 @@ pub enum Constraints {
     Sampled(Sampled),
     /// Few entries each.
     Sparse(Sparse),
+    /// One entry each, in places of their own: what a solver makes of polynomial matrices of one point.
+    Scalars(Scalars),
 }
 
 /// What the Schur complement is made of in one block.
@@ -90,6 +96,7 @@ impl Constraints {
         match self {
             Constraints::Sampled(sampled) => sampled.variables(),
             Constraints::Sparse(sparse) => sparse.variables,
+            Constraints::Scalars(scalars) => scalars.variables(),
         }
     }
 
@@ -98,6 +105,7 @@ impl Constraints {
         match self {
             Constraints::Sampled(sampled) => sampled.shapes(),
             Constraints::Sparse(sparse) => sparse.cones.iter().map(|cone| cone.shape).collect(),
+            Constraints::Scalars(scalars) => vec![scalars.shape()],
         }
     }
 
@@ -109,6 +117,7 @@ impl Constraints {
         match self {
             Constraints::Sampled(sampled) => sampled.weighted_sum(k, cone, x),
             Constraints::Sparse(sparse) => sparse.weighted_sum(k, cone, x),
+            Constraints::Scalars(scalars) => scalars.weighted_sum(k, x),
         }
     }
 
@@ -118,7 +127,7 @@ impl Constraints {
     /// Those of [`Matrix::set_float`].
     pub fn less_constant(&self, cone: usize, block: Block) -> Result<Block> {
         match self {
-            Constraints::Sampled(_) => Ok(block),
+            Constraints::Sampled(_) | Constraints::Scalars(_) => Ok(block),
             Constraints::Sparse(sparse) => sparse.cones[cone].less_constant(block),
         }
     }
@@ -126,7 +135,7 @@ impl Constraints {
     /// `C . M` for one block.
     pub fn constant_pairing(&self, k: Arithmetic<'_>, cone: usize, block: &Block) -> Float {
         match self {
-            Constraints::Sampled(_) => Float::new(k.bits),
+            Constraints::Sampled(_) | Constraints::Scalars(_) => Float::new(k.bits),
             Constraints::Sparse(sparse) => sparse.cones[cone].constant_pairing(k, block),
         }
     }
@@ -150,7 +159,7 @@ impl Constraints {
     /// Those of sparse matrices of the library.
     pub fn meets_few(&self, cone: usize, bits: u32) -> Result<bool> {
         match self {
-            Constraints::Sampled(_) => Ok(false),
+            Constraints::Sampled(_) | Constraints::Scalars(_) => Ok(false),
             Constraints::Sparse(sparse) => Ok(sparse.tables()?.cones[cone].meets_few(bits)),
         }
     }
@@ -182,6 +191,7 @@ impl Problem {
                     (0..sampled.parities().len()).map(|at| matrix(sampled.basis(at))).sum()
                 }
                 Constraints::Sparse(sparse) => sparse.bytes(),
+                Constraints::Scalars(scalars) => matrix(scalars.weights()),
             };
             matrix(&group.costs) + matrix(&group.free) + constraints
         };
@@ -207,6 +217,7 @@ impl Problem {
             let constraints = match &group.constraints {
                 Constraints::Sampled(sampled) => Constraints::Sampled(sampled.rounded(bits)?),
                 Constraints::Sparse(sparse) => Constraints::Sparse(sparse.rounded(bits)),
+                Constraints::Scalars(scalars) => Constraints::Scalars(scalars.rounded(bits)?),
             };
             let (costs, free) = (rounded(group.costs.clone(), bits)?, rounded(group.free.clone(), bits)?);
             Ok(Group { costs, free, constraints })

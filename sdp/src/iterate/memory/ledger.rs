@@ -268,6 +268,10 @@ impl<'a> Sizes<'a> {
                     // A rounded program has no more limbs than the whole one.
                     if is_rounded { own + 2 * tables + sparse.bytes() } else { tables }
                 }
+                Constraints::Scalars(scalars) => match is_rounded {
+                    true => own + self.matrix(scalars.variables(), 1),
+                    false => 0,
+                },
             })
         };
         // A rank has a copy of its part.
@@ -283,6 +287,10 @@ impl<'a> Sizes<'a> {
         let (sum, pairing) = match constraints {
             Constraints::Sampled(sampled) => self.sampled_sums(sampled, cone.number)?,
             Constraints::Sparse(sparse) => (own + self.matrix(sparse.heights()?[cone.number], 1), TaskBytes::default()),
+            Constraints::Scalars(scalars) => {
+                let result = self.floats(scalars.variables());
+                (own, TaskBytes { result, work: result + lists::plain(self.bits()) })
+            }
         };
         let plain = lists::plain(self.bits());
         let task = |result: u64, work: u64| TaskBytes { result, work: work.max(result) + plain };
@@ -296,7 +304,7 @@ impl<'a> Sizes<'a> {
         let calls = self.on_block((order, self.bits()), self.cones.len())?;
         let entries = match constraints {
             Constraints::Sparse(sparse) => sparse.sparse_bytes(cone.number, self.bits())?,
-            Constraints::Sampled(_) => None,
+            Constraints::Sampled(_) | Constraints::Scalars(_) => None,
         };
         // A product with few entries takes these, itself, and what is added to it.
         let gemm = calls.gemm.max(entries.map_or(0, |entries| entries + own));
@@ -409,6 +417,9 @@ impl<'a> Sizes<'a> {
         let free = self.problem.free_variables();
         let of_group = |group: &Group| {
             let order = group.costs.rows();
+            if let Constraints::Scalars(_) = group.constraints {
+                return Ok(3 * self.matrix(order, 1) + self.floats(order) + lists::plain(self.bits()));
+            }
             let solve = self.all.solve(order, Accuracy::Entrywise)?;
             // With free variables both triangles are solved by themselves, with products beside them.
             Ok(if free > 0 { solve.max(self.all.trsm(order, 1)?) } else { solve })
@@ -422,10 +433,12 @@ impl<'a> Sizes<'a> {
     fn system(&self) -> Result<SystemBytes> {
         let groups = &self.problem.groups;
         let free = self.problem.free_variables();
-        let is_sampled = |group: &&Group| matches!(group.constraints, Constraints::Sampled(_));
+        // Groups that one rank has by itself.
+        let is_sampled = |group: &&Group| !matches!(group.constraints, Constraints::Sparse(_));
         let calls = self.calls(groups.iter().filter(is_sampled).count());
         let of_group = |group: &Group| match &group.constraints {
             Constraints::Sampled(sampled) => self.sampled_system(calls, sampled),
+            Constraints::Scalars(scalars) => Ok(self.scalars_system(scalars.variables())),
             Constraints::Sparse(_) => Ok(TaskBytes::default()),
         };
         let tasks = groups.iter().map(of_group).collect::<Result<Vec<_>>>()?;
@@ -464,6 +477,13 @@ impl<'a> Sizes<'a> {
         let of_free = if free > 0 { square + calls.trsm(variables, free)? } else { 0 };
         let work = work.max(square + factor.max(of_free));
         Ok(TaskBytes { result: square + self.matrix(variables, free), work: work + lists::plain(self.bits()) })
+    }
+
+    /// The same of one-point blocks that were put together.
+    fn scalars_system(&self, variables: usize) -> TaskBytes {
+        let (column, free) = (self.matrix(variables, 1), self.problem.free_variables());
+        let result = column + self.matrix(variables, free);
+        TaskBytes { result, work: result + column + self.floats(variables) + lists::plain(self.bits()) }
     }
 
     /// The same of a group of sparse matrices.
