@@ -50,7 +50,7 @@ fn blocks_are_those_of_the_matrix_and_make_the_same_file() {
         .unwrap();
         assert_eq!(seen, file.info().stored_entries);
         // Heads are read twice.
-        let bytes = 8 * seen * (2 + file.info().precision_bits.div_ceil(64) as u64);
+        let bytes = 8 * seen * (2 + u64::from(bits.div_ceil(64)));
         assert_eq!(*last.lock().unwrap(), (bytes, bytes));
         let side = 1 + rng.below(17);
         let pieces = |count: usize| (0..count).step_by(side).map(move |start| start..(start + side).min(count));
