@@ -85,13 +85,18 @@ impl Workspace {
             kept += excess(worker.bytes(), if index < needs.workers { needs.worker_bytes } else { 0 });
         }
         if memory.admit(needs.planned_bytes.saturating_add(kept)).is_err() {
-            *self = Workspace {
-                left_shifts: std::mem::take(&mut self.left_shifts),
-                right_shifts: std::mem::take(&mut self.right_shifts),
-                weights: std::mem::take(&mut self.weights),
-                ..Workspace::default()
-            };
+            self.give_back();
         }
+    }
+
+    /// Gives all of it back but for shifts and sums of rows.
+    pub(crate) fn give_back(&mut self) {
+        *self = Workspace {
+            left_shifts: std::mem::take(&mut self.left_shifts),
+            right_shifts: std::mem::take(&mut self.right_shifts),
+            weights: std::mem::take(&mut self.weights),
+            ..Workspace::default()
+        };
     }
 
     /// Makes room for so many workers.

@@ -221,7 +221,8 @@ typedef struct sunzi_report {
     // Bytes that copies of operands and results took, beside the caller's arrays.
     uint64_t copied_bytes;
     // Bytes that the plan allows for, copies included. Without a memory limit, right sides of a solve that outgrow its
-    // first try take more.
+    // first try take more. After a call over ranks those of this rank at the step that takes most, messages and its
+    // share of what ranks of a node have in common included, so that the sum over ranks is that of the node.
     uint64_t planned_bytes;
     // Most bytes that the library had allocated at one time of the call, beyond those at its start. Memory that the
     // context had kept is not among them. Exact where calls of the process do not overlap.

@@ -5,6 +5,7 @@ use crate::array::{Array, Operand, Part};
 use crate::context::sunzi_context;
 use crate::convert;
 use crate::failure::{Failure, Outcome};
+use crate::tally::Tally;
 use crate::types::{accuracy_code, sunzi_report, sunzi_status};
 use rug::Float;
 use std::borrow::Cow;
@@ -29,6 +30,8 @@ pub struct Call<'a> {
     beside_bytes: Cell<u64>,
     /// Whether any of the ranks that make the call has a memory limit.
     limited: Cell<bool>,
+    /// What a call over ranks has at each step.
+    tally: Cell<Tally>,
     accuracy: Accuracy,
 }
 
@@ -70,7 +73,9 @@ pub unsafe fn run(ctx: *const sunzi_context, work: impl FnOnce(&Call<'_>) -> Out
         let accuracy = owner.accuracy();
         let (report, held_bytes) = (Cell::default(), Cell::default());
         let (beside_bytes, limited) = (Cell::default(), Cell::default());
-        let call = Call { owner, ctx: owner.made()?, report, held_bytes, beside_bytes, limited, accuracy };
+        let ctx = owner.made()?;
+        let tally = Cell::default();
+        let call = Call { owner, ctx, report, held_bytes, beside_bytes, limited, tally, accuracy };
         let (start, before) = (Instant::now(), allocated_bytes());
         reset_peak_bytes();
         work(&call)?;
@@ -196,15 +201,31 @@ impl<'a> Call<'a> {
         );
     }
 
-    /// Notes what a solve over ranks took, behind a factorisation or with a factor that was given.
+    /// Notes what a solve over ranks promises, behind a factorisation or with a factor that was given.
     pub fn note_solution(&self, solution: &LocalSolution) {
-        self.note_plan(solution.planned_bytes());
         self.note(|report| {
             report.precision_bits = solution.precision_bits().into();
             // By norms where the factorisation had too few bits for more.
             let promised = accuracy_code(self.accuracy);
             report.accuracy = if report.accuracy == 0 { promised } else { report.accuracy.min(promised) };
         });
+    }
+
+    /// Counts a step of a call over ranks.
+    pub fn count(&self, step: impl FnOnce(&mut Tally)) {
+        let mut tally = self.tally.get();
+        step(&mut tally);
+        self.tally.set(tally);
+    }
+
+    /// Begins to count the steps of a call over so many ranks.
+    pub fn count_ranks(&self, ranks: usize) {
+        self.tally.set(Tally::new(self.limit_bytes().is_none(), ranks));
+    }
+
+    /// Notes the plan of all steps of a call over ranks.
+    pub fn note_steps(&self) {
+        self.note(|report| report.planned_bytes = self.tally.get().most());
     }
 
     /// Notes the plan of the operation itself, in bytes.

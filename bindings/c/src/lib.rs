@@ -15,6 +15,7 @@ mod call;
 mod context;
 mod convert;
 mod failure;
+mod tally;
 mod types;
 
 pub use api::arrays::*;

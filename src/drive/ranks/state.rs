@@ -6,7 +6,7 @@ use super::report::{SampleLog, SpanLog};
 use super::{RankPlan, RankReport, RankTiles, Sample, WorkerReport};
 use crate::comm::mailbox::{Payload, Waker};
 use crate::error::{Error, Result};
-use crate::runtime::protocol::{Action, Event, Memories, Message, Sites, TaskMachine, TileRun};
+use crate::runtime::protocol::{Action, Delivery, Event, Memories, Message, Sites, TaskMachine, TileRun};
 use crate::runtime::{Owner, TileLevel};
 use crate::store::IoBuffer;
 use crate::tile::{RankGrid, TileId};
@@ -83,8 +83,8 @@ pub(super) struct SharedState<'a, W> {
     grid: RankGrid,
     memories: Memories,
     tile_rows: usize,
-    /// Whether readers pass tiles on to others.
-    passes_on: bool,
+    /// Who sends a tile to whom, and so whether readers pass it on.
+    delivery: &'static dyn Delivery,
     /// Most tiles that are coming, or wait to be made operands, at a time.
     most_incoming: usize,
     /// Most runs under way on the host.
@@ -151,7 +151,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
             grid: plan.grid,
             memories: plan.memories.clone(),
             tile_rows: plan.graph.tiles,
-            passes_on: plan.protocol.delivery.rule().passes_on(),
+            delivery: plan.protocol.delivery.rule(),
             most_incoming: plan.room.incoming.max(1),
             most_runs: plan.protocol.workers,
             sites,
@@ -272,8 +272,7 @@ impl<'a, W: RankTiles> SharedState<'a, W> {
     /// Takes in that a tile that came is an operand: its words stay only where this rank may pass them on.
     pub fn imported(&self, state: &mut State, tile: TileId) {
         state.incoming = state.incoming.saturating_sub(1);
-        let readers = || self.memories.clients(self.grid, self.tile_rows, tile).len();
-        if W::UNPACKS && !(self.passes_on && readers() > 1) {
+        if W::UNPACKS && !self.delivery.passes_on(self.memories.clients(self.grid, self.tile_rows, tile).len()) {
             let payload = state.received.get_mut(&tile).and_then(Option::take);
             payload.into_iter().for_each(|payload| state.give_buffer_back(payload));
         }

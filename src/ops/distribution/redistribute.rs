@@ -16,7 +16,7 @@ struct TileSource<'a> {
 }
 
 impl Source for TileSource<'_> {
-    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]) {
         let size = self.matrix.map().tile_size;
         let (row, col_tile) = (rows.start / size, col / size);
         let id = if self.transposed { TileId { row: col_tile, col: row } } else { TileId { row, col: col_tile } };

@@ -68,22 +68,87 @@ pub fn redistribution_bytes(
     message_bytes(ranks.max(1), column_words, (given_bytes, taken_bytes))
 }
 
-/// Room for exactly so many words in each letter. Where together with what letters have had before it were more than
-/// `most`, that goes first: in one strip most words may be for one rank, in the next for another.
-fn make_room(letters: &mut [Vec<u64>], counts: &[usize], most: usize) {
-    let kept = letters.iter().zip(counts).map(|(words, &count)| words.capacity().max(count)).sum::<usize>();
-    match kept > most {
-        true => letters.iter_mut().for_each(|words| *words = Vec::new()),
-        false => letters.iter_mut().for_each(Vec::clear),
+/// Bytes of the messages of this rank of `group` while the entries of a matrix, or those of one triangle, go from one
+/// distribution to another with `precision_bits` bits: the fullest strip that it gives, beside the fullest that comes
+/// to it, as [`crate::distributed::DistMatrix::from_local`], [`crate::distributed::DistMatrix::fill_local`] and their
+/// kin have them. No other rank is asked. Exact where each entry goes to one rank; [`redistribution_bytes`] is for
+/// distributions that are not known.
+pub fn travel_bytes(
+    group: &dyn Transport,
+    (from, to): (&Distribution, &Distribution),
+    triangle: Option<Uplo>,
+    precision_bits: u32,
+) -> u64 {
+    let (rank, size, width) = (group.rank(), group.size(), limbs_for(precision_bits.max(1)));
+    let part = triangle.map_or(Moved::All, Moved::Triangle);
+    let owns = |distribution: &Distribution| {
+        let mut owned = vec![false; distribution.cols];
+        if let Some((_, number)) = distribution.numbers(rank) {
+            distribution.col_deal().runs(number, 0..distribution.cols).flatten().for_each(|col| owned[col] = true);
+        }
+        owned
+    };
+    let (gives, takes, stays) = (owns(from), owns(to), rows_that_stay(rank, from, to));
+    let rows_in = |of: &Distribution, rows: &Range<usize>| {
+        of.local_before(rank, rows.end, 0).0 - of.local_before(rank, rows.start, 0).0
+    };
+    let takers = to.holders();
+    let (numbers_down, numbers_across) = (to.row_deal().numbers, to.col_deal().numbers);
+    let pairs = (0..numbers_down).flat_map(|row| (0..numbers_across).map(move |col| (row, col)));
+    let copies = pairs.map(|(row, col)| takers.of(row, col).len()).max().unwrap_or(1);
+    let strip = strip_columns(size, from.rows * (1 + width));
+    let (mut given, mut taken) = (0, 0);
+    for start in (0..from.cols).step_by(strip) {
+        let (mut gives_here, mut takes_here) = (0, 0);
+        for col in start..(start + strip).min(from.cols) {
+            let rows = part.rows(col, from.rows);
+            gives_here += if gives[col] { rows_in(from, &rows) } else { 0 };
+            takes_here += if takes[col] { rows_in(to, &rows) } else { 0 };
+            // What stays does not come.
+            takes_here -= if gives[col] && takes[col] { stays[rows.end] - stays[rows.start] } else { 0 };
+        }
+        (given, taken) = (given.max(gives_here), taken.max(takes_here));
     }
-    // Words that are added run by run would get up to twice as much.
-    letters.iter_mut().zip(counts).for_each(|(words, &count)| words.reserve_exact(count));
+    ((given * copies + taken) * (1 + width) * 8) as u64
+}
+
+/// Of the rows below each, how many this rank has in both distributions.
+fn rows_that_stay(rank: usize, from: &Distribution, to: &Distribution) -> Vec<usize> {
+    let mut stays = vec![0; from.rows + 1];
+    let (Some((giver, _)), Some((taker, _))) = (from.numbers(rank), to.numbers(rank)) else { return stays };
+    for run in to.row_deal().runs(taker, 0..to.rows) {
+        from.row_deal().runs(giver, run).flatten().for_each(|row| stays[row + 1] = 1);
+    }
+    for row in 0..from.rows {
+        stays[row + 1] += stays[row];
+    }
+    stays
+}
+
+/// Room for the words of a strip, of which the fullest one so far decides how much there is: strips follow each other,
+/// and fresh memory would cost more than the way.
+fn make_room(words: &mut Vec<u64>, needed: usize) {
+    if words.len() < needed {
+        *words = Vec::new(); // gone before there is more
+        *words = vec![0; needed];
+    }
+}
+
+/// The words of each rank in those of a strip, of which it has so many.
+fn cut<'a>(mut words: &'a mut [u64], counts: &[usize]) -> Vec<&'a mut [u64]> {
+    let mut of = |&count: &usize| {
+        let (own, rest) = std::mem::take(&mut words).split_at_mut(count);
+        words = rest;
+        own
+    };
+    counts.iter().map(&mut of).collect()
 }
 
 /// Where a rank's entries are read. Rows and columns are those of the whole matrix.
 pub(crate) trait Source {
-    /// Appends the heads, then the limbs, `width` of them, of some rows of a column, which this rank has as one run.
-    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>);
+    /// Fills `words` with the heads, then the limbs, `width` of them, of some rows of a column, which this rank has as
+    /// one run.
+    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]);
 }
 
 /// Where entries that come are stored.
@@ -104,12 +169,11 @@ pub(crate) struct Travel<'a> {
     pub width: usize,
 }
 
-/// Messages to and from each rank, kept from strip to strip: fresh memory would cost more than the way.
+/// The messages of a strip to all ranks, rank by rank, and those from all ranks.
+#[derive(Default)]
 struct Letters {
-    outgoing: Vec<Vec<u64>>,
-    incoming: Vec<Vec<u64>>,
-    /// Words of the fullest strip that has come.
-    most_incoming: usize,
+    outgoing: Vec<u64>,
+    incoming: Vec<u64>,
 }
 
 /// Entries that move.
@@ -158,8 +222,7 @@ impl Travel<'_> {
         self.check(group)?;
         let (rows, cols) = (self.from.rows, self.from.cols);
         let strip = strip_columns(group.size(), rows * (1 + self.width));
-        let empty = || vec![Vec::new(); group.size()];
-        let mut letters = Letters { outgoing: empty(), incoming: empty(), most_incoming: 0 };
+        let mut letters = Letters::default();
         for start in (0..cols).step_by(strip) {
             self.move_columns(group, start..(start + strip).min(cols), (source, target), &mut letters)?;
         }
@@ -183,29 +246,31 @@ impl Travel<'_> {
         group: &dyn Transport,
         cols: Range<usize>,
         (source, target): (&dyn Source, &mut dyn Target),
-        Letters { outgoing, incoming, most_incoming }: &mut Letters,
+        letters: &mut Letters,
     ) -> Result<()> {
         let (rank, size) = (group.rank(), group.size());
-        let most = most_words(size, self.from.rows * (1 + self.width));
-        let mut counts = vec![0; size];
-        self.outgoing(rank, cols.clone(), &mut |to, rows, _| counts[to] += rows.len() * (1 + self.width));
-        make_room(outgoing, &counts, most);
-        self.outgoing(rank, cols.clone(), &mut |to, rows, col| source.read(rows, col, self.width, &mut outgoing[to]));
-        counts.fill(0);
-        self.incoming(rank, cols.clone(), &mut |from, rows, _| counts[from] += rows.len() * (1 + self.width));
-        counts[rank] = 0; // what stays does not travel
-        // No more than the fullest strip so far has brought: plans count what that is at most.
-        *most_incoming = (*most_incoming).max(counts.iter().sum());
-        make_room(incoming, &counts, *most_incoming);
-        incoming.iter_mut().zip(&counts).for_each(|(words, &count)| words.resize(count, 0));
+        let words_of = |rows: &Range<usize>| rows.len() * (1 + self.width);
+        let (mut given, mut taken) = (vec![0; size], vec![0; size]);
+        self.outgoing(rank, cols.clone(), &mut |to, rows, _| given[to] += words_of(&rows));
+        self.incoming(rank, cols.clone(), &mut |from, rows, _| taken[from] += words_of(&rows));
+        taken[rank] = 0; // what stays does not travel
+        make_room(&mut letters.outgoing, given.iter().sum());
+        make_room(&mut letters.incoming, taken.iter().sum());
+        let mut free = cut(&mut letters.outgoing, &given);
+        self.outgoing(rank, cols.clone(), &mut |to, rows, col| {
+            let (run, rest) = std::mem::take(&mut free[to]).split_at_mut(words_of(&rows));
+            source.read(rows, col, self.width, run);
+            free[to] = rest;
+        });
+        let (outgoing, mut incoming) = (cut(&mut letters.outgoing, &given), cut(&mut letters.incoming, &taken));
         let sends = outgoing.iter().enumerate().filter(|(to, words)| *to != rank && !words.is_empty());
         let sends = sends.map(|(to, words)| Outgoing { to, words }).collect::<Vec<_>>();
         let receives = incoming.iter_mut().enumerate().filter(|(_, words)| !words.is_empty());
         group.exchange(&sends, &mut receives.map(|(from, words)| Incoming { from, words }).collect::<Vec<_>>())?;
-        let mut rest = incoming.iter().map(Vec::as_slice).collect::<Vec<_>>();
-        rest[rank] = &outgoing[rank];
+        let mut rest = incoming.iter().map(|words| &**words).collect::<Vec<_>>();
+        rest[rank] = &*outgoing[rank];
         self.incoming(rank, cols, &mut |from, rows, col| {
-            let (words, after) = rest[from].split_at(rows.len() * (1 + self.width));
+            let (words, after) = rest[from].split_at(words_of(&rows));
             rest[from] = after;
             target.write(rows, col, words);
         });
@@ -267,27 +332,28 @@ pub(crate) struct LocalSource<'a> {
 }
 
 impl Source for LocalSource<'_> {
-    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+    fn read(&self, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]) {
         let (first, col) = (self.distribution.row_deal().local(rows.start), self.distribution.col_deal().local(col));
         read_run(&self.local, first..first + rows.len(), col, width, words);
     }
 }
 
-/// Appends the heads and the limbs of a run of one column.
-pub(crate) fn read_run(view: &MatrixView<'_>, rows: Range<usize>, col: usize, width: usize, words: &mut Vec<u64>) {
+/// Fills `words` with the heads and the limbs of a run of one column.
+pub(crate) fn read_run(view: &MatrixView<'_>, rows: Range<usize>, col: usize, width: usize, words: &mut [u64]) {
     let (own, zeros) = (view.limbs_per_element(), width - view.limbs_per_element());
+    let (heads, limbs) = words.split_at_mut(rows.len());
     if view.row_stride() == 1 && zeros == 0 && !rows.is_empty() {
         let first = view.element_index(rows.start, col);
         let last = view.element_index(rows.end - 1, col);
-        words.extend_from_slice(&view.all_heads()[first..=last]);
-        words.extend_from_slice(&view.all_limbs()[first * own..(last + 1) * own]);
+        heads.copy_from_slice(&view.all_heads()[first..=last]);
+        limbs.copy_from_slice(&view.all_limbs()[first * own..(last + 1) * own]);
         return;
     }
-    words.extend(rows.clone().map(|row| view.head(row, col).0));
-    for row in rows {
+    for ((row, head), limbs) in rows.zip(heads).zip(limbs.chunks_exact_mut(width)) {
+        *head = view.head(row, col).0;
         // The top limbs of a significand are the last ones.
-        words.extend(std::iter::repeat_n(0, zeros));
-        words.extend_from_slice(view.get(row, col).limbs);
+        limbs[..zeros].fill(0);
+        limbs[zeros..].copy_from_slice(view.get(row, col).limbs);
     }
 }
 
@@ -316,6 +382,8 @@ pub(crate) fn write_run(matrix: MatrixViewMut<'_>, first: usize, col: usize, wor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comm::local;
+    use crate::tile::{Along, GridOrder, RankGrid};
 
     #[test]
     fn messages_of_a_strip_keep_to_what_plans_count() {
@@ -331,5 +399,43 @@ mod tests {
             }
         }
         assert_eq!(message_bytes(2, 300_000, (u64::MAX / 4, 8)), 8 * 300_000 + 8);
+    }
+
+    /// Run by run, for matrices of several strips.
+    #[test]
+    fn messages_are_counted_as_they_come() {
+        let (ranks, bits, rows, cols) = (4, 64, 700, 800);
+        let grid = RankGrid::for_ranks(ranks);
+        let along = (Some(Along::GridRow), Some(Along::GridCol));
+        let tiles = |tile_size| Distribution::of_tiles(&TileMap { rows, cols, tile_size, grid, triangle: None });
+        let dealt = Distribution::entry_cyclic((rows, cols), (grid, GridOrder::ColumnMajor), along, (0, 0));
+        let ways = [
+            (dealt.clone(), tiles(64)),
+            (tiles(48), dealt.clone()),
+            (Distribution::on_root(rows, cols, ranks, 1), tiles(64)),
+            (dealt, Distribution::row_blocks(vec![0, 10, 10, 400, rows], cols)),
+        ];
+        for ((from, to), triangle) in ways.iter().flat_map(|way| [None, Some(Uplo::Lower)].map(|part| (way, part))) {
+            local::run(ranks, |group| {
+                let (rank, width) = (group.rank(), limbs_for(bits));
+                let part = triangle.map_or(Moved::All, Moved::Triangle);
+                let travel = Travel { from, to, part, asked: triangle, width };
+                let strip = strip_columns(ranks, rows * (1 + width));
+                assert!(strip < cols, "several strips");
+                let (mut given, mut taken) = (0, 0);
+                for start in (0..cols).step_by(strip) {
+                    let (mut out, mut come, range) = (0, 0, start..(start + strip).min(cols));
+                    travel.outgoing(rank, range.clone(), &mut |_, rows, _| out += rows.len());
+                    travel.incoming(rank, range, &mut |of, rows, _| come += if of == rank { 0 } else { rows.len() });
+                    (given, taken) = (given.max(out), taken.max(come));
+                }
+                let words = (given + taken) * (1 + width);
+                assert_eq!(
+                    travel_bytes(group, (from, to), triangle, bits),
+                    8 * words as u64,
+                    "{rank}: {from:?}, {to:?}"
+                );
+            });
+        }
     }
 }

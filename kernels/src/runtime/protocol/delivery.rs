@@ -28,9 +28,10 @@ pub trait Delivery: Sync {
     fn in_steps(&self) -> bool {
         false
     }
-    /// Whether readers may pass a tile on to others.
-    fn passes_on(&self) -> bool {
-        true
+    /// Whether a reader of a tile, one of so many, may pass it on to others. Of two readers none does: the owner is as
+    /// soon with the second one.
+    fn passes_on(&self, readers: usize) -> bool {
+        readers > 2
     }
 }
 
@@ -39,7 +40,8 @@ pub trait Delivery: Sync {
 pub struct PointToPoint;
 
 /// Lists of clients and servers: half of the clients that are not yet served go with the tile, so that a tree grows in
-/// the order in which requests come.
+/// the order in which requests come. The last one alone is served where it is: that takes no longer, and the other
+/// client need not keep the tile for it.
 #[derive(Clone, Copy, Debug)]
 pub struct CsList {
     /// Whether readers wait for a notice before they ask.
@@ -59,7 +61,7 @@ impl Delivery for PointToPoint {
         "point_to_point"
     }
 
-    fn passes_on(&self) -> bool {
+    fn passes_on(&self, _readers: usize) -> bool {
         false
     }
 
@@ -78,7 +80,7 @@ impl Delivery for CsList {
     }
 
     fn delegated(&self, unserved: usize) -> usize {
-        unserved.div_ceil(2)
+        if unserved > 1 { unserved.div_ceil(2) } else { 0 }
     }
 }
 

@@ -95,9 +95,10 @@ mod tests {
         assert_eq!((first, clients.iter().map(|client| client.rank).collect::<Vec<_>>()), (3, vec![4, 5]));
         assert_eq!(list.request(5), Route::Forward(3));
         assert_eq!(list.request(1), Route::Here);
-        assert_eq!(list.serve(&rule).unwrap(), (1, vec![Client { rank: 2, asked: false }]));
-        assert_eq!((list.request(2), list.is_empty()), (Route::Forward(1), false));
-        assert_eq!((list.request(4), list.is_empty()), (Route::Forward(3), true));
+        assert_eq!(list.serve(&rule).unwrap(), (1, vec![]), "the last one is served here");
+        assert_eq!((list.request(4), list.is_empty()), (Route::Forward(3), false));
+        assert_eq!((list.request(2), list.serve(&rule)), (Route::Here, Some((2, vec![]))));
+        assert!(list.is_empty());
     }
 
     #[test]

@@ -60,6 +60,9 @@ pub struct DistCholeskyReport {
     pub report: CholeskyReport,
     /// What this rank did, with its spans and samples.
     pub own: drive::RankReport,
+    /// Bytes that the plan has for this rank, its tiles of the factor included; the report has those of the rank that
+    /// has most.
+    pub planned_bytes: u64,
 }
 
 /// A factor, and how it was computed.
@@ -106,7 +109,7 @@ pub fn cholesky_with(
     options: &DistCholeskyOptions,
 ) -> Result<DistCholesky> {
     let mut factor = DistMatrix::empty();
-    let DistCholeskyReport { report, own } = cholesky_into(ctx, team, a, precision_bits, options, &mut factor)?;
+    let DistCholeskyReport { report, own, .. } = cholesky_into(ctx, team, a, precision_bits, options, &mut factor)?;
     Ok(DistCholesky { factor, report, own })
 }
 
@@ -147,10 +150,15 @@ pub fn cholesky_into(
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
     let call = Factoring { ctx, team, a, moved_bytes, precision_bits, norm_bits, options, clock };
-    let (factor, report) = match options.accuracy {
-        Accuracy::Norm => call.by_norms(memory)?,
-        Accuracy::Entrywise => call.entrywise(memory)?,
+    let made = match options.accuracy {
+        Accuracy::Norm => call.by_norms(memory),
+        Accuracy::Entrywise => call.entrywise(memory),
     };
+    // What follows with the factor counts on all that the limit leaves.
+    if ctx.memory_bytes().is_some() {
+        ctx.workspace().give_back();
+    }
+    let (factor, report) = made?;
     *result = factor;
     Ok(report)
 }
@@ -197,7 +205,8 @@ impl Factoring<'_> {
                 continue;
             }
             let report = made.report.entrywise(range, needed, check_bytes);
-            return Ok((factor, DistCholeskyReport { report, ..made }));
+            let planned_bytes = made.planned_bytes + check_bytes;
+            return Ok((factor, DistCholeskyReport { report, planned_bytes, ..made }));
         }
     }
 
@@ -238,8 +247,9 @@ impl Factoring<'_> {
         let (factor, own) = done?;
         let report =
             CholeskyReport { kernel: kernel.name(), devices, ..CholeskyReport::new(problem, &plan, &*engine, clock) };
+        let planned_bytes = report.planned_bytes;
         let report = over_ranks(&factorisation, report, &own)?;
-        Ok((factor, DistCholeskyReport { report, own }))
+        Ok((factor, DistCholeskyReport { report, own, planned_bytes }))
     }
 }
 

@@ -63,7 +63,7 @@ impl Traffic {
                 traffic.sent_rows += if tile.row == tile.col { 0 } else { work.shape(tile).rows };
             } else if owner != rank && grid.consumers(graph.tiles, rank, tile) > 0 && !memories.share(owner, rank) {
                 traffic.received.add(work.payload_words(tile));
-                traffic.passed_on += usize::from(rule.passes_on() && readers(tile) > 1);
+                traffic.passed_on += usize::from(rule.passes_on(readers(tile)));
             }
         }
         traffic

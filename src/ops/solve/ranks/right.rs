@@ -7,6 +7,7 @@ use crate::kernels::tiles::PANEL_ROWS;
 use crate::matrix::{Matrix, MatrixViewMut};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::distribution::redistribute::{LocalPart, check_target};
+use crate::ops::distribution::travel::travel_bytes;
 use crate::ops::solve::ranks::columns::Goal;
 use crate::tile::{Distribution, RankGrid, TileMap};
 
@@ -143,6 +144,16 @@ impl LocalSolution {
     /// Bits of every significand.
     pub fn precision_bits(&self) -> u32 {
         self.part.precision_bits()
+    }
+
+    /// Bytes of this rank's part, and of what else is kept with it until it is given back.
+    pub fn bytes(&self) -> u64 {
+        self.part.bytes() + self.spare.as_ref().map_or(0, Matrix::bytes)
+    }
+
+    /// Bytes of the messages of this rank of `group` in [`LocalSolution::fill_local`].
+    pub fn travel_bytes(&self, group: &dyn Transport, distribution: &Distribution) -> u64 {
+        travel_bytes(group, (&self.distribution, distribution), None, self.precision_bits())
     }
 
     /// This rank's part as `distribution` deals it out, in the order of the indices, into memory of the caller, of just

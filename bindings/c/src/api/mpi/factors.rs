@@ -13,8 +13,8 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
 use rug::Float;
 use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, RankGrid, Team, TileMap, cholesky_into, cholesky_tiles, inverse_local,
-    solve_local, trsm_local,
+    DistCholeskyOptions, DistMatrix, Distribution, RankGrid, Team, TileMap, cholesky_into, cholesky_tiles,
+    inverse_local, solve_local, travel_bytes, trsm_local,
 };
 use sunzi::{Diag, Matrix, Op, Side, TrsmOptions, Uplo};
 
@@ -62,6 +62,13 @@ pub(super) unsafe fn cholesky_over(
         let (a, uplo) = as_lower(a, uplo);
         let bits = a.result_place(&ranks, uplo.map(triangle))?;
         let factor = new_factor(call, team, (uplo, &a), bits)?;
+        let from = Distribution::of_tiles(factor.map());
+        let messages = travel_bytes(ranks.world, (&from, &a.distribution), Some(Uplo::Lower), bits);
+        let placed = a.placed_bytes(bits);
+        call.count(|tally| match a.is_in_place() {
+            true => tally.travel(messages, placed),
+            false => tally.store_again(messages, placed),
+        });
         a.give(&ranks, uplo.map(triangle), &factor)
     }
 }
@@ -217,7 +224,7 @@ pub(super) unsafe fn inverse_of(
     let ranks = Ranks::new(call, team);
     let found = call.done(inverse_local(&*ranks.context()?, team, factor, bits, call.accuracy()))?;
     // SAFETY: by contract.
-    unsafe { x.give_solution(&ranks, found) }
+    unsafe { x.give_solution(&ranks, found, 0) }
 }
 
 /// `sunzi_cholesky_solve` on matrices over the ranks of the context's communicator, with a factor that
@@ -394,7 +401,13 @@ pub(super) unsafe fn factor(
     let done = call.done(cholesky_into(&*ranks.context()?, team, &taken, bits, &options, made))?;
     call.release_bytes(taken.bytes());
     ranks.hold(made.bytes())?;
-    call.note_plan(done.report.planned_bytes);
+    let (planned, made_bytes) = (done.planned_bytes, made.bytes());
+    call.count(|tally| {
+        tally.at_most(planned);
+        tally.release(taken.bytes());
+        tally.hold(made_bytes);
+        tally.keep(planned.saturating_sub(made_bytes));
+    });
     call.note_accuracy(done.report.accuracy, done.report.range_bits);
     call.note(|report| report.precision_bits = bits.into());
     Ok(())

@@ -1,17 +1,19 @@
 //! Matrices over ranks: their descriptions, and how they get into the library's tiles and back.
 
 use super::opening::Parts;
+use super::rows::Rows;
 use super::{Ranks, together};
-use crate::array::{Operand, Part, Triangle, invalid};
-use crate::call::{Call, Input};
+use crate::array::{Array, Operand, Part, Triangle, invalid};
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
+use std::collections::HashMap;
 use std::ffi::c_int;
-use sunzi::comm::Reduction;
+use sunzi::comm::{Reduction, Transport};
 use sunzi::distributed::{
     Along, Axis, DistMatrix, Distribution, GridOrder, LocalPart, LocalSolution, RankGrid, TileMap,
+    redistribution_bytes, travel_bytes,
 };
-use sunzi::{Context, Matrix, MatrixView, MatrixViewMut, Uplo};
+use sunzi::{Context, Matrix, MatrixViewMut, Uplo};
 
 /// Whole rows, as many as each rank's `local` has, in the order of the ranks; a matrix on one rank alone is one of
 /// which the others have no rows. `size` is the number of ranks.
@@ -282,13 +284,39 @@ impl DistOperand {
         // SAFETY: by contract, for all below.
         unsafe {
             let bits = self.result_bits(ranks, triangle)?;
-            let bytes = match self.local.place_for(bits) {
-                Some(_) => 0,
-                None => Matrix::bytes_for(self.local.rows(), self.local.cols(), bits),
-            };
-            ranks.hold(bytes)?;
+            ranks.hold(self.placed_bytes(bits))?;
             Ok(bits)
         }
+    }
+
+    /// Bytes of a result of so many bits where it is not made in its place.
+    ///
+    /// # Safety
+    /// The header's rules.
+    pub unsafe fn placed_bytes(&self, bits: u32) -> u64 {
+        // SAFETY: by contract; nothing is read or written.
+        match unsafe { self.local.place_for(bits) } {
+            Some(_) => 0,
+            None => Matrix::bytes_for(self.local.rows(), self.local.cols(), bits),
+        }
+    }
+
+    /// Whether its numbers are read where they lie.
+    pub fn is_in_place(&self) -> bool {
+        matches!(&self.local.array, Array::Limbs(_))
+    }
+
+    /// Bytes of the messages in which a solution becomes this rank's part beyond what comes to one of evenly dealt
+    /// parts, each entry to one rank, which the plan of the solve counts.
+    pub fn more_messages(&self, world: &dyn Transport, bits: u32) -> u64 {
+        let (rows, cols) = self.shape();
+        let all = Matrix::bytes_for(rows, cols, bits);
+        let (given, comes) = (redistribution_bytes(world.size(), (rows, bits), (all, 0)), |bytes| {
+            redistribution_bytes(world.size(), (rows, bits), (0, bytes))
+        });
+        let share = comes(all.div_ceil(world.size() as u64));
+        let part = Matrix::bytes_for(self.local.rows(), self.local.cols(), bits);
+        (most_holders(&self.distribution) - 1) * given + comes(part).saturating_sub(share)
     }
 
     /// The largest precision of the entries, over all ranks. Collective.
@@ -316,6 +344,12 @@ impl DistOperand {
         let tiles = DistMatrix::from_local(world, &self.distribution, input.view(), map);
         let tiles = tiles?;
         ranks.hold(tiles.bytes())?;
+        let to = Distribution::of_tiles(&map);
+        let messages = travel_bytes(world, (&self.distribution, &to), map.triangle, tiles.precision_bits());
+        ranks.call.count(|tally| {
+            tally.hold(input.copied_bytes() + tiles.bytes());
+            tally.travel(messages, 0);
+        });
         ranks.drop_input(input);
         Ok(tiles)
     }
@@ -328,6 +362,7 @@ impl DistOperand {
         let Ranks { call, world, .. } = *ranks;
         // SAFETY: by contract.
         let input = together(world, unsafe { call.read(&self.local, Part::All) })?;
+        call.count(|tally| tally.hold(input.copied_bytes()));
         let (placed, wanted) = (self.distribution.with_whole_rows(0), to.with_whole_rows(0));
         if placed.is_some() && placed == wanted {
             return Ok(Rows::Placed(input));
@@ -339,6 +374,11 @@ impl DistOperand {
         world.all_reduce(Reduction::Max, &mut most)?;
         let bits = most[0] as u32;
         ranks.hold(Matrix::bytes_for(rows, cols, bits))?;
+        let messages = travel_bytes(world, (&self.distribution, &to), None, bits);
+        call.count(|tally| {
+            tally.hold(Matrix::bytes_for(rows, cols, bits));
+            tally.travel(messages, 0);
+        });
         let mut share = together(world, call.space((rows, cols), bits))?;
         let part = LocalPart { distribution: &self.distribution, local: input.view() };
         part.redistribute_into(world, &to, &mut share)?;
@@ -361,17 +401,30 @@ impl DistOperand {
             let input = together(world, call.read(&self.local, Part::All))?;
             // The copy makes room for the result.
             call.release_bytes(input.copied_bytes());
+            let copied = input.copied_bytes();
             let found = work(&*ranks.context()?, LocalPart { distribution: &self.distribution, local: input.view() });
             call.keep_input(input);
-            self.give_solution(ranks, call.done(found)?)
+            self.give_solution(ranks, call.done(found)?, copied)
         }
     }
 
-    /// Stores a solution. Collective.
+    /// Stores a solution that was found beside a copy of so many bytes of the right sides. Collective.
     ///
     /// # Safety
     /// The header's rules.
-    pub unsafe fn give_solution(&self, ranks: &Ranks<'_>, solution: LocalSolution) -> Outcome<()> {
+    pub unsafe fn give_solution(&self, ranks: &Ranks<'_>, solution: LocalSolution, copied: u64) -> Outcome<()> {
+        let bits = solution.precision_bits();
+        // SAFETY: by contract.
+        let placed = unsafe { self.placed_bytes(bits) };
+        let messages = self.more_messages(ranks.world, bits);
+        ranks.call.count(|tally| match tally.keeps() {
+            true => tally.at_most(solution.planned_bytes() + copied.max(placed) + messages),
+            false => {
+                // What the solve worked in has gone when the result is stored.
+                tally.at_most(solution.planned_bytes() + copied);
+                tally.travel(solution.travel_bytes(ranks.world, &self.distribution), solution.bytes() + placed);
+            }
+        });
         let fill = |local: MatrixViewMut<'_>| solution.fill_local(ranks.world, &self.distribution, local);
         ranks.call.note_solution(&solution);
         // SAFETY: by contract.
@@ -425,30 +478,13 @@ impl DistOperand {
     }
 }
 
-/// This rank's rows of an operand.
-pub(crate) enum Rows<'a> {
-    /// Where the caller has them, or a copy in the same order.
-    Placed(Input<'a>),
-    /// Moved here.
-    Moved(Matrix),
-}
-
-impl Rows<'_> {
-    /// The rows.
-    pub fn view(&self) -> MatrixView<'_> {
-        match self {
-            Rows::Placed(input) => input.view(),
-            Rows::Moved(share) => share.view(),
-        }
+/// The most ranks that have one entry of a matrix.
+fn most_holders(distribution: &Distribution) -> u64 {
+    let mut counts = HashMap::new();
+    for numbers in (0..distribution.grid.size()).filter_map(|rank| distribution.numbers(rank)) {
+        *counts.entry(numbers).or_insert(0) += 1;
     }
-
-    /// Keeps the memory of copies for the next call.
-    pub fn give_back(self, call: &Call<'_>) {
-        match self {
-            Rows::Placed(input) => call.keep_input(input),
-            Rows::Moved(share) => call.keep(share),
-        }
-    }
+    counts.into_values().max().unwrap_or(1)
 }
 
 /// The triangle of a matrix, with its diagonal.

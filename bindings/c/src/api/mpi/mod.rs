@@ -10,6 +10,7 @@ mod opening;
 mod plan_steps;
 mod plans;
 mod products;
+mod rows;
 mod twins;
 
 pub use factors::*;
@@ -65,7 +66,10 @@ unsafe fn collective<T>(
     let whole = |call: &Call<'_>| {
         with_team(call, |team| {
             let agreed = opened(call, team, routine, check)?;
-            work(call, team, agreed)
+            call.count_ranks(team.size());
+            work(call, team, agreed)?;
+            call.note_steps();
+            Ok(())
         })
     };
     // SAFETY: by contract.
@@ -143,6 +147,7 @@ impl<'a> Ranks<'a> {
     /// Gives back what a copy of an operand has taken.
     fn drop_input(&self, input: Input<'_>) {
         self.call.release_bytes(input.copied_bytes());
+        self.call.count(|tally| tally.drop_copy(input.copied_bytes()));
         self.call.keep_input(input);
     }
 }

@@ -1,16 +1,18 @@
 //! The steps of a call over ranks, and the bytes of a rank and of what a limit counts at every one of them.
 
+use super::factors::tiles;
 use super::matrix::DistOperand;
+use super::products::result_messages;
 use super::{Ranks, together};
 use crate::array::Array;
 use crate::call::Call;
 use crate::failure::{Failure, Outcome};
+use crate::tally::{Tally, process_bytes};
 use crate::types::sunzi_mpi_plan;
-use std::collections::HashMap;
 use sunzi::comm::Reduction;
 use sunzi::distributed::{
-    DistCholeskyOptions, DistMatrix, Distribution, Team, TileMap, cholesky_tiles, contracted_rows, even_share,
-    plan_cholesky, redistribution_bytes,
+    DistCholeskyOptions, DistMatrix, Distribution, RankGrid, Team, TileMap, cholesky_tiles, contracted_rows,
+    even_share, plan_cholesky, travel_bytes,
 };
 use sunzi::{Context, Matrix, Plan, ProductPlanOptions, Uplo};
 
@@ -22,11 +24,6 @@ pub(super) fn target(plan: *mut sunzi_mpi_plan) -> Outcome<Target> {
     if plan.is_null() { Err(Failure::null("plan")) } else { Ok(Target(plan)) }
 }
 
-/// Whether a matrix is read where it lies.
-pub(super) fn in_place(operand: &DistOperand) -> bool {
-    matches!(&operand.local.array, Array::Limbs(_))
-}
-
 /// Bytes of the part of a matrix that is this rank's.
 fn part_bytes(operand: &DistOperand, bits: u32) -> u64 {
     Matrix::bytes_for(operand.local.rows(), operand.local.cols(), bits)
@@ -34,37 +31,6 @@ fn part_bytes(operand: &DistOperand, bits: u32) -> u64 {
 
 /// A limit that is none, but for which calls go the ways of limited ones.
 const PLENTY: u64 = u64::MAX >> 16;
-
-/// The bytes of this rank, step by step.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    /// Whether the context has no limit, and keeps copies and memory for the next call.
-    keeps: bool,
-    /// Bytes now, and what the context keeps of copies that have gone.
-    now: u64,
-    most: u64,
-    /// Bytes that the context keeps of a factorisation under a limit, as far as that has room for them.
-    kept: u64,
-    most_with_kept: u64,
-}
-
-impl Tally {
-    fn at_most(&mut self, more: u64) {
-        let all = self.now.saturating_add(more);
-        self.most = self.most.max(all);
-        self.most_with_kept = self.most_with_kept.max(all.saturating_add(self.kept));
-    }
-
-    /// A copy goes, or to the next call.
-    fn drop_copy(&mut self, bytes: u64) {
-        self.now -= if self.keeps { 0 } else { bytes };
-    }
-
-    /// Memory of a step that the context keeps when it has gone.
-    fn keep(&mut self, bytes: u64) {
-        if self.keeps { self.now += bytes } else { self.kept = bytes }
-    }
-}
 
 /// The bytes of this rank and those that a limit counts, step by step.
 pub(super) struct Steps<'a> {
@@ -83,17 +49,12 @@ pub(super) struct Steps<'a> {
 impl<'a> Steps<'a> {
     pub(super) fn new(call: &'a Call<'a>, team: &'a Team) -> Steps<'a> {
         let (ranks, limited, keeps) = (Ranks::new(call, team), call.is_limited(), call.limit_bytes().is_none());
-        let tallies = [Tally { keeps, ..Tally::default() }, Tally::default()];
+        let tallies = [keeps, false].map(|keeps| Tally::new(keeps, team.size()));
         Steps { ranks, call, team, limited, tallies, copied: 0, node: 0 }
     }
 
-    /// Whether this rank has no limit.
-    fn keeps(&self) -> bool {
-        self.tallies[0].keeps
-    }
-
-    fn at_most(&mut self, more: u64) {
-        self.tallies.iter_mut().for_each(|tally| tally.at_most(more));
+    fn travel(&mut self, messages: u64) {
+        self.tallies.iter_mut().for_each(|tally| tally.travel(messages, 0));
     }
 
     /// Counts so many bytes of the node beside what its ranks hold, which is counted as the call would. Collective over
@@ -120,8 +81,7 @@ impl<'a> Steps<'a> {
     fn hold(&mut self, bytes: u64) -> Outcome<()> {
         self.ranks.hold(bytes)?;
         self.node_takes(0)?;
-        self.tallies.iter_mut().for_each(|tally| tally.now += bytes);
-        self.at_most(0);
+        self.tallies.iter_mut().for_each(|tally| tally.hold(bytes));
         Ok(())
     }
 
@@ -133,7 +93,7 @@ impl<'a> Steps<'a> {
 
     /// Bytes of a copy of this rank's part.
     fn copy(&mut self, operand: &DistOperand, bits: u32) -> u64 {
-        let bytes = if in_place(operand) { 0 } else { part_bytes(operand, bits) };
+        let bytes = if operand.is_in_place() { 0 } else { part_bytes(operand, bits) };
         self.copied += bytes;
         bytes
     }
@@ -150,35 +110,21 @@ impl<'a> Steps<'a> {
         Ok(bytes)
     }
 
-    /// Stores a result of so many bytes that was copied before: what is kept of the copy makes room.
-    pub(super) fn store_again(&mut self, target: &DistOperand, (placed, bits): (u64, u32)) {
-        let messages = self.last_messages(target, bits);
+    /// Stores a factor in these tiles, of so many bytes in the form of its array, where its matrix was.
+    pub(super) fn store_again(&mut self, a: &DistOperand, map: &TileMap, (placed, bits): (u64, u32)) {
+        let from = Distribution::of_tiles(map);
+        let messages = self.messages((&from, &a.distribution), Some(Uplo::Lower), bits);
         for tally in &mut self.tallies {
-            tally.at_most(messages + if tally.keeps && !in_place(target) { 0 } else { placed });
+            match a.is_in_place() {
+                true => tally.travel(messages, placed),
+                false => tally.store_again(messages, placed),
+            }
         }
     }
 
-    /// Bytes of the messages in which so many bytes of a matrix come or go.
-    fn messages(&self, rows: usize, bits: u32, bytes: (u64, u64)) -> u64 {
-        redistribution_bytes(self.team.size(), (rows, bits), bytes)
-    }
-
-    /// Bytes of the messages in which tiles become this rank's part: of a strip all may be in them.
-    fn last_messages(&self, target: &DistOperand, bits: u32) -> u64 {
-        let (rows, cols) = target.shape();
-        let (all, part) = (Matrix::bytes_for(rows, cols, bits), part_bytes(target, bits));
-        most_holders(&target.distribution) * self.messages(rows, bits, (all, 0)) + self.messages(rows, bits, (0, part))
-    }
-
-    /// Bytes of those in which a solution becomes this rank's part beyond what comes to one of evenly dealt parts, each
-    /// entry to one rank, which the plan of the solve counts.
-    fn more_messages(&self, target: &DistOperand, bits: u32) -> u64 {
-        let (rows, cols) = target.shape();
-        let all = Matrix::bytes_for(rows, cols, bits);
-        let comes = |bytes| self.messages(rows, bits, (0, bytes));
-        let share = comes(all.div_ceil(self.team.size() as u64));
-        let others = most_holders(&target.distribution) - 1;
-        others * self.messages(rows, bits, (all, 0)) + comes(part_bytes(target, bits)).saturating_sub(share)
+    /// Bytes of the messages in which a matrix goes from one distribution to another.
+    fn messages(&self, between: (&Distribution, &Distribution), triangle: Option<Uplo>, bits: u32) -> u64 {
+        travel_bytes(self.team.world(), between, triangle, bits)
     }
 
     /// What a step takes on this rank in each tally, so many bytes of it for copies that a limit counts on each rank as
@@ -198,14 +144,13 @@ impl<'a> Steps<'a> {
         self.hold(copy)?;
         let taken = DistMatrix::bytes_for(&map, self.team.rank(), bits);
         self.hold(taken)?;
-        let given = part_bytes(operand, bits);
-        self.at_most(self.messages(operand.shape().0, bits, (given, given.max(taken))));
+        self.travel(self.messages((&operand.distribution, &Distribution::of_tiles(&map)), map.triangle, bits));
         self.drop_copy(copy);
         Ok(taken)
     }
 
-    /// A factorisation of `a`, up to where its factor is held and the matrix has gone.
-    pub(super) fn factor(&mut self, (uplo, a): (Option<Uplo>, &DistOperand), bits: u32) -> Outcome<()> {
+    /// A factorisation of `a`, up to where its factor is held and the matrix has gone; the tiles of the factor.
+    pub(super) fn factor(&mut self, (uplo, a): (Option<Uplo>, &DistOperand), bits: u32) -> Outcome<TileMap> {
         let (order, call, team) = (a.order()?, self.call, self.team);
         let options = DistCholeskyOptions::new().accuracy(call.accuracy());
         let map = call.done(cholesky_tiles(&*self.ranks.context()?, team, order, bits, &options))?;
@@ -216,7 +161,7 @@ impl<'a> Steps<'a> {
         let planned = self.planned(0, |ctx, team| plan_cholesky(ctx, team, (&read, bits), bits, &options))?;
         for (tally, planned) in self.tallies.iter_mut().zip(planned) {
             tally.at_most(planned);
-            tally.now -= taken;
+            tally.release(taken);
         }
         call.release_bytes(taken);
         let factor = DistMatrix::bytes_for(&map, team.rank(), bits);
@@ -224,7 +169,7 @@ impl<'a> Steps<'a> {
         for (tally, planned) in self.tallies.iter_mut().zip(planned) {
             tally.keep(planned.saturating_sub(factor));
         }
-        Ok(())
+        Ok(map)
     }
 
     /// The right sides, and a solve for them whose result is so many bytes in the form of its array; of the triangle
@@ -239,9 +184,9 @@ impl<'a> Steps<'a> {
         self.hold(copy)?;
         // The copy makes room for the result, which the limit counts already.
         self.call.release_bytes(copy);
-        self.tallies.iter_mut().for_each(|tally| tally.now -= copy);
+        self.tallies.iter_mut().for_each(|tally| tally.release(copy));
         let planned = self.planned(copies, plan)?;
-        let beside = copy.max(placed) + self.more_messages(b, bits);
+        let beside = copy.max(placed) + b.more_messages(self.team.world(), bits);
         for (tally, planned) in self.tallies.iter_mut().zip(planned) {
             tally.at_most(planned + beside);
         }
@@ -272,8 +217,8 @@ impl<'a> Steps<'a> {
             let moved = Matrix::bytes_for(to.local_shape(self.team.rank()).0, operand.shape().1, operand_bits);
             self.copied += moved;
             self.hold(moved)?;
-            let given = part_bytes(operand, operand_bits);
-            self.at_most(self.messages(operand.shape().0, operand_bits, (given, moved)));
+            let to = Distribution { cols: operand.shape().1, ..to.clone() };
+            self.travel(self.messages((&operand.distribution, &to), None, operand_bits));
             self.drop_copy(copy);
         }
         let options = ProductPlanOptions::new().accuracy(self.call.accuracy());
@@ -283,8 +228,17 @@ impl<'a> Steps<'a> {
         let bytes = node_bytes(&planned, self.team);
         self.node_takes(bytes)?;
         // Windows are the node's; each of its ranks has an equal share.
-        let last = placed + self.last_messages(c, bits);
-        self.at_most(bytes.div_ceil(self.team.node().size() as u64) + last);
+        let (rows, cols) = c.shape();
+        let alone = || (tiles(&self.ranks, (rows, cols)).tile_size, RankGrid::for_ranks(self.team.size()));
+        let (tile_size, grid) = planned.team.as_ref().map_or_else(alone, |of| {
+            let (rows, cols) = of.grid;
+            (of.tile_size, RankGrid { rows, cols })
+        });
+        let triangle = if operands.len() == 1 { Some(Uplo::Lower) } else { None };
+        let map = TileMap { rows, cols, tile_size, grid, triangle };
+        let messages = result_messages(self.team.world(), &map, c, bits);
+        let share = bytes.div_ceil(self.team.node().size() as u64);
+        self.tallies.iter_mut().for_each(|tally| tally.travel(messages, share + placed));
         // SAFETY: by contract.
         unsafe { self.tell(target) }
     }
@@ -302,29 +256,17 @@ impl<'a> Steps<'a> {
     /// # Safety
     /// The target can be written.
     pub(super) unsafe fn tell(self, Target(plan): Target) -> Outcome<()> {
-        let limit = self.call.limit_bytes().unwrap_or(0);
-        let [own, limited] = self.tallies;
-        let mut sums = [own.most, limited.most, own.most_with_kept, u64::from(self.keeps())];
+        let [own, limited] = self.tallies.map(|tally| tally.most());
+        let mut sums = [own, limited];
         self.ranks.node.all_reduce(Reduction::Sum, &mut sums)?;
-        let [of_own, of_limited, with_kept, keeping] = sums;
-        // What is kept under a limit has room in it; only ranks without one keep all.
-        let with_kept = if keeping > 0 { with_kept } else { with_kept.min(limit) };
-        let node_bytes = of_own.max(of_limited).max(with_kept).max(self.node);
-        let rank_bytes = own.most.max(own.most_with_kept.min(limit / self.team.node().size() as u64));
-        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes, node_bytes };
+        // No limit counts what processes take beside it.
+        let counted = self.node.saturating_add(process_bytes(self.team.size()) * self.team.node().size() as u64);
+        let node_bytes = sums[0].max(sums[1]).max(counted);
+        let told = sunzi_mpi_plan { copied_bytes: self.copied, rank_bytes: own, node_bytes };
         // SAFETY: it can be written by contract.
         unsafe { plan.write(told) };
         Ok(())
     }
-}
-
-/// The most ranks that have one entry of a matrix.
-fn most_holders(distribution: &Distribution) -> u64 {
-    let mut counts = HashMap::new();
-    for numbers in (0..distribution.grid.size()).filter_map(|rank| distribution.numbers(rank)) {
-        *counts.entry(numbers).or_insert(0) += 1;
-    }
-    counts.into_values().max().unwrap_or(1)
 }
 
 /// Bytes of this rank's node in a plan that knows of nodes by their rows and ranks.

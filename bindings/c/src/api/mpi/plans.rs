@@ -132,8 +132,8 @@ pub unsafe extern "C" fn sunzi_mpi_plan_cholesky(
                 let (a, uplo) = as_lower(a.place(&parts)?, uplo);
                 let mut steps = Steps::new(call, team);
                 let placed = steps.result(&a, bits)?;
-                steps.factor((uplo, &a), bits)?;
-                steps.store_again(&a, (placed, bits));
+                let tiles = steps.factor((uplo, &a), bits)?;
+                steps.store_again(&a, &tiles, (placed, bits));
                 steps.tell(target)
             },
         )

@@ -1,7 +1,8 @@
 //! SYRK and GEMM over ranks.
 
-use super::matrix::{DistOperand, Rows, triangle};
+use super::matrix::{DistOperand, triangle};
 use super::opening::Routine;
+use super::rows::Rows;
 use super::{Ranks, collective};
 use crate::api::op_of;
 use crate::api::products::Terms;
@@ -10,7 +11,10 @@ use crate::call::Call;
 use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{sunzi_dist_matrix, sunzi_matrix, sunzi_status};
-use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TileMap, contracted_rows, gemm_rows, syrk};
+use sunzi::comm::Transport;
+use sunzi::distributed::{
+    DistMatrix, DistOptions, Distribution, RankGrid, Team, TileMap, contracted_rows, gemm_rows, syrk, travel_bytes,
+};
 use sunzi::{Matrix, MatrixView, Op, Uplo};
 
 /// `sunzi_syrk` on matrices over the ranks of the context's communicator. Collective: all ranks call it, with the same
@@ -228,6 +232,21 @@ impl Prepared<'_> {
     }
 }
 
+/// Bytes of the messages in which a product in these tiles becomes this rank's part: of a triangle either, or of both
+/// one after the other.
+pub(super) fn result_messages(world: &dyn Transport, map: &TileMap, c: &DistOperand, bits: u32) -> u64 {
+    let tiles = Distribution::of_tiles(map);
+    let of = |from: &Distribution, triangle| travel_bytes(world, (from, &c.distribution), triangle, bits);
+    match map.triangle {
+        None => of(&tiles, None),
+        Some(_) => {
+            let both = of(&tiles, Some(Uplo::Lower)).max(of(&tiles, Some(Uplo::Upper)));
+            let mirrored = tiles.transposed();
+            both.max(of(&mirrored, Some(Uplo::Lower))).max(of(&mirrored, Some(Uplo::Upper)))
+        }
+    }
+}
+
 /// Stores a result. Collective.
 ///
 /// # Safety
@@ -238,8 +257,15 @@ unsafe fn finish(
     (c, part): (&DistOperand, Option<Triangle>),
     (result, report): (&DistMatrix, &sunzi::Report),
 ) -> Outcome<()> {
-    call.note_product(report);
-    call.note(|report| report.precision_bits = result.precision_bits().into());
+    let bits = result.precision_bits();
+    call.note_accuracy(report.accuracy, report.range_bits);
+    call.note(|report| report.precision_bits = bits.into());
+    // Windows are the node's; each of its ranks has an equal share.
+    let share = report.planned_bytes.div_ceil(team.node().size() as u64);
+    let messages = result_messages(team.world(), result.map(), c, bits);
+    // SAFETY: by contract.
+    let placed = unsafe { c.placed_bytes(bits) };
+    call.count(|tally| tally.travel(messages, share + placed));
     // SAFETY: by contract.
     unsafe { c.give(&Ranks::new(call, team), part, result) }
 }

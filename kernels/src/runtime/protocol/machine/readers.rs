@@ -15,7 +15,7 @@ impl TaskMachine {
 
     /// Whom this rank serves by a rule known in advance.
     pub(super) fn served_here(&self, tile: TileId) -> Vec<u32> {
-        if self.delivery.sends_notices() || self.delivery.delegated(1) > 0 {
+        if self.delivery.sends_notices() || self.delivery.delegated(2) > 0 {
             return Vec::new(); // the list comes with the tile
         }
         let (clients, own) = self.readers(tile);

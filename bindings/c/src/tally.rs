@@ -1,0 +1,76 @@
+//! The bytes that a rank has at each step of a call over ranks: one count for the call and for its plan, so that a
+//! report says what was asked for.
+
+/// Bytes that one of several ranks takes beside what the library counts: MPI's requests and what it has for each other
+/// rank, and memory that the allocator has for others when something of another length was freed. Measured: 0.2 to
+/// 0.6 MB (docs/BENCHMARKS.md).
+const PROCESS_BYTES: u64 = 512 << 10;
+
+/// Those of one of so many ranks.
+pub fn process_bytes(ranks: usize) -> u64 {
+    if ranks > 1 { PROCESS_BYTES } else { 0 }
+}
+
+/// The bytes of a rank, step by step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Whether the context has no limit, and keeps copies and memory for the next step and the next call.
+    keeps: bool,
+    /// Bytes now, and what the context keeps of copies that have gone.
+    now: u64,
+    /// Bytes of the longest messages that have gone: the allocator has them for what comes, and gives them to nobody.
+    freed: u64,
+    most: u64,
+}
+
+impl Tally {
+    /// Of one of so many ranks.
+    pub fn new(keeps: bool, ranks: usize) -> Tally {
+        Tally { keeps, now: process_bytes(ranks), ..Tally::default() }
+    }
+
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// The most that there was at a time.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// So many bytes more for a step.
+    pub fn at_most(&mut self, more: u64) {
+        self.most = self.most.max(self.now.saturating_add(self.freed).saturating_add(more));
+    }
+
+    /// Messages of so many bytes, and so many bytes more beside them.
+    pub fn travel(&mut self, messages: u64, beside: u64) {
+        self.at_most(beside.saturating_add(messages.saturating_sub(self.freed)));
+        self.freed = self.freed.max(messages);
+    }
+
+    /// Bytes that stay.
+    pub fn hold(&mut self, bytes: u64) {
+        self.now = self.now.saturating_add(bytes);
+        self.at_most(0);
+    }
+
+    pub fn release(&mut self, bytes: u64) {
+        self.now = self.now.saturating_sub(bytes);
+    }
+
+    /// A copy goes, or to the next call.
+    pub fn drop_copy(&mut self, bytes: u64) {
+        self.release(if self.keeps { 0 } else { bytes });
+    }
+
+    /// Memory of a step that the context keeps when it has gone, if it has no limit.
+    pub fn keep(&mut self, bytes: u64) {
+        self.now += if self.keeps { bytes } else { 0 };
+    }
+
+    /// Stores a result of so many bytes whose copy has gone before it: what is kept of the copy makes room.
+    pub fn store_again(&mut self, messages: u64, placed: u64) {
+        self.travel(messages, if self.keeps { 0 } else { placed });
+    }
+}
