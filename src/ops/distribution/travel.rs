@@ -75,7 +75,8 @@ pub fn redistribution_bytes(
 /// distributions that are not known.
 pub fn travel_bytes(
     group: &dyn Transport,
-    (from, to): (&Distribution, &Distribution),
+    from: &Distribution,
+    to: &Distribution,
     triangle: Option<Uplo>,
     precision_bits: u32,
 ) -> u64 {
@@ -431,7 +432,7 @@ mod tests {
                 }
                 let words = (given + taken) * (1 + width);
                 assert_eq!(
-                    travel_bytes(group, (from, to), triangle, bits),
+                    travel_bytes(group, from, to, triangle, bits),
                     8 * words as u64,
                     "{rank}: {from:?}, {to:?}"
                 );

@@ -153,7 +153,7 @@ impl LocalSolution {
 
     /// Bytes of the messages of this rank of `group` in [`LocalSolution::fill_local`].
     pub fn travel_bytes(&self, group: &dyn Transport, distribution: &Distribution) -> u64 {
-        travel_bytes(group, (&self.distribution, distribution), None, self.precision_bits())
+        travel_bytes(group, &self.distribution, distribution, None, self.precision_bits())
     }
 
     /// This rank's part as `distribution` deals it out, in the order of the indices, into memory of the caller, of just

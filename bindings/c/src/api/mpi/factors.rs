@@ -63,7 +63,7 @@ pub(super) unsafe fn cholesky_over(
         let bits = a.result_place(&ranks, uplo.map(triangle))?;
         let factor = new_factor(call, team, (uplo, &a), bits)?;
         let from = Distribution::of_tiles(factor.map());
-        let messages = travel_bytes(ranks.world, (&from, &a.distribution), Some(Uplo::Lower), bits);
+        let messages = travel_bytes(ranks.world, &from, &a.distribution, Some(Uplo::Lower), bits);
         let placed = a.placed_bytes(bits);
         call.count(|tally| match a.is_in_place() {
             true => tally.travel(messages, placed),

@@ -345,7 +345,7 @@ impl DistOperand {
         let tiles = tiles?;
         ranks.hold(tiles.bytes())?;
         let to = Distribution::of_tiles(&map);
-        let messages = travel_bytes(world, (&self.distribution, &to), map.triangle, tiles.precision_bits());
+        let messages = travel_bytes(world, &self.distribution, &to, map.triangle, tiles.precision_bits());
         ranks.call.count(|tally| {
             tally.hold(input.copied_bytes() + tiles.bytes());
             tally.travel(messages, 0);
@@ -374,7 +374,7 @@ impl DistOperand {
         world.all_reduce(Reduction::Max, &mut most)?;
         let bits = most[0] as u32;
         ranks.hold(Matrix::bytes_for(rows, cols, bits))?;
-        let messages = travel_bytes(world, (&self.distribution, &to), None, bits);
+        let messages = travel_bytes(world, &self.distribution, &to, None, bits);
         call.count(|tally| {
             tally.hold(Matrix::bytes_for(rows, cols, bits));
             tally.travel(messages, 0);

@@ -124,7 +124,7 @@ impl<'a> Steps<'a> {
 
     /// Bytes of the messages in which a matrix goes from one distribution to another.
     fn messages(&self, between: (&Distribution, &Distribution), triangle: Option<Uplo>, bits: u32) -> u64 {
-        travel_bytes(self.team.world(), between, triangle, bits)
+        travel_bytes(self.team.world(), between.0, between.1, triangle, bits)
     }
 
     /// What a step takes on this rank in each tally, so many bytes of it for copies that a limit counts on each rank as

@@ -236,7 +236,7 @@ impl Prepared<'_> {
 /// one after the other.
 pub(super) fn result_messages(world: &dyn Transport, map: &TileMap, c: &DistOperand, bits: u32) -> u64 {
     let tiles = Distribution::of_tiles(map);
-    let of = |from: &Distribution, triangle| travel_bytes(world, (from, &c.distribution), triangle, bits);
+    let of = |from: &Distribution, triangle| travel_bytes(world, from, &c.distribution, triangle, bits);
     match map.triangle {
         None => of(&tiles, None),
         Some(_) => {
