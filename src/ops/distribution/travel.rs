@@ -431,11 +431,7 @@ mod tests {
                     (given, taken) = (given.max(out), taken.max(come));
                 }
                 let words = (given + taken) * (1 + width);
-                assert_eq!(
-                    travel_bytes(group, from, to, triangle, bits),
-                    8 * words as u64,
-                    "{rank}: {from:?}, {to:?}"
-                );
+                assert_eq!(travel_bytes(group, from, to, triangle, bits), 8 * words as u64, "{rank}: {from:?}, {to:?}");
             });
         }
     }
