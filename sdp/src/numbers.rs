@@ -121,6 +121,16 @@ pub fn trimmed(value: Float) -> Float {
     Float::with_val(bits, &value)
 }
 
+/// Whether all entries are 0.
+pub fn is_zero(matrix: &Matrix) -> bool {
+    matrix.parts().0.iter().all(|&head| head == 0)
+}
+
+/// The exponent above the largest magnitude; far below all others for 0.
+pub fn exponent(value: &Float) -> i64 {
+    value.get_exp().map_or(i64::MIN / 4, i64::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use crate::errors::{
 };
 use crate::kind::NumberKind;
 use crate::matrix_object::Matrix;
+use crate::native::factor::Factor;
 use crate::native::ranks;
 use crate::native::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
 use crate::view::View;
@@ -24,10 +25,10 @@ pub struct Ranks(RwLock<Option<ranks::Ranks>>);
 
 /// The factor of `sunzi.mpi.Cholesky`.
 #[pyclass(frozen, module = "sunzi._sunzi")]
-pub struct RankFactor(RwLock<ranks::Factor>);
+pub struct RankFactor(RwLock<Factor>);
 
 impl RankFactor {
-    fn get(&self) -> RwLockReadGuard<'_, ranks::Factor> {
+    fn get(&self) -> RwLockReadGuard<'_, Factor> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@
 //! its threshold takes `k` bits more. Where a side has no interior the condition grows faster than that, and no number
 //! of bits is enough: what is found here is no promise.
 
-use crate::iterate::outcome::Quality;
+use crate::iterate::quality::Quality;
 use crate::iterate::ramp;
 use crate::options::SolverOptions;
 use rug::Float;

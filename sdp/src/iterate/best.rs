@@ -1,9 +1,9 @@
 //! The best point of a run, for programs whose last points are worse: without an interior, or at too low a precision.
 
-use crate::iterate::dimacs::{largest_constant, largest_costs};
-use crate::iterate::outcome::Quality;
 use crate::iterate::point::Point;
+use crate::iterate::quality::Quality;
 use crate::iterate::site::Site;
+use crate::iterate::sizes::{largest_constant, largest_costs};
 use crate::numbers::largest;
 use crate::options::SolverOptions;
 use rug::Float;

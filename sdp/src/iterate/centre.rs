@@ -5,9 +5,9 @@
 
 use crate::block::Block;
 use crate::calls::gemm_with;
-use crate::iterate::factors::exponent;
 use crate::iterate::memory::{ConeTask, Step};
 use crate::iterate::system::Place;
+use crate::numbers::exponent;
 use crate::numbers::{Arithmetic, largest};
 use rug::Float;
 use sunzi::{Accuracy, GemmOptions, Matrix, Result};

@@ -6,33 +6,10 @@
 use crate::iterate::outcome::Solution;
 use crate::iterate::residuals::{Objectives, Residuals};
 use crate::iterate::site::Site;
+use crate::iterate::sizes::{largest_constant, largest_costs};
 use crate::numbers::{Arithmetic, largest};
-use crate::problem::{Constraints, Problem};
 use rug::Float;
 use sunzi::{Matrix, Result};
-
-/// The largest magnitude of an entry of C.
-pub fn largest_constant(problem: &Problem, bits: u32) -> Float {
-    let mut most = Float::new(bits);
-    for group in &problem.groups {
-        if let Constraints::Sparse(sparse) = &group.constraints {
-            let entries = sparse.cones.iter().flat_map(|cone| &cone.constant);
-            most = entries.fold(most, |most, entry| most.max(&Float::with_val(bits, entry.value.abs_ref())));
-        }
-    }
-    most
-}
-
-/// The largest magnitude of an entry of c. Collective.
-///
-/// # Errors
-/// [`sunzi::Error::Transport`].
-pub fn largest_costs(site: &Site<'_>) -> Result<Float> {
-    let costs = site.problem.groups.iter().map(|group| largest(&group.costs));
-    let costs = costs.fold(Float::new(site.bits), |most, size| most.max(&size));
-    let [most] = site.share.ranks.largest(site.bits, Ok([costs]))?;
-    Ok(most)
-}
 
 /// The squared lengths of matrices as vectors.
 fn squares<'m>(k: Arithmetic<'_>, matrices: impl Iterator<Item = &'m Matrix>) -> Result<Vec<[Float; 1]>> {

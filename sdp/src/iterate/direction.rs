@@ -9,11 +9,12 @@
 
 use crate::block::{Block, Summand};
 use crate::calls::{gemm_with, spmm, syr2k_with};
-use crate::iterate::factors::{ConeFactors, exponent};
+use crate::iterate::factors::ConeFactors;
 use crate::iterate::memory::{ConeTask, Step};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::{Residuals, adjoint, negated};
 use crate::iterate::system::{Place, System};
+use crate::numbers::exponent;
 use crate::numbers::{Arithmetic, column, entrywise};
 use rug::Float;
 use sunzi::{Accuracy, Matrix, Result, Symmetric, Syr2kOptions};

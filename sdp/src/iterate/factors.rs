@@ -5,10 +5,10 @@ use crate::calls::{syrk_with, trsm_with};
 use crate::iterate::definite::{cholesky, first_refused};
 use crate::iterate::memory::Step;
 use crate::iterate::point::Point;
+use crate::iterate::side::Side;
 use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, column};
 use crate::workers::TaskBytes;
-use rug::Float;
 use sunzi::{Accuracy, Cholesky, Matrix, Result, SyrkOptions, TrsmOptions};
 
 /// What is known of a block of X and of Y.
@@ -19,15 +19,6 @@ pub struct ConeFactors {
     pub x_lower_inverse: Option<Matrix>,
     /// `L_Y`, of a dense block.
     pub y_lower: Option<Matrix>,
-}
-
-/// One side of a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
-    /// X.
-    Primal,
-    /// Y.
-    Dual,
 }
 
 /// The parts of one side.
@@ -116,14 +107,4 @@ pub fn factor(site: &Site<'_>, point: &Point) -> Result<std::result::Result<Vec<
         found.push(ConeFactors { x_inverse: inverse, x_lower_inverse: lower_inverse, y_lower });
     }
     Ok(Ok(found))
-}
-
-/// Whether all entries are 0.
-pub fn is_zero(matrix: &Matrix) -> bool {
-    matrix.parts().0.iter().all(|&head| head == 0)
-}
-
-/// The exponent above the largest magnitude; far below all others for 0.
-pub fn exponent(value: &Float) -> i64 {
-    value.get_exp().map_or(i64::MIN / 4, i64::from)
 }

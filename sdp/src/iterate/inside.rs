@@ -5,8 +5,9 @@
 //! errors, which thresholds are compared with, are those of the program that is solved everywhere.
 
 use crate::iterate::best::{Best, Course};
-use crate::iterate::outcome::{Iteration, Quality, Solution, State};
+use crate::iterate::outcome::{Iteration, Solution, State};
 use crate::iterate::point::{Cone, Point};
+use crate::iterate::quality::Quality;
 use crate::iterate::share::Share;
 use crate::numbers::shift;
 use crate::options::SolverOptions;

@@ -13,13 +13,11 @@ mod lists;
 pub use ledger::{ConeTask, Ledger, STEPS, Step};
 
 use crate::iterate::point::Cone;
-use crate::iterate::ramp;
+use crate::iterate::precisions;
 use crate::iterate::share::Share;
-use crate::iterate::site::Crew;
 use crate::options::SolverOptions;
 use crate::problem::Problem;
 use crate::ranks::Ranks;
-use crate::workers::Workers;
 use calls::Gap;
 use ledger::Held;
 use serde::Serialize;
@@ -86,8 +84,8 @@ impl Memory {
     pub fn new(ctx: &Context, parts: (&Problem, &[Cone], &Share), options: &SolverOptions) -> Result<Memory> {
         let (all, single) = planners(ctx);
         let full = parts.0.precision_bits;
-        let first = if options.ramp { ramp::first_bits(full) } else { full };
-        let precisions = std::iter::successors(Some(first), |&bits| ramp::next_bits(bits, full));
+        let first = if options.ramp { precisions::first_bits(full) } else { full };
+        let precisions = std::iter::successors(Some(first), |&bits| precisions::next_bits(bits, full));
         let count = precisions.clone().count();
         let gap = Gap::of(&options.duality_gap_threshold);
         let ledgers = precisions.map(|bits| Ledger::new((&all, &single), parts, (bits, gap, count)));
@@ -124,10 +122,9 @@ impl Memory {
         })
     }
 
-    /// Those who work at each precision, by its bits, under a limit.
-    pub fn crews(self, workers: &Workers, limit_bytes: u64) -> Vec<(u32, Crew)> {
-        let crew = |ledger: Ledger| (ledger.bits, Crew::limited(workers, ledger, limit_bytes));
-        self.ledgers.into_iter().map(crew).collect()
+    /// Those of each precision.
+    pub fn into_ledgers(self) -> Vec<Ledger> {
+        self.ledgers
     }
 }
 

@@ -12,6 +12,7 @@ mod advice;
 mod best;
 mod centre;
 mod condition;
+mod crew;
 mod definite;
 mod dimacs;
 mod direction;
@@ -23,12 +24,16 @@ mod outcome;
 mod outline;
 mod outset;
 mod point;
+mod precisions;
+mod quality;
 mod ramp;
 mod ray;
 mod residuals;
 mod restore;
 mod share;
+mod side;
 mod site;
+mod sizes;
 mod stage;
 mod step;
 mod system;
@@ -40,20 +45,22 @@ pub use condition::Conditions;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use memory::of_iteration;
 pub use memory::{MemoryPlan, PrecisionPlan};
-pub use outcome::{Iteration, PhaseSeconds, Quality, Solution, State, Termination};
+pub use outcome::{Iteration, PhaseSeconds, Solution, State, Termination};
 pub use outset::Outset;
 pub use point::{Cone, Point, cones};
+pub use quality::Quality;
 pub(crate) use share::Share;
 
 use crate::options::SolverOptions;
 use crate::problem::Problem;
 use crate::ranks::Ranks;
 use crate::workers::Workers;
+use crew::Crew;
 use inside::Inside;
 use memory::{Limit, Memory, Step, of_rank};
 use outline::Outline;
 use rug::Float;
-use site::{Crew, Site};
+use site::Site;
 use stage::{Later, Run, Stage, StageEnd};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -112,7 +119,7 @@ impl<'p> Solver<'p> {
             let memory = Memory::new(workers.all(), (&problem, &cones, &share), &options)?;
             let memory = memory.beside(inside.bytes(&problem));
             memory.plan()?.admit(limit_bytes)?;
-            Ok(memory.crews(&workers, limit_bytes))
+            Ok(Crew::each(memory, &workers, limit_bytes))
         };
         let crews = limit_bytes.map_or_else(|| Ok(free()), under)?;
         let limit = limit_bytes.map(Limit::alone);
@@ -153,7 +160,7 @@ impl<'p> Solver<'p> {
             let memory = memory.map(|memory| memory.beside(inside.bytes(&part)));
             let memory = share.ranks.agreed(memory.and_then(|memory| Ok((memory.plan()?, memory))))?;
             let own = of_rank(&share.ranks, &memory.0, limit_bytes)?;
-            (crews, limit) = (memory.1.crews(&workers, own.own_bytes), Some(own));
+            (crews, limit) = (Crew::each(memory.1, &workers, own.own_bytes), Some(own));
         }
         Ok(Solver { problem: Cow::Owned(part), inside, options, crews, share, callers, cones, limit })
     }
@@ -310,7 +317,7 @@ impl<'p> Solver<'p> {
         let point = Point::initial(&self.problem, &self.cones, &self.options, bits);
         let mut point = self.share.ranks.agreed(point)?;
         self.share.ranks.agreed(self.inside.leave(&mut point, &self.cones))?;
-        let precision_bits = if self.options.ramp { ramp::first_bits(bits) } else { bits };
+        let precision_bits = if self.options.ramp { precisions::first_bits(bits) } else { bits };
         Ok(State {
             point,
             iterations: 0,
@@ -389,7 +396,7 @@ impl<'p> Solver<'p> {
         let mut is_raised = state.iterations > 0 && state.course.is_none();
         loop {
             // It may have a precision that this run does not have: it goes on at the next one.
-            let bits = if self.options.ramp { ramp::at_least(state.precision_bits, full) } else { full };
+            let bits = if self.options.ramp { precisions::at_least(state.precision_bits, full) } else { full };
             if bits != state.precision_bits {
                 is_raised = true;
                 (state.precision_bits, state.course) = (bits, None);
@@ -401,7 +408,7 @@ impl<'p> Solver<'p> {
             if is_raised {
                 state.point = ramp::pushed_inside(&site, state.point).map_err(|error| self.restated(error))?;
             }
-            let later = ramp::next_bits(bits, full).map(|next_bits| Later { next_bits, last_bits: full });
+            let later = precisions::next_bits(bits, full).map(|next_bits| Later { next_bits, last_bits: full });
             if is_raised && self.options.ramp && later.is_none() {
                 let restored = restore::restored(&site, &self.options, (state.point, state.reached));
                 state.point = restored.map_err(|error| self.restated(error))?;

@@ -4,6 +4,7 @@ use crate::iterate::best::Course;
 use crate::iterate::condition::Conditions;
 use crate::iterate::outset::Outset;
 use crate::iterate::point::Point;
+use crate::iterate::quality::Quality;
 use rug::Float;
 use serde::Serialize;
 use std::fmt;
@@ -81,34 +82,6 @@ impl fmt::Display for Termination {
             Termination::Stopped => "SIGTERM signal received",
             Termination::Interrupted => "SIGINT signal received",
         })
-    }
-}
-
-/// How good a point is.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Quality {
-    /// `f + c^T x`.
-    pub primal_objective: Float,
-    /// `f + C . Y + b^T y`.
-    pub dual_objective: Float,
-    /// `|p - d| / max(|p| + |d|, 1)`; in SDPA's form `|p - d| / max((|p| + |d|) / 2, 1)`.
-    pub gap: Float,
-    /// The largest entry of `A(x) - C - X`.
-    pub primal_matrix_error: Float,
-    /// The largest entry of `b - B^T x`.
-    pub primal_free_error: Float,
-    /// The largest entry of `c - A*(Y) - B y`.
-    pub dual_error: Float,
-}
-
-impl Quality {
-    /// The larger of both primal errors.
-    pub fn primal_error(&self) -> &Float {
-        if self.primal_free_error > self.primal_matrix_error {
-            &self.primal_free_error
-        } else {
-            &self.primal_matrix_error
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! A hash of programs and states with all their numbers, by which ranks find out whether they have the same.
 
 use crate::iterate::best::{Best, Course, Merit};
-use crate::iterate::outcome::{Quality, State};
+use crate::iterate::outcome::State;
 use crate::iterate::outset::Outset;
 use crate::iterate::point::Point;
+use crate::iterate::quality::Quality;
 use crate::iterate::visit::Visitor;
 use crate::options::SolverOptions;
 use crate::problem::{Entry, SparseCone};

@@ -9,17 +9,16 @@
 
 use crate::block::Block;
 use crate::iterate::best::Scales;
-use crate::iterate::factors::{Side, exponent, factor};
-use crate::iterate::outcome::Quality;
+use crate::iterate::factors::factor;
 use crate::iterate::point::Point;
+use crate::iterate::quality::Quality;
+use crate::iterate::side::Side;
 use crate::iterate::site::Site;
 use crate::numbers::column;
+use crate::numbers::exponent;
 use crate::options::SolverOptions;
 use rug::Float;
 use sunzi::{Matrix, Result};
-
-/// The precisions, below that asked for.
-const STEPS: [u32; 10] = [128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072];
 
 /// Bits by which a residual must have shrunk after a step of 1 for its direction to count as good.
 const GOOD_BITS: u32 = 48;
@@ -112,24 +111,6 @@ pub fn is_end(options: &SolverOptions, scales: &Scales, (quality, reached): (&Qu
         (false, true) => reaches(&options.upper_bound, &|most| quality.dual_objective >= *most),
         (false, false) => false,
     }
-}
-
-/// The precision of the first iteration.
-pub fn first_bits(full: u32) -> u32 {
-    next_bits(0, full).unwrap_or(full)
-}
-
-/// The precision after `bits`; none after the last.
-pub fn next_bits(bits: u32, full: u32) -> Option<u32> {
-    if bits >= full {
-        return None;
-    }
-    Some(STEPS.into_iter().find(|&next| next > bits && 4 * next <= 3 * full).unwrap_or(full))
-}
-
-/// The least precision of a run that is not below `bits`, or the last one.
-pub fn at_least(bits: u32, full: u32) -> u32 {
-    next_bits(bits.saturating_sub(1), full).unwrap_or(full)
 }
 
 /// A step: the point before it, the parts of the primal and of the dual direction that it took, and the point after it.

@@ -8,7 +8,8 @@
 //! Source: M. J. Todd, Semidefinite optimization, Acta Numerica 10 (2001), 515-560; weak duality, as above.
 
 use crate::block::Block;
-use crate::iterate::outcome::{Quality, Termination};
+use crate::iterate::outcome::Termination;
+use crate::iterate::quality::Quality;
 use crate::iterate::residuals::{Evaluation, Residuals};
 use crate::iterate::restore::after_whole_step;
 use crate::iterate::site::Site;

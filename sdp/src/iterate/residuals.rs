@@ -3,8 +3,8 @@
 use crate::block::{Block, Summand};
 use crate::calls::gemv_with;
 use crate::iterate::memory::{ConeTask, Step};
-use crate::iterate::outcome::Quality;
 use crate::iterate::point::{Cone, Point};
+use crate::iterate::quality::Quality;
 use crate::iterate::site::Site;
 use crate::numbers::largest;
 use crate::problem::{Constraints, Form, Group, Sparse};

@@ -1,6 +1,7 @@
 //! What the steps of an iteration work on: this rank's part of a program at one precision, and who works on it.
 
-use crate::iterate::memory::{ConeTask, Ledger, STEPS, Step};
+use crate::iterate::crew::Crew;
+use crate::iterate::memory::{ConeTask, Step};
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::share::Share;
 use crate::numbers::Arithmetic;
@@ -8,35 +9,6 @@ use crate::problem::Problem;
 use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use sunzi::{Context, Result};
-
-/// Who works on the steps of an iteration: under a limit each step has what it leaves beside what stays.
-pub struct Crew {
-    steps: [Workers; STEPS.len()],
-    ledger: Option<Ledger>,
-}
-
-impl Crew {
-    /// Without a limit.
-    pub fn free(workers: &Workers) -> Crew {
-        Crew { steps: STEPS.map(|_| workers.under(None)), ledger: None }
-    }
-
-    /// Under one for all together.
-    pub fn limited(workers: &Workers, ledger: Ledger, limit_bytes: u64) -> Crew {
-        let steps = STEPS.map(|step| workers.under(Some(ledger.room(step, limit_bytes))));
-        Crew { steps, ledger: Some(ledger) }
-    }
-
-    /// The workers of a step.
-    pub fn at(&self, step: Step) -> &Workers {
-        &self.steps[step as usize]
-    }
-
-    /// What is there at each step, where there is a limit.
-    pub fn ledger(&self) -> Option<&Ledger> {
-        self.ledger.as_ref()
-    }
-}
 
 /// See the module.
 #[derive(Clone, Copy)]

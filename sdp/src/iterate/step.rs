@@ -7,11 +7,12 @@
 
 use crate::block::Block;
 use crate::calls::{extreme_eigenvalue, gemm_with, spmm, trsm_with, trsv};
-use crate::iterate::factors::{Side, is_zero};
 use crate::iterate::memory::Step;
 use crate::iterate::point::{Cone, Point};
 use crate::iterate::residuals::Residuals;
+use crate::iterate::side::Side;
 use crate::iterate::system::Place;
+use crate::numbers::is_zero;
 use crate::numbers::{Arithmetic, rounded};
 use crate::workers::TaskBytes;
 use rug::Float;

@@ -1,8 +1,6 @@
 //! Files of earlier runs in the folder of results: what a run does not write anew goes out of the way, and of what it
 //! keeps by numbers only the last copies stay.
 
-use super::sdpb::{WriteSolution, names_of};
-use crate::problem::{Form, Problem};
 use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -51,16 +49,12 @@ fn is_result(name: &str) -> bool {
     SINGLE.contains(&name) || NUMBERED.iter().any(|(front, behind)| number_of(name, front, behind).is_some())
 }
 
-/// Moves the files of earlier runs that this one does not write anew into a folder beside them, in place of those that
-/// an earlier run has put there: who reads the results finds those of one program alone.
+/// Moves the files of earlier runs that are not among those `written` anew into a folder beside them, in place of those
+/// that an earlier run has put there: who reads the results finds those of one program alone.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn set_aside(folder: &Path, problem: &Problem, parts: WriteSolution) -> Result<()> {
-    let mut written = names_of(problem, parts).into_iter().collect::<HashSet<_>>();
-    if problem.form == Form::Sdpa {
-        written.insert("result.txt".into());
-    }
+pub fn set_aside(folder: &Path, written: &HashSet<String>) -> Result<()> {
     let left = |name: &String| is_result(name) && !written.contains(name) && folder.join(name).is_file();
     let found = names(folder)?.into_iter().filter(left).collect::<Vec<_>>();
     if found.iter().all(|name| name == "out.txt") {

@@ -7,6 +7,7 @@ use super::{decimal, write_text_among};
 use crate::iterate::{Solution, cones};
 use crate::problem::{Constraints, Form, Problem};
 use rug::Float;
+use std::collections::HashSet;
 use std::path::Path;
 use sunzi::io::AtomicFiles;
 use sunzi::{Context, Error, GemvOptions, Matrix, Result, dot, gemv_with};
@@ -150,9 +151,10 @@ fn files_of(problem: &Problem, parts: WriteSolution) -> Vec<(String, Part)> {
     single.chain(variables).chain(blocks).collect()
 }
 
-/// The names of the files of these parts.
-pub(super) fn names_of(problem: &Problem, parts: WriteSolution) -> Vec<String> {
-    files_of(problem, parts).into_iter().map(|(name, _)| name).collect()
+/// The names of all files that are written with these parts.
+fn names_of(problem: &Problem, parts: WriteSolution) -> HashSet<String> {
+    let names = files_of(problem, parts).into_iter().map(|(name, _)| name);
+    names.chain((problem.form == Form::Sdpa).then(|| "result.txt".into())).collect()
 }
 
 /// Writes a solution into `folder`, which is made where it is missing, among `files`; `out.txt` last, when
@@ -171,7 +173,7 @@ pub fn write_solution(
         move |source| Error::Io { path, action: "create", source }
     };
     std::fs::create_dir_all(folder).map_err(io(folder))?;
-    set_aside(folder, problem, parts)?;
+    set_aside(folder, &names_of(problem, parts))?;
     let point = &solution.point;
     for (name, part) in files_of(problem, parts) {
         let text = match part {

@@ -3,6 +3,11 @@
 //! Promise: a layout is used only after it has been checked against objects with known contents. Beside it: calls of
 //! the C library on ranks under MPI.
 
+#[cfg(not(feature = "mpi"))]
+#[path = "no_factor.rs"]
+pub mod factor;
+#[cfg(feature = "mpi")]
+pub mod factor;
 pub mod gmpy2;
 #[cfg(not(feature = "mpi"))]
 #[path = "no_ranks.rs"]

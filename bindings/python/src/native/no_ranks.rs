@@ -1,5 +1,6 @@
 //! What stands in for ranks where the package is built without MPI: nothing that could be made.
 
+use super::factor::Factor;
 use super::verbs::{Failed, Part, PlanOf, RankOptions, Verb};
 
 /// The status of what a build lacks.
@@ -7,21 +8,6 @@ const UNAVAILABLE: i32 = 14;
 
 /// No communicator.
 pub enum Ranks {}
-
-/// No factor.
-pub enum Factor {}
-
-impl Factor {
-    /// Never called.
-    pub fn order(&self) -> i64 {
-        match *self {}
-    }
-
-    /// Never called.
-    pub fn precision_bits(&self) -> i64 {
-        match *self {}
-    }
-}
 
 impl Ranks {
     /// Refused.

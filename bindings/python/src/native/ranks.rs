@@ -2,6 +2,7 @@
 //!
 //! Promise: every array that is described lives, and is nobody else's where it is written to, for as long as the call.
 
+use super::factor::Factor;
 use super::verbs::{Failed, Part, PlanOf, Planned, RankOptions, Target, Terms, Verb};
 use std::ffi::{CStr, CString};
 use std::ptr::null;
@@ -15,35 +16,6 @@ pub struct Ranks(*mut sunzi_context);
 unsafe impl Send for Ranks {}
 // SAFETY: as above.
 unsafe impl Sync for Ranks {}
-
-/// This rank's tiles of a factor that the C library keeps.
-pub struct Factor(*mut sunzi_mpi_factor);
-
-// SAFETY: numbers that are only read, but by `Ranks::renew`, which has them to itself.
-unsafe impl Send for Factor {}
-// SAFETY: as above.
-unsafe impl Sync for Factor {}
-
-impl Drop for Factor {
-    fn drop(&mut self) {
-        // SAFETY: made by `sunzi_mpi_factor_new`, and freed nowhere else.
-        unsafe { sunzi_mpi_factor_free(self.0) }
-    }
-}
-
-impl Factor {
-    /// Rows of the factored matrix.
-    pub fn order(&self) -> i64 {
-        // SAFETY: live.
-        unsafe { sunzi_mpi_factor_order(self.0) }
-    }
-
-    /// Bits of its entries.
-    pub fn precision_bits(&self) -> i64 {
-        // SAFETY: live.
-        unsafe { sunzi_mpi_factor_precision_bits(self.0) }
-    }
-}
 
 /// The description of a matrix, a block of one or a transpose, as the C library takes it: where it lies.
 fn described(view: MatrixView<'_>) -> sunzi_matrix {

@@ -1,7 +1,7 @@
 //! What is asked of the ranks of a communicator, and what they answer.
 #![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "nothing asks without MPI"))]
 
-use super::ranks::Factor;
+use super::factor::Factor;
 use sunzi::{Matrix, MatrixView};
 
 /// This rank's part of a matrix that is read, and the numbers of its distribution, in the order of `sunzi_dist_matrix`.

@@ -1,6 +1,6 @@
 //! Plans of the library's calls at one precision, entry by entry.
 
-use crate::iterate::factors::exponent;
+use crate::numbers::exponent;
 use rug::Float;
 use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Plan, ProductPlanOptions, Result};
 use sunzi::{plan_cholesky, plan_gemm_with, plan_solve, plan_syrk_with, plan_trsm};

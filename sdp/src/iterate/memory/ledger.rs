@@ -7,9 +7,9 @@
 use super::calls::{BlockCalls, Calls, Gap};
 use super::lists;
 use crate::block::Shape;
-use crate::iterate::factors::Side;
 use crate::iterate::point::Cone;
 use crate::iterate::share::Share;
+use crate::iterate::side::Side;
 use crate::problem::{Constraints, Group, Problem, Sampled, Sparse, entry_bytes};
 use crate::ranks::ROOT;
 use crate::workers::{TaskBytes, Workers};

@@ -1,6 +1,6 @@
 //! Matrices over ranks: their descriptions, and how they get into the library's tiles and back.
 
-use super::opening::Parts;
+use super::parts::Parts;
 use super::rows::Rows;
 use super::{Ranks, together};
 use crate::array::{Array, Operand, Part, Triangle, invalid};

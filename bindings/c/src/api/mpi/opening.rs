@@ -4,6 +4,7 @@
 //! A rank that finds something wrong alone takes part in the comparison nevertheless, so that none waits for it.
 
 use super::matrix::Told;
+use super::parts::{PARTS, Parts};
 use crate::api::products::Terms;
 use crate::api::{lapack::position_of, products::terms_of, scalar, symmetric_of};
 use crate::array::invalid;
@@ -15,9 +16,6 @@ use std::fmt::{Debug, Display};
 use sunzi::Uplo;
 use sunzi::comm::{Transport, broadcast_bytes};
 use xxhash_rust::xxh3::Xxh3;
-
-/// The most matrices over ranks that a call has.
-const PARTS: usize = 3;
 
 /// The words in which a rank says all of it: the routine, what is wrong, a hash of what must be the same, whether its
 /// memory is limited, and the rows and columns of its parts.
@@ -51,13 +49,6 @@ struct Said {
     shown: String,
     /// The value without loss, where `shown` is shortened.
     exact: String,
-}
-
-/// What all ranks have told each other beside what is the same on all of them.
-pub(crate) struct Parts {
-    /// Rows and columns of each rank's part of each matrix.
-    shapes: Vec<[[usize; 2]; PARTS]>,
-    limited: bool,
 }
 
 /// XXH3 of texts, each behind its length as eight bytes, lowest first: the same in every build of the library.
@@ -187,7 +178,7 @@ impl<'a> Opening<'a> {
         }
         let part = |rank: usize, at: usize| [0, 1].map(|which| of(rank, FIRST_PART + 2 * at + which) as usize);
         let shapes = (0..size).map(|rank| std::array::from_fn(|at| part(rank, at))).collect();
-        Ok((own?, Parts { shapes, limited: (0..size).any(|rank| of(rank, 3) != 0) }))
+        Ok((own?, Parts::new(shapes, (0..size).any(|rank| of(rank, 3) != 0))))
     }
 
     /// The first value that rank 0 and another one do not agree on. Collective.
@@ -239,23 +230,6 @@ fn shortest(number: Float) -> Float {
     };
     let bits = integer.significant_bits() - integer.find_one(0).unwrap_or(0);
     Float::with_val(bits.max(2), &number)
-}
-
-impl Parts {
-    /// How many ranks there are.
-    pub fn ranks(&self) -> usize {
-        self.shapes.len()
-    }
-
-    /// Whether any of them has a memory limit.
-    pub fn limited(&self) -> bool {
-        self.limited
-    }
-
-    /// Rows and columns of a rank's part of the matrix that was the `at`-th to be said.
-    pub fn of(&self, rank: usize, at: usize) -> [usize; 2] {
-        self.shapes[rank][at]
-    }
 }
 
 #[cfg(test)]

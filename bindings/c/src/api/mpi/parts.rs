@@ -1,0 +1,32 @@
+//! What ranks know of each other's arguments once a call is open.
+
+/// The most matrices over ranks that a call has.
+pub(crate) const PARTS: usize = 3;
+
+/// Sizes of the parts of all ranks, and whether memory is limited.
+pub(crate) struct Parts {
+    shapes: Vec<[[usize; 2]; PARTS]>,
+    limited: bool,
+}
+
+impl Parts {
+    /// Rows and columns of each rank's part of each matrix; whether any rank has a memory limit.
+    pub fn new(shapes: Vec<[[usize; 2]; PARTS]>, limited: bool) -> Parts {
+        Parts { shapes, limited }
+    }
+
+    /// How many ranks there are.
+    pub fn ranks(&self) -> usize {
+        self.shapes.len()
+    }
+
+    /// Whether any of them has a memory limit.
+    pub fn limited(&self) -> bool {
+        self.limited
+    }
+
+    /// Rows and columns of a rank's part of the matrix that is the `at`-th argument.
+    pub fn of(&self, rank: usize, at: usize) -> [usize; 2] {
+        self.shapes[rank][at]
+    }
+}
