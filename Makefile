@@ -37,6 +37,7 @@ packages:
 	@.ci/packages build
 
 build: packages
+	@test -e $(SUNZI) || echo "The first build takes about four minutes on two processors, and 1 GB of disk."
 	$(CARGO) build --release
 
 demo: build
