@@ -73,18 +73,19 @@ def test_progress_may_call_back() -> None:
 
 
 def test_cancelling_is_quick() -> None:
+    # Seconds of the processor: other programs on the machine take none of them.
     matrix, context = large(), sunzi.Context(threads=1)
-    start = time.monotonic()
+    start = time.process_time()
     matrix.cholesky(context=context)
-    whole = time.monotonic() - start
+    whole = time.process_time() - start
 
     def stop(done: int, total: int) -> None:
         raise KeyError
 
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(KeyError):
         matrix.cholesky(context=context, progress=stop)
-    assert time.monotonic() - start < 0.5 * whole + 0.3
+    assert time.process_time() - start < 0.5 * whole + 0.3
 
 
 def test_interrupt() -> None:
@@ -298,17 +299,18 @@ def interrupted_after(seconds: float, work: Callable[[], object]) -> None:
     def stop(*_: object) -> None:
         raise TimeoutError
 
-    start = time.perf_counter()
+    # Seconds of the processor: other programs on the machine take none of them.
+    start = time.process_time()
     work()
-    whole = time.perf_counter() - start
+    whole = time.process_time() - start
     old = signal.signal(signal.SIGALRM, stop)
     try:
-        start = time.perf_counter()
+        start = time.process_time()
         # The signal must not come before pytest expects it, however busy the machine is.
         with pytest.raises(TimeoutError):
             signal.setitimer(signal.ITIMER_REAL, seconds)
             work()
-        assert time.perf_counter() - start < seconds + whole / 2, whole
+        assert time.process_time() - start < seconds + whole / 2, whole
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
