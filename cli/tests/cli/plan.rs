@@ -199,7 +199,8 @@ fn a_thousand_nodes_are_planned_at_once() {
     for memory in ["", "--memory 100G", "--memory 15G"] {
         let start = Instant::now();
         sandbox.run(&format!("plan --nodes 1e3 --ranks-per-node 128 --rows 1e6 --cols 1e4 -p 1024 {memory}"));
-        assert!(start.elapsed() < Duration::from_secs(1), "{memory}: {:?}", start.elapsed());
+        // A tenth of a second on a quiet machine; a search of all cuts would take minutes.
+        assert!(start.elapsed() < Duration::from_secs(10), "{memory}: {:?}", start.elapsed());
     }
 }
 
