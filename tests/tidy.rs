@@ -36,7 +36,7 @@ const UNSAFE_FOLDERS: &[&str] = &[
     "bindings/python/src/native/",
 ];
 
-/// Advice: a file of more lines is likely to hold two things.
+/// Lines of a file: one of more is likely to hold two things.
 const FILE_LINES: usize = 800;
 const FUNCTION_LINES: usize = 70;
 const LINE_CHARS: usize = 120;

@@ -1,6 +1,7 @@
 //! Values that are made at the first call that asks for them, and kept for the next ones.
 
 use crate::error::Result;
+use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Values that a context keeps of each kind.
@@ -24,6 +25,16 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
     /// # Errors
     /// Those of `make`.
     pub fn get_or_make(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
+        self.fetch(key, make)
+    }
+
+    /// [`KeyedCache::get_or_make`] where making cannot fail.
+    pub fn get_or_create(&self, key: K, make: impl FnOnce() -> V) -> V {
+        let Ok(value) = self.fetch::<Infallible>(key, || Ok(make()));
+        value
+    }
+
+    fn fetch<E>(&self, key: K, make: impl FnOnce() -> std::result::Result<V, E>) -> std::result::Result<V, E> {
         let mut entries = self.lock();
         if let Some(known) = use_again(&mut entries, &key) {
             return Ok(known);
@@ -31,16 +42,6 @@ impl<K: PartialEq, V: Clone, const CAPACITY: usize> KeyedCache<K, V, CAPACITY> {
         let made = make()?;
         Self::keep(&mut entries, key, made.clone());
         Ok(made)
-    }
-
-    /// [`KeyedCache::get_or_make`] where making cannot fail.
-    pub fn get_or_create(&self, key: K, make: impl FnOnce() -> V) -> V {
-        let mut entries = self.lock();
-        use_again(&mut entries, &key).unwrap_or_else(|| {
-            let made = make();
-            Self::keep(&mut entries, key, made.clone());
-            made
-        })
     }
 
     /// The bytes of all values.
