@@ -114,6 +114,7 @@ pub mod gallery;
 pub mod io;
 mod ops;
 mod options;
+mod site;
 mod storage;
 
 use sunzi_kernels::{device, error, kernels, math, matrix, plan, runtime, store, testing, tile};

@@ -13,7 +13,6 @@ use crate::ops::product::block::{BlockProduct, BlockShape, maximum_working_bits,
 use crate::ops::product::problem::Accuracy;
 use crate::ops::product::report::Outcome;
 use crate::ops::solve::SolvePlan;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger, least_limit};
 use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
@@ -24,6 +23,7 @@ use crate::ops::solve::run::make_room;
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
 use crate::ops::solve::triangle::scaled;
+use crate::site::Team;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -336,7 +336,7 @@ impl<'a> Inversion<'a> {
                 let Bands { columns: widest, limit_bytes, .. } = bands;
                 let band = Band {
                     memory,
-                    agreement: Agreement(None),
+                    team: Team::alone(),
                     columns: widest,
                     limit_bytes,
                     first_column: 0,

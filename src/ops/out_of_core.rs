@@ -17,11 +17,10 @@ pub use crate::ops::solve::disk::{OutOfCoreSolveOptions, OutOfCoreSolveReport, S
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Side;
-use crate::ops::disk::Place;
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::distribution::team::Team;
 use crate::ops::solve::disk::{TriangleOptions, solve_triangle};
 use crate::ops::solve::options::{TrsmOptions, check_scalar};
+use crate::site::{Site, Team};
 
 /// The solution `X` of `op(T) X = alpha B` for a triangular `T`, from file to file, with finished columns
 /// in the directory.
@@ -46,7 +45,7 @@ pub fn trsm(
     system: &TrsmOptions<'_>,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    trsm_at((ctx, Place::alone()), paths, precision_bits, system, options)
+    trsm_at(Site::alone(ctx), paths, precision_bits, system, options)
 }
 
 /// [`trsm`] over the ranks of `team`: each solves for columns of its own, has a directory of its own below that of
@@ -65,11 +64,11 @@ pub fn trsm_over_ranks(
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
     let ctx = &with_shared_devices(ctx, team.world())?;
-    trsm_at((ctx, Place::of(team)), paths, precision_bits, system, options)
+    trsm_at(Site { ctx, team }, paths, precision_bits, system, options)
 }
 
 fn trsm_at(
-    call: (&Context, Place<'_>),
+    site: Site<'_>,
     paths: SolvePaths<'_>,
     precision_bits: u32,
     system: &TrsmOptions<'_>,
@@ -81,5 +80,5 @@ fn trsm_at(
     }
     alpha.map(check_scalar).transpose()?;
     let system = TriangleOptions { uplo, op, diag, accuracy, alpha, caching: options.caching };
-    solve_triangle(call, paths, precision_bits, &system)
+    solve_triangle(site, paths, precision_bits, &system)
 }

@@ -15,8 +15,15 @@ const KERNELS: Layers =
     &[&["error", "testing"], &["math", "store"], &["matrix", "device"], &["tile"], &["plan", "runtime"], &["kernels"]];
 
 /// The layers of the library, which knows the package of the kernels and calls its modules by names of its own crate.
-const LIBRARY: Layers =
-    &[&["options"], &["comm", "storage"], &["context"], &["drive", "io"], &["gallery"], &["ops"], &["advanced"]];
+const LIBRARY: Layers = &[
+    &["options"],
+    &["comm", "storage"],
+    &["context"],
+    &["drive", "io", "site"],
+    &["gallery"],
+    &["ops"],
+    &["advanced"],
+];
 
 /// What modules of the library do not use of the package of the kernels, although it lies below all of them.
 const UNUSED_BELOW: [(&str, &[&str]); 3] = [

@@ -2,13 +2,14 @@
 //!
 //! Over ranks each reads the blocks that it has, and rank 0 writes them, in the order of the blocks.
 
-use super::{ROOT, progress_of};
-use crate::comm::{Incoming, Outgoing, Transport, agree};
+use super::progress_of;
+use crate::comm::{Incoming, Outgoing};
 use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::io::{Block, MatrixFileShape, MatrixFileWriter, write_blocks};
 use crate::math::float::limbs_for;
+use crate::site::{ROOT, Site};
 use crate::tile::TileId;
 use std::path::Path;
 
@@ -45,16 +46,16 @@ pub(crate) trait StoredBlocks: Sync {
 /// # Errors
 /// Those of [`StoredBlocks::read`]; [`crate::Error::Io`], [`crate::Error::Cancelled`].
 pub(crate) fn write_file<S: StoredBlocks>(
-    (ctx, world): (&Context, &dyn Transport),
+    site: Site<'_>,
     path: &Path,
     stored: &S,
     mut spaces: Vec<S::Space>,
 ) -> Result<()> {
-    by_root((ctx, world), path, stored.shape(), |writer| match writer {
-        Some(writer) if world.size() == 1 => write_all(ctx, writer, stored, &mut spaces),
+    by_root(site, path, stored.shape(), |writer| match writer {
+        Some(writer) if site.team.size() == 1 => write_all(site.ctx, writer, stored, &mut spaces),
         writer => {
             let space = spaces.first_mut().expect("each rank has room for a block");
-            over_ranks((ctx, world), writer, stored, space)
+            over_ranks(site, writer, stored, space)
         }
     })
 }
@@ -63,31 +64,31 @@ pub(crate) fn write_file<S: StoredBlocks>(
 ///
 /// # Errors
 /// As [`write_file`].
-pub(crate) fn write_zeros((ctx, world): (&Context, &dyn Transport), path: &Path, shape: MatrixFileShape) -> Result<()> {
-    by_root((ctx, world), path, shape, |_| Ok(()))
+pub(crate) fn write_zeros(site: Site<'_>, path: &Path, shape: MatrixFileShape) -> Result<()> {
+    by_root(site, path, shape, |_| Ok(()))
 }
 
 /// Writes a file on rank 0 with the help of all; `body` is collective, and has the writer on rank 0.
 fn by_root(
-    (ctx, world): (&Context, &dyn Transport),
+    site: Site<'_>,
     path: &Path,
     shape: MatrixFileShape,
     body: impl FnOnce(Option<&MatrixFileWriter<'_>>) -> Result<()>,
 ) -> Result<()> {
-    if world.rank() != ROOT {
-        agree(world, Ok(()))?;
-        return agree(world, body(None)).and_then(|()| agree(world, Ok(())));
+    if !site.is_root() {
+        site.agree(Ok(()))?;
+        return site.agree(body(None)).and_then(|()| site.agree(Ok(())));
     }
     // Whether all ranks have come through the blocks, once they have begun.
     let mut through = None;
-    let written = write_blocks(path, shape, progress_of(ctx), |writer| {
-        agree(world, Ok(()))?;
-        let outcome = agree(world, body(Some(writer)));
+    let written = write_blocks(path, shape, progress_of(site.ctx), |writer| {
+        site.agree(Ok(()))?;
+        let outcome = site.agree(body(Some(writer)));
         through = Some(outcome.is_ok());
         outcome
     });
     // The others wait for the beginning, or for the end of the file.
-    if through == Some(false) { written } else { agree(world, written) }
+    if through == Some(false) { written } else { site.agree(written) }
 }
 
 fn entries<S: StoredBlocks>(stored: &S, id: TileId) -> usize {
@@ -135,12 +136,12 @@ fn write_all<S: StoredBlocks>(
 /// All blocks, each by the rank that has it; the others are sent to rank 0. An error does not keep a rank from its
 /// part of the transfers.
 fn over_ranks<S: StoredBlocks>(
-    (ctx, world): (&Context, &dyn Transport),
+    site: Site<'_>,
     writer: Option<&MatrixFileWriter<'_>>,
     stored: &S,
     space: &mut S::Space,
 ) -> Result<()> {
-    let (rank, meter) = (world.rank(), meter(ctx, stored));
+    let (world, rank, meter) = (site.world(), site.team.rank(), meter(site.ctx, stored));
     let mut outcome = Ok(());
     for id in stored.blocks() {
         let owner = stored.owner(id);

@@ -8,7 +8,7 @@ mod result;
 mod usage;
 
 pub(crate) use file::{StoredBlocks, write_file, write_zeros};
-pub(crate) use place::{Place, ROOT, make_directory};
+pub(crate) use place::{make_directory, rank_directory, scanned_by_root};
 pub(crate) use repair::{Attempt, until_whole};
 pub(crate) use result::{ResultCut, ResultPlace, StoredResult};
 pub use usage::DiskUse;

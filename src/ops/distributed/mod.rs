@@ -20,7 +20,6 @@ pub use crate::ops::solve::ranks::{
 pub use crate::ops::distribution::matrix::DistMatrix;
 pub use crate::ops::distribution::redistribute::{LocalPart, redistribute};
 pub use crate::ops::distribution::slices::{contracted_rows, even_rows, scatter_rows};
-pub use crate::ops::distribution::team::{NodeLayout, Team, TeamOptions};
 pub use crate::ops::distribution::travel::{redistribution_bytes, travel_bytes};
 pub use crate::ops::product::clock::{RANK_PHASES, RankPhase, RankPhases, RankSpan, Spread};
 pub use crate::ops::product::plan::{NodePlan, TeamPlan};
@@ -31,5 +30,6 @@ pub use crate::ops::product::ranks::{DistOptions, DistOutcome, PlanHook, gemm, g
 pub use crate::ops::product::report::TeamReport;
 #[doc(inline)]
 pub use crate::plan::even_share;
+pub use crate::site::{NodeLayout, Team, TeamOptions};
 #[doc(inline)]
 pub use crate::tile::{Along, Axis, Distribution, GridOrder, LocalDiagonal, RankGrid, TileMap};

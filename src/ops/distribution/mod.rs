@@ -7,5 +7,4 @@ pub(crate) mod place;
 pub(crate) mod redistribute;
 pub(crate) mod shared_devices;
 pub(crate) mod slices;
-pub(crate) mod team;
 pub(crate) mod travel;

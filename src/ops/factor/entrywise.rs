@@ -17,7 +17,7 @@ use crate::ops::factor::problem::Problem;
 use crate::ops::product::combine::Place;
 use crate::ops::product::depths::{Depths, triangle_bytes};
 use crate::ops::product::problem::OperandRows;
-use crate::ops::product::scale::Walkers;
+use crate::ops::product::scale::NormPass;
 use crate::ops::product::size::ProductSize;
 
 /// Factorisations with more bits after the first one: fill-in may decay exponentially, and no number of bits is enough.
@@ -123,11 +123,11 @@ pub(crate) fn needed_bits(ctx: &Context, (problem, lower): (&Problem, MatrixView
         return Ok(needed);
     }
     let workers = if order < ROWS_OF_THREADS { 1 } else { ctx.threads() };
-    let walkers = Walkers::alone(ctx, workers);
+    let pass = NormPass::alone(ctx, workers);
     let blocks = [factor.transposed()];
     let rows = OperandRows { blocks: &blocks, shifts: &problem.exponents };
     let size = ProductSize { contracted: order, rows: order, cols: order, triangle: true };
-    Depths::of_upper(&walkers, &rows)?.visit(&walkers, (&size, Uplo::Lower), &mut see)?;
+    Depths::of_upper(&pass, &rows)?.visit(&pass, (&size, Uplo::Lower), &mut see)?;
     Ok(needed)
 }
 

@@ -1,11 +1,9 @@
 //! Runs a product: norms, plan, the direct path or the planes, the result and its report.
 
-use crate::comm::local;
 use crate::comm::window::NodeWindow;
 use crate::context::{Context, Workspace, WorkspaceNeeds};
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView, MatrixViewMut};
-use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceRequest, DeviceRun, Target};
 use crate::ops::product::direct;
@@ -20,6 +18,7 @@ use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
 use crate::ops::product::space::worker_spaces;
 use crate::plan::NodeShape;
+use crate::site::Site;
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -144,8 +143,7 @@ fn fill_planes(
     let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
     let shape = NodeShape::alone(problem.contracted(), plan.threads);
     let run = ProductRun {
-        ctx,
-        ranks: Ranks::alone(),
+        site: Site::alone(ctx),
         shape: &shape,
         engine: &**engine,
         cutting: *cutting,
@@ -175,7 +173,7 @@ fn devices_take(ctx: &Context, problem: &Problem<'_>) -> Result<bool> {
         return Ok(false);
     }
     let bits = problem.scaled_bits();
-    match DevicePlan::new(ctx, local::alone(), &DeviceRequest::of(problem, bits), None) {
+    match DevicePlan::new(Site::alone(ctx), &DeviceRequest::of(problem, bits), None) {
         Ok(plan) => Ok(ctx.admit(device_host_bytes(ctx, problem, bits, &plan)).is_ok()),
         Err(Error::DeviceLimit { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -201,7 +199,7 @@ fn run_devices(
     let (bits, ctx) = (scaled.bits, &scaled.beside(ctx, problem));
     let scale = start.elapsed().as_secs_f64();
     let request = DeviceRequest::of(problem, bits);
-    let plan = DevicePlan::new(ctx, local::alone(), &request, None)?;
+    let plan = DevicePlan::new(Site::alone(ctx), &request, None)?;
     let planned_bytes = device_host_bytes(ctx, problem, bits, &plan);
     ctx.admit(planned_bytes)?;
     workspace.trim(ctx.memory(), &WorkspaceNeeds { planned_bytes, ..WorkspaceNeeds::default() });
@@ -210,8 +208,8 @@ fn run_devices(
     let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
     let left = OperandRows { blocks: &blocks[0], shifts: &workspace.left_shifts };
     let right = problem.right.map(|_| OperandRows { blocks: &blocks[1], shifts: &workspace.right_shifts });
-    let (world, combination) = (local::alone(), problem.combination);
-    let run = DeviceRun { ctx, left, right, combination, request, world, owners: None };
+    let combination = problem.combination;
+    let run = DeviceRun { site: Site::alone(ctx), left, right, combination, request, owners: None };
     let (plan, devices) = run.run(plan, Target::Whole(result.reborrow()), &mut PhaseClock::alone(start))?;
     scaled.complete((ctx, workers), problem, &mut result)?;
     let CutCounts { batches, bands, chunks } = plan.cuts();
@@ -276,7 +274,7 @@ impl Scaled {
         let (stride, (heads, limbs)) = (result.leading_dimension(), result.reborrow().into_parts());
         let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
         let terms = terms(problem, &blocks, (&[], &[]));
-        self.entrywise.singles.sum(&scale::Walkers::alone(ctx, workers), &terms, |place, exact| {
+        self.entrywise.singles.sum(&scale::NormPass::alone(ctx, workers), &terms, |place, exact| {
             let at = place.row + place.col * stride;
             heads[at] = problem.combination.finish(exact, place, precision_bits, &mut limbs[at * width..][..width])?.0;
             Ok(())
@@ -324,11 +322,11 @@ pub(crate) fn choose_columns(ctx: &Context, problem: &Problem<'_>, least_bits: u
     make_room_to_choose(ctx, problem, &mut workspace)?;
     let Workspace { left_shifts, right_shifts, .. } = &mut *workspace;
     let mut choose = |workers: usize| {
-        let walkers = scale::Walkers::alone(ctx, workers);
-        operand_exponents(&walkers, problem, &problem.left, left_shifts)?;
-        operand_exponents(&walkers, problem, &problem.right_operand(), right_shifts)?;
+        let pass = scale::NormPass::alone(ctx, workers);
+        operand_exponents(&pass, problem, &problem.left, left_shifts)?;
+        operand_exponents(&pass, problem, &problem.right_operand(), right_shifts)?;
         let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
-        entrywise::choose_columns(&walkers, &terms(problem, &blocks, (left_shifts, right_shifts)), least_bits)
+        entrywise::choose_columns(&pass, &terms(problem, &blocks, (left_shifts, right_shifts)), least_bits)
     };
     match choose_path(ctx, &problem.size(), problem.expected_operand_bits()) {
         Path::Direct | Path::Planes(1) => choose(1),
@@ -370,10 +368,10 @@ pub(super) fn scale_operands(
         let bits = Bits { working: 0, ..problem.scaled_bits() };
         return Ok(Scaled { bits, entrywise: Entrywise { range_bits: 0, singles: Singles::All } });
     }
-    let walkers = scale::Walkers::alone(ctx, workers);
-    let left = operand_exponents(&walkers, problem, &problem.left, &mut workspace.left_shifts)?;
+    let pass = scale::NormPass::alone(ctx, workers);
+    let left = operand_exponents(&pass, problem, &problem.left, &mut workspace.left_shifts)?;
     let right = match &problem.right {
-        Some(right) => operand_exponents(&walkers, problem, right, &mut workspace.right_shifts)?,
+        Some(right) => operand_exponents(&pass, problem, right, &mut workspace.right_shifts)?,
         None => {
             workspace.right_shifts.clear();
             left
@@ -388,7 +386,7 @@ pub(super) fn scale_operands(
             let Workspace { left_shifts, right_shifts, .. } = workspace;
             let blocks = [problem.left, problem.right_operand()].map(|operand| [operand.view]);
             let terms = terms(problem, &blocks, (left_shifts, right_shifts));
-            let entrywise = entrywise::choose(&walkers, &terms, problem.range)?;
+            let entrywise = entrywise::choose(&pass, &terms, problem.range)?;
             let bits = problem.scaled_bits();
             Scaled { bits: bits.widened(bits.working + entrywise.range_bits), entrywise }
         }
@@ -408,17 +406,17 @@ fn integer_bits(ctx: &Context, problem: &Problem<'_>, left: i64, right: i64) -> 
 
 /// The norm exponents of one operand into `shifts`; returns the largest, at least 0.
 fn operand_exponents(
-    walkers: &scale::Walkers<'_>,
+    pass: &scale::NormPass<'_>,
     problem: &Problem<'_>,
     operand: &Operand<'_>,
     shifts: &mut Vec<i64>,
 ) -> Result<i64> {
     if problem.exact_integers {
-        scale::check_operand_integers(walkers.workers, operand)?;
+        scale::check_operand_integers(pass.workers, operand)?;
     }
     shifts.clear();
     shifts.resize(operand.view.cols(), 0);
-    scale::norm_exponents(walkers, &[operand.view], operand.transposed, shifts)?;
+    scale::norm_exponents(pass, &[operand.view], operand.transposed, shifts)?;
     Ok(shifts.iter().copied().max().unwrap_or(0).max(0))
 }
 

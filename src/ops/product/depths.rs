@@ -11,7 +11,7 @@ use crate::math::float::Head;
 use crate::matrix::Uplo;
 use crate::ops::product::combine::Place;
 use crate::ops::product::problem::OperandRows;
-use crate::ops::product::scale::Walkers;
+use crate::ops::product::scale::NormPass;
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 use crate::store::filled;
@@ -45,12 +45,12 @@ pub(crate) struct OnePanel {
 impl OnePanel {
     /// Finds the sums; `None` where there are more rows or columns.
     pub fn new(
-        walkers: &Walkers<'_>,
+        pass: &NormPass<'_>,
         (left, right): (&OperandRows<'_>, Option<&OperandRows<'_>>),
         size: &ProductSize,
     ) -> Option<OnePanel> {
         let rows = size.contracted;
-        if walkers.world.size() > 1 || size.rows.max(size.cols).max(rows) > PANEL {
+        if pass.site.team.size() > 1 || size.rows.max(size.cols).max(rows) > PANEL {
             return None;
         }
         let mut depths = [[[EMPTY; PANEL]; PANEL]; 2];
@@ -125,17 +125,17 @@ impl Depths {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
-    pub fn new(walkers: &Walkers<'_>, left: &OperandRows<'_>, right: Option<&OperandRows<'_>>) -> Result<Depths> {
-        let right = right.map(|right| Panels::new(walkers, right, false)).transpose()?;
-        Ok(Depths { left: Panels::new(walkers, left, false)?, right })
+    pub fn new(pass: &NormPass<'_>, left: &OperandRows<'_>, right: Option<&OperandRows<'_>>) -> Result<Depths> {
+        let right = right.map(|right| Panels::new(pass, right, false)).transpose()?;
+        Ok(Depths { left: Panels::new(pass, left, false)?, right })
     }
 
     /// Those of an upper triangular operand, for the products of its columns with each other.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
-    pub fn of_upper(walkers: &Walkers<'_>, operand: &OperandRows<'_>) -> Result<Depths> {
-        Ok(Depths { left: Panels::new(walkers, operand, true)?, right: None })
+    pub fn of_upper(pass: &NormPass<'_>, operand: &OperandRows<'_>) -> Result<Depths> {
+        Ok(Depths { left: Panels::new(pass, operand, true)?, right: None })
     }
 
     /// Shows all entries of the product, or of its triangle, and how far their largest term lies below the product of
@@ -145,7 +145,7 @@ impl Depths {
     /// [`Error::Transport`].
     pub fn visit(
         &self,
-        walkers: &Walkers<'_>,
+        pass: &NormPass<'_>,
         (size, uplo): (&ProductSize, Uplo),
         mut see: impl FnMut(Place, Option<u32>),
     ) -> Result<()> {
@@ -159,7 +159,7 @@ impl Depths {
                 (true, Uplo::Upper) => 0..panel + 1,
             };
             let (sums, right) = (&mut all[wanted.clone()], right.panel(panel));
-            walkers.each_group(GROUP_ROWS.div_ceil(right.len() + 1), sums, |first, sums| {
+            pass.each_group(GROUP_ROWS.div_ceil(right.len() + 1), sums, |first, sums| {
                 for (sums, other) in sums.iter_mut().zip(wanted.start + first..) {
                     // Two triangles have as many rows in common as the narrower one.
                     let left = left.panel(other);
@@ -167,7 +167,7 @@ impl Depths {
                     largest_sums(&left[..common], &right[..common], sums);
                 }
             });
-            raise_over_ranks(walkers.world, sums)?;
+            raise_over_ranks(pass.site.world(), sums)?;
             let places = (wanted.start * PANEL..rows, panel * PANEL);
             show((size, uplo), places, sums.as_flattened(), &mut see);
         }
@@ -177,7 +177,7 @@ impl Depths {
 
 impl Panels {
     /// Columns beyond the last are empty.
-    fn new(walkers: &Walkers<'_>, operand: &OperandRows<'_>, is_upper: bool) -> Result<Panels> {
+    fn new(pass: &NormPass<'_>, operand: &OperandRows<'_>, is_upper: bool) -> Result<Panels> {
         let (rows, norms) = (operand.blocks.iter().map(|block| block.rows()).sum(), operand.shifts);
         let mut panels = Panels { rows, is_upper, depths: Vec::new() };
         let count = panels.start(norms.len().div_ceil(PANEL));
@@ -189,7 +189,7 @@ impl Panels {
             parts.push(own);
             rest = others;
         }
-        walkers.each_group(1, &mut parts, |panel, part| fill_panel(part[0], operand, panel * PANEL));
+        pass.each_group(1, &mut parts, |panel, part| fill_panel(part[0], operand, panel * PANEL));
         drop(parts);
         Ok(panels)
     }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn one_panel_tells_what_all_panels_do() {
         let ctx = Context::builder().threads(1).build().unwrap();
-        let walkers = Walkers::alone(&ctx, 1);
+        let pass = NormPass::alone(&ctx, 1);
         let mut state = 88_172_645_463_325_252u64;
         let mut next = |below: u64| {
             state ^= state << 13;
@@ -265,7 +265,7 @@ mod tests {
                 let cols = if right.is_some() { cols } else { rows };
                 let size = ProductSize { contracted, rows, cols, triangle: right.is_none() };
                 let operands = (&left, right.as_ref());
-                let Some(panel) = OnePanel::new(&walkers, operands, &size) else {
+                let Some(panel) = OnePanel::new(&pass, operands, &size) else {
                     assert!(contracted.max(rows).max(cols) > PANEL);
                     continue;
                 };
@@ -273,9 +273,9 @@ mod tests {
                 for uplo in [Uplo::Lower, Uplo::Upper] {
                     let (mut got, mut want) = (Vec::new(), Vec::new());
                     panel.visit((&size, uplo), |Place { row, col }, depth| got.push((row, col, depth)));
-                    let depths = Depths::new(&walkers, operands.0, operands.1).unwrap();
+                    let depths = Depths::new(&pass, operands.0, operands.1).unwrap();
                     let mut see = |Place { row, col }: Place, depth| want.push((row, col, depth));
-                    depths.visit(&walkers, (&size, uplo), &mut see).unwrap();
+                    depths.visit(&pass, (&size, uplo), &mut see).unwrap();
                     assert!(!got.is_empty() && got == want, "{size:?}");
                 }
             }

@@ -8,7 +8,7 @@
 //! The same code serves one process and the ranks of a team, each of which has some rows of both operands.
 //! Source: docs/ALGORITHM.md, "Entry by entry".
 
-use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::comm::{Reduction, Transport};
 use crate::context::Progress;
 use crate::error::Result;
 use crate::kernels::max_plus::PANEL;
@@ -22,7 +22,7 @@ pub(crate) use crate::ops::product::depths::choice_bytes;
 use crate::ops::product::depths::{Depths, OnePanel};
 use crate::ops::product::path::{direct_nanoseconds, plane_nanoseconds};
 use crate::ops::product::problem::{Bits, ColumnRange, OperandRows};
-use crate::ops::product::scale::{Walkers, ordered, unordered};
+use crate::ops::product::scale::{NormPass, ordered, unordered};
 use crate::ops::product::segments::in_triangle;
 use crate::ops::product::size::ProductSize;
 
@@ -95,23 +95,23 @@ enum LargestTerms {
 }
 
 impl LargestTerms {
-    fn new(walkers: &Walkers<'_>, terms: &Terms<'_>) -> Result<LargestTerms> {
+    fn new(pass: &NormPass<'_>, terms: &Terms<'_>) -> Result<LargestTerms> {
         let operands = (&terms.left, terms.right.as_ref());
-        match OnePanel::new(walkers, operands, &terms.size) {
+        match OnePanel::new(pass, operands, &terms.size) {
             Some(panel) => Ok(LargestTerms::Panel(Box::new(panel))),
-            None => agreed(walkers.world, Depths::new(walkers, operands.0, operands.1)).map(LargestTerms::Depths),
+            None => pass.site.agreed(Depths::new(pass, operands.0, operands.1)).map(LargestTerms::Depths),
         }
     }
 
     /// As [`Depths::visit`]. Collective.
     fn visit(
         &self,
-        walkers: &Walkers<'_>,
+        pass: &NormPass<'_>,
         Terms { size, uplo, .. }: &Terms<'_>,
         see: &mut dyn FnMut(Place, Option<u32>),
     ) -> Result<()> {
         match self {
-            LargestTerms::Depths(depths) => depths.visit(walkers, (size, *uplo), see),
+            LargestTerms::Depths(depths) => depths.visit(pass, (size, *uplo), see),
             LargestTerms::Panel(panel) => {
                 panel.visit((size, *uplo), see);
                 Ok(())
@@ -124,15 +124,15 @@ impl LargestTerms {
 ///
 /// # Errors
 /// [`Error::OutOfMemory`], [`Error::Transport`].
-pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>, range: Option<ColumnRange>) -> Result<Entrywise> {
+pub(crate) fn choose(pass: &NormPass<'_>, terms: &Terms<'_>, range: Option<ColumnRange>) -> Result<Entrywise> {
     if let Some(ColumnRange { range_bits, has_singles: false }) = range {
         return Ok(Entrywise { range_bits, singles: Singles::None });
     }
-    let found = LargestTerms::new(walkers, terms)?;
+    let found = LargestTerms::new(pass, terms)?;
     let chosen = match range {
         Some(range) => range.range_bits,
         None => {
-            let needs = needed_steps(walkers, terms, &found)?;
+            let needs = needed_steps(pass, terms, &found)?;
             let chosen = cheapest(terms, &needs);
             if needs.iter().skip((chosen / RANGE_STEP_BITS) as usize + 1).all(|&count| count == 0) {
                 return Ok(Entrywise { range_bits: chosen, singles: Singles::None });
@@ -142,7 +142,7 @@ pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>, range: Option<Col
     };
     let words = terms.size.rows.div_ceil(64);
     let mut marks = vec![0u64; words * terms.size.cols];
-    found.visit(walkers, terms, &mut |Place { row, col }, depth| {
+    found.visit(pass, terms, &mut |Place { row, col }, depth| {
         if depth.is_some_and(|depth| range_bits(depth) > chosen) {
             marks[col * words + row / 64] |= 1 << (row % 64);
         }
@@ -151,18 +151,18 @@ pub(crate) fn choose(walkers: &Walkers<'_>, terms: &Terms<'_>, range: Option<Col
 }
 
 /// How many entries need so many steps of bits; in the last place those that need more than all kernels have.
-fn needed_steps(walkers: &Walkers<'_>, terms: &Terms<'_>, found: &LargestTerms) -> Result<Vec<u64>> {
+fn needed_steps(pass: &NormPass<'_>, terms: &Terms<'_>, found: &LargestTerms) -> Result<Vec<u64>> {
     let most = most_steps(&terms.size, terms.precision_bits);
     let is_panel = matches!(found, LargestTerms::Panel(_));
     // Looking at a panel twice takes less time than a long list.
     let mut largest = if is_panel { 0 } else { most + 1 };
     if is_panel {
-        found.visit(walkers, terms, &mut |_, depth| {
+        found.visit(pass, terms, &mut |_, depth| {
             largest = depth.map_or(largest, |depth| largest.max(steps_of(depth, most)));
         })?;
     }
     let mut needs = vec![0u64; most.min(largest) + 2];
-    found.visit(walkers, terms, &mut |_, depth| {
+    found.visit(pass, terms, &mut |_, depth| {
         depth.into_iter().for_each(|depth| needs[steps_of(depth, most)] += 1);
     })?;
     Ok(needs)
@@ -173,15 +173,15 @@ fn needed_steps(walkers: &Walkers<'_>, terms: &Terms<'_>, found: &LargestTerms) 
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
-pub(crate) fn choose_columns(walkers: &Walkers<'_>, terms: &Terms<'_>, least_bits: u32) -> Result<Vec<ColumnRange>> {
+pub(crate) fn choose_columns(pass: &NormPass<'_>, terms: &Terms<'_>, least_bits: u32) -> Result<Vec<ColumnRange>> {
     let (size, most) = (terms.size, most_steps(&terms.size, terms.precision_bits));
     let alone = Terms { size: ProductSize { cols: COLUMNS_BESIDE, ..size }, ..*terms };
     let choice = ColumnChoice { terms: &alone, most, least_bits: least_bits.min(most as u32 * RANGE_STEP_BITS) };
     // Panels of columns come one after the other.
     let mut panel: Vec<Vec<usize>> = vec![Vec::with_capacity(size.rows); PANEL.min(size.cols)];
     let mut ranges = Vec::with_capacity(size.cols);
-    let found = LargestTerms::new(walkers, terms)?;
-    found.visit(walkers, terms, &mut |Place { col, .. }, depth| {
+    let found = LargestTerms::new(pass, terms)?;
+    found.visit(pass, terms, &mut |Place { col, .. }, depth| {
         if col / PANEL > ranges.len() / PANEL {
             ranges.extend(panel.iter_mut().map(|column| choice.take(column)));
         }
@@ -278,7 +278,7 @@ impl Singles {
     /// The first error of `store`, on all ranks; [`Error::Cancelled`], [`Error::Transport`].
     pub fn sum(
         &self,
-        walkers: &Walkers<'_>,
+        pass: &NormPass<'_>,
         terms: &Terms<'_>,
         mut store: impl FnMut(Place, ExactEntry<'_>) -> Result<()>,
     ) -> Result<()> {
@@ -300,14 +300,14 @@ impl Singles {
         while places.peek().is_some() {
             sums.clear();
             sums.extend(places.by_ref().take(TOGETHER).map(|place| SingleSum::new(place, terms)));
-            walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.find_top(terms)));
-            tops_over_ranks(walkers.world, &mut sums)?;
-            walkers.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.add_terms(terms)));
-            add_over_ranks(walkers.world, &mut sums)?;
+            pass.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.find_top(terms)));
+            tops_over_ranks(pass.site.world(), &mut sums)?;
+            pass.each_group(group, &mut sums, |_, sums| sums.iter_mut().for_each(|sum| sum.add_terms(terms)));
+            add_over_ranks(pass.site.world(), &mut sums)?;
             done += sums.len() as u64;
-            let told = walkers.ctx.report_progress(Progress::new("entries", done, total));
+            let told = pass.site.ctx.report_progress(Progress::new("entries", done, total));
             let mut each = sums.iter_mut();
-            agree(walkers.world, told.and_then(|()| each.try_for_each(|one| store(one.place, one.sum.exact()))))?;
+            pass.site.agree(told.and_then(|()| each.try_for_each(|one| store(one.place, one.sum.exact()))))?;
         }
         Ok(())
     }

@@ -9,11 +9,11 @@ use crate::comm::window::{Beside, Level, Partition, Rest, Run, Shares};
 use crate::comm::{Incoming, Outgoing};
 use crate::error::Result;
 use crate::kernels::PlaneEngine;
-use crate::ops::distribution::team::Ranks;
 use crate::ops::product::packing::Packing;
 use crate::ops::product::segments::Region;
 use crate::ops::product::shares::{OwnedBlocks, ShareStream, block_owners};
 use crate::plan::pieces;
+use crate::site::Team;
 use crate::tile::TileMap;
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(crate) const MESSAGE_WORDS: usize = 1 << 16;
 
 /// The exchange of one pair of bands.
 pub(crate) struct Exchange<'a> {
-    ranks: Ranks<'a>,
+    team: &'a Team,
     engine: &'a dyn PlaneEngine,
     owners: Vec<OwnedBlocks>,
     plane_words: usize,
@@ -38,22 +38,23 @@ struct Round<'e, 'a> {
 
 impl<'a> Exchange<'a> {
     /// The exchange of the planes of `region` of a result that `map` distributes.
-    pub fn new(ranks: Ranks<'a>, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
+    pub fn new(team: &'a Team, engine: &'a dyn PlaneEngine, map: &TileMap, region: &Region) -> Exchange<'a> {
         let owners = block_owners(map, region);
-        Exchange { ranks, engine, owners, plane_words: engine.plane_words(&region.grid) }
+        Exchange { team, engine, owners, plane_words: engine.plane_words(&region.grid) }
     }
 
     /// The blocks of each rank of this node in these planes belong to that rank; those of other nodes are only read.
     pub fn partition(&self, planes: &Range<usize>) -> Partition {
-        let node = self.ranks.layout.node_of[self.ranks.world.rank()];
-        let own = self.owners.iter().filter(|run| self.ranks.layout.node_of[run.owner] == node);
+        let layout = self.team.layout();
+        let node = layout.node_of[self.team.rank()];
+        let own = self.owners.iter().filter(|run| layout.node_of[run.owner] == node);
         let block = self.engine.block_words();
         let runs = own.map(|run| Run {
             words: run.blocks.start * block..run.blocks.end * block,
-            rank: self.ranks.layout.local_of[run.owner],
+            rank: layout.local_of[run.owner],
         });
         let outer = Level { count: planes.len(), stride: self.plane_words };
-        let partition = Partition::new(self.ranks.layout.nodes[node].len(), outer, Level::ONCE, runs.collect());
+        let partition = Partition::new(layout.nodes[node].len(), outer, Level::ONCE, runs.collect());
         partition.at(planes.start * self.plane_words)
     }
 
@@ -75,21 +76,22 @@ impl<'a> Exchange<'a> {
 
 impl Round<'_, '_> {
     fn run(&self, shares: Shares<'_>) -> Result<u64> {
-        let Exchange { ranks, engine, owners, .. } = self.exchange;
+        let Exchange { team, engine, owners, .. } = self.exchange;
+        let layout = team.layout();
         let (own, rest) = shares.with_rest();
         let mut own = own.collect::<Vec<_>>();
-        let rank = ranks.world.rank();
+        let rank = team.rank();
         let share = |owner| ShareStream::new(owners, owner, (self.planes.len(), engine.block_words()));
         let stream = share(rank);
-        let (nodes, node) = (ranks.layout.nodes.len(), ranks.layout.node_of[rank]);
+        let (nodes, node) = (layout.nodes.len(), layout.node_of[rank]);
         // Packed residues are never longer.
         let mut received = vec![0; MESSAGE_WORDS.min(stream.len())];
         let mut sent_words = 0;
         for step in 1..nodes {
-            let to = &ranks.layout.nodes[(node + step) % nodes];
-            let from = &ranks.layout.nodes[(node + nodes - step) % nodes];
-            let local = ranks.layout.local_of[rank];
-            let mine = ranks.layout.nodes[node].len();
+            let to = &layout.nodes[(node + step) % nodes];
+            let from = &layout.nodes[(node + nodes - step) % nodes];
+            let local = layout.local_of[rank];
+            let mine = layout.nodes[node].len();
             let served = to.iter().copied().skip(local).step_by(mine);
             let streams = served.map(|other| (other, share(other)));
             let streams = streams.collect::<Vec<_>>();
@@ -106,7 +108,7 @@ impl Round<'_, '_> {
                 if !words.is_empty() {
                     receives.push(Incoming { from: sender, words });
                 }
-                ranks.world.exchange(&sends, &mut receives)?;
+                team.world().exchange(&sends, &mut receives)?;
                 self.add(&stream, wanted, &received, &mut own);
             }
         }

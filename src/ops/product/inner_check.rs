@@ -5,7 +5,6 @@
 //! covers conversions, products and reconstruction. Source: docs/ALGORITHM.md, "Range check".
 
 use crate::comm::{Reduction, Transport};
-use crate::context::Context;
 use crate::drive::map_indices;
 use crate::error::{Error, ErrorText, Result};
 use crate::math::check_field::CheckField;
@@ -13,6 +12,7 @@ use crate::matrix::MatrixView;
 use crate::ops::product::combine::Place;
 use crate::ops::product::problem::OperandRows;
 use crate::ops::seed::fresh_seed;
+use crate::site::Site;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::sync::{Mutex, PoisonError};
@@ -32,21 +32,16 @@ pub(crate) struct InnerCheck {
 pub(crate) struct RowSums(Vec<u64>);
 
 impl InnerCheck {
-    /// Draws the vector and multiplies it by the scaled operands, of which every rank of `world` has some rows.
+    /// Draws the vector and multiplies it by the scaled operands, of which every rank has some rows.
     /// Collective.
     ///
     /// Cost: every entry of the operands is read twice, on the context's threads.
     ///
     /// # Errors
     /// [`Error::Transport`].
-    pub fn new(
-        ctx: &Context,
-        world: &dyn Transport,
-        left: OperandRows<'_>,
-        right: Option<OperandRows<'_>>,
-    ) -> Result<InnerCheck> {
+    pub fn new(site: Site<'_>, left: OperandRows<'_>, right: Option<OperandRows<'_>>) -> Result<InnerCheck> {
         let mut seed = [fresh_seed()];
-        world.broadcast(0, &mut seed)?;
+        site.world().broadcast(0, &mut seed)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed[0]);
         let field = CheckField::random(&mut rng);
         let symmetric = right.is_none();
@@ -54,21 +49,21 @@ impl InnerCheck {
         let vector = right.shifts.iter().map(|_| field.draw(&mut rng)).collect::<Vec<_>>();
         let entry = |view: &MatrixView<'_>, row, col, shifts: &[i64]| field.scaled(view.get(row, col), shifts[col]);
         let image_of = |view: &MatrixView<'_>| {
-            map_indices(ctx, view.rows(), |row| {
+            map_indices(site.ctx, view.rows(), |row| {
                 let mut sum = field.product_sum();
                 vector.iter().enumerate().for_each(|(col, &v)| sum.add(entry(view, row, col, right.shifts), v));
                 sum.residue()
             })
         };
         let images = right.blocks.iter().map(image_of).collect::<Vec<_>>();
-        let mut wanted = map_indices(ctx, left.shifts.len(), |col| {
+        let mut wanted = map_indices(site.ctx, left.shifts.len(), |col| {
             let mut sum = field.product_sum();
             for (view, image) in left.blocks.iter().zip(&images) {
                 image.iter().enumerate().for_each(|(row, &v)| sum.add(entry(view, row, col, left.shifts), v));
             }
             sum.residue()
         });
-        sum_over_ranks(world, &field, &mut wanted)?;
+        sum_over_ranks(site.world(), &field, &mut wanted)?;
         let found = Mutex::new(vec![0; wanted.len()]);
         Ok(InnerCheck { field, seed: seed[0], vector, wanted, symmetric, found })
     }

@@ -1,6 +1,5 @@
 //! Which path a product takes, and its plan on that path: exact sums on limbs, residue planes, devices.
 
-use crate::comm::local;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernels::digit_lanes::{DigitLanes, LANES};
@@ -12,6 +11,7 @@ use crate::ops::product::direct;
 use crate::ops::product::plan::{Plan, PlanRequest, plan_planes};
 use crate::ops::product::size::ProductSize;
 use crate::plan::PlanBytes;
+use crate::site::Site;
 
 /// Below this estimate a product on planes stays on the calling thread: handing work over costs more than it saves.
 const ONE_WORKER_NANOSECONDS: f64 = 200_000.0;
@@ -221,7 +221,7 @@ fn plan_devices(ctx: &Context, request: &PlanRequest) -> Result<Plan> {
         exchanged: 0,
         most_entries: usize::MAX,
     };
-    let planned = DevicePlan::new(ctx, local::alone(), &device_request, None)?;
+    let planned = DevicePlan::new(Site::alone(ctx), &device_request, None)?;
     let CutCounts { batches, bands, chunks } = planned.cuts();
     let bytes = PlanBytes {
         result: request.result_bytes,

@@ -10,15 +10,13 @@
 //! Where nodes exchange residues, the products of a batch are formed part by part: the calling thread exchanges one
 //! part while the workers multiply the next.
 
+use crate::comm::Fence;
 use crate::comm::window::{Level, NodeWindow, Partition, Run, TwoParts};
-use crate::comm::{Fence, agree};
-use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::{Error, Result};
 use crate::kernels::PlaneEngine;
 use crate::math::bound::range_check_bits;
 use crate::matrix::Uplo;
-use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::Combination;
 use crate::ops::product::convert::{CONVERT_UNITS, Conversion, Part};
@@ -33,14 +31,14 @@ use crate::ops::product::space::Space;
 use crate::ops::product::streamed::StreamedOperands;
 use crate::plan::rank_chunk;
 use crate::plan::{BLOCK, BandPair, JobList, NodeShape, plan_jobs};
+use crate::site::Site;
 use crate::tile::TileMap;
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// One rank's part of a product, ready to run.
 pub(crate) struct ProductRun<'a> {
-    pub ctx: &'a Context,
-    pub ranks: Ranks<'a>,
+    pub site: Site<'a>,
     /// The ranks of this node.
     pub shape: &'a NodeShape,
     pub engine: &'a dyn PlaneEngine,
@@ -90,11 +88,11 @@ struct Slot<'a> {
 
 impl<'a> ProductRun<'a> {
     fn rank(&self) -> usize {
-        self.ranks.node.rank()
+        self.site.team.node().rank()
     }
 
     fn fence(&self) -> Fence<'a> {
-        Fence::new(self.ranks.node)
+        Fence::new(self.site.team.node())
     }
 
     fn right(&self) -> OperandRows<'a> {
@@ -106,14 +104,14 @@ impl<'a> ProductRun<'a> {
     /// # Errors
     /// Those of [`crate::syrk_with`], the same on all ranks.
     pub fn run(&self, state: &mut RunState<'_>, result: &mut impl ResultEntries) -> Result<RecoveryTime> {
-        let check = (self.ctx.freivalds()).then(|| InnerCheck::new(self.ctx, self.ranks.world, self.left, self.right));
+        let check = (self.site.ctx.freivalds()).then(|| InnerCheck::new(self.site, self.left, self.right));
         let check = check.transpose()?;
-        let meter = Meter::new(self.ctx, self.total_units());
+        let meter = Meter::new(self.site.ctx, self.total_units());
         let (mut held, mut time) = (Held::default(), RecoveryTime::default());
         for pair in self.schedule.pairs() {
             let region = self.region(&pair);
-            let owners = self.owners.filter(|_| self.ranks.layout.nodes.len() > 1);
-            let exchange = owners.map(|owners| Exchange::new(self.ranks, self.engine, owners, &region));
+            let owners = self.owners.filter(|_| self.site.team.layout().nodes.len() > 1);
+            let exchange = owners.map(|owners| Exchange::new(self.site.team, self.engine, owners, &region));
             let left = match self.products(&pair, &mut held, exchange.as_ref(), state, &meter) {
                 Ok(left) => self.meet(Ok(()), state).map(|()| left),
                 Err(Failure { error, is_known: true }) => Err(error),
@@ -123,18 +121,18 @@ impl<'a> ProductRun<'a> {
             let done = self.results(region, rest, state, (result, &mut time), &meter, check.as_ref());
             self.meet(done, state)?;
         }
-        check.map_or(Ok(()), |check| check.finish(self.ranks.world))?;
+        check.map_or(Ok(()), |check| check.finish(self.site.world()))?;
         Ok(time)
     }
 
     /// Waits for all ranks of all nodes and agrees with them.
     fn meet(&self, outcome: Result<()>, state: &mut RunState<'_>) -> Result<()> {
-        state.clock.wait(|| agree(self.ranks.world, self.ranks.in_world(outcome)))
+        state.clock.wait(|| self.site.agree(self.site.team.in_world(outcome)))
     }
 
     /// Runs `work` on this rank's workers.
     fn on_workers<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        if self.shape.threads[self.rank()] == 1 { work() } else { self.ctx.install(work) }
+        if self.shape.threads[self.rank()] == 1 { work() } else { self.site.ctx.install(work) }
     }
 
     /// The part of the result that a pair of bands makes.
@@ -347,7 +345,7 @@ impl<'a> ProductRun<'a> {
         let Some(exchanged) = exchanged else {
             return Ok(clock.time(RankPhase::Product, || self.on_workers(run)));
         };
-        let (ctx, threads) = (self.ctx, self.shape.threads[self.rank()]);
+        let (ctx, threads) = (self.site.ctx, self.shape.threads[self.rank()]);
         let on_workers = move || if threads == 1 { run() } else { ctx.install(run) };
         let (multiplied, exchanged) = clock.beside(on_workers, exchanged);
         Ok(multiplied.and(exchanged))
@@ -379,7 +377,7 @@ impl<'a> ProductRun<'a> {
             left_shifts: self.left.shifts,
             right_shifts: self.right().shifts,
             combination: self.combination,
-            largest_bits: self.ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
+            largest_bits: self.site.ctx.self_check().then(|| range_check_bits(self.bits.modulus)),
             precision_bits: self.bits.result,
             check,
         };
@@ -395,7 +393,7 @@ impl<'a> ProductRun<'a> {
     fn total_units(&self) -> u64 {
         let (own_rows, node_rows) = (self.shape.rows[self.rank()], self.shape.total_rows() as u64);
         let (primes, threads) = (self.engine.moduli().len() as u64, self.shape.threads[self.rank()] as u64);
-        let (workers, ranks) = (self.shape.workers().max(1) as u64, self.ranks.world.size() as u64);
+        let (workers, ranks) = (self.shape.workers().max(1) as u64, self.site.team.size() as u64);
         let load_units = |Load { panels, step, .. }: Load| {
             let rows = rank_chunk(own_rows, self.cutting.chunks, step.chunk).len();
             CONVERT_UNITS * (panels.len() * rows * step.primes.len()) as u64

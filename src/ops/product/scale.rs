@@ -6,7 +6,7 @@
 //! columns at a time. Reads heads alone, in the order they are stored in, whether or not a view is transposed.
 //! Promise: the exponents depend on the entries alone, not on their order, on workers or on ranks.
 
-use crate::comm::{Reduction, Transport, agree, local};
+use crate::comm::Reduction;
 use crate::context::Context;
 use crate::drive;
 use crate::error::{Error, Result};
@@ -15,6 +15,7 @@ use crate::math::scale::{norm_exponent, square_bound};
 use crate::matrix::{MAXIMUM_EXPONENT, MatrixView};
 use crate::ops::product::integers::check_integers;
 use crate::ops::product::problem::Operand;
+use crate::site::Site;
 
 /// Columns that are walked through together, at most: of a view stored by rows, eight cache lines of heads.
 const GROUP_COLUMNS: usize = 64;
@@ -116,26 +117,24 @@ impl<I: Iterator<Item = Head>, F: Fn(usize) -> I + Sync> Columns for Heads<F> {
     }
 }
 
-/// Who walks over the columns, and who has rows of them.
+/// A pass over the columns of an operand, of which each rank has some rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Walkers<'a> {
-    /// Owns the threads.
-    pub ctx: &'a Context,
-    /// How many of them take part.
+pub(crate) struct NormPass<'a> {
+    /// The ranks that have rows, and the context that owns the threads.
+    pub site: Site<'a>,
+    /// How many threads take part.
     pub workers: usize,
-    /// The ranks with rows.
-    pub world: &'a dyn Transport,
 }
 
-impl<'a> Walkers<'a> {
+impl<'a> NormPass<'a> {
     /// So many threads of one process.
-    pub fn alone(ctx: &'a Context, workers: usize) -> Walkers<'a> {
-        Walkers { ctx, workers, world: local::alone() }
+    pub fn alone(ctx: &'a Context, workers: usize) -> NormPass<'a> {
+        NormPass { site: Site::alone(ctx), workers }
     }
 
     /// All threads of each rank.
-    pub fn of_ranks(ctx: &'a Context, world: &'a dyn Transport) -> Walkers<'a> {
-        Walkers { ctx, workers: ctx.threads(), world }
+    pub fn of_ranks(site: Site<'a>) -> NormPass<'a> {
+        NormPass { site, workers: site.ctx.threads() }
     }
 
     /// Calls `work` with groups of neighbouring items and the number of the first.
@@ -152,14 +151,14 @@ impl<'a> Walkers<'a> {
                 },
             )
         };
-        let done = if self.workers == 1 { run() } else { self.ctx.install(run) };
+        let done = if self.workers == 1 { run() } else { self.site.ctx.install(run) };
         done.expect("the work cannot fail");
     }
 
     /// The norm exponent of each column. Collective.
     fn exponents(&self, columns: &impl Columns, exponents: &mut [i64]) -> Result<()> {
         let group = columns.group(exponents.len(), self.workers).clamp(1, GROUP_COLUMNS);
-        if self.world.size() > 1 {
+        if self.site.team.size() > 1 {
             return self.exponents_of_ranks(columns, group, exponents);
         }
         self.each_group(group, exponents, |first, exponents| {
@@ -184,7 +183,7 @@ impl<'a> Walkers<'a> {
             columns.raise_largest(first, largest);
             words.iter_mut().zip(largest).for_each(|(word, largest)| *word = ordered(*largest));
         });
-        self.world.all_reduce(Reduction::Max, &mut largest)?;
+        self.site.world().all_reduce(Reduction::Max, &mut largest)?;
         let mut parts = vec![[0u64; 3]; exponents.len()];
         self.each_group(group, &mut parts, |first, parts| {
             let (mut units, mut sums) = ([0; GROUP_COLUMNS], [0; GROUP_COLUMNS]);
@@ -195,7 +194,7 @@ impl<'a> Walkers<'a> {
                 *parts = [0, 1, 2].map(|part| (*sum >> (part * SUM_BITS)) as u64 & ((1 << SUM_BITS) - 1));
             }
         });
-        self.world.all_reduce(Reduction::Sum, parts.as_flattened_mut())?;
+        self.site.world().all_reduce(Reduction::Sum, parts.as_flattened_mut())?;
         for (exponent, (&word, parts)) in exponents.iter_mut().zip(largest.iter().zip(&parts)) {
             let parts = parts.iter().zip(0..).map(|(&part, number)| u128::from(part) << (number * SUM_BITS));
             *exponent = norm_exponent(parts.sum(), unordered(word));
@@ -211,31 +210,26 @@ impl<'a> Walkers<'a> {
 /// [`Error::ExponentRange`] for an entry beyond what any conversion makes, with its place in the rank's block;
 /// [`Error::Rank`] around it on ranks; [`Error::Transport`].
 pub(crate) fn norm_exponents(
-    walkers: &Walkers<'_>,
+    pass: &NormPass<'_>,
     blocks: &[MatrixView<'_>],
     is_transposed: bool,
     exponents: &mut [i64],
 ) -> Result<()> {
-    walkers.exponents(&Blocks(blocks), exponents)?;
+    pass.exponents(&Blocks(blocks), exponents)?;
     let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
     let operand = |&view: &MatrixView<'_>| first_out_of_range(view, is_transposed);
     // The entry is looked for only when there is one, in the caller's order, so that the error is always the same.
     let found = if in_range { None } else { blocks.iter().find_map(operand) };
-    agree(walkers.world, found.map_or(Ok(()), Err))
+    pass.site.agree(found.map_or(Ok(()), Err))
 }
 
 /// The norm exponent of each of `count` columns, of which this rank has some entries. Collective.
 ///
 /// # Errors
 /// [`Error::Transport`].
-pub(crate) fn exponents_over_ranks(
-    ctx: &Context,
-    world: &dyn Transport,
-    count: usize,
-    columns: &impl Columns,
-) -> Result<Vec<i64>> {
+pub(crate) fn exponents_over_ranks(site: Site<'_>, count: usize, columns: &impl Columns) -> Result<Vec<i64>> {
     let mut exponents = vec![0; count];
-    Walkers::of_ranks(ctx, world).exponents(columns, &mut exponents)?;
+    NormPass::of_ranks(site).exponents(columns, &mut exponents)?;
     Ok(exponents)
 }
 
@@ -318,8 +312,8 @@ mod tests {
                     let operand = Operand::new(matrix.view(), op);
                     let mut exponents = vec![77; operand.view.cols()];
                     let ctx = Context::builder().threads(workers).build().unwrap();
-                    let walkers = Walkers::alone(&ctx, workers);
-                    norm_exponents(&walkers, &[operand.view], operand.transposed, &mut exponents).unwrap();
+                    let pass = NormPass::alone(&ctx, workers);
+                    norm_exponents(&pass, &[operand.view], operand.transposed, &mut exponents).unwrap();
                     let view = operand.view;
                     let want = (0..view.cols())
                         .map(|col| column_exponent((0..view.rows()).map(|row| view.get(row, col).head)))

@@ -3,13 +3,14 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::memory::SolveMemory;
+use crate::site::{Site, Team};
 
 /// A band of right sides under way.
 pub(crate) struct Band<'a> {
     pub memory: &'a SolveMemory,
-    pub agreement: Agreement<'a>,
+    /// The ranks that solve for their columns together.
+    pub team: &'a Team,
     /// Columns of the widest band of the call: the memory of this one too.
     pub columns: usize,
     /// Bytes of the call that its bands were planned for; `None` without a memory limit.
@@ -24,6 +25,11 @@ impl Band<'_> {
     /// The context of the call.
     pub fn ctx(&self) -> &Context {
         &self.memory.ctx
+    }
+
+    /// Where its steps run.
+    pub fn site(&self) -> Site<'_> {
+        Site { ctx: self.ctx(), team: self.team }
     }
 
     /// The error with its place in the caller's right sides.

@@ -4,7 +4,6 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::matrix::{Destination, Matrix, MatrixView};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::dots;
 use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::{Method, Path};
@@ -13,6 +12,7 @@ use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::ops::solve::sums::{self, SumBits};
+use crate::site::Team;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -97,7 +97,7 @@ impl Factored<'_> {
         steps.extend(self.pivots.map(|pivots| Step::Diagonal(reciprocals(pivots, &halves, working_bits))));
         steps.push(Step::Triangle(upper));
         let scale = Some(&scaled.exponents[..]);
-        let mut solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
+        let mut solve = Solve { memory, team: Team::alone(), steps, scale, order, working_bits };
         let (bands, planned_bytes) = solve.bands(b.cols())?;
         let kernel = solve.memory.kernel(bands)?;
         let mut result = result.prepare((order, b.cols()), self.precision_bits)?;

@@ -1,6 +1,5 @@
 //! Linear systems with a symmetric positive definite matrix: by one factorisation, or refined from a cheaper one.
 
-pub(crate) mod agreement;
 pub(crate) mod band;
 pub(crate) mod blocks;
 mod cholesky;

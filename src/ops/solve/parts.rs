@@ -4,7 +4,6 @@
 //! row of the triangle, so it does not show in which pieces the rows come. Entry by entry the bits of a column of a
 //! product are chosen from its entries in a piece of 128 rows, the same pieces wherever it is computed.
 
-use crate::comm::{Transport, agreed};
 use crate::context::Context;
 use crate::drive::Meter;
 use crate::error::{Error, Result};
@@ -71,22 +70,18 @@ impl Parts<'_> {
     ///
     /// # Errors
     /// Those of [`Parts::run`], on every rank.
-    pub fn run_shared(
-        &mut self,
-        band: &Band<'_>,
-        world: &dyn Transport,
-        left: &[usize],
-        spaces: &mut Spaces,
-    ) -> Result<()> {
+    pub fn run_shared(&mut self, band: &Band<'_>, left: &[usize], spaces: &mut Spaces) -> Result<()> {
         let Spaces { w, result, again } = spaces;
+        let site = band.site();
+        let world = site.world();
         let mut counts = vec![0; world.size()];
         world.all_gather(&[left.len() as u64], &mut counts)?;
         let total = counts.iter().sum::<u64>() as usize;
         if total == 0 || self.cut.order == 0 {
             return Ok(());
         }
-        let retry = agreed(world, band.memory.retry(band.columns))?;
-        let together = band.agreement.smallest(retry.columns as u64)? as usize;
+        let retry = site.agreed(band.memory.retry(band.columns))?;
+        let together = site.smallest(retry.columns as u64)? as usize;
         let (ctx, limit_bytes) = (band.ctx().with_memory_bytes(Some(retry.limit_bytes)), band.ctx().memory_bytes());
         let mut start = 0;
         while start < total {

@@ -12,18 +12,19 @@ use crate::ops::columns::each_column;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::block::moved;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::memory::{Bands, SolveMemory};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::{Step, multiply_rows};
+use crate::site::{Site, Team};
 use std::ops::Range;
 
 /// A solve, prepared.
 pub(crate) struct Solve<'a> {
     /// Its context and its memory.
     pub memory: SolveMemory,
-    pub agreement: Agreement<'a>,
+    /// The ranks that take its steps together.
+    pub team: &'a Team,
     /// The substitutions, in their order.
     pub steps: Vec<Step<'a>>,
     /// Row `i` of the system is scaled by `2^-scale[i]`, and so is that of its unknowns.
@@ -67,20 +68,21 @@ impl Solve<'_> {
     /// # Errors
     /// Those of [`crate::trsm()`], with places in the call.
     pub fn run(&mut self, bands: Bands, right: &Right<'_>, solution: &mut MatrixViewMut<'_>) -> Result<Vec<usize>> {
-        let (ctx, agreement) = (self.memory.ctx.clone(), self.agreement);
-        let count = agreement.largest(bands.count() as u64)?;
-        let mut spaces = agreement.on(Spaces::take(&ctx))?;
+        let ctx = self.memory.ctx.clone();
+        let site = Site { ctx: &ctx, team: self.team };
+        let count = site.largest(bands.count() as u64)?;
+        let mut spaces = site.agreed(Spaces::take(&ctx))?;
         let mut outgrown = Vec::new();
         for index in 0..count as usize {
             let columns = bands.band(index);
-            agreement.on(self.load(right, &columns, &mut spaces.w))?;
+            site.agreed(self.load(right, &columns, &mut spaces.w))?;
             let live = self.substitute((bands, right), &columns, &mut spaces)?;
             let gone = (0..columns.len()).filter(|col| !live.contains(col)).collect::<Vec<_>>();
             clear_columns(&mut spaces.w, &gone);
             outgrown.extend(gone.iter().map(|col| columns.start + col));
             let place = SolutionPlace { columns, transposed: right.transposed };
             let stored = self.store(&mut spaces.w, &place, solution.reborrow());
-            agreement.on(stored.map_err(|error| moved(error, 0, right.first_column)))?;
+            site.agreed(stored.map_err(|error| moved(error, 0, right.first_column)))?;
         }
         spaces.give_back(&ctx);
         Ok(outgrown)
@@ -108,11 +110,11 @@ impl Solve<'_> {
         own: &Range<usize>,
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        let (memory, agreement) = (&self.memory, self.agreement);
+        let (memory, team) = (&self.memory, self.team);
         let first_column = right.first_column + own.start;
         let Bands { columns, limit_bytes, .. } = bands;
         let transposed = right.transposed;
-        let band = Band { memory, agreement, columns, limit_bytes, first_column, transposed };
+        let band = Band { memory, team, columns, limit_bytes, first_column, transposed };
         let mut live = (0..own.len()).collect::<Vec<_>>();
         for step in &mut self.steps {
             match step {
@@ -122,7 +124,7 @@ impl Solve<'_> {
                 }
                 Step::Diagonal(factors) => {
                     let done = multiply_rows(&memory.ctx, &mut spaces.w, factors);
-                    agreement.on(done.map_err(|error| band.placed(error)))?;
+                    band.site().agreed(done.map_err(|error| band.placed(error)))?;
                 }
             }
         }

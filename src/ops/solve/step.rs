@@ -10,6 +10,7 @@ use crate::ops::fixed_sum::{FixedSum, OwnFloat, Sign};
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
+use crate::ops::solve::memory::LeftColumns;
 use crate::ops::solve::parts::Parts;
 use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::spaces::Spaces;
@@ -75,10 +76,10 @@ impl<'a> TriangleSolver<'a> {
             Some((fixed, rows)) => fixed.run(band, (&self.cut, &mut **rows), (live, first), spaces)?,
             None => live,
         };
-        match (&mut self.parts, band.agreement.0) {
-            (Some(parts), None) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
-            (Some(parts), Some(world)) => parts.run_shared(band, world, &left, spaces).map(|()| Vec::new()),
+        match (&mut self.parts, band.memory.left) {
             (None, _) => Ok(left),
+            (Some(parts), LeftColumns::SharedParts(_)) => parts.run_shared(band, &left, spaces).map(|()| Vec::new()),
+            (Some(parts), _) => parts.run(band, (left, first), spaces).map(|()| Vec::new()),
         }
     }
 }

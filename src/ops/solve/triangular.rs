@@ -5,7 +5,6 @@ use crate::error::Result;
 use crate::matrix::{Destination, Diag, Matrix, MatrixView, Uplo};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
 use crate::ops::solve::path::Method;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
@@ -13,6 +12,7 @@ use crate::ops::solve::report::{SolveBits, SolveReport, SystemShape};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::ops::solve::triangle::Triangle;
+use crate::site::Team;
 use std::time::Instant;
 
 /// `T X = alpha B`, or the transpose of that, in the form that the solve takes.
@@ -63,7 +63,7 @@ impl TriangularSystem<'_> {
             first_tries: FirstKernel::Suited,
         };
         let steps = vec![Step::Triangle(solver)];
-        let mut solve = Solve { memory, agreement: Agreement(None), steps, scale: None, order, working_bits };
+        let mut solve = Solve { memory, team: Team::alone(), steps, scale: None, order, working_bits };
         let (bands, planned_bytes) = solve.bands(columns)?;
         report.kernel = solve.memory.kernel(bands)?;
         let mut result = result.prepare(shape, precision)?;

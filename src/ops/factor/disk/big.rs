@@ -1,7 +1,7 @@
 //! Big floats above a disk: tiles under work are residues, finished ones exact integers on the disk.
 
 use super::call::{DiskCall, Element, ElementFigures, check_square};
-use super::plan::{OutOfCorePlan, RankPlace, TileNeeds, most_entry_bytes, tiling};
+use super::plan::{OutOfCorePlan, TileNeeds, grid_of, most_entry_bytes, tiling};
 use super::store::write_factor;
 use super::{OutOfCoreOptions, OutOfCoreReport};
 use crate::comm::{Reduction, Transport, agree, agreed};
@@ -20,6 +20,7 @@ use crate::ops::factor::spans::{Clock, TaskLog};
 use crate::ops::factor::tile_store::{Local, TileStore};
 use crate::ops::factor::tile_work::{FailedRow, TileWork};
 use crate::ops::factor::tiling::MOST_TILE_ROWS;
+use crate::site::Site;
 use crate::store::Buffer;
 use crate::tile::{TileId, TileMap};
 use rug::Float;
@@ -39,26 +40,27 @@ const UPDATES_AT_ONCE: usize = 4;
 /// # Errors
 /// As [`super::cholesky_over_ranks`].
 pub(crate) fn factor_file(
-    (ctx, place): (&Context, RankPlace<'_>),
+    site: Site<'_>,
     (matrix, factor): (&Path, &Path),
     storage: &Path,
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let (mut clock, world) = (Clock::new(), place.here.world);
-    let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
-    let mut element = agreed(world, BigFloats::new(ctx, file.rows(), precision_bits))?;
-    check_square(place, &file)?;
+    let mut clock = Clock::new();
+    let grid = site.agreed(grid_of(site.team, options.grid))?;
+    let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
+    let mut element = site.agreed(BigFloats::new(site.ctx, file.rows(), precision_bits))?;
+    check_square(site, &file)?;
     // Refused before the file is read.
-    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), place.grid);
-    let mut call = DiskCall { ctx, place, file: file.clone(), tiling, options, storage };
+    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), grid);
+    let mut call = DiskCall { site, file: file.clone(), tiling, options, storage };
     let mut plan = call.plan(&element)?;
     let bits = (precision_bits, element.problem.working_bits);
     let read = || {
-        let read = Problem::of_file(&file, bits, progress_of(ctx))?;
+        let read = Problem::of_file(&file, bits, progress_of(site.ctx))?;
         if options.lower { Ok(()) } else { file.check_symmetric(tiling.tile_size) }.map(|()| read)
     };
-    let (problem, checksum) = Problem::shared(place.here, file.rows(), bits, read)?;
+    let (problem, checksum) = Problem::shared(site, file.rows(), bits, read)?;
     let scan_seconds = clock.now();
     if !problem.is_whole() {
         call.tiling = TileMap { rows: problem.order, cols: problem.order, ..tiling };
@@ -68,7 +70,7 @@ pub(crate) fn factor_file(
     let identity = call.identify("cholesky", Some(precision_bits), checksum);
     let made = call.factor(&element, (&plan, &identity), factor, &mut clock)?;
     call.report(
-        element.figures(ctx.tile_kernel(element.problem.working_bits).name()),
+        element.figures(site.ctx.tile_kernel(element.problem.working_bits).name()),
         plan,
         made,
         (clock, scan_seconds),
@@ -80,15 +82,16 @@ pub(crate) fn factor_file(
 /// # Errors
 /// As [`super::plan_cholesky`].
 pub(crate) fn plan_file(
-    (ctx, place): (&Context, RankPlace<'_>),
+    site: Site<'_>,
     matrix: &Path,
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCorePlan> {
     let file = Arc::new(MatrixFile::open(matrix)?);
-    let element = BigFloats::new(ctx, file.rows(), precision_bits)?;
-    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), place.grid);
-    DiskCall { ctx, place, file, tiling, options, storage: Path::new("") }.plan(&element)
+    let element = BigFloats::new(site.ctx, file.rows(), precision_bits)?;
+    let grid = grid_of(site.team, options.grid)?;
+    let tiling = tiling(file.rows(), (options.tile_rows.map(|rows| rows.min(MOST_TILE_ROWS)), TILE_ROWS), grid);
+    DiskCall { site, file, tiling, options, storage: Path::new("") }.plan(&element)
 }
 
 /// How big floats are factored.
@@ -172,8 +175,8 @@ impl Element for BigFloats {
     }
 
     fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
-        let (engine, world, tiling) = (&*self.engine, call.place.here.world, &call.tiling);
-        let ctx = &telling_of_disk(call.ctx, home.progress());
+        let (engine, world, tiling) = (&*self.engine, call.site.world(), &call.tiling);
+        let ctx = &telling_of_disk(call.site.ctx, home.progress());
         let shape = home.shape;
         let scratch_words = scratch_words(engine, tiling.tile_size, self.problem.precision_bits);
         let mut workspace = ctx.workspace();

@@ -1,20 +1,21 @@
 //! A factorisation above a disk, whatever its elements are: the directory, attempts until no tile is damaged, the
 //! protocol, and what is told at the end.
 
-use super::plan::{DiskNeeds, OutOfCorePlan, RankPlace, TileNeeds};
+use super::plan::{DiskNeeds, OutOfCorePlan, TileNeeds};
 use super::{OutOfCoreOptions, OutOfCoreReport};
-use crate::comm::{Reduction, agree, agreed};
+use crate::comm::{Reduction, agreed};
 use crate::context::Context;
 use crate::drive::{self, RankPlan, RankReport, RankTiles, TransferRoom};
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
-use crate::ops::disk::{DiskUse, until_whole};
+use crate::ops::disk::{DiskUse, rank_directory, until_whole};
 use crate::ops::factor::home::Home;
 use crate::ops::factor::problem::SQUARE;
 use crate::ops::factor::rank_report::{RankSummary, RanksReport};
 use crate::ops::factor::spans::Clock;
 use crate::runtime::protocol::{Memories, ProtocolOptions};
 use crate::runtime::{CholeskyGraph, LevelShape, level_options};
+use crate::site::Site;
 use crate::storage::{AnsweredStorage, Identity};
 use crate::tile::{TileId, TileMap};
 use std::path::Path;
@@ -52,8 +53,7 @@ pub(super) struct ElementFigures {
 
 /// A factorisation under way.
 pub(super) struct DiskCall<'a> {
-    pub ctx: &'a Context,
-    pub place: RankPlace<'a>,
+    pub site: Site<'a>,
     pub file: Arc<MatrixFile>,
     pub tiling: TileMap,
     pub options: &'a OutOfCoreOptions,
@@ -73,14 +73,14 @@ pub(super) struct Made {
 ///
 /// # Errors
 /// [`Error::NotSquare`].
-pub(super) fn check_square(place: RankPlace<'_>, file: &MatrixFile) -> Result<()> {
+pub(super) fn check_square(site: Site<'_>, file: &MatrixFile) -> Result<()> {
     let refusal = Error::NotSquare { operation: SQUARE, rows: file.rows(), cols: file.cols() };
-    agree(place.here.world, if file.rows() == file.cols() { Ok(()) } else { Err(refusal) })
+    site.agree(if file.rows() == file.cols() { Ok(()) } else { Err(refusal) })
 }
 
 impl DiskCall<'_> {
     pub fn threads(&self) -> usize {
-        self.ctx.threads()
+        self.site.ctx.threads()
     }
 
     /// The plan. Collective.
@@ -90,8 +90,8 @@ impl DiskCall<'_> {
     pub fn plan(&self, element: &impl Element) -> Result<OutOfCorePlan> {
         let payload_words = element.payload_words(&self.tiling);
         let tiles = element.needs(&self.tiling, &payload_words);
-        let DiskCall { place, ref file, ref tiling, .. } = *self;
-        DiskNeeds { tiling, file, tiles, threads: self.threads(), place }.plan(self.ctx)
+        let DiskCall { site, ref file, ref tiling, .. } = *self;
+        DiskNeeds { tiling, file, tiles, threads: self.threads(), site }.plan()
     }
 
     /// The values that a directory goes by for every element type, after which others may follow.
@@ -106,7 +106,7 @@ impl DiskCall<'_> {
 
     /// The tiles' home, without groups that are damaged; and how many these were.
     fn open(&self, element: &impl Element, plan: &OutOfCorePlan, identity: &Identity) -> Result<(Home, usize)> {
-        let directory = self.place.here.directory(self.storage)?;
+        let directory = rank_directory(self.site, self.storage)?;
         let (objects, damaged) = AnsweredStorage::open(&directory, identity, self.options.caching)?;
         let home = Home::new(objects, self.file.clone(), &plan.home, element.payload_words(&self.tiling))?;
         Ok((home, damaged))
@@ -123,7 +123,7 @@ impl DiskCall<'_> {
         path: &Path,
         clock: &mut Clock,
     ) -> Result<Made> {
-        let (mut made, world) = (Made::default(), self.place.here.world);
+        let (mut made, world) = (Made::default(), self.site.world());
         let mut disk = DiskUse::default();
         until_whole(world, &mut disk, |disk| {
             let (home, damaged) = agreed(world, self.open(element, plan, identity))?;
@@ -147,7 +147,7 @@ impl DiskCall<'_> {
 
     /// The choices of the protocol. There is a slot for each tile of other ranks, as these lie on the disk.
     fn protocol(&self, shape: &LevelShape) -> ProtocolOptions {
-        let slots = self.place.grid.useful_slots(self.tiling.tile_rows(), usize::MAX);
+        let slots = self.tiling.grid.useful_slots(self.tiling.tile_rows(), usize::MAX);
         ProtocolOptions { slots, ..level_options(shape, self.threads()) }
     }
 
@@ -171,7 +171,7 @@ impl DiskCall<'_> {
             spans: self.options.spans,
             room: TransferRoom::ANY,
         };
-        drive::run_tiles(ctx, self.place.here.world, &plan, tiles, locals)
+        drive::run_tiles(ctx, self.site.world(), &plan, tiles, locals)
     }
 
     /// What is told of the call, with what all ranks did together, and each of them. Collective.
@@ -185,13 +185,13 @@ impl DiskCall<'_> {
         mut made: Made,
         (mut clock, scan_seconds): (Clock, f64),
     ) -> Result<OutOfCoreReport> {
-        let world = self.place.here.world;
+        let world = self.site.world();
         let mut threads = [self.threads() as u64];
         world.all_reduce(Reduction::Sum, &mut threads)?;
         made.disk.sum(world)?;
         let protocol = self.protocol(&plan.home.shape);
         let ranks = RanksReport {
-            grid: self.place.grid,
+            grid: self.tiling.grid,
             ranks: world.size(),
             delivery: protocol.delivery,
             termination: protocol.termination,

@@ -1,11 +1,10 @@
 //! Doubles above a disk: tiles are doubles in memory and on the disk, and their kernels those of doubles in memory.
 
 use super::call::{DiskCall, Element, ElementFigures, check_square};
-use super::plan::{OutOfCorePlan, RankPlace, TileNeeds, most_entry_bytes, tiling};
+use super::plan::{OutOfCorePlan, TileNeeds, grid_of, most_entry_bytes, tiling};
 use super::store::write_factor;
 use super::{OutOfCoreOptions, OutOfCoreReport};
 use crate::comm::{Reduction, Transport, agree, agreed};
-use crate::context::Context;
 use crate::drive::RankReport;
 use crate::error::{Error, Result};
 use crate::io::{HeadVisitor, MatrixFile};
@@ -16,6 +15,7 @@ use crate::ops::disk::{progress_of, telling_of_disk};
 use crate::ops::factor::double::{DiskDoubles, DiskWorker};
 use crate::ops::factor::home::Home;
 use crate::ops::factor::spans::{Clock, TaskLog};
+use crate::site::Site;
 use crate::tile::{TileId, TileMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,21 +31,22 @@ const BITS: u32 = f64::MANTISSA_DIGITS;
 /// # Errors
 /// As [`super::double_cholesky_over_ranks`].
 pub(super) fn factor_doubles(
-    (ctx, place): (&Context, RankPlace<'_>),
+    site: Site<'_>,
     (matrix, factor): (&Path, &Path),
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let (mut clock, world) = (Clock::new(), place.here.world);
-    let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
-    check_square(place, &file)?;
-    let instructions = agree_on_instructions(world)?;
-    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
-    let call = DiskCall { ctx, place, file: file.clone(), tiling, options, storage };
+    let mut clock = Clock::new();
+    let grid = site.agreed(grid_of(site.team, options.grid))?;
+    let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
+    check_square(site, &file)?;
+    let instructions = agree_on_instructions(site.world())?;
+    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), grid);
+    let call = DiskCall { site, file: file.clone(), tiling, options, storage };
     // Refused before the file is read.
     let plan = call.plan(&Doubles)?;
-    let checksum = place.here.told_by_root(|| {
-        let checksum = file.check_heads(progress_of(ctx), &mut DoubleRange)?;
+    let checksum = site.root_finds(|| {
+        let checksum = file.check_heads(progress_of(site.ctx), &mut DoubleRange)?;
         if !options.lower {
             file.check_symmetric(tiling.tile_size)?;
         }
@@ -63,15 +64,12 @@ pub(super) fn factor_doubles(
 ///
 /// # Errors
 /// As [`super::plan_double_cholesky`].
-pub(super) fn plan_doubles(
-    (ctx, place): (&Context, RankPlace<'_>),
-    matrix: &Path,
-    options: &OutOfCoreOptions,
-) -> Result<OutOfCorePlan> {
+pub(super) fn plan_doubles(site: Site<'_>, matrix: &Path, options: &OutOfCoreOptions) -> Result<OutOfCorePlan> {
     let file = Arc::new(MatrixFile::open(matrix)?);
-    check_square(place, &file)?;
-    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), place.grid);
-    DiskCall { ctx, place, file, tiling, options, storage: Path::new("") }.plan(&Doubles)
+    check_square(site, &file)?;
+    let grid = grid_of(site.team, options.grid)?;
+    let tiling = tiling(file.rows(), (options.tile_rows, TILE_ROWS), grid);
+    DiskCall { site, file, tiling, options, storage: Path::new("") }.plan(&Doubles)
 }
 
 /// The instructions of all ranks: on others the bits would be others. Collective.
@@ -128,8 +126,8 @@ impl Element for Doubles {
     }
 
     fn run(&self, call: &DiskCall<'_>, home: Home, clock: &mut Clock) -> Result<(Home, Result<RankReport>)> {
-        let world = call.place.here.world;
-        let ctx = &telling_of_disk(call.ctx, home.progress());
+        let world = call.site.world();
+        let ctx = &telling_of_disk(call.site.ctx, home.progress());
         let shape = home.shape;
         let worker = |worker: usize| DiskWorker::new(TaskLog::new(clock.start, worker, call.options.spans));
         let mut workers = (0..call.threads()).map(worker).collect::<Vec<_>>();

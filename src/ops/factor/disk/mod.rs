@@ -14,7 +14,7 @@ mod store;
 
 pub(crate) use big::{factor_file, plan_file};
 pub use plan::OutOfCorePlan;
-pub(crate) use plan::RankPlace;
+pub(crate) use plan::grid_of;
 
 use crate::comm::agreed;
 use crate::context::Context;
@@ -22,10 +22,10 @@ use crate::drive::RankReport;
 use crate::error::Result;
 use crate::ops::disk::DiskUse;
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::distribution::team::Team;
 use crate::ops::factor::rank_report::RanksReport;
 use crate::ops::factor::spans::{Span, TaskTimes};
 use crate::options::setters;
+use crate::site::{Site, Team};
 use crate::storage::Caching;
 use crate::tile::RankGrid;
 use double::{factor_doubles, plan_doubles};
@@ -56,6 +56,13 @@ setters! { new OutOfCoreOptions {
     spans: bool,
     grid: impl Into<Option<RankGrid>>,
 } }
+
+impl OutOfCoreOptions {
+    /// Those of one process, which has no grid.
+    fn of_one_process(&self) -> OutOfCoreOptions {
+        OutOfCoreOptions { grid: None, ..*self }
+    }
+}
 
 /// How a factorisation above a disk went.
 #[derive(Clone, Debug, Serialize)]
@@ -127,7 +134,7 @@ pub fn cholesky(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    factor_file((ctx, RankPlace::alone()), (matrix, factor), storage, precision_bits, options)
+    factor_file(Site::alone(ctx), (matrix, factor), storage, precision_bits, &options.of_one_process())
 }
 
 /// [`cholesky`] over the ranks of `team`: each has tiles of its own, a directory of its own below `storage`, and an
@@ -149,10 +156,10 @@ pub fn cholesky_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
+    agreed(team.world(), grid_of(team, options.grid))?;
     team.heed_limits(ctx.memory_bytes())?;
     let ctx = &with_shared_devices(ctx, team.world())?;
-    factor_file((ctx, place), (matrix, factor), storage, precision_bits, options)
+    factor_file(Site { ctx, team }, (matrix, factor), storage, precision_bits, options)
 }
 
 /// The plan of [`cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
@@ -165,7 +172,7 @@ pub fn plan_cholesky(
     precision_bits: u32,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCorePlan> {
-    plan_file((ctx, RankPlace::alone()), matrix, precision_bits, options)
+    plan_file(Site::alone(ctx), matrix, precision_bits, &options.of_one_process())
 }
 
 /// The lower triangular `L` with `A = L L^T` in doubles, from the binary file `matrix` to the binary file `factor` of
@@ -193,7 +200,7 @@ pub fn double_cholesky(
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    factor_doubles((ctx, RankPlace::alone()), (matrix, factor), storage, options)
+    factor_doubles(Site::alone(ctx), (matrix, factor), storage, &options.of_one_process())
 }
 
 /// [`double_cholesky`] over the ranks of `team`, shared as in [`cholesky_over_ranks`]. Collective.
@@ -210,9 +217,9 @@ pub fn double_cholesky_over_ranks(
     storage: &Path,
     options: &OutOfCoreOptions,
 ) -> Result<OutOfCoreReport> {
-    let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
+    agreed(team.world(), grid_of(team, options.grid))?;
     team.heed_limits(ctx.memory_bytes())?;
-    factor_doubles((ctx, place), (matrix, factor), storage, options)
+    factor_doubles(Site { ctx, team }, (matrix, factor), storage, options)
 }
 
 /// The plan of [`double_cholesky`] for a file: blocks, bytes of memory, bytes that the disk moves.
@@ -220,5 +227,5 @@ pub fn double_cholesky_over_ranks(
 /// # Errors
 /// As [`double_cholesky`], as far as the header of the file and the limit go.
 pub fn plan_double_cholesky(ctx: &Context, matrix: &Path, options: &OutOfCoreOptions) -> Result<OutOfCorePlan> {
-    plan_doubles((ctx, RankPlace::alone()), matrix, options)
+    plan_doubles(Site::alone(ctx), matrix, &options.of_one_process())
 }

@@ -1,18 +1,17 @@
 //! How the memory of a factorisation above a disk is shared out: slots for tiles, buffers, scratch; and which blocks
 //! read the fewest bytes.
 
-use crate::comm::{Reduction, agree};
-use crate::context::Context;
+use crate::comm::Reduction;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::kernels::tiles::PANEL_ROWS;
-use crate::ops::disk::{LARGEST_TILE, Place};
-use crate::ops::distribution::team::Team;
+use crate::ops::disk::LARGEST_TILE;
 use crate::ops::factor::home::HomePlan;
 use crate::runtime::{
     BlockShape, CholeskyGraph, LevelBytes, LevelSearch, LevelShape, LevelTraffic, MOST_STRIP_TILES, MOST_TRANSFERS,
     Owner, count_level, least_level_bytes,
 };
+use crate::site::{Site, Team};
 use crate::storage::padded_bytes;
 use crate::store::{Buffer, IoBuffer};
 use crate::tile::{RankGrid, TileId, TileMap};
@@ -92,38 +91,17 @@ pub(super) struct DiskNeeds<'a> {
     pub file: &'a MatrixFile,
     pub tiles: TileNeeds<'a>,
     pub threads: usize,
-    pub place: RankPlace<'a>,
+    pub site: Site<'a>,
 }
 
-/// A rank of those that share a factorisation, or the one process, and the grid of those that own tiles.
-#[derive(Clone, Copy)]
-pub(crate) struct RankPlace<'a> {
-    pub here: Place<'a>,
-    pub grid: RankGrid,
-}
-
-impl RankPlace<'static> {
-    /// One process by itself.
-    pub fn alone() -> RankPlace<'static> {
-        RankPlace { here: Place::alone(), grid: RankGrid { rows: 1, cols: 1 } }
-    }
-}
-
-impl<'a> RankPlace<'a> {
-    /// This rank of a team, of whose ranks those of `grid` own tiles; by default all, nearly square.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] for a grid of more ranks than there are.
-    pub fn of(team: &'a Team, grid: Option<RankGrid>) -> Result<RankPlace<'a>> {
-        let grid = grid.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
-        grid.check_ranks(team.size())?;
-        Ok(RankPlace { here: Place::of(team), grid })
-    }
-
-    /// Whose tiles are this rank's.
-    pub fn owner(&self) -> Owner {
-        Owner { grid: self.grid, number: self.here.world.rank() }
-    }
+/// The grid of the ranks that own tiles: as asked, by default of all ranks, nearly square.
+///
+/// # Errors
+/// [`Error::InvalidArgument`] for a grid of more ranks than there are.
+pub(crate) fn grid_of(team: &Team, asked: Option<RankGrid>) -> Result<RankGrid> {
+    let grid = asked.unwrap_or_else(|| RankGrid::for_ranks(team.size()));
+    grid.check_ranks(team.size())?;
+    Ok(grid)
 }
 
 /// Bytes of the largest tile as heads and limbs.
@@ -132,6 +110,11 @@ pub(super) fn most_entry_bytes(tiling: &TileMap, limbs: usize) -> u64 {
 }
 
 impl DiskNeeds<'_> {
+    /// Whose tiles are this rank's.
+    fn owner(&self) -> Owner {
+        Owner { grid: self.tiling.grid, number: self.site.team.rank() }
+    }
+
     fn entry_bytes(&self, tile: TileId) -> u64 {
         let (rows, cols) = self.tiling.shape(tile);
         let entries = if tile.row == tile.col { rows * (rows + 1) / 2 } else { rows * cols };
@@ -161,7 +144,7 @@ impl DiskNeeds<'_> {
 
     /// The tiles that come and go over the ranks at a time, and the bytes of all their words.
     fn transfers(&self) -> (usize, u64) {
-        if self.place.grid.size() == 1 {
+        if self.tiling.grid.size() == 1 {
             return (0, 0);
         }
         // Each has its words as they travel and as they are written or read.
@@ -173,11 +156,11 @@ impl DiskNeeds<'_> {
     ///
     /// # Errors
     /// [`Error::MemoryLimit`] with the least limit that would do: room for three tiles.
-    pub fn plan(&self, ctx: &Context) -> Result<OutOfCorePlan> {
+    pub fn plan(&self) -> Result<OutOfCorePlan> {
+        let (ctx, team) = (self.site.ctx, self.site.team);
         let (graph, slot_bytes) = (CholeskyGraph::of(self.tiling), Buffer::bytes_for(self.tiles.slot_words));
         let (transfers, transfer_bytes) = self.transfers();
         let fixed = ctx.memory().total(self.fixed_bytes()) + transfer_bytes;
-        let Place { world, ranks_here } = self.place.here;
         let (read_bytes, write_bytes) = (self.read_bytes(), self.most_finished_bytes());
         let buffer = IoBuffer::memory_bytes;
         let least_reads = self.threads.max(2);
@@ -185,9 +168,9 @@ impl DiskNeeds<'_> {
         let least =
             fixed + least_room as u64 * slot_bytes + least_reads as u64 * buffer(read_bytes) + buffer(write_bytes);
         let node_limit = ctx.memory().limit_bytes().unwrap_or(u64::MAX);
-        let limit = node_limit / ranks_here;
-        let refusal = Error::MemoryLimit { limit_bytes: node_limit, minimum_bytes: least.saturating_mul(ranks_here) };
-        agree(world, if limit < least { Err(refusal) } else { Ok(()) })?;
+        let limit = node_limit / team.ranks_here();
+        let refusal = Error::MemoryLimit { limit_bytes: node_limit, minimum_bytes: self.site.on_node(least) };
+        self.site.agree(if limit < least { Err(refusal) } else { Ok(()) })?;
         let fits = |share: u64, each: u64| usize::try_from(share / each.max(1)).unwrap_or(usize::MAX);
         let spare = limit - least;
         let reads = least_reads + fits(spare / BUFFER_SHARE, buffer(read_bytes)).min(MOST_READS);
@@ -209,8 +192,8 @@ impl DiskNeeds<'_> {
         };
         let planned_bytes = fixed + room as u64 * slot_bytes + reads as u64 * buffer(read_bytes) + write_all;
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
-        let whole = (graph, self.place.owner());
-        let counts = world.rank() < self.place.grid.size();
+        let whole = (graph, self.owner());
+        let counts = team.rank() < self.tiling.grid.size();
         Ok(OutOfCorePlan {
             tile_rows: self.tiling.tile_size,
             tiles: graph.tiles,
@@ -228,7 +211,7 @@ impl DiskNeeds<'_> {
     fn agreed_shape(&self, own: LevelShape) -> Result<LevelShape> {
         let LevelShape { blocks, strip_tiles, most_updates, room_tiles } = own;
         let mut words = [blocks.rows, blocks.cols, strip_tiles, most_updates].map(|count| count as u64);
-        self.place.here.world.all_reduce(Reduction::Min, &mut words)?;
+        self.site.world().all_reduce(Reduction::Min, &mut words)?;
         let [rows, cols, strip_tiles, most_updates] = words.map(|count| count as usize);
         Ok(LevelShape { blocks: BlockShape { rows, cols }, strip_tiles, most_updates, room_tiles })
     }
@@ -236,7 +219,7 @@ impl DiskNeeds<'_> {
     /// The blocks that read the fewest bytes.
     fn best_shape(&self, graph: CholeskyGraph, room_tiles: usize, strip_tiles: usize) -> LevelShape {
         let bytes = LevelBytes { entries: &|tile| self.entry_bytes(tile), finished: &|tile| self.finished_bytes(tile) };
-        let (owner, workers, most_updates) = (self.place.owner(), self.threads, self.tiles.most_updates);
+        let (owner, workers, most_updates) = (self.owner(), self.threads, self.tiles.most_updates);
         LevelSearch { graph, owner, room_tiles, strip_tiles, most_updates, workers, bytes }.best()
     }
 }

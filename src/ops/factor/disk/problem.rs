@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::io::MatrixFile;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::math::pivot::RowWeight;
-use crate::ops::disk::Place;
 use crate::ops::factor::problem::Problem;
 use crate::ops::factor::scaling::{is_beyond_one, row_exponent, scaled_limbs};
+use crate::site::Site;
 use std::cell::OnceCell;
 use std::iter;
 use std::sync::Arc;
@@ -57,12 +57,12 @@ impl Problem {
     /// # Errors
     /// Those of `read`; [`crate::Error::Transport`].
     pub(super) fn shared(
-        here: Place<'_>,
+        site: Site<'_>,
         rows: usize,
         (precision_bits, working_bits): (u32, u32),
         read: impl FnOnce() -> Result<(Problem, u64)>,
     ) -> Result<(Problem, u64)> {
-        let words = here.told_by_root(|| {
+        let words = site.root_finds(|| {
             let (problem, checksum) = read()?;
             let exponents = problem.exponents.iter().map(|&exponent| exponent as u64);
             let limits = problem.weights.iter().map(|weight| weight.limit);

@@ -44,7 +44,7 @@ pub(super) fn write_factor(
     let words = call.tiling.most_entries() * (1 + limbs_for(precision_bits));
     let local = || Local { buffer: home.take_read_buffer(), words: vec![0; words] };
     let locals = (0..call.threads()).map(|_| local()).filter(|local| local.buffer.is_some()).collect();
-    write_file((call.ctx, call.place.here.world), path, &finished, locals)
+    write_file(call.site, path, &finished, locals)
 }
 
 impl StoredBlocks for Finished<'_> {

@@ -5,7 +5,6 @@
 //! 32 rows by 32 rows, in turn. One maximum over the ranks decides.
 
 use crate::comm::{Reduction, Transport, agreed};
-use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::max_plus::{EMPTY, PANEL, Row, depth, raise_sums};
 use crate::math::float::Head;
@@ -14,7 +13,8 @@ use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::place::Place;
 use crate::ops::factor::entrywise::{entry_bits, entry_depth};
 use crate::ops::factor::problem::Problem;
-use crate::ops::product::scale::Walkers;
+use crate::ops::product::scale::NormPass;
+use crate::site::Site;
 use crate::store::zeroed;
 use std::ops::Range;
 
@@ -56,11 +56,8 @@ pub(super) fn deepest_entry(world: &dyn Transport, problem: &Problem, a: &DistMa
 ///
 /// # Errors
 /// [`Error::OutOfMemory`], [`Error::Transport`].
-pub(super) fn needed_bits(
-    (ctx, world): (&Context, &dyn Transport),
-    (problem, a): (&Problem, &DistMatrix),
-    factor: &DistMatrix,
-) -> Result<u32> {
+pub(super) fn needed_bits(site: Site<'_>, (problem, a): (&Problem, &DistMatrix), factor: &DistMatrix) -> Result<u32> {
+    let world = site.world();
     let mut share = Share::new(problem, world);
     let mut needed = 0;
     for first in (0..problem.order).step_by(COLUMNS) {
@@ -70,7 +67,7 @@ pub(super) fn needed_bits(
             // No deeper than depths are told apart, which fits.
             entry_depth(problem, at, head).map_or(EMPTY, |depth| -(depth as i16))
         })?;
-        share.raise(&Walkers::of_ranks(ctx, world), &block, &block.panels(&lower));
+        share.raise(&NormPass::of_ranks(site), &block, &block.panels(&lower));
         needed = needed.max(share.needed(&block, &lower, &entries));
     }
     let mut word = [u64::from(needed)];
@@ -168,11 +165,11 @@ impl<'a> Share<'a> {
     }
 
     /// Takes in the terms of a block of columns.
-    fn raise(&mut self, walkers: &Walkers<'_>, block: &Block, panels: &[Row]) {
+    fn raise(&mut self, pass: &NormPass<'_>, block: &Block, panels: &[Row]) {
         let (width, first) = (block.width(), block.first / PANEL);
         let panel = |index: usize| &panels[(index - first) * width..][..width];
         // Columns from the diagonal of the pair on are 0 in its rows.
-        walkers.each_group(16, &mut self.sums, |_, sums| {
+        pass.each_group(16, &mut self.sums, |_, sums| {
             for (pair, sums) in sums.iter_mut().filter(|(pair, _)| pair.col >= first) {
                 let count = width.min((pair.col + 1 - first) * PANEL);
                 raise_sums(&panel(pair.row)[..count], &panel(pair.col)[..count], sums);

@@ -3,11 +3,10 @@
 use super::memory::PlanInput;
 use super::plan::tiling;
 use super::{check_options, engine_in_tiles, entrywise, tiles_for, window};
-use crate::comm::{Transport, agree, agreed};
+use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::Result;
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::team::Team;
 use crate::ops::distribution::travel::redistribution_bytes;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::options::DistCholeskyOptions;
@@ -16,6 +15,8 @@ use crate::ops::factor::problem::{Problem, working_bits};
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::product::forecast::larger_refusal;
 use crate::ops::product::problem::Accuracy;
+use crate::site::Site;
+use crate::site::team::Team;
 use crate::tile::TileMap;
 
 /// The plan of [`super::cholesky_with`] for a matrix in the tiles `map`, whose entries have `input_bits`, with the
@@ -37,7 +38,8 @@ pub fn plan_cholesky(
     precision_bits: u32,
     options: &DistCholeskyOptions,
 ) -> Result<u64> {
-    let (world, order): (&dyn Transport, _) = (team.world(), map.rows);
+    let (site, order) = (Site { ctx, team }, map.rows);
+    let world = site.world();
     check_options(world, map, precision_bits, options)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     let (range_bits, check_bytes) = match options.accuracy {
@@ -47,21 +49,21 @@ pub fn plan_cholesky(
             (range.bits, entrywise::check_bytes(order, world.size()))
         }
     };
-    let tiles = tiles_for((ctx, team), map, norm_bits, options)?;
-    let (engine, kernel) = engine_in_tiles((ctx, team), &tiles, norm_bits + range_bits)?;
+    let tiles = tiles_for(site, map, norm_bits, options)?;
+    let (engine, kernel) = engine_in_tiles(site, &tiles, norm_bits + range_bits)?;
     let problem = agreed(world, Problem::unscaled((map.rows, map.cols), precision_bits, norm_bits + range_bits))?;
     let moved_bytes = if tiles == *map { 0 } else { DistMatrix::bytes_for(&tiles, team.rank(), input_bits) };
-    let beside = ctx.holding(check_bytes * team.ranks_here());
+    let beside = ctx.holding(site.on_node(check_bytes));
     let tiling = tiling(&problem, tiles);
     let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
-    let memories = window::memories((&beside, team), &work, kernel.name())?;
+    let memories = window::memories(site.with(&beside), &work, kernel.name())?;
     let input = PlanInput { problem: &problem, map: tiles, memories: &memories, moved_bytes, holds_factor: false };
     // A whole matrix is compared with its mirror image first.
     let compared_bytes = match map.triangle {
         None if map.rows == map.cols => 3 * DistMatrix::bytes_for(&tiles, team.rank(), input_bits),
         _ => 0,
     };
-    let compared = agree(world, ctx.admit(compared_bytes * team.ranks_here()));
+    let compared = site.admit(compared_bytes);
     // No limit counts the messages in which it is.
     let messages = match (ctx.memory_bytes(), compared_bytes) {
         (None, 1..) => redistribution_bytes(team.size(), (order, input_bits), (compared_bytes, compared_bytes)),

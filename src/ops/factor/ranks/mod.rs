@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::distribution::team::Team;
 use crate::ops::factor::entrywise::RangeBits;
 use crate::ops::factor::kernel::{KernelOfTiles, engine_on_rank};
 use crate::ops::factor::node_tiles::TileWindow;
@@ -37,6 +36,8 @@ use crate::ops::factor::spans::{Clock, TaskTimes};
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::check_tile_rows;
 use crate::ops::product::problem::Accuracy;
+use crate::site::Site;
+use crate::site::team::Team;
 use crate::tile::{RankGrid, TileId, TileMap};
 use failure::Failure;
 use memory::PlanInput;
@@ -136,20 +137,20 @@ pub fn cholesky_into(
     let ctx = &with_shared_devices(ctx, world)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
     team.heed_limits(ctx.memory_bytes())?;
-    let map = tiles_for((ctx, team), a.map(), norm_bits, options)?;
+    let map = tiles_for(Site { ctx, team }, a.map(), norm_bits, options)?;
     if ctx.memory_bytes().is_some() || !memory.fits(&map, team.rank(), precision_bits) {
         memory = DistMatrix::empty();
     }
     if a.map().triangle.is_none() && a.map().rows == a.map().cols {
         let bytes = 3 * DistMatrix::bytes_for(&map, team.rank(), a.precision_bits());
-        agree(world, ctx.admit(bytes * team.ranks_here()))?;
+        Site { ctx, team }.admit(bytes)?;
         a.check_symmetric(world)?;
     }
     let moved_bytes = if map == *a.map() { 0 } else { DistMatrix::bytes_for(&map, team.rank(), a.precision_bits()) };
-    agree(world, ctx.admit(moved_bytes * team.ranks_here()))?;
+    Site { ctx, team }.admit(moved_bytes)?;
     let moved = if map == *a.map() { None } else { Some(a.redistribute(world, map)?) };
     let a = moved.as_ref().unwrap_or(a);
-    let call = Factoring { ctx, team, a, moved_bytes, precision_bits, norm_bits, options, clock };
+    let call = Factoring { site: Site { ctx, team }, a, moved_bytes, precision_bits, norm_bits, options, clock };
     let made = match options.accuracy {
         Accuracy::Norm => call.by_norms(memory),
         Accuracy::Entrywise => call.entrywise(memory),
@@ -165,8 +166,7 @@ pub fn cholesky_into(
 
 /// A factorisation over ranks, and its time so far.
 struct Factoring<'a> {
-    ctx: &'a Context,
-    team: &'a Team,
+    site: Site<'a>,
     /// In the tiles of the factorisation.
     a: &'a DistMatrix,
     /// Bytes of these tiles where they are a copy.
@@ -181,26 +181,26 @@ struct Factoring<'a> {
 impl Factoring<'_> {
     fn by_norms(mut self, memory: DistMatrix) -> Result<Made> {
         let problem = self.problem(0)?;
-        self.run(self.ctx, &problem, memory)
+        self.run(self.site.ctx, &problem, memory)
     }
 
     /// As in one process, see `ops::cholesky`. Collective.
     fn entrywise(mut self, mut memory: DistMatrix) -> Result<Made> {
-        let (world, a, order): (&dyn Transport, _, _) = (self.team.world(), self.a, self.a.map().rows);
+        let (world, a, order): (&dyn Transport, _, _) = (self.site.world(), self.a, self.a.map().rows);
         let mut range = RangeBits::even(order, self.precision_bits).at_least(self.options.range_bits);
         let mut problem = self.problem(range.bits)?;
         range = range.for_depth(entrywise::deepest_entry(world, &problem, a)?);
         let check_bytes = entrywise::check_bytes(order, world.size());
-        let beside = self.ctx.holding(check_bytes * self.team.ranks_here());
+        let beside = self.site.ctx.holding(self.site.on_node(check_bytes));
         loop {
             if problem.working_bits != self.norm_bits + range.bits {
                 problem = self.problem(range.bits)?;
             }
             let (factor, made) = self.run(&beside, &problem, memory)?;
-            let needed = entrywise::needed_bits((&beside, world), (&problem, a), &factor)?;
+            let needed = entrywise::needed_bits(self.site.with(&beside), (&problem, a), &factor)?;
             if let Some(next) = range.next(needed) {
                 // Beside tiles on their way, as there was none in the first try: no limit has room for it.
-                let is_free = self.ctx.memory_bytes().is_none();
+                let is_free = self.site.ctx.memory_bytes().is_none();
                 (range, memory) = (next, if is_free { factor } else { DistMatrix::empty() });
                 continue;
             }
@@ -211,17 +211,18 @@ impl Factoring<'_> {
     }
 
     fn problem(&self, range_bits: u32) -> Result<Problem> {
-        Problem::over_ranks(self.team.world(), self.a, self.precision_bits, self.norm_bits + range_bits)
+        Problem::over_ranks(self.site.world(), self.a, self.precision_bits, self.norm_bits + range_bits)
     }
 
     /// One factorisation, into `memory` where it fits. Collective.
     fn run(&mut self, ctx: &Context, problem: &Problem, memory: DistMatrix) -> Result<Made> {
-        let Factoring { team, a, moved_bytes, options, ref mut clock, .. } = *self;
+        let Factoring { site, a, moved_bytes, options, ref mut clock, .. } = *self;
+        let (site, team) = (site.with(ctx), site.team);
         let world: &dyn Transport = team.world();
-        let (engine, kernel) = engine_in_tiles((ctx, team), a.map(), problem.working_bits)?;
+        let (engine, kernel) = engine_in_tiles(site, a.map(), problem.working_bits)?;
         let tiling = tiling(problem, *a.map());
         let work = TileWork::new(&*engine, &tiling, problem.working_bits, &problem.exponents);
-        let memories = window::memories((ctx, team), &work, kernel.name())?;
+        let memories = window::memories(site, &work, kernel.name())?;
         let (memories, mut windows) = window::open(team, &work, memories)?;
         let holds_factor = memory.fits(a.map(), team.rank(), problem.precision_bits);
         let input = PlanInput { problem, map: *a.map(), memories: &memories, moved_bytes, holds_factor };
@@ -270,7 +271,7 @@ pub fn cholesky_tiles(
     let map = TileMap { rows: order, cols: order, tile_size: 8, grid, triangle: Some(Uplo::Lower) };
     check_options(world, &map, precision_bits, options)?;
     let norm_bits = agreed(world, working_bits(precision_bits, ctx.maximum_modulus_bits()))?;
-    tiles_for((ctx, team), &map, norm_bits, options)
+    tiles_for(Site { ctx, team }, &map, norm_bits, options)
 }
 
 /// Refuses tiles that no factor has, sizes beyond any memory, and options that differ between ranks, which would go
@@ -292,18 +293,13 @@ fn check_options(
 }
 
 /// The tiles to work in for a matrix in the tiles `map`, with so many working bits. Collective.
-fn tiles_for(
-    (ctx, team): (&Context, &Team),
-    map: &TileMap,
-    working_bits: u32,
-    options: &DistCholeskyOptions,
-) -> Result<TileMap> {
-    let grid = options.grid.unwrap_or(map.grid);
-    agree(team.world(), grid.check_ranks(team.size()))?;
-    let may_share = window::may_share((ctx, team), grid);
+fn tiles_for(site: Site<'_>, map: &TileMap, working_bits: u32, options: &DistCholeskyOptions) -> Result<TileMap> {
+    let (grid, team) = (options.grid.unwrap_or(map.grid), site.team);
+    site.agree(grid.check_ranks(team.size()))?;
+    let may_share = window::may_share(site, grid);
     let rows =
         |preferred, shared| options.tile_rows.unwrap_or_else(|| plan::tile_rows(map.rows, grid, preferred, shared));
-    let (engine, _) = engine_of_node((ctx, team), map.rows, working_bits, |preferred| rows(preferred, may_share))?;
+    let (engine, _) = engine_of_node(site, map.rows, working_bits, |preferred| rows(preferred, may_share))?;
     let preferred = engine.preferred_rows();
     let is_shared = may_share && window::has_room(team, &*engine, map.rows, rows(preferred, true));
     // Nodes may have different kernels, which prefer different tiles: the smallest is right for all.
@@ -314,14 +310,14 @@ fn tiles_for(
 }
 
 /// The tile kernels of this rank for a factorisation in the tiles `map`, and the kernel that they are of. Collective.
-fn engine_in_tiles((ctx, team): (&Context, &Team), map: &TileMap, working_bits: u32) -> Result<KernelOfTiles> {
-    engine_of_node((ctx, team), map.rows, working_bits, |_| map.tile_size)
+fn engine_in_tiles(site: Site<'_>, map: &TileMap, working_bits: u32) -> Result<KernelOfTiles> {
+    engine_of_node(site, map.rows, working_bits, |_| map.tile_size)
 }
 
 /// The tile kernels that suit this rank where they suit all ranks of its node, which can read each other's tiles then,
 /// else those of the context. Ranks choose by themselves, partly by a time that each has measured. Collective.
 fn engine_of_node(
-    (ctx, team): (&Context, &Team),
+    Site { ctx, team }: Site<'_>,
     order: usize,
     working_bits: u32,
     tile_rows: impl Fn(usize) -> usize,
@@ -403,7 +399,7 @@ mod tests {
     use super::*;
     use crate::comm::local;
     use crate::kernels;
-    use crate::ops::distribution::team::TeamOptions;
+    use crate::site::team::TeamOptions;
 
     /// The kernel that is forced on one rank stands for one that another measured rate would choose.
     #[test]
@@ -417,7 +413,8 @@ mod tests {
                 let builder = Context::builder().threads(1);
                 let builder = if rank.rank() == 1 { builder.kernel(own) } else { builder };
                 let ctx = builder.build().unwrap();
-                let (_, kernel) = engine_of_node((&ctx, &team), 1 << 20, 770, |preferred| preferred).unwrap();
+                let (_, kernel) =
+                    engine_of_node(Site { ctx: &ctx, team: &team }, 1 << 20, 770, |preferred| preferred).unwrap();
                 let want = if rank.rank() == 1 { own } else { free };
                 assert_eq!(kernel.name(), want, "rank {}, {ranks_per_node} a node", rank.rank());
             });

@@ -9,7 +9,6 @@ use crate::drive::TransferRoom;
 use crate::error::Result;
 use crate::kernels::rounding::scratch_words;
 use crate::kernels::tiles::{PANEL_ROWS, TileEngine};
-use crate::ops::distribution::team::Team;
 use crate::ops::factor::kernel::LEAST_TILE_ROWS;
 use crate::ops::factor::options::DistCholeskyOptions;
 use crate::ops::factor::plan::Plan;
@@ -17,6 +16,7 @@ use crate::ops::factor::problem::Problem;
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::CholeskyGraph;
+use crate::site::team::Team;
 use crate::tile::{RankGrid, RankPlace, TileId, TileMap, count_in};
 
 /// Tiles for each row or column of ranks, so that all of them stay busy; fewer do where none travels.

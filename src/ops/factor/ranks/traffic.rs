@@ -98,11 +98,11 @@ mod tests {
     use crate::context::Context;
     use crate::matrix::Matrix;
     use crate::ops::distribution::matrix::DistMatrix;
-    use crate::ops::distribution::team::{Team, TeamOptions};
     use crate::ops::factor::options::DistCholeskyOptions;
     use crate::ops::factor::ranks::{cholesky_with, engine_in_tiles, plan, window};
     use crate::runtime::Policy;
     use crate::runtime::protocol::DeliveryKind;
+    use crate::site::{Site, Team, TeamOptions};
     use crate::tile::{RankGrid, TileMap};
 
     #[test]
@@ -132,11 +132,12 @@ mod tests {
                 let a = DistMatrix::scatter(rank, 0, (rank.rank() == 0).then_some(&a), map, bits).unwrap();
                 let team = Team::new(rank.split(0).unwrap(), TeamOptions::new().ranks_per_node(ranks_per_node));
                 let (team, ctx) = (team.unwrap(), Context::builder().threads(threads).build().unwrap());
+                let site = Site { ctx: &ctx, team: &team };
                 let made = cholesky_with(&ctx, &team, &a, bits, &options).unwrap();
                 let working_bits = made.report.working_bits;
-                let (engine, kernel) = engine_in_tiles((&ctx, &team), &map, working_bits).unwrap();
+                let (engine, kernel) = engine_in_tiles(site, &map, working_bits).unwrap();
                 let work = TileWork::new(&*engine, &map, working_bits, &[]);
-                let memories = window::memories((&ctx, &team), &work, kernel.name()).unwrap();
+                let memories = window::memories(site, &work, kernel.name()).unwrap();
                 let traffic = Traffic::new(&work, &memories, rank.rank(), delivery.rule());
                 let (room, slots) = (plan::room(threads), made.report.ranks.as_ref().unwrap().slots);
                 let most = [traffic.sent_bytes(room.packed), traffic.received_bytes(room.incoming, slots)];

@@ -2,21 +2,21 @@
 
 use crate::comm::window::SharedWindow;
 use crate::comm::{Reduction, Said, agree};
-use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::{TileEngine, TileShape};
 use crate::math::processor;
-use crate::ops::distribution::team::{Team, close_all};
 use crate::ops::factor::node_tiles::NodePlan;
 use crate::ops::factor::tile_work::TileWork;
 use crate::ops::factor::tiling::shape_of;
 use crate::runtime::protocol::Memories;
+use crate::site::Site;
+use crate::site::team::{Team, close_all};
 use crate::tile::{RankGrid, TileId};
 
 /// Which ranks would have their tiles in a window of their node: all of one where tiles are laid out alike and no rank
 /// has devices, and where the window has room. Without a memory limit of any rank, as windows would be kept.
 /// Collective.
-pub(super) fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
+pub(super) fn memories(Site { ctx, team }: Site<'_>, work: &TileWork<'_>, kernel: &str) -> Result<Memories> {
     let (world, layout) = (team.world(), team.layout());
     if team.heed_limits(ctx.memory_bytes())? {
         return Ok(Memories::apart());
@@ -40,7 +40,7 @@ pub(super) fn memories((ctx, team): (&Context, &Team), work: &TileWork<'_>, kern
 }
 
 /// Whether this rank expects that no tile travels, as all ranks of `grid` may have theirs in one window.
-pub(super) fn may_share((ctx, team): (&Context, &Team), grid: RankGrid) -> bool {
+pub(super) fn may_share(Site { ctx, team }: Site<'_>, grid: RankGrid) -> bool {
     let is_one_node = team.layout().nodes.len() == 1 && (1..=team.size()).contains(&grid.size());
     is_one_node && team.size() > 1 && ctx.devices().is_empty() && ctx.memory_bytes().is_none()
 }
@@ -92,9 +92,10 @@ mod tests {
     use crate::comm::Transport;
     use crate::comm::local;
     use crate::comm::window::WindowKind;
-    use crate::ops::distribution::team::TeamOptions;
+    use crate::context::Context;
     use crate::ops::factor::options::DistCholeskyOptions;
     use crate::ops::factor::ranks::cholesky_tiles;
+    use crate::site::team::TeamOptions;
 
     fn on_two_ranks(check: impl Fn(&Context, &mut Team) + Sync) {
         local::run(2, |rank| {
@@ -123,11 +124,11 @@ mod tests {
     #[test]
     fn tiles_are_shared_on_one_node_by_the_ranks_of_a_grid_that_they_fill() {
         on_two_ranks(|ctx, team| {
-            let shares = |rows, cols| may_share((ctx, team), RankGrid { rows, cols });
+            let shares = |rows, cols| may_share(Site { ctx, team }, RankGrid { rows, cols });
             assert!(shares(1, 2) && shares(2, 1) && shares(1, 1));
             assert!(!shares(0, 2) && !shares(2, 2) && !shares(usize::MAX, usize::MAX));
             let limited = Context::builder().threads(1).memory_bytes(1 << 30).build().unwrap();
-            assert!(!may_share((&limited, team), RankGrid { rows: 1, cols: 2 }));
+            assert!(!may_share(Site { ctx: &limited, team }, RankGrid { rows: 1, cols: 2 }));
         });
     }
 }

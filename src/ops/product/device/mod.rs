@@ -21,7 +21,7 @@ pub(crate) use stage::Target;
 pub use timer::DeviceSeconds;
 pub(crate) use turns::Owners;
 
-use crate::comm::{Reduction, Transport, agree, agreed, local};
+use crate::comm::{Reduction, agree, agreed};
 use crate::context::Context;
 use crate::device::{Device, DeviceKind, Event, MemoryShare, Traffic};
 use crate::drive::Meter;
@@ -42,6 +42,7 @@ use crate::ops::product::inner_check::InnerCheck;
 use crate::ops::product::problem::{Bits, Operand, OperandRows, Problem};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DEVICE_ALIGN, DeviceBytes, DeviceCut, DeviceInput, shares};
+use crate::site::Site;
 use crate::store::{room_for_threads, start_in};
 use crate::tile::TileMap;
 use serde::Serialize;
@@ -139,18 +140,14 @@ struct Part {
 
 impl DevicePlan {
     /// Chooses the family and each device's share and cut; the family and all cuts by which residues lie on devices are
-    /// the same on all ranks of `world`. Collective.
+    /// the same on all ranks. Collective.
     ///
     /// # Errors
     /// [`Error::DeviceLimit`] names the least memory that would do; [`Error::Precision`]; [`Error::InvalidArgument`]
     /// where ranks force different kernels; on all ranks.
-    pub fn new(
-        ctx: &Context,
-        world: &dyn Transport,
-        request: &DeviceRequest,
-        limit_bytes: Option<u64>,
-    ) -> Result<DevicePlan> {
-        let family = rates::family(ctx, world, &request.bits.spec(ctx.self_check()))?;
+    pub fn new(site: Site<'_>, request: &DeviceRequest, limit_bytes: Option<u64>) -> Result<DevicePlan> {
+        let (ctx, world) = (site.ctx, site.world());
+        let family = rates::family(site, &request.bits.spec(ctx.self_check()))?;
         let mut plan = agreed(world, DevicePlan::of_rank(ctx, family, request, limit_bytes))?;
         let mut least = plan.common();
         world.all_reduce(Reduction::Min, &mut least)?;
@@ -164,7 +161,7 @@ impl DevicePlan {
     /// # Errors
     /// Those of [`DevicePlan::new`].
     pub fn among(ctx: &Context, requests: &[DeviceRequest]) -> Result<DevicePlan> {
-        let plan_of = |request| DevicePlan::new(ctx, local::alone(), request, None);
+        let plan_of = |request| DevicePlan::new(Site::alone(ctx), request, None);
         let mut plans = requests.iter().map(plan_of).collect::<Result<Vec<_>>>()?;
         let common = plans.iter().map(DevicePlan::common).collect::<Vec<_>>();
         let least = |at: usize| common.iter().map(|sizes| sizes[at]).min().expect("a request");
@@ -333,16 +330,14 @@ fn device_input(request: &DeviceRequest, engine: &DeviceEngine, moduli: &Range<u
 
 /// A product under way.
 pub(crate) struct DeviceRun<'a> {
-    pub ctx: &'a Context,
+    pub site: Site<'a>,
     /// Rows of the left operand, and the scale shifts of its columns.
     pub left: OperandRows<'a>,
     /// Rows of the right operand; `None` for SYRK.
     pub right: Option<OperandRows<'a>>,
     pub combination: Combination<'a>,
     pub request: DeviceRequest,
-    /// The ranks that have rows of the product; this process alone, or all of a team.
-    pub world: &'a dyn Transport,
-    /// Who of them owns what; `None` in one process.
+    /// Which rank owns which tiles; `None` in one process.
     pub owners: Option<Owners<'a>>,
 }
 
@@ -364,9 +359,9 @@ impl DeviceRun<'_> {
                 Err(error @ Error::DeviceMemory { .. }) => (Ok(Vec::new()), Some(error)),
                 lanes => (lanes, None),
             };
-            let lanes = agreed(self.world, lanes)?;
+            let lanes = agreed(self.site.world(), lanes)?;
             let mut any_short = [u64::from(short.is_some())];
-            self.world.all_reduce(Reduction::Max, &mut any_short)?;
+            self.site.world().all_reduce(Reduction::Max, &mut any_short)?;
             if any_short[0] == 0 {
                 let reports = self.run_lanes(lanes, &before, &mut target, clock)?;
                 return Ok((plan, reports));
@@ -376,10 +371,12 @@ impl DeviceRun<'_> {
                 // Somebody else has taken memory since it was asked for: what was got so far is what there is.
                 last = Some((used_bytes.saturating_add(bytes) / 4 * 3).min(last.unwrap_or(u64::MAX) / 4 * 3));
             }
-            plan = match DevicePlan::new(self.ctx, self.world, &self.request, last) {
+            plan = match DevicePlan::new(self.site, &self.request, last) {
                 Ok(plan) => plan,
                 // Refused on all ranks. What a device lacked says more than that, and all tell the same of it.
-                Err(refusal) => return Err(agree(self.world, short.map_or(Ok(()), Err)).err().unwrap_or(refusal)),
+                Err(refusal) => {
+                    return Err(agree(self.site.world(), short.map_or(Ok(()), Err)).err().unwrap_or(refusal));
+                }
             };
         }
     }
@@ -405,8 +402,9 @@ impl DeviceRun<'_> {
         target: &mut Target<'_>,
         clock: &mut PhaseClock,
     ) -> Result<Vec<DeviceReport>> {
-        let (ctx, world, bits) = (self.ctx, self.world, self.request.bits);
-        let check = ctx.freivalds().then(|| InnerCheck::new(ctx, world, self.left, self.right)).transpose()?;
+        let (site, bits) = (self.site, self.request.bits);
+        let (ctx, world) = (site.ctx, site.world());
+        let check = ctx.freivalds().then(|| InnerCheck::new(site, self.left, self.right)).transpose()?;
         let uplo = if self.request.upper { Uplo::Upper } else { Uplo::Lower };
         let sink = Sink {
             ctx,
@@ -454,7 +452,7 @@ impl DeviceRun<'_> {
         meter: &Meter<'_>,
         cols: Range<usize>,
     ) -> Result<Vec<Event>> {
-        let band = Band { ctx: self.ctx, meter, left: self.left.blocks, right: self.right().blocks, cols };
+        let band = Band { ctx: self.site.ctx, meter, left: self.left.blocks, right: self.right().blocks, cols };
         if let ([lane], [timer]) = (&mut *lanes, &mut *timers) {
             return Ok(vec![band.multiply(lane, timer)?]);
         }

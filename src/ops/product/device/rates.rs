@@ -1,11 +1,12 @@
 //! How fast devices multiply planes of either family, measured once for each device and kept in the context.
 
-use crate::comm::{Reduction, Transport, agreed};
+use crate::comm::{Reduction, agreed};
 use crate::context::Context;
 use crate::device::{Device, DeviceKind, Element, Gemm, Operand};
 use crate::error::{Error, Result};
 use crate::kernels::EngineSpec;
 use crate::kernels::device::DeviceFamily;
+use crate::site::Site;
 
 /// Rows and columns of the products that are timed on a GPU; on the host and on software devices.
 const CARD_SIZE: usize = 4096;
@@ -21,7 +22,8 @@ const TRIALS: usize = 3;
 /// # Errors
 /// [`Error::InvalidArgument`] where ranks force different families; [`Error::DeviceLost`], [`Error::DeviceMemory`], on
 /// all ranks.
-pub(super) fn family(ctx: &Context, world: &dyn Transport, spec: &EngineSpec) -> Result<DeviceFamily> {
+pub(super) fn family(site: Site<'_>, spec: &EngineSpec) -> Result<DeviceFamily> {
+    let (ctx, world) = (site.ctx, site.world());
     let number = |family: DeviceFamily| DeviceFamily::ALL.iter().position(|&other| other == family);
     let forced = ctx.devices().family.and_then(number).map_or(0, |number| 1 << number);
     let mut both = [forced & 1, forced >> 1];

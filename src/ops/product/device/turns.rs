@@ -2,7 +2,7 @@
 //!
 //! Pure: numbers of ranks and nodes. Does not know: residues, messages.
 
-use crate::ops::distribution::team::NodeLayout;
+use crate::site::team::NodeLayout;
 use crate::tile::TileMap;
 
 /// What this rank does at a time: it sends its residues of one owner's entries to who collects them within the node,

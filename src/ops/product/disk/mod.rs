@@ -16,10 +16,10 @@ pub use plan::OutOfCoreProductPlan;
 use crate::context::Context;
 use crate::error::Result;
 use crate::matrix::Op;
-use crate::ops::disk::{DiskUse, Place};
-use crate::ops::distribution::team::Team;
+use crate::ops::disk::DiskUse;
 use crate::ops::product::report::Phases;
 use crate::options::setters;
+use crate::site::{Site, Team};
 use crate::storage::Caching;
 use problem::FileProduct;
 use serde::Serialize;
@@ -142,7 +142,7 @@ pub fn syrk(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run((ctx, Place::alone()), || FileProduct::syrk(p, precision_bits), paths, options)
+    run::run(Site::alone(ctx), || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
 /// [`syrk`] over the ranks of `team`: each multiplies pairs of bands of its own, has a directory of its own below that
@@ -162,7 +162,7 @@ pub fn syrk_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run((ctx, Place::of(team)), || FileProduct::syrk(p, precision_bits), paths, options)
+    run::run(Site { ctx, team }, || FileProduct::syrk(p, precision_bits), paths, options)
 }
 
 /// `C := op(A) op(B)` from the binary files of `A` and `B` to that of `C`; the rest is as in [`syrk`].
@@ -176,7 +176,7 @@ pub fn gemm(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run((ctx, Place::alone()), || FileProduct::gemm((a, b), precision_bits), paths, options)
+    run::run(Site::alone(ctx), || FileProduct::gemm((a, b), precision_bits), paths, options)
 }
 
 /// [`gemm`] over the ranks of `team`; see [`syrk_over_ranks`].
@@ -191,7 +191,7 @@ pub fn gemm_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    run::run((ctx, Place::of(team)), || FileProduct::gemm((a, b), precision_bits), paths, options)
+    run::run(Site { ctx, team }, || FileProduct::gemm((a, b), precision_bits), paths, options)
 }
 
 /// The plan of [`syrk`]: bands, chunks, bytes of memory, bytes that are read.

@@ -3,16 +3,16 @@
 use super::OutOfCoreProductOptions;
 use super::problem::FileProduct;
 use super::scan::COLUMN_BYTES;
-use crate::comm::{Reduction, agreed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::io::{BlockStream, BlockStreamOptions};
-use crate::ops::disk::{LARGEST_TILE, Place, ResultCut};
+use crate::ops::disk::{LARGEST_TILE, ResultCut};
 use crate::ops::product::plan::{Plan, PlanRequest, PlannedRun, plan_above_disk};
 use crate::ops::product::problem::Bits;
 use crate::ops::product::schedule::{Schedule, Side};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{BLOCK, BandPair, DiskInput, assign, band_pairs, rank_chunk};
+use crate::site::{Site, Team};
 use crate::storage::{Caching, StorageContents, StorageOptions};
 use crate::store::IoBuffer;
 use serde::Serialize;
@@ -108,34 +108,33 @@ impl FileProduct {
     /// Those of the check of the operands, and of [`FileProduct::plan`].
     pub fn planned(&self, ctx: &Context, options: &OutOfCoreProductOptions) -> Result<OutOfCoreProductPlan> {
         self.check(ctx)?;
-        Ok(self.plan((ctx, Place::alone()), &self.cut(options), options.caching)?.1)
+        Ok(self.plan((Site::alone(ctx), ctx), &self.cut(options), options.caching)?.1)
     }
 
-    /// The plan under the context's limit, which is this rank's share. Collective.
+    /// The plan within `share`, the context with this rank's share of the limit of the site. Collective.
     ///
     /// # Errors
     /// [`crate::Error::MemoryLimit`] with the least limit that would do.
     pub(super) fn plan(
         &self,
-        (ctx, place): (&Context, Place<'_>),
+        (site, share): (Site<'_>, &Context),
         cut: &ResultCut,
         caching: Caching,
     ) -> Result<(PlannedRun, OutOfCoreProductPlan)> {
         let panels = (self.size().rows.div_ceil(BLOCK), self.size().cols.div_ceil(BLOCK));
         let tile_panels = cut.block_rows / BLOCK;
-        let mut most = widest_bands(panels, self.size().triangle, (tile_panels, place.world.size()));
+        let mut most = widest_bands(panels, self.size().triangle, (tile_panels, site.team.size()));
         let planned = loop {
-            let planned = agreed(place.world, place.restated(self.plan_in_bands(ctx, cut, (caching, most))))?;
+            let planned = site.agreed(site.of_node(self.plan_in_bands(share, cut, (caching, most))))?;
             // All ranks go by the same bands: those of the rank with the least memory.
             let own = planned.cutting.cut.band_panels as u64;
-            let mut bands = [own, !own];
-            place.world.all_reduce(Reduction::Min, &mut bands)?;
-            if bands[0] == !bands[1] {
+            let least = site.smallest(own)?;
+            if least == site.largest(own)? {
                 break planned;
             }
-            most = bands[0] as usize;
+            most = least as usize;
         };
-        let schedule = of_rank(planned.schedule.clone(), place);
+        let schedule = of_rank(planned.schedule.clone(), site.team);
         let plan = OutOfCoreProductPlan {
             tile_size: cut.block_rows,
             tiles: cut.blocks().count(),
@@ -216,14 +215,14 @@ fn work(pair: &BandPair) -> u64 {
 }
 
 /// The pairs of a rank: all ranks come to the same shares.
-pub(super) fn of_rank(schedule: Schedule, place: Place<'_>) -> Schedule {
-    let ranks = place.world.size();
+pub(super) fn of_rank(schedule: Schedule, team: &Team) -> Schedule {
+    let ranks = team.size();
     if ranks == 1 {
         return schedule;
     }
     let costs = schedule.pairs().map(|pair| work(&pair)).collect::<Vec<_>>();
     let mut owners = assign(&costs, ranks).worker.into_iter();
-    schedule.of_pairs(|_| owners.next() == Some(place.world.rank()))
+    schedule.of_pairs(|_| owners.next() == Some(team.rank()))
 }
 
 #[cfg(test)]

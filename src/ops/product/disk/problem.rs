@@ -6,10 +6,11 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::matrix::Op;
-use crate::ops::disk::{Place, ResultCut, progress_of};
+use crate::ops::disk::{ResultCut, progress_of, scanned_by_root};
 use crate::ops::product::problem::{Bits, check_precision};
 use crate::ops::product::size::ProductSize;
 use crate::ops::product::streamed::FileOperand;
+use crate::site::Site;
 use crate::storage::Identity;
 use std::path::Path;
 use std::sync::Arc;
@@ -67,12 +68,12 @@ impl FileProduct {
 
     /// Shifts of the columns that scale them to the working precision, and the checksums of the files, as rank 0 finds
     /// them. Collective.
-    pub fn scan(&self, (ctx, place): (&Context, Place<'_>), bits: &Bits) -> Result<Scanned> {
-        let (mut shifts, checksums) = place.scanned_by_root(|| {
-            let (mut exponents, left_checksum) = scan(&self.left, progress_of(ctx))?;
+    pub fn scan(&self, site: Site<'_>, bits: &Bits) -> Result<Scanned> {
+        let (mut shifts, checksums) = scanned_by_root(site, || {
+            let (mut exponents, left_checksum) = scan(&self.left, progress_of(site.ctx))?;
             let right_checksum = match &self.right {
                 Some(right) => {
-                    let (of_right, checksum) = scan(right, progress_of(ctx))?;
+                    let (of_right, checksum) = scan(right, progress_of(site.ctx))?;
                     exponents.extend(of_right);
                     checksum
                 }

@@ -6,14 +6,14 @@ use super::tiles::{PairTiles, is_wanted};
 use super::{OutOfCoreProductOptions, OutOfCoreProductReport, ProductPaths};
 use crate::comm::window::NodeWindow;
 use crate::comm::{Reduction, agree, agreed};
-use crate::context::{Context, Workspace, WorkspaceNeeds};
+use crate::context::{Workspace, WorkspaceNeeds};
 use crate::error::Result;
 use crate::io::BlockStreamStatistics;
 use crate::matrix::Uplo;
 use crate::ops::disk::{
-    DiskUse, DiskWatch, Place, ResultCut, ResultPlace, StoredBlocks, StoredResult, until_whole, write_file, write_zeros,
+    DiskUse, DiskWatch, ResultCut, ResultPlace, StoredBlocks, StoredResult, rank_directory, until_whole, write_file,
+    write_zeros,
 };
-use crate::ops::distribution::team::Ranks;
 use crate::ops::product::clock::PhaseClock;
 use crate::ops::product::combine::Combination;
 use crate::ops::product::plan::PlannedRun;
@@ -23,28 +23,28 @@ use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::space::worker_spaces;
 use crate::ops::product::streamed::StreamedOperands;
 use crate::plan::NodeShape;
+use crate::site::Site;
 use crate::storage::{Caching, Identity};
 use std::path::Path;
 use std::time::Instant;
 
 /// The product that `open` finds the files of. Collective.
 pub(super) fn run(
-    (ctx, place): (&Context, Place<'_>),
+    site: Site<'_>,
     open: impl FnOnce() -> Result<FileProduct>,
     paths: ProductPaths<'_>,
     options: &OutOfCoreProductOptions,
 ) -> Result<OutOfCoreProductReport> {
-    let (start, world) = (Instant::now(), place.world);
-    let problem = agreed(world, open().and_then(|problem| problem.check(ctx).map(|()| problem)))?;
-    let (ctx, cut) = (&place.share(ctx), problem.cut(options));
+    let (start, world) = (Instant::now(), site.world());
+    let problem = agreed(world, open().and_then(|problem| problem.check(site.ctx).map(|()| problem)))?;
+    let (ctx, cut) = (&site.share(), problem.cut(options));
     // Refused before a file is read.
-    let (planned, plan) = problem.plan((ctx, place), &cut, options.caching)?;
+    let (planned, plan) = problem.plan((site, ctx), &cut, options.caching)?;
     let bits = Bits::scaled(problem.precision_bits, problem.size().contracted);
-    let Scanned { shifts, checksums } = problem.scan((ctx, place), &bits)?;
+    let Scanned { shifts, checksums } = problem.scan(site.with(ctx), &bits)?;
     let scan_seconds = start.elapsed().as_secs_f64();
     let call = DiskProduct {
-        ctx,
-        place,
+        site: site.with(ctx),
         problem: &problem,
         planned: &planned,
         cut,
@@ -54,7 +54,7 @@ pub(super) fn run(
         caching: options.caching,
     };
     let mut made =
-        agreed(world, place.directory(paths.storage)).and_then(|directory| call.make(paths.result, &directory))?;
+        agreed(world, rank_directory(site, paths.storage)).and_then(|directory| call.make(paths.result, &directory))?;
     made.disk.sum(world)?;
     let mut threads = [ctx.threads() as u64];
     world.all_reduce(Reduction::Sum, &mut threads)?;
@@ -85,8 +85,8 @@ pub(super) fn run(
 
 /// A product under way.
 pub(super) struct DiskProduct<'a> {
-    pub ctx: &'a Context,
-    pub place: Place<'a>,
+    /// With this rank's share of the limit.
+    pub site: Site<'a>,
     pub problem: &'a FileProduct,
     pub planned: &'a PlannedRun,
     pub cut: ResultCut,
@@ -111,12 +111,12 @@ pub(super) struct Made {
 impl DiskProduct<'_> {
     /// Makes all tiles that are not there, and writes the result. A damaged tile is made again. Collective.
     pub fn make(&self, result: &Path, directory: &Path) -> Result<Made> {
-        let (mut made, mut disk, world) = (Made::default(), DiskUse::default(), self.place.world);
+        let (mut made, mut disk, world) = (Made::default(), DiskUse::default(), self.site.world());
         let place = ResultPlace {
             directory,
             identity: &self.identity,
             caching: self.caching,
-            buffers: self.problem.tile_buffers(self.ctx),
+            buffers: self.problem.tile_buffers(self.site.ctx),
         };
         until_whole(world, &mut disk, |disk| {
             let opened = StoredResult::open(place, (self.cut, self.problem.precision_bits), world.rank());
@@ -133,10 +133,10 @@ impl DiskProduct<'_> {
             tiles.share(world)?;
             let start = Instant::now();
             let outcome = match self.problem.size().is_empty() {
-                true => write_zeros((self.ctx, world), result, tiles.shape()),
+                true => write_zeros(self.site, result, tiles.shape()),
                 false => {
-                    let spaces = tiles.take_spaces(self.ctx.threads());
-                    write_file((self.ctx, world), result, &tiles, spaces)
+                    let spaces = tiles.take_spaces(self.site.ctx.threads());
+                    write_file(self.site, result, &tiles, spaces)
                 }
             };
             made.store_seconds += start.elapsed().as_secs_f64();
@@ -154,12 +154,12 @@ impl DiskProduct<'_> {
             return Ok(());
         }
         let wanted = planned.schedule.clone().of_pairs(|pair| is_wanted(tiles, pair));
-        let schedule = of_rank(wanted, self.place);
+        let schedule = of_rank(wanted, self.site.team);
         if schedule.pairs().next().is_none() {
             return Ok(());
         }
-        let mut workspace = self.ctx.workspace();
-        workspace.trim(self.ctx.memory(), &self.needs());
+        let mut workspace = self.site.ctx.workspace();
+        workspace.trim(self.site.ctx.memory(), &self.needs());
         workspace.reserve_workers(plan.threads);
         let Workspace { operands, products, workers, .. } = &mut *workspace;
         let spaces = worker_spaces(&mut workers[..plan.threads], engine.magnitude_limbs(), words.scratch)?;
@@ -170,12 +170,11 @@ impl DiskProduct<'_> {
         let watch = DiskWatch::default();
         watch.opened(&tiles.objects.storage);
         let streamed = StreamedOperands::new(files, &schedule, cutting.chunks, (options, &watch.read_bytes))?;
-        let ctx = &watch.told(self.ctx);
+        let ctx = &watch.told(self.site.ctx);
         let mut clock = PhaseClock::alone(Instant::now());
         let shape = NodeShape::alone(problem.size().contracted, plan.threads);
         let run = ProductRun {
-            ctx,
-            ranks: Ranks::alone(),
+            site: Site::alone(ctx),
             shape: &shape,
             engine: &**engine,
             cutting: *cutting,

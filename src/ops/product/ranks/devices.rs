@@ -11,7 +11,6 @@ use crate::math::float::limbs_for;
 use crate::matrix::{MatrixView, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::distribution::team::{NodeLayout, Ranks};
 use crate::ops::product::clock::PhaseClock;
 use crate::ops::product::combine::Combination;
 use crate::ops::product::device::{CutCounts, DevicePlan, DeviceReport, DeviceRequest, DeviceRun, Owners, Target};
@@ -19,6 +18,7 @@ use crate::ops::product::plan::{Plan, TeamPlan};
 use crate::ops::product::problem::{Bits, OperandRows};
 use crate::ops::product::size::ProductSize;
 use crate::plan::{DeviceCut, PlanBytes, even_share};
+use crate::site::{NodeLayout, Site};
 use crate::tile::TileMap;
 
 /// Parts of a rank's entries that it exchanges one after the other: what it holds of residues meanwhile is less than
@@ -219,19 +219,20 @@ impl RankProduct<'_> {
     /// on all ranks.
     pub fn plan(
         &self,
-        ctx: &Context,
-        (ranks, sends): (Ranks<'_>, &[bool]),
+        site: Site<'_>,
+        sends: &[bool],
         (node_bytes, threads): (u64, usize),
         (plain, cut): (bool, Option<DeviceCut>),
     ) -> Result<RankPlan> {
-        let (world, shape) = (ranks.world, self.shape(ctx, plain, cut));
+        let Site { ctx, team } = site;
+        let (world, layout, shape) = (team.world(), team.layout(), self.shape(ctx, plain, cut));
         let (mut fit, mut minimum_bytes) = (None, u64::MAX);
         for most_entries in COPY_ENTRIES {
             let request = shape.request(self.own_rows(), world.size(), most_entries);
-            let devices = DevicePlan::new(ctx, world, &request, None)?;
-            let bytes = shape.bytes((world.rank(), ranks.layout), &devices);
+            let devices = DevicePlan::new(site, &request, None)?;
+            let bytes = shape.bytes((world.rank(), layout), &devices);
             let mut node = [bytes.total()];
-            ranks.node.all_reduce(Reduction::Sum, &mut node)?;
+            team.node().all_reduce(Reduction::Sum, &mut node)?;
             let mut refused = [u64::from(node[0] > node_bytes)];
             world.all_reduce(Reduction::Max, &mut refused)?;
             minimum_bytes = minimum_bytes.min(node[0]);
@@ -243,13 +244,13 @@ impl RankProduct<'_> {
         let (request, devices, bytes, own_node) = fit.expect("a plan was made");
         let refusal = Error::MemoryLimit { limit_bytes: node_bytes, minimum_bytes };
         agree(world, if own_node <= node_bytes { Ok(()) } else { Err(refusal) })?;
-        let owners = Owners { rank: world.rank(), layout: ranks.layout, map: &self.map, sends };
+        let owners = Owners { rank: world.rank(), layout, map: &self.map, sends };
         let mut sent = [owners.sent_bytes(&devices.message_words(&self.map, world.size()))];
-        ranks.node.all_reduce(Reduction::Sum, &mut sent)?;
+        team.node().all_reduce(Reduction::Sum, &mut sent)?;
         let mut most = [own_node, sent[0]];
         world.all_reduce(Reduction::Max, &mut most)?;
         let [planned_bytes, sent_bytes] = most;
-        let (nodes, ranks) = (ranks.layout.nodes.len(), world.size());
+        let (nodes, ranks) = (layout.nodes.len(), world.size());
         let team = TeamPlan { nodes, ranks, sent_bytes, ..TeamPlan::default() };
         let plan = shape.describe(self.operation, &devices, (bytes, planned_bytes), (threads, team));
         Ok(RankPlan { request, devices, plan })
@@ -261,20 +262,20 @@ impl RankProduct<'_> {
     /// Those of [`crate::syrk_with`] on devices, on all ranks.
     pub fn compute(
         &self,
-        ctx: &Context,
-        (ranks, sends): (Ranks<'_>, &[bool]),
+        site: Site<'_>,
+        sends: &[bool],
         planned: RankPlan,
         (combination, clock): (&Combination<'_>, &mut PhaseClock),
         result: &mut DistMatrix,
     ) -> Result<Vec<DeviceReport>> {
-        let RankPlan { request, devices, plan } = planned;
+        let (ctx, RankPlan { request, devices, plan }) = (site.ctx, planned);
         let needs = WorkspaceNeeds { planned_bytes: plan.planned_bytes, ..WorkspaceNeeds::default() };
         ctx.workspace().trim(ctx.memory(), &needs);
         let map = *result.map();
-        let Ranks { world, layout, .. } = ranks;
-        let owners = Some(Owners { rank: world.rank(), layout, map: &map, sends });
+        let layout = site.team.layout();
+        let owners = Some(Owners { rank: site.team.rank(), layout, map: &map, sends });
         let (left, right, combination) = (self.left, self.right, *combination);
-        let run = DeviceRun { ctx, left, right, combination, request, world, owners };
+        let run = DeviceRun { site, left, right, combination, request, owners };
         Ok(run.run(devices, Target::Tiles(result), clock)?.1)
     }
 }

@@ -2,19 +2,20 @@
 //! term where each is promised by its own terms, and the report of all.
 
 use super::DistOutcome;
-use crate::comm::{Reduction, Transport, agree, agreed};
+use crate::comm::{Reduction, agree, agreed};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::team::Team;
 use crate::ops::exact_sum::ExactEntry;
 use crate::ops::product::clock::{PhaseClock, RankPhase, spread_over_ranks};
 use crate::ops::product::combine::{Combination, Place};
 use crate::ops::product::entrywise::{Singles, Terms};
 use crate::ops::product::plan::Plan;
 use crate::ops::product::report::{Phases, Report, TeamReport};
-use crate::ops::product::scale::Walkers;
+use crate::ops::product::scale::NormPass;
 use crate::ops::product::segments::in_triangle;
+use crate::site::Site;
+use crate::site::team::Team;
 use crate::tile::{TileId, TileMap};
 
 /// What nodes may take: bytes beside those that each rank's node holds already, and whether a rank of it has a limit.
@@ -72,13 +73,13 @@ fn finish_tiles(combination: &Combination<'_>, result: &mut DistMatrix) -> Resul
 
 /// Replaces single entries in a rank's tiles. Collective.
 pub(super) fn finish_singles(
-    (ctx, world): (&Context, &dyn Transport),
+    site: Site<'_>,
     (terms, singles): (&Terms<'_>, &Singles),
     combination: &Combination<'_>,
     result: &mut DistMatrix,
 ) -> Result<()> {
     let (map, precision_bits) = (*result.map(), result.precision_bits());
-    singles.sum(&Walkers::of_ranks(ctx, world), terms, |place, exact| {
+    singles.sum(&NormPass::of_ranks(site), terms, |place, exact| {
         let id = TileId { row: place.row / map.tile_size, col: place.col / map.tile_size };
         let Some(tile) = result.tile_mut(id) else { return Ok(()) };
         let at = place.row % map.tile_size + place.col % map.tile_size * tile.rows();

@@ -7,7 +7,6 @@ use crate::kernels::PlaneEngine;
 use crate::math::float::limbs_for;
 use crate::matrix::{Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
-use crate::ops::distribution::team::{NodeLayout, Team};
 use crate::ops::product::entrywise::{choice_bytes, possible_range_bits};
 use crate::ops::product::exchange::MESSAGE_WORDS;
 use crate::ops::product::forecast::{ProductPlanOptions, larger_refusal};
@@ -21,6 +20,7 @@ use crate::ops::product::schedule::{Cutting, Schedule};
 use crate::ops::product::size::ProductSize;
 use crate::plan::default_tile_size;
 use crate::plan::{BLOCK, BLOCK_WORDS, BlockGrid, Cut, JobList, NodeShape, PlanInput, even_share};
+use crate::site::team::{NodeLayout, Team};
 use crate::store::Buffer;
 use crate::tile::{RankGrid, TileId, TileMap};
 

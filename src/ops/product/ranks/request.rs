@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::matrix::{MatrixView, Op, Uplo};
 use crate::ops::distribution::matrix::{DistMatrix, check_tile_size};
 use crate::ops::distribution::shared_devices::with_shared_devices;
-use crate::ops::distribution::team::{NodeLayout, Team, Windows};
 use crate::ops::product::clock::{PhaseClock, RankPhase};
 use crate::ops::product::combine::{Addend, Combination};
 use crate::ops::product::entrywise::{self, Entrywise, Singles, Terms};
@@ -22,9 +21,12 @@ use crate::ops::product::report::Report;
 use crate::ops::product::run::{ProductRun, RunState};
 use crate::ops::product::scale;
 use crate::ops::product::size::ProductSize;
+use crate::ops::product::space::Space;
 use crate::ops::product::space::worker_spaces;
 use crate::plan::NodeShape;
 use crate::plan::default_tile_size;
+use crate::site::Site;
+use crate::site::team::{NodeLayout, Team, Windows};
 use crate::tile::{RankGrid, TileMap};
 use std::borrow::Cow;
 
@@ -83,23 +85,24 @@ const UNKNOWN: u64 = u64::MAX;
 ///
 /// # Errors
 /// Those of [`super::syrk`].
-pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
+pub(crate) fn run(ctx: &Context, team: &Team, problem: &RankProblem<'_>) -> Result<DistOutcome> {
     agree(team.world(), problem.check(team.size()))?;
     let mut clock = PhaseClock::new();
     let mut shared = problem.share(ctx, team)?;
     let ctx = &with_shared_devices(ctx, team.world())?;
+    let site = Site { ctx, team };
     let mut exponents = [Vec::new(), Vec::new()];
     for ((exponents, blocks), cols) in exponents.iter_mut().zip([Some(problem.left), problem.right]).zip(shared.cols) {
         if let Some(blocks) = blocks {
             exponents.resize(cols, 0);
-            clock.time(RankPhase::Scale, || problem.norm_exponents(ctx, team.world(), blocks, exponents))?;
+            clock.time(RankPhase::Scale, || problem.norm_exponents(site, blocks, exponents))?;
         }
     }
     let map = problem.map(team, &shared);
     let addend = problem.addend(team.world(), map)?;
     let combination = problem.combination(addend.as_deref());
-    let bits = problem.bits((ctx, team.world()), &shared, &exponents, &combination)?;
-    let entrywise = problem.entrywise((ctx, team), &shared, &exponents)?;
+    let bits = problem.bits(site, &shared, &exponents, &combination)?;
+    let entrywise = problem.entrywise(site, &shared, &exponents)?;
     let bits = if entrywise.range_bits > 0 { bits.widened(bits.working + entrywise.range_bits) } else { bits };
     for exponent in exponents.iter_mut().flatten() {
         *exponent = if problem.options.exact_integers { 0 } else { i64::from(bits.working) - *exponent };
@@ -114,12 +117,12 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
     let outcome = match (&entrywise.singles, ctx.devices().is_empty()) {
         _ if size.is_empty() => without_product(team, (map, bits.result), shared.limits(), Some(&combination)),
         (Singles::All, _) => without_product(team, (map, bits.result), shared.limits(), None),
-        (_, true) => run_on_cpus(ctx, team, call, &product, rest),
-        (_, false) => run_on_devices(ctx, team, call, &product, rest),
+        (_, true) => run_on_cpus(site, call, &product, rest),
+        (_, false) => run_on_devices(site, call, &product, rest),
     };
     let DistOutcome { mut result, report, spans } = outcome.map_err(|error| shared.restated(error))?;
     let terms = problem.terms(size, left, right);
-    finish_singles((ctx, team.world()), (&terms, &entrywise.singles), &combination, &mut result)?;
+    finish_singles(site, (&terms, &entrywise.singles), &combination, &mut result)?;
     let (accuracy, range_bits) = (problem.options.accuracy, entrywise.range_bits);
     let report = Report { accuracy, range_bits, single_entries: entrywise.singles.count(&size), ..report };
     Ok(DistOutcome { result, report, spans })
@@ -127,12 +130,12 @@ pub(crate) fn run(ctx: &Context, team: &mut Team, problem: &RankProblem<'_>) -> 
 
 /// The rest of a call on ranks without devices. Collective.
 fn run_on_cpus(
-    ctx: &Context,
-    team: &mut Team,
+    site: Site<'_>,
     (problem, shared): (&RankProblem<'_>, &Shared),
     product: &RankProduct<'_>,
     (&combination, mut clock): (&Combination<'_>, PhaseClock),
 ) -> Result<DistOutcome> {
+    let Site { ctx, team } = site;
     let RankProduct { operation, left, right, size, bits, map } = *product;
     let layout = team.layout().clone();
     let (nodes, own_node) = (shared.shapes(&layout), layout.node_of[team.rank()]);
@@ -158,25 +161,24 @@ fn run_on_cpus(
     agree(team.world(), team.in_world(team.make_room(planned.plan.planned_bytes + shared.held_bytes, limited)))?;
     let mut result = agreed(team.world(), DistMatrix::zeros(map, team.rank(), bits.result))?;
     let part = Part { problem, planned: &planned, shape: &nodes[own_node], left, right, bits, combination, limited };
-    part.compute(ctx, team, &mut clock, &mut result)?;
+    part.compute(site, &mut clock, &mut result)?;
     let report = make_report(ctx, team, &planned.plan, problem.precision_bits, &clock)?;
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
 
 /// The rest of a call on ranks with devices. Collective.
 fn run_on_devices(
-    ctx: &Context,
-    team: &Team,
+    site: Site<'_>,
     (problem, shared): (&RankProblem<'_>, &Shared),
     product: &RankProduct<'_>,
     (combination, mut clock): (&Combination<'_>, PhaseClock),
 ) -> Result<DistOutcome> {
+    let Site { ctx, team } = site;
     let (world, node) = (team.world(), team.layout().node_of[team.rank()]);
     let sends = shared.rows.iter().map(|&rows| rows > 0).collect::<Vec<_>>();
-    let on_ranks = (team.ranks(), &sends[..]);
     let limits = (shared.node_bytes[node], shared.threads.iter().sum());
     let wanted = (combination.is_plain(), problem.options.hooks.device_cut);
-    let planned = product.plan(ctx, on_ranks, limits, wanted)?;
+    let planned = product.plan(site, &sends, limits, wanted)?;
     let plan = planned.plan.clone();
     if let Some(PlanHook(tell)) = problem.options.on_plan {
         tell(&plan);
@@ -187,7 +189,7 @@ fn run_on_devices(
     let roomy = roomy.and(if limited { team.close_product_windows() } else { Ok(()) });
     agree(world, team.in_world(roomy))?;
     let mut result = agreed(world, DistMatrix::zeros(product.map, team.rank(), product.bits.result))?;
-    let devices = product.compute(ctx, on_ranks, planned, (combination, &mut clock), &mut result)?;
+    let devices = product.compute(site, &sends, planned, (combination, &mut clock), &mut result)?;
     let report = Report { devices, ..make_report(ctx, team, &plan, problem.precision_bits, &clock)? };
     Ok(DistOutcome { result, report, spans: clock.into_spans() })
 }
@@ -243,10 +245,13 @@ struct Part<'a> {
 
 impl Part<'_> {
     /// Opens windows, takes scratch, runs. Collective.
-    fn compute(&self, ctx: &Context, team: &mut Team, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
-        let words = &self.planned.words;
-        let exact = self.limited;
-        let opened = clock.time(RankPhase::Windows, || team.open_windows((words.operands, words.products), exact));
+    fn compute(&self, site: Site<'_>, clock: &mut PhaseClock, result: &mut DistMatrix) -> Result<()> {
+        let (words, Site { ctx, team }) = (&self.planned.words, site);
+        let sizes = (words.operands, words.products);
+        let (opened, mut windows) = match clock.time(RankPhase::Windows, || team.take_windows(sizes, self.limited)) {
+            Ok(windows) => (Ok(()), Some(windows)),
+            Err(error) => (Err(error), None),
+        };
         let mut workspace = ctx.workspace();
         let needs = WorkspaceNeeds {
             operand_bytes: 0,
@@ -264,12 +269,28 @@ impl Part<'_> {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::OutOfMemory { bytes: needs.worker_bytes * ctx.threads() as u64 }),
         });
-        agree(team.world(), team.in_world(outcome))?;
-        let (ranks, Windows { operands, products }) = team.parts();
+        let all = site.agree(team.in_world(outcome));
+        let done = match (all, &mut windows, spaces) {
+            (Ok(()), Some(windows), Ok(spaces)) => self.run(site, windows, (spaces, clock), result),
+            (all, ..) => all,
+        };
+        if let Some(windows) = windows {
+            team.keep_windows(windows);
+        }
+        done
+    }
+
+    /// The product in windows that are open. Collective.
+    fn run(
+        &self,
+        site: Site<'_>,
+        Windows { operands, products }: &mut Windows,
+        (spaces, clock): (Vec<Space<'_>>, &mut PhaseClock),
+        result: &mut DistMatrix,
+    ) -> Result<()> {
         let map = *result.map();
         let run = ProductRun {
-            ctx,
-            ranks,
+            site,
             shape: self.shape,
             engine: &*self.planned.engine,
             cutting: self.planned.cutting,
@@ -285,7 +306,7 @@ impl Part<'_> {
             fault: self.problem.options.hooks.fault,
         };
         let (operands, products) = (NodeWindow::Shared(operands), NodeWindow::Shared(products));
-        run.run(&mut RunState { operands, products, spaces: spaces?, clock }, result).map(drop)
+        run.run(&mut RunState { operands, products, spaces, clock }, result).map(drop)
     }
 }
 
@@ -366,19 +387,13 @@ impl RankProblem<'_> {
     }
 
     /// The norm exponents of one operand; in exact arithmetic its entries must be integers. Collective.
-    fn norm_exponents(
-        &self,
-        ctx: &Context,
-        world: &dyn Transport,
-        blocks: &[MatrixView<'_>],
-        exponents: &mut [i64],
-    ) -> Result<()> {
+    fn norm_exponents(&self, site: Site<'_>, blocks: &[MatrixView<'_>], exponents: &mut [i64]) -> Result<()> {
         if self.options.exact_integers {
             let mut operands = blocks.iter().map(|&block| Operand::new(block, Op::NoTranspose));
-            let check = || operands.try_for_each(|operand| scale::check_operand_integers(ctx.threads(), &operand));
-            agree(world, ctx.install(check))?;
+            let check = || operands.try_for_each(|operand| scale::check_operand_integers(site.ctx.threads(), &operand));
+            site.agree(site.ctx.install(check))?;
         }
-        scale::norm_exponents(&scale::Walkers::of_ranks(ctx, world), blocks, false, exponents)
+        scale::norm_exponents(&scale::NormPass::of_ranks(site), blocks, false, exponents)
     }
 
     /// `alpha * product + beta * addend`.
@@ -404,12 +419,12 @@ impl RankProblem<'_> {
     /// The bit counts, from the exponents of all columns. Collective.
     fn bits(
         &self,
-        (ctx, world): (&Context, &dyn Transport),
+        site: Site<'_>,
         shared: &Shared,
         exponents: &[Vec<i64>; 2],
         combination: &Combination<'_>,
     ) -> Result<Bits> {
-        let (size, most) = (self.size(shared), most_modulus_bits(ctx, shared.alike));
+        let (size, most) = (self.size(shared), most_modulus_bits(site.ctx, shared.alike));
         check_precision(most, self.precision_bits, size.contracted)?;
         size.check(self.precision_bits)?;
         if !self.options.exact_integers {
@@ -419,7 +434,7 @@ impl RankProblem<'_> {
         let left = largest(&exponents[0]);
         let right = if self.right.is_some() { largest(&exponents[1]) } else { left };
         let mut addend = [combination.addend_bits()];
-        world.all_reduce(Reduction::Max, &mut addend)?;
+        site.world().all_reduce(Reduction::Max, &mut addend)?;
         let bits = IntegerBits { left, right, addend: addend[0] };
         Bits::integers(most, bits, combination, self.precision_bits)
     }
@@ -430,13 +445,8 @@ impl RankProblem<'_> {
     }
 
     /// What the accuracy asks of the product, from the norm exponents of all columns. Collective.
-    fn entrywise(
-        &self,
-        (ctx, team): (&Context, &Team),
-        shared: &Shared,
-        exponents: &[Vec<i64>; 2],
-    ) -> Result<Entrywise> {
-        let (size, world) = (self.size(shared), team.world());
+    fn entrywise(&self, site: Site<'_>, shared: &Shared, exponents: &[Vec<i64>; 2]) -> Result<Entrywise> {
+        let (size, team) = (self.size(shared), site.team);
         if self.options.accuracy == Accuracy::Norm || self.options.exact_integers || size.is_empty() {
             return Ok(Entrywise::default());
         }
@@ -445,10 +455,10 @@ impl RankProblem<'_> {
         }
         let ranks_here = &team.layout().nodes[team.layout().node_of[team.rank()]];
         let bytes = |&rank: &usize| entrywise::choice_bytes(&ProductSize { contracted: shared.rows[rank], ..size });
-        agree(world, ctx.admit(ranks_here.iter().map(bytes).sum()))?;
+        site.agree(site.ctx.admit(ranks_here.iter().map(bytes).sum()))?;
         let left = OperandRows { blocks: self.left, shifts: &exponents[0] };
         let right = self.right.map(|blocks| OperandRows { blocks, shifts: &exponents[1] });
-        entrywise::choose(&scale::Walkers::of_ranks(ctx, world), &self.terms(size, left, right), None)
+        entrywise::choose(&scale::NormPass::of_ranks(site), &self.terms(size, left, right), None)
     }
 
     /// Tiles of the result and their owners.

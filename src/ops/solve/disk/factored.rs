@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 use crate::io::MatrixFile;
 use crate::math::bound::cholesky_solve_guard_bits;
 use crate::math::float::Head;
-use crate::ops::disk::{DiskWatch, make_directory, progress_of};
-use crate::ops::distribution::team::Team;
-use crate::ops::factor::disk::{self, OutOfCoreOptions, RankPlace};
+use crate::ops::disk::{DiskWatch, make_directory, progress_of, scanned_by_root};
+use crate::ops::factor::disk::{self, OutOfCoreOptions, grid_of};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::cut::larger;
 use crate::ops::solve::path::Path as SolvePath;
 use crate::ops::solve::problem::{CHOLESKY, working_bits};
 use crate::ops::solve::report::SolveBits;
+use crate::site::{Site, Team};
 use crate::storage::{Caching, Identity};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,8 @@ pub fn solve(
     precision_bits: u32,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    solve_files((ctx, RankPlace::alone()), paths, precision_bits, options)
+    let options = OutOfCoreSolveOptions { grid: None, ..*options };
+    solve_files(Site::alone(ctx), paths, precision_bits, &options)
 }
 
 /// [`solve`] over the ranks of `team`: they factor as in [`crate::out_of_core::cholesky_over_ranks`], and each solves
@@ -107,38 +108,37 @@ pub fn solve_over_ranks(
     precision_bits: u32,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    let place = agreed(team.world(), RankPlace::of(team, options.grid))?;
-    solve_files((ctx, place), paths, precision_bits, options)
+    agreed(team.world(), grid_of(team, options.grid))?;
+    solve_files(Site { ctx, team }, paths, precision_bits, options)
 }
 
 fn solve_files(
-    (ctx, place): (&Context, RankPlace<'_>),
+    site: Site<'_>,
     paths: SolvePaths<'_>,
     precision_bits: u32,
     options: &OutOfCoreSolveOptions,
 ) -> Result<OutOfCoreSolveReport> {
-    let (start, here) = (Instant::now(), place.here);
-    let world = here.world;
+    let (start, ctx) = (Instant::now(), site.ctx);
     let SolvePaths { matrix, right, solution, storage } = paths;
-    let file = agreed(world, MatrixFile::open(matrix))?;
-    let right = agreed(world, open_right(right, "solve", &file))?;
+    let file = site.agreed(MatrixFile::open(matrix))?;
+    let right = site.agreed(open_right(right, "solve", &file))?;
     let shape = Shape { order: right.rows(), columns: right.cols() };
     let guard = cholesky_solve_guard_bits(shape.order);
-    let working_bits = agreed(world, working_bits(ctx, precision_bits, guard, shape.order))?;
-    let method = agreed(world, shape.method("solve", CHOLESKY, Accuracy::Norm))?;
+    let working_bits = site.agreed(working_bits(ctx, precision_bits, guard, shape.order))?;
+    let method = site.agreed(shape.method("solve", CHOLESKY, Accuracy::Norm))?;
     let bits = SolveBits { precision: precision_bits, working: working_bits };
     let mut report = OutOfCoreSolveReport::new(ctx, "solve", shape, bits, method);
     if shape.is_empty() {
-        return shape.write_empty(ctx, world, solution, precision_bits).map(|()| report);
+        return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
-    let factoring = Factoring::new((ctx, place), matrix, storage, (precision_bits, options));
+    let factoring = Factoring::new(site, matrix, storage, (precision_bits, options));
     // Refused before the work of a factorisation.
     let file_bits = FileBits { right: right.precision_bits(), triangle: precision_bits, solution: precision_bits };
     let factor_bytes = factoring.planned_bytes();
-    let bands = plan_expected(&here.share(ctx), (shape, method), file_bits, (working_bits, 2));
-    let band_bytes = agreed(world, here.restated(bands.map(|plan| plan.planned_bytes)));
+    let bands = plan_expected(&site.share(), (shape, method), file_bits, (working_bits, 2));
+    let band_bytes = site.agreed(site.of_node(bands.map(|plan| plan.planned_bytes)));
     larger(band_bytes, factor_bytes)?;
-    let (_, [checksum, right_checksum]) = here.scanned_by_root(|| {
+    let (_, [checksum, right_checksum]) = scanned_by_root(site, || {
         let right_checksum = right.check(progress_of(ctx), |_, _, _| Ok(()))?;
         Ok((Vec::new(), [file.checksum()?, right_checksum]))
     })?;
@@ -149,9 +149,9 @@ fn solve_files(
         .with("matrix_precision_bits", file.precision_bits())
         .with("matrix_checksum", format!("{checksum:016x}"))
         .with("right_checksum", format!("{right_checksum:016x}"));
-    agreed(world, make_directory(storage))?;
+    site.agreed(make_directory(storage))?;
     let (factor, (scale, upper)) = factoring.factor((&file, checksum), method.path, &mut report)?;
-    let pivots = Arc::new(agreed(world, pivots(&factor, false))?);
+    let pivots = Arc::new(site.agreed(pivots(&factor, false))?);
     let (scale, watch): (Arc<[i64]>, _) = (scale.into(), DiskWatch::default());
     let triangle = |reversed: bool| FileTriangle {
         file: factor.clone(),
@@ -164,8 +164,8 @@ fn solve_files(
     };
     let lower = Prepared { triangle: triangle(false), exponents: vec![0; shape.order], unit: false };
     let steps = vec![lower, Prepared { triangle: triangle(true), exponents: upper, unit: false }];
-    let (ctx, scale) = (&watch.told(&here.share(ctx)), Some(scale.clone()));
-    let system = DiskSystem { ctx, place: here, watch, shape, right, alpha: None, steps, scale, bits, method };
+    let (ctx, scale) = (&watch.told(&site.share()), Some(scale.clone()));
+    let system = DiskSystem { ctx, site, watch, shape, right, alpha: None, steps, scale, bits, method };
     let directory = &storage.join(SOLUTION);
     system
         .run(PanelPaths { storage: directory, identity: &identity, caching: options.caching, solution }, &mut report)?;
@@ -175,8 +175,7 @@ fn solve_files(
 
 /// The factorisation that a solve begins with.
 struct Factoring<'a> {
-    ctx: &'a Context,
-    place: RankPlace<'a>,
+    site: Site<'a>,
     matrix: &'a Path,
     storage: &'a Path,
     precision_bits: u32,
@@ -185,19 +184,19 @@ struct Factoring<'a> {
 
 impl<'a> Factoring<'a> {
     fn new(
-        (ctx, place): (&'a Context, RankPlace<'a>),
+        site: Site<'a>,
         matrix: &'a Path,
         storage: &'a Path,
         (precision_bits, options): (u32, &OutOfCoreSolveOptions),
     ) -> Factoring<'a> {
         let OutOfCoreSolveOptions { lower, tile_rows, caching, grid } = *options;
         let options = OutOfCoreOptions { lower, tile_rows, caching, grid, ..OutOfCoreOptions::default() };
-        Factoring { ctx, place, matrix, storage, precision_bits, options }
+        Factoring { site, matrix, storage, precision_bits, options }
     }
 
     /// Collective.
     fn planned_bytes(&self) -> Result<u64> {
-        let plan = disk::plan_file((self.ctx, self.place), self.matrix, self.precision_bits, &self.options)?;
+        let plan = disk::plan_file(self.site, self.matrix, self.precision_bits, &self.options)?;
         Ok(plan.planned_bytes)
     }
 
@@ -216,25 +215,24 @@ impl<'a> Factoring<'a> {
         solve_path: SolvePath,
         report: &mut OutOfCoreSolveReport,
     ) -> Result<(Arc<MatrixFile>, Exponents)> {
-        let (path, here) = (self.path(file), self.place.here);
+        let (path, site) = (self.path(file), self.site);
         loop {
-            if here.told_by_root(|| Ok(vec![u64::from(path.exists())]))? == [0] {
+            if site.root_finds(|| Ok(vec![u64::from(path.exists())]))? == [0] {
                 let (files, tiles) = ((self.matrix, path.as_path()), self.storage.join(TILES));
-                let call = (self.ctx, self.place);
-                let made = disk::factor_file(call, files, &tiles, self.precision_bits, &self.options);
-                self.ctx.release(); // under a limit the tiles of the factorisation are in the way
+                let made = disk::factor_file(site, files, &tiles, self.precision_bits, &self.options);
+                site.ctx.release(); // under a limit the tiles of the factorisation are in the way
                 report.factorisation = Some(made?);
             }
             let start = Instant::now();
             let mut is_damaged = false;
-            let measured = here.scanned_by_root(|| {
-                let measured = MatrixFile::open(&path).and_then(|factor| exponents(self.ctx, &factor, solve_path));
+            let measured = scanned_by_root(self.site, || {
+                let measured = MatrixFile::open(&path).and_then(|factor| exponents(site.ctx, &factor, solve_path));
                 is_damaged = matches!(measured, Err(Error::Format { .. })) && report.factorisation.is_none();
                 measured.map(|(scale, cols)| ([scale, cols].concat(), [0; 2]))
             });
             report.scan_seconds += start.elapsed().as_secs_f64();
-            if here.told_by_root(|| Ok(vec![u64::from(is_damaged)]))? == [1] {
-                here.told_by_root(|| {
+            if site.root_finds(|| Ok(vec![u64::from(is_damaged)]))? == [1] {
+                site.root_finds(|| {
                     let removed = fs::remove_file(&path);
                     removed.map_err(|source| Error::Io { path: path.clone(), action: "remove", source })?;
                     Ok(Vec::new())
@@ -244,7 +242,7 @@ impl<'a> Factoring<'a> {
             let (both, _) = measured?;
             // One path of solves needs no norms of columns.
             let (scale, cols) = both.split_at(file.0.rows());
-            let factor = agreed(here.world, MatrixFile::open(&path))?;
+            let factor = site.agreed(MatrixFile::open(&path))?;
             return Ok((Arc::new(factor), (scale.to_vec(), cols.to_vec())));
         }
     }

@@ -16,7 +16,6 @@ mod triangular;
 pub use factored::{solve, solve_over_ranks};
 pub(crate) use triangular::{TriangleOptions, solve_triangle};
 
-use crate::comm::Transport;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::MatrixFileShape;
@@ -29,6 +28,7 @@ use crate::ops::solve::path::{self, Method};
 use crate::ops::solve::problem::Substitution;
 use crate::ops::solve::report::SolveBits;
 use crate::options::setters;
+use crate::site::Site;
 use crate::storage::Caching;
 use crate::tile::RankGrid;
 use serde::Serialize;
@@ -152,9 +152,9 @@ impl Shape {
     }
 
     /// Writes a solution without entries. Collective.
-    fn write_empty(self, ctx: &Context, world: &dyn Transport, path: &Path, precision_bits: u32) -> Result<()> {
+    fn write_empty(self, site: Site<'_>, path: &Path, precision_bits: u32) -> Result<()> {
         let shape = MatrixFileShape { rows: self.order, cols: self.columns, precision_bits, symmetric: false };
-        write_zeros((ctx, world), path, shape)
+        write_zeros(site, path, shape)
     }
 
     /// The method of a solve, which may go by parts where it is accurate by norms.

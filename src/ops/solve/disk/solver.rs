@@ -8,8 +8,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::io::MatrixFile;
 use crate::matrix::{Diag, MatrixViewMut, Uplo};
-use crate::ops::disk::{DiskWatch, Place};
-use crate::ops::solve::agreement::Agreement;
+use crate::ops::disk::DiskWatch;
 use crate::ops::solve::cut::{Pieces, TriangleCut};
 use crate::ops::solve::dots::{DotSystem, store_columns};
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
@@ -19,6 +18,7 @@ use crate::ops::solve::path::{Method, Path};
 use crate::ops::solve::report::SolveBits;
 use crate::ops::solve::run::{Right, Solve, make_room};
 use crate::ops::solve::step::{Step, TriangleSolver};
+use crate::site::{Site, Team};
 use rug::Float;
 use std::sync::Arc;
 
@@ -33,9 +33,9 @@ pub(super) struct Prepared {
 
 /// A system whose triangles are in files.
 pub(super) struct DiskSystem<'a> {
-    /// With this rank's share of the limit.
+    pub site: Site<'a>,
+    /// The site's, with this rank's share of the limit.
     pub ctx: &'a Context,
-    pub place: Place<'a>,
     pub watch: DiskWatch,
     pub shape: Shape,
     pub right: Arc<MatrixFile>,
@@ -133,7 +133,7 @@ impl DiskSystem<'_> {
         let steps = each.map(|((step, fixed), cut)| Step::Triangle(self.triangle_solver(step, fixed, *cut))).collect();
         let (order, working_bits) = (self.shape.order, self.bits.working);
         let scale = self.scale.as_deref();
-        let solve = Solve { memory, agreement: Agreement(None), steps, scale, order, working_bits };
+        let solve = Solve { memory, team: Team::alone(), steps, scale, order, working_bits };
         Ok((plan, BandSolver::Bands(Box::new(solve))))
     }
 

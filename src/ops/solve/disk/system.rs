@@ -7,7 +7,7 @@ use crate::comm::{Reduction, agree, agreed};
 use crate::error::{Error, Result};
 use crate::io::Block;
 use crate::matrix::Matrix;
-use crate::ops::disk::{DiskUse, ResultPlace, StoredResult, until_whole, write_file};
+use crate::ops::disk::{DiskUse, ResultPlace, StoredResult, rank_directory, until_whole, write_file};
 use crate::ops::fixed_sum::OwnFloat;
 use crate::ops::solve::memory::{Bands, LEAST_COLUMNS};
 use crate::ops::solve::run::Right;
@@ -34,11 +34,11 @@ impl DiskSystem<'_> {
     /// # Errors
     /// Those of [`crate::out_of_core::trsm`].
     pub fn run(&self, paths: PanelPaths<'_>, report: &mut OutOfCoreSolveReport) -> Result<()> {
-        let world = self.place.world;
-        let (plan, mut solve) = agreed(world, self.place.restated(self.solver()))?;
+        let (site, world) = (self.site, self.site.world());
+        let (plan, mut solve) = site.agreed(site.of_node(self.solver()))?;
         (report.band_columns, report.planned_bytes) = (plan.columns, plan.planned_bytes);
         let PanelPaths { storage, identity, caching, solution } = paths;
-        let directory = &agreed(world, self.place.directory(storage))?;
+        let directory = &site.agreed(rank_directory(site, storage))?;
         let place = ResultPlace { directory, identity, caching, buffers: 1 };
         let mut disk = DiskUse::default();
         until_whole(world, &mut disk, |disk| {
@@ -57,7 +57,7 @@ impl DiskSystem<'_> {
             panels.share(world)?;
             let start = Instant::now();
             let spaces = panels.take_spaces(1);
-            let outcome = write_file((self.ctx, world), solution, &panels, spaces);
+            let outcome = write_file(site.with(self.ctx), solution, &panels, spaces);
             report.store_seconds += start.elapsed().as_secs_f64();
             Ok(panels.attempt(outcome))
         })?;
@@ -80,7 +80,7 @@ impl DiskSystem<'_> {
     ) -> Result<()> {
         let of = |col: usize| TileId { row: 0, col };
         let missing = panels.cut().blocks().map(|id| id.col).filter(|&col| !panels.has(of(col))).collect::<Vec<_>>();
-        let (rank, ranks) = (self.place.world.rank(), self.place.world.size());
+        let (rank, ranks) = (self.site.team.rank(), self.site.team.size());
         let own = &missing[missing.len() * rank / ranks..missing.len() * (rank + 1) / ranks];
         let most = plan.columns.div_ceil(LEAST_COLUMNS);
         for run in own.chunk_by(|a, b| a + 1 == *b) {

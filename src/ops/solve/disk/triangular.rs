@@ -6,16 +6,16 @@ use super::norms::Norms;
 use super::solver::{DiskSystem, Prepared};
 use super::system::PanelPaths;
 use super::{OutOfCoreSolveReport, Shape, SolvePaths};
-use crate::comm::agreed;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::io::{HeadVisitor, MatrixFile};
 use crate::math::float::{FloatRef, Head};
 use crate::matrix::{Diag, Matrix, Op, Uplo};
-use crate::ops::disk::{DiskWatch, Place, progress_of};
+use crate::ops::disk::{DiskWatch, progress_of, scanned_by_root};
 use crate::ops::product::problem::Accuracy;
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::report::SolveBits;
+use crate::site::Site;
 use crate::storage::{Caching, Identity};
 use rug::Float;
 use std::path::Path;
@@ -133,34 +133,34 @@ pub(crate) struct TriangleOptions<'a> {
 
 /// See [`crate::out_of_core::trsm`]. Collective.
 pub(crate) fn solve_triangle(
-    (ctx, place): (&Context, Place<'_>),
+    site: Site<'_>,
     SolvePaths { matrix, right, solution, storage }: SolvePaths<'_>,
     precision_bits: u32,
     options: &TriangleOptions<'_>,
 ) -> Result<OutOfCoreSolveReport> {
-    let (start, world) = (Instant::now(), place.world);
-    let file = Arc::new(agreed(world, MatrixFile::open(matrix))?);
-    let right = agreed(world, open_right(right, "trsm", &file))?;
+    let (start, ctx) = (Instant::now(), site.ctx);
+    let file = Arc::new(site.agreed(MatrixFile::open(matrix))?);
+    let right = site.agreed(open_right(right, "trsm", &file))?;
     let shape = Shape { order: right.rows(), columns: right.cols() };
-    let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, shape.order))?;
+    let working_bits = site.agreed(triangle_working_bits(ctx, precision_bits, shape.order))?;
     let triangle = Triangle::of(&file, options);
     let substitutions = if triangle.reversed() { UPPER } else { LOWER };
-    let method = agreed(world, shape.method("trsm", substitutions, options.accuracy))?;
+    let method = site.agreed(shape.method("trsm", substitutions, options.accuracy))?;
     let bits = SolveBits { precision: precision_bits, working: working_bits };
     let mut report = OutOfCoreSolveReport::new(ctx, "trsm", shape, bits, method);
     if shape.is_empty() {
-        return shape.write_empty(ctx, world, solution, precision_bits).map(|()| report);
+        return shape.write_empty(site, solution, precision_bits).map(|()| report);
     }
     let watch = DiskWatch::default();
-    let ctx = &watch.told(&place.share(ctx));
+    let ctx = &watch.told(&site.share());
     let file_bits =
         FileBits { right: right.precision_bits(), triangle: file.precision_bits(), solution: precision_bits };
-    agreed(world, place.restated(plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))))?;
-    let (exponents, [checksum, right_checksum]) = place.scanned_by_root(|| {
+    site.agreed(site.of_node(plan_expected(ctx, (shape, method), file_bits, (working_bits, 1))))?;
+    let (exponents, [checksum, right_checksum]) = scanned_by_root(site, || {
         let (exponents, checksum) = triangle.exponents(ctx)?;
         Ok((exponents, [checksum, right.check(progress_of(ctx), |_, _, _| Ok(()))?]))
     })?;
-    let pivots = Arc::new(agreed(world, pivots(&file, triangle.unit))?);
+    let pivots = Arc::new(site.agreed(pivots(&file, triangle.unit))?);
     report.scan_seconds = start.elapsed().as_secs_f64();
     let (transposed, reversed, unit) = (triangle.transposed, triangle.reversed(), triangle.unit);
     let identity = Identity::new("trsm")
@@ -182,7 +182,7 @@ pub(crate) fn solve_triangle(
         read_bytes: watch.read_bytes.clone(),
     };
     let steps = vec![Prepared { triangle, exponents, unit }];
-    let system = DiskSystem { ctx, place, watch, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
+    let system = DiskSystem { ctx, site, watch, shape, right, alpha: options.alpha, steps, scale: None, bits, method };
     let paths = PanelPaths { storage, identity: &identity, caching: options.caching, solution };
     system.run(paths, &mut report)?;
     report.seconds = start.elapsed().as_secs_f64();

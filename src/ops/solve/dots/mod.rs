@@ -12,7 +12,7 @@ use crate::io::Block;
 use crate::kernels::dots::{DIGIT_BITS, PADDING};
 use crate::math::bound::vector_solve_bits;
 use crate::matrix::{Destination, MAXIMUM_EXPONENT, Matrix, MatrixView, MatrixViewMut};
-use crate::ops::product::scale::{Walkers, norm_exponents};
+use crate::ops::product::scale::{NormPass, norm_exponents};
 use crate::ops::solve::blocks::TriangleBlocks;
 use crate::ops::solve::dots::unknowns::{FactorPiece, Scaling, Sweep, Unknowns};
 use crate::ops::solve::run::make_room;
@@ -28,7 +28,7 @@ use std::sync::OnceLock;
 pub(crate) fn row_norms(ctx: &Context, factor: &Matrix) -> Result<Vec<i64>> {
     let mut norms = vec![0; factor.rows()];
     let rows = [factor.transposed()];
-    norm_exponents(&Walkers::alone(ctx, ctx.threads()), &rows, true, &mut norms)?;
+    norm_exponents(&NormPass::alone(ctx, ctx.threads()), &rows, true, &mut norms)?;
     Ok(norms)
 }
 

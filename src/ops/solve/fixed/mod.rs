@@ -114,7 +114,7 @@ impl FixedPoint {
         (live, first): (Vec<usize>, usize),
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
-        let (columns, agreement) = (spaces.w.cols(), band.agreement);
+        let (columns, site) = (spaces.w.cols(), band.site());
         let mut left = live;
         for (index, fixed_bits) in self.tries().enumerate() {
             let whole = index == 0 && left.len() == columns;
@@ -124,15 +124,15 @@ impl FixedPoint {
                 true => Ok(None),
                 false => band.memory.retry(band.columns).map(Some),
             });
-            let retry = agreement.on(retry)?;
+            let retry = site.agreed(retry)?;
             let most = retry.map_or(columns.max(1), |retry| retry.columns);
-            let rounds = agreement.largest(left.len().div_ceil(most) as u64)?;
+            let rounds = site.largest(left.len().div_ceil(most) as u64)?;
             if rounds == 0 {
                 break;
             }
             // Later tries are of few columns; for them each rank makes the tiles by itself.
             let together = match band.memory.together.filter(|_| index == 0) {
-                Some(ranks) if agreement.smallest(u64::from(retry.is_none()))? == 1 => Some(ranks),
+                Some(ranks) if site.smallest(u64::from(retry.is_none()))? == 1 => Some(ranks),
                 _ => None,
             };
             let is_first = index == 0 && retry.is_none();
@@ -165,7 +165,7 @@ impl FixedPoint {
         spaces: &mut Spaces,
     ) -> Result<Vec<usize>> {
         let Try { fixed_bits, first, retry, some, together, kernel } = attempt;
-        let (ctx, memory, agreement) = (band.ctx(), band.memory, band.agreement);
+        let (ctx, memory, site) = (band.ctx(), band.memory, band.site());
         let (piece_row_bytes, message_bytes) = (memory.piece_row_bytes, memory.message_bytes);
         let (order, columns, accuracy) = (self.order(), some.len(), self.accuracy);
         let size = TrySize { order, columns, fixed_bits, piece_row_bytes, message_bytes, accuracy, together, kernel };
@@ -181,16 +181,16 @@ impl FixedPoint {
                 .held_by_try(cut, (band.columns, copied))
                 .and_then(|bytes| plan_try(ctx, (limit_bytes, bytes), size).map(Some)),
         };
-        let plan = agreement.on(made)?;
+        let plan = site.agreed(made)?;
         // All take the pieces of the rank that has the least memory for them; one without columns gets them as well,
         // since it has rows that others need.
         let idle_rows = || piece_rows(beside(cut.right_bytes(band.columns)), &size);
         let own_rows = plan.as_ref().map_or_else(idle_rows, |plan| plan.tile_rows);
-        let tile_rows = agreement.smallest(own_rows as u64)? as usize;
+        let tile_rows = site.smallest(own_rows as u64)? as usize;
         let plan = plan.map(|plan| plan.with_tile_rows(tile_rows));
         match (&plan, rows.together().filter(|_| together.is_some())) {
             (Some(plan), Some(rows)) => rows.begin(plan.most_strip_entries(), plan.window_words())?,
-            _ => agreement.on(rows.begin(tile_rows))?,
+            _ => site.agreed(rows.begin(tile_rows))?,
         }
         let left = match plan {
             None => Ok(Vec::new()),
@@ -201,7 +201,7 @@ impl FixedPoint {
             Some(rows) => rows.end(),
             None => rows.finish(),
         };
-        agreement.on(finished.and(left).map_err(|error| band.placed(error)))
+        site.agreed(finished.and(left).map_err(|error| band.placed(error)))
     }
 
     /// One try on copies of some columns.
@@ -246,9 +246,9 @@ mod tests {
     use crate::error::Error;
     use crate::kernels;
     use crate::matrix::{Diag, MAXIMUM_EXPONENT, Uplo};
-    use crate::ops::solve::agreement::Agreement;
     use crate::ops::solve::cut::Pieces;
     use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
+    use crate::site::Team;
 
     const ORDER: usize = 80;
 
@@ -281,7 +281,7 @@ mod tests {
         };
         let band = Band {
             memory: &memory,
-            agreement: Agreement(None),
+            team: Team::alone(),
             columns: 9,
             limit_bytes: None,
             first_column: 0,

@@ -4,7 +4,7 @@ use crate::comm::window::{Pieces, Shown};
 use crate::error::Result;
 use crate::math::float::FloatRef;
 use crate::matrix::MatrixView;
-use crate::ops::distribution::team::Ranks;
+use crate::site::Team;
 use std::ops::Range;
 
 /// A lower triangle, row by row.
@@ -44,7 +44,7 @@ pub(crate) trait TriangleRows {
 /// row of tiles in one window, write its tiles into another, and show each to the others when it is finished.
 pub(crate) trait SharedRows {
     /// All ranks, those of this node, and which are where.
-    fn ranks(&self) -> Ranks<'_>;
+    fn team(&self) -> &Team;
 
     /// A pass over the rows begins, in pieces of at most so many entries, with tiles of so many words in all.
     /// Collective.

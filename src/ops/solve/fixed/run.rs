@@ -111,7 +111,7 @@ pub fn run(
     let workspace = &mut *workspace;
     let taken = take_memory(plan, workspace);
     let ((words, row_words), mut scratch) = match rows.together().filter(|_| plan.together.is_some()) {
-        Some(rows) => agreed(rows.ranks().world, taken)?,
+        Some(rows) => agreed(rows.team().world(), taken)?,
         None => taken?,
     };
     let run = FixedRun::new((fixed, &*rows), plan, w, first);

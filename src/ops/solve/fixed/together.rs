@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::drive::{self, Meter};
 use crate::error::Result;
 use crate::kernels::tiles::DiagonalData;
-use crate::ops::distribution::team::Ranks;
+use crate::site::Team;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -91,10 +91,10 @@ impl FixedRun<'_> {
         strips: &mut [Strip<'_>],
         scratch: &mut [&mut [u64]],
     ) -> Result<()> {
-        let loads = self.loads(rows.ranks())?;
+        let loads = self.loads(rows.team())?;
         let mut done = Ok(());
         for row in self.first..self.plan.tiles() {
-            let world = rows.ranks().world;
+            let world = rows.team().world();
             agree(world, std::mem::replace(&mut done, Ok(())))?;
             let mut live = [u64::from(strips.iter().any(|strip| !strip.is_rejected()))];
             world.all_reduce(Reduction::Max, &mut live)?;
@@ -103,12 +103,12 @@ impl FixedRun<'_> {
             }
             done = self.row_together((ctx, meter), (row, &mut *rows), &loads, strips, scratch)?;
         }
-        agree(rows.ranks().world, done)
+        agree(rows.team().world(), done)
     }
 
     /// What each rank works on in every row, by node and rank. Collective.
-    fn loads(&self, ranks: Ranks<'_>) -> Result<Vec<Vec<Load>>> {
-        let Ranks { world, layout, .. } = ranks;
+    fn loads(&self, team: &Team) -> Result<Vec<Vec<Load>>> {
+        let (world, layout) = (team.world(), team.layout());
         let mut all = vec![0; 2 * world.size()];
         world.all_gather(&[self.busiest_panels() as u64, self.plan.threads as u64], &mut all)?;
         let load = |&rank: &usize| Load { panels: all[2 * rank] as usize, workers: all[2 * rank + 1] as usize };
@@ -125,7 +125,8 @@ impl FixedRun<'_> {
         scratch: &mut [&mut [u64]],
     ) -> Result<Result<()>> {
         let (plan, first) = (self.plan, self.first);
-        let Ranks { world, node, layout } = rows.ranks();
+        let team = rows.team();
+        let (world, node, layout) = (team.world(), team.node(), team.layout());
         let (local, own_node, several) = (node.rank(), layout.node_of[world.rank()], layout.nodes.len() > 1);
         let costs = Costs::new(plan.fixed_bits);
         let makers = |node: usize| share_out(&loads[node], costs, row - first, row);

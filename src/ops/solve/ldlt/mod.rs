@@ -14,7 +14,6 @@ use crate::ops::columns::{ColumnRef, each_column};
 use crate::ops::fixed_sum::{FixedSum, OwnFloat};
 use crate::ops::product::block::{BlockProduct, BlockShape, moved, plan};
 use crate::ops::product::problem::Accuracy;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::band::Band;
 use crate::ops::solve::cut::{TriangleCut, larger};
 use crate::ops::solve::memory::{FirstKernel, LeftColumns, SolveMemory};
@@ -25,6 +24,7 @@ use crate::ops::solve::run::{SolutionPlace, load, make_room, store};
 use crate::ops::solve::spaces::Spaces;
 use crate::ops::solve::step::TriangleSolver;
 use crate::ops::solve::triangle::{Triangle, scaled};
+use crate::site::Team;
 use std::ops::Range;
 
 /// Rows of the blocks that are factored scalar by scalar.
@@ -202,7 +202,7 @@ impl Factoring<'_> {
         let columns = left.len();
         let band = Band {
             memory: &memory,
-            agreement: Agreement(None),
+            team: Team::alone(),
             columns,
             limit_bytes: self.ctx.memory_bytes(),
             first_column: 0,

@@ -50,7 +50,7 @@ impl RankBlocks<'_> {
 impl TriangleBlocks for RankBlocks<'_> {
     fn begin(&mut self, _order: BlockOrder, most_entries: usize) -> Result<()> {
         let made = Matrix::zeros(1, most_entries, self.source.factor.precision_bits());
-        self.piece = agreed(self.source.world, made)?;
+        self.piece = agreed(self.source.team.world(), made)?;
         Ok(())
     }
 
@@ -71,11 +71,11 @@ impl TriangleBlocks for RankBlocks<'_> {
     }
 
     fn own_rows(&self, rows: &Range<usize>) -> Range<usize> {
-        self.pieces.own(rows, self.accuracy, self.source.world.rank())
+        self.pieces.own(rows, self.accuracy, self.source.team.world().rank())
     }
 
     fn exchange(&mut self, rows: &Range<usize>, w: &mut Matrix, done: Result<()>) -> Result<()> {
-        let world = self.source.world;
+        let world = self.source.team.world();
         agree(world, done)?;
         let ranks = if world.size() == 1 { 0..0 } else { 0..world.size() };
         for rank in ranks {

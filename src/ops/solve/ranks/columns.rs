@@ -1,14 +1,13 @@
 //! Whole columns of the right sides on each rank: solved there in fixed point while the factor's rows stream by, or by
 //! parts with all ranks.
 
-use crate::comm::{Transport, agreed};
+use crate::comm::Transport;
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernels::tiles::PANEL_ROWS;
 use crate::matrix::{Diag, Matrix, Uplo};
 use crate::ops::distribution::matrix::DistMatrix;
 use crate::ops::distribution::travel;
-use crate::ops::solve::agreement::Agreement;
 use crate::ops::solve::cut::TriangleCut;
 use crate::ops::solve::fixed::{FixedPoint, TriangleRows};
 use crate::ops::solve::memory::{Bands, FirstKernel, LeftColumns, SolveMemory};
@@ -23,6 +22,7 @@ use crate::ops::solve::ranks::{first_kernel, ranks_together};
 use crate::ops::solve::run::{Right, Solve};
 use crate::ops::solve::step::{Step, TriangleSolver};
 use crate::plan::even_share;
+use crate::site::Site;
 use crate::tile::{Distribution, TileMap};
 use std::ops::Range;
 
@@ -108,7 +108,8 @@ pub(super) fn solve_columns(
     x: &mut Matrix,
 ) -> Result<u64> {
     let Method { path, accuracy } = method;
-    let (world, order) = (source.world, tiles.order());
+    let (site, order) = (Site { ctx, team: source.team }, tiles.order());
+    let world = site.world();
     let (mut steps, mut cuts) = (Vec::new(), Vec::new());
     let factor_bits = source.factor.precision_bits();
     let pieces = blocks::pieces((order, factor_bits), accuracy, world.size());
@@ -134,10 +135,10 @@ pub(super) fn solve_columns(
         }
         let exponents = match (reversed, source.scale) {
             (false, Some(_)) => vec![0; order], // the scale is that of these norms
-            (false, None) => tiles.row_exponents(ctx, world)?,
-            (true, scale) => tiles.col_exponents(ctx, world, scale)?.into_iter().rev().collect(),
+            (false, None) => tiles.row_exponents(site)?,
+            (true, scale) => tiles.col_exponents(site, scale)?.into_iter().rev().collect(),
         };
-        let stream = agreed(world, Stream::new(ctx, source, reversed))?;
+        let stream = site.agreed(Stream::new(ctx, source, reversed))?;
         let fixed = FixedPoint::of_rows(&stream, exponents, (reversed, false), (working_bits, accuracy));
         let cut = TriangleCut { first_try_bits: fixed.tries().next(), ..cut };
         cuts.push(cut);
@@ -157,13 +158,12 @@ pub(super) fn solve_columns(
         piece_row_bytes,
         message_bytes,
         left: LeftColumns::shared(total),
-        together: ranks_together(ctx, source.team, (order, source.factor.map().tile_size), accuracy)?,
+        together: ranks_together(site, (order, source.factor.map().tile_size), accuracy)?,
         first_tries: FirstKernel::Own,
     };
     memory.first_tries = first_kernel(source.team, &memory, Bands::widest(right.b.cols()).columns)?;
-    let agreement = Agreement(Some(world));
-    let mut solve = Solve { memory, agreement, steps, scale: source.scale, order, working_bits };
-    let (bands, planned_bytes) = agreed(world, solve.bands(right.b.cols()))?;
+    let mut solve = Solve { memory, team: source.team, steps, scale: source.scale, order, working_bits };
+    let (bands, planned_bytes) = site.agreed(solve.bands(right.b.cols()))?;
     let left = solve.run(bands, &right, &mut x.view_mut())?;
     debug_assert!(left.is_empty(), "parts solve for all columns");
     Ok(planned_bytes)

@@ -1,13 +1,13 @@
 //! What all ranks know of a factor in tiles: the norms of its rows and columns, and its diagonal.
 
-use crate::comm::{Reduction, Transport, agree, agreed};
-use crate::context::Context;
+use crate::comm::{Reduction, Transport, agreed};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, Head};
 use crate::math::scale::square_bound;
 use crate::matrix::{MAXIMUM_EXPONENT, Matrix, check_exponent};
 use crate::ops::distributed::DistMatrix;
 use crate::ops::product::scale::{Columns, Heads, exponent_of, exponents_over_ranks};
+use crate::site::Site;
 use crate::tile::{TileId, TileMap};
 use std::ops::Range;
 
@@ -102,10 +102,10 @@ impl<'a> FactorTiles<'a> {
     /// # Errors
     /// [`Error::Rank`] around [`Error::ExponentRange`] for an entry beyond what any conversion makes, with its place
     /// in the factor; [`Error::Transport`].
-    pub fn row_exponents(&self, ctx: &Context, world: &dyn Transport) -> Result<Vec<i64>> {
-        let exponents = exponents_over_ranks(ctx, world, self.order(), &Rows(self))?;
+    pub fn row_exponents(&self, site: Site<'_>) -> Result<Vec<i64>> {
+        let exponents = exponents_over_ranks(site, self.order(), &Rows(self))?;
         let in_range = exponents.iter().all(|exponent| exponent.unsigned_abs() <= 2 * MAXIMUM_EXPONENT as u64);
-        agree(world, if in_range { Ok(()) } else { self.check_range() })?;
+        site.agree(if in_range { Ok(()) } else { self.check_range() })?;
         Ok(exponents)
     }
 
@@ -113,8 +113,8 @@ impl<'a> FactorTiles<'a> {
     ///
     /// # Errors
     /// [`Error::Transport`].
-    pub fn col_exponents(&self, ctx: &Context, world: &dyn Transport, scale: Option<&[i64]>) -> Result<Vec<i64>> {
-        exponents_over_ranks(ctx, world, self.order(), &Heads(|col| self.col_heads(col, scale)))
+    pub fn col_exponents(&self, site: Site<'_>, scale: Option<&[i64]>) -> Result<Vec<i64>> {
+        exponents_over_ranks(site, self.order(), &Heads(|col| self.col_heads(col, scale)))
     }
 
     /// Calls `visit` with runs of heads that make up the rows `rows`, each with the number of its first row, counted

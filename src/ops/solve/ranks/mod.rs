@@ -18,7 +18,7 @@ pub use plan::{TrsmBits, plan_solve, plan_solve_local, plan_trsm, plan_trsm_loca
 pub use right::LocalSolution;
 pub use trsm::{trsm, trsm_into, trsm_local, trsm_with};
 
-use crate::comm::{Reduction, Said, Transport, agree, agreed, alike};
+use crate::comm::{Reduction, Said, agreed, alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::math::bound::cholesky_solve_guard_bits;
@@ -40,6 +40,7 @@ use crate::ops::solve::problem::{CHOLESKY, Substitution, working_bits};
 use crate::ops::solve::report::SolveReport;
 use crate::ops::solve::run::{Right, make_room};
 use crate::ops::solve::tiles::Together;
+use crate::site::Site;
 use columns::{Substitutions, panel_columns, panel_share};
 use factor::FactorTiles;
 use right::RightSides;
@@ -167,13 +168,13 @@ fn solve_right(
     b: RightSides<'_>,
     (precision_bits, accuracy): (u32, Accuracy),
 ) -> Result<LocalSolution> {
-    let ranks_here = team.ranks_here();
-    let call = Call { ctx, team, ranks_here, world: team.world(), factor, b, precision_bits, accuracy, alpha: None };
+    let site = Site { ctx, team };
+    let call = Call { site, factor, b, precision_bits, accuracy, alpha: None };
     let order = call.check("solve with a factor")?;
     let guard_bits = cholesky_solve_guard_bits(order);
-    let working_bits = agreed(call.world, working_bits(ctx, precision_bits, guard_bits, order))?;
+    let working_bits = site.agreed(working_bits(ctx, precision_bits, guard_bits, order))?;
     let tiles = FactorTiles::new(factor);
-    tiles.check_diagonal(call.world)?;
+    tiles.check_diagonal(site.world())?;
     let total_columns = b.shape().1;
     call.solve(&tiles, (CHOLESKY, working_bits), |ctx, lower, right| {
         let factored = Factored {
@@ -222,12 +223,7 @@ pub fn log_det(team: &Team, factor: &DistMatrix, precision_bits: u32) -> Result<
 
 /// What a call asks for.
 struct Call<'a> {
-    /// With the memory limit of the node.
-    ctx: &'a Context,
-    team: &'a Team,
-    /// Ranks of this node, which share the limit.
-    ranks_here: u64,
-    world: &'a dyn Transport,
+    site: Site<'a>,
     factor: &'a DistMatrix,
     b: RightSides<'a>,
     precision_bits: u32,
@@ -239,12 +235,13 @@ struct Call<'a> {
 impl Call<'_> {
     /// Checks what is said, and that all ranks say the same; the order of the factor. Collective.
     fn check(&self, operation: &'static str) -> Result<usize> {
-        let Call { world, factor, b, precision_bits, accuracy, .. } = *self;
+        let Call { site, factor, b, precision_bits, accuracy, .. } = *self;
+        let world = site.world();
         factor.check_group(world)?;
         b.check_group(world)?;
         let bits = [factor.precision_bits(), b.precision_bits(), precision_bits];
         let said = Said::hash(&(operation, factor.map(), b, bits, accuracy, &self.alpha));
-        let mut words = [said, !said, u64::from(self.ctx.memory_bytes().is_some())];
+        let mut words = [said, !said, u64::from(site.ctx.memory_bytes().is_some())];
         world.all_reduce(Reduction::Max, &mut words)?;
         if words[0] != !words[1] {
             return Err(Error::InvalidArgument(format!(
@@ -252,7 +249,7 @@ impl Call<'_> {
             )));
         }
         if words[2] > 0 {
-            self.team.release()?; // no limit counts on what earlier calls have kept
+            site.team.release()?; // no limit counts on what earlier calls have kept
         }
         let (map, right) = (factor.map(), b.shape());
         if map.rows != map.cols || map.rows != right.0 {
@@ -270,18 +267,19 @@ impl Call<'_> {
     /// All right sides by substitution. Collective.
     fn solve_vectors(&self, tiles: &FactorTiles<'_>) -> Result<LocalSolution> {
         let (order, columns) = (tiles.order(), self.b.shape().1);
-        let needed = vectors_bytes(self.ctx, (order, columns), (self.b.precision_bits(), self.precision_bits));
-        agree(self.world, self.ctx.admit(needed.saturating_mul(self.ranks_here)))?;
-        make_room(self.ctx, needed.saturating_mul(self.ranks_here));
-        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(self.ctx, self.world)?);
-        let right = self.b.everywhere(self.world)?;
-        let pass = |sweep| Pass::new((self.ctx, self.world), (tiles, &scaling), sweep, columns);
+        let site = self.site;
+        let needed = vectors_bytes(site.ctx, (order, columns), (self.b.precision_bits(), self.precision_bits));
+        site.admit(needed)?;
+        make_room(site.ctx, site.on_node(needed));
+        let scaling = Scaling::new(self.precision_bits, &tiles.row_exponents(site)?);
+        let right = self.b.everywhere(site.world())?;
+        let pass = |sweep| Pass::new(site, (tiles, &scaling), sweep, columns);
         let middle = pass(Sweep::Forward).run(&|column, row| right.float(row, column))?;
         let solution = pass(Sweep::Backward).run(&|column, row| middle[column][row].clone())?;
         let whole = Matrix::zeros(order, solution.len(), self.precision_bits)
             .and_then(|mut whole| store_columns(&solution, whole.view_mut()).map(|()| whole));
-        let planned_bytes = self.ctx.memory().divided(self.ranks_here).total(needed);
-        Ok(LocalSolution::on_every_rank(self.world, agreed(self.world, whole)?).planned(planned_bytes))
+        let planned_bytes = site.share().memory().total(needed);
+        Ok(LocalSolution::on_every_rank(site.world(), site.agreed(whole)?).planned(planned_bytes))
     }
 
     /// All right sides by the path that one process takes; `alone` solves for some of a small system by itself, whose
@@ -292,7 +290,7 @@ impl Call<'_> {
         (substitutions, working_bits): (&[Substitution], u32),
         alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
     ) -> Result<LocalSolution> {
-        let (world, order, total) = (self.world, tiles.order(), self.b.shape().1);
+        let (world, order, total) = (self.site.world(), tiles.order(), self.b.shape().1);
         if order == 0 || total == 0 {
             let nothing = agreed(world, Matrix::zeros(order, total, self.precision_bits))?;
             return Ok(LocalSolution::on_every_rank(world, nothing));
@@ -305,7 +303,7 @@ impl Call<'_> {
         }
         let columns = panel_columns((order, total), world.size());
         let own = panel_share(total, world.size(), world.rank());
-        let [mut b, mut x] = take_columns(self.ctx);
+        let [mut b, mut x] = take_columns(self.site.ctx);
         self.b.bring(world, &columns, &mut b)?;
         let planned_bytes = match is_small(order, method) {
             true => {
@@ -327,12 +325,12 @@ impl Call<'_> {
         (b, own): (&Matrix, Range<usize>),
         alone: impl FnOnce(&Context, &Matrix, &Matrix) -> Result<(Matrix, SolveReport)>,
     ) -> Result<(Matrix, SolveReport)> {
-        let world = self.world;
-        let factor = self.factor.everywhere(world)?;
-        let ctx = self.ctx.with_memory(self.ctx.memory().divided(self.ranks_here)).holding(factor.bytes() + b.bytes());
+        let site = self.site;
+        let factor = self.factor.everywhere(site.world())?;
+        let ctx = site.share().holding(factor.bytes() + b.bytes());
         let numbers = own.collect::<Vec<_>>();
         let solved = alone(&ctx, &factor, b).map_err(|error| with_column(error, &numbers));
-        agreed(world, solved.map_err(|error| of_node(self.ctx, self.ranks_here, error)))
+        site.agreed(site.of_node(solved))
     }
 
     /// This rank's columns of the right sides into `x`, with the factor that stays where it is; the bytes of its plan.
@@ -344,17 +342,16 @@ impl Call<'_> {
         (b, own): (&Matrix, Range<usize>),
         x: &mut Matrix,
     ) -> Result<u64> {
-        let (ctx, team, world) = (self.ctx, self.team, self.world);
-        agree(world, x.reshape(tiles.order(), own.len(), self.precision_bits))?;
-        let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(ctx, world)).transpose()?;
-        let pivots = tiles.pivots(world)?;
-        let limited = ctx.memory_bytes().is_some();
+        let site = self.site;
+        site.agree(x.reshape(tiles.order(), own.len(), self.precision_bits))?;
+        let scale = (how.list == CHOLESKY).then(|| tiles.row_exponents(site)).transpose()?;
+        let pivots = tiles.pivots(site.world())?;
+        let limited = site.ctx.memory_bytes().is_some();
         let source =
-            StreamSource { world, team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
+            StreamSource { team: site.team, factor: self.factor, pivots: &pivots, scale: scale.as_deref(), limited };
         let right = Right { b: b.view(), alpha: self.alpha.clone(), first_column: own.start, transposed: false };
-        let share = ctx.with_memory(ctx.memory().divided(self.ranks_here));
-        let solved = columns::solve_columns(&share, (source, tiles), how, right, x);
-        agreed(world, solved.map_err(|error| of_node(ctx, self.ranks_here, error)))
+        let solved = columns::solve_columns(&site.share(), (source, tiles), how, right, x);
+        site.agreed(site.of_node(solved))
     }
 }
 
@@ -374,8 +371,7 @@ fn take_columns(ctx: &Context) -> [Matrix; 2] {
 /// # Errors
 /// [`Error::Transport`].
 fn ranks_together(
-    ctx: &Context,
-    team: &Team,
+    Site { ctx, team }: Site<'_>,
     (order, factor_tile): (usize, usize),
     accuracy: Accuracy,
 ) -> Result<Option<Together>> {
@@ -415,27 +411,4 @@ fn is_small(order: usize, method: Method) -> bool {
 fn vectors_bytes(ctx: &Context, shape: (usize, usize), (right_bits, precision_bits): (u32, u32)) -> u64 {
     // Each right side has its unknowns at the same time, and sums that are twice as long.
     3 * bytes(ctx, shape, precision_bits) + Matrix::bytes_for(shape.0, shape.1, right_bits)
-}
-
-/// The context of a rank that holds so many bytes, beside what the ranks of its node hold together. Collective over the
-/// node.
-///
-/// # Errors
-/// [`Error::Transport`].
-fn holding_here(ctx: &Context, team: &Team, bytes: u64) -> Result<Context> {
-    let mut sum = [bytes];
-    team.node().all_reduce(Reduction::Sum, &mut sum)?;
-    Ok(ctx.holding(sum[0]))
-}
-
-/// A refusal of a rank's share of the limit, for the whole node.
-fn of_node(ctx: &Context, ranks_here: u64, error: Error) -> Error {
-    match error {
-        // A rank without a limit of its own has heard of another one's.
-        Error::MemoryLimit { minimum_bytes, .. } => Error::MemoryLimit {
-            limit_bytes: ctx.memory_bytes().unwrap_or(u64::MAX),
-            minimum_bytes: minimum_bytes.saturating_mul(ranks_here),
-        },
-        other => other,
-    }
 }

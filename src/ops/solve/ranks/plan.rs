@@ -3,8 +3,8 @@
 use super::blocks::pieces;
 use super::columns::{Goal, letters_bytes, panel_share};
 use super::sums::SumSizes;
-use super::{first_kernel, holding_here, is_small, of_node, ranks_together, vectors_bytes};
-use crate::comm::{Transport, agree, agreed};
+use super::{first_kernel, is_small, ranks_together, vectors_bytes};
+use crate::comm::{agree, agreed};
 use crate::context::Context;
 use crate::error::Result;
 use crate::math::bound::{cholesky_solve_guard_bits, trsm_guard_bits};
@@ -21,6 +21,7 @@ use crate::ops::solve::plan::check_sizes;
 use crate::ops::solve::problem::{CHOLESKY, LOWER, ScaledRows, Substitution, working_bits};
 use crate::ops::solve::sums::SumBits;
 use crate::ops::solve::tiles::Together;
+use crate::site::Site;
 use crate::tile::{RankGrid, TileMap};
 
 /// Rows of the tiles in which a plan takes the factor to be: those of the C and Python packages. Smaller ones cost
@@ -94,7 +95,7 @@ pub fn plan_trsm(
     let copies = Copies { triangle: asked.copied_bytes(team, options), rights: turned(right_bits) };
     // A solution that is turned lies in its own tiles and in the caller's, when all else has gone.
     let found = turned(precision_bits);
-    let both = agree(team.world(), holding_here(ctx, team, 2 * found)?.admit(0));
+    let both = agree(team.world(), Site { ctx, team }.holding(2 * found)?.admit(0));
     let planned = larger_refusal(both, asked.plan(ctx, team, copies))?.max(2 * found);
     let (rights, copies) = (copies.rights, copies.triangle + copies.rights);
     // No limit counts the messages in which copies are made.
@@ -198,43 +199,43 @@ impl Asked {
     fn plan(&self, ctx: &Context, team: &Team, copies: Copies) -> Result<u64> {
         let Asked { order, accuracy, .. } = *self;
         let copied_bytes = copies.triangle + copies.rights;
-        let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
-        let ctx = &holding_here(ctx, team, copied_bytes)?;
-        let together = ranks_together(ctx, team, (order, FACTOR_TILE), accuracy)?;
-        let (mut memory, own, result) = match agreed(world, self.needs(ctx, (team, together)))? {
+        let ctx = &Site { ctx, team }.holding(copied_bytes)?;
+        let site = Site { ctx, team };
+        let together = ranks_together(site, (order, FACTOR_TILE), accuracy)?;
+        let (mut memory, own, result) = match site.agreed(self.needs(site, together))? {
             Needs::Bytes(bytes) => return Ok(bytes + copied_bytes),
             Needs::Columns(memory, own, result) => (memory, own, result),
         };
         memory.first_tries = first_kernel(team, &memory, Bands::widest(own).columns)?;
-        let planned = memory.plan(own).map(|(_, bytes)| bytes).map_err(|error| of_node(ctx, ranks_here, error));
+        let planned = site.of_node(memory.plan(own).map(|(_, bytes)| bytes));
         // Copies are counted as an even share of those of the node.
-        let share = ctx.memory().divided(ranks_here).held_bytes();
-        let all = agreed(world, planned)? - share + copied_bytes;
+        let all = site.agreed(planned)? - site.share().memory().held_bytes() + copied_bytes;
         // The copy of the triangle goes before the result is made; a limit has room for both.
         Ok(if ctx.memory_bytes().is_some() { all } else { all - result.min(copies.triangle) })
     }
 
-    fn needs(&self, ctx: &Context, (team, together): (&Team, Option<Together>)) -> Result<Needs> {
+    fn needs(&self, site: Site<'_>, together: Option<Together>) -> Result<Needs> {
         let Asked { substitutions, order, columns, triangle_bits, right_bits, precision_bits, accuracy, .. } = *self;
         check_sizes(order, columns, precision_bits)?;
         if order == 0 || columns == 0 {
             return Ok(Needs::Bytes(0));
         }
-        let (world, ranks_here): (&dyn Transport, _) = (team.world(), team.ranks_here());
+        let Site { ctx, team } = site;
+        let world = team.world();
         let is_factor = substitutions == CHOLESKY;
         let guard_bits = if is_factor { cholesky_solve_guard_bits(order) } else { trsm_guard_bits(order) };
         let working_bits = working_bits(ctx, precision_bits, guard_bits, order)?;
         let method = Method::choose(substitutions, order, columns, accuracy);
         if method.path == Path::Dots {
             let bytes = vectors_bytes(ctx, (order, columns), (right_bits, precision_bits));
-            ctx.admit(bytes.saturating_mul(ranks_here))?;
+            ctx.admit(site.on_node(bytes))?;
             return Ok(Needs::Bytes(bytes));
         }
         let ranks = world.size();
         if method.path == Path::Sums {
             let bits = SumBits { working: working_bits, precision: precision_bits };
             let sizes = SumSizes { order, columns, bits, right_bits, factor_bits: triangle_bits, ranks };
-            ctx.admit(sizes.bytes().saturating_mul(ranks_here))?;
+            ctx.admit(site.on_node(sizes.bytes()))?;
             return Ok(Needs::Bytes(sizes.bytes()));
         }
         let own = panel_share(columns, ranks, world.rank()).len();
@@ -258,7 +259,7 @@ impl Asked {
             }
         };
         let memory = SolveMemory {
-            ctx: ctx.with_memory(ctx.memory().divided(ranks_here)).holding(held_bytes),
+            ctx: site.share().holding(held_bytes),
             cuts: vec![cut; substitutions.len()],
             piece_row_bytes: Matrix::bytes_for(1, order, triangle_bits),
             message_bytes,
@@ -273,9 +274,9 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comm::local;
+    use crate::comm::{Transport, local};
     use crate::kernels;
-    use crate::ops::distribution::team::TeamOptions;
+    use crate::site::team::TeamOptions;
 
     /// The names of the kernels that ranks with these contexts take for a solve, so many of them a node; "" is that of
     /// the context.
@@ -283,8 +284,9 @@ mod tests {
         local::run(contexts.len(), |rank| {
             let options = TeamOptions::new().ranks_per_node(ranks_per_node);
             let (ctx, team) = (&contexts[rank.rank()], Team::new(rank.split(0).unwrap(), options).unwrap());
-            let together = ranks_together(ctx, &team, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
-            let needs = Asked::of_factor(shape, (60, 60), Accuracy::Norm).needs(ctx, (&team, together));
+            let site = Site { ctx, team: &team };
+            let together = ranks_together(site, (shape.0, FACTOR_TILE), Accuracy::Norm).unwrap();
+            let needs = Asked::of_factor(shape, (60, 60), Accuracy::Norm).needs(site, together);
             let Ok(Needs::Columns(mut memory, own, _)) = needs else { panic!("solved in bands") };
             let columns = Bands::widest(own).columns;
             memory.first_tries = first_kernel(&team, &memory, columns).unwrap();

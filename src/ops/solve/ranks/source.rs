@@ -1,6 +1,5 @@
 //! The entries of a factor in tiles, and how pieces of it come to the ranks that need them.
 
-use crate::comm::Transport;
 use crate::error::Result;
 use crate::math::float::{Head, limbs_for};
 use crate::matrix::Matrix;
@@ -26,8 +25,7 @@ pub(super) fn message_bytes((entries, factor_bits): (usize, u32), ranks: usize) 
 /// What the pieces are taken from.
 #[derive(Clone, Copy)]
 pub(super) struct StreamSource<'a> {
-    pub world: &'a dyn Transport,
-    /// Those ranks, and how they lie on nodes.
+    /// The ranks that have parts of the factor.
     pub team: &'a Team,
     pub factor: &'a DistMatrix,
     /// Its diagonal, as a column.
@@ -65,7 +63,7 @@ impl StreamSource<'_> {
                     self.pack(&part, &mut letters.incoming);
                 }
                 let words = sized(&mut letters.incoming, count);
-                self.world.broadcast(rank, words)?;
+                self.team.world().broadcast(rank, words)?;
                 self.unpack(rank, words, (&part, place), piece);
             }
         }
@@ -82,7 +80,7 @@ impl StreamSource<'_> {
         piece: &mut Matrix,
         letters: &mut Letters,
     ) -> Result<()> {
-        let own = places(self.world.rank());
+        let own = places(self.team.rank());
         piece.reshape(own.rows.len(), own.cols.len(), self.factor.precision_bits())?;
         self.copy_own(&own, piece);
         let parts_for = |reader: usize, _: usize| self.parts(&places(reader));
@@ -100,7 +98,7 @@ impl StreamSource<'_> {
         Letters { incoming, outgoing }: &mut Letters,
         take: &mut dyn FnMut(usize, &Place, &[u64]),
     ) -> Result<()> {
-        let (rank, ranks) = (self.world.rank(), self.world.size());
+        let (rank, ranks) = (self.team.rank(), self.team.size());
         // One message at a time each way: the one of a rank meets that of the same number of the other.
         for distance in 1..ranks {
             let (to, from) = ((rank + distance) % ranks, (rank + ranks - distance) % ranks);
@@ -112,7 +110,7 @@ impl StreamSource<'_> {
                 }
                 let count = own_parts.get(at).map_or(0, |part| self.words_of(from, part));
                 let words = sized(incoming, count);
-                trade(self.world, (to, outgoing), (from, words))?;
+                trade(self.team.world(), (to, outgoing), (from, words))?;
                 if let Some(part) = own_parts.get(at) {
                     take(from, part, words);
                 }
@@ -218,7 +216,7 @@ impl StreamSource<'_> {
     /// node, the rank among whose `places` they are.
     pub fn writers(&self, place: &Place, places: &dyn Fn(usize) -> Place) -> Vec<(Place, usize)> {
         let layout = self.team.layout();
-        let here = layout.node_of[self.world.rank()];
+        let here = layout.node_of[self.team.rank()];
         let mut writers = Vec::new();
         for id in self.tiles_of(place) {
             let (map, part) = (self.factor.map(), Place::of_tile(self.factor.map(), id).intersect(place));

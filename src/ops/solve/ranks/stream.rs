@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::math::float::{FloatRef, Head, limbs_for};
 use crate::matrix::{Matrix, MatrixView};
 use crate::ops::distribution::place::Place;
-use crate::ops::distribution::team::{Ranks, close_all};
 use crate::ops::solve::fixed::{Making, RowPiece, RowsFrom, SharedRows, TriangleRows};
 use crate::ops::solve::ranks::factor::scaled_head;
 use crate::ops::solve::ranks::source::{Letters, MESSAGE_WORDS, StreamSource, reserve};
 use crate::ops::solve::ranks::strip::Strip;
+use crate::site::{Team, team::close_all};
 use std::ops::Range;
 
 /// A piece of the factor as rows of the triangle.
@@ -142,8 +142,8 @@ impl Stream<'_> {
 }
 
 impl SharedRows for Stream<'_> {
-    fn ranks(&self) -> Ranks<'_> {
-        self.source.team.ranks()
+    fn team(&self) -> &Team {
+        self.source.team
     }
 
     fn begin(&mut self, piece_entries: usize, tile_words: usize) -> Result<()> {

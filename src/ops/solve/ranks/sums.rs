@@ -1,7 +1,6 @@
 //! A few right sides entry by entry: each rank substitutes for some of them, while the rows of the factor pass by.
 
 use super::{Call, FactorTiles, LocalSolution};
-use crate::comm::{agree, agreed};
 use crate::context::{Context, Progress};
 use crate::error::{Error, Result};
 use crate::math::float::{FloatRef, limbs_for};
@@ -90,23 +89,23 @@ impl Column {
 impl Call<'_> {
     /// All right sides by sums of digits, as one process finds them. Collective.
     pub(super) fn solve_sums(&self, tiles: &FactorTiles<'_>, working_bits: u32) -> Result<LocalSolution> {
-        let (ctx, world) = (self.ctx, self.world);
+        let (ctx, site) = (self.site.ctx, self.site);
+        let world = site.world();
         let (order, columns) = (tiles.order(), self.b.shape().1);
         let bits = SumBits { working: working_bits, precision: self.precision_bits };
         let (right_bits, factor_bits) = (self.b.precision_bits(), self.factor.precision_bits());
         let sizes = SumSizes { order, columns, bits, right_bits, factor_bits, ranks: world.size() };
-        agree(world, ctx.admit(sizes.bytes().saturating_mul(self.ranks_here)))?;
-        make_room(ctx, sizes.bytes().saturating_mul(self.ranks_here));
+        site.admit(sizes.bytes())?;
+        make_room(ctx, site.on_node(sizes.bytes()));
         let right = self.b.everywhere(world)?;
         let of_rank = |rank| even_share(columns, world.size(), rank);
         let own = of_rank(world.rank()).map(|index| Column::new(index, order, bits));
-        let mut own = agreed(world, own.collect::<Result<Vec<_>>>())?;
-        let source =
-            StreamSource { world, team: self.team, factor: self.factor, pivots: &right, scale: None, limited: false };
+        let mut own = site.agreed(own.collect::<Result<Vec<_>>>())?;
+        let source = StreamSource { team: site.team, factor: self.factor, pivots: &right, scale: None, limited: false };
         for upper in [false, true] {
             self.pass(&source, (&mut own, &right), upper)?;
         }
-        let mut whole = agreed(world, Matrix::zeros(order, columns, self.precision_bits))?;
+        let mut whole = site.agreed(Matrix::zeros(order, columns, self.precision_bits))?;
         let width = 1 + whole.limbs_per_element();
         for rank in 0..world.size() {
             for (at, index) in of_rank(rank).enumerate() {
@@ -120,8 +119,7 @@ impl Call<'_> {
                 store(words.split_at(order), &Place { rows: 0..order, cols: index..index + 1 }, &mut whole);
             }
         }
-        Ok(LocalSolution::on_every_rank(world, whole)
-            .planned(ctx.memory().divided(self.ranks_here).total(sizes.bytes())))
+        Ok(LocalSolution::on_every_rank(world, whole).planned(site.share().memory().total(sizes.bytes())))
     }
 
     /// One of the two substitutions, on this rank's columns.
@@ -130,7 +128,7 @@ impl Call<'_> {
         let size = sum_rows(order, self.factor.precision_bits());
         let count = order.div_ceil(size);
         let mut letters = Letters::default();
-        let mut piece = agreed(self.world, Matrix::zeros(size, order, self.factor.precision_bits()))?;
+        let mut piece = self.site.agreed(Matrix::zeros(size, order, self.factor.precision_bits()))?;
         for step in 0..count {
             let at = if upper { count - 1 - step } else { step };
             let rows = at * size..((at + 1) * size).min(order);
@@ -143,7 +141,8 @@ impl Call<'_> {
             let first = (rows.start, if upper { rows.start } else { 0 });
             let triangle = VectorTriangle::of_piece(view, first, (order, !upper));
             let solved = own.iter_mut().try_for_each(|column| column.solve(&triangle, rows.clone(), right, upper));
-            agree(self.world, solved.and_then(|()| told(self.ctx, (usize::from(upper) * count + step, 2 * count))))?;
+            self.site
+                .agree(solved.and_then(|()| told(self.site.ctx, (usize::from(upper) * count + step, 2 * count))))?;
         }
         Ok(())
     }

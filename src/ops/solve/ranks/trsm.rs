@@ -3,7 +3,7 @@
 use super::factor::FactorTiles;
 use super::inverse::set_ones;
 use super::right::RightSides;
-use super::{Call, DistSolution, LocalSolution, holding_here};
+use super::{Call, DistSolution, LocalSolution};
 use crate::comm::{Transport, agree, agreed, check_alike};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -14,6 +14,7 @@ use crate::ops::distribution::shared_devices::with_shared_devices;
 use crate::ops::solve::options::{TrsmOptions, check_scalar};
 use crate::ops::solve::problem::{LOWER, UPPER, triangle_working_bits};
 use crate::ops::solve::triangular::TriangularSystem;
+use crate::site::Site;
 use crate::tile::TileMap;
 use std::borrow::Cow;
 
@@ -90,8 +91,9 @@ pub fn trsm_into(
     let bytes = |bits: u32| DistMatrix::bytes_for(&map, team.rank(), bits);
     // A limit has to have room for the turned right sides before they are made, and for the solution in its own tiles
     // beside that in the caller's when all else has gone.
-    let found = holding_here(ctx, team, 2 * bytes(precision_bits))?;
-    let copied = holding_here(ctx, team, bytes(b.precision_bits()))?;
+    let site = Site { ctx, team };
+    let found = site.holding(2 * bytes(precision_bits))?;
+    let copied = site.holding(bytes(b.precision_bits()))?;
     agree(world, found.admit(0).and(copied.admit(0)))?;
     let right = b.transposed(world, map)?;
     let solved = trsm_right(&copied, team, t, RightSides::Tiles(&right), (precision_bits, options))?;
@@ -149,15 +151,15 @@ fn trsm_right(
     b: RightSides<'_>,
     (precision_bits, options): (u32, &TrsmOptions<'_>),
 ) -> Result<LocalSolution> {
-    let (world, ranks_here) = (team.world(), team.ranks_here());
+    let world = team.world();
     let TrsmOptions { side, uplo, op, diag, accuracy, alpha } = *options;
     let alpha = agreed(world, alpha.map(check_scalar).transpose())?;
     let bytes = |map| DistMatrix::bytes_for(&map, team.rank(), t.precision_bits());
     let copied = copied_triangle(t, (uplo, diag)).map_or(0, bytes);
-    let ctx = &holding_here(ctx, team, copied)?;
+    let ctx = &Site { ctx, team }.holding(copied)?;
     agree(world, ctx.admit(0))?;
     let factor = lower_triangle(world, t, (uplo, diag))?;
-    let call = Call { ctx, team, ranks_here, world, factor: &factor, b, precision_bits, accuracy, alpha };
+    let call = Call { site: Site { ctx, team }, factor: &factor, b, precision_bits, accuracy, alpha };
     let order = call.check("trsm")?;
     let working_bits = agreed(world, triangle_working_bits(ctx, precision_bits, order))?;
     let tiles = FactorTiles::new(&factor);

@@ -9,8 +9,8 @@
 //! once, in messages that no receiver keeps waiting. All other products are added up ahead, while others solve: in each
 //! step in which a rank waits for unknowns, an even part of what is left, so that all ranks have work to the end.
 
-use crate::comm::{Incoming, Transport, agree};
-use crate::context::{Context, Progress};
+use crate::comm::{Incoming, Transport};
+use crate::context::Progress;
 use crate::drive;
 use crate::error::Result;
 use crate::kernels::dots::DIGIT_BITS;
@@ -19,6 +19,7 @@ use crate::matrix::Matrix;
 use crate::ops::solve::dots::unknowns::{BlockSums, FactorPiece, Scaling, Sweep, Unknowns};
 use crate::ops::solve::ranks::factor::FactorTiles;
 use crate::plan::BLOCK;
+use crate::site::Site;
 use crate::tile::TileId;
 use rug::integer::Order;
 use rug::{Float, Integer};
@@ -55,8 +56,7 @@ impl Partial {
 
 /// One substitution. A step is a row of tiles (forward) or a column of them (backward).
 pub(super) struct Pass<'a> {
-    ctx: &'a Context,
-    world: &'a dyn Transport,
+    site: Site<'a>,
     tiles: &'a FactorTiles<'a>,
     scaling: &'a Scaling,
     sweep: Sweep,
@@ -74,7 +74,7 @@ pub(super) struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     pub fn new(
-        (ctx, world): (&'a Context, &'a dyn Transport),
+        site: Site<'a>,
         (tiles, scaling): (&'a FactorTiles<'a>, &'a Scaling),
         sweep: Sweep,
         columns: usize,
@@ -96,8 +96,7 @@ impl<'a> Pass<'a> {
         });
         let digits = scaling.bits.div_ceil(DIGIT_BITS);
         Pass {
-            ctx,
-            world,
+            site,
             tiles,
             scaling,
             sweep,
@@ -133,10 +132,10 @@ impl<'a> Pass<'a> {
             self.trusted += 1;
             self.partial[step] = Vec::new();
             let progress = Progress::new("solve", step as u64 + 1, count as u64);
-            told = told.and_then(|()| self.ctx.report_progress(progress));
+            told = told.and_then(|()| self.site.ctx.report_progress(progress));
         }
-        let told = agree(self.world, told);
-        self.world.settle()?; // all ranks have what they asked for, also where the caller ends the solve
+        let told = self.site.agree(told);
+        self.site.world().settle()?; // all ranks have what they asked for, also where the caller ends the solve
         told?;
         Ok(self.unknowns.into_iter().map(Unknowns::into_values).collect())
     }
@@ -185,7 +184,7 @@ impl<'a> Pass<'a> {
         self.advance(step, blocks.clone(), step);
         let sums = self.collect(step, blocks.clone(), owner)?;
         let mut answer = vec![0; 1 + blocks.len() * BLOCK * self.unknowns.len() * self.value_words()];
-        if self.world.rank() == owner {
+        if self.site.world().rank() == owner {
             let (solved, grown) = self.solve_blocks(step, blocks.clone(), sums, right);
             self.write_answer(step, blocks.start..blocks.start + solved, &mut answer);
             self.tell(owner, &mut answer)?;
@@ -201,14 +200,14 @@ impl<'a> Pass<'a> {
 
     /// Gives all ranks the words of `owner`.
     fn tell(&self, owner: usize, words: &mut [u64]) -> Result<()> {
-        let (rank, ranks) = (self.world.rank(), self.world.size());
+        let (rank, ranks) = (self.site.world().rank(), self.site.world().size());
         if ranks > DIRECT_RANKS {
-            return self.world.broadcast(owner, words);
+            return self.site.world().broadcast(owner, words);
         }
         if rank == owner {
-            return (0..ranks).filter(|&to| to != owner).try_for_each(|to| post(self.world, to, words));
+            return (0..ranks).filter(|&to| to != owner).try_for_each(|to| post(self.site.world(), to, words));
         }
-        receive(self.world, owner, words)
+        receive(self.site.world(), owner, words)
     }
 
     /// Adds to the sums of some blocks of a step the products with the tiles that wait, of those whose unknowns are
@@ -219,13 +218,14 @@ impl<'a> Pass<'a> {
         if ready > 0 {
             let waiting = partial.iter_mut().enumerate().take(blocks.end).skip(blocks.start);
             let mut waiting = waiting.filter(|(_, partial)| partial.taken < ready);
-            let mut locals = vec![(); self.ctx.threads().min(blocks.len()).max(1)];
+            let mut locals = vec![(); self.site.ctx.threads().min(blocks.len()).max(1)];
             let work = |(): &mut (), (block, partial): (usize, &mut Partial)| {
                 self.add_tiles(step, block, &self.own[step][partial.taken..ready], &mut partial.sums);
                 partial.taken = ready;
                 Ok(())
             };
-            self.ctx
+            self.site
+                .ctx
                 .install(|| drive::parallel_for(&mut locals, |()| waiting.next(), work))
                 .expect("the work cannot fail");
         }
@@ -247,14 +247,14 @@ impl<'a> Pass<'a> {
         let rows = self.block_rows(step, block);
         let pieces = tiles.iter().map(|&(known, tile)| self.piece(self.place(step, known), tile)).collect::<Vec<_>>();
         for (unknowns, sums) in self.unknowns.iter().zip(sums) {
-            self.scaling.add_sums(self.ctx.kernel(), (self.sweep, &rows), (&pieces, unknowns.fixed()), sums);
+            self.scaling.add_sums(self.site.ctx.kernel(), (self.sweep, &rows), (&pieces, unknowns.fixed()), sums);
         }
     }
 
     /// While another rank solves `step`: adds up what later steps will ask for, the next ones first. Of all that is
     /// left for this rank an even part for each of the steps that it waits in.
     fn look_ahead(&mut self, step: usize) {
-        let (count, rank) = (self.own.len(), self.world.rank());
+        let (count, rank) = (self.own.len(), self.site.world().rank());
         let turns = (step..count).filter(|&at| self.owner(at, at) != rank).count();
         let left = (step + 1..count).map(|next| self.waiting(next, next)).sum::<usize>();
         let mut wanted = left.div_ceil(turns.max(1));
@@ -281,7 +281,7 @@ impl<'a> Pass<'a> {
     /// The sums of some blocks over all ranks' tiles, on the owner of the diagonal tile: block by block, in each for
     /// one right side after the other; nothing on the others.
     fn collect(&mut self, step: usize, blocks: Range<usize>, owner: usize) -> Result<Vec<BlockSums>> {
-        let (rank, columns) = (self.world.rank(), self.unknowns.len());
+        let (rank, columns) = (self.site.world().rank(), self.unknowns.len());
         let own = self.partial[step].get(blocks.clone()).into_iter().flatten();
         let mut sums = own.flat_map(|partial| partial.sums.iter().cloned()).collect::<Vec<_>>();
         let count = blocks.len() * columns;
@@ -292,7 +292,7 @@ impl<'a> Pass<'a> {
             sums.resize(count, [Integer::ZERO; BLOCK]);
             let mut message = vec![0; count * BLOCK * self.sum_words];
             for &from in &others {
-                receive(self.world, from, &mut message)?;
+                receive(self.site.world(), from, &mut message)?;
                 for (sum, words) in sums.as_flattened_mut().iter_mut().zip(message.chunks_exact(self.sum_words)) {
                     let size = Integer::from_digits(&words[1..], Order::Lsf);
                     if words[0] == 1 { *sum -= size } else { *sum += size }
@@ -307,7 +307,7 @@ impl<'a> Pass<'a> {
                 words[0] = u64::from(*sum < 0);
                 words[1..1 + limbs.len()].copy_from_slice(limbs);
             }
-            post(self.world, owner, &words)?;
+            post(self.site.world(), owner, &words)?;
         }
         Ok(Vec::new())
     }
@@ -327,7 +327,7 @@ impl<'a> Pass<'a> {
             let rows = self.block_rows(step, blocks.start + at);
             for (column, (unknowns, sums)) in self.unknowns.iter_mut().zip(sums).enumerate() {
                 let right = rows.clone().map(|row| right(column, row)).collect::<Vec<_>>();
-                grown |= unknowns.solve_rows(self.ctx.kernel(), (&piece, &rows), &right, sums);
+                grown |= unknowns.solve_rows(self.site.ctx.kernel(), (&piece, &rows), &right, sums);
             }
             if grown && step > 0 {
                 return (at + 1, grown);

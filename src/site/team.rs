@@ -5,7 +5,7 @@ use crate::comm::{Reduction, Transport, agree, local};
 use crate::error::{Error, Result};
 use crate::options::setters;
 use crate::store::available_bytes;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// Choices of a [`Team`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,30 +87,6 @@ impl NodeLayout {
     }
 }
 
-/// The ranks that take part in an operation, seen from one of them.
-#[derive(Clone, Copy)]
-pub(crate) struct Ranks<'a> {
-    /// All of them.
-    pub world: &'a dyn Transport,
-    /// Those of this rank's node.
-    pub node: &'a dyn Transport,
-    /// Which of them lie on which node.
-    pub layout: &'a NodeLayout,
-}
-
-impl Ranks<'_> {
-    /// One process by itself.
-    pub fn alone() -> Ranks<'static> {
-        static LAYOUT: LazyLock<NodeLayout> = LazyLock::new(|| NodeLayout::new(&[0], None));
-        Ranks { world: local::alone(), node: local::alone(), layout: &LAYOUT }
-    }
-
-    /// An outcome of this rank's node with the number of a rank of the node as that among all ranks.
-    pub fn in_world(&self, outcome: Result<()>) -> Result<()> {
-        self.layout.in_world(self.world.rank(), self.node.size(), outcome)
-    }
-}
-
 /// The ranks that compute together, seen from one of them.
 ///
 /// Every method and every operation that takes a team is collective: all ranks call it, in the same order. Windows,
@@ -127,7 +103,7 @@ pub struct Team {
     /// What factors and solves kept of their windows, between calls without a memory limit.
     tile_windows: Mutex<Option<[SharedWindow; 2]>>,
     /// Bytes that the machine has free, where it says so.
-    pub(in crate::ops) machine_bytes: fn() -> Option<u64>,
+    pub(crate) machine_bytes: fn() -> Option<u64>,
 }
 
 /// The shared memory of a node.
@@ -139,6 +115,24 @@ pub(crate) struct Windows {
 }
 
 impl Team {
+    /// The team of one process.
+    pub(crate) fn alone() -> &'static Team {
+        static ALONE: LazyLock<Team> = LazyLock::new(|| {
+            let rank = || Box::new(local::group(1).remove(0));
+            Team {
+                world: rank(),
+                node: rank(),
+                layout: NodeLayout::new(&[0], None),
+                nodes_on_machine: 1,
+                window: WindowKind::Heap,
+                windows: Mutex::default(),
+                tile_windows: Mutex::default(),
+                machine_bytes: available_bytes,
+            }
+        });
+        &ALONE
+    }
+
     /// The team of all ranks of `world`. Collective.
     ///
     /// # Errors
@@ -300,9 +294,12 @@ impl Team {
         self.tile_window_bytes() + self.product_window_bytes()
     }
 
+    fn lock_windows(&self) -> MutexGuard<'_, Option<Windows>> {
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn product_window_bytes(&self) -> u64 {
-        let kept = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())
+        self.lock_windows().as_ref().map_or(0, |windows| windows.operands.bytes() + windows.products.bytes())
     }
 
     fn tile_window_bytes(&self) -> u64 {
@@ -313,8 +310,7 @@ impl Team {
     /// Where the memory of the windows of products comes from: `heap`, `mpi`, `posix`, or `none` before the first
     /// product. Factors and solves have theirs from the same place.
     pub fn window_kind(&self) -> &'static str {
-        let kept = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().map_or("none", |windows| windows.products.kind())
+        self.lock_windows().as_ref().map_or("none", |windows| windows.products.kind())
     }
 
     /// An outcome of this rank's node with the number of a rank of the node as that of the team.
@@ -322,30 +318,32 @@ impl Team {
         self.layout.in_world(self.rank(), self.node.size(), outcome)
     }
 
-    /// Windows of so many words, the kept ones where they do. Collective.
-    ///
-    /// With `exact`, larger ones are given back first.
-    pub(crate) fn open_windows(&mut self, words: (usize, usize), exact: bool) -> Result<()> {
+    /// Windows of so many words for a product: the kept ones where they do, with `exact` only those of this very size.
+    /// [`Team::keep_windows`] takes them back. Collective over the node.
+    pub(crate) fn take_windows(&self, words: (usize, usize), exact: bool) -> Result<Windows> {
         let bytes = (SharedWindow::bytes_for(words.0), SharedWindow::bytes_for(words.1));
         let fits = |held: u64, needed: u64| if exact { held == needed } else { held >= needed };
-        let kept = self.windows.get_mut().unwrap_or_else(PoisonError::into_inner).as_ref();
-        let kept = kept
-            .is_some_and(|windows| fits(windows.operands.bytes(), bytes.0) && fits(windows.products.bytes(), bytes.1));
-        // Nodes differ in their operands, so that some may keep what others must open: each node decides alone.
-        if kept {
-            return Ok(());
+        let kept = self
+            .lock_windows()
+            .take_if(|windows| fits(windows.operands.bytes(), bytes.0) && fits(windows.products.bytes(), bytes.1));
+        // Nodes differ in their operands, so that some may keep what others must open: each node decides by itself.
+        if let Some(windows) = kept {
+            return Ok(windows);
         }
         let closed = self.close_product_windows();
         agree(&*self.node, closed)?;
-        let opened = match self.open_product_windows(words) {
+        match self.open_product_windows(words) {
             Err(_) if self.tile_window_bytes() > 0 => {
                 agree(&*self.node, self.close_tile_windows())?;
                 self.open_product_windows(words)
             }
             opened => opened,
-        };
-        self.windows = Mutex::new(Some(opened?));
-        Ok(())
+        }
+    }
+
+    /// Keeps the windows of a product for the next one. The same on all ranks of the node.
+    pub(crate) fn keep_windows(&self, windows: Windows) {
+        *self.lock_windows() = Some(windows);
     }
 
     fn open_product_windows(&self, words: (usize, usize)) -> Result<Windows> {
@@ -369,21 +367,9 @@ impl Team {
         agree(&*self.world, self.close_tile_windows().and(self.close_product_windows()))
     }
 
-    /// All ranks, those of this node, and the layout.
-    pub(crate) fn ranks(&self) -> Ranks<'_> {
-        Ranks { world: &*self.world, node: &*self.node, layout: &self.layout }
-    }
-
-    /// The ranks, and the node's windows, which are open.
-    pub(crate) fn parts(&mut self) -> (Ranks<'_>, &mut Windows) {
-        let windows = self.windows.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let windows = windows.as_mut().expect("opened before");
-        (Ranks { world: &*self.world, node: &*self.node, layout: &self.layout }, windows)
-    }
-
     /// Gives back what a product has kept. Collective over the node.
     pub(crate) fn close_product_windows(&self) -> Result<()> {
-        let kept = self.windows.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let kept = self.lock_windows().take();
         match kept {
             Some(Windows { operands, products }) => operands.close().and(products.close()),
             None => Ok(()),
@@ -452,7 +438,8 @@ mod tests {
             assert_eq!((team.window_bytes(), team.node_bytes(None).unwrap()), (kept, (1 << 20) + kept));
             assert_eq!((team.node_bytes(Some(9)).unwrap(), team.tile_window_room()), (9, (1 << 20) + kept));
             team.make_room(1 << 20, false).unwrap();
-            team.open_windows((512, 1024), false).unwrap();
+            let windows = team.take_windows((512, 1024), false).unwrap();
+            team.keep_windows(windows);
             assert_eq!(team.window_bytes(), kept + 3 * 4096, "nothing needs it");
             team.make_room((1 << 20) + 3 * 4096 + 1, false).unwrap();
             assert_eq!(team.window_bytes(), 3 * 4096, "a byte more");
@@ -462,7 +449,8 @@ mod tests {
             assert_eq!(team.window_bytes(), 0, "a limit");
         });
         with_kept(1 << 15, |team| {
-            team.open_windows((512, 1024), false).unwrap();
+            let windows = team.take_windows((512, 1024), false).unwrap();
+            team.keep_windows(windows);
             let kept = kept + 3 * 4096;
             assert!(!team.heed_limits(None).unwrap() && team.window_bytes() == kept);
             let limit = (team.rank() == 1).then_some(1 << 30);
