@@ -40,26 +40,6 @@
 //! | [`solve`](solve()), [`solve_refined`] | `X` with `A X = B` | symmetric positive definite |
 //! | [`ldlt`](ldlt()) | `L`, `D` with `A = L D L^T`, without pivoting | symmetric quasi-definite |
 //! | [`inverse`](inverse()) | `A^-1` | symmetric positive definite |
-//! | [`extreme_eigenvalue`] | an interval that holds the smallest or largest eigenvalue | symmetric |
-//! | [`pencil_eigenvalue`] | the same for `L^-1 X L^-T` | triangular `L`, symmetric `X` |
-//!
-//! On vectors, which are matrices or views of one column or one row:
-//!
-//! | verb | computes |
-//! |---|---|
-//! | [`gemv`](gemv()), [`symv`](symv()) | `alpha op(A) x + beta y`, general and symmetric |
-//! | [`trmv`](trmv()) | `alpha op(T) x`, triangular |
-//! | [`trsv`](trsv()) | `x` with `op(T) x = alpha b`, triangular |
-//! | [`ger`](ger()), [`axpy`](axpy()) | `alpha x y^T + A`, `alpha x + y` |
-//! | [`dot`](dot()), [`nrm2`](nrm2()) | `x^T y`, `sqrt(x^T x)`, as numbers |
-//!
-//! Products entry by entry, and with few entries, as on vectors:
-//!
-//! | verb | computes |
-//! |---|---|
-//! | [`hadamard`] | `A o B`, entry by entry; [`hadamard_into`]: `alpha` times a sum of such products |
-//! | [`spmm`](spmm()) | `A B` for a [`SparseMatrix`] `A` or some of its rows |
-//! | [`sddmm`](sddmm()) | those entries of `A B` that are named |
 //!
 //! Each has three forms:
 //! - `verb(ctx, operands, precision)` gives the result,
@@ -67,13 +47,26 @@
 //! - `verb_into(ctx, operands, precision, &options, result)` writes into memory of the caller, a matrix or a block of
 //!   one ([`Destination`], [`SymmetricDestination`]), and gives the report.
 //!
-//! Many small problems at a time: [`syrk_batch`], [`gemm_batch`], [`cholesky_batch`], [`trsm_batch`], in the same three
-//! forms. The threads share out the problems, and each of these has a result, or an error, of its own.
+//! A [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`.
+//! A [`Cholesky`] or an [`Ldlt`] solves again and again.
 //!
-//! `axpy`, `spmm` and `sddmm` have no options, `dot` and `nrm2` give numbers, `hadamard_into` takes several pairs. A
-//! [`Cholesky`] is made in the memory of another one, so is an inverse or a refined solution; `ldlt` has no `_into`. A
-//! [`Cholesky`] or an [`Ldlt`] solves again and again. `plan_*` tell beforehand how a call would run and what it takes.
-//! Results are judged by [`verify`].
+//! # Modules
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`blas`] | products, sums and substitutions on vectors, products entry by entry |
+//! | [`sparse`] | matrices with few entries, times dense ones |
+//! | [`batch`] | many small problems in one call |
+//! | [`eigenvalue`] | intervals that hold the smallest or largest eigenvalue |
+//! | [`estimate`] | whether a matrix is singular, in exact arithmetic; certificates; the logarithm of a determinant |
+//! | [`ball`] | enclosures: balls that hold the exact result for every point of balls |
+//! | [`verify`] | tests of a result that share no step with the verb |
+//! | [`plans`], [`report`] | what a call would take, and what it took |
+//! | [`distributed`] | the verbs over many ranks, which talk through a [`comm::Transport`] |
+//! | [`out_of_core`] | the verbs on matrices in files, larger than memory |
+//! | [`double`] | Cholesky factors of doubles |
+//! | [`io`], [`gallery`] | matrices in files, test matrices |
+//! | [`advanced`] | kernels, task graphs, storage, for those who extend the library; it may change in any release |
 //!
 //! Operands are borrowed [`Matrix`]es or views: blocks and transposes cost nothing ([`MatrixView`]). Where a symmetric
 //! operand is wanted, it is a [`SymmetricMatrix`], a plain matrix, which is checked, or a triangle that is named
@@ -88,33 +81,33 @@
 //! [`distributed`] has the bits of its namesake here, with one exception: [`distributed::inverse`] has those of
 //! [`Cholesky::solve`] with the identity, and not those of [`Cholesky::inverse`].
 //!
-//! Enclosures, which hold the exact result for every point of balls, are those of [`ball`].
-//! Whether a symmetric matrix is singular, [`singularity()`] decides in exact arithmetic, and
-//! [`singularity_as_written`] where reading has rounded its numbers.
 //! How many digits of an answer are right, [`Cholesky::solution_digits`] and its neighbours estimate, and
 //! [`Cholesky::certify`] proves.
 //!
-//! # Features and modules
+//! # Features
 //!
-//! - `blas`: a kernel on OpenBLAS. `mpi`: ranks that are processes under MPI. `cuda`: NVIDIA GPUs, found at run time.
-//!   Without any, all verbs run on the CPU, and on ranks that are threads.
-//! - [`distributed`]: the verbs over many ranks, which talk through a [`comm::Transport`].
-//! - [`io`], [`gallery`]: matrices in files, test matrices. [`double`]: Cholesky factors of doubles.
-//! - [`advanced`]: kernels, plans and task graphs, for those who measure or extend the library; it may
-//!   change in any release.
+//! `blas`: a kernel on OpenBLAS. `mpi`: ranks that are processes under MPI. `cuda`: NVIDIA GPUs, found at run time.
+//! Without any, all verbs run on the CPU, and on ranks that are threads.
 //!
 //! The repository has a book (`make book`, sources in `docs/`): a tutorial, a cookbook, troubleshooting, the proofs,
 //! and manuals of the program, the C library and the Python package that stand on this library.
 
 pub mod advanced;
+pub mod batch;
+pub mod blas;
 pub mod comm;
 mod context;
 mod drive;
+pub mod eigenvalue;
+pub mod estimate;
 pub mod gallery;
 pub mod io;
 mod ops;
 mod options;
+pub mod plans;
+pub mod report;
 mod site;
+pub mod sparse;
 mod storage;
 
 use sunzi_kernels::{device, error, kernels, math, matrix, plan, runtime, store, testing, tile};
@@ -130,44 +123,15 @@ pub use math::float::{FloatRef, Head};
 pub use matrix::{Destination, MatrixViewMut, Symmetric, SymmetricDestination, SymmetricMatrix};
 #[doc(inline)]
 pub use matrix::{Diag, MAXIMUM_EXPONENT, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Op, Side, Uplo};
-#[doc(inline)]
-pub use matrix::{SparseMatrix, SparseView};
-#[doc(inline)]
-pub use matrix::{TriangleConflict, triangle_conflict};
 pub use ops::balls as ball;
-pub use ops::device::{DeviceReport, DeviceSeconds};
-pub use ops::nrm2;
-pub use ops::{Accuracy, GemmOptions, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
-pub use ops::{
-    BatchReport, GemmProblem, Operand, SyrkProblem, TrsmProblem, cholesky_batch, cholesky_batch_into,
-    cholesky_batch_with, gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch, syrk_batch_into, syrk_batch_with,
-    trsm_batch, trsm_batch_into, trsm_batch_with,
-};
-pub use ops::{
-    Certificate, Cholesky, CholeskyOptions, CholeskyReport, Span, TaskKind, TaskTimes, cholesky, cholesky_into,
-    cholesky_with,
-};
-pub use ops::{CholeskyPlan, Plan, SolvePlan, UpdatePlan};
-pub use ops::{EigenvalueInterval, EigenvalueOptions, EigenvalueReport, Extreme};
-pub use ops::{GemvOptions, GerOptions, HadamardOptions, SymvOptions, TriangleVectorOptions, VectorReport};
-pub use ops::{
-    Inertia, InputRounding, Ldlt, LdltCertificate, LdltOptions, RefineOptions, RefineReport, SolveReport, TrsmOptions,
-};
-pub use ops::{Outcome, Path, Phases, Report};
-pub use ops::{
-    ProductPlanOptions, plan_cholesky, plan_gemm, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined,
-    plan_syrk, plan_syrk_with, plan_trsm,
-};
-pub use ops::{Singularity, singularity, singularity_as_written};
-pub use ops::{SymmOptions, Syr2kOptions, TrmmOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
-pub use ops::{axpy, axpy_into, dot, gemv, gemv_into, gemv_with, ger, ger_into, ger_with, hadamard, hadamard_into};
-pub use ops::{distributed, double, log_det_of, out_of_core, verify};
-pub use ops::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
-pub use ops::{inverse, inverse_into, inverse_with, ldlt, ldlt_with, trsm, trsm_into, trsm_with};
-pub use ops::{sddmm, sddmm_into, spmm, spmm_into};
-pub use ops::{solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
-pub use ops::{symv, symv_into, symv_with, trmv, trmv_into, trmv_with, trsv, trsv_into, trsv_with};
-pub use ops::{trmm, trmm_into, trmm_with};
+pub use ops::{Accuracy, GemmOptions, Outcome, SyrkOptions, gemm, gemm_into, gemm_with, syrk, syrk_into, syrk_with};
+pub use ops::{Cholesky, CholeskyOptions, cholesky, cholesky_into, cholesky_with};
+pub use ops::{Inertia, Ldlt, LdltOptions, ldlt, ldlt_with};
+pub use ops::{RefineOptions, solve, solve_into, solve_refined, solve_refined_into, solve_refined_with, solve_with};
+pub use ops::{SymmOptions, Syr2kOptions, symm, symm_into, symm_with, syr2k, syr2k_into, syr2k_with};
+pub use ops::{TrmmOptions, TrsmOptions, trmm, trmm_into, trmm_with, trsm, trsm_into, trsm_with};
+pub use ops::{distributed, double, out_of_core, verify};
+pub use ops::{inverse, inverse_into, inverse_with};
 pub use rug;
 
 /// Runs the examples of the pages as tests.

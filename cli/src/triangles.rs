@@ -7,7 +7,8 @@ use crate::args::NamedTriangle;
 use rug::Float;
 use std::path::Path;
 use sunzi::io::{Block, MatrixFile};
-use sunzi::{Error, FloatRef, Head, Matrix, Result, Symmetric, TriangleConflict, Uplo, triangle_conflict};
+use sunzi::io::{TriangleConflict, triangle_conflict};
+use sunzi::{Error, FloatRef, Head, Matrix, Result, Symmetric, Uplo};
 
 /// What a symmetric matrix is wanted for.
 pub struct SymmetricUse {

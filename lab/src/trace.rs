@@ -140,7 +140,7 @@ impl Trace {
     }
 
     /// Adds the tasks of a factorisation that ran in the latest step.
-    pub fn add_tasks(&mut self, tasks: &[sunzi::Span]) {
+    pub fn add_tasks(&mut self, tasks: &[sunzi::report::Span]) {
         let begin = self.spans.last().map_or(0.0, |step| step.ts / 1e6);
         if self.file.is_none() {
             return;

@@ -126,7 +126,7 @@ impl Block {
     /// `self + alpha other`.
     ///
     /// # Errors
-    /// Those of [`sunzi::axpy`].
+    /// Those of [`sunzi::blas::axpy`].
     pub fn plus(&self, k: Arithmetic<'_>, alpha: &Float, other: &Block) -> Result<Block> {
         Ok(self.like(k.sum(alpha, other.stored(), self.stored())?))
     }
@@ -134,7 +134,7 @@ impl Block {
     /// `Tr(self other)`.
     ///
     /// # Errors
-    /// Those of [`sunzi::dot`].
+    /// Those of [`sunzi::blas::dot`].
     pub fn inner(&self, k: Arithmetic<'_>, other: &Block) -> Result<Float> {
         k.inner(self.stored(), other.stored())
     }

@@ -8,10 +8,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::Instant;
+use sunzi::blas::GemvOptions;
+use sunzi::eigenvalue::EigenvalueInterval;
+use sunzi::report::{CholeskyReport, SolveReport, VectorReport};
+use sunzi::rug::Float;
+use sunzi::sparse::SparseView;
 use sunzi::{
-    Cholesky, CholeskyOptions, CholeskyReport, Context, EigenvalueInterval, GemmOptions, GemvOptions, Matrix,
-    MatrixView, Outcome, Result, SolveReport, SparseView, Symmetric, SymmetricMatrix, Syr2kOptions, SyrkOptions,
-    TrsmOptions, VectorReport, rug::Float,
+    Cholesky, CholeskyOptions, Context, GemmOptions, Matrix, MatrixView, Outcome, Result, Symmetric, SymmetricMatrix,
+    Syr2kOptions, SyrkOptions, TrsmOptions,
 };
 
 /// A call, as far as its time hangs on it.
@@ -158,7 +162,7 @@ pub(crate) fn cholesky_with<'a>(
     call("cholesky", (a.order(), a.order(), a.order()), bits, || sunzi::cholesky_with(ctx, a, bits, options))
 }
 
-/// [`sunzi::gemv_with`].
+/// [`sunzi::blas::gemv_with`].
 pub(crate) fn gemv_with<'a, 'x>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,
@@ -167,10 +171,10 @@ pub(crate) fn gemv_with<'a, 'x>(
     options: &GemvOptions<'_>,
 ) -> Result<Outcome<Matrix, VectorReport>> {
     let (a, x) = (a.into(), x.into());
-    call("gemv", (a.rows(), a.cols(), 1), bits, || sunzi::gemv_with(ctx, a, x, bits, options))
+    call("gemv", (a.rows(), a.cols(), 1), bits, || sunzi::blas::gemv_with(ctx, a, x, bits, options))
 }
 
-/// [`sunzi::spmm`].
+/// [`sunzi::sparse::spmm`].
 pub(crate) fn spmm<'a, 'b>(
     ctx: &Context,
     a: impl Into<SparseView<'a>>,
@@ -178,10 +182,10 @@ pub(crate) fn spmm<'a, 'b>(
     bits: u32,
 ) -> Result<Matrix> {
     let (a, b) = (a.into(), b.into());
-    call("spmm", (a.rows(), b.cols(), a.entries()), bits, || sunzi::spmm(ctx, a, b, bits))
+    call("spmm", (a.rows(), b.cols(), a.entries()), bits, || sunzi::sparse::spmm(ctx, a, b, bits))
 }
 
-/// [`sunzi::sddmm`].
+/// [`sunzi::sparse::sddmm`].
 pub(crate) fn sddmm<'a, 'b>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,
@@ -190,27 +194,27 @@ pub(crate) fn sddmm<'a, 'b>(
     bits: u32,
 ) -> Result<Matrix> {
     let (a, b) = (a.into(), b.into());
-    call("sddmm", (positions.len(), 1, a.cols()), bits, || sunzi::sddmm(ctx, a, b, positions, bits))
+    call("sddmm", (positions.len(), 1, a.cols()), bits, || sunzi::sparse::sddmm(ctx, a, b, positions, bits))
 }
 
-/// [`sunzi::dot`].
+/// [`sunzi::blas::dot`].
 pub(crate) fn dot(ctx: &Context, x: MatrixView<'_>, y: MatrixView<'_>, bits: u32) -> Result<Float> {
-    call("dot", (1, 1, x.rows()), bits, || sunzi::dot(ctx, x, y, bits))
+    call("dot", (1, 1, x.rows()), bits, || sunzi::blas::dot(ctx, x, y, bits))
 }
 
-/// [`sunzi::axpy`].
+/// [`sunzi::blas::axpy`].
 pub(crate) fn axpy(ctx: &Context, alpha: &Float, x: MatrixView<'_>, y: MatrixView<'_>, bits: u32) -> Result<Matrix> {
-    call("axpy", (x.rows(), 1, 2), bits, || sunzi::axpy(ctx, alpha, x, y, bits))
+    call("axpy", (x.rows(), 1, 2), bits, || sunzi::blas::axpy(ctx, alpha, x, y, bits))
 }
 
-/// [`sunzi::trsv`].
+/// [`sunzi::blas::trsv`].
 pub(crate) fn trsv(ctx: &Context, t: &Matrix, b: &Matrix, bits: u32) -> Result<Matrix> {
-    call("trsv", (b.rows(), 1, b.rows()), bits, || sunzi::trsv(ctx, t, b, bits))
+    call("trsv", (b.rows(), 1, b.rows()), bits, || sunzi::blas::trsv(ctx, t, b, bits))
 }
 
-/// [`sunzi::extreme_eigenvalue`].
+/// [`sunzi::eigenvalue::extreme_eigenvalue`].
 pub(crate) fn extreme_eigenvalue(ctx: &Context, a: Symmetric<'_>, bits: u32) -> Result<EigenvalueInterval> {
-    call("extreme_eigenvalue", (a.order(), a.order(), 1), bits, || sunzi::extreme_eigenvalue(ctx, a, bits))
+    call("extreme_eigenvalue", (a.order(), a.order(), 1), bits, || sunzi::eigenvalue::extreme_eigenvalue(ctx, a, bits))
 }
 
 #[cfg(test)]

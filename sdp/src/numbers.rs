@@ -5,7 +5,8 @@
 use crate::calls::{call, dot};
 use rug::Float;
 use std::borrow::Cow;
-use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, MatrixViewMut, Result, axpy_into};
+use sunzi::blas::axpy_into;
+use sunzi::{Accuracy, Context, GemmOptions, Head, Matrix, MatrixView, MatrixViewMut, Result};
 
 /// A context, and the bits to which all is rounded.
 #[derive(Clone, Copy)]

@@ -7,9 +7,10 @@
 
 use rug::Float;
 use std::sync::{Mutex, PoisonError};
+use sunzi::blas::axpy;
 use sunzi::comm::{Incoming, Outgoing, Reduction, Transport, agreed};
 use sunzi::distributed::{Axis, Distribution, GridOrder, RankGrid, Team, even_share};
-use sunzi::{Context, Error, Matrix, Result, axpy};
+use sunzi::{Context, Error, Matrix, Result};
 
 /// The rank that writes files.
 pub const ROOT: usize = 0;

@@ -75,6 +75,9 @@ pub use number::{NumberError, NumberParser, ParsedNumber, parse_exact_integer, p
 use progress::Reporter;
 pub use reading::{FileInfo, Headings, Loaded, ReadOptions, Source, WrittenEntry};
 pub use sdpa_program::{SdpaBlock, SdpaEntry, SdpaProgram, read_sdpa, read_sdpa_stream};
+
+#[doc(inline)]
+pub use crate::matrix::{TriangleConflict, triangle_conflict};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;

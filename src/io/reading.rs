@@ -205,8 +205,8 @@ pub struct Loaded {
     /// type of NumPy's numbers, by the first mark of Mathematica.
     pub precision_bits_comment: Option<u32>,
     /// The fewest bits to which an entry was rounded on the way in, where one is not the number that was written: each
-    /// is off by at most `2^-bits` of its magnitude. See [`crate::InputRounding`]. `None` where decimals were read to
-    /// the precision that the file states: they stand for numbers of as many bits.
+    /// is off by at most `2^-bits` of its magnitude. See [`crate::estimate::InputRounding`]. `None` where decimals were
+    /// read to the precision that the file states: they stand for numbers of as many bits.
     pub rounded_bits: Option<u32>,
     /// The entries that were rounded on the way in, as they were written, each with its place in the matrix; of a file
     /// that stores one triangle, those of that triangle. `None` where [`ReadOptions::keep_written`] does not ask for

@@ -59,7 +59,7 @@ impl Solver for Ldlt {
 impl LdltCertificate<'_> {
     /// At least so many digits of each column of a solution `X` of `A X = B` are right, in the maximum norm.
     ///
-    /// Shapes, cost and errors are those of [`crate::Certificate::solution_digits`].
+    /// Shapes, cost and errors are those of [`crate::estimate::Certificate::solution_digits`].
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`]; those of [`crate::symm_with`] and [`Ldlt::solve`].

@@ -2,10 +2,13 @@
 
 use crate::{alone, matrix, rise};
 use sunzi::advanced::store::allocation_count;
+use sunzi::batch::{
+    cholesky_batch_into, cholesky_batch_with, gemm_batch_into, syrk_batch_into, syrk_batch_with, trsm_batch_into,
+    trsm_batch_with,
+};
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Symmetric, SymmetricMatrix, SyrkOptions,
-    TrsmOptions, cholesky_batch_into, cholesky_batch_with, cholesky_with, gemm_batch_into, gemm_with, syrk_batch_into,
-    syrk_batch_with, trsm_batch_into, trsm_batch_with,
+    TrsmOptions, cholesky_with, gemm_with,
 };
 
 /// A positive definite matrix.
@@ -131,7 +134,7 @@ fn batches_keep_their_plan_and_their_limit() {
             let batch = syrk_batch_with(ctx, operands, bits, &norms().syrk)?;
             Ok::<_, Error>((batch.result.iter().all(Result::is_ok), batch.report))
         };
-        type Call<'c> = &'c dyn Fn(&Context) -> Result<(bool, sunzi::BatchReport), Error>;
+        type Call<'c> = &'c dyn Fn(&Context) -> Result<(bool, sunzi::report::BatchReport), Error>;
         for call in [&syrk as Call<'_>, &cholesky, &trsm, &unlike] {
             let (peak, outcome) = rise(|| call(&context(threads, None)).unwrap());
             let report = outcome.1;

@@ -4,9 +4,11 @@
 use crate::{alone, matrix, plan_gemm, plan_syrk, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::testing::effort;
+use sunzi::plans::{ProductPlanOptions, plan_cholesky, plan_syrk_with};
+use sunzi::rug::Float;
 use sunzi::{
-    Accuracy, CholeskyOptions, Context, GemmOptions, Matrix, Op, ProductPlanOptions, Symmetric, SyrkOptions,
-    cholesky_with, gemm_into, gemm_with, plan_cholesky, plan_syrk_with, rug::Float, syrk, syrk_into, syrk_with,
+    Accuracy, CholeskyOptions, Context, GemmOptions, Matrix, Op, Symmetric, SyrkOptions, cholesky_with, gemm_into,
+    gemm_with, syrk, syrk_into, syrk_with,
 };
 
 fn assert_close(peak_bytes: u64, planned_bytes: u64, what: &str) {

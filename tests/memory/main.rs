@@ -16,7 +16,8 @@ mod storage;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use sunzi::advanced::store::{CountingAllocator, allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::{Accuracy, Context, Matrix, Plan, ProductPlanOptions, Result, plan_gemm_with, plan_syrk_with};
+use sunzi::plans::{Plan, ProductPlanOptions, plan_gemm_with, plan_syrk_with};
+use sunzi::{Accuracy, Context, Matrix, Result};
 
 #[global_allocator]
 static COUNTER: CountingAllocator = CountingAllocator;

@@ -4,10 +4,10 @@
 use crate::{alone, matrix, rise};
 use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::testing::effort;
+use sunzi::plans::{SolvePlan, plan_inverse, plan_solve, plan_solve_refined, plan_trsm};
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, RefineOptions, Result, SolvePlan, Symmetric,
-    TrsmOptions, cholesky, inverse_with, ldlt, plan_inverse, plan_solve, plan_solve_refined, plan_trsm, solve,
-    solve_refined_with, solve_with, syrk, trsm, trsm_with,
+    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, RefineOptions, Result, Symmetric, TrsmOptions,
+    cholesky, inverse_with, ldlt, solve, solve_refined_with, solve_with, syrk, trsm, trsm_with,
 };
 
 /// Bytes that the bookkeeping of threads and lists may add.

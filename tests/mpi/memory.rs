@@ -16,7 +16,8 @@ use sunzi::distributed::{
     solve_with, syrk,
 };
 use sunzi::gallery::{Kind, Size, generate};
-use sunzi::{Accuracy, Context, Device, GemmOptions, Matrix, Op, ProductPlanOptions, Uplo, gemm_with};
+use sunzi::plans::ProductPlanOptions;
+use sunzi::{Accuracy, Context, Device, GemmOptions, Matrix, Op, Uplo, gemm_with};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[

@@ -8,12 +8,14 @@ use crate::common::{Kind, by_norms, matrix};
 use rug::Integer;
 use sunzi::advanced::kernels;
 use sunzi::advanced::tile::TileMap;
+use sunzi::batch::{cholesky_batch, syrk_batch};
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{self, DistMatrix, DistOptions, RankGrid, Team, TeamOptions};
+use sunzi::plans::{plan_cholesky, plan_inverse, plan_solve, plan_solve_refined};
 use sunzi::{
     Accuracy, CholeskyOptions, Context, Error, GemmOptions, LdltOptions, Matrix, RefineOptions, SyrkOptions, Uplo,
-    cholesky_batch, cholesky_with, gemm_with, inverse, inverse_with, ldlt_with, plan_cholesky, plan_inverse,
-    plan_solve, plan_solve_refined, solve_refined_with, solve_with, syr2k, syrk_batch, syrk_with, trmm, trsm,
+    cholesky_with, gemm_with, inverse, inverse_with, ldlt_with, solve_refined_with, solve_with, syr2k, syrk_with, trmm,
+    trsm,
 };
 
 /// Contracted rows and columns of products, and rows of factors: none goes past planes.

@@ -187,13 +187,13 @@ impl<'a> Call<'a> {
     }
 
     /// Notes what a product took.
-    pub fn note_product(&self, product: &sunzi::Report) {
+    pub fn note_product(&self, product: &sunzi::report::Report) {
         self.note_plan(product.planned_bytes);
         self.note_accuracy(product.accuracy, product.range_bits);
     }
 
     /// Notes what a solve took.
-    pub fn note_solve(&self, solve: &sunzi::SolveReport) {
+    pub fn note_solve(&self, solve: &sunzi::report::SolveReport) {
         self.note_plan(solve.planned_bytes);
         self.note_accuracy(
             solve.accuracy,

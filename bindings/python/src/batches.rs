@@ -15,9 +15,11 @@ use pyo3::types::PyDict;
 use rug::Float;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use sunzi::batch::{GemmProblem, SyrkProblem, TrsmProblem};
+use sunzi::report::BatchReport;
 use sunzi::{
-    Accuracy, BatchReport, Cholesky, CholeskyOptions, Context, Diag, Error, GemmOptions, GemmProblem, Matrix,
-    MatrixView, Outcome, Progress, Side, SyrkOptions, SyrkProblem, TrsmOptions, TrsmProblem, Uplo,
+    Accuracy, Cholesky, CholeskyOptions, Context, Diag, Error, GemmOptions, Matrix, MatrixView, Outcome, Progress,
+    Side, SyrkOptions, TrsmOptions, Uplo,
 };
 
 /// Results, or why there is none.
@@ -282,7 +284,7 @@ impl Choices {
                     Some(added) => SyrkProblem::from((problem.first.entries(), self.symmetric_of(added))),
                     None => SyrkProblem::from(problem.first.entries()),
                 });
-                let Outcome { result, report } = sunzi::syrk_batch_with(ctx, problems, bits, &options)?;
+                let Outcome { result, report } = sunzi::batch::syrk_batch_with(ctx, problems, bits, &options)?;
                 let result = result.into_iter().map(|result| result.map(Into::into)).collect();
                 Ok(Outcome { result, report })
             }
@@ -294,12 +296,12 @@ impl Choices {
                     Some(added) => GemmProblem::from(((problem.first.entries(), problem.second()), added.view())),
                     None => GemmProblem::from((problem.first.entries(), problem.second())),
                 });
-                sunzi::gemm_batch_with(ctx, problems, bits, &options)
+                sunzi::batch::gemm_batch_with(ctx, problems, bits, &options)
             }
             Verb::Cholesky => {
                 let options = CholeskyOptions::new().accuracy(accuracy);
                 let matrices = each().map(|problem| symmetric(&problem.first, self.symmetric));
-                let Outcome { result, report } = sunzi::cholesky_batch_with(ctx, matrices, bits, &options)?;
+                let Outcome { result, report } = sunzi::batch::cholesky_batch_with(ctx, matrices, bits, &options)?;
                 let factor = |factor: Cholesky| match self.symmetric {
                     Some(Named { uplo: Uplo::Upper, .. }) => factor.factor().view().transposed().to_matrix(),
                     _ => Ok(factor.into_factor()),
@@ -311,7 +313,7 @@ impl Choices {
                 let options = TrsmOptions::new().side(self.side).uplo(self.triangle).op(op(self.transposed.0));
                 let options = options.diag(self.diag).alpha(alpha).accuracy(accuracy);
                 let problems = each().map(|problem| TrsmProblem::from((problem.first.entries(), problem.second())));
-                sunzi::trsm_batch_with(ctx, problems, bits, &options)
+                sunzi::batch::trsm_batch_with(ctx, problems, bits, &options)
             }
         }
     }

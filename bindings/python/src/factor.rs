@@ -14,7 +14,8 @@ use crate::view::View;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use sunzi::{InputRounding, Uplo};
+use sunzi::Uplo;
+use sunzi::estimate::InputRounding;
 
 /// The factor `L` of `A = L Lᵀ`, kept for solves with several right sides.
 ///
@@ -47,7 +48,7 @@ impl Cholesky {
         ctx: &sunzi::Context,
         a: &Symmetric,
         right: Option<&View>,
-        digits: impl FnOnce(&sunzi::Certificate<'_>) -> sunzi::Result<f64>,
+        digits: impl FnOnce(&sunzi::estimate::Certificate<'_>) -> sunzi::Result<f64>,
     ) -> sunzi::Result<f64> {
         self.factor.certify_with(ctx, a.operand(), a.rounding(right))?.map_or(Ok(0.0), |proof| digits(&proof))
     }

@@ -15,7 +15,7 @@ impl Symmetric {
     ///
     /// # Errors
     /// As [`sunzi::ldlt()`].
-    pub fn ldlt(&self, ctx: &sunzi::Context) -> sunzi::Result<Outcome<sunzi::Ldlt, sunzi::SolveReport>> {
+    pub fn ldlt(&self, ctx: &sunzi::Context) -> sunzi::Result<Outcome<sunzi::Ldlt, sunzi::report::SolveReport>> {
         sunzi::ldlt_with(ctx, self.operand(), self.precision_bits, &LdltOptions::new().accuracy(self.accuracy))
     }
 }

@@ -13,9 +13,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rug::Float;
+use sunzi::estimate::InputRounding;
+use sunzi::plans::ProductPlanOptions;
 use sunzi::{
-    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, InputRounding, Outcome, ProductPlanOptions, RefineOptions,
-    SyrkOptions, TrsmOptions, Uplo,
+    Accuracy, CholeskyOptions, Diag, Error, GemmOptions, Outcome, RefineOptions, SyrkOptions, TrsmOptions, Uplo,
 };
 
 /// The operands of a product beside its matrices.
@@ -256,7 +257,10 @@ impl Symmetric {
     ///
     /// # Errors
     /// As [`sunzi::cholesky()`].
-    pub fn factor(&self, ctx: &sunzi::Context) -> sunzi::Result<Outcome<sunzi::Cholesky, sunzi::CholeskyReport>> {
+    pub fn factor(
+        &self,
+        ctx: &sunzi::Context,
+    ) -> sunzi::Result<Outcome<sunzi::Cholesky, sunzi::report::CholeskyReport>> {
         sunzi::cholesky_with(ctx, self.operand(), self.precision_bits, &self.options())
     }
 }
@@ -393,17 +397,23 @@ pub fn plan<'py>(operation: &str, sizes: Vec<usize>, options: &Bound<'py, PyDict
     let product = ProductPlanOptions::new().accuracy(accuracy).range_bits(range_bits);
     let factor = CholeskyOptions::new().accuracy(accuracy).range_bits(range_bits.unwrap_or(0));
     let numbers = match (operation, &sizes[..]) {
-        ("syrk", &[rows, cols]) => json(&sunzi::plan_syrk_with(&ctx, (rows, cols), bits, &product).or_raise(py)?)?,
+        ("syrk", &[rows, cols]) => {
+            json(&sunzi::plans::plan_syrk_with(&ctx, (rows, cols), bits, &product).or_raise(py)?)?
+        }
         ("gemm", &[rows, cols, contracted]) => {
-            json(&sunzi::plan_gemm_with(&ctx, (rows, cols), contracted, bits, &product).or_raise(py)?)?
+            json(&sunzi::plans::plan_gemm_with(&ctx, (rows, cols), contracted, bits, &product).or_raise(py)?)?
         }
-        ("cholesky", &[order]) => json(&sunzi::plan_cholesky(&ctx, order, bits, &factor).or_raise(py)?)?,
-        ("trsm", &[order, columns]) => json(&sunzi::plan_trsm(&ctx, (order, columns), bits, accuracy).or_raise(py)?)?,
+        ("cholesky", &[order]) => json(&sunzi::plans::plan_cholesky(&ctx, order, bits, &factor).or_raise(py)?)?,
+        ("trsm", &[order, columns]) => {
+            json(&sunzi::plans::plan_trsm(&ctx, (order, columns), bits, accuracy).or_raise(py)?)?
+        }
         ("solve", &[order, columns]) if let Some(options) = &refinement => {
-            json(&sunzi::plan_solve_refined(&ctx, (order, columns), bits, options).or_raise(py)?)?
+            json(&sunzi::plans::plan_solve_refined(&ctx, (order, columns), bits, options).or_raise(py)?)?
         }
-        ("solve", &[order, columns]) => json(&sunzi::plan_solve(&ctx, (order, columns), bits, &factor).or_raise(py)?)?,
-        ("inverse", &[order]) => json(&sunzi::plan_inverse(&ctx, order, bits, &factor).or_raise(py)?)?,
+        ("solve", &[order, columns]) => {
+            json(&sunzi::plans::plan_solve(&ctx, (order, columns), bits, &factor).or_raise(py)?)?
+        }
+        ("inverse", &[order]) => json(&sunzi::plans::plan_inverse(&ctx, order, bits, &factor).or_raise(py)?)?,
         _ => {
             return Err(PyValueError::new_err(format!(
                 "no plan of '{operation}' with {} sizes: use ('syrk', rows, cols), ('gemm', rows, cols, contracted), \

@@ -50,7 +50,7 @@ impl Norm {
             let whole = view.to_whole()?;
             let count = whole.rows() * whole.cols();
             let column = MatrixView::from_parts(whole.parts(), (count, 1), count.max(1), whole.precision_bits())?;
-            return sunzi::nrm2(ctx, column, bits);
+            return sunzi::blas::nrm2(ctx, column, bits);
         }
         let wide = view.rounded(view.precision_bits().max(bits + SPARE_BITS))?;
         let found = match self {

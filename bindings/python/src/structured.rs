@@ -9,9 +9,8 @@ use crate::output::{Form, Shape};
 use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use sunzi::{
-    Diag, EigenvalueInterval, EigenvalueOptions, Extreme, Outcome, SymmOptions, Syr2kOptions, TrmmOptions, Uplo,
-};
+use sunzi::eigenvalue::{EigenvalueInterval, EigenvalueOptions, Extreme};
+use sunzi::{Diag, Outcome, SymmOptions, Syr2kOptions, TrmmOptions, Uplo};
 
 /// Bits of an interval where the caller says none: a few digits.
 const FEW_BITS: u32 = 32;
@@ -115,8 +114,14 @@ pub fn eigenvalue<'py>(
     let search = Search { a: a.view(call.py(), read)?, l, uplo, shape };
     let options = EigenvalueOptions::new().which(which);
     let outcome = call.run(|ctx| match &search.l {
-        Some(l) => sunzi::pencil_eigenvalue_with(ctx, l.entries(), symmetric(&search.a, search.uplo), bits, &options),
-        None => sunzi::extreme_eigenvalue_with(ctx, symmetric(&search.a, search.uplo), bits, &options),
+        Some(l) => sunzi::eigenvalue::pencil_eigenvalue_with(
+            ctx,
+            l.entries(),
+            symmetric(&search.a, search.uplo),
+            bits,
+            &options,
+        ),
+        None => sunzi::eigenvalue::extreme_eigenvalue_with(ctx, symmetric(&search.a, search.uplo), bits, &options),
     })?;
     let EigenvalueInterval { lower, upper } = outcome.result;
     let ends = [number(call.py(), &lower, search.shape)?, number(call.py(), &upper, search.shape)?];

@@ -9,7 +9,8 @@ use crate::output::{Form, Shape};
 use crate::view::View;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sunzi::{Diag, GemvOptions, GerOptions, Outcome, SymvOptions, TriangleVectorOptions};
+use sunzi::blas::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions};
+use sunzi::{Diag, Outcome};
 
 /// The entries of a vector that is added.
 fn added(terms: &Terms) -> Option<sunzi::MatrixView<'_>> {
@@ -33,7 +34,7 @@ pub fn gemv<'py>(
     let Outcome { result, report } = call.run(|ctx| {
         let options = GemvOptions::new().op(op(transpose)).alpha(terms.alpha.as_ref()).beta(terms.beta.as_ref());
         let options = options.accumulate(added(&terms));
-        sunzi::gemv_with(ctx, a.entries(), x.entries(), terms.precision_bits, &options)
+        sunzi::blas::gemv_with(ctx, a.entries(), x.entries(), terms.precision_bits, &options)
     })?;
     call.finish(result, Form::General, shape, json(&report)?)
 }
@@ -55,7 +56,7 @@ pub fn symv<'py>(
     let Outcome { result, report } = call.run(|ctx| {
         let options = SymvOptions::new().alpha(terms.alpha.as_ref()).beta(terms.beta.as_ref());
         let options = options.accumulate(added(&terms));
-        sunzi::symv_with(ctx, symmetric(&a, uplo), x.entries(), terms.precision_bits, &options)
+        sunzi::blas::symv_with(ctx, symmetric(&a, uplo), x.entries(), terms.precision_bits, &options)
     })?;
     call.finish(result, Form::General, shape, json(&report)?)
 }
@@ -81,8 +82,8 @@ fn triangular<'py>(
     let options = TriangleVectorOptions::new().uplo(uplo).op(op(call.flag("transpose")?)).diag(diag);
     let options = options.alpha(alpha.as_ref());
     let Outcome { result, report } = call.run(|ctx| match solves {
-        true => sunzi::trsv_with(ctx, t.entries(), x.entries(), bits, &options),
-        false => sunzi::trmv_with(ctx, t.entries(), x.entries(), bits, &options),
+        true => sunzi::blas::trsv_with(ctx, t.entries(), x.entries(), bits, &options),
+        false => sunzi::blas::trmv_with(ctx, t.entries(), x.entries(), bits, &options),
     })?;
     call.finish(result, Form::General, shape, json(&report)?)
 }
@@ -122,7 +123,7 @@ pub fn ger<'py>(
     let (x, y) = (x.view(call.py(), terms.bits)?, y.view(call.py(), terms.bits)?);
     let Outcome { result, report } = call.run(|ctx| {
         let options = GerOptions::new().alpha(terms.alpha.as_ref()).accumulate(added(&terms));
-        sunzi::ger_with(ctx, x.entries(), y.entries(), terms.precision_bits, &options)
+        sunzi::blas::ger_with(ctx, x.entries(), y.entries(), terms.precision_bits, &options)
     })?;
     call.finish(result, Form::General, shape, json(&report)?)
 }
@@ -142,7 +143,7 @@ pub fn axpy<'py>(
     let shape = Shape { container: y.container, kind: y.kind.min(x.kind) };
     call.expect(y.rows * y.cols, 1)?;
     let (x, y) = (x.view(call.py(), Bits::Round(bits))?, y.view(call.py(), Bits::Round(bits))?);
-    let result = call.run(|ctx| sunzi::axpy(ctx, &alpha, x.entries(), y.entries(), bits))?;
+    let result = call.run(|ctx| sunzi::blas::axpy(ctx, &alpha, x.entries(), y.entries(), bits))?;
     call.finish(result, Form::General, shape, None)
 }
 
@@ -158,7 +159,7 @@ pub fn dot<'py>(
     let bits = call.precision_bits(&[x.natural_bits, y.natural_bits])?;
     let shape = Shape { container: x.container, kind: x.kind.min(y.kind) };
     let (x, y) = (x.view(call.py(), Bits::Round(bits))?, y.view(call.py(), Bits::Round(bits))?);
-    let value = call.run(|ctx| sunzi::dot(ctx, x.entries(), y.entries(), bits))?;
+    let value = call.run(|ctx| sunzi::blas::dot(ctx, x.entries(), y.entries(), bits))?;
     number(call.py(), &value, shape)
 }
 
@@ -170,6 +171,6 @@ pub fn nrm2<'py>(x: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResul
     let bits = call.precision_bits(&[x.natural_bits])?;
     let shape = Shape { container: x.container, kind: x.kind };
     let x = x.view(call.py(), Bits::Round(bits))?;
-    let value = call.run(|ctx| sunzi::nrm2(ctx, x.entries(), bits))?;
+    let value = call.run(|ctx| sunzi::blas::nrm2(ctx, x.entries(), bits))?;
     number(call.py(), &value, shape)
 }

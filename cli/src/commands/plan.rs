@@ -6,11 +6,12 @@ use crate::commands::factor::usual_range_bits;
 use crate::session::Session;
 use serde::Serialize;
 use sunzi::distributed::{ClusterShape, even_operand_bytes, even_share, plan_syrk_cluster_with};
-use sunzi::{
-    Accuracy, CholeskyOptions, CholeskyPlan, Context, Matrix, Path, Plan, ProductPlanOptions, RefineOptions, Result,
-    SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse, plan_solve, plan_solve_refined, plan_syrk_with,
-    plan_trsm,
+use sunzi::plans::{
+    CholeskyPlan, Plan, ProductPlanOptions, SolvePlan, UpdatePlan, plan_cholesky, plan_gemm_with, plan_inverse,
+    plan_solve, plan_solve_refined, plan_syrk_with, plan_trsm,
 };
+use sunzi::report::Path;
+use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, RefineOptions, Result};
 use sunzi_lab::engine::{Engine, limited};
 use sunzi_lab::forecast::{Operation, TIMED_BYTES, Workload, forecast};
 use sunzi_lab::memory::Budget;

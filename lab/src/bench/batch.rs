@@ -17,11 +17,12 @@ use crate::session::Session;
 use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
 use std::time::Instant;
+use sunzi::batch::{cholesky_batch_into, gemm_batch_into, syrk_batch_into, trsm_batch_into};
 use sunzi::gallery::Size;
+use sunzi::report::BatchReport;
 use sunzi::{
-    Accuracy, BatchReport, Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Op, Result, Symmetric,
-    SymmetricMatrix, SyrkOptions, TrsmOptions, cholesky_batch_into, cholesky_into, gemm_batch_into, gemm_into,
-    syrk_batch_into, syrk_into, trsm_batch_into, trsm_into,
+    Accuracy, Cholesky, CholeskyOptions, Context, Error, GemmOptions, Matrix, Op, Result, Symmetric, SymmetricMatrix,
+    SyrkOptions, TrsmOptions, cholesky_into, gemm_into, syrk_into, trsm_into,
 };
 
 /// The baseline that is our own single calls.

@@ -4,9 +4,9 @@
 
 use super::task::{Account, Cut, Phases, Task};
 use rug::Float;
+use sunzi::report::CholeskyReport;
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, CholeskyReport, Context, Matrix, Result, Symmetric, TrsmOptions,
-    cholesky_into, trsm_into,
+    Accuracy, Cholesky, CholeskyOptions, Context, Matrix, Result, Symmetric, TrsmOptions, cholesky_into, trsm_into,
 };
 
 /// A factorisation.

@@ -1,10 +1,9 @@
 //! The products as tasks: `P^T P` and `A^T B`, into a result that is kept, as the baselines keep theirs.
 
 use super::task::{Account, Cut, Phases, Task};
+use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::{
-    Accuracy, Context, GemmOptions, Matrix, Op, Report, Result, SymmetricMatrix, SyrkOptions, gemm_into, syrk_into,
-};
+use sunzi::{Accuracy, Context, GemmOptions, Matrix, Op, Result, SymmetricMatrix, SyrkOptions, gemm_into, syrk_into};
 
 /// Random vectors of the verification of our result.
 const VECTORS: usize = 3;

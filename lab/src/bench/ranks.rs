@@ -20,7 +20,8 @@ use std::time::Instant;
 use sunzi::comm::{Reduction, Transport, agree, agreed, barrier};
 use sunzi::distributed::{DistOptions, DistOutcome, RankPhases, Team, TeamOptions, TeamReport, scatter_rows, syrk};
 use sunzi::gallery::Size;
-use sunzi::{Context, Error, Matrix, Report, Result, SymmetricMatrix, SyrkOptions, syrk_into};
+use sunzi::report::Report;
+use sunzi::{Context, Error, Matrix, Result, SymmetricMatrix, SyrkOptions, syrk_into};
 
 /// The report.
 #[derive(Serialize)]

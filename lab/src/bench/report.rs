@@ -6,8 +6,9 @@ use crate::baselines::openblas;
 use crate::machine::Machine;
 use crate::units::{counted, format_bytes, format_seconds};
 use serde::Serialize;
+use sunzi::Accuracy;
 use sunzi::advanced::kernels::tiles::TileTraffic;
-use sunzi::{Accuracy, DeviceReport};
+use sunzi::report::DeviceReport;
 
 /// What is written by `--report`. What an operation does not tell is null.
 #[derive(Serialize)]

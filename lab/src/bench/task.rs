@@ -6,7 +6,8 @@ use crate::units::counted;
 use rug::Float;
 use serde::{Serialize, Serializer};
 use sunzi::advanced::kernels::tiles::TileTraffic;
-use sunzi::{Context, DeviceReport, Matrix, Result};
+use sunzi::report::DeviceReport;
+use sunzi::{Context, Matrix, Result};
 
 /// One operation of ours with its operands; it keeps its result.
 pub trait Task {

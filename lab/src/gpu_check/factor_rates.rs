@@ -19,9 +19,11 @@ use sunzi::advanced::runtime::Eviction;
 use sunzi::advanced::store::available_bytes;
 use sunzi::comm::local;
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
+use sunzi::plans::plan_cholesky;
+use sunzi::report::CholeskyReport;
 use sunzi::{
-    Accuracy, CholeskyOptions, CholeskyReport, Context, Error, ErrorText, GemmOptions, IndexBase, Matrix, Op, Outcome,
-    Result, Symmetric, cholesky_with, gemm_with, plan_cholesky,
+    Accuracy, CholeskyOptions, Context, Error, ErrorText, GemmOptions, IndexBase, Matrix, Op, Outcome, Result,
+    Symmetric, cholesky_with, gemm_with,
 };
 
 /// What is aimed at: the rate of the products of planes, and that of the plain product of doubles.

@@ -2,7 +2,8 @@
 
 use crate::bench::hash;
 use serde::Serialize;
-use sunzi::{Accuracy, Context, MatrixView, Report, Result, SymmetricMatrix, SyrkOptions, syrk_into};
+use sunzi::report::Report;
+use sunzi::{Accuracy, Context, MatrixView, Result, SymmetricMatrix, SyrkOptions, syrk_into};
 
 /// Timed runs of a whole product.
 const PRODUCT_RUNS: usize = 3;

@@ -18,8 +18,10 @@ use sunzi::advanced::device::{Element, Gemm, Operand, Pinned};
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::store::available_bytes;
 use sunzi::gallery::{Size, counter_random};
+use sunzi::plans::plan_syrk;
+use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::{Context, Device, Error, Matrix, Op, Report, Result, plan_syrk};
+use sunzi::{Context, Device, Error, Matrix, Op, Result};
 
 /// Sizes on a GPU, and on other devices.
 const GPU: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };
@@ -289,8 +291,9 @@ fn tabulate(on_gpu: bool, plain: &[PlainRates], products: &[ProductRates], cpu: 
 
 /// Seconds in which the device of a report converted and multiplied.
 fn busy_seconds(report: &Report) -> f64 {
-    let sum =
-        |seconds: &sunzi::DeviceSeconds| seconds.to_residues + seconds.product + seconds.reconstruct + seconds.round;
+    let sum = |seconds: &sunzi::report::DeviceSeconds| {
+        seconds.to_residues + seconds.product + seconds.reconstruct + seconds.round
+    };
     report.devices.first().map_or(0.0, |device| sum(&device.seconds))
 }
 

@@ -10,7 +10,8 @@ use super::{Attempt, Task};
 use crate::block::Block;
 use crate::numbers::Arithmetic;
 use rug::Float;
-use sunzi::{GemvOptions, Matrix, Result, gemv_with};
+use sunzi::blas::{GemvOptions, gemv_with};
+use sunzi::{Matrix, Result};
 
 /// A dual point, group by group.
 pub struct Dual {

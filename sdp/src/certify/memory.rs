@@ -8,7 +8,8 @@ use crate::block::Shape;
 use crate::iterate::of_iteration;
 use crate::problem::{Constraints, Problem};
 use crate::proof::{Program, triangle};
-use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Result, plan_cholesky};
+use sunzi::plans::plan_cholesky;
+use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Result};
 
 /// Bytes of an integer beside its limbs: itself, what the allocator adds, and a limb to spare.
 const INTEGER_BYTES: u64 = 40;

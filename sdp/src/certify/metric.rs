@@ -17,8 +17,10 @@ use crate::ranks::Ranks;
 use crate::read::grouped;
 use crate::workers::Workers;
 use rug::Float;
-use sunzi::{Accuracy, Cholesky, GemvOptions, Matrix, Op, Result, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo};
-use sunzi::{gemm_with, gemv_with, syrk_with, trsm_with};
+use sunzi::blas::GemvOptions;
+use sunzi::blas::gemv_with;
+use sunzi::{Accuracy, Cholesky, Matrix, Op, Result, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo};
+use sunzi::{gemm_with, syrk_with, trsm_with};
 
 /// Metrics at most, and corrections at most with each, which leave about the rounding of the first.
 pub const METRICS: u32 = 12;

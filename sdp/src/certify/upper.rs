@@ -11,7 +11,8 @@ use crate::block::Block;
 use crate::numbers::Arithmetic;
 use crate::proof::{Fixed, GramProof, UpperProof, Witness};
 use rug::Float;
-use sunzi::{GemvOptions, Matrix, Op, Result, gemv_with};
+use sunzi::blas::{GemvOptions, gemv_with};
+use sunzi::{Matrix, Op, Result};
 
 /// What corrections may be below what X has room for.
 const SLACK_BITS: i64 = 24;

@@ -4,9 +4,11 @@ use crate::calls::{call, cholesky_with, syrk_with, trsm_with};
 use crate::iterate::site::Site;
 use crate::numbers::{Arithmetic, column};
 use crate::ranks::{ROOT, Ranks};
+use sunzi::blas::HadamardOptions;
+use sunzi::blas::hadamard_into;
 use sunzi::distributed::{self, DistCholesky, DistCholeskyOptions, DistMatrix, DistOptions, Distribution, TileMap};
-use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, HadamardOptions, Head, Matrix, MatrixView, Op};
-use sunzi::{Result, Symmetric, SyrkOptions, TrsmOptions, hadamard_into};
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, Head, Matrix, MatrixView, Op};
+use sunzi::{Result, Symmetric, SyrkOptions, TrsmOptions};
 
 /// A factor `L`.
 pub enum Factor {

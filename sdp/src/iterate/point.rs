@@ -74,7 +74,7 @@ impl Point {
     /// `self + primal_step (dx, dX) + dual_step (dy, dY)`.
     ///
     /// # Errors
-    /// Those of [`sunzi::axpy`].
+    /// Those of [`sunzi::blas::axpy`].
     pub fn moved(&self, k: Arithmetic<'_>, direction: &Point, steps: (&Float, &Float)) -> Result<Point> {
         let blocks = |from: &[Block], by: &[Block], step: &Float| {
             from.iter().zip(by).map(|(block, by)| block.plus(k, step, by)).collect::<Result<Vec<_>>>()

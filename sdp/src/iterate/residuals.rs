@@ -10,7 +10,8 @@ use crate::numbers::largest;
 use crate::problem::{Constraints, Form, Group, Sparse};
 use crate::ranks::Piece;
 use rug::Float;
-use sunzi::{GemvOptions, Head, Matrix, Op, Result};
+use sunzi::blas::GemvOptions;
+use sunzi::{Head, Matrix, Op, Result};
 
 /// What is left of the equations.
 pub struct Residuals {
@@ -64,7 +65,7 @@ impl Objectives {
     /// Both at a point. Collective.
     ///
     /// # Errors
-    /// Those of [`sunzi::dot`].
+    /// Those of [`sunzi::blas::dot`].
     pub fn new(site: &Site<'_>, point: &Point) -> Result<Objectives> {
         let (k, problem, share) = (site.arithmetic(), site.problem, site.share);
         let constant = || Float::with_val(k.bits, &problem.constant);

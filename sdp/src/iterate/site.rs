@@ -78,7 +78,7 @@ impl<'s> Site<'s> {
     /// `Tr(X Y)` of X of one point and Y of another, for each pair. Collective.
     ///
     /// # Errors
-    /// Those of [`sunzi::dot`] that ranks met.
+    /// Those of [`sunzi::blas::dot`] that ranks met.
     pub fn complementarity<const W: usize>(&self, pairs: [(&Point, &Point); W]) -> Result<[Float; W]> {
         let k = self.arithmetic();
         let of_cone = |at: usize| {

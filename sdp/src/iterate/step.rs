@@ -17,7 +17,8 @@ use crate::numbers::{Arithmetic, rounded};
 use crate::workers::TaskBytes;
 use rug::Float;
 use sunzi::TrsmOptions;
-use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, SparseMatrix, Symmetric};
+use sunzi::sparse::SparseMatrix;
+use sunzi::{Accuracy, Error, GemmOptions, Head, Matrix, Op, Result, Side as Hand, Symmetric};
 
 /// Bits to which eigenvalues are enclosed.
 const EIGENVALUE_BITS: u32 = 16;

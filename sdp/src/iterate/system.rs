@@ -12,8 +12,9 @@ use crate::numbers::Arithmetic;
 use crate::problem::{Constraints, Sampled, Scalars, SchurOperand, Sparse};
 use crate::workers::TaskBytes;
 use rug::Float;
+use sunzi::blas::GemvOptions;
 use sunzi::distributed::even_share;
-use sunzi::{Accuracy, Context, Error, GemvOptions, Matrix, Op, Result};
+use sunzi::{Accuracy, Context, Error, Matrix, Op, Result};
 
 /// The factored equation.
 pub struct System {

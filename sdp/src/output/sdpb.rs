@@ -9,8 +9,9 @@ use crate::problem::{Constraints, Form, Problem};
 use rug::Float;
 use std::collections::HashSet;
 use std::path::Path;
+use sunzi::blas::{GemvOptions, dot, gemv_with};
 use sunzi::io::AtomicFiles;
-use sunzi::{Context, Error, GemvOptions, Matrix, Result, dot, gemv_with};
+use sunzi::{Context, Error, Matrix, Result};
 
 /// Which parts of the solution are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -28,7 +28,8 @@ pub(crate) use units::Units;
 use crate::block::{Block, Shape};
 use crate::numbers::{Arithmetic, rounded};
 use rug::Float;
-use sunzi::{Error, Matrix, Result, SparseMatrix};
+use sunzi::sparse::SparseMatrix;
+use sunzi::{Error, Matrix, Result};
 
 /// Where a program comes from, and so whose defaults and files belong to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

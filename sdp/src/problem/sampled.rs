@@ -11,8 +11,11 @@ use crate::numbers::{Arithmetic, entrywise, rounded};
 use rug::Float;
 use std::ops::Range;
 use std::sync::Arc;
-use sunzi::{Accuracy, Error, HadamardOptions, Matrix, MatrixView, Result, SparseMatrix, SymmetricMatrix};
-use sunzi::{SyrkOptions, Uplo, gemm_into, hadamard_into};
+use sunzi::blas::HadamardOptions;
+use sunzi::blas::hadamard_into;
+use sunzi::sparse::SparseMatrix;
+use sunzi::{Accuracy, Error, Matrix, MatrixView, Result, SymmetricMatrix};
+use sunzi::{SyrkOptions, Uplo, gemm_into};
 
 /// Polynomial matrices of one block.
 #[derive(Clone, Debug)]

@@ -10,7 +10,8 @@ use crate::ranks::Ranks;
 use crate::workers::{TaskBytes, Workers};
 use rug::{Assign, Float};
 use std::sync::OnceLock;
-use sunzi::{FloatRef, Head, Matrix, Result, SparseMatrix};
+use sunzi::sparse::SparseMatrix;
+use sunzi::{FloatRef, Head, Matrix, Result};
 
 /// Bytes of a sparse matrix of so many entries, and of lists that it is made from.
 pub(crate) fn entry_bytes(count: usize, bits: u32) -> u64 {
@@ -106,7 +107,7 @@ impl Sparse {
     /// Block `cone` of `sum_p x_p A_p`.
     ///
     /// # Errors
-    /// Those of [`sunzi::spmm`].
+    /// Those of [`sunzi::sparse::spmm`].
     pub fn weighted_sum(&self, k: Arithmetic<'_>, cone: usize, x: &Matrix) -> Result<Block> {
         let (tables, shape) = (self.tables()?, self.cones[cone].shape);
         let table = &tables.cones[cone];
@@ -186,7 +187,7 @@ impl Sparse {
     /// The numbers of block `cone` of M at its positions, of which [`Sparse::paired`] makes `A_p . M`.
     ///
     /// # Errors
-    /// Those of [`sunzi::sddmm`].
+    /// Those of [`sunzi::sparse::sddmm`].
     pub fn numbers(&self, k: Arithmetic<'_>, cone: usize, summand: &Summand<'_>) -> Result<Matrix> {
         let table = &self.tables()?.cones[cone];
         let mut numbers = Matrix::zeros(table.positions.len(), 1, k.bits)?;
@@ -212,7 +213,7 @@ impl Sparse {
     /// `A_p . M` for all variables, a column, of the numbers of all blocks.
     ///
     /// # Errors
-    /// Those of [`sunzi::spmm`].
+    /// Those of [`sunzi::sparse::spmm`].
     pub fn paired(&self, k: Arithmetic<'_>, of_blocks: &[Matrix]) -> Result<Matrix> {
         let tables = self.tables()?;
         let mut numbers = Matrix::zeros(tables.positions(), 1, k.bits)?;

@@ -18,7 +18,8 @@ use crate::ranks::{Piece, Ranks};
 use crate::workers::{TaskBytes, Workers};
 use rug::Float;
 use std::ops::Range;
-use sunzi::{FloatRef, Matrix, MatrixView, Result, SparseView, sddmm_into};
+use sunzi::sparse::{SparseView, sddmm_into};
+use sunzi::{FloatRef, Matrix, MatrixView, Result};
 
 /// Columns of a product of whole matrices, about.
 const PRODUCT_COLUMNS: usize = 4096;

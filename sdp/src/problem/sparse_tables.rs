@@ -12,7 +12,8 @@ use crate::block::Shape;
 use rug::Float;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use sunzi::{Result, SparseMatrix, SparseView};
+use sunzi::Result;
+use sunzi::sparse::{SparseMatrix, SparseView};
 
 /// Nanoseconds of a term of a sum of the library's sparse verbs, about. The choices that hang on these estimates show
 /// in the last bits, so they are the same everywhere.

@@ -40,17 +40,17 @@ pub fn cholesky_batch<'a, A: Into<Symmetric<'a>>>(
 ///     Matrix::from_f64s(2, 2, 256, &[4.0, 2.0, 2.0, 5.0])?,
 ///     Matrix::from_f64s(2, 2, 256, &[1.0, 2.0, 2.0, 1.0])?, // eigenvalues 3 and -1
 /// ];
-/// let factors = sunzi::cholesky_batch_with(&ctx, &blocks, 256, &CholeskyOptions::new())?;
+/// let factors = sunzi::batch::cholesky_batch_with(&ctx, &blocks, 256, &CholeskyOptions::new())?;
 /// assert_eq!(factors.report.failed, 1);
 /// assert!(factors.result[0].is_ok());
 /// assert!(matches!(factors.result[1], Err(Error::Problem { problem: 1, .. })));
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Shapes, precisions, threads and memory as in [`crate::syrk_batch_with`].
+/// Shapes, precisions, threads and memory as in [`crate::batch::syrk_batch_with`].
 ///
 /// # Errors
-/// As [`crate::syrk_batch_with`]; for a matrix by itself those of [`crate::cholesky_with`].
+/// As [`crate::batch::syrk_batch_with`]; for a matrix by itself those of [`crate::cholesky_with`].
 pub fn cholesky_batch_with<'a, A: Into<Symmetric<'a>>>(
     ctx: &Context,
     matrices: impl IntoIterator<Item = A>,

@@ -53,10 +53,10 @@ pub fn gemm_batch<'a, P: Into<GemmProblem<'a>>>(
 
 /// `C_i := alpha * op(A_i) op(B_i) + beta * D_i` for many problems, each with the bits of [`crate::gemm_with`].
 ///
-/// Shapes, precisions, failing problems, threads and memory as in [`crate::syrk_batch_with`].
+/// Shapes, precisions, failing problems, threads and memory as in [`crate::batch::syrk_batch_with`].
 ///
 /// # Errors
-/// As [`crate::syrk_batch_with`]; for a problem by itself those of [`crate::gemm_with`].
+/// As [`crate::batch::syrk_batch_with`]; for a problem by itself those of [`crate::gemm_with`].
 pub fn gemm_batch_with<'a, P: Into<GemmProblem<'a>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,

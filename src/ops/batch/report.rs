@@ -16,7 +16,7 @@ pub struct BatchReport {
     /// Precision of all results.
     pub precision_bits: u32,
     /// What holds for each entry of all results: accuracy by norms also where accuracy entry by entry was asked for and
-    /// some factor did not reach it, as [`crate::CholeskyReport::missing_bits`] of its single call says.
+    /// some factor did not reach it, as [`crate::report::CholeskyReport::missing_bits`] of its single call says.
     pub accuracy: Accuracy,
     /// The most bits that accuracy entry by entry took beyond those of norms.
     pub range_bits: u32,

@@ -43,7 +43,7 @@ impl<'a, P: Operand<'a>, C: Into<Symmetric<'a>>> From<(P, C)> for SyrkProblem<'a
 /// use sunzi::{Context, Matrix};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let ps = [Matrix::from_f64s(2, 1, 256, &[3.0, 4.0])?, Matrix::from_f64s(1, 2, 256, &[1.0, 2.0])?];
-/// let qs = sunzi::syrk_batch(&ctx, &ps, 256)?;
+/// let qs = sunzi::batch::syrk_batch(&ctx, &ps, 256)?;
 /// assert_eq!(qs[0].view().to_f64s(), [25.0]);
 /// assert_eq!(qs[1], sunzi::syrk(&ctx, &ps[1], 256)?);
 /// # Ok::<(), sunzi::Error>(())

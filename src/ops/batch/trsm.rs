@@ -43,10 +43,10 @@ pub fn trsm_batch<'a, P: Into<TrsmProblem<'a>>>(
 
 /// The solutions of many triangular systems, each with the bits of [`crate::trsm_with`].
 ///
-/// Shapes, precisions, failing problems, threads and memory as in [`crate::syrk_batch_with`].
+/// Shapes, precisions, failing problems, threads and memory as in [`crate::batch::syrk_batch_with`].
 ///
 /// # Errors
-/// As [`crate::syrk_batch_with`]; for a problem by itself those of [`crate::trsm_with`].
+/// As [`crate::batch::syrk_batch_with`]; for a problem by itself those of [`crate::trsm_with`].
 pub fn trsm_batch_with<'a, P: Into<TrsmProblem<'a>>>(
     ctx: &Context,
     problems: impl IntoIterator<Item = P>,

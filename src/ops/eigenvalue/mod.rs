@@ -78,7 +78,7 @@ pub struct EigenvalueReport {
 /// use sunzi::{Context, Matrix};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let a = Matrix::from_f64s(2, 2, 256, &[2.0, 1.0, 1.0, 2.0])?; // eigenvalues 1 and 3
-/// let found = sunzi::extreme_eigenvalue(&ctx, &a, 100)?;
+/// let found = sunzi::eigenvalue::extreme_eigenvalue(&ctx, &a, 100)?;
 /// assert!(found.lower <= 1 && found.upper >= 1);
 /// assert!(found.upper - found.lower < 1e-29);
 /// # Ok::<(), sunzi::Error>(())

@@ -67,7 +67,7 @@ impl Cholesky {
     /// with as few bits as the condition allows. Source: docs/ALGORITHM.md, "Correct digits".
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`]; those of [`crate::symv_with`] and [`crate::trsm()`].
+    /// [`Error::ShapeMismatch`]; those of [`crate::blas::symv_with`] and [`crate::trsm()`].
     pub fn solution_digits<'a, 'b, 'x>(
         &self,
         ctx: &Context,

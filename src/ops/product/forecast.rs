@@ -18,9 +18,9 @@ use crate::options::setters;
 pub struct ProductPlanOptions {
     /// What is promised of each entry.
     pub accuracy: Accuracy,
-    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands ask for ([`crate::Report`] has them
-    /// as `range_bits`), in steps of 8; `None` takes those of entries of one size. Entries that a product leaves to
-    /// sums of their own are not planned for.
+    /// With [`Accuracy::Entrywise`]: the bits that the exponents of the operands ask for, in steps of 8
+    /// ([`crate::report::Report`] has them as `range_bits`); `None` takes those of entries of one size. Entries that a
+    /// product leaves to sums of their own are not planned for.
     pub range_bits: Option<u32>,
 }
 

@@ -193,7 +193,7 @@ mod tests {
             p.set_f64(at % 900, at / 900, (state >> 11) as f64 * 2f64.powi((state % 19) as i32) - 1e16).unwrap();
         }
         let options = crate::SyrkOptions::new();
-        let planned = crate::plan_syrk(&ctx, 900, 560, 64).unwrap();
+        let planned = crate::plans::plan_syrk(&ctx, 900, 560, 64).unwrap();
         let chosen = crate::syrk_with(&ctx, &p, 64, &options).unwrap();
         let forced = Context::builder().threads(2).kernel("f64").build().unwrap();
         let want = crate::syrk_with(&forced, &p, 64, &options).unwrap();

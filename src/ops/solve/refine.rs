@@ -27,7 +27,7 @@ pub struct RefineReport {
     pub backward_error_log2: i64,
     /// Wall-clock seconds of the call.
     pub seconds: f64,
-    /// Most bytes of the call, the result included, as [`crate::plan_solve_refined`] has them.
+    /// Most bytes of the call, the result included, as [`crate::plans::plan_solve_refined`] has them.
     pub planned_bytes: u64,
     /// Name of the kernel of the residuals, the widest of which is the last.
     pub kernel: &'static str,

@@ -159,11 +159,11 @@ impl RefineShape {
 /// The plan of [`crate::solve_refined_with`] for a matrix of `order` rows and so many right sides, all of
 /// `precision_bits` bits: the factorisation, then a solve at the factor's precision and a residual in turn.
 ///
-/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plan_trsm`].
+/// Nothing is computed; the kernel's tables are made and kept in the context. Pivots as in [`crate::plans::plan_trsm`].
 /// Without a limit a call with many right sides may take a third less.
 ///
 /// # Errors
-/// As [`crate::plan_trsm`].
+/// As [`crate::plans::plan_trsm`].
 pub fn plan_solve_refined(
     ctx: &Context,
     (order, columns): (usize, usize),

@@ -21,7 +21,7 @@ use rug::{Float, Integer, integer::Order};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let x = Matrix::from_f64s(3, 1, 256, &[1.0, 2.0, 3.0])?;
 /// let y = Matrix::from_f64s(1, 3, 256, &[4.0, -5.0, 6.0])?; // rows are vectors too
-/// assert_eq!(sunzi::dot(&ctx, &x, &y, 256)?, 12);
+/// assert_eq!(sunzi::blas::dot(&ctx, &x, &y, 256)?, 12);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -53,7 +53,7 @@ pub fn dot<'a, 'b>(
 /// use sunzi::{Context, Matrix};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let x = Matrix::from_f64s(2, 1, 256, &[3.0, -4.0])?;
-/// assert_eq!(sunzi::nrm2(&ctx, &x, 256)?, 5);
+/// assert_eq!(sunzi::blas::nrm2(&ctx, &x, 256)?, 5);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///

@@ -29,7 +29,7 @@ setters! { new HadamardOptions<'a> {
 /// use sunzi::{Context, Matrix};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let a = Matrix::from_f64s(2, 2, 256, &[1.0, 2.0, 3.0, 4.0])?;
-/// assert_eq!(sunzi::hadamard(&ctx, &a, a.transposed(), 256)?.view().to_f64s(), [1.0, 6.0, 6.0, 16.0]);
+/// assert_eq!(sunzi::blas::hadamard(&ctx, &a, a.transposed(), 256)?.view().to_f64s(), [1.0, 6.0, 6.0, 16.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -47,7 +47,7 @@ pub fn hadamard<'a, 'b>(
 }
 
 /// `alpha sum_i A_i o B_i` for pairs of matrices, entry by entry, rounded once, into memory of the caller, as
-/// [`crate::gemv_into`].
+/// [`crate::blas::gemv_into`].
 ///
 /// Shapes: all matrices have that of the result, any size of which may be 0; there is at least one pair. Accuracy:
 /// `|computed - exact|_ij <= 2^(1 - precision_bits) |alpha| sum |A_i|_ij |B_i|_ij`, whatever the exponents are; the

@@ -16,18 +16,20 @@ use std::time::Instant;
 
 /// `A B` for a sparse matrix and a dense one, rounded to `precision_bits` bits.
 ///
-/// Shapes: `A`, a [`crate::SparseMatrix`] or some of its rows, is `M x K`, `B` is `K x N`; any of them may be 0.
+/// Shapes: `A`, a [`crate::sparse::SparseMatrix`] or some of its rows, is `M x K`, `B` is `K x N`; any may be 0.
 /// Accuracy: `|computed - exact|_ij <= 2^(1 - precision_bits) (|A| |B|)_ij`, whatever the exponents are; the bits
 /// depend on the entries and the precision alone. Cost: a product of limbs for each entry of `A` and column of `B`;
 /// entries of `A` that are short, as integers are, take less. Source: docs/decisions/055-sparse-sums.md.
 ///
 /// ```
-/// use sunzi::{Context, Matrix, SparseMatrix, rug::Float};
+/// use sunzi::{Context, Matrix};
+/// use sunzi::sparse::SparseMatrix;
+/// use sunzi::rug::Float;
 /// let ctx = Context::builder().threads(1).build()?;
 /// let (two, minus) = (Float::with_val(53, 2), Float::with_val(53, -1));
 /// let a = SparseMatrix::from_entries(2, 3, [((0, 0), &two), ((0, 2), &minus)])?;
 /// let b = Matrix::from_f64s(3, 2, 256, &[1.0, 2.0, 3.0, 10.0, 20.0, 30.0])?;
-/// assert_eq!(sunzi::spmm(&ctx, &a, &b, 256)?.view().to_f64s(), [-1.0, 0.0, -10.0, 0.0]);
+/// assert_eq!(sunzi::sparse::spmm(&ctx, &a, &b, 256)?.view().to_f64s(), [-1.0, 0.0, -10.0, 0.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
 ///
@@ -46,10 +48,10 @@ pub fn spmm<'a, 'b>(
     Ok(result)
 }
 
-/// [`spmm`] into memory of the caller, as [`crate::gemv_into`].
+/// [`spmm`] into memory of the caller, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
-/// As [`spmm`] and [`crate::gemv_into`].
+/// As [`spmm`] and [`crate::blas::gemv_into`].
 pub fn spmm_into<'a, 'b, 'r>(
     ctx: &Context,
     a: impl Into<SparseView<'a>>,
@@ -111,7 +113,7 @@ pub fn spmm_into<'a, 'b, 'r>(
 /// use sunzi::{Context, Matrix};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let a = Matrix::from_f64s(2, 2, 256, &[1.0, 2.0, 3.0, 4.0])?;
-/// let some = sunzi::sddmm(&ctx, &a, a.transposed(), &[(0, 0), (1, 0)], 256)?;
+/// let some = sunzi::sparse::sddmm(&ctx, &a, a.transposed(), &[(0, 0), (1, 0)], 256)?;
 /// assert_eq!(some.view().to_f64s(), [10.0, 14.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
@@ -130,10 +132,10 @@ pub fn sddmm<'a, 'b>(
     Ok(result)
 }
 
-/// [`sddmm`] into memory of the caller, as [`crate::gemv_into`].
+/// [`sddmm`] into memory of the caller, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
-/// As [`sddmm`] and [`crate::gemv_into`].
+/// As [`sddmm`] and [`crate::blas::gemv_into`].
 pub fn sddmm_into<'a, 'b, 'r>(
     ctx: &Context,
     a: impl Into<MatrixView<'a>>,

@@ -53,10 +53,10 @@ pub fn trmv<'a, 'x>(
 /// `y := alpha * op(T) x` for a triangular `T` and a vector, rounded to `precision_bits` bits.
 ///
 /// Shapes: `t` is `n x n`, of which one triangle is read (with [`Diag::Unit`] without its diagonal); `x` and the result
-/// have `n` entries. Accuracy, bits and cost per entry of the triangle are those of [`crate::gemv_with`].
+/// have `n` entries. Accuracy, bits and cost per entry of the triangle are those of [`crate::blas::gemv_with`].
 ///
 /// # Errors
-/// As [`crate::gemv_with`].
+/// As [`crate::blas::gemv_with`].
 pub fn trmv_with<'a, 'x>(
     ctx: &Context,
     t: impl Into<MatrixView<'a>>,
@@ -69,10 +69,10 @@ pub fn trmv_with<'a, 'x>(
     Ok(Outcome { result, report })
 }
 
-/// [`trmv_with`] into memory of the caller, as [`crate::gemv_into`].
+/// [`trmv_with`] into memory of the caller, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
-/// As [`trmv_with`] and [`crate::gemv_into`].
+/// As [`trmv_with`] and [`crate::blas::gemv_into`].
 pub fn trmv_into<'a, 'x, 'r>(
     ctx: &Context,
     t: impl Into<MatrixView<'a>>,
@@ -118,7 +118,7 @@ pub fn trsv<'a, 'b>(
 ///
 /// # Errors
 /// [`crate::Error::Singular`] with the first zero on the diagonal; [`crate::Error::ExponentRange`] where an unknown
-/// leaves the exponent range; as [`crate::gemv_with`].
+/// leaves the exponent range; as [`crate::blas::gemv_with`].
 pub fn trsv_with<'a, 'b>(
     ctx: &Context,
     t: impl Into<MatrixView<'a>>,
@@ -131,10 +131,10 @@ pub fn trsv_with<'a, 'b>(
     Ok(Outcome { result, report })
 }
 
-/// [`trsv_with`] into memory of the caller, as [`crate::gemv_into`].
+/// [`trsv_with`] into memory of the caller, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
-/// As [`trsv_with`] and [`crate::gemv_into`].
+/// As [`trsv_with`] and [`crate::blas::gemv_into`].
 pub fn trsv_into<'a, 'b, 'r>(
     ctx: &Context,
     t: impl Into<MatrixView<'a>>,

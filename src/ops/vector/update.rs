@@ -44,7 +44,7 @@ setters! { new GerOptions<'a> {
 /// use sunzi::{Context, Matrix, rug::Float};
 /// let ctx = Context::builder().threads(1).build()?;
 /// let (x, y) = (Matrix::from_f64s(2, 1, 256, &[1.0, 2.0])?, Matrix::from_f64s(2, 1, 256, &[10.0, 20.0])?);
-/// let sum = sunzi::axpy(&ctx, &Float::with_val(256, -3), &x, &y, 256)?;
+/// let sum = sunzi::blas::axpy(&ctx, &Float::with_val(256, -3), &x, &y, 256)?;
 /// assert_eq!(sum.view().to_f64s(), [7.0, 14.0]);
 /// # Ok::<(), sunzi::Error>(())
 /// ```
@@ -65,10 +65,10 @@ pub fn axpy<'x, 'y>(
     Ok(result)
 }
 
-/// [`axpy`] into memory of the caller, as [`crate::gemv_into`].
+/// [`axpy`] into memory of the caller, as [`crate::blas::gemv_into`].
 ///
 /// # Errors
-/// As [`axpy`] and [`crate::gemv_into`].
+/// As [`axpy`] and [`crate::blas::gemv_into`].
 pub fn axpy_into<'x, 'y, 'r>(
     ctx: &Context,
     alpha: &Float,

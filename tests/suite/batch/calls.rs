@@ -4,11 +4,13 @@ use super::{ORDERS, context, definite, operands};
 use crate::common::{Kind, matrix};
 use rug::Float;
 use sunzi::advanced::kernels;
+use sunzi::batch::{
+    cholesky_batch, cholesky_batch_into, cholesky_batch_with, gemm_batch, gemm_batch_into, gemm_batch_with, syrk_batch,
+    syrk_batch_into, syrk_batch_with, trsm_batch, trsm_batch_into, trsm_batch_with,
+};
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Diag, GemmOptions, Matrix, Op, Side, Symmetric, SymmetricMatrix, SyrkOptions,
-    TrsmOptions, Uplo, cholesky_batch, cholesky_batch_into, cholesky_batch_with, cholesky_with, gemm_batch,
-    gemm_batch_into, gemm_batch_with, gemm_with, syrk_batch, syrk_batch_into, syrk_batch_with, syrk_with, trsm_batch,
-    trsm_batch_into, trsm_batch_with, trsm_with,
+    TrsmOptions, Uplo, cholesky_with, gemm_with, syrk_with, trsm_with,
 };
 
 const ACCURACIES: [Accuracy; 2] = [Accuracy::Norm, Accuracy::Entrywise];

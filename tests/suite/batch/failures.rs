@@ -3,10 +3,13 @@
 use super::{context, definite, operands};
 use crate::common::{Kind, matrix};
 use std::sync::atomic::{AtomicU64, Ordering};
+use sunzi::batch::{
+    cholesky_batch, cholesky_batch_into, cholesky_batch_with, gemm_batch, gemm_batch_with, syrk_batch, syrk_batch_into,
+    syrk_batch_with, trsm_batch_with,
+};
 use sunzi::{
     Cholesky, CholeskyOptions, Context, Error, IndexBase, Matrix, Symmetric, SymmetricMatrix, SyrkOptions, TrsmOptions,
-    cholesky, cholesky_batch, cholesky_batch_into, cholesky_batch_with, gemm_batch, gemm_batch_with, syrk_batch,
-    syrk_batch_into, syrk_batch_with, trsm_batch_with,
+    cholesky,
 };
 
 #[test]

@@ -3,10 +3,9 @@
 use super::{context, definite, operands};
 use crate::common::{Kind, matrix};
 use rug::Float;
-use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SyrkOptions, cholesky_batch_with, plan_syrk,
-    syrk_batch_with, syrk_with, trsm_batch,
-};
+use sunzi::batch::{cholesky_batch_with, syrk_batch_with, trsm_batch};
+use sunzi::plans::plan_syrk;
+use sunzi::{Accuracy, Cholesky, CholeskyOptions, Context, Error, Matrix, Result, SyrkOptions, syrk_with};
 
 /// The least limit that `call` names.
 fn least<R>(call: impl Fn(&Context) -> Result<R>) -> u64 {
@@ -77,7 +76,7 @@ fn factors_keep_to_limits() {
 
 #[test]
 fn solves_keep_to_limits() {
-    let factors = sunzi::cholesky_batch(&context(1, None), &definite(200, 41), 200).unwrap();
+    let factors = sunzi::batch::cholesky_batch(&context(1, None), &definite(200, 41), 200).unwrap();
     let factors = factors.into_iter().map(Cholesky::into_factor).collect::<Vec<_>>();
     let pairs = || factors.iter().zip(&factors);
     let free = trsm_batch(&context(2, None), pairs(), 200).unwrap();

@@ -1,9 +1,10 @@
 //! The verbs with accuracy by norms, for tests of what holds of it alone.
 
 use sunzi::distributed::{DistCholeskyOptions, DistOptions};
+use sunzi::plans::{Plan, ProductPlanOptions, plan_syrk_with};
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, GemmOptions, Matrix, MatrixView, Plan, ProductPlanOptions, Result,
-    Symmetric, SymmetricMatrix, SyrkOptions, cholesky_with, plan_syrk_with, solve_with, syrk_with,
+    Accuracy, Cholesky, CholeskyOptions, Context, GemmOptions, Matrix, MatrixView, Result, Symmetric, SymmetricMatrix,
+    SyrkOptions, cholesky_with, solve_with, syrk_with,
 };
 
 fn factors() -> CholeskyOptions {

@@ -5,7 +5,8 @@ use crate::common::rational::{self, FAMILIES, Rows, System};
 use crate::common::tally::Tally;
 use crate::common::{Rng, claims};
 use rug::{Float, Rational};
-use sunzi::{Cholesky, CholeskyOptions, Context, Error, InputRounding, LdltOptions, Matrix, cholesky_with, ldlt_with};
+use sunzi::estimate::InputRounding;
+use sunzi::{Cholesky, CholeskyOptions, Context, Error, LdltOptions, Matrix, cholesky_with, ldlt_with};
 
 fn context() -> Context {
     Context::builder().threads(1).build().unwrap()

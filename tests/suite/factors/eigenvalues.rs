@@ -2,8 +2,9 @@
 
 use crate::common::{Kind, Rng, claims, matrix, seeds};
 use rug::{Float, Integer, Rational};
-use sunzi::{Context, EigenvalueInterval, EigenvalueOptions, Error, Extreme, Matrix, Symmetric, SymmetricMatrix, Uplo};
-use sunzi::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
+use sunzi::eigenvalue::{EigenvalueInterval, EigenvalueOptions, Extreme};
+use sunzi::eigenvalue::{extreme_eigenvalue, extreme_eigenvalue_with, pencil_eigenvalue, pencil_eigenvalue_with};
+use sunzi::{Context, Error, Matrix, Symmetric, SymmetricMatrix, Uplo};
 
 type Square = Vec<Vec<Rational>>;
 

@@ -2,8 +2,9 @@
 
 use crate::common::{Rng, claims};
 use rug::{Float, Integer, Rational};
+use sunzi::estimate::{Singularity, singularity, singularity_as_written};
 use sunzi::io::{self, FileFormat, Loaded, ReadOptions, Source, WrittenEntry};
-use sunzi::{Error, Matrix, Singularity, Symmetric, singularity, singularity_as_written};
+use sunzi::{Error, Matrix, Symmetric};
 
 /// The numbers of a matrix as fractions.
 fn fractions(a: &Matrix) -> Vec<Vec<Rational>> {

@@ -5,8 +5,9 @@ use crate::common::oracle::Exact;
 use crate::common::solves::{assert_within, dot, power, rows_of, size, symmetric, transposed};
 use crate::common::{Kind, Rng, effort, forced, in_turn, kernel_names, matrix};
 use rug::Float;
+use sunzi::estimate::log_det_of;
 use sunzi::solve_refined_with;
-use sunzi::{Cholesky, Context, Error, Matrix, RefineOptions, SymmetricMatrix, Uplo, cholesky, log_det_of, solve};
+use sunzi::{Cholesky, Context, Error, Matrix, RefineOptions, SymmetricMatrix, Uplo, cholesky, solve};
 
 fn context(threads: usize) -> Context {
     Context::builder().threads(threads).build().unwrap()

@@ -3,10 +3,8 @@
 use crate::common::rational::{self, FAMILIES, Family, Rows};
 use crate::common::{Rng, claims};
 use rug::{Integer, Rational};
-use sunzi::{
-    Accuracy, CholeskyOptions, Context, Error, InputRounding, LdltOptions, MoreBits, Singularity, cholesky_with,
-    ldlt_with, singularity,
-};
+use sunzi::estimate::{InputRounding, Singularity, singularity};
+use sunzi::{Accuracy, CholeskyOptions, Context, Error, LdltOptions, MoreBits, cholesky_with, ldlt_with};
 
 /// How many eigenvalues of a symmetric matrix are positive, by elimination without pivots; `None` where a pivot is 0.
 fn positive_eigenvalues(a: &Rows) -> Option<usize> {

@@ -2,7 +2,8 @@
 
 use crate::common::{Kind, Rng, effort, forced, in_turn, kernel_names, matrix};
 use rug::{Float, Integer};
-use sunzi::{Accuracy, Context, Error, GemmOptions, Matrix, Op, Report, SyrkOptions, Uplo, gemm_with, syrk_with};
+use sunzi::report::Report;
+use sunzi::{Accuracy, Context, Error, GemmOptions, Matrix, Op, SyrkOptions, Uplo, gemm_with, syrk_with};
 
 /// A power of two as an exact float.
 fn power(exponent: i32) -> Float {

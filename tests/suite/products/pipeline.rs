@@ -11,9 +11,10 @@ use sunzi::advanced::Hooks;
 use sunzi::advanced::math::bound::working_bits;
 use sunzi::advanced::math::scale::{column_exponent, scaled_integer};
 use sunzi::advanced::plan::Cut;
+use sunzi::plans::{plan_gemm, plan_syrk};
 use sunzi::{
     Context, ContextBuilder, Error, Matrix, MatrixView, Op, Symmetric, SymmetricMatrix, Uplo, gemm_into, gemm_with,
-    plan_gemm, plan_syrk, syrk_into, syrk_with,
+    syrk_into, syrk_with,
 };
 
 fn reference() -> ContextBuilder {

@@ -10,10 +10,12 @@ use rug::Float;
 use std::collections::BTreeSet;
 use sunzi::advanced::Hooks;
 use sunzi::advanced::plan::Cut;
+use sunzi::plans::{plan_gemm, plan_syrk};
+use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, freivalds_syrk, verify_syrk};
 use sunzi::{
-    Accuracy, Context, Error, GemmOptions, Matrix, Op, Report, Symmetric, SymmetricMatrix, SyrkOptions, Uplo,
-    gemm_with, plan_gemm, plan_syrk, syrk_into, syrk_with,
+    Accuracy, Context, Error, GemmOptions, Matrix, Op, Symmetric, SymmetricMatrix, SyrkOptions, Uplo, gemm_with,
+    syrk_into, syrk_with,
 };
 
 const THREADS: [usize; 4] = [1, 2, 3, 7];

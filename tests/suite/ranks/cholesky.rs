@@ -20,7 +20,8 @@ use sunzi::distributed::{
     DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_into, cholesky_with,
     plan_cholesky,
 };
-use sunzi::{Accuracy, CholeskyOptions, CholeskyReport, Context, Device, Error, Matrix, Symmetric, Uplo};
+use sunzi::report::CholeskyReport;
+use sunzi::{Accuracy, CholeskyOptions, Context, Device, Error, Matrix, Symmetric, Uplo};
 
 const POLICIES: [Policy; 5] = [Policy::Fifo, Policy::Lifo, Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
 

@@ -18,11 +18,11 @@ use sunzi::distributed::{
     TeamOptions, cholesky_with, even_rows, gemm_rows, inverse_local, log_det, redistribute, solve_local, syrk,
     trsm_local, trsm_with,
 };
+use sunzi::estimate::log_det_of;
 use sunzi::rug::Float;
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, ContextBuilder, Device, Diag, GemmOptions, Matrix, Op, Side,
-    SyrkOptions, TrsmOptions, Uplo, cholesky_with as cholesky_alone, gemm_with, log_det_of, syrk_with,
-    trsm_with as trsm_alone,
+    SyrkOptions, TrsmOptions, Uplo, cholesky_with as cholesky_alone, gemm_with, syrk_with, trsm_with as trsm_alone,
 };
 
 /// Combinations that are drawn in one run, and different ones of them at least.

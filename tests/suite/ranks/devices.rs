@@ -10,8 +10,9 @@ use sunzi::advanced::plan::DeviceCut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, gemm_rows, syrk};
+use sunzi::report::Report;
 use sunzi::{
-    Accuracy, Context, ContextBuilder, Device, Error, GemmOptions, Matrix, MatrixView, Op, Report, SyrkOptions, Uplo,
+    Accuracy, Context, ContextBuilder, Device, Error, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo,
     gemm_with, syrk_with,
 };
 

@@ -8,7 +8,8 @@ use sunzi::distributed::{
     ClusterShape, DistOptions, PlanHook, Team, TeamOptions, TeamPlan, cholesky, even_operand_bytes, even_share,
     plan_syrk_cluster, plan_syrk_cluster_with, syrk,
 };
-use sunzi::{Accuracy, Context, Error, Matrix, Plan, ProductPlanOptions};
+use sunzi::plans::{Plan, ProductPlanOptions};
+use sunzi::{Accuracy, Context, Error, Matrix};
 
 fn context(limit: Option<u64>) -> Context {
     let builder = Context::builder().threads(1);

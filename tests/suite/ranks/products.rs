@@ -9,7 +9,8 @@ use sunzi::advanced::plan::Cut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
 use sunzi::distributed::{DistMatrix, RankGrid, Team, TeamOptions, TeamPlan, gemm_rows, syrk};
-use sunzi::{Context, Error, Matrix, MatrixView, Op, Report, Result, Uplo, gemm_with, syrk_with};
+use sunzi::report::Report;
+use sunzi::{Context, Error, Matrix, MatrixView, Op, Result, Uplo, gemm_with, syrk_with};
 
 /// How a matrix is shared out: the blocks of rows of each rank.
 type Blocks = Vec<Vec<std::ops::Range<usize>>>;

@@ -49,7 +49,7 @@ fn product(
     let (ctx, planned) = (context(cards, opened).build().unwrap(), RefCell::new(Planned::new()));
     let share = sunzi::advanced::plan::even_share(p.rows(), rank.size(), rank.rank());
     let own = p.view().block(share, 0..p.cols()).unwrap();
-    let tell = |plan: &sunzi::Plan| {
+    let tell = |plan: &sunzi::plans::Plan| {
         let parts = plan.devices.iter().map(|part| (part.planned_bytes, part.ranks, part.share_bytes));
         *planned.borrow_mut() = parts.collect();
     };

@@ -8,7 +8,8 @@ use sunzi::comm::{Transport, local};
 use sunzi::distributed::{
     DistMatrix, RankGrid, Team, TeamOptions, inverse, log_det, solve, solve_with, trsm, trsm_with,
 };
-use sunzi::{Accuracy, Cholesky, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo, log_det_of};
+use sunzi::estimate::log_det_of;
+use sunzi::{Accuracy, Cholesky, Context, Diag, Error, Matrix, Op, Side, TrsmOptions, Uplo};
 
 pub(super) fn threads(count: usize) -> Context {
     Context::builder().threads(count).build().unwrap()

@@ -5,7 +5,8 @@ use super::context;
 use crate::common::oracle::{Exact, assert_beside_terms};
 use crate::common::{KINDS, Rng, matrix, seeds};
 use rug::Float;
-use sunzi::{Error, HadamardOptions, Matrix, hadamard, hadamard_into};
+use sunzi::blas::{HadamardOptions, hadamard, hadamard_into};
+use sunzi::{Error, Matrix};
 
 const SIZES: [usize; 6] = [0, 1, 2, 7, 9, 33];
 const PRECISIONS: [u32; 9] = [2, 53, 64, 65, 128, 256, 300, 512, 1100];

@@ -5,8 +5,9 @@ use crate::common::oracle::{Exact, assert_beside_terms};
 use crate::common::{KINDS, Kind, Rng, matrix, seeds};
 use rug::Float;
 use std::cmp::Ordering;
-use sunzi::{GemvOptions, Matrix, Op, Symmetric, SymmetricMatrix, SymvOptions, Uplo};
-use sunzi::{dot, gemv, gemv_into, gemv_with, nrm2, symv_with};
+use sunzi::blas::{GemvOptions, SymvOptions};
+use sunzi::blas::{dot, gemv, gemv_into, gemv_with, nrm2, symv_with};
+use sunzi::{Matrix, Op, Symmetric, SymmetricMatrix, Uplo};
 
 const LENGTHS: [usize; 8] = [0, 1, 2, 3, 9, 32, 33, 70];
 const PRECISIONS: [u32; 10] = [2, 53, 64, 65, 128, 256, 300, 512, 1024, 1100];
@@ -159,7 +160,7 @@ fn symmetric_products_read_what_counts() {
             assert!(symv_with(&ctx, operand, x.view(), bits, &options).unwrap().result == known);
         }
         if order > 1 {
-            let refused = sunzi::symv(&ctx, &plain, x.view(), bits);
+            let refused = sunzi::blas::symv(&ctx, &plain, x.view(), bits);
             assert!(matches!(refused, Err(sunzi::Error::NotSymmetric { .. })));
         }
     }

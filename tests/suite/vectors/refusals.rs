@@ -3,9 +3,12 @@
 use super::context;
 use crate::common::{Kind, matrix};
 use rug::Float;
+use sunzi::blas::{GemvOptions, GerOptions, SymvOptions, axpy, dot, gemv, gemv_into, gemv_with};
+use sunzi::blas::{ger_with, nrm2, symv_with, trmv};
+use sunzi::estimate::log_det_of;
+use sunzi::sparse::SparseMatrix;
 use sunzi::verify::{VerifyOptions, verify_syrk};
-use sunzi::{Context, Error, GemvOptions, GerOptions, Matrix, SymvOptions, axpy, dot, gemv, gemv_into, gemv_with};
-use sunzi::{SparseMatrix, ger_with, log_det_of, nrm2, symv_with, trmv};
+use sunzi::{Context, Error, Matrix};
 
 fn is_mismatch<T>(outcome: sunzi::Result<T>, name: &str) -> bool {
     match outcome {

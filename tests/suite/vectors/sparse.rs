@@ -4,7 +4,8 @@ use super::context;
 use crate::common::oracle::{Exact, assert_beside_terms};
 use crate::common::{KINDS, Kind, Rng, matrix, seeds};
 use rug::Float;
-use sunzi::{Context, Error, Matrix, SparseMatrix, sddmm, sddmm_into, spmm, spmm_into};
+use sunzi::sparse::{SparseMatrix, sddmm, sddmm_into, spmm, spmm_into};
+use sunzi::{Context, Error, Matrix};
 
 const LENGTHS: [usize; 7] = [0, 1, 2, 7, 8, 9, 40];
 const PRECISIONS: [u32; 9] = [2, 53, 64, 65, 128, 256, 300, 512, 1100];

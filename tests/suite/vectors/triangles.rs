@@ -4,7 +4,8 @@ use super::{Lying, context};
 use crate::common::oracle::{Exact, assert_beside_terms};
 use crate::common::{Kind, Rng, matrix, seeds};
 use rug::Float;
-use sunzi::{Diag, Error, Matrix, Op, TriangleVectorOptions, Uplo, trmv_with, trsv, trsv_into, trsv_with};
+use sunzi::blas::{TriangleVectorOptions, trmv_with, trsv, trsv_into, trsv_with};
+use sunzi::{Diag, Error, Matrix, Op, Uplo};
 
 fn choices() -> Vec<TriangleVectorOptions<'static>> {
     let mut all = Vec::new();

@@ -4,7 +4,8 @@ use super::{Lying, context};
 use crate::common::oracle::Exact;
 use crate::common::{KINDS, Rng, matrix, seeds};
 use rug::Float;
-use sunzi::{GerOptions, Matrix, axpy, axpy_into, ger, ger_into, ger_with};
+use sunzi::Matrix;
+use sunzi::blas::{GerOptions, axpy, axpy_into, ger, ger_into, ger_with};
 
 /// Rounds by MPFR's exact sum, whatever the distance of the exponents.
 fn rounded(exact: &Exact, bits: u32) -> Float {

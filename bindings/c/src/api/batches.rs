@@ -11,10 +11,11 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
 use std::borrow::Cow;
+use sunzi::batch::{cholesky_batch_into, gemm_batch_into, syrk_batch_into, trsm_batch_into};
+use sunzi::report::BatchReport;
 use sunzi::{
-    Accuracy, BatchReport, Cholesky, CholeskyOptions, Context, Destination, Error, GemmOptions, Matrix, MatrixView, Op,
-    Progress, Side, Symmetric, SymmetricDestination, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo,
-    cholesky_batch_into, gemm_batch_into, syrk_batch_into, trsm_batch_into,
+    Accuracy, Cholesky, CholeskyOptions, Context, Destination, Error, GemmOptions, Matrix, MatrixView, Op, Progress,
+    Side, Symmetric, SymmetricDestination, SymmetricMatrix, SyrkOptions, TrsmOptions, Uplo,
 };
 
 /// `sunzi_syrk` on `count` pairs: `C_i := alpha * A_i A_i^T + beta * C_i`, or with `A_i^T A_i`.

@@ -8,7 +8,8 @@ use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_status};
 use rug::Float;
 use rug::float::{FreeCache, free_cache};
-use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, log_det_of, solve_into};
+use sunzi::estimate::log_det_of;
+use sunzi::{Cholesky, CholeskyOptions, Matrix, MatrixView, Uplo, cholesky_into, solve_into};
 
 /// The Cholesky factor of a symmetric positive definite A, in place: L with `A = L L^T` in the lower triangle, or
 /// `U = L^T` in the upper one. The other triangle is neither read nor written. With `SUNZI_BOTH` A must hold the same

@@ -8,7 +8,8 @@ use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::{sunzi_matrix, sunzi_rounding, sunzi_status};
 use rug::float::{FreeCache, free_cache};
-use sunzi::{Certificate, Context, InputRounding, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric};
+use sunzi::estimate::{Certificate, InputRounding};
+use sunzi::{Context, MAXIMUM_PRECISION_BITS, Matrix, MatrixView, Symmetric};
 
 /// Computes a number from a factor and stores it. The constants that MPFR keeps for logarithms in this thread are given
 /// back.

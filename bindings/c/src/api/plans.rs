@@ -5,7 +5,8 @@ use crate::call::{Call, enter};
 use crate::context::sunzi_context;
 use crate::failure::{Failure, Outcome};
 use crate::types::*;
-use sunzi::{CholeskyOptions, Context, Matrix, ProductPlanOptions};
+use sunzi::plans::ProductPlanOptions;
+use sunzi::{CholeskyOptions, Context, Matrix};
 
 /// What `sunzi_syrk` would take on this context for C of order n and k contracted, with operands of `operand_bits` in
 /// the given format and a result of `precision_bits`, without beta; with it, a copy of C comes on top.
@@ -32,7 +33,9 @@ pub unsafe extern "C" fn sunzi_plan_syrk(
             let ([n, k], [operand, bits]) = (sizes([("n", n), ("k", k)])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(k, n, operand)], result: (n, n, bits) };
             let options = ProductPlanOptions::new().accuracy(call.accuracy());
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_syrk_with(ctx, (k, n), bits, &options)?.planned_bytes))
+            write(call, plan, &shapes, |ctx| {
+                Ok(sunzi::plans::plan_syrk_with(ctx, (k, n), bits, &options)?.planned_bytes)
+            })
         })
     }
 }
@@ -59,7 +62,9 @@ pub unsafe extern "C" fn sunzi_plan_gemm(
             let [operand, bits] = precisions([operand_bits, precision_bits])?;
             let shapes = Shapes { format, operands: &[(m, k, operand), (k, n, operand)], result: (m, n, bits) };
             let options = ProductPlanOptions::new().accuracy(call.accuracy());
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_gemm_with(ctx, (m, n), k, bits, &options)?.planned_bytes))
+            write(call, plan, &shapes, |ctx| {
+                Ok(sunzi::plans::plan_gemm_with(ctx, (m, n), k, bits, &options)?.planned_bytes)
+            })
         })
     }
 }
@@ -82,7 +87,7 @@ pub unsafe extern "C" fn sunzi_plan_cholesky(
             let ([n], [bits]) = (sizes([("n", n)])?, precisions([precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, bits)], result: (n, n, bits) };
             let options = CholeskyOptions::new().accuracy(call.accuracy());
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_cholesky(ctx, n, bits, &options)?.planned_bytes))
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plans::plan_cholesky(ctx, n, bits, &options)?.planned_bytes))
         })
     }
 }
@@ -111,7 +116,7 @@ pub unsafe extern "C" fn sunzi_plan_trsm(
             let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
             let accuracy = call.accuracy();
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_trsm(ctx, (n, m), bits, accuracy)?.planned_bytes))
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plans::plan_trsm(ctx, (n, m), bits, accuracy)?.planned_bytes))
         })
     }
 }
@@ -138,7 +143,7 @@ pub unsafe extern "C" fn sunzi_plan_solve(
             let ([n, m], [operand, bits]) = (sizes([("n", n), ("m", m)])?, precisions([operand_bits, precision_bits])?);
             let shapes = Shapes { format, operands: &[(n, n, operand), (n, m, bits)], result: (n, m, bits) };
             let options = CholeskyOptions::new().accuracy(call.accuracy());
-            write(call, plan, &shapes, |ctx| Ok(sunzi::plan_solve(ctx, (n, m), bits, &options)?.planned_bytes))
+            write(call, plan, &shapes, |ctx| Ok(sunzi::plans::plan_solve(ctx, (n, m), bits, &options)?.planned_bytes))
         })
     }
 }

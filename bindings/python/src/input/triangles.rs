@@ -8,7 +8,8 @@ use crate::signals::look_for_signals;
 use crate::view::View;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
-use sunzi::{FloatRef, Uplo, triangle_conflict};
+use sunzi::io::triangle_conflict;
+use sunzi::{FloatRef, Uplo};
 
 /// The entries beside the diagonal that are not named; what is no finite number counts as an empty place.
 pub struct OtherTriangle<'py> {

@@ -8,9 +8,10 @@ use crate::session::Session;
 use crate::signals::{Mode, in_mode};
 use crate::triangles::FACTORED;
 use std::time::Instant;
+use sunzi::plans::plan_solve;
 use sunzi::{
     CholeskyOptions, Context, Error, Matrix, Outcome, RefineOptions, Result, Symmetric, SymmetricMatrix, cholesky_with,
-    plan_solve, solve_refined_with,
+    solve_refined_with,
 };
 use sunzi_lab::trace::Trace;
 

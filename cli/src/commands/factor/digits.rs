@@ -7,7 +7,8 @@ use rug::Float;
 use rug::float::Round;
 use serde::Serialize;
 use sunzi::advanced::where_there_is_room;
-use sunzi::{Cholesky, Context, InputRounding, Matrix, Result};
+use sunzi::estimate::InputRounding;
+use sunzi::{Cholesky, Context, Matrix, Result};
 use sunzi_lab::trace::Trace;
 
 /// Digits of the logarithm that are printed, where as many are right.

@@ -2,10 +2,8 @@
 
 use super::{Factoring, ReadAt, Task, reader};
 use crate::session::Session;
-use sunzi::{
-    CholeskyOptions, Context, Matrix, RefineOptions, Result, plan_cholesky, plan_inverse, plan_solve,
-    plan_solve_refined,
-};
+use sunzi::plans::{plan_cholesky, plan_inverse, plan_solve, plan_solve_refined};
+use sunzi::{CholeskyOptions, Context, Matrix, RefineOptions, Result};
 use sunzi_lab::engine::least_bytes;
 
 /// Bits for the range of exponents, for each bit of the order: of a Gram matrix of random numbers the smallest entry

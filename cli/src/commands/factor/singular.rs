@@ -7,8 +7,9 @@ use super::{Factoring, Inputs, ReadAt, reader};
 use crate::input::Reader;
 use crate::session::Session;
 use crate::triangles::FACTORED;
+use sunzi::estimate::{Singularity, singularity, singularity_as_written};
 use sunzi::io::{WrittenEntry, is_device};
-use sunzi::{Result, Singularity, SymmetricMatrix, singularity, singularity_as_written};
+use sunzi::{Result, SymmetricMatrix};
 
 /// Rows of the largest matrix that is examined although it has a factor: it takes some milliseconds.
 const CHEAP_ROWS: usize = 100;

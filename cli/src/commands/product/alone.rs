@@ -8,10 +8,8 @@ use crate::signals::{Mode, in_mode};
 use rug::Float;
 use std::time::Instant;
 use sunzi::io::FileInfo;
-use sunzi::{
-    Context, GemmOptions, Matrix, Op, Outcome, ProductPlanOptions, Result, Symmetric, SyrkOptions, gemm_with,
-    plan_gemm_with, plan_syrk_with, syrk_with,
-};
+use sunzi::plans::{ProductPlanOptions, plan_gemm_with, plan_syrk_with};
+use sunzi::{Context, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, gemm_with, syrk_with};
 use sunzi_lab::engine::{least_bytes, limited};
 
 /// What a product works on, all in memory.

@@ -7,11 +7,12 @@ use crate::bench::operands::Operands;
 use crate::bench::residual::Residual;
 use crate::session::{ROOT, Session};
 use sunzi::advanced::tile::TileMap;
+use sunzi::batch::trsm_batch_into;
 use sunzi::comm::{Reduction, Transport, agreed};
 use sunzi::distributed::{self, DistCholeskyOptions, DistMatrix, DistOptions, RankGrid, Team, TeamOptions};
 use sunzi::{
     Accuracy, Cholesky, CholeskyOptions, Context, Matrix, Result, Symmetric, SymmetricMatrix, SyrkOptions, TrsmOptions,
-    cholesky_with, syrk_with, trsm_batch_into,
+    cholesky_with, syrk_with,
 };
 
 /// Rows of a tile of a right side.

@@ -2,8 +2,9 @@
 
 use crate::numbers::exponent;
 use rug::Float;
-use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Plan, ProductPlanOptions, Result};
-use sunzi::{plan_cholesky, plan_gemm_with, plan_solve, plan_syrk_with, plan_trsm};
+use sunzi::plans::{Plan, ProductPlanOptions};
+use sunzi::plans::{plan_cholesky, plan_gemm_with, plan_solve, plan_syrk_with, plan_trsm};
+use sunzi::{Accuracy, CholeskyOptions, Context, Matrix, Result};
 
 /// The name of the kernel of products that are formed number by number.
 const DIRECT: &str = "direct";

@@ -153,7 +153,7 @@ fn check(k: Arithmetic<'_>, sparse: &Sparse, (x, y): (&[Block], &[Block]), s: &M
         small(k.difference(&sum, &sum_wanted)?.max_norm(), "the sum");
         if sparse.is_sparse(number, k.bits)? {
             let few = sparse.entries_of(number, &sum, k.bits)?;
-            let product = sunzi::spmm(k.ctx, &few, &products[number], k.bits)?;
+            let product = sunzi::sparse::spmm(k.ctx, &few, &products[number], k.bits)?;
             let wanted = sunzi::gemm(k.ctx, &sum_wanted, &products[number], k.bits)?;
             small(k.difference(&product, &wanted)?.max_norm(), "a product with few entries");
         }

@@ -331,7 +331,7 @@ pub fn plan_syrk_cluster(
 /// computed. A cluster has up to 2^20 ranks, a node up to 2^16 threads.
 ///
 /// # Errors
-/// As [`crate::plan_syrk_with`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
+/// As [`crate::plans::plan_syrk_with`]; [`Error::InvalidArgument`] for an empty cluster or one that is too large.
 pub fn plan_syrk_cluster_with(
     ctx: &Context,
     cluster: ClusterShape,
@@ -363,7 +363,7 @@ pub fn plan_syrk_cluster_with(
 /// waits for another.
 ///
 /// # Errors
-/// As [`crate::plan_syrk_with`].
+/// As [`crate::plans::plan_syrk_with`].
 pub fn plan_syrk(
     ctx: &Context,
     team: &Team,
@@ -379,7 +379,7 @@ pub fn plan_syrk(
 /// rows; see [`plan_syrk`].
 ///
 /// # Errors
-/// As [`crate::plan_gemm_with`].
+/// As [`crate::plans::plan_gemm_with`].
 pub fn plan_gemm(
     ctx: &Context,
     team: &Team,

@@ -213,7 +213,7 @@ pub fn pivots(team: &Team, factor: &DistMatrix) -> Result<Matrix> {
 /// `log det A = 2 sum log |l_ii|` for a factor `L` of `A = L L^T` in tiles over the ranks, at `precision_bits` bits, on
 /// every rank. Collective.
 ///
-/// Accuracy and bits: as [`crate::log_det_of`]. Cost: the diagonal is sent to all ranks.
+/// Accuracy and bits: as [`crate::estimate::log_det_of`]. Cost: the diagonal is sent to all ranks.
 ///
 /// # Errors
 /// As [`pivots`].

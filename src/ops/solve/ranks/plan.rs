@@ -32,7 +32,7 @@ const FACTOR_TILE: usize = 64;
 /// `right_bits`: the bytes that this rank takes beside the factor. Collective.
 ///
 /// Nothing is computed; the kernel's tables are made and kept in the context. The memory limit of the context is that
-/// of the node, as for the solve. Pivots are taken to be as in [`crate::plan_trsm`].
+/// of the node, as for the solve. Pivots are taken to be as in [`crate::plans::plan_trsm`].
 ///
 /// # Errors
 /// [`crate::Error::MemoryLimit`] with the least limit that would do; [`crate::Error::Precision`];

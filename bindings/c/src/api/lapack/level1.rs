@@ -8,7 +8,7 @@ use crate::context::sunzi_context;
 use crate::failure::Outcome;
 use crate::types::{SUNZI_MPF, SUNZI_MPFR};
 use std::ffi::c_void;
-use sunzi::{axpy_into, dot, nrm2};
+use sunzi::blas::{axpy_into, dot, nrm2};
 
 /// The arguments of `Rdot`.
 struct Dot {

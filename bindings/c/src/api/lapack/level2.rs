@@ -10,10 +10,10 @@ use crate::failure::Outcome;
 use crate::types::{SUNZI_MPF, SUNZI_MPFR};
 use rug::Float;
 use std::ffi::{c_char, c_void};
-use sunzi::{
-    Context, GemvOptions, GerOptions, Matrix, Op, Symmetric, SymvOptions, TriangleVectorOptions, VectorReport,
-};
-use sunzi::{gemv_into, ger_into, symv_into, trmv_into, trsv_into};
+use sunzi::blas::{GemvOptions, GerOptions, SymvOptions, TriangleVectorOptions};
+use sunzi::blas::{gemv_into, ger_into, symv_into, trmv_into, trsv_into};
+use sunzi::report::VectorReport;
+use sunzi::{Context, Matrix, Op, Symmetric};
 
 /// The arguments of `Rgemv`.
 struct Gemv {

@@ -14,7 +14,8 @@ use sunzi::distributed::{
     DistCholeskyOptions, DistMatrix, Distribution, RankGrid, Team, TileMap, cholesky_tiles, contracted_rows,
     even_share, plan_cholesky, travel_bytes,
 };
-use sunzi::{Context, Matrix, Plan, ProductPlanOptions, Uplo};
+use sunzi::plans::{Plan, ProductPlanOptions};
+use sunzi::{Context, Matrix, Uplo};
 
 /// Where a plan goes.
 pub(super) struct Target(*mut sunzi_mpi_plan);

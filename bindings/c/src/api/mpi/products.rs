@@ -255,7 +255,7 @@ unsafe fn finish(
     call: &Call<'_>,
     team: &Team,
     (c, part): (&DistOperand, Option<Triangle>),
-    (result, report): (&DistMatrix, &sunzi::Report),
+    (result, report): (&DistMatrix, &sunzi::report::Report),
 ) -> Outcome<()> {
     let bits = result.precision_bits();
     call.note_accuracy(report.accuracy, report.range_bits);
