@@ -65,6 +65,7 @@
 //! | [`distributed`] | the verbs over many ranks, which talk through a [`comm::Transport`] |
 //! | [`out_of_core`] | the verbs on matrices in files, larger than memory |
 //! | [`double`] | Cholesky factors of doubles |
+//! | [`devices`] | GPUs that a context is given |
 //! | [`io`], [`gallery`] | matrices in files, test matrices |
 //! | [`advanced`] | kernels, task graphs, storage, for those who extend the library; it may change in any release |
 //!
@@ -97,6 +98,7 @@ pub mod batch;
 pub mod blas;
 pub mod comm;
 mod context;
+pub mod devices;
 mod drive;
 pub mod eigenvalue;
 pub mod estimate;
@@ -113,8 +115,6 @@ mod storage;
 use sunzi_kernels::{device, error, kernels, math, matrix, plan, runtime, store, testing, tile};
 
 pub use context::{Context, ContextBuilder, DiskProgress, Progress, ProgressCallback};
-#[doc(inline)]
-pub use device::{Device, cuda_devices, open_cuda};
 #[doc(inline)]
 pub use error::{Error, ErrorText, IndexBase, MoreBits, Result};
 #[doc(inline)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::testing::effort;
-use sunzi::{Device, open_cuda};
+use sunzi::devices::{Device, open_cuda};
 use sunzi_lab::conformance::{Setup, each};
 
 /// A software device that does what streams allow in an order of its own.

@@ -10,11 +10,12 @@ use sunzi::advanced::store::{allocated_bytes, peak_bytes, reset_peak_bytes};
 use sunzi::advanced::testing::effort;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, barrier, local};
+use sunzi::devices::Device;
 use sunzi::distributed::{
     ClusterShape, DistMatrix, DistOptions, RankGrid, Team, TeamOptions, TrsmBits, even_share, plan_solve, plan_syrk,
     plan_syrk_cluster_with, plan_trsm, solve_into, solve_with, syrk, trsm_with,
 };
-use sunzi::{Accuracy, Context, Device, Diag, Error, Matrix, Side, TrsmOptions, Uplo};
+use sunzi::{Accuracy, Context, Diag, Error, Matrix, Side, TrsmOptions, Uplo};
 
 /// Bytes of the longest message between nodes.
 const MESSAGE_BYTES: u64 = 8 << 16;

@@ -3,7 +3,8 @@
 use crate::{alone, matrix, plan_gemm, plan_syrk, rise};
 use std::sync::Arc;
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
-use sunzi::{Accuracy, Context, Device, GemmOptions, Op, SyrkOptions, gemm_with, syrk_with};
+use sunzi::devices::Device;
+use sunzi::{Accuracy, Context, GemmOptions, Op, SyrkOptions, gemm_with, syrk_with};
 
 /// What software devices take of the host for their queues, and no GPU does.
 const QUEUE_BYTES: u64 = 200 << 10;

@@ -7,8 +7,9 @@ use sunzi::advanced::runtime::protocol::DeliveryKind;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::{Transport, local};
+use sunzi::devices::Device;
 use sunzi::double::{DoubleMatrix, DoubleOptions, RankGrid, double_cholesky};
-use sunzi::{Context, Device, Error};
+use sunzi::{Context, Error};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[

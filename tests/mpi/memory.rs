@@ -11,13 +11,14 @@ use sunzi::advanced::testing::effort;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::mpi::MpiRank;
 use sunzi::comm::{Reduction, Transport, barrier};
+use sunzi::devices::Device;
 use sunzi::distributed::{
     DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, gemm_rows, plan_gemm, plan_solve, plan_syrk,
     solve_with, syrk,
 };
 use sunzi::gallery::{Kind, Size, generate};
 use sunzi::plans::ProductPlanOptions;
-use sunzi::{Accuracy, Context, Device, GemmOptions, Matrix, Op, Uplo, gemm_with};
+use sunzi::{Accuracy, Context, GemmOptions, Matrix, Op, Uplo, gemm_with};
 
 /// The cases of this file.
 pub const CASES: &[Case] = &[

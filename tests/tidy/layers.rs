@@ -22,7 +22,7 @@ const LIBRARY: Layers = &[
     &["drive", "io", "site"],
     &["gallery"],
     &["ops"],
-    &["advanced", "batch", "blas", "eigenvalue", "estimate", "plans", "report", "sparse"],
+    &["advanced", "batch", "blas", "devices", "eigenvalue", "estimate", "plans", "report", "sparse"],
 ];
 
 /// What modules of the library do not use of the package of the kernels, although it lies below all of them.

@@ -2,12 +2,13 @@
 
 use crate::session::Session;
 use serde::Serialize;
+use sunzi::Result;
 use sunzi::advanced::device::Description;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::kernels::{self, PlaneKernel};
 use sunzi::advanced::math::bound::cholesky_working_bits;
 use sunzi::advanced::math::processor::{Level, VARIABLE, check as check_processor, level};
-use sunzi::{Result, cuda_devices};
+use sunzi::devices::cuda_devices;
 use sunzi_lab::baselines::openblas;
 use sunzi_lab::engine::largest_precision_bits;
 use sunzi_lab::machine::Machine;

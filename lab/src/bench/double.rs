@@ -15,8 +15,9 @@ use report::{Counted, DoubleBenchReport, Moved, describe};
 use sunzi::advanced::device::{DeviceKind, DeviceName};
 use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, baseline_bytes, count_moves};
 use sunzi::comm::{Reduction, Transport, agree, agreed};
+use sunzi::devices::cuda_devices;
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, double_cholesky};
-use sunzi::{Context, ContextBuilder, Error, Result, cuda_devices};
+use sunzi::{Context, ContextBuilder, Error, Result};
 pub use system::{largest_residual, matrix};
 
 /// Residuals above this are wrong: those of a sound factorisation are far below 1.

@@ -13,9 +13,10 @@ use sunzi::advanced::kernels::tiles::TileTraffic;
 use sunzi::advanced::runtime::Eviction;
 use sunzi::comm::agreed;
 use sunzi::comm::local::{self, LocalRank};
+use sunzi::devices::Device;
 use sunzi::double::{DoubleOptions, double_cholesky};
 use sunzi::gallery::{Size, counter_random};
-use sunzi::{Accuracy, CholeskyOptions, Context, Device, Error, Head, Matrix, Outcome, Result, Symmetric};
+use sunzi::{Accuracy, CholeskyOptions, Context, Error, Head, Matrix, Outcome, Result, Symmetric};
 use sunzi::{cholesky_with, ldlt, solve, trsm};
 
 /// Precisions at which factors are compared.

@@ -14,7 +14,8 @@ pub use products::Subject;
 use std::sync::Arc;
 use sunzi::advanced::device::{DeviceKind, DeviceName};
 use sunzi::advanced::kernels::device::DeviceFamily;
-use sunzi::{Context, ContextBuilder, Device, Error, ProgressCallback, Result};
+use sunzi::devices::Device;
+use sunzi::{Context, ContextBuilder, Error, ProgressCallback, Result};
 
 /// A check of a device's own operations, on sizes of a GPU where the flag says so.
 type DeviceCheck = (&'static str, fn(&dyn Device, bool) -> Result<()>);

@@ -7,7 +7,8 @@ use super::failed;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sunzi::advanced::device::{Element, Gemm, Operand, Region, Stream, Trsm};
-use sunzi::{Device, Error, Result};
+use sunzi::devices::Device;
+use sunzi::{Error, Result};
 
 /// Relative error that a triangular solve of a well-conditioned matrix may have, far above what rounding explains.
 const SOLVE_ERROR: f64 = 1e-11;

@@ -9,9 +9,10 @@ use rug::{Float, Integer, integer::Order};
 use std::sync::Arc;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::math::float::limbs_for;
+use sunzi::devices::Device;
 use sunzi::gallery::{Size, counter_random};
 use sunzi::{
-    Accuracy, Context, ContextBuilder, Device, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo,
+    Accuracy, Context, ContextBuilder, GemmOptions, Matrix, Op, Outcome, Result, Symmetric, SyrkOptions, Uplo,
     gemm_with, syrk_with,
 };
 

@@ -17,11 +17,12 @@ use std::time::Instant;
 use sunzi::advanced::device::{Element, Gemm, Operand, Pinned};
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::store::available_bytes;
+use sunzi::devices::Device;
 use sunzi::gallery::{Size, counter_random};
 use sunzi::plans::plan_syrk;
 use sunzi::report::Report;
 use sunzi::verify::{VerifyOptions, verify_gemm, verify_syrk};
-use sunzi::{Context, Device, Error, Matrix, Op, Result};
+use sunzi::{Context, Error, Matrix, Op, Result};
 
 /// Sizes on a GPU, and on other devices.
 const GPU: Sizes = Sizes { rows: 16_384, cols: 8192, precision_bits: 1024, plain: 8192, copy_bytes: 1 << 28 };

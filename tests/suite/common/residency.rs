@@ -7,7 +7,8 @@ use sunzi::advanced::kernels::EngineSpec;
 use sunzi::advanced::kernels::device::DeviceFamily;
 use sunzi::advanced::math::bound::{cholesky_modulus_bits, cholesky_working_bits};
 use sunzi::advanced::runtime::CacheCounters;
-use sunzi::{CholeskyOptions, Context, Device, Error, Matrix, cholesky_with};
+use sunzi::devices::Device;
+use sunzi::{CholeskyOptions, Context, Error, Matrix, cholesky_with};
 
 /// Lanes of a device that is not short of memory.
 const LANES: u64 = 3;

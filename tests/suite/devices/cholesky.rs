@@ -5,7 +5,8 @@ use crate::common::residency::room_for_tiles;
 use rug::Float;
 use std::sync::Arc;
 use sunzi::advanced::device::soft::{Fault, SoftDevice, SoftOptions};
-use sunzi::{CholeskyOptions, Context, Device, Error, Matrix, cholesky_with};
+use sunzi::devices::Device;
+use sunzi::{CholeskyOptions, Context, Error, Matrix, cholesky_with};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
 

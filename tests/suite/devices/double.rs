@@ -8,8 +8,9 @@ use sunzi::advanced::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions
 use sunzi::advanced::kernels::f64::tile::TileKernels;
 use sunzi::advanced::runtime::{CholeskyGraph, CountOptions, Eviction, Policy, count_moves, least_room_tiles};
 use sunzi::comm::local;
+use sunzi::devices::Device;
 use sunzi::double::{self, DeviceLayout, DoubleMatrix, DoubleReport, RankGrid};
-use sunzi::{Context, ContextBuilder, Device, Error, MoreBits};
+use sunzi::{Context, ContextBuilder, Error, MoreBits};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
 const SLOT_BYTES: u64 = 256;

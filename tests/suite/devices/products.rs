@@ -7,7 +7,8 @@ use std::sync::Arc;
 use sunzi::advanced::Hooks;
 use sunzi::advanced::device::soft::{Clock, Fault, Rates, SoftDevice, SoftOptions};
 use sunzi::advanced::plan::DeviceCut;
-use sunzi::{Context, Device, Error, GemmOptions, Matrix, Op, SyrkOptions, gemm_with, syrk, syrk_with};
+use sunzi::devices::Device;
+use sunzi::{Context, Error, GemmOptions, Matrix, Op, SyrkOptions, gemm_with, syrk, syrk_with};
 
 const FAMILIES: [&str; 2] = ["cuda-f64", "cuda-i8"];
 

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::storage::Caching;
+use sunzi::devices::Device;
 use sunzi::io::{self, Symmetry, WriteOptions};
 use sunzi::out_of_core::{self, OutOfCoreOptions};
 use sunzi::rug::Float;
-use sunzi::{Context, Device, DiskProgress, Error, Matrix, Progress};
+use sunzi::{Context, DiskProgress, Error, Matrix, Progress};
 
 /// A matrix in a file, its factor of one call in memory in another one, and a place for a storage directory.
 pub(super) struct Case {

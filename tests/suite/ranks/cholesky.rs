@@ -16,12 +16,13 @@ use sunzi::advanced::runtime::protocol::{DeliveryKind, Termination};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::window::WindowKind;
 use sunzi::comm::{Transport, local};
+use sunzi::devices::Device;
 use sunzi::distributed::{
     DistCholesky, DistCholeskyOptions, DistMatrix, RankGrid, Team, TeamOptions, cholesky_into, cholesky_with,
     plan_cholesky,
 };
 use sunzi::report::CholeskyReport;
-use sunzi::{Accuracy, CholeskyOptions, Context, Device, Error, Matrix, Symmetric, Uplo};
+use sunzi::{Accuracy, CholeskyOptions, Context, Error, Matrix, Symmetric, Uplo};
 
 const POLICIES: [Policy; 5] = [Policy::Fifo, Policy::Lifo, Policy::ByIj, Policy::Greedy, Policy::CriticalPath];
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
+use sunzi::devices::Device;
 use sunzi::distributed::{
     Along, DistCholeskyOptions, DistMatrix, DistOptions, Distribution, GridOrder, LocalPart, RankGrid, Team,
     TeamOptions, cholesky_with, even_rows, gemm_rows, inverse_local, log_det, redistribute, solve_local, syrk,
@@ -21,8 +22,8 @@ use sunzi::distributed::{
 use sunzi::estimate::log_det_of;
 use sunzi::rug::Float;
 use sunzi::{
-    Accuracy, Cholesky, CholeskyOptions, Context, ContextBuilder, Device, Diag, GemmOptions, Matrix, Op, Side,
-    SyrkOptions, TrsmOptions, Uplo, cholesky_with as cholesky_alone, gemm_with, syrk_with, trsm_with as trsm_alone,
+    Accuracy, Cholesky, CholeskyOptions, Context, ContextBuilder, Diag, GemmOptions, Matrix, Op, Side, SyrkOptions,
+    TrsmOptions, Uplo, cholesky_with as cholesky_alone, gemm_with, syrk_with, trsm_with as trsm_alone,
 };
 
 /// Combinations that are drawn in one run, and different ones of them at least.

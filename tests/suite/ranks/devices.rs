@@ -9,11 +9,12 @@ use sunzi::advanced::math::family_i8::i8_moduli;
 use sunzi::advanced::plan::DeviceCut;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
+use sunzi::devices::Device;
 use sunzi::distributed::{DistMatrix, DistOptions, RankGrid, Team, TeamOptions, even_share, gemm_rows, syrk};
 use sunzi::report::Report;
 use sunzi::{
-    Accuracy, Context, ContextBuilder, Device, Error, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo,
-    gemm_with, syrk_with,
+    Accuracy, Context, ContextBuilder, Error, GemmOptions, Matrix, MatrixView, Op, SyrkOptions, Uplo, gemm_with,
+    syrk_with,
 };
 
 /// Moduli of signed bytes, and of doubles.

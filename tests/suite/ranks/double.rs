@@ -10,8 +10,9 @@ use sunzi::advanced::kernels::f64::tile::TileKernels;
 use sunzi::advanced::runtime::protocol::DeliveryKind;
 use sunzi::advanced::runtime::{Eviction, Policy};
 use sunzi::comm::{Transport, local};
+use sunzi::devices::Device;
 use sunzi::double::{DoubleMatrix, DoubleOptions, DoubleReport, RankGrid, double_cholesky};
-use sunzi::{Context, Device, Error};
+use sunzi::{Context, Error};
 
 /// Bytes of a slot for the tiles of these tests, of at most 5 rows.
 const SLOT_BYTES: u64 = 256;

@@ -9,12 +9,13 @@ use sunzi::advanced::device::soft::{SoftDevice, SoftOptions};
 use sunzi::advanced::kernels::tiles::TileTraffic;
 use sunzi::advanced::tile::TileMap;
 use sunzi::comm::{Transport, local};
+use sunzi::devices::Device;
 use sunzi::distributed::{
     DistCholeskyOptions, DistMatrix, DistOptions, DistOutcome, PlanHook, RankGrid, Team, TeamOptions, cholesky_with,
     solve, syrk,
 };
 use sunzi::double::{DoubleMatrix, DoubleOptions, double_cholesky};
-use sunzi::{Context, ContextBuilder, Device, Error, Matrix, Result, cholesky, syrk as syrk_alone};
+use sunzi::{Context, ContextBuilder, Error, Matrix, Result, cholesky, syrk as syrk_alone};
 
 /// Which of the devices each rank opens.
 const PLACES: [&[&[usize]]; 4] =

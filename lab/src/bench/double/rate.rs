@@ -4,8 +4,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::sync::Arc;
 use std::time::Instant;
+use sunzi::Result;
 use sunzi::advanced::device::{DeviceKind, Element, Gemm, Operand, Region};
-use sunzi::{Device, Result};
+use sunzi::devices::Device;
 
 /// Most rows of the operands on a GPU, and in plain memory.
 const CARD_ROWS: usize = 8192;
