@@ -8,7 +8,7 @@
 //! Source of the idea: Fujisawa, Kojima, Nakata, Math. Programming 79 (1997), 235-253.
 
 use super::SchurOperand;
-use super::sparse::SparseCone;
+use super::sparse_cone::SparseCone;
 use super::sparse_tables::{ConeTables, Part, Tables};
 use crate::balance::assign;
 use crate::block::{Block, Shape};

@@ -7,7 +7,7 @@
 //! sum of both, and on the diagonal twice the entry, so that there the matrices have half of theirs.
 //! Does not know: iterations, threads.
 
-use super::sparse::{Entry, SparseCone};
+use super::sparse_cone::{Entry, SparseCone};
 use crate::block::Shape;
 use rug::Float;
 use std::cmp::Reverse;

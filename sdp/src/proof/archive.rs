@@ -4,8 +4,8 @@
 //! members of one name, members that share bytes, links, and members that are much larger than the archive.
 //! Does not know: what the files hold, the solver's reader.
 
+use super::files::{Files, refused};
 use super::limits::{FREE_INFLATED, INFLATED_PER_BYTE};
-use super::read::{Files, refused};
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,8 @@
 //! power of `2^64`; GMP keeps no bit beside them. Source: SDPB, Boost 1.74, GMP. Does not know: the solver's reader,
 //! which rounds what it reads.
 
-use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD, NUMBER_BYTES, Room, bytes_of};
+use super::limits::{MAXIMUM_POWER, MAXIMUM_WORD, NUMBER_BYTES, bytes_of};
+use super::room::Room;
 use rug::integer::Order;
 use rug::{Integer, Rational};
 

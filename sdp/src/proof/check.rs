@@ -3,73 +3,17 @@
 //! The theorem and its proof: docs/ALGORITHM.md, "Certificates of semidefinite programs". Knows neither the solver nor
 //! how proofs are found.
 
+use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::{Witness, is_definite, shifted_product};
-use super::limits::{MAXIMUM_EXPONENT, Room};
-use super::polynomial::Sampling;
-use super::program::{Gram, Group, Program, Shape};
+use super::group::Group;
+use super::limits::MAXIMUM_EXPONENT;
+use super::program::Program;
+use super::room::Room;
 use super::scaled::{Fixed, Scaled, power_of_two, triangle};
+use super::shape::{Gram, Shape};
 use super::sizes::{check_samplings, check_sizes};
 use rug::Rational;
 use sunzi::{Error, Result};
-
-/// What shows that equations can be met exactly by a small correction.
-#[derive(Clone, PartialEq, Debug)]
-pub struct GramProof {
-    /// Each equation is multiplied by 2 to this power.
-    pub scales: Vec<i64>,
-    /// Shows that their Gram matrix is positive definite.
-    pub witness: Witness,
-}
-
-/// A dual point, near which there is a feasible one.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LowerProof {
-    /// The bound.
-    pub claim: Rational,
-    /// `y`.
-    pub y: Fixed,
-    /// Group by group.
-    pub groups: Vec<LowerGroup>,
-}
-
-/// The blocks of Y that belong to a group.
-#[derive(Clone, PartialEq, Debug)]
-pub struct LowerGroup {
-    /// For the equations of the group.
-    pub gram: GramProof,
-    /// `Y = L L^T + tau I`, block by block; of a diagonal block the numbers of Y themselves, none below `tau`.
-    pub blocks: Vec<Witness>,
-}
-
-/// A primal point, near which there is a feasible one.
-#[derive(Clone, PartialEq, Debug)]
-pub struct UpperProof {
-    /// The bound.
-    pub claim: Rational,
-    /// `x`, group by group.
-    pub x: Vec<Fixed>,
-    /// For `B^T x = b`, where there are free variables.
-    pub gram: Option<GramProof>,
-    /// For the blocks of `X`, group by group.
-    pub blocks: Vec<Vec<Witness>>,
-}
-
-/// Bounds of the optimal value of a program, proven or to be proven.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Proof {
-    /// [`Program::digest`] of the program that it is about.
-    pub digest: String,
-    /// Where the matrices of a polynomial program are compared; none for other programs.
-    pub samplings: Vec<Sampling>,
-    /// No primal point has a smaller objective.
-    pub lower: Option<LowerProof>,
-    /// No dual point has a larger one.
-    pub upper: Option<UpperProof>,
-    /// A ray that no feasible primal point allows: a lower bound above 0 of the program with `c = 0` and `f = 0`.
-    pub no_primal: Option<LowerProof>,
-    /// A ray that no feasible dual point allows: an upper bound below 0 of the program with `b = 0`, `C = 0`, `f = 0`.
-    pub no_dual: Option<UpperProof>,
-}
 
 /// What is said where a Gram matrix has another factor.
 const DEPENDENT: &str = "the Gram matrix of the equations is not shown to be positive definite";
@@ -204,12 +148,6 @@ fn correction_square(gram: &Gram, rest: &[Rational], proof: &GramProof, threads:
         true => Ok(correction_of(rest, &gram.repeats, proof)),
         false => Err(DEPENDENT.into()),
     }
-}
-
-/// Bits behind the point of `B D` of which the Gram matrix is formed, for N numbers and this tau: the fewest by which
-/// what is cut off, less than `2^-bits` of each, is at most `2^-24 min(tau, 1)` of all together.
-pub(super) fn free_bits(numbers: usize, exponent: i64) -> i64 {
-    24 + i64::from(numbers.next_power_of_two().trailing_zeros()) + (-exponent).max(0)
 }
 
 /// The same for the equations of the free variables.
@@ -380,7 +318,7 @@ mod tests {
         let group = |row: &[Rational; 2]| {
             let sparse =
                 super::super::sparse::Sparse { shapes: Vec::new(), places: Vec::new(), values: Scaled::new(&[]) };
-            let constraints = super::super::program::Constraints::Sparse(sparse);
+            let constraints = super::super::group::Constraints::Sparse(sparse);
             Group { costs: Scaled::zeros(1), free: Scaled::new(row), constraints }
         };
         let program =
@@ -394,7 +332,7 @@ mod tests {
 
     /// The program `min x` with `X = x >= 0` and the equation `x = 1`, a free variable's; a proof at the point x.
     fn one_equation(x: Rational) -> (Program, UpperProof) {
-        use super::super::{program::Constraints, sparse::Place, sparse::Sparse};
+        use super::super::{group::Constraints, sparse::Place, sparse::Sparse};
         let one = || Scaled::new(&[Rational::from(1)]);
         let places = vec![Place { variable: Some(0), cone: 0, row: 0, col: 0 }];
         let sparse = Sparse { shapes: vec![Shape { order: 1, diagonal: true }], places, values: one() };

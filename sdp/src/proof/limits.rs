@@ -5,9 +5,7 @@
 //! the bytes of all numbers that are made are counted before they are: at most [`BYTES_PER_BYTE`] for each byte of the
 //! files, beside [`FREE_BYTES`]. Does not know: files, programs.
 
-use super::number::exact_number;
 use rug::{Integer, Rational};
-use std::cell::Cell;
 
 /// Exponents of two and bits behind the point in a certificate, at most: those in use are a few times the precision.
 pub const MAXIMUM_EXPONENT: i64 = 1 << 16;
@@ -53,77 +51,6 @@ pub const NUMBER_BYTES: u64 = 64;
 /// Bytes of numbers that may be made from any files.
 pub const FREE_BYTES: u64 = 64 << 20;
 
-/// The bytes and the products that may still be made.
-pub struct Room {
-    left: Cell<u64>,
-    steps: Cell<u64>,
-    files: Cell<u64>,
-}
-
-impl Room {
-    /// Room for what is made from files of so many bytes together.
-    pub fn new(bytes: u64) -> Room {
-        let room = Room { left: Cell::new(FREE_BYTES), steps: Cell::new(FREE_STEPS), files: Cell::new(0) };
-        room.grow(bytes);
-        room
-    }
-
-    /// Counts another file.
-    pub fn grow(&self, bytes: u64) {
-        self.files.set(self.files.get().saturating_add(bytes));
-        self.left.set(self.left.get().saturating_add(bytes.saturating_mul(BYTES_PER_BYTE)));
-        self.steps.set(self.steps.get().saturating_add(bytes.saturating_mul(STEPS_PER_BYTE)));
-    }
-
-    /// Bytes of the files.
-    pub fn files(&self) -> u64 {
-        self.files.get()
-    }
-
-    /// Takes room for numbers that are about to be made.
-    ///
-    /// # Errors
-    /// A text with both limits where there is too little left.
-    pub fn take(&self, bytes: u64) -> Result<(), String> {
-        let left = self.left.get().checked_sub(bytes).ok_or_else(|| {
-            format!(
-                "the numbers that are named would take more than {FREE_BYTES} bytes and {BYTES_PER_BYTE} for each of \
-                 the {} bytes of the files",
-                self.files.get()
-            )
-        })?;
-        self.left.set(left);
-        Ok(())
-    }
-
-    /// Takes products that are about to be made. Bytes do not bound these: a matrix of numbers of one letter has
-    /// as many pairs of rows as one of long numbers.
-    ///
-    /// # Errors
-    /// A text with the limits where there are too few left.
-    pub fn take_steps(&self, count: u64) -> Result<(), String> {
-        let left = self.steps.get().checked_sub(count).ok_or_else(|| {
-            format!(
-                "the check would take more than {FREE_STEPS} products of numbers and {STEPS_PER_BYTE} for each of \
-                 the {} bytes of the files",
-                self.files.get()
-            )
-        })?;
-        self.steps.set(left);
-        Ok(())
-    }
-
-    /// The number that a word of a file is.
-    ///
-    /// # Errors
-    /// Those of [`exact_number`] and [`Room::take`].
-    pub fn number(&self, word: &str) -> Result<Rational, String> {
-        let value = exact_number(word)?;
-        self.take(bytes_of(&value))?;
-        Ok(value)
-    }
-}
-
 /// Bytes of both parts of a number.
 pub fn bytes_of(value: &Rational) -> u64 {
     bytes_of_bits(u64::from(value.numer().significant_bits())) + bytes_of_bits(value.denom().significant_bits().into())
@@ -166,21 +93,6 @@ pub fn common<'a>(denominators: impl IntoIterator<Item = &'a Integer>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn room_ends_where_it_says() {
-        let room = Room::new(3);
-        room.grow(2);
-        assert_eq!(room.files(), 5);
-        room.take(FREE_BYTES).unwrap();
-        room.take(5 * BYTES_PER_BYTE).unwrap();
-        room.take(0).unwrap();
-        let refusal = room.take(1).unwrap_err();
-        assert!(refusal.contains("67108864 bytes and 256 for each of the 5 bytes"), "{refusal}");
-        room.take_steps(FREE_STEPS + 5 * STEPS_PER_BYTE).unwrap();
-        let refusal = room.take_steps(1).unwrap_err();
-        assert!(refusal.contains("134217728 products of numbers and 128 for each of the 5 bytes"), "{refusal}");
-    }
 
     #[test]
     fn a_common_denominator_has_a_limit_and_reaches_it() {

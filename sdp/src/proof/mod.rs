@@ -9,31 +9,40 @@
 
 mod archive;
 mod binary;
+mod certificate;
 mod check;
 mod choices;
 mod definite;
+mod files;
+mod group;
 mod json;
 mod limits;
 mod number;
 mod polynomial;
 mod polynomial_file;
 mod polynomial_json;
+mod polynomial_parts;
 mod polynomial_text;
 mod program;
 mod read;
+mod room;
 mod sampled;
 mod scaled;
+mod shape;
 mod sizes;
 mod sparse;
 mod text;
 
-pub use check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof, verify};
+pub use certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
+pub use check::verify;
 pub use definite::Witness;
+pub use group::{Constraints, Group};
 pub use polynomial::{PolynomialMatrix, Sampling};
-pub use program::{Constraints, Gram, Group, Program, Shape};
+pub use program::Program;
 pub use read::{read_exact, read_exact_as};
 pub use sampled::Sampled;
 pub use scaled::{Fixed, Scaled};
+pub use shape::{Gram, Shape};
 pub use sparse::{Place, Sparse};
 
 pub(crate) use check::dual_blocks;

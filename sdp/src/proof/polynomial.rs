@@ -5,8 +5,8 @@
 //! are equal at `d + 1` points. So a proof may choose points, weights and basis as it likes.
 //! The theorem: docs/ALGORITHM.md, "Certificates of polynomial programs". Does not know: files, prefactors.
 
+use super::group::{Constraints, Group};
 use super::limits::MAXIMUM_SAMPLING_BITS;
-use super::program::{Constraints, Group};
 use super::sampled::Sampled;
 use super::scaled::{Fixed, Scaled, are_distinct, power_of_two, triangle};
 use rug::{Complete, Integer, Rational};

@@ -5,10 +5,13 @@
 
 use super::choices::{Choices, Prefactor};
 use super::json::{Json, is_whole};
-use super::limits::Room;
 use super::number::shown;
-use super::polynomial_file::{MATRICES, Matrix, Parts, symmetric};
+use super::polynomial_parts::{Matrix, Parts, symmetric};
+use super::room::Room;
 use rug::Rational;
+
+/// The key of the matrices.
+const MATRICES: &str = "PositiveMatrixWithPrefactorArray";
 
 /// What a matrix may say.
 const MATRIX_KEYS: [&str; 11] = [

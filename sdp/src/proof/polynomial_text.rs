@@ -5,9 +5,10 @@
 //! one, but a backslash at the end of a line goes on with a number in the next. Does not know: the solver's reader.
 
 use super::choices::{Choices, Prefactor};
-use super::limits::{NUMBER_BYTES, Room, bytes_of};
+use super::limits::{NUMBER_BYTES, bytes_of};
 use super::number::as_text;
-use super::polynomial_file::{MAXIMUM_DEGREE, Matrix, Parts, symmetric};
+use super::polynomial_parts::{MAXIMUM_DEGREE, Matrix, Parts, symmetric};
+use super::room::Room;
 use rug::Rational;
 
 type Refusal<T> = Result<T, String>;

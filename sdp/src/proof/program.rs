@@ -3,10 +3,9 @@
 //! `min f + c^T x`, `X = sum_p x_p A_p - C >= 0`, `B^T x = b`, and its dual `max f + C . Y + b^T y`,
 //! `A_p . Y + (B y)_p = c_p`, `Y >= 0`. Does not know: files, the solver and its types.
 
+use super::group::{Constraints, Group};
 use super::polynomial::{PolynomialMatrix, Sampling};
-use super::sampled::Sampled;
 use super::scaled::{Fixed, Scaled, floor_shifted, triangle};
-use super::sparse::Sparse;
 use rug::{Complete, Integer, Rational};
 use std::borrow::Cow;
 
@@ -26,143 +25,6 @@ pub struct Program {
     pub bytes: u64,
     /// A checksum of the files, byte by byte, as 32 hexadecimal digits.
     pub digest: String,
-}
-
-/// Variables that share blocks.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Group {
-    /// `c`.
-    pub costs: Scaled,
-    /// `B`, row by row.
-    pub free: Scaled,
-    /// The matrices `A_p`, and `C`.
-    pub constraints: Constraints,
-}
-
-/// The matrices of a group.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Constraints {
-    /// Polynomial matrices at sample points; `C` is 0.
-    Sampled(Sampled),
-    /// Few entries each.
-    Sparse(Sparse),
-}
-
-/// Kind and order of a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
-    /// Rows.
-    pub order: usize,
-    /// Whether all entries beside the diagonal are 0; of such a block the diagonal alone is kept.
-    pub diagonal: bool,
-}
-
-impl Shape {
-    /// Numbers that are kept of a block.
-    pub fn stored(self) -> usize {
-        if self.diagonal { self.order } else { triangle(self.order) }
-    }
-}
-
-/// The Gram matrix `A_p . A_q`: a block for each copy, `matrix / repeat`, and zeros beside them. Variable `k` of copy
-/// `i` has the number `i order + k`.
-pub struct Gram {
-    /// Rows of a block.
-    pub order: usize,
-    /// The lower triangle.
-    pub matrix: Scaled,
-    /// What the matrix is divided by in each copy.
-    pub repeats: Vec<u32>,
-}
-
-impl Group {
-    /// Variables.
-    pub fn variables(&self) -> usize {
-        self.costs.numerators.len()
-    }
-
-    /// Kinds and orders of the blocks.
-    pub fn shapes(&self) -> Vec<Shape> {
-        match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.shapes(),
-            Constraints::Sparse(sparse) => sparse.shapes.clone(),
-        }
-    }
-
-    /// `c - B y`.
-    pub fn rest(&self, y: &Fixed) -> Vec<Rational> {
-        let count = y.values.len();
-        (0..self.variables())
-            .map(|row| match count {
-                0 => self.costs.get(row),
-                _ => self.costs.get(row) - self.free.dot(row * count, y),
-            })
-            .collect()
-    }
-
-    /// `A_p . M` for all p.
-    pub fn pairings(&self, blocks: &[Fixed]) -> Vec<Rational> {
-        match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.pairings(blocks),
-            Constraints::Sparse(sparse) => sparse.pairings(blocks),
-        }
-    }
-
-    /// `C . M`.
-    pub fn constant_pairing(&self, blocks: &[Fixed]) -> Rational {
-        match &self.constraints {
-            Constraints::Sampled(_) => Rational::new(),
-            Constraints::Sparse(sparse) => sparse.constant_pairing(blocks),
-        }
-    }
-
-    /// `C . C`.
-    pub fn constant_square(&self) -> Rational {
-        match &self.constraints {
-            Constraints::Sampled(_) => Rational::new(),
-            Constraints::Sparse(sparse) => sparse.squares(|variable| variable.is_none(), 0..usize::MAX),
-        }
-    }
-
-    /// Block `cone` of `sum_p x_p A_p - C`.
-    pub fn slack(&self, cone: usize, x: &Fixed) -> Scaled {
-        match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.weighted_sum(cone, x),
-            Constraints::Sparse(sparse) => sparse.slack(cone, x, 1),
-        }
-    }
-
-    /// Block `cone` of `sum_p x_p A_p`.
-    pub fn weighted_sum(&self, cone: usize, x: &Fixed) -> Scaled {
-        match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.weighted_sum(cone, x),
-            Constraints::Sparse(sparse) => sparse.slack(cone, x, 0),
-        }
-    }
-
-    /// The sum of `A_p . A_p` over all p, for one block of them.
-    pub fn square_sum(&self, cone: usize) -> Rational {
-        match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.square_sum(cone),
-            Constraints::Sparse(sparse) => sparse.squares(|variable| variable.is_some(), cone..cone + 1),
-        }
-    }
-
-    /// Rows of the matrix of [`Group::gram`].
-    pub fn gram_order(&self) -> usize {
-        match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.points(),
-            Constraints::Sparse(_) => self.variables(),
-        }
-    }
-
-    /// `A_p . A_q`.
-    pub fn gram(&self) -> Gram {
-        match &self.constraints {
-            Constraints::Sampled(sampled) => sampled.gram(),
-            Constraints::Sparse(sparse) => sparse.gram(self.variables()),
-        }
-    }
 }
 
 impl Program {

@@ -5,12 +5,16 @@
 
 use super::archive::{Archive, Container, is_archive};
 use super::binary::{self, Table};
+use super::files::{Files, refused};
+use super::group::{Constraints, Group};
 use super::json::Json;
-use super::limits::{MAXIMUM_ORDER, Room};
+use super::limits::MAXIMUM_ORDER;
 use super::number::as_text;
-use super::program::{Constraints, Group, Program, Shape};
+use super::program::Program;
+use super::room::Room;
 use super::sampled::Sampled;
 use super::scaled::Scaled;
+use super::shape::Shape;
 use super::sparse::{Place, Sparse};
 use super::{polynomial_file, polynomial_json, polynomial_text};
 use crate::forms::{FIRST_BYTES, Form};
@@ -19,7 +23,6 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use sunzi::io::FileFormat;
 use sunzi::{Error, Result};
-use xxhash_rust::xxh3::Xxh3;
 
 /// Reads the program at `path` exactly: SDPB's blocks in a directory or a zip archive of one, a polynomial program in
 /// JSON or Mathematica's text or a list of such files, or a file in SDPA's sparse format that is not compressed.
@@ -59,7 +62,7 @@ pub fn read_exact_as(path: &Path, format: Option<FileFormat>) -> Result<Program>
         }
     };
     program.bytes = files.room.files();
-    program.digest = format!("{:032x}", files.digest.digest128());
+    program.digest = files.digest();
     Ok(program)
 }
 
@@ -89,41 +92,6 @@ fn is_sparse(path: &Path) -> bool {
     path.to_string_lossy().to_lowercase().ends_with(".dat-s")
 }
 
-pub(super) fn refused(path: &Path, message: impl Into<String>) -> Error {
-    Error::Format { path: path.to_path_buf(), message: message.into() }
-}
-
-/// Reads files, and keeps a checksum of their bytes and lengths, and the room for their numbers.
-pub(super) struct Files {
-    digest: Xxh3,
-    pub(super) room: Room,
-}
-
-impl Files {
-    fn new() -> Files {
-        Files { digest: Xxh3::new(), room: Room::new(0) }
-    }
-
-    pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
-        let failed = |source| Error::Io { path: path.to_path_buf(), action: "read", source };
-        // What is no file may have no end.
-        if !std::fs::metadata(path).map_err(failed)?.is_file() {
-            return Err(refused(path, "it is no file"));
-        }
-        let bytes = std::fs::read(path).map_err(failed)?;
-        self.room.grow(bytes.len() as u64);
-        self.digest.update(&(bytes.len() as u64).to_le_bytes());
-        self.digest.update(&bytes);
-        Ok(bytes)
-    }
-
-    fn json(&mut self, container: &mut Container, name: &str) -> Result<Object> {
-        let (bytes, path) = (container.read(name, self)?, container.path(name));
-        let value = Json::parse(&bytes).map_err(|message| refused(&path, message))?;
-        Ok(Object { path, value })
-    }
-}
-
 /// A file that holds an object.
 struct Object {
     path: PathBuf,
@@ -139,6 +107,13 @@ impl Object {
 }
 
 /// A number of a block, in quotation marks or without: nobody makes a double of it.
+/// The object in a file of this name.
+fn object(container: &mut Container, name: &str, files: &mut Files) -> Result<Object> {
+    let (bytes, path) = (container.read(name, files)?, container.path(name));
+    let value = Json::parse(&bytes).map_err(|message| refused(&path, message))?;
+    Ok(Object { path, value })
+}
+
 fn number(json: &Json, room: &Room) -> std::result::Result<Rational, String> {
     match json {
         Json::Text(text) | Json::Word(text) => room.number(text),
@@ -162,9 +137,9 @@ fn rows(json: &Json, room: &Room) -> std::result::Result<Vec<Vec<Rational>>, Str
 }
 
 fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
-    let control = files.json(&mut container, "control.json")?;
+    let control = object(&mut container, "control.json", &mut *files)?;
     let blocks = control.get("num_blocks", count)?;
-    let objectives = files.json(&mut container, "objectives.json")?;
+    let objectives = object(&mut container, "objectives.json", &mut *files)?;
     let objective = objectives.get("b", |json| Scaled::read(&list(json, &files.room)?, &files.room))?;
     let mut groups = Vec::new();
     for block in 0..blocks {
@@ -182,7 +157,7 @@ fn blocks(mut container: Container, files: &mut Files) -> Result<Program> {
     // It is no part of the program, but a file that is read with it.
     let normalization = "normalization.json";
     if container.has(normalization) {
-        files.json(&mut container, normalization)?.get("normalization", |json| list(json, &files.room))?;
+        object(&mut container, normalization, &mut *files)?.get("normalization", |json| list(json, &files.room))?;
     }
     let constant = objectives.get("constant", |json| polynomial_json::number(json, &files.room))?;
     Ok(Program { constant, objective, groups, ..Program::empty() })
@@ -208,7 +183,7 @@ fn json_parts(data: &Object, points: usize, free: usize, room: &Room) -> Result<
 }
 
 fn read_group(container: &mut Container, files: &mut Files, block: usize, free: usize) -> Result<Group> {
-    let info = files.json(container, &format!("block_info_{block}.json"))?;
+    let info = object(container, &format!("block_info_{block}.json"), files)?;
     let (dim, points) = (info.get("dim", count)?, info.get("num_points", count)?);
     let variables = Sampled::count(dim, points).map_err(|message| refused(&info.path, message))?;
     let [binary, text] = ["bin", "json"].map(|ending| format!("block_data_{block}.{ending}"));
@@ -218,7 +193,7 @@ fn read_group(container: &mut Container, files: &mut Files, block: usize, free: 
     let refused = |message: String| refused(&path, message);
     let parts = match name == &binary {
         true => binary::read(&container.read(name, files)?, variables, free, &files.room).map_err(refused)?,
-        false => json_parts(&files.json(container, name)?, points, free, &files.room)?,
+        false => json_parts(&object(container, name, files)?, points, free, &files.room)?,
     };
     let room = &files.room;
     let binary::Parts { free: b, costs, bases } = parts;

@@ -5,8 +5,8 @@
 //! which are 1 in SDPB's blocks. Source: SDPB.
 
 use super::limits::MAXIMUM_ORDER;
-use super::program::{Gram, Shape};
 use super::scaled::{Fixed, Scaled, packed, triangle};
+use super::shape::{Gram, Shape};
 use rug::{Complete, Integer, Rational};
 
 /// Rows of a polynomial matrix, and sample points, at most.

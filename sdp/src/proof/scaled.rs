@@ -2,7 +2,8 @@
 //!
 //! Symmetric matrices are their lower triangles, row by row. Does not know: programs, proofs.
 
-use super::limits::{Room, bytes_of_bits, common};
+use super::limits::{bytes_of_bits, common};
+use super::room::Room;
 use rug::ops::DivRounding;
 use rug::{Complete, Integer, Rational};
 use std::ops::Range;

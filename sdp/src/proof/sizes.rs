@@ -3,11 +3,13 @@
 //! Products have the bits of their factors together, sums one more for each doubling of their terms; bounds of these
 //! kinds, times the numbers that are made, have to fit into the room that the files give. Does not know: values.
 
-use super::check::{GramProof, LowerProof, Proof, UpperProof, free_bits};
+use super::certificate::{GramProof, LowerProof, Proof, UpperProof, free_bits};
 use super::definite::Witness;
-use super::limits::{Room, bytes_of_many, common, longest};
+use super::group::{Constraints, Group};
+use super::limits::{bytes_of_many, common, longest};
 use super::polynomial::{PolynomialMatrix, Sampling};
-use super::program::{Constraints, Group, Program};
+use super::program::Program;
+use super::room::Room;
 use super::scaled::{Fixed, Scaled, triangle};
 use rug::Integer;
 

@@ -1,7 +1,7 @@
 //! Matrices of few entries each, exactly: SDPA's constraints.
 
-use super::program::{Gram, Shape};
 use super::scaled::{Fixed, Scaled, packed, triangle};
+use super::shape::{Gram, Shape};
 use rug::{Complete, Integer, Rational};
 use std::collections::BTreeMap;
 use std::ops::Range;

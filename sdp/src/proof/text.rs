@@ -2,7 +2,7 @@
 //!
 //! The format is described in docs/SDP.md. Does not know: programs, whether a proof is right.
 
-use super::check::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
+use super::certificate::{GramProof, LowerGroup, LowerProof, Proof, UpperProof};
 use super::definite::Witness;
 use super::limits::{MAXIMUM_EXPONENT, MAXIMUM_WORD};
 use super::number::exact_number;

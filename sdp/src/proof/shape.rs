@@ -1,0 +1,30 @@
+//! Kinds and orders of blocks, and the Gram matrix of constraints.
+
+use super::scaled::{Scaled, triangle};
+
+/// Kind and order of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Rows.
+    pub order: usize,
+    /// Whether all entries beside the diagonal are 0; of such a block the diagonal alone is kept.
+    pub diagonal: bool,
+}
+
+impl Shape {
+    /// Numbers that are kept of a block.
+    pub fn stored(self) -> usize {
+        if self.diagonal { self.order } else { triangle(self.order) }
+    }
+}
+
+/// The Gram matrix `A_p . A_q`: a block for each copy, `matrix / repeat`, and zeros beside them. Variable `k` of copy
+/// `i` has the number `i order + k`.
+pub struct Gram {
+    /// Rows of a block.
+    pub order: usize,
+    /// The lower triangle.
+    pub matrix: Scaled,
+    /// What the matrix is divided by in each copy.
+    pub repeats: Vec<u32>,
+}
